@@ -1,0 +1,58 @@
+// Package audit says what is recorded about who did what: the event and the closed list of actions.
+//
+// It only describes. internal/store keeps events, in the transaction of the change they tell of, and
+// the domain packages decide when one is due. An event never holds a secret.
+package audit
+
+import "time"
+
+// Action is what was done. The list is closed, so that a reader can filter on it for years.
+type Action string
+
+// Actions.
+const (
+	Login            Action = "auth.login"
+	Refresh          Action = "auth.refresh"
+	RegistryValidate Action = "registry.validate"
+	RegistryDiagnose Action = "registry.diagnose"
+	OrgCreate        Action = "org.create"
+	ProjectCreate    Action = "project.create"
+	UserCreate       Action = "user.create"
+	APIKeyCreate     Action = "apikey.create"
+)
+
+// Outcome is how it ended.
+type Outcome string
+
+// Outcomes. A validation is recorded as Started before its first packet leaves and completed once;
+// a record that stays Started tells of a process that died meanwhile.
+const (
+	Started   Outcome = "started"
+	Succeeded Outcome = "succeeded"
+	Refused   Outcome = "refused" // the caller was turned away; Reason says why
+	Failed    Outcome = "failed"  // we could not do it
+	Valid     Outcome = "valid"   // a validation's verdict
+	NotValid  Outcome = "notValid"
+)
+
+// Origin tells where a request came from. The zero value is an action of the service itself.
+type Origin struct {
+	RequestID string // also the "ref" of an error body
+	Address   string // the client's address without its port; "cli" for the command line
+}
+
+// Event is one record.
+type Event struct {
+	UID       string // random UUID; a validation's is the AuditUid response header
+	At        time.Time
+	OrgUID    string // empty: no organization is known (a sign-in that named none of ours)
+	ActorUID  string // the user who acted, empty when unknown
+	ActorName string // e-mail as known to us, or as claimed; at most 256 bytes, control characters removed by the writer
+	Means     string // "password", "token", "apiKey", "refreshToken", "cli"
+	Action    Action
+	Object    string // uid or name of what was acted on; a validation's endpoint
+	Outcome   Outcome
+	Reason    string // a code or a word of a closed list
+	Origin    Origin
+	Report    []byte // JSON of a validation's report, without secrets; nil otherwise
+}

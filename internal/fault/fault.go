@@ -1,0 +1,96 @@
+// Package fault has the one error type for what regwarden could not do.
+//
+// A fault is never a finding about a registry: a check that finds a broken registry succeeded, and
+// its outcome is a regcheck.Report. Faults carry what a client may know (Code, Message, Fields,
+// Reason) apart from what only the log may know (Cause). The HTTP status is chosen in one place,
+// internal/server; the exit code in another, cmd/regwarden.
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Kind says what sort of fault it is. There are few, and each has one HTTP status.
+type Kind uint8
+
+// An error without a kind is Internal.
+const (
+	Internal        Kind = iota // our fault; nothing of it may be shown
+	Invalid                     // the request can't be understood or contradicts itself
+	Unauthenticated             // no usable credential
+	Forbidden                   // authenticated, but not allowed
+	NotFound                    // there is no such thing for this caller
+	Conflict                    // it is there already, or has changed meanwhile
+	Limited                     // this caller does too much; RetryAfter says when to come back
+	Unavailable                 // we can't now; RetryAfter says when to come back
+)
+
+// Codes that more than one package gives. They are part of the HTTP interface.
+const (
+	CodeInvalidRequest       = "InvalidRequest"
+	CodeAuthenticationFailed = "AuthenticationFailed"
+	CodeUnauthorizedAccess   = "UnAuthorizedAccess" // Palette's spelling
+	CodeInvalidRefreshToken  = "InvalidRefreshToken"
+	CodeOperationForbidden   = "OperationForbidden"
+	CodeResourceNotFound     = "ResourceNotFound" // public clients compare it byte for byte
+	CodeProjectNotFound      = "ProjectNotFoundInTenant"
+	CodeTooManyRequests      = "TooManyRequests"
+	CodeInternalError        = "InternalError"
+	CodeUnavailable          = "Unavailable"
+)
+
+// Field is one problem with one field of a request. Field is its JSON path, such as "auth.password".
+type Field struct {
+	Field   string `json:"field"`
+	Problem string `json:"problem"`
+}
+
+// Error is a fault. Code, Message, Fields and Reason may be shown to the caller and so must never
+// hold a secret, an address of ours, a path or SQL. Cause is for the log.
+type Error struct {
+	Kind       Kind
+	Code       string
+	Message    string
+	Fields     []Field       // Invalid: every problem, not the first
+	Reason     string        // a word from a closed list, such as "expired"; may be empty
+	RetryAfter time.Duration // Limited and Unavailable
+	Cause      error
+}
+
+func (e *Error) Error() string {
+	text := e.Code + ": " + e.Message
+	for _, f := range e.Fields {
+		text += fmt.Sprintf("; %s: %s", f.Field, f.Problem)
+	}
+	if e.Cause != nil {
+		text += ": " + e.Cause.Error()
+	}
+	return text
+}
+
+// Unwrap gives errors.Is and errors.As the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// KindOf returns the kind of the outermost fault in err, Internal when there is none.
+func KindOf(err error) Kind {
+	if f, ok := errors.AsType[*Error](err); ok {
+		return f.Kind
+	}
+	return Internal
+}
+
+// InvalidFields is the fault of a request with these problems.
+func InvalidFields(fields ...Field) *Error {
+	message := "The request has a field that cannot be used."
+	if len(fields) > 1 {
+		message = fmt.Sprintf("The request has %d fields that cannot be used.", len(fields))
+	}
+	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}
+}
+
+// Busy is the fault of an overloaded service; after says when a retry makes sense.
+func Busy(what string, after time.Duration) *Error {
+	return &Error{Kind: Unavailable, Code: CodeUnavailable, Message: what, RetryAfter: after}
+}
