@@ -1,0 +1,192 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// Settings are an operator's words. An entry is an address or a network in CIDR form, with an
+// optional port: "10.1.0.0/16", "192.168.7.9", "127.0.0.1:5000", "[fd12::/16]:443".
+type Settings struct {
+	Profile   string   // "private" (also when empty) or "public"
+	Allow     []string // opened although a class denies it
+	Deny      []string // denied; only an exact address in Allow wins over it
+	AllowOnly []string // when not empty, nothing else is allowed; opens nothing by itself
+	// Own tells whether regwarden or its store listens on an address; OwnPorts makes one. May be nil.
+	Own func(netip.AddrPort) bool
+}
+
+// Problem is one setting that can't be used.
+type Problem struct {
+	Setting string // "egress.allow"
+	Entry   string // as written
+	Problem string
+}
+
+// SettingsError lists every problem of the settings.
+type SettingsError struct{ Problems []Problem }
+
+func (e *SettingsError) Error() string {
+	var text strings.Builder
+	for i, p := range e.Problems {
+		if i > 0 {
+			text.WriteString("; ")
+		}
+		fmt.Fprintf(&text, "%s: %q %s", p.Setting, p.Entry, p.Problem)
+	}
+	return text.String()
+}
+
+// ParsePolicy reads the settings. The error is a *SettingsError with all problems at once.
+func ParsePolicy(s Settings) (Policy, error) {
+	p := Policy{own: s.Own}
+	var problems []Problem
+	switch s.Profile {
+	case "", "private":
+	case "public":
+		p.kind = kindPublic
+	default:
+		problems = append(problems, Problem{"egress.profile", s.Profile, `is neither "private" nor "public"`})
+	}
+	parse := func(setting string, texts []string) []entry {
+		entries, found := parseEntries(setting, texts)
+		problems = append(problems, found...)
+		return entries
+	}
+	p.allow = parse("egress.allow", s.Allow)
+	p.deny = parse("egress.deny", s.Deny)
+	p.only = parse("egress.allowOnly", s.AllowOnly)
+	if len(problems) > 0 {
+		return Policy{}, &SettingsError{problems}
+	}
+	return p, nil
+}
+
+// entry is one line of a list; port 0 means any.
+type entry struct {
+	prefix netip.Prefix
+	port   uint16
+}
+
+func parseEntries(setting string, texts []string) (entries []entry, problems []Problem) {
+	for _, text := range texts {
+		e, err := parseEntry(strings.TrimSpace(text))
+		if err == nil && setting != "egress.deny" && nat64.Overlaps(e.prefix) && e.prefix.Bits() >= nat64.Bits() {
+			err = errors.New("is judged as the IPv4 address within: write that one")
+		}
+		if err != nil {
+			problems = append(problems, Problem{setting, text, err.Error()})
+			continue
+		}
+		entries = append(entries, e)
+	}
+	return entries, problems
+}
+
+func parseEntry(text string) (entry, error) {
+	network, port, err := splitPort(text)
+	if err != nil {
+		return entry{}, err
+	}
+	prefix, err := parsePrefix(network)
+	if err != nil {
+		return entry{}, err
+	}
+	return entry{prefix, port}, nil
+}
+
+// splitPort takes the port off: after the bracket, or after the only colon.
+func splitPort(text string) (network string, port uint16, err error) {
+	rest := ""
+	switch {
+	case strings.HasPrefix(text, "["):
+		inside, after, closed := strings.Cut(text[1:], "]")
+		if !closed {
+			return "", 0, errors.New(`has "[" without "]"`)
+		}
+		network, rest = inside, after
+		if rest != "" && !strings.HasPrefix(rest, ":") {
+			return "", 0, errors.New(`must be written [network]:port`)
+		}
+		rest = strings.TrimPrefix(rest, ":")
+		if after == ":" {
+			return "", 0, errors.New("has no port after the colon")
+		}
+	case strings.Count(text, ":") == 1:
+		network, rest, _ = strings.Cut(text, ":")
+		if rest == "" {
+			return "", 0, errors.New("has no port after the colon")
+		}
+	default:
+		return text, 0, nil
+	}
+	if rest == "" {
+		return network, 0, nil
+	}
+	number, err := strconv.ParseUint(rest, 10, 16)
+	if err != nil || number == 0 || rest[0] == '+' {
+		return "", 0, errors.New("has no port from 1 to 65535")
+	}
+	return network, uint16(number), nil
+}
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	if !strings.Contains(text, "/") {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return netip.Prefix{}, errors.New("is no address and no network like 10.0.0.0/8")
+		}
+		if a.Zone() != "" {
+			return netip.Prefix{}, errors.New("has a zone, which means nothing on another machine")
+		}
+		a = a.Unmap()
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, errors.New("is no network like 10.0.0.0/8 or [fd00::/8]:443")
+	}
+	if prefix.Addr().Is4In6() || prefix.Bits() >= 96 && mapped.Overlaps(prefix) {
+		return netip.Prefix{}, errors.New("is a network of wrapped IPv4 addresses: write the IPv4 network")
+	}
+	if prefix != prefix.Masked() {
+		return netip.Prefix{}, fmt.Errorf("has bits set behind its mask: write %s", prefix.Masked())
+	}
+	return prefix, nil
+}
+
+func match(list []entry, a netip.Addr, port uint16) bool {
+	for _, e := range list {
+		if e.covers(a, port) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchExact wants an entry for this single address, with or without its port.
+func matchExact(list []entry, a netip.Addr, port uint16) bool {
+	for _, e := range list {
+		if e.prefix.IsSingleIP() && e.covers(a, port) {
+			return true
+		}
+	}
+	return false
+}
+
+// matchPort wants an entry that names the port.
+func matchPort(list []entry, a netip.Addr, port uint16) bool {
+	for _, e := range list {
+		if e.port != 0 && e.covers(a, port) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e entry) covers(a netip.Addr, port uint16) bool {
+	return e.prefix.Contains(a) && (e.port == 0 || e.port == port)
+}
