@@ -1,0 +1,125 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"testing"
+)
+
+type answers map[string][]string
+
+func (a answers) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	texts, known := a[host]
+	if !known {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	var list []netip.Addr
+	for _, text := range texts {
+		list = append(list, netip.MustParseAddr(text))
+	}
+	return list, nil
+}
+
+// recorder dials nothing; it notes what it was asked for. Addresses in down refuse.
+type recorder struct {
+	dialled []string
+	down    []string
+}
+
+func (r *recorder) DialContext(_ context.Context, _, address string) (net.Conn, error) {
+	r.dialled = append(r.dialled, address)
+	if slices.Contains(r.down, address) {
+		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+	}
+	near, far := net.Pipe()
+	_ = far.Close()
+	return near, nil
+}
+
+func TestGuard(t *testing.T) {
+	names := answers{
+		"public.test": {"8.8.8.8"}, "private.test": {"10.0.0.1"}, "two.test": {"8.8.8.8", "8.8.4.4"}, "empty.test": {},
+		"mixed.test": {"8.8.8.8", "169.254.169.254"}, "local.test": {"127.0.0.1"}, "mapped.test": {"::ffff:127.0.0.1"},
+		"six.test": {"2606:4700::1111"}, "four-in-six.test": {"::ffff:8.8.8.8"},
+	}
+	for _, row := range []struct {
+		name, address string
+		down          []string
+		dialled       []string
+		class         Class // "" when no judgement forbids
+		fails         bool
+	}{
+		{"a name", "public.test:443", nil, []string{"8.8.8.8:443"}, "", false},
+		{"IPv6", "six.test:443", nil, []string{"[2606:4700::1111]:443"}, "", false},
+		{"a mapped address is dialled as judged", "four-in-six.test:443", nil, []string{"8.8.8.8:443"}, "", false},
+		{"a literal", "10.0.0.1:5000", nil, []string{"10.0.0.1:5000"}, "", false},
+		{"the second when the first is down", "two.test:443", []string{"8.8.8.8:443"}, []string{"8.8.8.8:443", "8.8.4.4:443"}, "", false},
+		{"all down", "two.test:443", []string{"8.8.8.8:443", "8.8.4.4:443"}, []string{"8.8.8.8:443", "8.8.4.4:443"}, "", true},
+		{"one forbidden answer fails the name", "mixed.test:443", nil, nil, ClassMetadata, true},
+		{"loopback by name", "local.test:443", nil, nil, ClassHost, true},
+		{"loopback by name, mapped", "mapped.test:443", nil, nil, ClassHost, true},
+		{"loopback as a literal", "[::1]:443", nil, nil, ClassHost, true},
+		{"a link-local literal with zone", "[fe80::1%eth0]:443", nil, nil, ClassMetadata, true},
+		{"a bad port", "public.test:6379", nil, nil, ClassPort, true},
+		{"an unknown name", "nowhere.test:443", nil, nil, "", true},
+		{"a name without address", "empty.test:443", nil, nil, "", true},
+		{"no port", "public.test", nil, nil, "", true},
+		{"no number", "public.test:https", nil, nil, "", true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := &recorder{down: row.down}
+			g := &Guard{Resolver: names, Dialer: r}
+			conn, err := g.DialContext(t.Context(), "tcp", row.address)
+			if conn != nil {
+				_ = conn.Close()
+			}
+			if (err != nil) != row.fails || !slices.Equal(r.dialled, row.dialled) {
+				t.Errorf("dialled %v with error %v, want %v", r.dialled, err, row.dialled)
+			}
+			forbidden, ok := errors.AsType[*Forbidden](err)
+			if ok != (row.class != "") || ok && forbidden.Class != row.class {
+				t.Errorf("error %v, want class %q", err, row.class)
+			}
+		})
+	}
+}
+
+// A name that changes its mind between look-up and dial gains nothing: it is looked up once.
+func TestGuardLooksUpOnce(t *testing.T) {
+	r := &recorder{}
+	rebinding := &rebinder{then: netip.MustParseAddr("127.0.0.1"), first: netip.MustParseAddr("8.8.8.8")}
+	conn, err := (&Guard{Resolver: rebinding, Dialer: r}).DialContext(t.Context(), "tcp", "rebind.test:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	if rebinding.asked != 1 || !slices.Equal(r.dialled, []string{"8.8.8.8:443"}) {
+		t.Errorf("asked %d times, dialled %v", rebinding.asked, r.dialled)
+	}
+}
+
+type rebinder struct {
+	first, then netip.Addr
+	asked       int
+}
+
+func (r *rebinder) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	r.asked++
+	if r.asked == 1 {
+		return []netip.Addr{r.first}, nil
+	}
+	return []netip.Addr{r.then}, nil
+}
+
+func TestGuardStopsWhenCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := &recorder{down: []string{"8.8.8.8:443", "8.8.4.4:443"}}
+	_, err := (&Guard{Resolver: answers{"two.test": {"8.8.8.8", "8.8.4.4"}}, Dialer: r}).DialContext(ctx, "tcp", "two.test:443")
+	if err == nil || len(r.dialled) > 1 {
+		t.Errorf("went on after the end: dialled %v, %v", r.dialled, err)
+	}
+}
