@@ -1,0 +1,115 @@
+package strictjson_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/strictjson"
+	"github.com/regwarden/regwarden/secret"
+)
+
+type credentials struct {
+	User     string        `json:"user"`
+	Password secret.String `json:"password"`
+	Count    int           `json:"count"`
+	TLS      struct {
+		Enabled bool   `json:"enabled"`
+		CA      string `json:"ca"`
+	} `json:"tls"`
+	Auth *struct {
+		Type string `json:"type"`
+	} `json:"auth"`
+	Tokens []secret.String `json:"tokens"`
+}
+
+func TestDecodeReadsOneWay(t *testing.T) {
+	var got credentials
+	wrong, err := strictjson.Decode([]byte(`{"user":"u","password":"p","PASSWORD":"other","paſſword":"x","later":{"a":[1]},"tls":null,"tokens":["t"]} `), &got)
+	if err != nil || len(wrong) > 0 {
+		t.Fatal(err, wrong)
+	}
+	if got.User != "u" || got.Password.Reveal() != "p" || got.Tokens[0].Reveal() != "t" || got.Auth != nil {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDecodeReportsEveryWrongType(t *testing.T) {
+	var got credentials
+	wrong, err := strictjson.Decode([]byte(`{"user":5,"password":{"a":1},"count":"x","tls":{"enabled":"yes","ca":[1]},"auth":"basic","tokens":["a",7]}`), &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []fault.Field{
+		{Field: "user", Problem: "must be a string, not a number"},
+		{Field: "password", Problem: "must be a string, not an object"},
+		{Field: "count", Problem: "must be a number, not a string"},
+		{Field: "tls.enabled", Problem: "must be a boolean, not a string"},
+		{Field: "tls.ca", Problem: "must be a string, not an array"},
+		{Field: "auth", Problem: "must be an object, not a string"},
+		{Field: "tokens[1]", Problem: "must be a string, not a number"},
+	}
+	if diff := cmp.Diff(want, wrong); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for name, body := range map[string]string{
+		"empty":                 "",
+		"blank":                 " \n",
+		"text":                  "hello",
+		"array":                 "[]",
+		"string":                `"x"`,
+		"null":                  "null",
+		"cut off":               `{"user":"u"`,
+		"trailing object":       `{"user":"u"}{}`,
+		"trailing text":         `{"user":"u"} x`,
+		"duplicate name":        `{"user":"u","user":"v"}`,
+		"nested duplicate name": `{"x":{"a":1,"a":2}}`,
+		"escaped duplicate":     `{"user":"u","\u0075ser":"v"}`,
+		"invalid UTF-8":         "{\"user\":\"\xff\"}",
+		"lone surrogate":        `{"user":"\ud800"}`,
+		"too deep":              `{"x":` + strings.Repeat("[", strictjson.MaxDepth) + strings.Repeat("]", strictjson.MaxDepth) + `}`,
+		"number out of range":   `{"count":99999999999999999999}`,
+		"fraction for an int":   `{"count":1.5}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got credentials
+			_, err := strictjson.Decode([]byte(body), &got)
+			f, ok := errors.AsType[*fault.Error](err)
+			if !ok || f.Kind != fault.Invalid || len(f.Fields) == 0 {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestErrorsDoNotQuoteTheBody(t *testing.T) {
+	for _, body := range []string{`{"password":"hunter2`, `{"hunter2":1,"hunter2":2}`, `{"password":hunter2}`} {
+		if _, err := strictjson.Decode([]byte(body), &credentials{}); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{`{"user":5,"tls":{"ca":[1]}}`, `{"a":`, `{"auth":{"type":"x"},"tokens":[]}`, "\xff"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var got credentials
+		wrong, err := strictjson.Decode(body, &got)
+		if f, ok := errors.AsType[*fault.Error](err); err != nil && (!ok || f.Kind != fault.Invalid) {
+			t.Fatalf("not an invalid request: %v", err)
+		}
+		for _, w := range wrong {
+			if w.Field == "" || w.Problem == "" {
+				t.Fatalf("empty problem: %+v", w)
+			}
+		}
+	})
+}
