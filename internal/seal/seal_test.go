@@ -1,0 +1,162 @@
+package seal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/secret"
+)
+
+func mustKeyring(t *testing.T) *seal.Keyring {
+	t.Helper()
+	ring, err := seal.NewKeyring()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ring
+}
+
+func TestAValueOpensOnlyAtItsPlace(t *testing.T) {
+	ring := mustKeyring(t)
+	part := rapid.SampledFrom([]string{"", "a", "b", "a|b", "|", "1:a", "1:a|0:"})
+	place := rapid.Custom(func(r *rapid.T) seal.Place {
+		return seal.Place{Table: part.Draw(r, "table"), Row: part.Draw(r, "row"), Org: part.Draw(r, "org"), Column: part.Draw(r, "column")}
+	})
+	rapid.Check(t, func(r *rapid.T) {
+		sealedAt, openedAt := place.Draw(r, "sealed at"), place.Draw(r, "opened at")
+		plain := []byte("a registry password")
+		sealed, err := ring.Seal(plain, sealedAt)
+		if err != nil {
+			r.Fatal(err)
+		}
+		opened, err := ring.Open(sealed, openedAt)
+		if sealedAt == openedAt && !bytes.Equal(opened, plain) {
+			r.Fatalf("does not open at its own place: %v", err)
+		}
+		if sealedAt != openedAt && !errors.Is(err, seal.ErrDamaged) {
+			r.Fatalf("opens at another place: %v", err)
+		}
+	})
+}
+
+func TestADamagedValueDoesNotOpen(t *testing.T) {
+	ring, at := mustKeyring(t), seal.Place{Table: "t", Row: "r", Column: "c"}
+	sealed, err := ring.Seal([]byte("plain"), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range sealed {
+		broken := bytes.Clone(sealed)
+		broken[i] ^= 1
+		if _, err := ring.Open(broken, at); !errors.Is(err, seal.ErrDamaged) {
+			t.Fatalf("byte %d changed: %v", i, err)
+		}
+	}
+	if _, err := ring.Open(nil, at); !errors.Is(err, seal.ErrDamaged) {
+		t.Errorf("nothing opens: %v", err)
+	}
+}
+
+func TestWrapAndUnwrap(t *testing.T) {
+	ring, master := mustKeyring(t), seal.NewMasterKey()
+	at := seal.Place{Table: "t", Row: "r", Column: "c"}
+	sealed, err := ring.Seal([]byte("plain"), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped, err := ring.Wrap(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := seal.Unwrap(master, wrapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plain, err := again.Open(sealed, at); err != nil || string(plain) != "plain" {
+		t.Errorf("after unwrapping: %q, %v", plain, err)
+	}
+	if _, err := seal.Unwrap(seal.NewMasterKey(), wrapped); !errors.Is(err, seal.ErrWrongKey) {
+		t.Errorf("another master key: %v", err)
+	}
+	if _, err := seal.Unwrap(master, wrapped[:len(wrapped)-1]); !errors.Is(err, seal.ErrWrongKey) {
+		t.Errorf("cut off: %v", err)
+	}
+	if _, err := ring.Wrap(seal.MasterKey{}); err == nil {
+		t.Error("wraps without a key")
+	}
+}
+
+func TestMasterKeyFileIsMadeOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "master.key")
+	if _, err := seal.LoadMasterKey(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+	keys := make([]seal.MasterKey, 8)
+	var wait sync.WaitGroup
+	for i := range keys {
+		wait.Go(func() {
+			key, err := seal.LoadOrCreateMasterKey(path)
+			if err != nil {
+				t.Error(err)
+			}
+			keys[i] = key
+		})
+	}
+	wait.Wait()
+	for _, key := range keys {
+		if key != keys[0] || key.IsZero() {
+			t.Error("two processes got two keys")
+		}
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestMasterKeyFileOfLaxModeIsRefused(t *testing.T) {
+	for _, mode := range []os.FileMode{0o640, 0o604, 0o620, 0o601, 0o644, 0o660} {
+		path := filepath.Join(t.TempDir(), "master.key")
+		if _, err := seal.LoadOrCreateMasterKey(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := seal.LoadOrCreateMasterKey(path); !errors.Is(err, seal.ErrLaxMode) {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
+}
+
+func TestMasterKeyTextIsCheckedAndNeverPrinted(t *testing.T) {
+	const good = "c2V2ZW50ZWVuIHBsdXMgZmlmdGVlbiBpcyAzMiBieXQ="
+	key, err := seal.ParseMasterKey(secret.String(" " + good + "\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%x", "%q"} {
+		if out := fmt.Sprintf(verb, key); strings.Contains(out, good[:8]) {
+			t.Errorf("%s shows the key: %s", verb, out)
+		}
+	}
+	for _, bad := range []string{"", "x", good[:40], good + good, strings.Repeat("!", 44)} {
+		if _, err := seal.ParseMasterKey(secret.String(bad)); err == nil || (bad != "" && len(bad) > 8 && strings.Contains(err.Error(), bad)) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
