@@ -1,0 +1,59 @@
+package regchecktest
+
+import (
+	"net/http"
+	"strings"
+)
+
+// nobody reads what is public.
+var nobody = caller{may: func(repo string) bool { return strings.HasPrefix(repo, "public/") }}
+
+// everybody reads everything: for registries that ask nobody.
+var everybody = caller{may: func(string) bool { return true }}
+
+func ada() caller {
+	return caller{User, func(repo string) bool { return !strings.HasPrefix(repo, "vault/") && repo != "vault" }}
+}
+
+// robot has rights on one Harbor project: on all that is below it, not on its own name.
+func robot() caller {
+	return caller{RobotUser, func(repo string) bool {
+		return strings.HasPrefix(repo, "charts/") || strings.HasPrefix(repo, "public/")
+	}}
+}
+
+// login checks a user name and a password or personal access token.
+func login(user, password string) (caller, bool) {
+	switch {
+	case user == User && (password == Password || password == Token):
+		return ada(), true
+	case user == RobotUser && password == RobotPassword:
+		return robot(), true
+	case user == "AWS" && password == Password:
+		return caller{"AWS", ada().may}, true
+	case user == acrTokenUser && password == Token:
+		return ada(), true
+	}
+	return nobody, false
+}
+
+const acrTokenUser = "00000000-0000-0000-0000-000000000000"
+
+// basicCaller reads Basic credentials; sent tells whether there were any.
+func basicCaller(r *http.Request) (who caller, sent, good bool) {
+	user, password, sent := r.BasicAuth()
+	if !sent {
+		return nobody, false, false
+	}
+	who, good = login(user, password)
+	return who, true, good
+}
+
+// bearerText gives the token of a Bearer header, "" when there is none.
+func bearerText(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}

@@ -1,0 +1,173 @@
+package regchecktest
+
+import (
+	"crypto/tls"
+	"net/http"
+	"time"
+)
+
+// at puts a handler onto the endpoint "https://registry.test" with a certificate of the system's root.
+func (g *Registry) at(handler http.Handler) error {
+	config, err := g.tls(leaf{})
+	if err != nil {
+		return err
+	}
+	return g.start(&site{host: "registry.test:443", tls: config, handler: handler, trusted: true, endpoint: true})
+}
+
+// plainAt puts a handler onto "http://registry.test" and makes it the endpoint.
+func (g *Registry) plainAt(handler http.Handler) error {
+	g.Endpoint = "http://registry.test"
+	return g.start(&site{host: "registry.test:80", handler: handler, trusted: true, endpoint: true})
+}
+
+// tokenHost puts a token service onto "https://auth.test/token".
+func (g *Registry) tokenHost(service http.Handler) error {
+	config, err := g.tls(leaf{commonName: "auth.test"})
+	if err != nil {
+		return err
+	}
+	return g.start(&site{host: "auth.test:443", tls: config, handler: service, trusted: true})
+}
+
+func (g *Registry) tls(l leaf) (*tls.Config, error) {
+	certificate, err := g.pki.certificate(l)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{Certificates: []tls.Certificate{certificate}}, nil
+}
+
+// beside serves the token service at a path of the registry's own host.
+func beside(path string, service, rest http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == path {
+			service.ServeHTTP(w, r)
+			return
+		}
+		rest.ServeHTTP(w, r)
+	})
+}
+
+// openRegistry lets everybody in and never looks at credentials.
+func (g *Registry) openRegistry() *registry {
+	return &registry{g: g, admit: func(v *visit) bool {
+		v.who = everybody
+		return true
+	}}
+}
+
+// htpasswdRegistry wants Basic for everything.
+func (g *Registry) htpasswdRegistry(realm string) *registry {
+	return &registry{g: g, admit: func(v *visit) bool {
+		who, _, good := basicCaller(v.r)
+		if !good {
+			v.challenge(`Basic realm="` + realm + `"`)
+			return false
+		}
+		v.who = who
+		return true
+	}}
+}
+
+// tokenRegistry is distribution with its token authentication.
+func (g *Registry) tokenRegistry(realm, service string) *registry {
+	return &registry{g: g, admit: g.bearer(func(v *visit) []string {
+		if realm[0] == '/' {
+			return []string{bearerLine(v, sameHost(v, realm), service)}
+		}
+		return []string{bearerLine(v, realm, service)}
+	})}
+}
+
+// publicTokens gives nobody a token for public repositories, as Docker Hub does.
+func publicTokens(scope string) bool {
+	return scope == "" || len(scope) > 18 && scope[:18] == "repository:public/"
+}
+
+func plainServers() map[string]builder {
+	return map[string]builder{
+		"none":      func(*Registry) error { return nil },
+		"open":      func(g *Registry) error { return g.at(g.openRegistry()) },
+		"open-http": func(g *Registry) error { return g.plainAt(g.openRegistry()) },
+		"htpasswd":  func(g *Registry) error { return g.at(g.htpasswdRegistry("Registry Realm")) },
+		"htpasswd-http": func(g *Registry) error {
+			return g.plainAt(g.htpasswdRegistry("Registry Realm"))
+		},
+		"htpasswd-subpath": func(g *Registry) error {
+			s := g.htpasswdRegistry("Registry Realm")
+			s.base, g.BasePath = "/registry", "/registry"
+			return g.at(s)
+		},
+		"htpasswd-http2": func(g *Registry) error {
+			config, err := g.tls(leaf{})
+			if err != nil {
+				return err
+			}
+			return g.start(&site{host: "registry.test:443", tls: config, handler: g.htpasswdRegistry("h2"), trusted: true, endpoint: true, http2: true})
+		},
+		"open-public-zone": func(g *Registry) error {
+			config, err := g.tls(leaf{})
+			if err != nil {
+				return err
+			}
+			return g.start(&site{host: "registry.test:443", tls: config, handler: g.openRegistry(), trusted: true, endpoint: true, public: true})
+		},
+		"open-checks-credentials": buildPoliteOpen, // a 200 to everybody, but wrong credentials are refused
+		"bearer": func(g *Registry) error {
+			return g.at(beside("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
+		},
+		"bearer-http": func(g *Registry) error {
+			return g.plainAt(beside("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
+		},
+		"bearer-other-host": func(g *Registry) error {
+			if err := g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens}); err != nil {
+				return err
+			}
+			return g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
+		},
+		"bearer-direct": buildDirectBearer,
+		"open-unhurried": func(g *Registry) error {
+			s := g.openRegistry()
+			return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				g.pause(r, 300*time.Millisecond)
+				s.ServeHTTP(w, r)
+			}))
+		},
+	}
+}
+
+func buildPoliteOpen(g *Registry) error {
+	return g.at(&registry{g: g, admit: func(v *visit) bool {
+		who, sent, good := basicCaller(v.r)
+		v.who = caller{who.name, everybody.may}
+		if sent && !good {
+			v.challenge(`Basic realm="Registry Realm"`)
+			return false
+		}
+		return true
+	}})
+}
+
+// buildDirectBearer takes ada's token as it is, and has no token service.
+func buildDirectBearer(g *Registry) error {
+	return g.at(&registry{g: g, admit: func(v *visit) bool {
+		if bearerText(v.r) != Token {
+			v.challenge(`Bearer`)
+			return false
+		}
+		v.who = ada()
+		return true
+	}})
+}
+
+// pause waits, but no longer than the request or the world lives.
+func (g *Registry) pause(r *http.Request, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+	case <-g.done:
+	}
+}

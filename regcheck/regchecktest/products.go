@@ -1,0 +1,398 @@
+package regchecktest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Servers that keep the habits of known products. The quirk that each one is here for stands at it.
+
+func productServers() map[string]builder {
+	return map[string]builder{
+		"harbor":                   func(g *Registry) error { return buildHarbor(g, false) },
+		"harbor-refuses-scopeless": func(g *Registry) error { return buildHarbor(g, true) },
+		"ghcr":                     buildGHCR,
+		"google":                   buildGoogle,
+		"ecr":                      buildECR,
+		"ecr-public":               buildECRPublic,
+		"acr":                      func(g *Registry) error { return buildACR(g, false) },
+		"acr-no-metadata-read":     func(g *Registry) error { return buildACR(g, true) },
+		"quay":                     buildQuay,
+		"dockerhub":                buildDockerHub,
+		"gitlab":                   buildGitLab,
+		"digitalocean":             buildDigitalOcean,
+		"artifactory":              func(g *Registry) error { return buildArtifactory(g, false) },
+		"artifactory-open":         func(g *Registry) error { return buildArtifactory(g, true) },
+		"artifactory-bearer":       buildArtifactoryBearer,
+		"nexus":                    func(g *Registry) error { return buildNexus(g, false) },
+		"nexus-anonymous":          func(g *Registry) error { return buildNexus(g, true) },
+		"zot":                      func(g *Registry) error { return buildZot(g, false) },
+		"zot-mixed":                func(g *Registry) error { return buildZot(g, true) },
+		"gitea":                    func(g *Registry) error { return buildGitea(g, false) },
+		"gitea-older":              func(g *Registry) error { return buildGitea(g, true) },
+		"cloudflare":               func(g *Registry) error { return g.at(g.htpasswdRegistry("cloudflare")) },
+	}
+}
+
+// buildHarbor: the challenge turns Basic as soon as there is an Authorization header; a scoped token
+// request with a wrong password is answered 200 with an anonymous token (harbor#11632); a missing
+// right is 401, never 403 (harbor#15684); _catalog is for Basic system accounts; newer releases
+// refuse scope-less tokens on /v2/ (harbor#23799).
+func buildHarbor(g *Registry, refusesScopeless bool) error {
+	tokens := &tokenService{g: g, anonymous: func(string) bool { return true }, scoped200: true}
+	scopeless := tokens.anonymous
+	tokens.anonymous = func(scope string) bool { return scope != "" && scopeless(scope) }
+	s := &registry{g: g}
+	challenge := func(v *visit) {
+		if v.r.Header.Get("Authorization") != "" || v.what == "catalog" {
+			v.challenge(`Basic realm="harbor"`)
+			return
+		}
+		v.challenge(bearerLine(v, sameHost(v, "/service/token"), "harbor-registry"))
+	}
+	s.admit = func(v *visit) bool {
+		if who, _, good := basicCaller(v.r); good && v.what != "catalog" {
+			v.who = who
+			return true
+		}
+		token, known := g.mints.find(bearerText(v.r))
+		useless := v.what == "ping" && refusesScopeless && len(token.scopes) == 0 ||
+			v.what == "ping" && token.ghost || v.what != "ping" && !token.covers(v)
+		if !known || useless {
+			challenge(v)
+			return false
+		}
+		v.who = token.who
+		return true
+	}
+	s.forbidden = challenge
+	return g.at(beside("/service/token", tokens, s))
+}
+
+// buildGHCR: a placeholder scope in the challenge, 403 for bad credentials, no POST, no catalog.
+func buildGHCR(g *Registry) error {
+	tokens := &tokenService{g: g, badStatus: http.StatusForbidden, field: "token",
+		badBody:   `{"errors":[{"code":"DENIED","message":"denied"}]}`,
+		anonymous: func(scope string) bool { return strings.HasPrefix(scope, "repository:public/") }}
+	s := &registry{g: g, noVersion: true}
+	s.admit = g.bearer(func(v *visit) []string {
+		scope := scopeFor(v)
+		if v.what == "ping" || v.what == "catalog" {
+			scope = "repository:user/image:pull"
+		}
+		return []string{fmt.Sprintf(`Bearer realm="%s",service="%s",scope="%s"`, sameHost(v, "/token"), v.r.Host, scope)}
+	})
+	admit := s.admit
+	s.admit = func(v *visit) bool {
+		token, known := g.mints.find(bearerText(v.r))
+		if known && !token.ghost && v.what != "ping" && !token.covers(v) {
+			v.fail(http.StatusForbidden, "DENIED", "permission_denied: read_package")
+			return false
+		}
+		return admit(v)
+	}
+	s.catalog = func(v *visit) { v.fail(http.StatusForbidden, "DENIED", "catalog is not available") }
+	s.forbidden = func(v *visit) { v.fail(http.StatusForbidden, "DENIED", "permission_denied: read_package") }
+	unauthorized := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{w: w, r: r}
+		if _, sent, _ := basicCaller(r); !sent && r.Method == http.MethodGet && !tokens.open(scopesOf(r.URL.Query()["scope"])) {
+			v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "authentication required")
+			return
+		}
+		tokens.ServeHTTP(w, r)
+	})
+	return g.at(beside("/token", unauthorized, s))
+}
+
+// buildGoogle: no service in the challenge of /v2/, none at all after bad credentials, an anonymous
+// token opens /v2/, and 403 "or it may not exist" for content.
+func buildGoogle(g *Registry) error {
+	tokens := &tokenService{g: g, anonymous: func(string) bool { return true }, noPost: http.StatusNotFound}
+	bare := func(v *visit) { v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "failed authentication") }
+	service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, sent, good := basicCaller(r); sent && !good {
+			bare(&visit{w: w, r: r})
+			return
+		}
+		tokens.ServeHTTP(w, r)
+	})
+	s := &registry{g: g, name: func(name string) bool { return ociName(name) && strings.Contains(name, "/") }}
+	s.admit = func(v *visit) bool {
+		who, sent, good := basicCaller(v.r)
+		token, known := g.mints.find(bearerText(v.r))
+		switch {
+		case sent && good:
+			v.who = who
+			return true
+		case known:
+			v.who = token.who
+			return true
+		case v.r.Header.Get("Authorization") != "":
+			bare(v)
+			return false
+		}
+		v.challenge(bearerLine(v, sameHost(v, "/v2/token"), ""))
+		return false
+	}
+	denied := func(v *visit) {
+		v.fail(http.StatusForbidden, "DENIED", `Permission "artifactregistry.repositories.downloadArtifacts" denied on resource (or it may not exist)`)
+	}
+	s.forbidden, s.missing, s.catalog = denied, denied, denied
+	return g.at(beside("/v2/token", service, s))
+}
+
+// buildECR: Basic with the endpoint's own URL as realm and a text body; an expired password is 403
+// without challenge.
+func buildECR(g *Registry) error {
+	s := &registry{g: g}
+	s.admit = func(v *visit) bool {
+		who, _, good := basicCaller(v.r)
+		_, password, _ := v.r.BasicAuth()
+		switch {
+		case good:
+			v.who = who
+			return true
+		case password == ExpiredPassword:
+			v.fail(http.StatusForbidden, "DENIED", "Your authorization token has expired. Reauthenticate and try again.")
+			return false
+		}
+		v.w.Header().Set("WWW-Authenticate", fmt.Sprintf(`Basic realm="%s",service="ecr.amazonaws.com"`, sameHost(v, "/")))
+		v.send(http.StatusUnauthorized, "text/plain; charset=utf-8", "Not Authorized\n")
+		return false
+	}
+	s.missing = func(v *visit) {
+		v.fail(http.StatusNotFound, "NAME_UNKNOWN", "The repository with name '"+v.repo+"' does not exist in the registry with id '123456789012'")
+	}
+	s.forbidden = func(v *visit) {
+		if s.g.tree.repositories[v.repo] == nil {
+			s.missing(v)
+			return
+		}
+		v.fail(http.StatusForbidden, "DENIED", "User is not authorized to perform: ecr:ListImages on the resource")
+	}
+	return g.at(s)
+}
+
+// buildECRPublic: a scope "aws" in the challenge, and 400 for an expired password.
+func buildECRPublic(g *Registry) error {
+	tokens := &tokenService{g: g, expired: http.StatusBadRequest, anonymous: publicTokens}
+	s := &registry{g: g, admit: g.bearer(func(v *visit) []string {
+		return []string{fmt.Sprintf(`Bearer realm="%s",service="%s",scope="aws"`, sameHost(v, "/token/"), v.r.Host)}
+	})}
+	return g.at(beside("/token/", tokens, s))
+}
+
+// buildACR: identity tokens by POST and with a user of zeros, a challenge that turns Basic once there
+// is an Authorization header; scope-map tokens need metadata_read for tags.
+func buildACR(g *Registry, noMetadata bool) error {
+	tokens := &tokenService{g: g, post: true, field: "access_token"}
+	s := &registry{g: g, noVersion: false}
+	s.admit = g.bearer(func(v *visit) []string {
+		if v.r.Header.Get("Authorization") != "" && v.what == "ping" {
+			return []string{`Basic realm="` + sameHost(v, "/") + `"`}
+		}
+		return []string{bearerLine(v, sameHost(v, "/oauth2/token"), v.r.Host)}
+	})
+	if noMetadata {
+		s.tagsDenied = func(v *visit) bool {
+			v.w.Header().Set("WWW-Authenticate", bearerLine(v, sameHost(v, "/oauth2/token"), v.r.Host))
+			v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "authentication required, visit https://aka.ms/acr/authorization: metadata_read is missing")
+			return true
+		}
+	}
+	return g.at(beside("/oauth2/token", tokens, s))
+}
+
+// buildQuay: the body of the bare answer is true; nobody gets a token without scope; everybody's
+// catalog holds what he may see, nobody's is empty.
+func buildQuay(g *Registry) error {
+	tokens := &tokenService{g: g, field: "token",
+		anonymous: func(scope string) bool { return strings.HasPrefix(scope, "repository:public/") }}
+	s := &registry{g: g, pong: "true"}
+	admit := g.bearer(func(v *visit) []string {
+		return []string{bearerLine(v, sameHost(v, "/v2/auth"), v.r.Host)}
+	})
+	s.admit = func(v *visit) bool {
+		if v.what == "ping" && v.r.Header.Get("Authorization") == "" {
+			v.w.Header().Set("WWW-Authenticate", bearerLine(v, sameHost(v, "/v2/auth"), v.r.Host))
+			v.send(http.StatusUnauthorized, "application/json", "true")
+			return false
+		}
+		if token, known := g.mints.find(bearerText(v.r)); v.what == "catalog" {
+			v.who = caller{may: func(string) bool { return false }}
+			if known && !token.ghost {
+				v.who = token.who
+			}
+			return true
+		}
+		return admit(v)
+	}
+	s.forbidden = func(v *visit) {
+		v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "access to the requested resource is not authorized")
+	}
+	return g.at(beside("/v2/auth", tokens, s))
+}
+
+// buildDockerHub: the token service has a host and a service name of its own; even a user who signed
+// in may not read the catalog.
+func buildDockerHub(g *Registry) error {
+	if err := g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens}); err != nil {
+		return err
+	}
+	s := g.tokenRegistry("https://auth.test/token", "registry.docker.example")
+	admit := s.admit
+	s.admit = func(v *visit) bool {
+		if v.what == "catalog" {
+			v.challenge(bearerLine(v, "https://auth.test/token", "registry.docker.example"))
+			return false
+		}
+		return admit(v)
+	}
+	return g.at(s)
+}
+
+// buildGitLab: the token service is the forge's host; missing rights are 403 there when no scope is
+// left, and the catalog is an administrator's.
+func buildGitLab(g *Registry) error {
+	if err := g.tokenHost(&tokenService{g: g, badStatus: http.StatusForbidden, anonymous: publicTokens,
+		badBody: `{"errors":[{"code":"DENIED","message":"access forbidden"}]}`}); err != nil {
+		return err
+	}
+	s := g.tokenRegistry("https://auth.test/jwt/auth", "container_registry")
+	s.catalog = func(v *visit) { v.challenge(bearerLine(v, "https://auth.test/jwt/auth", "container_registry")) }
+	return g.at(s)
+}
+
+// buildDigitalOcean: the API token is user and password; another host gives tokens.
+func buildDigitalOcean(g *Registry) error {
+	if err := g.tokenHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{w: w, r: r}
+		user, password, _ := r.BasicAuth()
+		tokens := &tokenService{g: g}
+		if r.Method != http.MethodGet {
+			v.send(http.StatusMethodNotAllowed, "application/json", `{"id":"method_not_allowed"}`)
+			return
+		}
+		tokens.decide(v, ada(), true, user == Token && password == Token || user == User && password == Password,
+			scopesOf(r.URL.Query()["scope"]))
+	})); err != nil {
+		return err
+	}
+	return g.at(g.tokenRegistry("https://auth.test/v2/registry/auth", "registry.digitalocean.example"))
+}
+
+// artifactoryOutside is what answers where no repository is: JSON with a status in place of a code.
+func artifactoryOutside(w http.ResponseWriter, r *http.Request) {
+	v := &visit{w: w, r: r}
+	v.send(http.StatusNotFound, "application/json", `{"errors" : [ {"status" : 404, "message" : "Not Found"} ]}`)
+}
+
+// buildArtifactory: the API lies below a path of the repository key; /v2/ may be open to all.
+func buildArtifactory(g *Registry, open bool) error {
+	s := g.htpasswdRegistry("Artifactory Realm")
+	if open {
+		inner := s.admit
+		s.admit = func(v *visit) bool {
+			if _, sent, good := basicCaller(v.r); v.what == "ping" && (!sent || good) {
+				return true
+			}
+			return inner(v)
+		}
+	}
+	s.base, g.BasePath = "/artifactory/api/docker/charts-local", "/artifactory/api/docker/charts-local"
+	s.outside = http.HandlerFunc(artifactoryOutside)
+	return g.at(s)
+}
+
+// buildArtifactoryBearer: the realm lies below the repository key, without scope.
+func buildArtifactoryBearer(g *Registry) error {
+	const base = "/artifactory/api/oci/charts-local"
+	s := g.tokenRegistry(base+"/v2/token", "registry.test")
+	s.base, g.BasePath = base, base
+	s.outside = http.HandlerFunc(artifactoryOutside)
+	tokens := &tokenService{g: g, noPost: http.StatusUnauthorized}
+	return g.at(beside(base+"/v2/token", tokens, s))
+}
+
+// buildNexus: the scheme in capitals; with anonymous pull on, any credentials are taken.
+func buildNexus(g *Registry, anonymous bool) error {
+	return g.at(&registry{g: g, admit: func(v *visit) bool {
+		who, _, good := basicCaller(v.r)
+		switch {
+		case good:
+			v.who = who
+			return true
+		case anonymous:
+			v.who = everybody
+			return true
+		}
+		v.challenge(`BASIC realm="Sonatype Nexus Repository Manager"`)
+		return false
+	}})
+}
+
+// buildZot: a challenge on 200 as well, unquoted; wrong credentials are refused after a delay. Mixed:
+// nobody may read what is public, and sees /v2/.
+func buildZot(g *Registry, mixed bool) error {
+	s := &registry{g: g, admit: func(v *visit) bool {
+		who, sent, good := basicCaller(v.r)
+		if sent && !good {
+			g.pause(v.r, 60*time.Millisecond)
+			v.challenge(`Basic realm=registry.test/zot`)
+			return false
+		}
+		v.w.Header().Set("WWW-Authenticate", `Basic realm=registry.test/zot`)
+		v.who = who
+		if !sent && !mixed {
+			v.w.Header().Del("WWW-Authenticate")
+			v.challenge(`Basic realm=registry.test/zot`)
+			return false
+		}
+		return true
+	}}
+	s.forbidden = func(v *visit) {
+		v.w.Header().Del("WWW-Authenticate")
+		if v.who.name == "" {
+			v.challenge(`Basic realm=registry.test/zot`)
+			return
+		}
+		v.fail(http.StatusForbidden, "DENIED", "requested access to the resource is denied")
+	}
+	return g.at(s)
+}
+
+// buildGitea: nobody in particular gets a ghost's token without scope; newer releases name scope "*",
+// older ones send a second header with Basic.
+func buildGitea(g *Registry, older bool) error {
+	tokens := &tokenService{g: g, field: "token", anonymous: func(string) bool { return true }}
+	lines := func(v *visit) []string {
+		if older {
+			return []string{`Bearer realm="` + sameHost(v, "/v2/token") + `",service="container_registry",scope="*"`, `Basic realm="Gitea Container Registry"`}
+		}
+		return []string{`Bearer realm="` + sameHost(v, "/v2/token") + `",service="container_registry",scope="*"`}
+	}
+	s := &registry{g: g}
+	s.admit = func(v *visit) bool {
+		if who, _, good := basicCaller(v.r); good {
+			v.who = who
+			return true
+		}
+		token, known := g.mints.find(bearerText(v.r))
+		if !known {
+			v.challenge(lines(v)...)
+			return false
+		}
+		v.who = token.who // the token stands for the user, not for scopes
+		return true
+	}
+	s.forbidden = func(v *visit) {
+		if v.who.name == "" {
+			v.challenge(lines(v)...)
+			return
+		}
+		v.fail(http.StatusNotFound, "NAME_UNKNOWN", "repository name not known to registry")
+	}
+	return g.at(beside("/v2/token", tokens, s))
+}

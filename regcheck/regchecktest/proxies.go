@@ -1,0 +1,97 @@
+package regchecktest
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Outbound proxies, in front of an htpasswd registry. Each listens at ProxyURL.
+
+func proxyServers() map[string]builder {
+	refuse := func(code int, more http.Header) builder {
+		return func(g *Registry) error {
+			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				for name, values := range more {
+					w.Header()[name] = values
+				}
+				http.Error(w, http.StatusText(code), code)
+			}))
+		}
+	}
+	return map[string]builder{
+		"proxy": func(g *Registry) error {
+			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.tunnel(w, r) }))
+		},
+		"proxy-407": refuse(http.StatusProxyAuthRequired, http.Header{"Proxy-Authenticate": {`Basic realm="proxy"`}}),
+		"proxy-403": refuse(http.StatusForbidden, nil),
+		"proxy-502": refuse(http.StatusBadGateway, nil),
+		"proxy-silent": func(g *Registry) error {
+			return g.behindProxy(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { g.pause(r, time.Minute) }))
+		},
+	}
+}
+
+func (g *Registry) behindProxy(proxy http.Handler) error {
+	if err := g.start(&site{host: "proxy.test:3128", handler: proxy}); err != nil {
+		return err
+	}
+	return g.at(g.htpasswdRegistry("Registry Realm"))
+}
+
+// ProxyURL is the outbound proxy of the worlds that have one.
+func (g *Registry) ProxyURL() *url.URL { return &url.URL{Scheme: "http", Host: "proxy.test:3128"} }
+
+// tunnel serves CONNECT, to names and to addresses.
+func (g *Registry) tunnel(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "CONNECT only", http.StatusMethodNotAllowed)
+		return
+	}
+	far, err := g.reach(r)
+	if err != nil {
+		http.Error(w, "cannot reach it", http.StatusBadGateway)
+		return
+	}
+	near, buffered, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		_ = far.Close()
+		return
+	}
+	defer g.keep(near)()
+	defer g.keep(far)()
+	write(near, "HTTP/1.1 200 Connection established\r\n\r\n")
+	over := make(chan struct{}, 2)
+	for _, way := range []struct {
+		to   net.Conn
+		from io.Reader
+	}{{far, buffered}, {near, far}} {
+		g.work.Go(func() {
+			_, _ = io.Copy(way.to, way.from)
+			over <- struct{}{}
+		})
+	}
+	<-over
+}
+
+// reach connects as the proxy's own machine would; that is no dial of the client.
+func (g *Registry) reach(r *http.Request) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	known := g.named[host]
+	g.mu.Unlock()
+	if len(known.addresses) > 0 {
+		host = known.addresses[0].String()
+	}
+	for target, s := range g.sites {
+		if target.String() == net.JoinHostPort(host, port) {
+			return net.Dial("tcp", s.real)
+		}
+	}
+	return nil, &net.AddrError{Err: "unknown to the proxy", Addr: r.Host}
+}

@@ -1,0 +1,137 @@
+package regchecktest
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// Redirects of registries and of token services. Hosts that are led to have working registries, so
+// that only the credentials' record tells whether somebody should not have gone there.
+
+func redirectServers() map[string]builder {
+	all := map[string]builder{
+		"redirect-cross-origin": func(g *Registry) error { return g.redirectTo("https://other.test", http.StatusTemporaryRedirect) },
+		"redirect-cross-port": func(g *Registry) error {
+			return g.redirectTo("https://registry.test:8443", http.StatusTemporaryRedirect)
+		},
+		"redirect-sub-domain": func(g *Registry) error {
+			return g.redirectTo("https://sub.registry.test", http.StatusPermanentRedirect)
+		},
+		"redirect-downgrade":     func(g *Registry) error { return g.redirectTo("http://registry.test", http.StatusFound) },
+		"redirect-metadata":      func(g *Registry) error { return g.redirectTo("https://metadata.test", http.StatusFound) },
+		"redirect-loopback":      func(g *Registry) error { return g.redirectTo("https://loopback.test", http.StatusFound) },
+		"redirect-ftp":           func(g *Registry) error { return g.redirectTo("ftp://other.test", http.StatusFound) },
+		"redirect-no-location":   func(g *Registry) error { return g.at(status(http.StatusFound, "text/plain", "")) },
+		"redirect-loop":          func(g *Registry) error { return g.at(http.HandlerFunc(loop)) },
+		"redirect-many":          func(g *Registry) error { return g.redirectWithin(9) },
+		"redirect-within":        func(g *Registry) error { return g.redirectWithin(2) },
+		"redirect-http-to-https": buildRedirectToHTTPS,
+		"redirect-zone":          buildRedirectZone,
+		"redirect-content":       buildRedirectContent,
+	}
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		all["token-redirect-"+strconv.Itoa(code)] = func(g *Registry) error { return g.tokenRedirect(code) }
+	}
+	return all
+}
+
+// lures starts registries wherever the redirects lead.
+func (g *Registry) lures() error {
+	config, err := g.tls(leaf{names: []string{"registry.test", "other.test", "sub.registry.test"}})
+	if err != nil {
+		return err
+	}
+	for _, host := range []string{"other.test:443", "registry.test:8443", "sub.registry.test:443"} {
+		if err := g.start(&site{host: host, tls: config, handler: g.openRegistry()}); err != nil {
+			return err
+		}
+	}
+	if g.Endpoint == "http://registry.test" {
+		return nil
+	}
+	return g.start(&site{host: "registry.test:80", handler: g.openRegistry()})
+}
+
+func (g *Registry) redirectTo(origin string, code int) error {
+	if err := g.lures(); err != nil {
+		return err
+	}
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, origin+r.URL.RequestURI(), code)
+	}))
+}
+
+func loop(w http.ResponseWriter, r *http.Request) {
+	to := "/v2/a"
+	if r.URL.Path == to {
+		to = "/v2/"
+	}
+	http.Redirect(w, r, to, http.StatusFound)
+}
+
+// redirectWithin moves the API by hops inside its own origin.
+func (g *Registry) redirectWithin(hops int) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	s.base = strings.Repeat("/hop", hops)
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, s.base+"/v2") {
+			s.ServeHTTP(w, r)
+			return
+		}
+		http.Redirect(w, r, "/hop"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	}))
+}
+
+// buildRedirectToHTTPS: the plain port only sends to https. Whoever sends the password first has lost it.
+func buildRedirectToHTTPS(g *Registry) error {
+	if err := g.at(g.htpasswdRegistry("Registry Realm")); err != nil {
+		return err
+	}
+	g.Endpoint = "http://registry.test"
+	return g.start(&site{host: "registry.test:80", endpoint: true, handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://registry.test"+r.URL.RequestURI(), http.StatusMovedPermanently)
+	})})
+}
+
+// buildRedirectZone: a public registry that sends into a private network.
+func buildRedirectZone(g *Registry) error {
+	if err := g.lures(); err != nil {
+		return err
+	}
+	config, err := g.tls(leaf{names: []string{"public.test"}})
+	if err != nil {
+		return err
+	}
+	g.Endpoint = "https://public.test"
+	return g.start(&site{host: "public.test:443", tls: config, public: true, trusted: true, endpoint: true,
+		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://other.test"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+		})})
+}
+
+// buildRedirectContent serves content from a store on another host, as clouds do for blobs.
+func buildRedirectContent(g *Registry) error {
+	if err := g.lures(); err != nil {
+		return err
+	}
+	s := g.htpasswdRegistry("Registry Realm")
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, _, good := basicCaller(r); good && (strings.Contains(r.URL.Path, "/manifests/") || strings.Contains(r.URL.Path, "/blobs/")) {
+			http.Redirect(w, r, "https://other.test"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+}
+
+// tokenRedirect: the token service sends on; with 307 and 308 Go would send the form again.
+func (g *Registry) tokenRedirect(code int) error {
+	if err := g.evil(); err != nil {
+		return err
+	}
+	away := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://evil.test"+r.URL.RequestURI(), code)
+	})
+	return g.at(beside("/token", away, g.tokenRegistry("/token", "registry.test")))
+}

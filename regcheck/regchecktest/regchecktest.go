@@ -1,0 +1,188 @@
+// Package regchecktest starts registries that behave like real ones, or misbehave on purpose.
+//
+// Each Start makes a small world of its own: hosts with invented names and addresses, a resolver
+// and a dialer that know only these, certificates of its own authorities, and servers on loopback
+// behind them. A checker that uses the world as its resolver and dialer can tell several hosts,
+// zones and ports apart, and no packet leaves the machine. Every server notes each credential that
+// reaches it, so that a test can prove that no secret went to a host it was not meant for.
+//
+// The package serves tests only. It stores nothing, and its token service signs nothing.
+package regchecktest
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Accounts that every server with accounts knows. What they may read is said at each.
+const (
+	User     = "ada" // reads everything but the repositories under vault/
+	Password = "ada-pass-4711-blue"
+	// Token is ada's identity token: a refresh token for token services, the password of Basic
+	// (a personal access token), and a bearer token where a server takes those directly.
+	Token = "ada-identity-token-0815-green"
+
+	RobotUser     = "robot$ci" // reads the repositories under charts/ only
+	RobotPassword = "robot-pass-2342-red"
+
+	ExpiredPassword = "expired-pass-1999-grey" // was good once; servers that know the difference say so
+	WrongPassword   = "wrong-pass-6666-black"
+	WrongToken      = "wrong-token-7777-white"
+)
+
+// Registry is a started server with its world. It is an egress.Resolver and an egress.Dialer.
+type Registry struct {
+	Name     string // as given to Start
+	Endpoint string // what to write into a definition: "https://registry.test"
+	BasePath string // the same; mostly ""
+
+	tree  *tree
+	pki   *pki
+	named map[string]answer               // host name to addresses
+	sites map[netip.AddrPort]*site        // who listens where
+	dead  map[netip.Addr]func(dial) error // addresses that never answer
+	done  chan struct{}                   // closed when the world ends
+	work  sync.WaitGroup
+	mints *mints
+
+	mu        sync.Mutex
+	sightings []Sighting
+	requests  []Request
+	dials     []string
+	lookups   []string
+	open      map[net.Conn]bool
+	closers   []func() error
+	free      map[bool]int // next free host number, by public
+}
+
+// Start starts the server of that name and ends it with the test. The names are those of Servers.
+func Start(t testing.TB, name string) *Registry {
+	t.Helper()
+	g, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	return g
+}
+
+// Open is Start for programs that are no tests; the caller closes.
+func Open(name string) (*Registry, error) {
+	build, known := table()[name]
+	if !known {
+		return nil, unknownServer(name)
+	}
+	pki, err := newPKI()
+	if err != nil {
+		return nil, err
+	}
+	g := &Registry{
+		Name: name, Endpoint: "https://registry.test", tree: newTree(), pki: pki,
+		named: map[string]answer{}, sites: map[netip.AddrPort]*site{}, dead: map[netip.Addr]func(dial) error{},
+		done: make(chan struct{}), mints: newMints(), open: map[net.Conn]bool{}, free: map[bool]int{},
+	}
+	g.inventNames()
+	if err := build(g); err != nil {
+		g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+type unknownServer string
+
+func (u unknownServer) Error() string { return "regchecktest: no server is named " + string(u) }
+
+// Servers returns the names of all servers, sorted.
+func Servers() []string {
+	var names []string
+	for name := range table() {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	return names
+}
+
+// builder sets the sites of one named server up.
+type builder func(*Registry) error
+
+func table() map[string]builder {
+	all := map[string]builder{}
+	for _, part := range []map[string]builder{
+		plainServers(), productServers(), challengeServers(), tokenServers(), foreignServers(),
+		hostileServers(), redirectServers(), tlsServers(), proxyServers(),
+	} {
+		for name, build := range part {
+			all[name] = build
+		}
+	}
+	return all
+}
+
+// Close ends all servers and waits until their goroutines are gone.
+func (g *Registry) Close() {
+	g.mu.Lock()
+	select {
+	case <-g.done:
+		g.mu.Unlock()
+		return
+	default:
+	}
+	close(g.done)
+	closers := g.closers
+	conns := make([]net.Conn, 0, len(g.open))
+	for conn := range g.open {
+		conns = append(conns, conn)
+	}
+	g.mu.Unlock()
+	for _, closer := range closers {
+		_ = closer()
+	}
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+	g.work.Wait()
+}
+
+// Loopback is where the endpoint's server really listens: "127.0.0.1:34567". It helps tests of
+// programs that can't be given a resolver and a dialer.
+func (g *Registry) Loopback() string {
+	for _, s := range g.sites {
+		if s.endpoint {
+			return s.real
+		}
+	}
+	return ""
+}
+
+// origin is the URL of the site as a definition would name it.
+func (s *site) origin() string {
+	scheme := "http"
+	if s.tls != nil {
+		scheme = "https"
+	}
+	host, port, _ := strings.Cut(s.host, ":")
+	if port == "" || scheme == "https" && port == "443" || scheme == "http" && port == "80" {
+		return scheme + "://" + host
+	}
+	return scheme + "://" + s.host
+}
+
+// site is one listener of the world.
+type site struct {
+	host     string // "registry.test:443"
+	real     string // "127.0.0.1:34567"
+	tls      *tls.Config
+	handler  http.Handler
+	raw      func(net.Conn) // instead of handler: speaks what it likes
+	public   bool           // its address lies in the public zone; else in the private one
+	trusted  bool           // credentials may come here
+	endpoint bool           // it is the endpoint itself: the client certificate may come here as well
+	http2    bool
+}

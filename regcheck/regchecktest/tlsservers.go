@@ -1,0 +1,151 @@
+package regchecktest
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"time"
+)
+
+// The TLS matrix: one server per way in which a handshake or a certificate goes wrong.
+
+func tlsServers() map[string]builder {
+	all := map[string]builder{}
+	for name, make := range leaves() {
+		all[name] = func(g *Registry) error { return g.tlsAt("registry.test:443", make(g.pki), nil) }
+	}
+	for name, change := range handshakes {
+		all[name] = func(g *Registry) error {
+			return g.tlsAt("registry.test:443", leaf{}, func(c *tls.Config) { change(g.pki, c) })
+		}
+	}
+	all["tls-ip"] = func(g *Registry) error {
+		g.Endpoint = "https://10.20.30.40"
+		return g.tlsAt("10.20.30.40:443", leaf{addresses: []string{"10.20.30.40"}}, nil)
+	}
+	all["tls-ip-without-san"] = func(g *Registry) error {
+		g.Endpoint = "https://10.20.30.40"
+		return g.tlsAt("10.20.30.40:443", leaf{commonName: "10.20.30.40"}, nil)
+	}
+	all["tls-expired-ca"] = buildExpiredCA
+	all["tls-http-server"] = func(g *Registry) error { // plain HTTP where TLS is expected
+		return g.start(&site{host: "registry.test:443", handler: g.openRegistry(), endpoint: true})
+	}
+	all["tls-client-nginx"] = buildNginxClientCertificate
+	all["tls-client-other-host-token"] = buildClientCertificateAndTokenHost
+	return all
+}
+
+// tlsAt starts an htpasswd registry behind a certificate.
+func (g *Registry) tlsAt(host string, l leaf, change func(*tls.Config)) error {
+	config, err := g.tls(l)
+	if err != nil {
+		return err
+	}
+	if change != nil {
+		change(config)
+	}
+	return g.start(&site{host: host, tls: config, handler: g.htpasswdRegistry("Registry Realm"), trusted: true, endpoint: true})
+}
+
+func leaves() map[string]func(*pki) leaf {
+	day := 24 * time.Hour
+	return map[string]func(*pki) leaf{
+		"tls-private-ca":                  func(p *pki) leaf { return leaf{by: p.private} },
+		"tls-chain":                       func(p *pki) leaf { return leaf{by: p.middle, send: []*authority{p.middle}} },
+		"tls-chain-with-root":             func(p *pki) leaf { return leaf{by: p.private, send: []*authority{p.private}} },
+		"tls-missing-intermediate":        func(p *pki) leaf { return leaf{by: p.middle, issuerURL: "http://pki.test/issuing.crt"} },
+		"tls-missing-intermediate-unsaid": func(p *pki) leaf { return leaf{by: p.middle} },
+		"tls-self-signed":                 func(*pki) leaf { return leaf{selfSigned: true} },
+		"tls-wrong-name": func(*pki) leaf {
+			return leaf{commonName: "other.test", names: []string{"other.test", "*.elsewhere.test"}}
+		},
+		"tls-no-san":             func(*pki) leaf { return leaf{names: []string{}} },
+		"tls-expired":            func(p *pki) leaf { return leaf{from: p.now.Add(-90 * day), until: p.now.Add(-day)} },
+		"tls-not-yet-valid":      func(p *pki) leaf { return leaf{from: p.now.Add(3 * day), until: p.now.Add(90 * day)} },
+		"tls-expires-soon":       func(p *pki) leaf { return leaf{until: p.now.Add(10 * day)} },
+		"tls-private-ca-expired": func(p *pki) leaf { return leaf{by: p.private, from: p.now.Add(-90 * day), until: p.now.Add(-day)} },
+		"tls-client-usage-only":  func(*pki) leaf { return leaf{client: true} },
+	}
+}
+
+var handshakes = map[string]func(*pki, *tls.Config){
+	"tls-client-required":     func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequireAndVerifyClientCert, 0) },
+	"tls-client-required-1.2": func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequireAndVerifyClientCert, tls.VersionTLS12) },
+	"tls-client-optional":     func(p *pki, c *tls.Config) { p.wantClient(c, tls.VerifyClientCertIfGiven, 0) },
+	"tls-client-requested":    func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequestClientCert, 0) },
+	"tls-1.2":                 func(_ *pki, c *tls.Config) { c.MaxVersion = tls.VersionTLS12 },
+	"tls-1.1":                 func(_ *pki, c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 },
+	"tls-1.0":                 func(_ *pki, c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10 },
+	"tls-alert": func(_ *pki, c *tls.Config) {
+		c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errNoConfig{} }
+	},
+}
+
+type errNoConfig struct{}
+
+func (errNoConfig) Error() string { return "no such host here" }
+
+func (p *pki) wantClient(c *tls.Config, how tls.ClientAuthType, maxVersion uint16) {
+	c.ClientAuth, c.MaxVersion = how, maxVersion
+	c.ClientCAs = x509.NewCertPool()
+	c.ClientCAs.AddCert(p.clients.certificate)
+}
+
+// buildExpiredCA: the leaf is good, the authority above it has expired.
+func buildExpiredCA(g *Registry) error {
+	old, err := g.pki.authority("Expired Root CA", nil, g.pki.now.AddDate(-2, 0, 0), g.pki.now.AddDate(0, 0, -2))
+	if err != nil {
+		return err
+	}
+	g.pki.private = old // what auth.tls.ca then holds
+	return g.tlsAt("registry.test:443", leaf{by: old}, nil)
+}
+
+// buildNginxClientCertificate: the handshake goes through; who sent no certificate is told by HTTP.
+func buildNginxClientCertificate(g *Registry) error {
+	config, err := g.tls(leaf{})
+	if err != nil {
+		return err
+	}
+	g.pki.wantClient(config, tls.RequestClientCert, 0)
+	s := g.htpasswdRegistry("Registry Realm")
+	page := func(title string) string {
+		return "<html>\r\n<head><title>400 " + title + "</title></head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>\r\n<center>" + title + "</center>\r\n<hr><center>nginx/1.26.3</center>\r\n</body>\r\n</html>\r\n"
+	}
+	return g.start(&site{host: "registry.test:443", tls: config, trusted: true, endpoint: true,
+		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			v := &visit{w: w, r: r}
+			switch sent := r.TLS.PeerCertificates; {
+			case len(sent) == 0:
+				v.send(400, "text/html", page("No required SSL certificate was sent"))
+			case sent[0].CheckSignatureFrom(g.pki.clients.certificate) != nil:
+				v.send(400, "text/html", page("The SSL certificate error"))
+			default:
+				s.ServeHTTP(w, r)
+			}
+		})})
+}
+
+// buildClientCertificateAndTokenHost: both hosts ask for a client certificate; only the endpoint may get it.
+func buildClientCertificateAndTokenHost(g *Registry) error {
+	registry, err := g.tls(leaf{})
+	if err != nil {
+		return err
+	}
+	g.pki.wantClient(registry, tls.RequireAndVerifyClientCert, 0)
+	tokens := registry.Clone()
+	tokens.ClientAuth = tls.RequestClientCert
+	if err := g.start(&site{host: "auth.test:443", tls: tokens, handler: &tokenService{g: g, post: true}, trusted: true}); err != nil {
+		return err
+	}
+	return g.start(&site{host: "registry.test:443", tls: registry, trusted: true, endpoint: true,
+		handler: g.tokenRegistry("https://auth.test/token", "registry.test")})
+}
+
+// Roots returns what stands for the operating system's roots in this world.
+func (g *Registry) Roots() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(g.pki.system.certificate)
+	return pool
+}
