@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// APIKey is a key of one user. Hash is the SHA-256 of the key itself, which is kept nowhere.
+type APIKey struct {
+	UID, OrgUID, UserUID, Name, Canonical string
+	Hash                                  []byte
+	CreatedAt, ExpiresAt                  time.Time
+	DeactivatedAt, LastUsedAt             time.Time
+	Email, Role, OrgName                  string    // read with the key
+	DisabledAt                            time.Time // the user's
+}
+
+const (
+	selectAPIKey = `SELECT k.uid, k.org_uid, k.user_uid, k.name, k.canonical, k.hash, k.created_at, k.expires_at, k.deactivated_at, k.last_used_at,
+		u.email, u.role, o.name, u.disabled_at FROM api_keys k JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid`
+
+	sqlInsertAPIKey = `INSERT INTO api_keys (uid, org_uid, user_uid, name, canonical, hash, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	sqlAPIKeyByHash  = selectAPIKey + ` WHERE k.hash = $1`
+	sqlAPIKeysOfUser = selectAPIKey + ` WHERE k.org_uid = $1 AND k.user_uid = $2 ORDER BY k.canonical`
+	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 ORDER BY k.user_uid, k.canonical`
+	sqlNoteAPIKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE uid = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
+)
+
+func scanAPIKey(row scanner, k *APIKey) error {
+	return row.Scan(&k.UID, &k.OrgUID, &k.UserUID, &k.Name, &k.Canonical, &k.Hash, moment{&k.CreatedAt}, moment{&k.ExpiresAt},
+		moment{&k.DeactivatedAt}, moment{&k.LastUsedAt}, &k.Email, &k.Role, &k.OrgName, moment{&k.DisabledAt})
+}
+
+// InsertAPIKey adds a key. Its canonical name being taken by another key of the user is ErrExists.
+func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
+	return tx.changeOne(ctx, sqlInsertAPIKey, k.UID, k.OrgUID, k.UserUID, k.Name, k.Canonical, k.Hash,
+		millis(k.CreatedAt), millis(k.ExpiresAt))
+}
+
+// APIKeyByHash looks a key up by its SHA-256.
+func (tx *Tx) APIKeyByHash(ctx context.Context, hash []byte) (APIKey, error) {
+	return one(ctx, tx, scanAPIKey, sqlAPIKeyByHash, hash)
+}
+
+// APIKeysOfUser lists a user's keys by name.
+func (tx *Tx) APIKeysOfUser(ctx context.Context, orgUID, userUID string) ([]APIKey, error) {
+	return all(ctx, tx, scanAPIKey, sqlAPIKeysOfUser, orgUID, userUID)
+}
+
+// APIKeysOfOrg lists the keys of all users of an organization.
+func (tx *Tx) APIKeysOfOrg(ctx context.Context, orgUID string) ([]APIKey, error) {
+	return all(ctx, tx, scanAPIKey, sqlAPIKeysOfOrg, orgUID)
+}
+
+// NoteAPIKeyUse records that a key was used, unless a use since staleBefore is on record already.
+func (tx *Tx) NoteAPIKeyUse(ctx context.Context, uid string, at, staleBefore time.Time) error {
+	_, err := tx.change(ctx, sqlNoteAPIKeyUse, uid, millis(at), millis(staleBefore))
+	return err
+}

@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/seal"
+)
+
+// KeyPurpose says what a service key is for.
+type KeyPurpose string
+
+// Purposes of service keys.
+const (
+	KeySign KeyPurpose = "sign" // signs authorization tokens
+	KeyMAC  KeyPurpose = "mac"  // authenticates refresh tokens
+)
+
+// ServiceKey is a key of the service itself. Secret is sealed in the database and clear here. A key
+// with RetiredAt makes nothing new, and is accepted until VerifyUntil.
+type ServiceKey struct {
+	UID                               string // of a signing key: its kid
+	Purpose                           KeyPurpose
+	Public, Secret                    []byte
+	CreatedAt, RetiredAt, VerifyUntil time.Time
+}
+
+const (
+	sqlInsertServiceKey = `INSERT INTO service_keys (uid, purpose, public, sealed, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
+	sqlServiceKeys      = `SELECT uid, purpose, public, sealed, created_at, retired_at, verify_until FROM service_keys ORDER BY created_at, uid`
+)
+
+func keyPlace(uid string) seal.Place {
+	return seal.Place{Table: "service_keys", Row: uid, Column: "sealed"}
+}
+
+// InsertServiceKey adds a key that comes into use, and tells whether it did: it does not when another
+// key of that purpose is in use.
+func (tx *Tx) InsertServiceKey(ctx context.Context, k ServiceKey) (bool, error) {
+	sealed, err := tx.ring.Seal(k.Secret, keyPlace(k.UID))
+	if err != nil {
+		return false, err
+	}
+	n, err := tx.change(ctx, sqlInsertServiceKey, k.UID, string(k.Purpose), k.Public, sealed, millis(k.CreatedAt))
+	return n == 1, err
+}
+
+// ServiceKeys lists all keys, the oldest first. One that does not open fails the call: a service that
+// cannot verify its own tokens must not pretend to.
+func (tx *Tx) ServiceKeys(ctx context.Context) ([]ServiceKey, error) {
+	return all(ctx, tx, func(row scanner, k *ServiceKey) error {
+		var sealed []byte
+		err := row.Scan(&k.UID, &k.Purpose, &k.Public, &sealed, moment{&k.CreatedAt}, moment{&k.RetiredAt}, moment{&k.VerifyUntil})
+		if err != nil {
+			return err
+		}
+		k.Secret, err = tx.ring.Open(sealed, keyPlace(k.UID))
+		return err
+	}, sqlServiceKeys)
+}

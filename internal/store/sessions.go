@@ -1,0 +1,98 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Session is what a sign-in began. Generation is that of the newest refresh token given out, and
+// AdvancedAt when it was. EndedAt is zero while the session was not ended; that its idle or absolute
+// end has passed stands in IdleUntil and MaxUntil alone.
+type Session struct {
+	UID, OrgUID, UserUID  string
+	Generation            int64
+	Address               string // where the sign-in came from
+	CreatedAt, AdvancedAt time.Time
+	UsedAt                time.Time
+	IdleUntil, MaxUntil   time.Time
+	EndedAt               time.Time
+	EndReason             string
+	Email, Role           string    // the user's, read with the session
+	OrgName               string    // read with the session
+	DisabledAt            time.Time // the user's
+}
+
+// SpentJTI is an authorization token that was exchanged, and which token was given for it.
+type SpentJTI struct {
+	JTI, SessionUID  string
+	SpentAt          time.Time
+	NextJTI, NextKID string
+	ExpiresAt        time.Time // of the spent token: from then on the row is not needed
+}
+
+const (
+	sqlInsertSession = `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until)
+		VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8)`
+	sqlSession = `SELECT s.uid, s.org_uid, s.user_uid, s.generation, s.address, s.created_at, s.advanced_at, s.used_at,
+		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, u.role, o.name, u.disabled_at
+		FROM sessions s JOIN users u ON u.uid = s.user_uid JOIN orgs o ON o.uid = s.org_uid WHERE s.uid = $1`
+	sqlAdvanceSession = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4
+		WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3`
+	sqlUseSession = `UPDATE sessions SET used_at = $2, idle_until = $3
+		WHERE uid = $1 AND ended_at IS NULL AND idle_until > $2 AND max_until > $2`
+	sqlEndSession = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE uid = $1 AND ended_at IS NULL`
+
+	sqlSpendJTI = `INSERT INTO spent_jtis (jti, session_uid, spent_at, next_jti, next_kid, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`
+	sqlSpentJTI = `SELECT jti, session_uid, spent_at, next_jti, next_kid, expires_at FROM spent_jtis WHERE jti = $1`
+)
+
+func scanSession(row scanner, s *Session) error {
+	return row.Scan(&s.UID, &s.OrgUID, &s.UserUID, &s.Generation, &s.Address, moment{&s.CreatedAt}, moment{&s.AdvancedAt},
+		moment{&s.UsedAt}, moment{&s.IdleUntil}, moment{&s.MaxUntil}, moment{&s.EndedAt}, text{&s.EndReason},
+		&s.Email, &s.Role, &s.OrgName, moment{&s.DisabledAt})
+}
+
+// InsertSession adds a session that begins at CreatedAt.
+func (tx *Tx) InsertSession(ctx context.Context, s Session) error {
+	return tx.changeOne(ctx, sqlInsertSession, s.UID, s.OrgUID, s.UserUID, s.Generation, s.Address,
+		millis(s.CreatedAt), millis(s.IdleUntil), millis(s.MaxUntil))
+}
+
+// Session looks a session up, with what is needed of its user and organization.
+func (tx *Tx) Session(ctx context.Context, uid string) (Session, error) {
+	return one(ctx, tx, scanSession, sqlSession, uid)
+}
+
+// AdvanceSession moves a session from one generation to the next, if it is live at that moment and its
+// generation is the given one. Of any number of callers with one generation exactly one is told true.
+func (tx *Tx) AdvanceSession(ctx context.Context, uid string, generation int64, now, idleUntil time.Time) (bool, error) {
+	n, err := tx.change(ctx, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
+	return n == 1, err
+}
+
+// UseSession moves the idle end of a session that is live at that moment, and tells whether it is. The
+// row stays locked until the transaction ends, so that an end of the session comes before or after it.
+func (tx *Tx) UseSession(ctx context.Context, uid string, now, idleUntil time.Time) (bool, error) {
+	n, err := tx.change(ctx, sqlUseSession, uid, millis(now), millis(idleUntil))
+	return n == 1, err
+}
+
+// EndSession ends a session and tells whether it was this call that did.
+func (tx *Tx) EndSession(ctx context.Context, uid, reason string, now time.Time) (bool, error) {
+	n, err := tx.change(ctx, sqlEndSession, uid, millis(now), reason)
+	return n == 1, err
+}
+
+// SpendJTI records that an authorization token was exchanged, and tells whether it was this call that did.
+func (tx *Tx) SpendJTI(ctx context.Context, s SpentJTI) (bool, error) {
+	n, err := tx.change(ctx, sqlSpendJTI, s.JTI, s.SessionUID, millis(s.SpentAt), s.NextJTI, s.NextKID, millis(s.ExpiresAt))
+	return n == 1, err
+}
+
+// SpentJTI looks up the exchange of an authorization token.
+func (tx *Tx) SpentJTI(ctx context.Context, jti string) (SpentJTI, error) {
+	return one(ctx, tx, func(row scanner, s *SpentJTI) error {
+		return row.Scan(&s.JTI, &s.SessionUID, moment{&s.SpentAt}, &s.NextJTI, &s.NextKID, moment{&s.ExpiresAt})
+	}, sqlSpentJTI, jti)
+}

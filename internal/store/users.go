@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// User belongs to one organization. Canonical is the one spelling of its e-mail under which it is
+// looked up. DisabledAt is zero while the user may sign in.
+type User struct {
+	UID, OrgUID, Email, Canonical, Role string
+	PasswordHash                        string // PHC string
+	PasswordChangedAt, CreatedAt        time.Time
+	LastLoginAt, DisabledAt             time.Time
+}
+
+const (
+	userColumns = `u.uid, u.org_uid, u.email, u.canonical, u.role, u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at`
+
+	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, password_hash, password_changed_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	sqlUserByName = `SELECT ` + userColumns + ` FROM orgs o JOIN users u ON u.org_uid = o.uid WHERE o.canonical = $1 AND u.canonical = $2`
+	sqlUser       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
+	sqlUsers      = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 ORDER BY u.canonical`
+	sqlNoteLogin  = `UPDATE users SET last_login_at = $3, password_hash = $4
+		WHERE uid = $1 AND password_hash = $2 AND disabled_at IS NULL`
+)
+
+func scanUser(row scanner, u *User) error {
+	return row.Scan(&u.UID, &u.OrgUID, &u.Email, &u.Canonical, &u.Role, &u.PasswordHash,
+		moment{&u.PasswordChangedAt}, moment{&u.CreatedAt}, moment{&u.LastLoginAt}, moment{&u.DisabledAt})
+}
+
+// InsertUser adds a user. Its canonical e-mail being taken in the organization is ErrExists.
+func (tx *Tx) InsertUser(ctx context.Context, u User) error {
+	return tx.changeOne(ctx, sqlInsertUser, u.UID, u.OrgUID, u.Email, u.Canonical, u.Role, u.PasswordHash,
+		millis(u.PasswordChangedAt), millis(u.CreatedAt))
+}
+
+// UserByName looks a user up by the canonical names of organization and e-mail. It costs the same
+// whichever of the two is unknown.
+func (tx *Tx) UserByName(ctx context.Context, org, email string) (User, error) {
+	return one(ctx, tx, scanUser, sqlUserByName, org, email)
+}
+
+// User looks a user up within its organization.
+func (tx *Tx) User(ctx context.Context, orgUID, uid string) (User, error) {
+	return one(ctx, tx, scanUser, sqlUser, orgUID, uid)
+}
+
+// Users lists an organization's users by e-mail.
+func (tx *Tx) Users(ctx context.Context, orgUID string) ([]User, error) {
+	return all(ctx, tx, scanUser, sqlUsers, orgUID)
+}
+
+// NoteLogin records a sign-in with the password whose hash was verified, and puts newHash in its place
+// (the same one when it needs no upgrade). It is ErrNotFound when the user was disabled or the
+// password changed since the hash was read. The row is then locked until the transaction ends, so
+// that a disabling sees the session that this transaction adds, or this transaction sees the disabling.
+func (tx *Tx) NoteLogin(ctx context.Context, uid, verifiedHash, newHash string, at time.Time) error {
+	return tx.changeOne(ctx, sqlNoteLogin, uid, verifiedHash, millis(at), newHash)
+}
