@@ -1,0 +1,169 @@
+package realregistry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	startWait = 20 * time.Second // docker-registry needs 0.2 s; a loaded machine much longer
+	stopWait  = 10 * time.Second
+	tries     = 3 // a free port may be taken between choosing and using it
+)
+
+// program finds a Debian program, also in the folders that a plain user's PATH lacks.
+func program(t testing.TB, name, pkg string) string {
+	t.Helper()
+	for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/bin/" + name} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path
+		}
+	}
+	t.Fatalf("%s is not installed, and this test runs it. Install the Debian package %s: apt-get install --no-install-recommends %s (or run test/install-deps).", name, pkg, pkg)
+	return ""
+}
+
+// process is a program that runs until the test ends.
+type process struct {
+	cmd  *exec.Cmd
+	log  *tail
+	done chan struct{} // closed when it has ended
+	err  error         // what Wait said; read after done
+}
+
+// startListening runs a program that listens on a port we choose. prepare writes its configuration
+// for that address and returns its arguments; answers says whether it is up.
+func startListening(t testing.TB, path string, prepare func(address string) []string, answers func(ctx context.Context, address string) error) string {
+	t.Helper()
+	var failure error
+	for range tries {
+		address := freeAddress(t)
+		p := run(t, path, prepare(address)...)
+		if failure = p.await(address, answers); failure == nil {
+			return address
+		}
+		p.stop()
+		failure = fmt.Errorf("%w\n%s", failure, p.log)
+	}
+	t.Fatalf("%s does not start: %v", path, failure)
+	return ""
+}
+
+func run(t testing.TB, path string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(path, args...), log: &tail{}, done: make(chan struct{})}
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	p.cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "OTEL_TRACES_EXPORTER=none"}
+	// A test binary that dies by its own time limit runs no clean-up: the kernel ends the program then.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", path, err)
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.done)
+	}()
+	t.Cleanup(func() {
+		p.stop()
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", path, p.log)
+		}
+	})
+	return p
+}
+
+func (p *process) await(address string, answers func(context.Context, string) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startWait)
+	defer cancel()
+	var last error
+	for {
+		if last = answers(ctx, address); last == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("it ended: %w", errors.Join(p.err, last))
+		case <-ctx.Done():
+			return fmt.Errorf("it does not answer: %w", last)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// stop ends the process by its own id and waits until it is gone.
+func (p *process) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails when it has ended, which is what is wanted
+	select {
+	case <-p.done:
+	case <-time.After(stopWait):
+		_ = p.cmd.Process.Kill()
+		<-p.done
+	}
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("find a free port: %v", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// answersHTTP holds as soon as any HTTP answer comes back.
+func answersHTTP(ctx context.Context, address string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v2/", nil)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
+}
+
+// answersTCP holds as soon as a connection is taken: a TLS server may refuse more than that to us.
+func answersTCP(ctx context.Context, address string) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// tail keeps the last part of a log. Writers may be many.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const tailSize = 8 << 10
+
+func (l *tail) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	if extra := len(l.text) - tailSize; extra > 0 {
+		l.text = l.text[extra:]
+	}
+	return len(p), nil
+}
+
+func (l *tail) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.TrimSpace(string(l.text))
+}
