@@ -1,0 +1,297 @@
+// Package contract holds every answer of the service against its API description.
+//
+// A Transport stands in a test's HTTP client. What the description does not have (a status, a header,
+// a body of another shape) fails the test, and so does a request that was accepted although the
+// description forbids it. Answers outside 2xx must have the error body, on undescribed paths too.
+package contract
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+)
+
+// maxBody is more than any answer of ours may have.
+const maxBody = 4 << 20
+
+// Headers that HTTP itself or every answer has, so that the description need not name them.
+var everywhere = []string{
+	"Cache-Control", "Connection", "Content-Length", "Content-Security-Policy", "Content-Type", "Date",
+	"Referrer-Policy", "Strict-Transport-Security", "X-Content-Type-Options",
+}
+
+// What every answer must say to browsers and caches, whatever its status.
+var always = map[string]string{
+	"Cache-Control":           "no-store",
+	"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+	"Referrer-Policy":         "no-referrer",
+	"X-Content-Type-Options":  "nosniff",
+}
+
+// Contract is a description to be kept. It is safe for concurrent use.
+type Contract struct {
+	doc    *openapi3.T
+	router routers.Router
+
+	mu   sync.Mutex
+	seen map[string]bool // "METHOD path status", as described
+}
+
+// Load reads a description, OpenAPI 3.1 in YAML or JSON.
+func Load(path string) (*Contract, error) {
+	doc, err := openapi3.NewLoader().LoadFromFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the API description: %w", err)
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, fmt.Errorf("the API description is not OpenAPI: %w", err)
+	}
+	doc.Servers = nil // it is held against loopback addresses
+	router, err := gorillamux.NewRouter(doc)
+	if err != nil {
+		return nil, fmt.Errorf("route by the API description: %w", err)
+	}
+	return &Contract{doc: doc, router: router, seen: map[string]bool{}}, nil
+}
+
+// Transport checks what passes through base and reports to t.
+func (c *Contract) Transport(t testing.TB, base http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		body, err := take(&r.Body)
+		if err != nil {
+			return nil, err
+		}
+		response, err := base.RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := take(&response.Body)
+		if err != nil {
+			return nil, err
+		}
+		for _, problem := range c.Problems(r, body, response, answer) {
+			t.Errorf("%s %s answered %d: %s\nbody: %.2000s", r.Method, r.URL.Path, response.StatusCode, problem, answer)
+		}
+		return response, nil
+	})
+}
+
+// Described lists every operation and status of the description, Seen those that came by.
+func (c *Contract) Described() []string {
+	var all []string
+	for path, item := range c.doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			for status := range operation.Responses.Map() {
+				all = append(all, method+" "+path+" "+status)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Seen lists the described answers that were given, sorted.
+func (c *Contract) Seen() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.seen))
+}
+
+// Problems compares one request and its answer with the description.
+func (c *Contract) Problems(r *http.Request, requestBody []byte, response *http.Response, body []byte) []string {
+	problems := alwaysProblems(response)
+	route, params, err := c.route(r)
+	if err != nil {
+		return append(problems, c.undescribed(response, body, err)...)
+	}
+	if response.StatusCode/100 != 2 {
+		problems = append(problems, errorBodyProblems(r, response, body)...)
+	}
+	input := &openapi3filter.RequestValidationInput{
+		Request: withBody(r, requestBody), PathParams: params, Route: route, Options: options(),
+	}
+	if response.StatusCode/100 == 2 {
+		if err := openapi3filter.ValidateRequest(context.Background(), input); err != nil {
+			problems = append(problems, "it accepted a request that the description forbids: "+err.Error())
+		}
+	}
+	err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: response.StatusCode, Header: response.Header,
+		Body: io.NopCloser(bytes.NewReader(body)), Options: options(),
+	})
+	if err != nil {
+		problems = append(problems, err.Error())
+	}
+	described := route.Operation.Responses.Status(response.StatusCode)
+	if described == nil {
+		return problems
+	}
+	c.note(route, response.StatusCode)
+	return append(problems, shapeProblems(r, response, described.Value, body)...)
+}
+
+// route finds the operation. The path is matched as it was sent, since %2F is part of a name.
+func (c *Contract) route(r *http.Request) (*routers.Route, map[string]string, error) {
+	bare := &http.Request{Method: r.Method, URL: &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}, Header: r.Header, Host: r.Host}
+	return c.router.FindRoute(bare)
+}
+
+func (c *Contract) note(route *routers.Route, status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen[fmt.Sprintf("%s %s %d", route.Method, route.Path, status)] = true
+}
+
+// undescribed judges an answer at a path or method that the description lacks: only the error body
+// for exactly that is right.
+func (c *Contract) undescribed(response *http.Response, body []byte, reason error) []string {
+	if response.StatusCode/100 == 2 || response.StatusCode/100 == 3 {
+		return []string{"the description has no such operation: " + reason.Error()}
+	}
+	problems := errorBodyProblems(response.Request, response, body)
+	var described *openapi3.Response
+	if response.StatusCode == http.StatusMethodNotAllowed {
+		if ref := c.doc.Components.Responses["MethodNotAllowed"]; ref != nil {
+			described = ref.Value
+		}
+	}
+	if described != nil {
+		problems = append(problems, missingHeaders(response, described)...)
+	}
+	return problems
+}
+
+func options() *openapi3filter.Options {
+	return &openapi3filter.Options{
+		IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true, RejectWhenRequestBodyNotSpecified: false,
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, // the service judges credentials
+	}
+}
+
+func alwaysProblems(response *http.Response) []string {
+	var problems []string
+	for _, name := range slices.Sorted(maps.Keys(always)) {
+		if got := response.Header.Values(name); len(got) != 1 || got[0] != always[name] {
+			problems = append(problems, fmt.Sprintf("header %s is %q, want %q", name, got, always[name]))
+		}
+	}
+	if cookies := response.Header.Values("Set-Cookie"); len(cookies) > 0 {
+		problems = append(problems, "it sets a cookie")
+	}
+	return problems
+}
+
+// shapeProblems are those that the validator does not look for.
+func shapeProblems(r *http.Request, response *http.Response, described *openapi3.Response, body []byte) []string {
+	problems := missingHeaders(response, described)
+	for name := range response.Header {
+		if !slices.Contains(everywhere, name) && !hasHeader(described, name) {
+			problems = append(problems, "header "+name+" is not described")
+		}
+	}
+	if len(described.Content) == 0 && len(body) > 0 {
+		problems = append(problems, fmt.Sprintf("it has a body of %d bytes, and none is described", len(body)))
+	}
+	if len(described.Content) == 0 && response.Header.Get("Content-Type") != "" {
+		problems = append(problems, "it names a content type, and no content is described")
+	}
+	if len(described.Content) > 0 && r.Method != http.MethodHead && len(body) == 0 {
+		problems = append(problems, "it has no body, and one is described")
+	}
+	return problems
+}
+
+func missingHeaders(response *http.Response, described *openapi3.Response) []string {
+	var problems []string
+	for name, header := range described.Headers {
+		if header.Value.Required && len(response.Header.Values(name)) != 1 {
+			problems = append(problems, fmt.Sprintf("header %s is there %d times, want once", name, len(response.Header.Values(name))))
+		}
+	}
+	return problems
+}
+
+func hasHeader(described *openapi3.Response, name string) bool {
+	for known := range described.Headers {
+		if http.CanonicalHeaderKey(known) == name {
+			return true
+		}
+	}
+	return false
+}
+
+// errorBody is what every answer outside 2xx has, and nothing else.
+type errorBody struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details"`
+	Ref     string          `json:"ref"`
+}
+
+func errorBodyProblems(r *http.Request, response *http.Response, body []byte) []string {
+	if r != nil && r.Method == http.MethodHead {
+		return nil // RFC 9110 9.3.2: no content
+	}
+	var problems []string
+	if kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		problems = append(problems, fmt.Sprintf("an error of type %q, want application/json", response.Header.Get("Content-Type")))
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	var e errorBody
+	if err := decoder.Decode(&e); err != nil {
+		return append(problems, "not the error body: "+err.Error())
+	}
+	if decoder.More() {
+		problems = append(problems, "something follows the error body")
+	}
+	if e.Code == "" || e.Message == "" || e.Ref == "" || !strings.HasPrefix(string(e.Details), "{") {
+		problems = append(problems, "an error body needs code, message, details (an object) and ref")
+	}
+	return problems
+}
+
+func withBody(r *http.Request, body []byte) *http.Request {
+	clone := r.Clone(context.Background())
+	clone.Body = http.NoBody
+	if len(body) > 0 {
+		clone.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return clone
+}
+
+// take reads a body whole and puts it back.
+func take(body *io.ReadCloser) ([]byte, error) {
+	if *body == nil || *body == http.NoBody {
+		return nil, nil
+	}
+	defer (*body).Close()
+	all, err := io.ReadAll(io.LimitReader(*body, maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("read a body: %w", err)
+	}
+	if len(all) > maxBody {
+		return nil, fmt.Errorf("a body has more than %d bytes", maxBody)
+	}
+	*body = io.NopCloser(bytes.NewReader(all))
+	return all, nil
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
