@@ -44,7 +44,9 @@ const (
 
 	sqlSpendJTI = `INSERT INTO spent_jtis (jti, session_uid, spent_at, next_jti, next_kid, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`
-	sqlSpentJTI = `SELECT jti, session_uid, spent_at, next_jti, next_kid, expires_at FROM spent_jtis WHERE jti = $1`
+	sqlDeleteSpentJTIs = `DELETE FROM spent_jtis WHERE jti IN (SELECT jti FROM spent_jtis WHERE expires_at < $1 LIMIT $2)`
+	sqlDeleteSessions  = `DELETE FROM sessions WHERE uid IN (SELECT uid FROM sessions WHERE max_until < $1 LIMIT $2)`
+	sqlSpentJTI        = `SELECT jti, session_uid, spent_at, next_jti, next_kid, expires_at FROM spent_jtis WHERE jti = $1`
 )
 
 func scanSession(row scanner, s *Session) error {
@@ -95,4 +97,14 @@ func (tx *Tx) SpentJTI(ctx context.Context, jti string) (SpentJTI, error) {
 	return one(ctx, tx, func(row scanner, s *SpentJTI) error {
 		return row.Scan(&s.JTI, &s.SessionUID, moment{&s.SpentAt}, &s.NextJTI, &s.NextKID, moment{&s.ExpiresAt})
 	}, sqlSpentJTI, jti)
+}
+
+// DeleteSpentJTIs deletes at most limit exchanges whose token expired before that moment, and returns how many.
+func (tx *Tx) DeleteSpentJTIs(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteSpentJTIs, millis(before), limit)
+}
+
+// DeleteSessions deletes at most limit sessions whose absolute end was before that moment, and returns how many.
+func (tx *Tx) DeleteSessions(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteSessions, millis(before), limit)
 }

@@ -19,10 +19,10 @@ const (
 
 	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, password_hash, password_changed_at, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-	sqlUserByName = `SELECT ` + userColumns + ` FROM orgs o JOIN users u ON u.org_uid = o.uid WHERE o.canonical = $1 AND u.canonical = $2`
-	sqlUser       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
-	sqlUsers      = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 ORDER BY u.canonical`
-	sqlNoteLogin  = `UPDATE users SET last_login_at = $3, password_hash = $4
+	sqlUserByEmail = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical = $2`
+	sqlUser        = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
+	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 ORDER BY u.canonical`
+	sqlNoteLogin   = `UPDATE users SET last_login_at = $3, password_hash = $4
 		WHERE uid = $1 AND password_hash = $2 AND disabled_at IS NULL`
 )
 
@@ -37,10 +37,9 @@ func (tx *Tx) InsertUser(ctx context.Context, u User) error {
 		millis(u.PasswordChangedAt), millis(u.CreatedAt))
 }
 
-// UserByName looks a user up by the canonical names of organization and e-mail. It costs the same
-// whichever of the two is unknown.
-func (tx *Tx) UserByName(ctx context.Context, org, email string) (User, error) {
-	return one(ctx, tx, scanUser, sqlUserByName, org, email)
+// UserByEmail looks a user up by its canonical e-mail within its organization.
+func (tx *Tx) UserByEmail(ctx context.Context, orgUID, canonical string) (User, error) {
+	return one(ctx, tx, scanUser, sqlUserByEmail, orgUID, canonical)
 }
 
 // User looks a user up within its organization.

@@ -1,0 +1,64 @@
+package auth
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// bulkhead bounds how much is done at once and how much may wait for it, so that a storm of sign-ins
+// costs a known amount of memory and leaves the rest of the service alone. Who waits is served in
+// the order of coming.
+type bulkhead struct {
+	slots   chan struct{}
+	waiting atomic.Int64
+	queue   int64
+	wait    time.Duration
+}
+
+func newBulkhead(workers, queue int, wait time.Duration) *bulkhead {
+	return &bulkhead{slots: make(chan struct{}, workers), queue: int64(queue), wait: wait}
+}
+
+// do runs work in a free slot, or returns a fault of kind Unavailable when the queue is full or a slot
+// did not get free in time. Then work was not begun.
+func (b *bulkhead) do(ctx context.Context, work func()) error {
+	if err := b.enter(ctx); err != nil {
+		return err
+	}
+	defer func() { <-b.slots }()
+	work()
+	return nil
+}
+
+func (b *bulkhead) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case b.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	if b.waiting.Add(1) > b.queue {
+		b.waiting.Add(-1)
+		return b.busy()
+	}
+	defer b.waiting.Add(-1)
+	patience := time.NewTimer(b.wait)
+	defer patience.Stop()
+	select {
+	case b.slots <- struct{}{}: // senders on a channel are served first come, first served
+		return nil
+	case <-patience.C:
+		return b.busy()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *bulkhead) busy() error {
+	return fault.Busy("Too many sign-ins at once. Try again.", max(b.wait, time.Second))
+}

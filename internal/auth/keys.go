@@ -1,0 +1,132 @@
+package auth
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+const macKeyBytes = 32
+
+// keySet holds the service's keys as they stood when it was loaded. It never changes.
+type keySet struct {
+	signing *signingKey            // makes new tokens
+	verify  map[string]*signingKey // by kid; retired keys that may still verify are here too
+	mac     []byte                 // makes new refresh tokens
+	macs    [][]byte               // all that may still verify
+	jwks    []byte
+}
+
+type signingKey struct {
+	kid    string
+	public ed25519.PublicKey
+	signer jose.Signer
+}
+
+// loadKeys reads the keys from the store, and makes those that are missing. When several processes do
+// so at once the store keeps one key of each purpose, and all of them read it.
+func loadKeys(ctx context.Context, db *store.DB, now time.Time) (*keySet, error) {
+	var keys []store.ServiceKey
+	read := func(tx *store.Tx) (err error) {
+		keys, err = tx.ServiceKeys(ctx)
+		return err
+	}
+	if err := db.View(ctx, read); err != nil {
+		return nil, err
+	}
+	if set, err := newKeySet(keys, now); !errors.Is(err, errNoKey) {
+		return set, err
+	}
+	err := db.InTx(ctx, func(tx *store.Tx) error {
+		if err := makeKeys(ctx, tx, now); err != nil {
+			return err
+		}
+		return read(tx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newKeySet(keys, now)
+}
+
+// makeKeys adds a key of each purpose that has none in use.
+func makeKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return fmt.Errorf("make a signing key: %w", err)
+	}
+	mac := make([]byte, macKeyBytes)
+	_, _ = rand.Read(mac)
+	for _, key := range []store.ServiceKey{
+		{UID: uuid.NewString(), Purpose: store.KeySign, Public: public, Secret: private.Seed(), CreatedAt: now},
+		{UID: uuid.NewString(), Purpose: store.KeyMAC, Secret: mac, CreatedAt: now},
+	} {
+		if _, err := tx.InsertServiceKey(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNoKey = errors.New("there is no key in use")
+
+// newKeySet sorts keys by their purpose and drops those whose last token has ended.
+func newKeySet(keys []store.ServiceKey, now time.Time) (*keySet, error) {
+	set := &keySet{verify: map[string]*signingKey{}}
+	var public jose.JSONWebKeySet
+	for _, key := range keys {
+		active := key.RetiredAt.IsZero()
+		if !active && !now.Before(key.VerifyUntil) {
+			continue
+		}
+		switch key.Purpose {
+		case store.KeySign:
+			signing, err := newSigningKey(key)
+			if err != nil {
+				return nil, err
+			}
+			set.verify[signing.kid] = signing
+			if active {
+				set.signing = signing
+			}
+			public.Keys = append(public.Keys, jose.JSONWebKey{Key: signing.public, KeyID: signing.kid, Algorithm: string(jose.EdDSA), Use: "sig"})
+		case store.KeyMAC:
+			set.macs = append(set.macs, key.Secret)
+			if active {
+				set.mac = key.Secret
+			}
+		}
+	}
+	if set.signing == nil || set.mac == nil {
+		return nil, errNoKey
+	}
+	var err error
+	set.jwks, err = json.Marshal(public)
+	return set, err
+}
+
+func newSigningKey(key store.ServiceKey) (*signingKey, error) {
+	if len(key.Secret) != ed25519.SeedSize {
+		return nil, fmt.Errorf("signing key %s has %d bytes", key.UID, len(key.Secret))
+	}
+	private := ed25519.NewKeyFromSeed(key.Secret)
+	public, ok := private.Public().(ed25519.PublicKey)
+	if !ok || !public.Equal(ed25519.PublicKey(key.Public)) {
+		return nil, fmt.Errorf("signing key %s does not fit its public key", key.UID)
+	}
+	options := (&jose.SignerOptions{}).WithType(tokenType)
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: private, KeyID: key.UID}}, options)
+	if err != nil {
+		return nil, fmt.Errorf("use signing key %s: %w", key.UID, err)
+	}
+	return &signingKey{kid: key.UID, public: public, signer: signer}, nil
+}

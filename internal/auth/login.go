@@ -1,0 +1,157 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Credentials are what a user signs in with.
+type Credentials struct {
+	Email, Org string
+	Password   secret.String
+}
+
+// Tokens are the answer to a sign-in or refresh. ExpiresAt is the end of Authorization. Refresh is empty
+// when an authorization token was exchanged.
+type Tokens struct {
+	Authorization, Refresh secret.String
+	ExpiresAt              time.Time
+}
+
+// problems lists all that makes credentials unusable, whoever they belong to.
+func (c Credentials) problems() []fault.Field {
+	return append(append(
+		fieldIf("emailId", lookupProblem(c.Email)),
+		fieldIf("org", lookupProblem(c.Org))...),
+		fieldIf("password", passwordProblem(c.Password))...)
+}
+
+// account is what a sign-in found under the names it was given; parts that are unknown are empty.
+type account struct {
+	org  store.Org
+	user store.User
+}
+
+// Login signs a user in: it begins a session and returns its first tokens.
+//
+// Faults: Invalid with fields emailId, org, password; Unauthenticated (one answer for unknown
+// organization, unknown user, wrong password and disabled user, at one cost); Unavailable when too many
+// sign in at once or the store is away.
+func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
+	if c.Org == "" {
+		c.Org = s.config.DefaultOrg
+	}
+	if problems := c.problems(); len(problems) > 0 {
+		return Tokens{}, fault.InvalidFields(problems...)
+	}
+	found, err := s.account(ctx, c)
+	if err != nil {
+		return Tokens{}, err
+	}
+	matches, newHash, err := s.passwords.verify(ctx, c.Password, found.user.PasswordHash)
+	if err != nil {
+		return Tokens{}, err
+	}
+	session, err := s.beginSession(ctx, origin, c, found, matches, newHash)
+	if err != nil {
+		return Tokens{}, err
+	}
+	if session == nil {
+		return Tokens{}, loginRefused()
+	}
+	return s.answer(*session, session.Generation)
+}
+
+// account looks the names up, with the same questions whatever is unknown.
+func (s *Service) account(ctx context.Context, c Credentials) (found account, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		org, orgErr := tx.OrgByName(ctx, Canonical(c.Org))
+		user, userErr := tx.UserByEmail(ctx, org.UID, Canonical(c.Email))
+		found = account{org: org, user: user}
+		for _, err := range []error{orgErr, userErr} {
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				return fmt.Errorf("look up who signs in: %w", err)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// beginSession records the outcome of a sign-in, and its session when it succeeds. No session and no
+// error means that it was refused, which is on record then.
+func (s *Service) beginSession(ctx context.Context, origin audit.Origin, c Credentials, found account, matches bool, newHash string) (*store.Session, error) {
+	now := s.config.Now()
+	session := store.Session{UID: uuid.NewString(), OrgUID: found.org.UID, UserUID: found.user.UID, Generation: 1, Address: origin.Address,
+		CreatedAt: now, IdleUntil: now.Add(s.config.SessionIdle), MaxUntil: now.Add(s.config.SessionMax)}
+	event := audit.Event{UID: uuid.NewString(), At: now, OrgUID: found.org.UID, ActorUID: found.user.UID, ActorName: c.Email,
+		Means: MeansPassword, Action: audit.Login, Origin: origin}
+	accepted := false
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		refusal, err := s.noteLogin(ctx, tx, session, found, matches, newHash)
+		if err != nil {
+			return err
+		}
+		accepted = refusal == ""
+		event.Outcome, event.Reason, event.Object = audit.Refused, refusal, ""
+		if accepted {
+			event.Outcome, event.Object = audit.Succeeded, session.UID
+		}
+		return tx.AppendAudit(ctx, event)
+	})
+	if err != nil || !accepted {
+		return nil, err
+	}
+	return &session, nil
+}
+
+// Why a sign-in was refused. Only the organization's own audit record tells.
+const (
+	refusedUnknownOrg  = "unknownOrganization"
+	refusedUnknownUser = "unknownUser"
+	refusedPassword    = "wrongPassword" //nolint:gosec // a word, not a credential
+	refusedDisabled    = "disabled"
+)
+
+// noteLogin returns why the sign-in is refused, "" when its session was stored.
+func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Session, found account, matches bool, newHash string) (string, error) {
+	switch {
+	case found.org.UID == "":
+		return refusedUnknownOrg, nil
+	case found.user.UID == "":
+		return refusedUnknownUser, nil
+	case !matches:
+		return refusedPassword, nil
+	}
+	err := tx.NoteLogin(ctx, found.user.UID, found.user.PasswordHash, newHash, session.CreatedAt)
+	if errors.Is(err, store.ErrNotFound) { // also when either happened while we hashed
+		return refusedDisabled, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("note a sign-in: %w", err)
+	}
+	return "", tx.InsertSession(ctx, session)
+}
+
+// answer makes the tokens of a session whose newest generation is given. It is called after the commit,
+// so that no token is ever out that was not stored.
+func (s *Service) answer(session store.Session, generation int64) (Tokens, error) {
+	uid, err := uuid.Parse(session.UID)
+	if err != nil {
+		return Tokens{}, fmt.Errorf("read a session's uid: %w", err)
+	}
+	token, expires, err := s.sign(s.keys.signing, session, uuid.NewString(), s.config.Now())
+	if err != nil {
+		return Tokens{}, err
+	}
+	return Tokens{Authorization: token, Refresh: s.keys.refreshToken(uid, generation), ExpiresAt: expires}, nil
+}

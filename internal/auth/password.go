@@ -1,0 +1,177 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/crypto/argon2"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// HashCost is the cost of one argon2id hash.
+type HashCost struct {
+	MemoryKiB   uint32
+	Time        uint32
+	Parallelism uint8
+}
+
+// defaultHashCost is the OWASP Password Storage minimum (ASVS 5.0 appendix C).
+var defaultHashCost = HashCost{MemoryKiB: 19456, Time: 2, Parallelism: 1}
+
+// maxHashCost bounds what a stored hash may ask for: a damaged row must not take the machine's memory.
+var maxHashCost = HashCost{MemoryKiB: 1 << 20, Time: 64, Parallelism: 16}
+
+const (
+	saltBytes        = 16
+	tagBytes         = 32
+	maxPasswordBytes = 1024
+)
+
+func (c HashCost) String() string {
+	return fmt.Sprintf("m=%d,t=%d,p=%d", c.MemoryKiB, c.Time, c.Parallelism)
+}
+
+func (c HashCost) atLeast(least HashCost) bool {
+	return c.MemoryKiB >= least.MemoryKiB && c.Time >= least.Time && c.Parallelism >= least.Parallelism
+}
+
+// Passwords hashes and judges passwords. Hashing runs behind a bulkhead. It is safe for concurrent use.
+type Passwords struct {
+	cost   HashCost
+	bulk   *bulkhead
+	nobody phc // what is verified for a user that does not exist, at the same cost
+}
+
+func newPasswords(c Config) (*Passwords, error) {
+	if !maxHashCost.atLeast(c.Hash) {
+		return nil, fmt.Errorf("a password hash may cost at most %v", maxHashCost)
+	}
+	nobody := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
+	_, _ = rand.Read(nobody.salt)
+	_, _ = rand.Read(nobody.tag)
+	return &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait), nobody: nobody}, nil
+}
+
+// Hash returns the PHC string of a password, or a fault of kind Unavailable when too many wait.
+func (p *Passwords) Hash(ctx context.Context, password secret.String) (string, error) {
+	var hashed string
+	err := p.bulk.do(ctx, func() { hashed = hash(password, p.cost).String() })
+	return hashed, err
+}
+
+// verify tells whether a password has the stored hash. Without one, it spends the same and says no.
+// When the stored hash is weaker than today's, a right password gives its new hash too, else the
+// stored one.
+func (p *Passwords) verify(ctx context.Context, password secret.String, stored string) (bool, string, error) {
+	expected := p.nobody
+	if stored != "" {
+		parsed, err := parsePHC(stored)
+		if err != nil {
+			return false, "", fmt.Errorf("read a stored password hash: %w", err)
+		}
+		expected = parsed
+	}
+	matches, newHash := false, stored
+	err := p.bulk.do(ctx, func() {
+		matches = expected.matches(password) && stored != ""
+		if matches && !expected.cost.atLeast(p.cost) {
+			newHash = hash(password, p.cost).String()
+		}
+	})
+	return matches && err == nil, newHash, err
+}
+
+// passwordProblem says why a text cannot be a password at all, "" when it can. It is asked before and
+// regardless of any account (CVE-2025-22234: an answer that depends on the account names it).
+func passwordProblem(password secret.String) string {
+	text := password.Reveal()
+	switch {
+	case text == "":
+		return "is required"
+	case len(text) > maxPasswordBytes:
+		return "is longer than 1,024 bytes"
+	case !utf8.ValidString(text):
+		return "is not valid UTF-8"
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return "has control characters; a pasted line end is the usual cause"
+	}
+	return ""
+}
+
+// prepared is the form of a password that is hashed: NFC (RFC 8265 section 4.2.2), so that two keyboards
+// that compose a letter differently give one password; otherwise as typed and whole.
+func prepared(password secret.String) []byte {
+	return norm.NFC.Bytes([]byte(password.Reveal()))
+}
+
+// phc is a parsed argon2id hash in the PHC string format.
+type phc struct {
+	cost      HashCost
+	salt, tag []byte
+}
+
+func hash(password secret.String, cost HashCost) phc {
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt)
+	return phc{cost: cost, salt: salt, tag: derive(password, cost, salt, tagBytes)}
+}
+
+func derive(password secret.String, cost HashCost, salt []byte, size uint32) []byte {
+	return argon2.IDKey(prepared(password), salt, cost.Time, cost.MemoryKiB, cost.Parallelism, size)
+}
+
+func (h phc) matches(password secret.String) bool {
+	if len(h.tag) == 0 || len(h.tag) > math.MaxInt16 {
+		return false
+	}
+	return subtle.ConstantTimeCompare(h.tag, derive(password, h.cost, h.salt, uint32(len(h.tag)))) == 1 //nolint:gosec // bounded above
+}
+
+func (h phc) String() string {
+	encode := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$%v$%s$%s", argon2.Version, h.cost, encode(h.salt), encode(h.tag))
+}
+
+var errNotPHC = errors.New("not an argon2id hash in PHC format within our bounds")
+
+// parsePHC reads "$argon2id$v=19$m=19456,t=2,p=1$salt$tag".
+func parsePHC(text string) (phc, error) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return phc{}, errNotPHC
+	}
+	var h phc
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &h.cost.MemoryKiB, &h.cost.Time, &h.cost.Parallelism); err != nil || h.cost.String() != parts[3] {
+		return phc{}, errNotPHC
+	}
+	var saltErr, tagErr error
+	h.salt, saltErr = base64.RawStdEncoding.Strict().DecodeString(parts[4])
+	h.tag, tagErr = base64.RawStdEncoding.Strict().DecodeString(parts[5])
+	if saltErr != nil || tagErr != nil || len(h.salt) < 8 || len(h.salt) > 64 || len(h.tag) < 16 || len(h.tag) > 64 {
+		return phc{}, errNotPHC
+	}
+	least := HashCost{MemoryKiB: 8, Time: 1, Parallelism: 1}
+	if !h.cost.atLeast(least) || !maxHashCost.atLeast(h.cost) {
+		return phc{}, errNotPHC
+	}
+	return h, nil
+}
+
+// fieldIf is a problem of one field as a list, empty when there is none.
+func fieldIf(field, problem string) []fault.Field {
+	if problem == "" {
+		return nil
+	}
+	return []fault.Field{{Field: field, Problem: problem}}
+}

@@ -1,0 +1,109 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// Role is what a principal is in its organization.
+type Role string
+
+// Roles. The operator works on the host's command line, belongs to no organization and may do everything.
+const (
+	RoleAdmin    Role = "admin"
+	RoleMember   Role = "member"
+	RoleOperator Role = "operator"
+)
+
+// Means by which a principal proved itself; they stand in audit records.
+const (
+	MeansPassword     = "password"
+	MeansToken        = "token"
+	MeansAPIKey       = "apiKey"
+	MeansRefreshToken = "refreshToken"
+	MeansCLI          = "cli"
+)
+
+// Permission is something that not every role may do. Its text is part of the answer that refuses it.
+type Permission string
+
+// Permissions. What every user may do with its own things needs none.
+const (
+	ValidateRegistries Permission = "registry.validate"
+	ReadOrgs           Permission = "org.list"
+	CreateOrgs         Permission = "org.create"
+	ReadAllProjects    Permission = "project.listAll"
+	CreateProjects     Permission = "project.create"
+	ReadUsers          Permission = "user.list"
+	CreateUsers        Permission = "user.create"
+	ReadAllAPIKeys     Permission = "apiKey.listAll"
+	CreateAllAPIKeys   Permission = "apiKey.createForOthers"
+)
+
+// granted lists what a role may do within its organization. The operator is not listed: it may do all.
+var granted = map[Role]map[Permission]bool{
+	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ReadUsers: true,
+		CreateUsers: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true},
+	RoleMember: {ValidateRegistries: true},
+}
+
+// Principal is who acts, in which organization and by what means. The zero value may do nothing.
+type Principal struct {
+	UserUID, OrgUID, OrgName, Email string
+	Role                            Role
+	SessionUID, APIKeyUID           string // which of them is set depends on what was presented
+	Means                           string
+}
+
+// Operator is the principal of the command line, which acts on the store by intent of whoever has the host.
+func Operator() Principal {
+	return Principal{Role: RoleOperator, Email: "operator", Means: MeansCLI}
+}
+
+// May returns nil, or the fault that refuses a permission.
+func (p Principal) May(permission Permission) error {
+	if p.Can(permission) {
+		return nil
+	}
+	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
+		Message: fmt.Sprintf("Operation '%s' is forbidden. Ask an administrator of your organization for it.", permission)}
+}
+
+// Can tells what May decides.
+func (p Principal) Can(permission Permission) bool {
+	return p.Role == RoleOperator || granted[p.Role][permission]
+}
+
+// Event begins the audit record of something that the principal does.
+func (p Principal) Event(origin audit.Origin, action audit.Action) audit.Event {
+	return audit.Event{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Means: p.Means, Action: action, Origin: origin}
+}
+
+// Org returns the organization that a call is about. A user's is its own, whether it names it or not.
+// An operator has to name one.
+func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
+	canonical := Canonical(name)
+	if p.Role != RoleOperator {
+		if canonical != "" && canonical != Canonical(p.OrgName) {
+			return store.Org{}, noSuchOrg() // the same answer whether it exists or not
+		}
+		return tx.OrgByUID(ctx, p.OrgUID)
+	}
+	if canonical == "" {
+		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required"})
+	}
+	org, err := tx.OrgByName(ctx, canonical)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Org{}, noSuchOrg()
+	}
+	return org, err
+}
+
+func noSuchOrg() error {
+	return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no organization of that name."}
+}

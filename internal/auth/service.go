@@ -1,0 +1,153 @@
+// Package auth knows who is calling: it signs users in, renews their tokens, checks tokens and API
+// keys, and says what a principal may do.
+//
+// It keeps no secret in clear outside its memory, answers every refused sign-in in one way, and
+// decides about sessions in pure functions over row, clock and token (session.go). It does not throttle
+// by address, nor does it manage organizations and users: that is internal/directory.
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// Bounds and defaults of the settings.
+const (
+	maxTokenLifetime = 15 * time.Minute // the interface promises 15 minutes
+
+	defaultIssuer       = "regwarden"
+	defaultRefreshGrace = 30 * time.Second
+	defaultSessionIdle  = 7 * 24 * time.Hour
+	defaultSessionMax   = 30 * 24 * time.Hour
+	defaultLoginQueue   = 64
+	defaultLoginWait    = 2 * time.Second
+)
+
+// Config is what can be set. Zero values stand for the defaults.
+type Config struct {
+	Issuer        string        // "regwarden"
+	TokenLifetime time.Duration // 15 minutes, which is also the most
+	RefreshGrace  time.Duration // 30 s: how long a spent refresh token may be sent again
+	SessionIdle   time.Duration // 7 days without a refresh end a session
+	SessionMax    time.Duration // 30 days end it in any case
+
+	// RefreshAcceptsAuthorization lets the refresh path take a live authorization token, once. Palette's
+	// public clients need it; the zero value refuses.
+	RefreshAcceptsAuthorization bool
+
+	LoginWorkers int           // passwords hashed at once: one per CPU
+	LoginQueue   int           // sign-ins that may wait for a worker: 64
+	LoginWait    time.Duration // how long: 2 s
+	Hash         HashCost      // may only raise the default
+
+	DefaultOrg string           // organization of a sign-in that names none; empty: naming one is required
+	Now        func() time.Time // time.Now
+
+	testHash HashCost // set by this package's tests alone, to hash cheaply
+}
+
+// withDefaults fills zero values and lists all that is wrong with the rest.
+func (c Config) withDefaults() (Config, error) {
+	fill(&c.Issuer, defaultIssuer)
+	fill(&c.TokenLifetime, maxTokenLifetime)
+	fill(&c.RefreshGrace, defaultRefreshGrace)
+	fill(&c.SessionIdle, defaultSessionIdle)
+	fill(&c.SessionMax, defaultSessionMax)
+	fill(&c.LoginWorkers, runtime.GOMAXPROCS(0))
+	fill(&c.LoginQueue, defaultLoginQueue)
+	fill(&c.LoginWait, defaultLoginWait)
+	fill(&c.Hash, defaultHashCost)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	var problems []error
+	for _, rule := range []struct {
+		broken bool
+		says   string
+	}{
+		{c.TokenLifetime < time.Second || c.TokenLifetime > maxTokenLifetime, "the token lifetime must be 1s to 15m"},
+		{c.RefreshGrace < 0 || c.RefreshGrace > maxTokenLifetime, "the refresh grace must be 0s to 15m"},
+		{c.SessionIdle < time.Minute, "the idle end of a session must be at least 1m away"},
+		{c.SessionMax < c.SessionIdle, "the absolute end of a session must not be before its idle end"},
+		{c.LoginWorkers < 1 || c.LoginQueue < 1 || c.LoginWait < 0, "login workers, queue and wait must be positive"},
+		{!c.Hash.atLeast(defaultHashCost), fmt.Sprintf("the password hash may only be made stronger than %v", defaultHashCost)},
+	} {
+		if rule.broken {
+			problems = append(problems, errors.New(rule.says))
+		}
+	}
+	if c.testHash != (HashCost{}) {
+		c.Hash = c.testHash
+	}
+	return c, errors.Join(problems...)
+}
+
+func fill[T comparable](setting *T, standard T) {
+	var zero T
+	if *setting == zero {
+		*setting = standard
+	}
+}
+
+// Service is safe for concurrent use.
+type Service struct {
+	db        *store.DB
+	config    Config
+	passwords *Passwords
+	keys      *keySet
+}
+
+// New makes the service on an opened store, and makes its keys at the first start.
+func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
+	config, err := config.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("settings of sign-in and sessions: %w", err)
+	}
+	passwords, err := newPasswords(config)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := loadKeys(ctx, db, config.Now())
+	if err != nil {
+		return nil, fmt.Errorf("load the keys of the service: %w", err)
+	}
+	return &Service{db: db, config: config, passwords: passwords, keys: keys}, nil
+}
+
+// Passwords returns what hashes and judges passwords, for those who make users.
+func (s *Service) Passwords() *Passwords { return s.passwords }
+
+// JWKS is the document of the public signing keys (RFC 7517).
+func (s *Service) JWKS() []byte { return s.keys.jwks }
+
+const (
+	sweepAfter = 24 * time.Hour // past its end; a clock that runs hours ahead must destroy nothing
+	sweepStep  = 500            // rows of one transaction
+)
+
+// Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It is meant to be
+// called about once an hour.
+func (s *Service) Sweep(ctx context.Context) error {
+	before := s.config.Now().Add(-sweepAfter)
+	for _, step := range []func(*store.Tx) (int64, error){
+		func(tx *store.Tx) (int64, error) { return tx.DeleteSpentJTIs(ctx, before, sweepStep) },
+		func(tx *store.Tx) (int64, error) { return tx.DeleteSessions(ctx, before, sweepStep) },
+	} {
+		for more := true; more; {
+			err := s.db.InTx(ctx, func(tx *store.Tx) error {
+				deleted, err := step(tx)
+				more = deleted == sweepStep
+				return err
+			})
+			if err != nil {
+				return fmt.Errorf("delete what ended long ago: %w", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package auth
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const (
+	tokenType     = "at+jwt"        // RFC 9068 section 2.1: no other kind of JWT passes for this one
+	tokenAudience = "regwarden-api" //nolint:gosec // a name, not a credential
+	maxTokenBytes = 4096
+	clockLeeway   = 30 * time.Second // for nbf and iat of another replica; exp has none
+)
+
+// claims are those of an authorization token (RFC 9068 section 2.2, and org and sid of ours). All are
+// required.
+type claims struct {
+	Issuer    string `json:"iss"`
+	Audience  string `json:"aud"`
+	Subject   string `json:"sub"`
+	Org       string `json:"org"`
+	Session   string `json:"sid"`
+	ID        string `json:"jti"`
+	IssuedAt  int64  `json:"iat"`
+	NotBefore int64  `json:"nbf"`
+	Expires   int64  `json:"exp"`
+}
+
+func (c claims) expiresAt() time.Time { return time.Unix(c.Expires, 0).UTC() }
+
+// tokenHeader is the only JOSE header we make, and the only one we take: any other member (jku, jwk,
+// x5u, x5c, crit, b64, zip, …) is refused by not being here.
+type tokenHeader struct {
+	Algorithm string `json:"alg"`
+	KeyID     string `json:"kid"`
+	Type      string `json:"typ"`
+}
+
+var (
+	errMalformedToken = errors.New("not an authorization token of this service")
+	errExpiredToken   = errors.New("the authorization token has expired")
+)
+
+// sign makes the authorization token of a session. Ed25519 is deterministic, so the same session, jti,
+// key and moment give the same token again.
+func (s *Service) sign(key *signingKey, session store.Session, jti string, issued time.Time) (secret.String, time.Time, error) {
+	c := claims{Issuer: s.config.Issuer, Audience: tokenAudience, Subject: session.UserUID, Org: session.OrgUID, Session: session.UID,
+		ID: jti, IssuedAt: issued.Unix(), NotBefore: issued.Unix(), Expires: issued.Unix() + int64(s.config.TokenLifetime/time.Second)}
+	payload, err := json.Marshal(c)
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("encode the claims of a token: %w", err)
+	}
+	signed, err := key.signer.Sign(payload)
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("sign a token: %w", err)
+	}
+	text, err := signed.CompactSerialize()
+	if err != nil {
+		return "", time.Time{}, fmt.Errorf("encode a token: %w", err)
+	}
+	return secret.String(text), c.expiresAt(), nil
+}
+
+// verify returns the claims of a token that is ours and live at that moment. An expired one that is ours
+// comes back with errExpiredToken and its claims; anything else is errMalformedToken.
+func (s *Service) verify(token secret.String, now time.Time) (claims, error) {
+	key, err := s.tokenKey(token.Reveal())
+	if err != nil {
+		return claims{}, err
+	}
+	signed, err := jose.ParseSignedCompact(token.Reveal(), []jose.SignatureAlgorithm{jose.EdDSA})
+	if err != nil {
+		return claims{}, errMalformedToken
+	}
+	payload, err := signed.Verify(key.public)
+	if err != nil {
+		return claims{}, errMalformedToken
+	}
+	var c claims
+	if err := json.Unmarshal(payload, &c); err != nil { // refuses duplicate members and bad UTF-8
+		return claims{}, errMalformedToken
+	}
+	return c, s.checkClaims(c, now)
+}
+
+// tokenKey does what must come before the signature is looked at: size, shape, header. Nothing is
+// decoded before size and dots are right (CVE-2025-30204), and the key is found in our own map alone.
+func (s *Service) tokenKey(token string) (*signingKey, error) {
+	if len(token) > maxTokenBytes || strings.Count(token, ".") != 2 {
+		return nil, errMalformedToken
+	}
+	var first []byte
+	for i, part := range strings.Split(token, ".") {
+		decoded, err := decodeBase64URL(part)
+		if err != nil || len(decoded) == 0 {
+			return nil, errMalformedToken
+		}
+		if i == 0 {
+			first = decoded
+		}
+	}
+	var header tokenHeader
+	if err := json.Unmarshal(first, &header, json.RejectUnknownMembers(true)); err != nil {
+		return nil, errMalformedToken
+	}
+	key := s.keys.verify[header.KeyID]
+	if key == nil || header.Type != tokenType || header.Algorithm != string(jose.EdDSA) {
+		return nil, errMalformedToken
+	}
+	return key, nil
+}
+
+// decodeBase64URL takes the one right spelling: encoding/base64 would let line ends pass, and without
+// Strict loose bits at the end, so that one token had many spellings.
+func decodeBase64URL(text string) ([]byte, error) {
+	if strings.ContainsAny(text, "\r\n") {
+		return nil, errMalformedToken
+	}
+	return base64.RawURLEncoding.Strict().DecodeString(text)
+}
+
+func (s *Service) checkClaims(c claims, now time.Time) error {
+	for _, required := range []string{c.Subject, c.Org, c.Session, c.ID} {
+		if required == "" {
+			return errMalformedToken
+		}
+	}
+	latest := now.Add(clockLeeway).Unix()
+	switch {
+	case c.Issuer != s.config.Issuer || c.Audience != tokenAudience:
+		return errMalformedToken
+	case c.IssuedAt <= 0 || c.NotBefore <= 0 || c.Expires <= c.IssuedAt:
+		return errMalformedToken
+	case c.IssuedAt > latest || c.NotBefore > latest:
+		return errMalformedToken
+	case !now.Before(c.expiresAt()):
+		return errExpiredToken
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// CodeNotEmpty is the fault of a bootstrap on a store that has an organization.
+const CodeNotEmpty = "StoreNotEmpty"
+
+// Bootstrapped is what a first start made.
+type Bootstrapped struct {
+	Org     Org
+	Project Project
+	Admin   User
+}
+
+// Bootstrap makes the first organization with its default project and administrator, all or nothing. Of
+// several at once one succeeds.
+//
+// Faults: Invalid with fields org, emailId, password; Conflict with CodeNotEmpty.
+func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, email string, password secret.String) (Bootstrapped, error) {
+	ask := NewUser{Org: org, Email: email, Password: password, Role: auth.RoleAdmin}
+	problems := append(problem("org", auth.NameProblem(org)), d.userProblems(auth.Operator(), ask)...)
+	if len(problems) > 0 {
+		return Bootstrapped{}, fault.InvalidFields(problems...)
+	}
+	hash, err := d.passwords.Hash(ctx, password)
+	if err != nil {
+		return Bootstrapped{}, err
+	}
+	var result Bootstrapped
+	err = d.db.InTx(ctx, func(tx *store.Tx) error {
+		result, err = d.bootstrap(ctx, tx, origin, ask, hash)
+		return err
+	})
+	return result, asRead("make the first organization", err)
+}
+
+func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, ask NewUser, hash string) (Bootstrapped, error) {
+	if _, err := tx.AnyOrg(ctx); !errors.Is(err, store.ErrNotFound) {
+		return Bootstrapped{}, errors.Join(err, onlyIf(err == nil, &fault.Error{Kind: fault.Conflict, Code: CodeNotEmpty,
+			Message: "The store has an organization already."}))
+	}
+	now := d.now()
+	org, project, err := insertOrg(ctx, tx, ask.Org, now)
+	if err != nil {
+		return Bootstrapped{}, err
+	}
+	admin := newUser(org.UID, ask, hash, now)
+	if err := insertUser(ctx, tx, admin, nil); err != nil {
+		return Bootstrapped{}, err
+	}
+	for action, uid := range map[audit.Action]string{audit.OrgCreate: org.UID, audit.ProjectCreate: project.UID, audit.UserCreate: admin.UID} {
+		event := auth.Operator().Event(origin, action)
+		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = uuid.NewString(), now, org.UID, uid, audit.Succeeded
+		if err := tx.AppendAudit(ctx, event); err != nil {
+			return Bootstrapped{}, err
+		}
+	}
+	return Bootstrapped{Org: visibleOrg(org), Project: visibleProject(project), Admin: visibleUser(admin)}, nil
+}

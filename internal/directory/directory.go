@@ -1,0 +1,125 @@
+// Package directory keeps organizations, their projects and their users.
+//
+// Each change and its audit record are one transaction, and so is a refusal's record. It decides who may
+// see what: an identifier of another organization is never confirmed, and a member sees its own projects
+// only. It neither signs in nor hashes; internal/auth does.
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// DefaultProject is made with every organization; Palette's public clients look for it at every start.
+const DefaultProject = "Default"
+
+// Codes of things that are there already.
+const (
+	CodeOrgExists     = "OrganizationAlreadyExists"
+	CodeProjectExists = "ProjectAlreadyExists"
+	CodeUserExists    = "UserAlreadyExists"
+)
+
+// Org is an organization.
+type Org struct {
+	UID, Name string
+	CreatedAt time.Time
+}
+
+// Project is a project of one organization.
+type Project struct {
+	UID, OrgUID, Name string
+	CreatedAt         time.Time
+}
+
+// User is a user of one organization, without its password.
+type User struct {
+	UID, OrgUID, Email string
+	Role               auth.Role
+	CreatedAt          time.Time
+	LastLoginAt        time.Time // zero: never
+	Disabled           bool
+}
+
+// Directory is safe for concurrent use.
+type Directory struct {
+	db        *store.DB
+	passwords *auth.Passwords
+	now       func() time.Time
+}
+
+// New makes a directory on an opened store. passwords is auth.Service.Passwords; now may be nil.
+func New(db *store.DB, passwords *auth.Passwords, now func() time.Time) *Directory {
+	if now == nil {
+		now = time.Now
+	}
+	return &Directory{db: db, passwords: passwords, now: now}
+}
+
+// attempt is one administrative change: who wants what.
+type attempt struct {
+	origin     audit.Origin
+	principal  auth.Principal
+	permission auth.Permission
+	action     audit.Action
+	org        string // as named by an operator
+	object     string // what is to be made, for the record of a refusal
+}
+
+// made is what a change made, for its record.
+type made struct{ orgUID, uid string }
+
+// change decides whether the attempt is allowed, makes the change and records either.
+func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (made, error)) error {
+	event := a.principal.Event(a.origin, a.action)
+	event.UID, event.At = uuid.NewString(), d.now()
+	if refusal := a.principal.May(a.permission); refusal != nil {
+		event.Object, event.Outcome, event.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
+		err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) })
+		return errors.Join(err, onlyIf(err == nil, refusal))
+	}
+	err := d.db.InTx(ctx, func(tx *store.Tx) error {
+		result, err := change(tx)
+		if err != nil {
+			return err
+		}
+		event.OrgUID, event.Object, event.Outcome = result.orgUID, result.uid, audit.Succeeded
+		return tx.AppendAudit(ctx, event)
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.action, err)
+	}
+	return nil
+}
+
+func onlyIf(condition bool, err error) error {
+	if condition {
+		return err
+	}
+	return nil
+}
+
+// existsAs gives a unique violation its code.
+func existsAs(err error, code, message string) error {
+	if errors.Is(err, store.ErrExists) {
+		return &fault.Error{Kind: fault.Conflict, Code: code, Message: message}
+	}
+	return err
+}
+
+// problem is a field's problem as a list, empty when there is none.
+func problem(field, text string) []fault.Field {
+	if text == "" {
+		return nil
+	}
+	return []fault.Field{{Field: field, Problem: text}}
+}

@@ -1,0 +1,81 @@
+package directory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// CreateOrg makes an organization with its default project.
+//
+// Faults: Invalid with field name; Forbidden; Conflict with CodeOrgExists.
+func (d *Directory) CreateOrg(ctx context.Context, origin audit.Origin, p auth.Principal, name string) (Org, error) {
+	if problems := problem("name", auth.NameProblem(name)); len(problems) > 0 {
+		return Org{}, fault.InvalidFields(problems...)
+	}
+	var org store.Org
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateOrgs, action: audit.OrgCreate, object: name},
+		func(tx *store.Tx) (_ made, err error) {
+			org, _, err = insertOrg(ctx, tx, name, d.now())
+			return made{orgUID: org.UID, uid: org.UID}, err
+		})
+	return visibleOrg(org), err
+}
+
+// insertOrg adds an organization and its default project.
+func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (store.Org, store.Project, error) {
+	org := store.Org{UID: uuid.NewString(), Name: strings.TrimSpace(name), Canonical: auth.Canonical(name), CreatedAt: now}
+	if err := tx.InsertOrg(ctx, org); err != nil {
+		return org, store.Project{}, existsAs(err, CodeOrgExists, "There is an organization of that name.")
+	}
+	project := newProject(org.UID, DefaultProject, now)
+	return org, project, tx.InsertProject(ctx, project)
+}
+
+// ListOrgs lists all organizations to an operator, and to everyone else their own.
+func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, error) {
+	var list []Org
+	err := d.db.View(ctx, func(tx *store.Tx) error {
+		if !p.Can(auth.ReadOrgs) {
+			org, err := tx.OrgByUID(ctx, p.OrgUID)
+			list = []Org{visibleOrg(org)}
+			return err
+		}
+		orgs, err := tx.Orgs(ctx)
+		for _, org := range orgs {
+			list = append(list, visibleOrg(org))
+		}
+		return err
+	})
+	return list, asRead("list organizations", err)
+}
+
+// Empty tells whether nothing was made yet: a first start.
+func (d *Directory) Empty(ctx context.Context) (bool, error) {
+	err := d.db.View(ctx, func(tx *store.Tx) error {
+		_, err := tx.AnyOrg(ctx)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return true, nil
+	}
+	return false, asRead("look for organizations", err)
+}
+
+func asRead(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+func visibleOrg(o store.Org) Org { return Org{UID: o.UID, Name: o.Name, CreatedAt: o.CreatedAt} }

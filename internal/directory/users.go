@@ -1,0 +1,148 @@
+package directory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// NewUser asks for a user.
+type NewUser struct {
+	Org      string // an operator names the organization; others leave it empty
+	Email    string
+	Password secret.String
+	Role     auth.Role // empty: member
+	Projects []string  // uids or names, of which the user becomes a member
+}
+
+// CreateUser makes a user and its memberships.
+//
+// Faults: Invalid with fields emailId, password, role, projects, org; Forbidden; NotFound for an
+// operator's organization; Conflict with CodeUserExists; Unavailable when too many passwords are hashed
+// at once.
+func (d *Directory) CreateUser(ctx context.Context, origin audit.Origin, p auth.Principal, ask NewUser) (User, error) {
+	if ask.Role == "" {
+		ask.Role = auth.RoleMember
+	}
+	if problems := d.userProblems(p, ask); len(problems) > 0 {
+		return User{}, fault.InvalidFields(problems...)
+	}
+	hash, err := d.hashIfAllowed(ctx, p, ask)
+	if err != nil {
+		return User{}, err
+	}
+	var user store.User
+	err = d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateUsers, action: audit.UserCreate, object: ask.Email},
+		func(tx *store.Tx) (made, error) {
+			org, err := p.Org(ctx, tx, ask.Org)
+			if err != nil {
+				return made{}, err
+			}
+			user = newUser(org.UID, ask, hash, d.now())
+			return made{orgUID: org.UID, uid: user.UID}, insertUser(ctx, tx, user, ask.Projects)
+		})
+	return visibleUser(user), err
+}
+
+// hashIfAllowed hashes before the transaction, which must be short, but not for a caller who will be refused.
+func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, ask NewUser) (string, error) {
+	if !p.Can(auth.CreateUsers) {
+		return "", nil
+	}
+	return d.passwords.Hash(ctx, ask.Password)
+}
+
+func (d *Directory) userProblems(p auth.Principal, ask NewUser) []fault.Field {
+	problems := problem("emailId", auth.EmailProblem(ask.Email))
+	org := ask.Org
+	if org == "" {
+		org = p.OrgName
+	}
+	problems = append(problems, d.passwords.Problems("password", ask.Password, ask.Email, org)...)
+	if ask.Role != auth.RoleAdmin && ask.Role != auth.RoleMember {
+		problems = append(problems, fault.Field{Field: "role", Problem: "is neither admin nor member"})
+	}
+	return problems
+}
+
+func newUser(orgUID string, ask NewUser, hash string, now time.Time) store.User {
+	return store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: strings.TrimSpace(ask.Email), Canonical: auth.Canonical(ask.Email),
+		Role: string(ask.Role), PasswordHash: hash, PasswordChangedAt: now, CreatedAt: now}
+}
+
+// insertUser adds a user and makes it a member of projects. All projects that are not there are told at once.
+func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
+	if err := tx.InsertUser(ctx, user); err != nil {
+		return existsAs(err, CodeUserExists, "There is a user of that e-mail in the organization.")
+	}
+	if len(projects) == 0 {
+		return nil
+	}
+	existing, err := tx.Projects(ctx, user.OrgUID)
+	if err != nil {
+		return err
+	}
+	var problems []fault.Field
+	for i, wanted := range projects {
+		uid := findProject(existing, wanted)
+		if uid == "" {
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d]", i), Problem: "is no project of the organization"})
+			continue
+		}
+		if err := tx.InsertMember(ctx, user.OrgUID, uid, user.UID); err != nil {
+			return err
+		}
+	}
+	if len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return nil
+}
+
+// findProject returns the uid of the project with that uid, or else that name, "" for none.
+func findProject(projects []store.Project, wanted string) string {
+	byName := ""
+	for _, project := range projects {
+		if project.UID == wanted {
+			return project.UID
+		}
+		if project.Canonical == auth.Canonical(wanted) {
+			byName = project.UID
+		}
+	}
+	return byName
+}
+
+// ListUsers lists the organization's users to its administrators. Org is for operators; others leave it empty.
+func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string) ([]User, error) {
+	if err := p.May(auth.ReadUsers); err != nil {
+		return nil, err
+	}
+	var list []User
+	err := d.db.View(ctx, func(tx *store.Tx) error {
+		in, err := p.Org(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		users, err := tx.Users(ctx, in.UID)
+		for _, user := range users {
+			list = append(list, visibleUser(user))
+		}
+		return err
+	})
+	return list, asRead("list users", err)
+}
+
+func visibleUser(u store.User) User {
+	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Role: auth.Role(u.Role), CreatedAt: u.CreatedAt,
+		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
+}
