@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+	"sync"
 )
 
 const (
@@ -22,6 +23,9 @@ const (
 	unknownConfig  = "application/vnd.unknown.config.v1+json" // what oras writes by itself, as for packs
 	unknownPayload = "application/vnd.oci.image.layer.v1.tar"
 )
+
+// sharedTree is packed once: no server writes to it.
+var sharedTree = sync.OnceValue(newTree)
 
 // tree is what a registry holds: the same in every world.
 type tree struct {

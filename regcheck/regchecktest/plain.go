@@ -3,6 +3,7 @@ package regchecktest
 import (
 	"crypto/tls"
 	"net/http"
+	"net/netip"
 	"time"
 )
 
@@ -127,6 +128,13 @@ func plainServers() map[string]builder {
 			return g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
 		},
 		"bearer-direct": buildDirectBearer,
+		"rebinding": func(g *Registry) error { // the name means loopback from the second question on
+			err := g.at(g.htpasswdRegistry("Registry Realm"))
+			name := g.named["registry.test"]
+			name.later = []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+			g.named["registry.test"] = name
+			return err
+		},
 		"open-unhurried": func(g *Registry) error {
 			s := g.openRegistry()
 			return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -165,11 +165,7 @@ func buildECR(g *Registry) error {
 	s.missing = func(v *visit) {
 		v.fail(http.StatusNotFound, "NAME_UNKNOWN", "The repository with name '"+v.repo+"' does not exist in the registry with id '123456789012'")
 	}
-	s.forbidden = func(v *visit) {
-		if s.g.tree.repositories[v.repo] == nil {
-			s.missing(v)
-			return
-		}
+	s.forbidden = func(v *visit) { // rights are looked at before existence
 		v.fail(http.StatusForbidden, "DENIED", "User is not authorized to perform: ecr:ListImages on the resource")
 	}
 	return g.at(s)
@@ -188,7 +184,7 @@ func buildECRPublic(g *Registry) error {
 // is an Authorization header; scope-map tokens need metadata_read for tags.
 func buildACR(g *Registry, noMetadata bool) error {
 	tokens := &tokenService{g: g, post: true, field: "access_token"}
-	s := &registry{g: g, noVersion: false}
+	s := &registry{g: g}
 	s.admit = g.bearer(func(v *visit) []string {
 		if v.r.Header.Get("Authorization") != "" && v.what == "ping" {
 			return []string{`Basic realm="` + sameHost(v, "/") + `"`}
@@ -196,11 +192,12 @@ func buildACR(g *Registry, noMetadata bool) error {
 		return []string{bearerLine(v, sameHost(v, "/oauth2/token"), v.r.Host)}
 	})
 	if noMetadata {
-		s.tagsDenied = func(v *visit) bool {
+		denied := func(v *visit) {
 			v.w.Header().Set("WWW-Authenticate", bearerLine(v, sameHost(v, "/oauth2/token"), v.r.Host))
 			v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "authentication required, visit https://aka.ms/acr/authorization: metadata_read is missing")
-			return true
 		}
+		s.tagsDenied = func(v *visit) bool { denied(v); return true }
+		s.missing = denied // the scope map names single repositories
 	}
 	return g.at(beside("/oauth2/token", tokens, s))
 }
@@ -235,12 +232,13 @@ func buildQuay(g *Registry) error {
 	return g.at(beside("/v2/auth", tokens, s))
 }
 
-// buildDockerHub: the token service has a host and a service name of its own; even a user who signed
-// in may not read the catalog.
+// buildDockerHub: three names for one registry, and a token service with a host and a service name of
+// its own; even a user who signed in may not read the catalog.
 func buildDockerHub(g *Registry) error {
 	if err := g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens}); err != nil {
 		return err
 	}
+	g.Endpoint = "https://docker.io"
 	s := g.tokenRegistry("https://auth.test/token", "registry.docker.example")
 	admit := s.admit
 	s.admit = func(v *visit) bool {
@@ -250,7 +248,11 @@ func buildDockerHub(g *Registry) error {
 		}
 		return admit(v)
 	}
-	return g.at(s)
+	config, err := g.tls(leaf{names: []string{"registry-1.docker.io"}})
+	if err != nil {
+		return err
+	}
+	return g.start(&site{host: "registry-1.docker.io:443", tls: config, handler: s, trusted: true, endpoint: true})
 }
 
 // buildGitLab: the token service is the forge's host; missing rights are 403 there when no scope is

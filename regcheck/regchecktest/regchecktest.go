@@ -83,7 +83,7 @@ func Open(name string) (*Registry, error) {
 		return nil, err
 	}
 	g := &Registry{
-		Name: name, Endpoint: "https://registry.test", tree: newTree(), pki: pki,
+		Name: name, Endpoint: "https://registry.test", tree: sharedTree(), pki: pki,
 		named: map[string]answer{}, sites: map[netip.AddrPort]*site{}, dead: map[netip.Addr]func(dial) error{},
 		done: make(chan struct{}), mints: newMints(), open: map[net.Conn]bool{}, free: map[bool]int{},
 	}

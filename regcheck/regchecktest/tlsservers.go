@@ -65,7 +65,6 @@ func leaves() map[string]func(*pki) leaf {
 		"tls-not-yet-valid":      func(p *pki) leaf { return leaf{from: p.now.Add(3 * day), until: p.now.Add(90 * day)} },
 		"tls-expires-soon":       func(p *pki) leaf { return leaf{until: p.now.Add(10 * day)} },
 		"tls-private-ca-expired": func(p *pki) leaf { return leaf{by: p.private, from: p.now.Add(-90 * day), until: p.now.Add(-day)} },
-		"tls-client-usage-only":  func(*pki) leaf { return leaf{client: true} },
 	}
 }
 
