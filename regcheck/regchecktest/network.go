@@ -67,8 +67,12 @@ func (g *Registry) inventNames() {
 	g.dead[netip.MustParseAddr("10.20.99.3")] = func(dial) error { return os.NewSyscallError("connect", syscall.EHOSTUNREACH) }
 }
 
-// LookupNetIP answers from the world's names; any other name is unknown.
+// LookupNetIP answers from the world's names; any other name is unknown. An address is its own
+// answer, as with net.Resolver.
 func (g *Registry) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
+	if literal, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{literal}, nil
+	}
 	g.mu.Lock()
 	g.lookups = append(g.lookups, host)
 	a, known := g.named[host]
