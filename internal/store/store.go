@@ -72,6 +72,9 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 // View runs fn on a connection that can only read. Each question sees the newest committed state, so
 // two questions may see two states.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
+	if db.writer.stopped() {
+		return unavailable(errClosed) // database/sql has no typed error for it
+	}
 	return fn(&Tx{q: db.reads, ring: db.ring})
 }
 

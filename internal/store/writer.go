@@ -92,6 +92,15 @@ func (w *writer) afterEnd(j *job) error {
 	return j.err
 }
 
+func (w *writer) stopped() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *writer) close() error {
 	w.once.Do(func() { close(w.stop) })
 	<-w.done

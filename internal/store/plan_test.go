@@ -1,0 +1,67 @@
+package store
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestHotQueriesUseAnIndex fails when a query that runs on requests, or in the clean-up of large tables,
+// goes through a whole table or sorts.
+func TestHotQueriesUseAnIndex(t *testing.T) {
+	db, err := Open(t.Context(), Options{DataDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	for name, query := range map[string]string{
+		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
+		"NoteLogin": sqlNoteLogin, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
+		"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession,
+		"SpentJTI": sqlSpentJTI, "DeleteSpentJTIs": sqlDeleteSpentJTIs, "DeleteSessions": sqlDeleteSessions,
+		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
+		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "AuditsOfOrg": sqlAuditsOfOrg,
+	} {
+		for _, step := range planOf(t, db, query) {
+			if strings.HasPrefix(step, "SCAN ") || strings.Contains(step, "TEMP B-TREE") {
+				t.Errorf("%s: %s", name, step)
+			}
+		}
+	}
+	if whole := planOf(t, db, sqlOrgs); !strings.HasPrefix(whole[0], "SCAN ") {
+		t.Errorf("this test would not notice a scan: %v", whole)
+	}
+}
+
+func planOf(t *testing.T, db *DB, query string) []string {
+	t.Helper()
+	args := make([]any, 13)
+	rows, err := db.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args[:strings.Count(dedupe(query), "$")]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	var steps []string
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		steps = append(steps, detail)
+	}
+	if err := rows.Err(); err != nil || len(steps) == 0 {
+		t.Fatalf("no plan for %s: %v", query, err)
+	}
+	return steps
+}
+
+// dedupe leaves each placeholder of a query in once.
+func dedupe(query string) string {
+	left := ""
+	for _, mark := range []string{"$1", "$2", "$3", "$4"} {
+		if strings.Contains(query, mark) {
+			left += mark
+		}
+	}
+	return left
+}

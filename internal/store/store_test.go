@@ -1,0 +1,205 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/storetest"
+)
+
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func mustOpen(t *testing.T, o store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func TestSQLite(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) *store.DB { return mustOpen(t, store.Options{DataDir: t.TempDir()}) })
+}
+
+func TestFilesAreTheOwnersAlone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a ?%# folder", "data")
+	db := mustOpen(t, store.Options{DataDir: dir})
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		return tx.InsertOrg(t.Context(), store.Org{UID: "u", Name: "n", Canonical: "n"})
+	}); err == nil {
+		t.Error("an organization without its moment of creation was kept")
+	}
+	info, err := os.Stat(dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("folder: %v, %v", info.Mode(), err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) < 4 { // database, -wal, -shm, master.key
+		t.Errorf("found %v, %v", entries, err)
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", entry.Name(), info.Mode(), err)
+		}
+	}
+}
+
+func TestALaxDatabaseFileIsNarrowed(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "regwarden.db")
+	if err := os.WriteFile(path, nil, 0o644); err != nil { //nolint:gosec // that is the point
+		t.Fatal(err)
+	}
+	mustOpen(t, store.Options{DataDir: dir})
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// files returns every file of a folder but the locks, which hold nothing.
+func files(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	content := map[string][]byte{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		body, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(body) > 0 {
+			content[entry.Name()] = body
+		}
+	}
+	return content
+}
+
+func TestAWrongMasterKeyIsRefusedAndChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := mustOpen(t, store.Options{DataDir: dir}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	keyFile := filepath.Join(dir, "master.key")
+	before := files(t, dir)
+
+	if _, err := store.Open(t.Context(), store.Options{DataDir: dir, MasterKey: seal.NewMasterKey()}); !errors.Is(err, seal.ErrWrongKey) {
+		t.Errorf("another key given: %v", err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{DataDir: dir, MasterKeyFile: filepath.Join(dir, "gone")}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no key file: %v", err)
+	}
+	if err := os.Chmod(keyFile, 0o640); err != nil { //nolint:gosec // that is the point
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{DataDir: dir}); !errors.Is(err, seal.ErrLaxMode) {
+		t.Errorf("a key file open to others: %v", err)
+	}
+	after := files(t, dir)
+	if len(before) != len(after) {
+		t.Errorf("files before %d, after %d", len(before), len(after))
+	}
+	for name := range before {
+		if !bytes.Equal(before[name], after[name]) {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	if err := os.Chmod(keyFile, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustOpen(t, store.Options{DataDir: dir})
+}
+
+func TestAGivenMasterKeyNeedsNoFile(t *testing.T) {
+	dir, key := t.TempDir(), seal.NewMasterKey()
+	for range 2 {
+		if err := mustOpen(t, store.Options{DataDir: dir, MasterKey: key}).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "master.key")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key file was made: %v", err)
+	}
+}
+
+func TestManyOpenANewStoreAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	var wait sync.WaitGroup
+	for range 6 {
+		wait.Go(func() {
+			db, err := store.Open(t.Context(), store.Options{DataDir: dir})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = db.Close() }()
+			err = db.InTx(t.Context(), func(tx *store.Tx) error {
+				_, err := tx.InsertServiceKey(t.Context(), store.ServiceKey{UID: "k", Purpose: store.KeyMAC, Secret: []byte("s"), CreatedAt: start})
+				if err != nil {
+					return err
+				}
+				keys, err := tx.ServiceKeys(t.Context())
+				if len(keys) != 1 {
+					t.Errorf("%d keys", len(keys))
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+func TestOneServerToAFolder(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	lock, err := store.LockServer(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.LockServer(dir); !errors.Is(err, store.ErrLocked) {
+		t.Errorf("the second server: %v", err)
+	}
+	mustOpen(t, store.Options{DataDir: dir}) // a command beside the server
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := store.LockServer(dir)
+	if err != nil {
+		t.Fatalf("after the first server ended: %v", err)
+	}
+	_ = again.Release()
+}
+
+func TestNoSecretInTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	db := mustOpen(t, store.Options{DataDir: dir})
+	secret := []byte("marked-secret-marked-secret")
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.InsertServiceKey(t.Context(), store.ServiceKey{UID: "k", Purpose: store.KeyMAC, Secret: secret, CreatedAt: start})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, body := range files(t, dir) {
+		if bytes.Contains(body, secret) {
+			t.Errorf("%s holds the secret", name)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+func orgs(t *testing.T, db *store.DB) {
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.AnyOrg(ctx)
+		return err
+	})
+	b, a := mustOrg(t, db, "b"), mustOrg(t, db, "a")
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error { return tx.InsertOrg(ctx, newOrg("a")) })
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		byName, errA := tx.OrgByName(ctx, "a")
+		byUID, errB := tx.OrgByUID(ctx, b.UID)
+		list, errL := tx.Orgs(ctx)
+		if diff := cmp.Diff([]store.Org{a, b, a, b}, append([]store.Org{byName, byUID}, list...)); diff != "" {
+			t.Error(diff)
+		}
+		return errors.Join(errA, errB, errL)
+	})
+}
+
+func projects(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
+	user, stranger := mustUser(t, db, org, "u@example.com"), mustUser(t, db, other, "u@example.com")
+	seen := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "Seen", Canonical: "seen", CreatedAt: start}
+	hidden := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "Hidden", Canonical: "hidden", CreatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.InsertProject(ctx, seen), tx.InsertProject(ctx, hidden),
+			tx.InsertMember(ctx, org.UID, seen.UID, user.UID), tx.InsertMember(ctx, org.UID, seen.UID, user.UID))
+	})
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
+		return tx.InsertProject(ctx, store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "SEEN", Canonical: "seen", CreatedAt: start})
+	})
+	for _, wrong := range []string{org.UID, other.UID} {
+		err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.InsertMember(t.Context(), wrong, seen.UID, stranger.UID) })
+		if err == nil {
+			t.Error("a project has a member of another organization")
+		}
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		all, errAll := tx.Projects(ctx, org.UID)
+		own, errOwn := tx.ProjectsOfUser(ctx, org.UID, user.UID)
+		one, errOne := tx.ProjectOfUser(ctx, org.UID, user.UID, seen.UID)
+		if diff := cmp.Diff([]store.Project{hidden, seen, seen, seen}, append(append(all, own...), one)); diff != "" {
+			t.Error(diff)
+		}
+		for _, look := range []func() (store.Project, error){
+			func() (store.Project, error) { return tx.Project(ctx, other.UID, seen.UID) },
+			func() (store.Project, error) { return tx.ProjectOfUser(ctx, org.UID, user.UID, hidden.UID) },
+			func() (store.Project, error) { return tx.ProjectOfUser(ctx, other.UID, user.UID, seen.UID) },
+			func() (store.Project, error) { return tx.ProjectOfUser(ctx, org.UID, stranger.UID, seen.UID) },
+		} {
+			if project, err := look(); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("got %v, %v", project, err)
+			}
+		}
+		return errors.Join(errAll, errOwn, errOne)
+	})
+}
+
+func users(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
+	user, namesake := mustUser(t, db, org, "u@example.com"), mustUser(t, db, other, "u@example.com")
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
+		again := user
+		again.UID = uuid.NewString()
+		return tx.InsertUser(ctx, again)
+	})
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		return tx.InsertUser(t.Context(), store.User{UID: uuid.NewString(), OrgUID: uuid.NewString(), Email: "x@y", Canonical: "x@y", Role: "member"})
+	}); err == nil {
+		t.Error("a user of no organization")
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		byEmail, errE := tx.UserByEmail(ctx, org.UID, "u@example.com")
+		byUID, errU := tx.User(ctx, other.UID, namesake.UID)
+		list, errL := tx.Users(ctx, org.UID)
+		if diff := cmp.Diff([]store.User{user, namesake, user}, append([]store.User{byEmail, byUID}, list...)); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := tx.User(ctx, org.UID, namesake.UID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("a user of another organization: %v", err)
+		}
+		return errors.Join(errE, errU, errL)
+	})
+}
+
+func noteLogin(t *testing.T, db *store.DB) {
+	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
+	at := start.Add(time.Minute)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.NoteLogin(ctx, user.UID, "hash", "stronger", at)
+	})
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		return tx.NoteLogin(ctx, user.UID, "hash", "hash", at) // the password is another one now
+	})
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		now, err := tx.User(ctx, user.OrgUID, user.UID)
+		if now.PasswordHash != "stronger" || !now.LastLoginAt.Equal(at) {
+			t.Errorf("got %q at %v", now.PasswordHash, now.LastLoginAt)
+		}
+		return err
+	})
+}
+
+func apiKeys(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	user, colleague := mustUser(t, db, org, "u@example.com"), mustUser(t, db, org, "v@example.com")
+	key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "CI", Canonical: "ci", Hash: []byte("hash"),
+		CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertAPIKey(ctx, key) })
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
+		again := key
+		again.UID, again.Hash = uuid.NewString(), []byte("another")
+		return tx.InsertAPIKey(ctx, again)
+	})
+	for _, use := range []time.Duration{time.Minute, 2 * time.Minute, 10 * time.Minute} {
+		at := start.Add(use)
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.NoteAPIKeyUse(ctx, key.UID, at, at.Add(-5*time.Minute))
+		})
+		want := map[time.Duration]time.Duration{time.Minute: time.Minute, 2 * time.Minute: time.Minute, 10 * time.Minute: 10 * time.Minute}[use]
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			found, err := tx.APIKeyByHash(ctx, []byte("hash"))
+			if !found.LastUsedAt.Equal(start.Add(want)) {
+				t.Errorf("used after %v: on record is %v", use, found.LastUsedAt)
+			}
+			return err
+		})
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		own, errO := tx.APIKeysOfUser(ctx, org.UID, user.UID)
+		none, errN := tx.APIKeysOfUser(ctx, org.UID, colleague.UID)
+		all, errA := tx.APIKeysOfOrg(ctx, org.UID)
+		want := key
+		want.LastUsedAt, want.Email, want.Role, want.OrgName = start.Add(10*time.Minute), "u@example.com", "member", "one"
+		if diff := cmp.Diff([]store.APIKey{want, want}, append(own, all...)); diff != "" || len(none) != 0 {
+			t.Error(diff, none)
+		}
+		return errors.Join(errO, errN, errA)
+	})
+}
+
+func serviceKeys(t *testing.T, db *store.DB) {
+	sign := store.ServiceKey{UID: "kid-1", Purpose: store.KeySign, Public: []byte("public"), Secret: []byte("marked-signing-secret"), CreatedAt: start}
+	mac := store.ServiceKey{UID: "mac-1", Purpose: store.KeyMAC, Secret: []byte("marked-mac-secret"), CreatedAt: start.Add(time.Second)}
+	for _, key := range []store.ServiceKey{sign, mac} {
+		for i, wanted := range []bool{true, false} {
+			next := key
+			next.UID = key.UID + strings.Repeat("+", i)
+			mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+				added, err := tx.InsertServiceKey(ctx, next)
+				if added != wanted {
+					t.Errorf("key %s added: %v", next.UID, added)
+				}
+				return err
+			})
+		}
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		keys, err := tx.ServiceKeys(ctx)
+		if diff := cmp.Diff([]store.ServiceKey{sign, mac}, keys); diff != "" {
+			t.Error(diff)
+		}
+		return err
+	})
+}
+
+func audits(t *testing.T, db *store.DB) {
+	started := audit.Event{UID: uuid.NewString(), At: start, OrgUID: "org-a", ActorUID: "user", ActorName: "u@example.com\r\n\x1b[31m\u202e" + strings.Repeat("é", 200),
+		Means: "token", Action: audit.RegistryValidate, Object: "registry.example.com", Outcome: audit.Started,
+		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
+	foreign := audit.Event{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Refused, Reason: "unknownOrganization"}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.AppendAudit(ctx, started), tx.AppendAudit(ctx, foreign))
+	})
+	complete := func(ctx context.Context, tx *store.Tx) error {
+		return tx.CompleteAudit(ctx, started.UID, audit.NotValid, "RegistryTLSFailed", []byte(`{"valid":false}`))
+	}
+	mustWrite(t, db, complete)
+	wantError(t, db, store.ErrNotFound, complete)
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error { return tx.AppendAudit(ctx, foreign) })
+	want := started
+	want.ActorName = "u@example.com[31m" + strings.Repeat("é", 119) // 256 bytes, no character cut
+	want.Outcome, want.Reason, want.Report = audit.NotValid, "RegistryTLSFailed", []byte(`{"valid":false}`)
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		byUID, errU := tx.Audit(ctx, started.UID)
+		ofOrg, errO := tx.AuditsOfOrg(ctx, "org-a", 10)
+		newest, errN := tx.AuditsNewest(ctx, 10)
+		if diff := cmp.Diff([]audit.Event{want, want, foreign, want}, append(append([]audit.Event{byUID}, ofOrg...), newest...)); diff != "" {
+			t.Error(diff)
+		}
+		if !bytes.Contains(byUID.Report, []byte("valid")) {
+			t.Error("no report")
+		}
+		return errors.Join(errU, errO, errN)
+	})
+}

@@ -1,0 +1,208 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+func mustBeSession(t *testing.T, db *store.DB, uid string) store.Session {
+	t.Helper()
+	var session store.Session
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		session, err = tx.Session(ctx, uid)
+		return err
+	})
+	return session
+}
+
+func sessions(t *testing.T, db *store.DB) {
+	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
+	session := mustSession(t, db, user)
+	want := session
+	want.AdvancedAt, want.UsedAt, want.Email, want.Role, want.OrgName = start, start, "u@example.com", "member", "one"
+	if diff := cmp.Diff(want, mustBeSession(t, db, session.UID)); diff != "" {
+		t.Error(diff)
+	}
+	idle, max := session.IdleUntil, session.MaxUntil
+	for _, step := range []struct {
+		name       string
+		generation int64
+		at         time.Time
+		advances   bool
+	}{
+		{"a generation that is not given out", 2, start, false},
+		{"at its idle end", 1, idle, false},
+		{"just before its idle end", 1, idle.Add(-time.Millisecond), true},
+		{"a spent generation", 1, idle, false},
+		{"the next one", 2, idle, true},
+		{"at its absolute end", 3, max, false},
+	} {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			advanced, err := tx.AdvanceSession(ctx, session.UID, step.generation, step.at, max.Add(time.Hour))
+			if advanced != step.advances {
+				t.Errorf("%s: advanced %v", step.name, advanced)
+			}
+			return err
+		})
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		first, errF := tx.EndSession(ctx, session.UID, "logout", max)
+		second, errS := tx.EndSession(ctx, session.UID, "reused", max)
+		used, errU := tx.UseSession(ctx, session.UID, idle, max)
+		if !first || second || used {
+			t.Errorf("ended %v, again %v, used %v", first, second, used)
+		}
+		return errors.Join(errF, errS, errU)
+	})
+	ended := mustBeSession(t, db, session.UID)
+	if ended.Generation != 3 || ended.EndReason != "logout" || !ended.EndedAt.Equal(max) || !ended.AdvancedAt.Equal(idle) {
+		t.Errorf("got %+v", ended)
+	}
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Session(ctx, "unknown")
+		return err
+	})
+}
+
+// contention lets many present one generation at once, generation after generation.
+func contention(t *testing.T, db *store.DB) {
+	const clients, rounds = 50, 8
+	session := mustSession(t, db, mustUser(t, db, mustOrg(t, db, "one"), "u@example.com"))
+	for round := range rounds {
+		var winners atomic.Int64
+		var wait sync.WaitGroup
+		for range clients {
+			wait.Go(func() {
+				advanced := false
+				err := db.InTx(t.Context(), func(tx *store.Tx) (err error) {
+					advanced, err = tx.AdvanceSession(t.Context(), session.UID, int64(round+1), start, start.Add(time.Hour))
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if advanced {
+					winners.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		if winners.Load() != 1 {
+			t.Fatalf("round %d: %d of %d spent one generation", round, winners.Load(), clients)
+		}
+	}
+	if got := mustBeSession(t, db, session.UID).Generation; got != rounds+1 {
+		t.Errorf("generation %d after %d rounds", got, rounds)
+	}
+}
+
+// endContention ends sessions while others advance them: no advance may come after the end.
+func endContention(t *testing.T, db *store.DB) {
+	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
+	for round := range 10 {
+		session := mustSession(t, db, user)
+		var advances, ends atomic.Int64
+		var wait sync.WaitGroup
+		for i := range 20 {
+			wait.Go(func() {
+				done := false
+				err := db.InTx(t.Context(), func(tx *store.Tx) (err error) {
+					if i%5 == 4 {
+						done, err = tx.EndSession(t.Context(), session.UID, fmt.Sprint(i), start)
+						return err
+					}
+					now, err := tx.Session(t.Context(), session.UID)
+					if err != nil {
+						return err
+					}
+					done, err = tx.AdvanceSession(t.Context(), session.UID, now.Generation, start, start.Add(time.Hour))
+					if done && !now.EndedAt.IsZero() {
+						t.Error("advanced after its end")
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if done && i%5 == 4 {
+					ends.Add(1)
+				} else if done {
+					advances.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		last := mustBeSession(t, db, session.UID)
+		if ends.Load() != 1 || last.EndedAt.IsZero() || last.Generation != advances.Load()+1 {
+			t.Errorf("round %d: %d ends, %d advances, then %+v", round, ends.Load(), advances.Load(), last)
+		}
+	}
+}
+
+func spentJTIs(t *testing.T, db *store.DB) {
+	const clients = 40
+	session := mustSession(t, db, mustUser(t, db, mustOrg(t, db, "one"), "u@example.com"))
+	answers := make([]store.SpentJTI, clients)
+	var firsts atomic.Int64
+	var wait sync.WaitGroup
+	for i := range clients {
+		wait.Go(func() {
+			err := db.InTx(t.Context(), func(tx *store.Tx) error {
+				first, err := tx.SpendJTI(t.Context(), store.SpentJTI{JTI: "jti", SessionUID: session.UID, SpentAt: start,
+					NextJTI: fmt.Sprint("next-", i), NextKID: "kid", ExpiresAt: start.Add(time.Minute)})
+				if err != nil {
+					return err
+				}
+				if first {
+					firsts.Add(1)
+				}
+				answers[i], err = tx.SpentJTI(t.Context(), "jti")
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	for _, answer := range answers {
+		if diff := cmp.Diff(answers[0], answer); diff != "" || firsts.Load() != 1 || !answer.SpentAt.Equal(start) {
+			t.Errorf("%d were first: %s", firsts.Load(), diff)
+		}
+	}
+}
+
+func deletions(t *testing.T, db *store.DB) {
+	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
+	for range 5 {
+		session := mustSession(t, db, user)
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.SpendJTI(ctx, store.SpentJTI{JTI: "of " + session.UID, SessionUID: session.UID, SpentAt: start, ExpiresAt: start.Add(time.Minute)})
+			return err
+		})
+	}
+	for _, step := range []struct {
+		after          time.Duration
+		jtis, sessions int64
+	}{
+		{time.Minute, 0, 0}, {time.Hour, 2, 0}, {time.Hour, 2, 0}, {24 * time.Hour, 1, 0}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 1},
+	} {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			jtis, errJ := tx.DeleteSpentJTIs(ctx, start.Add(step.after), 2)
+			sessions, errS := tx.DeleteSessions(ctx, start.Add(step.after), 2)
+			if jtis != step.jtis || sessions != step.sessions {
+				t.Errorf("after %v: deleted %d exchanges, %d sessions", step.after, jtis, sessions)
+			}
+			return errors.Join(errJ, errS)
+		})
+	}
+}

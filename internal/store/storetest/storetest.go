@@ -1,0 +1,88 @@
+// Package storetest is what every database behind internal/store has to do. It asks a real store, and
+// knows nothing of the database below it.
+package storetest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// Run runs the suite. open returns an empty store, which it closes when the test ends.
+func Run(t *testing.T, open func(*testing.T) *store.DB) {
+	for _, part := range []struct {
+		name string
+		test func(*testing.T, *store.DB)
+	}{
+		{"transactions keep all or nothing", transactions},
+		{"a failed transaction leaves its neighbours alone", neighbours},
+		{"a caller that goes away", departures},
+		{"organizations", orgs},
+		{"projects and members", projects},
+		{"users", users},
+		{"sign-ins are noted on the verified password", noteLogin},
+		{"sessions", sessions},
+		{"a generation is spent once", contention},
+		{"an end beats or follows every advance", endContention},
+		{"authorization tokens are spent once", spentJTIs},
+		{"old rows are deleted in steps", deletions},
+		{"API keys", apiKeys},
+		{"service keys are sealed and one of each is in use", serviceKeys},
+		{"audit", audits},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.test(t, open(t)) })
+	}
+}
+
+// start is the moment at which everything in the suite begins; milliseconds are what a store keeps.
+var start = time.Date(2026, 11, 21, 12, 0, 0, 123e6, time.UTC)
+
+func mustWrite(t *testing.T, db *store.DB, fn func(context.Context, *store.Tx) error) {
+	t.Helper()
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustRead(t *testing.T, db *store.DB, fn func(context.Context, *store.Tx) error) {
+	t.Helper()
+	if err := db.View(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantError runs fn in a transaction of its own and demands that error.
+func wantError(t *testing.T, db *store.DB, want error, fn func(context.Context, *store.Tx) error) {
+	t.Helper()
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); !errors.Is(err, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+func mustOrg(t *testing.T, db *store.DB, name string) store.Org {
+	t.Helper()
+	org := store.Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertOrg(ctx, org) })
+	return org
+}
+
+func mustUser(t *testing.T, db *store.DB, org store.Org, email string) store.User {
+	t.Helper()
+	user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: email, Canonical: email, Role: "member", PasswordHash: "hash",
+		PasswordChangedAt: start, CreatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertUser(ctx, user) })
+	return user
+}
+
+func mustSession(t *testing.T, db *store.DB, user store.User) store.Session {
+	t.Helper()
+	session := store.Session{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Generation: 1, Address: "192.0.2.1",
+		CreatedAt: start, IdleUntil: start.Add(time.Hour), MaxUntil: start.Add(24 * time.Hour)}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertSession(ctx, session) })
+	return session
+}

@@ -1,0 +1,132 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+var errOnPurpose = errors.New("on purpose")
+
+func newOrg(name string) store.Org {
+	return store.Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: start}
+}
+
+func transactions(t *testing.T, db *store.DB) {
+	wantError(t, db, errOnPurpose, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.InsertOrg(ctx, newOrg("gone")); err != nil {
+			return err
+		}
+		if _, err := tx.OrgByName(ctx, "gone"); err != nil {
+			t.Errorf("a transaction does not see its own change: %v", err)
+		}
+		return errOnPurpose
+	})
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.OrgByName(ctx, "gone")
+		return err
+	})
+	err := db.View(t.Context(), func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), newOrg("written while reading")) })
+	if err == nil {
+		t.Error("a view can write")
+	}
+	err = db.InTx(t.Context(), func(*store.Tx) error { panic("on purpose") })
+	if err == nil {
+		t.Error("a panic was taken for success")
+	}
+	if err := db.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertOrg(ctx, newOrg("after a panic")) })
+}
+
+// neighbours writes from many goroutines at once, so that transactions are committed together, and
+// every third fails after its change.
+func neighbours(t *testing.T, db *store.DB) {
+	const writers = 120
+	var wait sync.WaitGroup
+	for i := range writers {
+		wait.Go(func() {
+			err := db.InTx(t.Context(), func(tx *store.Tx) error {
+				if err := tx.InsertOrg(t.Context(), newOrg(fmt.Sprintf("org-%03d", i))); err != nil {
+					return err
+				}
+				switch i % 3 {
+				case 1:
+					return errOnPurpose
+				case 2:
+					return tx.InsertOrg(t.Context(), newOrg(fmt.Sprintf("org-%03d", i-2))) // taken, or free if this came first
+				}
+				return nil
+			})
+			if i%3 == 1 && !errors.Is(err, errOnPurpose) {
+				t.Errorf("writer %d was told %v", i, err)
+			}
+		})
+	}
+	wait.Wait()
+	var orgs []store.Org
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		orgs, err = tx.Orgs(ctx)
+		return err
+	})
+	there := map[string]bool{}
+	for _, org := range orgs {
+		there[org.Name] = true
+	}
+	for i := range writers {
+		name, partner := fmt.Sprintf("org-%03d", i), fmt.Sprintf("org-%03d", i-2)
+		switch {
+		case i%3 == 1 && there[name]:
+			t.Errorf("%s is there although its transaction failed", name)
+		case i%3 == 2 && !there[partner]:
+			t.Errorf("%s is not there although one of two wrote it", partner)
+		}
+	}
+}
+
+func departures(t *testing.T, db *store.DB) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := db.InTx(gone, func(*store.Tx) error {
+		t.Error("ran for a caller that had gone")
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("told %v", err)
+	}
+	// Leaving while the transaction runs changes nothing: it is told how it ended.
+	leaving, leave := context.WithCancel(t.Context())
+	err = db.InTx(leaving, func(tx *store.Tx) error {
+		leave()
+		return tx.InsertOrg(leaving, newOrg("kept"))
+	})
+	if err == nil {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.OrgByName(ctx, "kept")
+			return err
+		})
+	} else if !errors.Is(err, context.Canceled) {
+		t.Errorf("told %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := db.InTx(t.Context(), func(*store.Tx) error { return nil }); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a closed store says %v", err)
+	}
+	err = db.View(t.Context(), func(tx *store.Tx) error {
+		_, err := tx.Orgs(t.Context())
+		return err
+	})
+	if fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a closed store says to a reader %v", err)
+	}
+}
