@@ -32,9 +32,10 @@ const (
 type TokenServer struct {
 	URL string
 
-	rules TokenRules
-	key   *ecdsa.PrivateKey
-	kid   string
+	server *httptest.Server
+	rules  TokenRules
+	key    *ecdsa.PrivateKey
+	kid    string
 
 	mu       sync.Mutex
 	requests []string // method and query of each, without credentials
@@ -64,9 +65,12 @@ func NewTokenServer(t testing.TB, rules TokenRules) *TokenServer {
 		server.Start()
 	}
 	t.Cleanup(server.Close)
-	s.URL = server.URL + "/token"
+	s.server, s.URL = server, server.URL+"/token"
 	return s
 }
+
+// Close ends the server before the test does.
+func (s *TokenServer) Close() { s.server.Close() }
 
 // Requests tells what it was asked, in order.
 func (s *TokenServer) Requests() []string {

@@ -1,0 +1,69 @@
+// Package instance runs the real regwarden binary for tests: built once, on loopback, with a data
+// folder and settings of its own, ended by a signal or by kill -9, and started again on the same data.
+package instance
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/contract"
+)
+
+// Paths seen from a test package, whose folder is its working directory.
+const (
+	productFolder = "../.."
+	description   = "../../api/openapi.yaml"
+)
+
+// build makes the binary, once in a test process, in the product's own module: with the versions
+// that users get, not those that this module would choose.
+var build = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "regwarden-binary-")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(folder, "regwarden")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/regwarden")
+	cmd.Dir = productFolder
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return folder, fmt.Errorf("build regwarden: %w\n%s", err, out)
+	}
+	return binary, nil
+})
+
+var load = sync.OnceValues(func() (*contract.Contract, error) { return contract.Load(description) })
+
+// Main runs a package's tests and takes the binary away. Use it in TestMain.
+func Main(m *testing.M) int {
+	defer func() {
+		if binary, err := build(); err == nil {
+			_ = os.RemoveAll(filepath.Dir(binary))
+		}
+	}()
+	return m.Run()
+}
+
+// Binary is the path of the built binary.
+func Binary(t testing.TB) string {
+	t.Helper()
+	path, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Contract is the API description that all answers of a test process are held against.
+func Contract(t testing.TB) *contract.Contract {
+	t.Helper()
+	c, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

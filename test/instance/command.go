@@ -1,0 +1,45 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+const commandWait = 30 * time.Second
+
+// Result is how a command ended.
+type Result struct {
+	Out, Err string
+	Code     int
+}
+
+// Run runs one regwarden command to its end.
+func Run(t testing.TB, stdin string, args ...string) Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), commandWait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, Binary(t), args...)
+	cmd.Env = environment(t, Options{Bare: true})
+	cmd.Stdin = strings.NewReader(stdin)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatalf("run regwarden %s: %v", strings.Join(args, " "), err)
+	}
+	return Result{Out: out.String(), Err: errs.String(), Code: cmd.ProcessState.ExitCode()}
+}
+
+// Admin runs a command on the server's store, beside the running server, and returns what it printed.
+func (s *Server) Admin(t testing.TB, stdin string, args ...string) string {
+	t.Helper()
+	result := Run(t, stdin, append(args, "--data-dir", s.DataDir)...)
+	if result.Code != 0 {
+		t.Fatalf("regwarden %s: exit code %d\n%s", strings.Join(args, " "), result.Code, result.Err)
+	}
+	return strings.TrimSuffix(result.Out, "\n")
+}

@@ -1,0 +1,263 @@
+package instance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Who signs in first.
+const (
+	Org      = "Acme"
+	Email    = "admin@acme.example"
+	Password = "seven lanterns on the quay"
+)
+
+const (
+	startWait = 20 * time.Second
+	stopWait  = 20 * time.Second
+)
+
+// Options says how to start. The zero value is a new data folder with an administrator, and loopback
+// registries allowed.
+type Options struct {
+	DataDir string   // kept from an earlier start; empty: a new one
+	Flags   []string // after those that every start has
+	Env     []string
+	Bare    bool // no bootstrap settings: the service chooses the first administrator
+
+	// Terminal is the process's stdout, and FromTerminal what arrives at its other end; nil for a pipe.
+	Terminal     *os.File
+	FromTerminal <-chan string
+}
+
+// Server is a running "regwarden serve".
+type Server struct {
+	URL     string
+	DataDir string
+	Started time.Duration // from the start of the process to /readyz 200
+
+	t    testing.TB
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error // what Wait said; read after done
+
+	mu       sync.Mutex
+	out, log strings.Builder
+}
+
+var servesOn = regexp.MustCompile(`serves on (https?://\S+);`)
+
+// Start runs the service and waits until it is ready. It is killed when the test ends.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	if o.DataDir == "" {
+		o.DataDir = filepath.Join(t.TempDir(), "data")
+	}
+	s := &Server{t: t, DataDir: o.DataDir, done: make(chan struct{})}
+	s.cmd = exec.Command(Binary(t), append([]string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0", "--egress-allow", "127.0.0.0/8"}, o.Flags...)...)
+	s.cmd.Env = environment(t, o)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no survivor when the test process dies
+	address, endOutput := s.watch(o)
+	began := time.Now()
+	if err := s.cmd.Start(); err != nil {
+		t.Fatalf("start regwarden: %v", err)
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		endOutput()
+		close(s.done)
+	}()
+	t.Cleanup(s.cleanUp)
+	select {
+	case s.URL = <-address:
+	case <-s.done:
+		t.Fatalf("regwarden ended at its start: %v\n%s", s.err, s.Log())
+	case <-time.After(startWait):
+		t.Fatalf("regwarden does not say where it serves\n%s", s.Log())
+	}
+	s.awaitReady(began)
+	return s
+}
+
+func environment(t testing.TB, o Options) []string {
+	t.Helper()
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	if !o.Bare {
+		env = append(env, "REGWARDEN_BOOTSTRAP_ORG="+Org, "REGWARDEN_BOOTSTRAP_EMAIL="+Email, "REGWARDEN_BOOTSTRAP_PASSWORD_FILE="+passwordFile(t))
+	}
+	return append(env, o.Env...)
+}
+
+func passwordFile(t testing.TB) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(path, []byte(Password+"\n"), 0o600); err != nil {
+		t.Fatalf("write the bootstrap password: %v", err)
+	}
+	return path
+}
+
+// watch collects what the process writes and finds the address in it. The function it returns ends
+// the collecting.
+func (s *Server) watch(o Options) (<-chan string, func()) {
+	s.cmd.Stderr = lockedWriter{s, &s.log}
+	address := make(chan string, 1)
+	if o.Terminal != nil {
+		s.cmd.Stdout = o.Terminal
+		go func() {
+			for line := range o.FromTerminal {
+				s.line(line, address)
+			}
+		}()
+		return address, func() {}
+	}
+	reader, writer := io.Pipe()
+	s.cmd.Stdout = writer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for lines := bufio.NewScanner(reader); lines.Scan(); {
+			s.line(lines.Text(), address)
+		}
+		_, _ = io.Copy(io.Discard, reader) // after a line too long for the scanner
+	}()
+	return address, func() {
+		_ = writer.Close() // never fails (io.PipeWriter)
+		<-read
+	}
+}
+
+func (s *Server) line(line string, address chan<- string) {
+	_, _ = fmt.Fprintln(lockedWriter{s, &s.out}, line) // never fails (strings.Builder)
+	if match := servesOn.FindStringSubmatch(line); match != nil {
+		select {
+		case address <- match[1]:
+		default: // said before
+		}
+	}
+}
+
+func (s *Server) awaitReady(began time.Time) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), startWait)
+	defer cancel()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if response, err := (&http.Client{Transport: transport}).Do(request); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				s.Started = time.Since(began)
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			s.t.Fatalf("regwarden is not ready\n%s", s.Log())
+		case <-s.done:
+			s.t.Fatalf("regwarden ended: %v\n%s", s.err, s.Log())
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+// Stop sends a signal and returns the exit code, -1 when the signal itself ended the process.
+func (s *Server) Stop(signal syscall.Signal) int {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(signal); err != nil {
+		s.t.Fatalf("send %v: %v", signal, err)
+	}
+	select {
+	case <-s.done:
+	case <-time.After(stopWait):
+		s.t.Fatalf("regwarden goes on %v after %v\n%s", stopWait, signal, s.Log())
+	}
+	return s.cmd.ProcessState.ExitCode()
+}
+
+// Kill is kill -9.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.Stop(syscall.SIGKILL)
+}
+
+// Running tells whether the process lives.
+func (s *Server) Running() bool {
+	select {
+	case <-s.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Out is what it wrote to standard output so far, Log what to standard error.
+func (s *Server) Out() string { return s.read(&s.out) }
+
+// Log is what it wrote to standard error so far.
+func (s *Server) Log() string { return s.read(&s.log) }
+
+// ResidentKiB is the memory that the process holds (VmRSS of proc(5)).
+func (s *Server) ResidentKiB() int {
+	s.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "VmRSS:" {
+			kib, err := strconv.Atoi(fields[1])
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return kib
+		}
+	}
+	s.t.Fatal("/proc does not tell the resident memory")
+	return 0
+}
+
+func (s *Server) read(b *strings.Builder) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return b.String()
+}
+
+func (s *Server) cleanUp() {
+	if s.Running() {
+		_ = s.cmd.Process.Kill()
+		<-s.done
+	}
+	if s.t.Failed() {
+		log := s.Log()
+		s.t.Logf("log of regwarden (its end):\n%s", log[max(0, len(log)-8<<10):])
+	}
+}
+
+type lockedWriter struct {
+	s  *Server
+	to *strings.Builder
+}
+
+func (w lockedWriter) Write(p []byte) (int, error) {
+	w.s.mu.Lock()
+	defer w.s.mu.Unlock()
+	return w.to.Write(p)
+}

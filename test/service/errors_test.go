@@ -1,0 +1,285 @@
+package service_test
+
+import (
+	"database/sql"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	_ "github.com/regwarden/regwarden/internal/store" // brings the SQLite driver, to break a store from outside
+	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
+)
+
+// Each row of the table of errors that a client can bring about with a running service. What needs
+// another service or a broken one stands in tests of its own below.
+func TestErrorTable(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	tokens := server.Client(t).SignIn()
+	expired := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
+	ok := noAuth("http://127.0.0.1:5000")
+	tests := []struct {
+		name, method, path, body string
+		headers                  []string
+		status                   int
+		code, reason             string
+	}{
+		{"wrong password", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, "wrong"), nil, 401, "AuthenticationFailed", ""},
+		{"wrong password at the short path", "POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, "wrong"), nil, 401, "AuthenticationFailed", ""},
+		{"unknown user", "POST", "/v1/auth/authenticate", instance.Credentials("nobody@acme.example", instance.Org, instance.Password), nil, 401, "AuthenticationFailed", ""},
+		{"unknown organization", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, "Nowhere", instance.Password), nil, 401, "AuthenticationFailed", ""},
+		{"no credentials", "GET", alerts, "", nil, 401, "UnAuthorizedAccess", "missing"},
+		{"no credentials to validate", "POST", validate, ok, nil, 401, "UnAuthorizedAccess", "missing"},
+		{"no credentials to diagnose", "POST", diagnose, ok, nil, 401, "UnAuthorizedAccess", "missing"},
+		{"malformed token", "GET", alerts, "", []string{"Authorization", "x.y.z"}, 401, "UnAuthorizedAccess", "malformed"},
+		{"token with another end", "GET", alerts, "", []string{"Authorization", tokens.Authorization[:len(tokens.Authorization)-4] + "AAAA"}, 401, "UnAuthorizedAccess", "malformed"},
+		{"refresh token as authorization", "GET", alerts, "", []string{"Authorization", tokens.RefreshToken}, 401, "UnAuthorizedAccess", "malformed"},
+		{"API key as authorization", "GET", alerts, "", []string{"Authorization", expired}, 401, "UnAuthorizedAccess", "malformed"},
+		{"token as API key", "GET", alerts, "", []string{"ApiKey", tokens.Authorization}, 401, "UnAuthorizedAccess", "malformed"},
+		{"unknown API key", "GET", alerts, "", []string{"ApiKey", flipped(expired)}, 401, "UnAuthorizedAccess", ""},
+		{"API key at the refresh path", "GET", refresh + expired, "", nil, 401, "InvalidRefreshToken", ""},
+		{"unknown refresh token", "GET", refresh + flipped(tokens.RefreshToken), "", nil, 401, "InvalidRefreshToken", ""},
+		{"unknown path", "GET", "/v1/clusters", "", nil, 404, "ResourceNotFound", ""},
+		{"unknown project", "GET", alerts, "", []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
+		{"unknown project to validate", "POST", validate, ok, []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
+		{"unknown project to diagnose", "POST", diagnose, ok, []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
+		{"missing fields", "POST", "/v1/auth", `{}`, nil, 400, "InvalidRequest", ""},
+		{"repeated header", "GET", alerts, "", []string{"ApiKey", "a", "ApiKey", "b"}, 400, "InvalidRequest", ""},
+		{"prefetch", "GET", refresh + "x", "", []string{"Sec-Purpose", "prefetch"}, 400, "InvalidRequest", ""},
+		{"wrong method", "DELETE", validate, "", nil, 405, "MethodNotAllowed", ""},
+		{"too large", "POST", "/v1/auth", `{"org":"` + strings.Repeat("x", 1<<20) + `"}`, nil, 413, "RequestTooLarge", ""},
+		{"not JSON by its type", "POST", "/v1/auth", `x`, []string{"Content-Type", "text/xml"}, 415, "UnsupportedMediaType", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			answer := server.Client(t).Do(tt.method, tt.path, tt.body, tt.headers...).Want(tt.status)
+			f := answer.Fault()
+			if f.Code != tt.code || tt.reason != "" && f.Details.Reason != tt.reason {
+				t.Errorf("%s, reason %q; want %s, reason %q; body: %s", f.Code, f.Details.Reason, tt.code, tt.reason, answer.Body)
+			}
+			if tt.code == "MethodNotAllowed" && answer.Header.Get("Allow") != "POST" {
+				t.Errorf("Allow is %q, want POST", answer.Header.Get("Allow"))
+			}
+		})
+	}
+	checkSameAnswer(t, server)
+}
+
+// flipped changes a character in the middle: the right form, the wrong content.
+func flipped(token string) string {
+	i := len(token) / 2
+	other := byte('A')
+	if token[i] == other {
+		other = 'B'
+	}
+	return token[:i] + string(other) + token[i+1:]
+}
+
+// Nothing but the ref may tell which of e-mail, organization and password was wrong.
+func checkSameAnswer(t *testing.T, server *instance.Server) {
+	t.Helper()
+	client := server.Client(t)
+	var bodies []string
+	for _, body := range []string{
+		instance.Credentials(instance.Email, instance.Org, "wrong"), instance.Credentials("nobody@acme.example", instance.Org, "wrong"),
+		instance.Credentials(instance.Email, "Nowhere", "wrong"),
+	} {
+		answer := client.Do(http.MethodPost, "/v1/auth", body)
+		bodies = append(bodies, strings.ReplaceAll(answer.Body, answer.Fault().Ref, "REF"))
+	}
+	if bodies = slices.Compact(bodies); len(bodies) != 1 {
+		t.Errorf("the answers differ: %q", bodies)
+	}
+}
+
+// Every code of the 422 row, over HTTP, from registries that stand on loopback.
+func TestNotValidOverHTTP(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	tokens := server.Client(t).SignIn()
+	registry := secured(t)
+	trust := trusting(registry.CA)
+	tests := []struct{ code, body, stage, field string }{
+		// Go asks no server for names below .onion (RFC 7686), so this leaves no packet.
+		{"RegistryHostNotFound", noAuth("http://registry.onion"), "resolve", "endpoint"},
+		{"RegistryAddressForbidden", noAuth("http://169.254.169.254"), "egress", "endpoint"},
+		{"RegistryUnreachable", noAuth(unusedEndpoint(t)), "connect", "endpoint"},
+		{"RegistryTLSFailed", basic(registry.Endpoint, robot, robotPassword), "tls", "auth.tls.ca"},
+		{"RegistryNotOCI", noAuth(answering(t, http.StatusOK, "text/html", "<html><title>Welcome</title></html>")), "api", "endpoint"},
+		{"RegistryUnavailable", noAuth(answering(t, http.StatusServiceUnavailable, "text/plain", "later")), "api", ""},
+		{"RegistryRedirected", basic(redirecting(t, registry.Endpoint+"/v2/"), robot, robotPassword), "api", "endpoint"},
+		{"RegistryAuthRequired", noAuth(registry.Endpoint, trust), "auth", "auth.type"},
+		{"RegistryAuthFailed", basic(registry.Endpoint, robot, "wrong", trust), "auth", "auth.password"},
+		{"RegistryTokenServiceFailed", basic(withoutTokens(t), robot, robotPassword), "auth", ""},
+		{"RegistryAccessDenied", basic(answering(t, http.StatusForbidden, "application/json", `{"errors":[{"code":"DENIED","message":"no"}]}`), robot, robotPassword), "auth", "auth.username"},
+		{"RegistryContentNotFound", basic(registry.Endpoint, robot, robotPassword, trust, content("nothing/here")), "content", "baseContentPath"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.code, func(t *testing.T) {
+			client := server.Client(t)
+			answer := client.Do(http.MethodPost, validate, tt.body, "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity)
+			f := answer.Fault()
+			if f.Code != tt.code || f.Details.Stage != tt.stage || f.Details.Field != tt.field {
+				t.Errorf("%s at stage %s, field %q; want %s, %s, %q\n%s", f.Code, f.Details.Stage, f.Details.Field, tt.code, tt.stage, tt.field, answer.Body)
+			}
+			if f.Details.Valid == nil || *f.Details.Valid || f.Details.Hint == "" {
+				t.Errorf("the details are no report with a hint: %s", answer.Body)
+			}
+			var report struct{ Code string }
+			client.Do(http.MethodPost, diagnose, tt.body, "Authorization", tokens.Authorization).Want(http.StatusOK).Into(&report)
+			if report.Code != tt.code {
+				t.Errorf("diagnose says %s, validate %s", report.Code, tt.code)
+			}
+		})
+	}
+}
+
+// A loopback registry is forbidden where nobody allowed it: that is where the service's neighbours are.
+func TestLoopbackIsForbiddenByDefault(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--egress-allow", "10.1.2.3"}})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	contacted := false
+	registry := serve(t, func(http.ResponseWriter, *http.Request) { contacted = true })
+	f := client.Do(http.MethodPost, validate, noAuth(registry), "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity).Fault()
+	if f.Code != "RegistryAddressForbidden" {
+		t.Errorf("%s, want RegistryAddressForbidden", f.Code)
+	}
+	if contacted {
+		t.Error("the forbidden address was contacted")
+	}
+}
+
+func TestTooManyRequests(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--check-per-minute", "1"}})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	for _, path := range []string{validate, diagnose} {
+		var last instance.Answer
+		for range 3 {
+			last = client.Do(http.MethodPost, path, noAuth(unusedEndpoint(t)), "Authorization", tokens.Authorization)
+		}
+		if f := last.Want(http.StatusTooManyRequests).Fault(); f.Code != "TooManyRequests" {
+			t.Errorf("%s, want TooManyRequests", f.Code)
+		}
+		wantRetryAfter(t, last)
+	}
+	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+}
+
+// A login storm is turned away at the door; everything else goes on.
+func TestUnavailable(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--login-workers", "1", "--login-queue", "1", "--login-wait", "100ms"}})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	const storm = 24
+	answers := make(chan instance.Answer, storm)
+	var wait sync.WaitGroup
+	for range storm {
+		wait.Go(func() {
+			if answer, err := client.Try(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password)); err == nil {
+				answers <- answer
+			}
+		})
+	}
+	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+	wait.Wait()
+	close(answers)
+	byStatus := map[int]int{}
+	for answer := range answers {
+		byStatus[answer.Status]++
+		if answer.Status == http.StatusServiceUnavailable {
+			if f := answer.Fault(); f.Code != "Unavailable" {
+				t.Errorf("%s, want Unavailable", f.Code)
+			}
+			wantRetryAfter(t, answer)
+		}
+	}
+	if byStatus[http.StatusOK] == 0 || byStatus[http.StatusServiceUnavailable] == 0 || byStatus[http.StatusOK]+byStatus[http.StatusServiceUnavailable] != storm {
+		t.Errorf("answers by status: %v; want 200 and 503, and nothing else, %d in all", byStatus, storm)
+	}
+}
+
+// A store that lost a table is our fault: 500, with nothing of it shown.
+func TestInternalError(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	db, err := sql.Open("sqlite", filepath.Join(server.DataDir, "regwarden.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range []string{"users", "sessions", "audit_events", "audits", "audit"} {
+		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE IF EXISTS "+table); err != nil {
+			t.Fatalf("drop %s: %v", table, err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []struct{ method, path, body string }{
+		{"POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, instance.Password)},
+		{"POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password)},
+		{"GET", refresh + tokens.RefreshToken, ""},
+		{"POST", validate, noAuth("http://127.0.0.1:5000")},
+		{"POST", diagnose, noAuth("http://127.0.0.1:5000")},
+		{"GET", alerts, ""},
+	} {
+		answer := client.Do(request.method, request.path, request.body, "Authorization", tokens.Authorization)
+		if answer.Status != http.StatusInternalServerError || answer.Fault().Code != "InternalError" {
+			t.Errorf("%s: %d %s, want 500 InternalError", request.path, answer.Status, answer.Body)
+		}
+		for _, hidden := range []string{"SQL", "sql", "table", server.DataDir, "goroutine", ".go:"} {
+			if strings.Contains(answer.Body, hidden) {
+				t.Errorf("%s: the answer shows %q: %s", request.path, hidden, answer.Body)
+			}
+		}
+		if !strings.Contains(server.Log(), answer.Fault().Ref) {
+			t.Errorf("%s: the log has no %s", request.path, answer.Fault().Ref)
+		}
+	}
+	client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
+}
+
+func wantRetryAfter(t *testing.T, answer instance.Answer) {
+	t.Helper()
+	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || seconds < 1 {
+		t.Errorf("Retry-After is %q, want seconds", answer.Header.Get("Retry-After"))
+	}
+}
+
+// serve is a server of a few lines that misbehaves.
+func serve(t *testing.T, handler http.HandlerFunc) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func answering(t *testing.T, status int, contentType, body string) string {
+	t.Helper()
+	return serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	})
+}
+
+func redirecting(t *testing.T, target string) string {
+	t.Helper()
+	return serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, target, http.StatusTemporaryRedirect)
+	})
+}
+
+// withoutTokens is a registry whose token service is gone: a wrong external URL is the usual cause.
+func withoutTokens(t *testing.T) string {
+	t.Helper()
+	tokens := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: map[string]string{robot: robotPassword}})
+	tokens.Close()
+	return realregistry.Distribution(t, realregistry.Options{Token: tokens}).Endpoint
+}
