@@ -1,0 +1,240 @@
+package regcheck
+
+import (
+	"context"
+	"strings"
+	"sync"
+)
+
+// auth finds out whether the credentials are good, or whether anonymous use works.
+func (s *session) auth(ctx context.Context) outcome {
+	if s.plan.base.scheme == "http" && s.plan.auth != NoAuth {
+		s.warn(WarnPlainHTTPCredentials, "")
+	}
+	var v verdict
+	switch s.plan.auth {
+	case Basic:
+		v = s.proveLogin(ctx, s.plan.username, s.plan.password)
+	case Token:
+		v = s.proveToken(ctx)
+	default:
+		v = s.proveNobody(ctx)
+	}
+	if v.failure != nil {
+		return failed(v.failure)
+	}
+	s.access = v.access
+	if v.unproven {
+		s.settleByContent(ctx, &v)
+		if v.failure != nil {
+			return failed(v.failure)
+		}
+	}
+	if v.unproven {
+		s.warn(WarnCredentialsNotChecked, "%s", v.why)
+	}
+	return passed("%s", strings.Join(v.tried, "; "))
+}
+
+// verdict is what one way to sign in came to.
+type verdict struct {
+	failure  *failure
+	access   *access
+	unproven bool   // accepted, but so is everybody
+	why      string // of unproven
+	tried    []string
+}
+
+func (v verdict) saying(words string) verdict {
+	v.tried = append(v.tried, words)
+	return v
+}
+
+// access is how content is asked for.
+type access struct {
+	header  string        // Basic or Bearer as it is; empty with a service
+	service *tokenService // asks for a token per scope
+	who     login
+	mu      sync.Mutex
+	tokens  map[string]string
+}
+
+// authorization gives the header for a scope. An empty scope asks for what the service gives
+// without one.
+func (s *session) authorization(ctx context.Context, a *access, scope string) (string, granting) {
+	if a.service == nil {
+		return a.header, granting{}
+	}
+	a.mu.Lock()
+	token, known := a.tokens[scope]
+	a.mu.Unlock()
+	if known {
+		return "Bearer " + token, granting{}
+	}
+	var scopes []string
+	if scope != "" {
+		scopes = []string{scope}
+	}
+	g := s.ask(ctx, a.service, a.who, scopes)
+	s.rounds += g.rounds
+	if g.token == "" {
+		return "", g
+	}
+	a.remember(scope, g.token)
+	return "Bearer " + g.token, g
+}
+
+func (a *access) remember(scope, token string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tokens == nil {
+		a.tokens = map[string]string{}
+	}
+	a.tokens[scope] = token
+}
+
+// good tells whether an answer shows that the caller was let in. What follows a refusal in order is
+// 404 and 405: the door was open, the room was empty.
+func good(a *answer) bool {
+	return a.status/100 == 2 || a.status == 404 || a.status == 405
+}
+
+func denied(a *answer) bool { return a.status == 401 || a.status == 403 }
+
+// bareIsOpen tells that /v2/ lets anybody in.
+func (s *session) bareIsOpen() bool { return good(s.opened.bare) }
+
+// bearerService is the token service of the bare request's challenge; both nil when there is none.
+func (s *session) bearerService() (*tokenService, *failure) {
+	o := s.opened
+	if o.offers.bearer == nil {
+		return nil, nil
+	}
+	t, f := s.readService(o.offers.bearer, o.bare)
+	if f != nil && o.offers.basic && f.entry.Reason == ReasonRealmInvalid {
+		return nil, nil // Basic is offered beside it
+	}
+	return t, f
+}
+
+// proveLogin tries a user name with a password, or with a token in its place.
+func (s *session) proveLogin(ctx context.Context, user, password string) verdict {
+	service, f := s.bearerService()
+	if f != nil {
+		return verdict{failure: f}
+	}
+	if service != nil {
+		return s.proveByService(ctx, service, login{user: user, password: password})
+	}
+	control := basicHeader("regwarden-"+random(), random())
+	return s.proveDirect(ctx, basicHeader(user, password), control, "Basic")
+}
+
+// getWith is GET /v2/ with credentials; those of the definition were perhaps sent already.
+func (s *session) getWith(ctx context.Context, authorization string) (*answer, error) {
+	if authorization == s.credentials() {
+		return s.withCredentials(ctx)
+	}
+	a, err := s.get(ctx, "", authorization)
+	if a != nil {
+		s.rounds += a.rounds
+	}
+	return a, err
+}
+
+// proveDirect compares the bare request with the authenticated one (registry-quirks, "Credentials
+// proof"); where both succeed, one request with credentials that nobody has settles it.
+func (s *session) proveDirect(ctx context.Context, header, control, scheme string) verdict {
+	a, err := s.getWith(ctx, header)
+	if err != nil {
+		return verdict{failure: s.diagnoseRequest(err)}
+	}
+	if f := s.unusable(a); f != nil {
+		return verdict{failure: f}
+	}
+	if !good(a) {
+		return verdict{failure: s.refusal(ctx, a, s.base.String(), scheme)}.saying(scheme + ": " + itoa(a.status))
+	}
+	v := verdict{access: &access{header: header}}.saying(scheme + " accepted")
+	if !s.bareIsOpen() {
+		return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
+	}
+	return s.controlDirect(ctx, v, control)
+}
+
+func (s *session) controlDirect(ctx context.Context, v verdict, control string) verdict {
+	if !s.control {
+		v.unproven, v.why = true, "The control request with random credentials is switched off."
+		return v
+	}
+	c, err := s.getWith(ctx, control)
+	switch {
+	case err != nil || c.status == 429 || c.status >= 500:
+		v.unproven, v.why = true, "The control request with random credentials got no usable answer."
+	case good(c):
+		v.unproven, v.why = true, "Without credentials and with random ones the answer is "+itoa(c.status)+" as well."
+	default:
+		return v.saying("checked: random credentials are answered " + itoa(c.status))
+	}
+	return v.saying("not checked by the registry")
+}
+
+// unusable is an answer with credentials that is no verdict on them.
+func (s *session) unusable(a *answer) *failure {
+	what := "GET " + showURL(a.url) + " with the credentials"
+	switch {
+	case a.status == 429 || a.status >= 500:
+		return unavailable(what, a)
+	case a.status/100 == 2 && isHTML(a) && a.header.Get(versionHeader) == "":
+		return fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.said())
+	case a.status/100 == 3 || a.over:
+		return fail(CodeNotOCI, "", "%s was answered %d in a form that cannot be used.", what, a.status)
+	case a.status == 404 && !isOCIError(a.body) && !s.bareIsOpen():
+		return fail(CodeNotOCI, ReasonNotFound, "%s was answered %s.", what, a.said())
+	}
+	return nil
+}
+
+// refusal finds the reason of a no: by whom, to which way of signing in.
+func (s *session) refusal(ctx context.Context, a *answer, by, scheme string) *failure {
+	field := s.plan.secretField()
+	o := s.opened.offers
+	said := "%s refused the credentials (" + scheme + "): %s."
+	switch {
+	case a.status != 401 && saysExpired(a):
+		return fail(CodeAuthFailed, ReasonExpired, said, by, a.said()).at(field)
+	case a.status == 403 && !s.bareIsOpen() && by == s.base.String() && !saysUnauthorized(a):
+		return s.deniedWhole(a)
+	case !o.usable() && len(o.unsupported) > 0 && denied(s.opened.bare):
+		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; regwarden tried %s and got %s.", by, strings.Join(o.unsupported, ", "), scheme, a.said())
+	case s.bareIsOpen(), s.contentIsOpen(ctx):
+		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.said()).at(field)
+	case s.opened.bare.status == 401 && o.none():
+		return fail(CodeAuthFailed, ReasonNoChallenge, "%s answered 401 without a WWW-Authenticate header, and %s was answered %s.", by, scheme, a.said()).at(field)
+	}
+	return s.hintRefused(fail(CodeAuthFailed, ReasonRefused, said, by, a.said()).at(field))
+}
+
+// deniedWhole is a 403 of the whole API with credentials.
+func (s *session) deniedWhole(a *answer) *failure {
+	return fail(CodeAccessDenied, "", "GET %s with the credentials was answered %s.", s.base.String(), a.said()).at(s.plan.userField()).
+		hinting("Give this user the right to use the registry at all, or use one that has it; some servers also allow listed source addresses only.")
+}
+
+func saysUnauthorized(a *answer) bool { return hasCode(a.body, "UNAUTHORIZED") }
+
+// hintRefused knows the usual causes by the spelling of user names; never by the host's name alone.
+func (s *session) hintRefused(f *failure) *failure {
+	user := s.plan.username
+	switch {
+	case user == "robot":
+		return f.at("auth.username").hinting("Write the whole name of the robot account into auth.username, such as robot$name or robot$project+name: a shell may have eaten what follows the dollar sign.")
+	case user == "AWS":
+		return f.hinting("Get a new password with `aws ecr get-login-password`: it lives for 12 hours.")
+	case user == "00000000-0000-0000-0000-000000000000":
+		return f.hinting("Get a new token with `az acr login --expose-token`: it lives for 3 hours.")
+	case strings.HasPrefix(user, "robot$"):
+		return f.hinting("Check the robot account in Harbor: it may have expired or been disabled; make a new secret if so.")
+	}
+	return f
+}

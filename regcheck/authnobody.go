@@ -1,0 +1,148 @@
+package regcheck
+
+import "context"
+
+// proveNobody tells whether anonymous use works. With a content path it is judged there: what /v2/
+// says to strangers has little to do with what they may read.
+func (s *session) proveNobody(ctx context.Context) verdict {
+	a := s.opened.bare
+	if a.status == 403 {
+		f := fail(CodeAccessDenied, "", "GET %s was answered %s.", s.base.String(), a.said()).at("auth.type").
+			hinting("Write credentials with the type basic or token; if the server allows listed source addresses only, have regwarden's address listed.")
+		return verdict{failure: f}
+	}
+	if s.plan.contentPath != "" {
+		return s.nobodyReads(ctx)
+	}
+	switch {
+	case good(a):
+		return verdict{access: &access{}}.saying("anonymous access works")
+	case s.opened.offers.bearer != nil:
+		return s.nobodyByService(ctx)
+	}
+	return verdict{failure: s.authRequired(a)}
+}
+
+func (s *session) authRequired(a *answer) *failure {
+	o := readOffers(a.header.Values("WWW-Authenticate"))
+	asked := "without saying how to sign in"
+	switch {
+	case o.bearer != nil:
+		asked = "asking for a Bearer token"
+	case o.basic:
+		asked = "asking for Basic credentials"
+	case len(o.unsupported) > 0:
+		asked = "offering " + o.unsupported[0]
+	}
+	return fail(CodeAuthRequired, "", "GET %s without credentials was answered %s, %s.", showURL(a.url), a.said(), asked)
+}
+
+// nobodyByService asks the token service without credentials. Its no settles nothing when the
+// challenge holds a placeholder scope: GHCR gives tokens per public repository only.
+func (s *session) nobodyByService(ctx context.Context) verdict {
+	t, f := s.bearerService()
+	if f != nil {
+		return verdict{failure: f}
+	}
+	if t == nil {
+		return verdict{failure: s.authRequired(s.opened.bare)}
+	}
+	g := s.ask(ctx, t, login{}, nil)
+	s.rounds += g.rounds
+	access := &access{service: t}
+	switch {
+	case g.failure != nil:
+		return verdict{failure: g.failure}
+	case g.token == "" && !t.placeholder():
+		a := g.refused
+		if a == nil {
+			a = g.bad
+		}
+		f := fail(CodeAuthRequired, "", "The token service %s gives nothing to anonymous callers: %s.", showURL(t.realm), a.said())
+		return verdict{failure: f}
+	case g.token == "":
+		s.warn(WarnAnonymousAccessNotProven, "The token service %s gives anonymous tokens for public repositories at most.", showURL(t.realm))
+		return verdict{access: access}.saying("anonymous access is not proven")
+	}
+	access.remember("", g.token)
+	a, err := s.getWith(ctx, "Bearer "+g.token)
+	if err != nil {
+		return verdict{failure: s.diagnoseRequest(err)}
+	}
+	if f := s.unusable(a); f != nil {
+		return verdict{failure: f}
+	}
+	if !good(a) {
+		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was answered %d.", t.origin.String(), a.status)
+		return verdict{access: access}.saying("anonymous access is not proven")
+	}
+	return verdict{access: access}.saying("anonymous token from " + t.origin.String() + " accepted")
+}
+
+// nobodyReads tries the content path without credentials.
+func (s *session) nobodyReads(ctx context.Context) verdict {
+	acc, f := s.nobodysAccess()
+	if f != nil {
+		return verdict{failure: f}
+	}
+	r := s.tags(ctx, acc, s.plan.contentPath)
+	if f := s.unread(r); f != nil {
+		return verdict{failure: f}
+	}
+	if !r.denied() || s.belowIsReadable(ctx, acc) {
+		return verdict{access: acc}.saying("anonymous access to the content tried")
+	}
+	what := r.why()
+	return verdict{failure: fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", cleanText(s.plan.contentPath), what)}
+}
+
+func (s *session) nobodysAccess() (*access, *failure) {
+	if s.opened.bare.status != 401 || s.opened.offers.bearer == nil {
+		return &access{}, nil
+	}
+	t, f := s.bearerService()
+	if f != nil {
+		return nil, f
+	}
+	if t == nil {
+		return &access{}, nil
+	}
+	return &access{service: t}, nil
+}
+
+// contentIsOpen tells whether anybody can read the content path; asked only when credentials were
+// refused.
+func (s *session) contentIsOpen(ctx context.Context) bool {
+	if s.plan.contentPath == "" {
+		return false
+	}
+	acc, f := s.nobodysAccess()
+	if f != nil {
+		return false
+	}
+	r := s.tags(ctx, acc, s.plan.contentPath)
+	return r.err == nil && r.answer != nil && r.answer.status == 200
+}
+
+// settleByContent looks for the proof that /v2/ did not give: a registry may let everybody in there
+// and still guard its repositories.
+func (s *session) settleByContent(ctx context.Context, v *verdict) {
+	if s.plan.contentPath == "" {
+		return
+	}
+	bare := s.tags(ctx, &access{}, s.plan.contentPath)
+	if bare.err != nil || !bare.denied() {
+		return
+	}
+	r := s.tags(ctx, v.access, s.plan.contentPath)
+	switch {
+	case r.granted.refused != nil:
+		v.failure = s.notGranted(ctx, r.service, r.granted)
+	case r.err != nil || r.answer == nil:
+	case good(r.answer):
+		v.unproven = false
+		*v = v.saying("checked: the content is closed to anonymous callers")
+	case r.answer.status == 401 && r.service == nil:
+		v.failure = s.refusal(ctx, r.answer, showURL(r.answer.url), "Basic")
+	}
+}

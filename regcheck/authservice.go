@@ -1,0 +1,197 @@
+package regcheck
+
+import (
+	"context"
+	"fmt"
+)
+
+// proveByService is the way of a Bearer challenge: a token without scope first, because a scoped
+// request with a wrong password may well be answered with an anonymous token (harbor#11632).
+func (s *session) proveByService(ctx context.Context, t *tokenService, who login) verdict {
+	// Whether nobody gets a token too is asked at the same time: it decides what ours proves.
+	nobody := make(chan granting, 1)
+	if s.hasHTTPS(t) {
+		s.wire.work.Go(func() { nobody <- s.ask(ctx, t, login{}, nil) })
+	}
+	g := s.ask(ctx, t, who, nil)
+	s.rounds += g.rounds
+	var scopes []string
+	if g.bad != nil {
+		g, scopes = s.askScoped(ctx, t, who, g)
+	}
+	if f := s.notGranted(ctx, t, g); f != nil {
+		return verdict{failure: f}.saying("the token service gave no token")
+	}
+	a, err := s.get(ctx, "", "Bearer "+g.token)
+	if err != nil {
+		return verdict{failure: s.diagnoseRequest(err)}
+	}
+	s.rounds += a.rounds
+	if !s.hasHTTPS(t) {
+		nobody <- s.ask(ctx, t, login{}, nil)
+	}
+	anonymous := <-nobody
+	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes, anonymous: anonymous}
+	if f := s.unusable(a); f != nil {
+		return verdict{failure: f}
+	}
+	if good(a) {
+		return s.weigh(ctx, proof, verdict{access: proof.access()}.saying("token from "+t.origin.String()+" accepted"))
+	}
+	return s.afterRejection(ctx, proof, a)
+}
+
+func (s *session) hasHTTPS(t *tokenService) bool { return t.origin.scheme == "https" }
+
+// tokenProof is what is known after a token was granted.
+type tokenProof struct {
+	service   *tokenService
+	who       login
+	granted   granting
+	scopes    []string // that the granted token was asked for
+	anonymous granting
+}
+
+func (p tokenProof) access() *access {
+	a := &access{service: p.service, who: p.who}
+	if len(p.scopes) == 0 {
+		a.remember("", p.granted.token)
+	}
+	return a
+}
+
+// askScoped repeats a request that was answered 400 with the scope of the challenge, or of the
+// content: some services want one.
+func (s *session) askScoped(ctx context.Context, t *tokenService, who login, first granting) (granting, []string) {
+	tries := [][]string{t.realScopes()}
+	if s.plan.contentPath != "" {
+		tries = append(tries, []string{pullScope(s.plan.contentPath)})
+	}
+	g := first
+	for _, scopes := range tries {
+		if len(scopes) == 0 {
+			continue
+		}
+		g = s.ask(ctx, t, who, scopes)
+		s.rounds += g.rounds
+		if g.bad == nil {
+			return g, scopes
+		}
+	}
+	return g, nil
+}
+
+func pullScope(repository string) string { return "repository:" + repository + ":pull" }
+
+// notGranted is the failure of a token request with the definition's credentials.
+func (s *session) notGranted(ctx context.Context, t *tokenService, g granting) *failure {
+	by := "The token service " + showURL(t.realm)
+	switch {
+	case g.failure != nil:
+		return g.failure
+	case g.refused != nil && saysExpired(g.refused):
+		return fail(CodeAuthFailed, ReasonExpired, "%s refused the credentials: %s.", by, g.refused.said()).at(s.plan.secretField())
+	case g.refused != nil:
+		return s.refusal(ctx, g.refused, by, "token request")
+	case g.bad != nil:
+		return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s answered %s.", by, g.bad.said())
+	}
+	return nil
+}
+
+// weigh tells whether the token that the registry accepted says anything about the credentials:
+// Gitea's and Google's services give one to nobody as well.
+func (s *session) weigh(ctx context.Context, p tokenProof, v verdict) verdict {
+	if p.anonymous.token == "" && p.anonymous.refused != nil {
+		return v.saying("checked: nobody gets no token")
+	}
+	if !s.control {
+		v.unproven, v.why = true, "The control request with random credentials is switched off."
+		return v
+	}
+	g := s.askControl(ctx, p)
+	switch {
+	case g.refused != nil || g.bad != nil:
+		return v.saying("checked: random credentials are refused")
+	case g.token == "":
+		v.unproven, v.why = true, "The control request with random credentials got no usable answer."
+		return v
+	}
+	a, err := s.getWith(ctx, "Bearer "+g.token)
+	if err == nil && denied(a) {
+		return v.saying("checked: the token for random credentials is refused")
+	}
+	v.unproven, v.why = true, "The token service gives a token for random credentials as well, and the registry takes it."
+	return v.saying("not checked by the token service")
+}
+
+// askControl asks with credentials that nobody has; never with the real user name, which could lock
+// the account.
+func (s *session) askControl(ctx context.Context, p tokenProof) granting {
+	who := login{user: "regwarden-" + random(), password: random()}
+	if p.who.refresh != "" {
+		who = login{refresh: random()}
+	}
+	g := s.ask(ctx, p.service, who, p.scopes)
+	s.rounds += g.rounds
+	return g
+}
+
+// afterRejection: a registry that refuses a fresh token says nothing yet about the credentials. New
+// Harbor releases refuse scope-less tokens on /v2/ (harbor#23799). So: Basic if it was ever offered,
+// then the challenge's own scope, then the content's.
+func (s *session) afterRejection(ctx context.Context, p tokenProof, a *answer) verdict {
+	if a.status == 403 {
+		return verdict{failure: s.refusal(ctx, a, s.base.String(), "token")}
+	}
+	rejected := fmt.Sprintf("token from %s refused by the registry (%d)", p.service.origin, a.status)
+	offered := s.opened.offers.basic || readOffers(a.header.Values("WWW-Authenticate")).basic
+	if offered && p.who.user != "" {
+		b, err := s.getWith(ctx, basicHeader(p.who.user, p.who.password))
+		if err == nil && b.status/100 == 2 && !isHTML(b) {
+			v := verdict{access: p.access()}.saying(rejected).saying("Basic accepted")
+			if !s.bareIsOpen() {
+				return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
+			}
+			return s.controlDirect(ctx, v, basicHeader("regwarden-"+random(), random()))
+		}
+	}
+	if v, ok := s.tryScopes(ctx, p); ok {
+		return v.saying(rejected)
+	}
+	if s.control {
+		if g := s.askControl(ctx, p); g.refused != nil || g.bad != nil {
+			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s gave a token and refuses random credentials, but GET %s with that token was answered %s.",
+				showURL(p.service.realm), s.base.String(), a.said())
+			return verdict{failure: f}.saying(rejected)
+		}
+	}
+	return verdict{failure: s.refusal(ctx, a, s.base.String(), "token")}.saying(rejected)
+}
+
+// tryScopes asks for a token with the scopes that may make a difference.
+func (s *session) tryScopes(ctx context.Context, p tokenProof) (verdict, bool) {
+	if scopes := p.service.realScopes(); len(scopes) > 0 && len(p.scopes) == 0 {
+		g := s.ask(ctx, p.service, p.who, scopes)
+		s.rounds += g.rounds
+		if g.token != "" {
+			a, err := s.getWith(ctx, "Bearer "+g.token)
+			if err == nil && good(a) {
+				return s.weigh(ctx, p, verdict{access: p.access()}.saying("token with the challenge's scope accepted")), true
+			}
+		}
+	}
+	if s.plan.contentPath == "" {
+		return verdict{}, false
+	}
+	access := p.access()
+	header, g := s.authorization(ctx, access, pullScope(s.plan.contentPath))
+	if g.token == "" {
+		return verdict{}, false
+	}
+	a, err := s.read(ctx, s.plan.contentPath+"/tags/list", tagsQuery, header)
+	if err != nil || a.status == 401 {
+		return verdict{}, false
+	}
+	return s.weigh(ctx, p, verdict{access: access}.saying("token with the content's scope accepted")), true
+}

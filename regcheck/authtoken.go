@@ -1,0 +1,134 @@
+package regcheck
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// proveToken tries a token by its three uses, each once: as a bearer token, with a user name as the
+// password of Basic, and as an OAuth2 refresh token of the token service.
+func (s *session) proveToken(ctx context.Context) verdict {
+	var tried []string
+	var failures []*failure
+	var open *verdict // accepted by a registry that accepts everything
+	for _, use := range s.tokenUses() {
+		v := use(ctx)
+		tried = append(tried, v.tried...)
+		if v.failure == nil && !v.unproven {
+			v.tried = tried
+			return v
+		}
+		if v.failure != nil {
+			failures = append(failures, v.failure)
+		} else if open == nil {
+			open = &v
+		}
+	}
+	if open != nil && !slices.ContainsFunc(failures, isRefusal) {
+		open.tried = tried
+		return *open
+	}
+	f := mostTelling(failures)
+	f.seen = strings.TrimSpace(f.seen) + " All that was tried: " + strings.Join(tried, "; ") + "."
+	if f.entry.Reason == ReasonRefused && s.plan.username == "" && s.opened.offers.basic {
+		f.hinting("Check the token. This registry offers Basic: write the token's user name into auth.username too, so that it can be tried as a password.")
+	}
+	return verdict{failure: f, tried: tried}
+}
+
+func (s *session) tokenUses() []func(context.Context) verdict {
+	uses := []func(context.Context) verdict{s.tokenAsBearer}
+	if s.plan.username != "" {
+		uses = append(uses, func(ctx context.Context) verdict { return s.proveLogin(ctx, s.plan.username, s.plan.token) })
+	}
+	if s.opened.offers.bearer != nil {
+		uses = append(uses, s.tokenAsRefresh)
+	}
+	return uses
+}
+
+func (s *session) tokenAsBearer(ctx context.Context) verdict {
+	v := s.proveDirect(ctx, "Bearer "+s.plan.token, "Bearer "+random(), "Bearer")
+	return v
+}
+
+func (s *session) tokenAsRefresh(ctx context.Context) verdict {
+	t, f := s.bearerService()
+	if f != nil || t == nil {
+		return verdict{failure: f}
+	}
+	who := login{refresh: s.plan.token}
+	g := s.ask(ctx, t, who, nil)
+	s.rounds += g.rounds
+	var scopes []string
+	if g.bad != nil {
+		g, scopes = s.askScoped(ctx, t, who, g)
+	}
+	if g.token == "" {
+		return s.refreshRefused(ctx, t, g)
+	}
+	p := tokenProof{service: t, who: who, granted: g, scopes: scopes}
+	a, err := s.getWith(ctx, "Bearer "+g.token)
+	switch {
+	case err != nil:
+		return verdict{failure: s.diagnoseRequest(err)}
+	case good(a):
+		// A service that answered a refresh token it does not know with a token would be odd; ask.
+		return s.weigh(ctx, p, verdict{access: p.access()}.saying("identity token accepted by "+t.origin.String()))
+	}
+	return s.afterRejection(ctx, p, a)
+}
+
+// refreshRefused: 400, 401, 404, 405 and 501 mean that this service has no such request (containerd
+// authorizer, helm#30987, oras#968), or that the token is none of its own: refused either way.
+func (s *session) refreshRefused(ctx context.Context, t *tokenService, g granting) verdict {
+	by := "The token service " + showURL(t.realm)
+	a := g.refused
+	if a == nil {
+		a = g.bad
+	}
+	if a == nil && g.noPost {
+		return verdict{failure: fail(CodeAuthFailed, ReasonRefused, "%s has no use for identity tokens.", by).at("auth.token")}.
+			saying("as identity token: the token service does not take POST")
+	}
+	if a == nil {
+		return verdict{failure: g.failure}.saying("as identity token: the token service gave no usable answer")
+	}
+	said := "as identity token: " + itoa(a.status)
+	if saysExpired(a) {
+		return verdict{failure: fail(CodeAuthFailed, ReasonExpired, "%s refused the token: %s.", by, a.said()).at("auth.token")}.saying(said)
+	}
+	return verdict{failure: s.refusal(ctx, a, by, "identity token")}.saying(said)
+}
+
+func isRefusal(f *failure) bool { return f.entry.Code == CodeAuthFailed }
+
+// mostTelling prefers what names a cause: expired, then a service that can't be used now or at all,
+// then a missing right, then a refusal.
+func mostTelling(all []*failure) *failure {
+	rank := func(f *failure) int {
+		switch {
+		case f.entry.Reason == ReasonExpired:
+			return 0
+		case f.entry.Code == CodeUnavailable, f.entry.Code == CodeTLSFailed, f.entry.Code == CodeRedirected:
+			return 1
+		case f.entry.Code == CodeTokenServiceFailed, f.entry.Code == CodeAddressForbidden:
+			return 2
+		case f.entry.Reason == ReasonAnonymousWorks:
+			return 3
+		case f.entry.Reason == ReasonSchemeUnsupported, f.entry.Reason == ReasonNoChallenge:
+			return 4
+		case f.entry.Code == CodeAuthFailed:
+			return 5
+		}
+		return 6
+	}
+	best := all[0]
+	for _, f := range all[1:] {
+		if rank(f) < rank(best) {
+			best = f
+		}
+	}
+	return best
+}

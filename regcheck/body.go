@@ -1,0 +1,141 @@
+package regcheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"html"
+	"strings"
+)
+
+// This file reads what registries write into bodies: errors, web pages, words.
+
+// registryError is one element of an error body (distribution spec, "Error Codes"). Artifactory
+// writes a status instead of a code.
+type registryError struct {
+	Code    string
+	Message string
+	Status  int
+}
+
+// readErrors reads {"errors":[…]}; it gives nothing for anything else.
+func readErrors(body []byte) []registryError {
+	var outer struct {
+		Errors []json.RawMessage `json:"errors"`
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		return nil
+	}
+	var all []registryError
+	for _, raw := range outer.Errors[:min(len(outer.Errors), 8)] {
+		var one struct {
+			Code    any `json:"code"`
+			Message any `json:"message"`
+			Status  any `json:"status"`
+		}
+		if json.Unmarshal(raw, &one) != nil {
+			continue
+		}
+		e := registryError{}
+		if code, ok := one.Code.(string); ok {
+			e.Code = strings.ToUpper(cleanText(code)) // some write lower case
+		}
+		if message, ok := one.Message.(string); ok {
+			e.Message = cleanText(message)
+		}
+		if status, ok := one.Status.(float64); ok {
+			e.Status = int(status)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// isOCIError tells whether the body is an error of an OCI registry.
+func isOCIError(body []byte) bool {
+	for _, e := range readErrors(body) {
+		if e.Code != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// hasCode tells whether one of the errors has the code.
+func hasCode(body []byte, code string) bool {
+	for _, e := range readErrors(body) {
+		if e.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// saysExpired finds the refusals that mean "expired": ECR's 403 DENIED, ECR Public's 400 (flipt#3043,
+// aws/containers-roadmap#2835). There is no code for it, only words.
+func saysExpired(a *answer) bool {
+	text := strings.ToLower(string(a.body[:min(len(a.body), 4096)]))
+	return strings.Contains(text, "expired")
+}
+
+func isHTML(a *answer) bool {
+	body := bytes.TrimLeft(a.body, " \t\r\n\ufeff")
+	return strings.HasPrefix(strings.ToLower(a.header.Get("Content-Type")), "text/html") && len(body) > 0 ||
+		bytes.HasPrefix(body, []byte("<"))
+}
+
+// isEmptyAnswer is a body that registries give on /v2/: nothing, {}, or Quay's true.
+func isEmptyAnswer(a *answer) bool {
+	switch strings.TrimSpace(string(a.body[:min(len(a.body), 64)])) {
+	case "", "{}", "true", `""`:
+		return true
+	}
+	return false
+}
+
+func isJSON(a *answer) bool {
+	return json.Valid(a.body)
+}
+
+// title is what a page says of itself: its title, else the beginning of its text.
+func title(body []byte) string {
+	text := string(body[:min(len(body), 8<<10)])
+	lower := strings.ToLower(text)
+	if i := strings.Index(lower, "<title"); i >= 0 && len(lower) == len(text) {
+		if open := strings.IndexByte(lower[i:], '>'); open >= 0 {
+			rest := text[i+open+1:]
+			if end := strings.IndexByte(rest, '<'); end >= 0 {
+				rest = rest[:end]
+			}
+			return cleanText(html.UnescapeString(rest))
+		}
+	}
+	return ""
+}
+
+// words is what an answer says, for a message: its error, its title, or its first characters.
+func (a *answer) words() string {
+	for _, e := range readErrors(a.body) {
+		switch {
+		case e.Code != "" && e.Message != "":
+			return e.Code + ": " + e.Message
+		case e.Code+e.Message != "":
+			return e.Code + e.Message
+		}
+	}
+	if isHTML(a) {
+		if t := title(a.body); t != "" {
+			return "a page titled \"" + t + "\""
+		}
+		return "a web page"
+	}
+	return cleanBytes(a.body[:min(len(a.body), 200)])
+}
+
+// said is status and words: "403 (DENIED: requested access …)".
+func (a *answer) said() string {
+	text := itoa(a.status)
+	if w := a.words(); w != "" && !a.packed {
+		text += " (" + w + ")"
+	}
+	return text
+}

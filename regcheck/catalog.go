@@ -1,0 +1,148 @@
+package regcheck
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+const (
+	maxPages = 5     // of a catalog
+	maxNames = 20000 // in all
+	maxNear  = 3     // shown as a hint
+)
+
+// catalog is what the registry lists. In many registries it is an administrator's call: its refusal
+// means "not known", never "failed" (distribution#3165).
+type catalog struct {
+	names []string
+	why   string // it is not complete
+}
+
+func (s *session) catalog(ctx context.Context) catalog {
+	var c catalog
+	header, _ := s.authorization(ctx, s.access, "registry:catalog:*")
+	if s.access.service != nil && header == "" {
+		c.why = "the token service gives no token for the catalog"
+		return c
+	}
+	query := "n=1000"
+	for range maxPages {
+		a, err := s.read(ctx, "_catalog", query, header)
+		if err != nil {
+			c.why = "the catalog could not be read"
+			return c
+		}
+		if c.why = c.add(a); c.why != "" {
+			return c
+		}
+		next := nextPage(a)
+		if next == "" {
+			return c
+		}
+		query = next
+	}
+	c.why = "the catalog is too long to be read whole"
+	return c
+}
+
+// add takes the names of a page and says what is wrong with it.
+func (c *catalog) add(a *answer) (why string) {
+	if a.status != 200 {
+		return "the catalog was answered " + itoa(a.status)
+	}
+	var page struct {
+		Repositories *[]string `json:"repositories"`
+	}
+	if json.Unmarshal(a.body, &page) != nil || a.over || a.packed || a.cut != nil || page.Repositories == nil && len(a.body) > 2 && !strings.Contains(string(a.body), `"repositories"`) {
+		return "the catalog cannot be read"
+	}
+	if page.Repositories != nil {
+		c.names = append(c.names, *page.Repositories...)
+	}
+	if len(c.names) > maxNames {
+		return "the catalog is too long to be read whole"
+	}
+	return ""
+}
+
+// nextPage takes only the query of the Link header: one that leads elsewhere is not followed.
+func nextPage(a *answer) string {
+	for _, line := range a.header.Values("Link") {
+		for part := range strings.SplitSeq(line, ",") {
+			target, rest, ok := strings.Cut(part, ">")
+			_, target, opened := strings.Cut(target, "<")
+			if !ok || !opened || !strings.Contains(strings.ReplaceAll(strings.ToLower(rest), " ", ""), `rel="next"`) && !strings.Contains(rest, "rel=next") {
+				continue
+			}
+			if u, err := url.Parse(target); err == nil && u.RawQuery != "" {
+				return u.RawQuery
+			}
+		}
+	}
+	return ""
+}
+
+// below lists the repositories under a prefix; prefixes match at slashes.
+func (c catalog) below(prefix string) []string {
+	var found []string
+	for _, name := range c.names {
+		if strings.HasPrefix(name, prefix+"/") {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// nearest lists prefixes that exist and look like the path: for each repository its beginning of
+// the path's depth.
+func (c catalog) nearest(path string) []string {
+	depth := strings.Count(path, "/") + 1
+	best := map[string]int{}
+	for _, name := range c.names[:min(len(c.names), 2000)] {
+		parts := strings.Split(name, "/")
+		if len(parts) > depth {
+			parts = parts[:depth]
+		}
+		prefix := strings.Join(parts, "/")
+		if _, known := best[prefix]; !known && len(prefix) <= maxShown {
+			best[prefix] = distance(strings.ToLower(prefix), strings.ToLower(path))
+		}
+	}
+	prefixes := make([]string, 0, len(best))
+	for p := range best {
+		prefixes = append(prefixes, p)
+	}
+	slices.SortFunc(prefixes, func(a, b string) int { return cmp.Or(cmp.Compare(best[a], best[b]), cmp.Compare(a, b)) })
+	prefixes = prefixes[:min(len(prefixes), maxNear)]
+	for i := range prefixes {
+		prefixes[i] = cleanText(prefixes[i])
+	}
+	return prefixes
+}
+
+// distance is Levenshtein's, on bounded texts.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), maxShown)], b[:min(len(b), maxShown)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		left := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := left
+			if a[i] != b[j] {
+				change++
+			}
+			left = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

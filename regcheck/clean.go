@@ -1,0 +1,39 @@
+package regcheck
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxShown is how many characters of a stranger's text we repeat.
+const maxShown = 256
+
+// cleanText makes a stranger's text safe to show: valid UTF-8, no control, format, bidirectional or
+// private characters, blanks folded, cut at maxShown characters. Escape sequences for terminals lose
+// their introducer that way.
+func cleanText(s string) string {
+	var out strings.Builder
+	count, blank := 0, false
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		s = s[size:]
+		if unicode.IsSpace(r) || r == utf8.RuneError && size <= 1 || !unicode.IsPrint(r) {
+			blank = blank || unicode.IsSpace(r)
+			continue
+		}
+		if blank && count > 0 {
+			out.WriteByte(' ')
+			count++
+		}
+		blank = false
+		if count++; count > maxShown {
+			return string([]rune(out.String())[:maxShown-1]) + "…"
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// cleanBytes is cleanText for a body, of which only the beginning can ever be shown.
+func cleanBytes(b []byte) string { return cleanText(string(b[:min(len(b), 8*maxShown)])) }

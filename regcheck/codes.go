@@ -1,0 +1,118 @@
+package regcheck
+
+// Code says what is wrong with a definition, or with the registry it leads to. Codes are stable.
+type Code string
+
+// The codes, by the stage that gives them.
+const (
+	CodeHostNotFound       Code = "RegistryHostNotFound"
+	CodeAddressForbidden   Code = "RegistryAddressForbidden"
+	CodeUnreachable        Code = "RegistryUnreachable"
+	CodeTLSFailed          Code = "RegistryTLSFailed"
+	CodeNotOCI             Code = "RegistryNotOCI"
+	CodeUnavailable        Code = "RegistryUnavailable"
+	CodeRedirected         Code = "RegistryRedirected"
+	CodeAuthRequired       Code = "RegistryAuthRequired"
+	CodeAuthFailed         Code = "RegistryAuthFailed"
+	CodeTokenServiceFailed Code = "RegistryTokenServiceFailed"
+	CodeAccessDenied       Code = "RegistryAccessDenied"
+	CodeContentNotFound    Code = "RegistryContentNotFound"
+)
+
+// Reason tells cases of one code apart. Reasons are stable; most codes also occur without one.
+type Reason string
+
+// The reasons of CodeTLSFailed.
+const (
+	ReasonUnknownAuthority          Reason = "unknownAuthority"
+	ReasonSelfSigned                Reason = "selfSigned"
+	ReasonMissingIntermediate       Reason = "missingIntermediate"
+	ReasonHostnameMismatch          Reason = "hostnameMismatch"
+	ReasonExpired                   Reason = "expired" // of CodeAuthFailed too
+	ReasonNotYetValid               Reason = "notYetValid"
+	ReasonClientCertificateRequired Reason = "clientCertificateRequired"
+	ReasonClientCertificateRejected Reason = "clientCertificateRejected"
+	ReasonNotTLS                    Reason = "notTLS"
+	ReasonProtocol                  Reason = "protocol"
+	ReasonTimeout                   Reason = "timeout"
+)
+
+// The reasons of CodeNotOCI, and ReasonLoop of CodeRedirected.
+const (
+	ReasonHTML          Reason = "html"
+	ReasonCatchAll      Reason = "catchAll"
+	ReasonForeignJSON   Reason = "foreignJson"
+	ReasonNotFound      Reason = "notFound"
+	ReasonClassicHelm   Reason = "classicHelm"
+	ReasonHTTPSRequired Reason = "httpsRequired"
+	ReasonLoop          Reason = "loop"
+)
+
+// The reasons of CodeAuthFailed (with ReasonExpired), CodeTokenServiceFailed and CodeContentNotFound.
+const (
+	ReasonRefused           Reason = "refused"
+	ReasonAnonymousWorks    Reason = "anonymousWorks"
+	ReasonSchemeUnsupported Reason = "schemeUnsupported"
+	ReasonNoChallenge       Reason = "noChallenge"
+
+	ReasonRealmUnreachable Reason = "realmUnreachable"
+	ReasonRealmTLS         Reason = "realmTls"
+	ReasonRealmInsecure    Reason = "realmInsecure"
+	ReasonRealmInvalid     Reason = "realmInvalid"
+	ReasonRealmTimeout     Reason = "realmTimeout"
+	ReasonBadTokenAnswer   Reason = "badTokenAnswer"
+	ReasonTokenRejected    Reason = "tokenRejected"
+
+	ReasonNameInvalid Reason = "nameInvalid"
+)
+
+// WarningCode names a warning. Warnings never change the verdict.
+type WarningCode string
+
+// The warnings.
+const (
+	WarnPlainHTTPCredentials     WarningCode = "plainHttpCredentials"
+	WarnInsecureSkipVerify       WarningCode = "insecureSkipVerify"
+	WarnCertificateExpiresSoon   WarningCode = "certificateExpiresSoon"
+	WarnRedirected               WarningCode = "redirected"
+	WarnCredentialsNotChecked    WarningCode = "credentialsNotChecked"
+	WarnAnonymousAccessNotProven WarningCode = "anonymousAccessNotProven"
+	WarnContentKindMismatch      WarningCode = "contentKindMismatch"
+	WarnEmptyContent             WarningCode = "emptyContent"
+)
+
+// Entry describes a code, a code with a reason, or a warning. Field and Retryable are what a report
+// says unless it knows better: a token service's certificate may be the fault of auth.tls.ca, and a
+// name that was not found is worth a second try only when the DNS timed out.
+type Entry struct {
+	Code      Code
+	Reason    Reason
+	Warning   WarningCode // set alone, without Code and Reason
+	Stages    []Stage
+	Sentence  string // what it means; a report adds what was seen
+	Hint      string // what to do; a report makes it concrete where it can
+	Field     string
+	Retryable bool
+}
+
+// Entries returns the table of all codes, reasons and warnings, in the order of the documentation.
+func Entries() []Entry { return append(append([]Entry{}, codeTable...), warningTable...) }
+
+// lookup finds the row of a code and reason; a pair that is not in the table is a defect.
+func lookup(code Code, reason Reason) Entry {
+	for _, e := range codeTable {
+		if e.Code == code && e.Reason == reason {
+			return e
+		}
+	}
+	panic("regcheck: no entry for " + string(code) + " " + string(reason))
+}
+
+func lookupWarning(code WarningCode) Entry {
+	for _, e := range warningTable {
+		if e.Warning == code {
+			return e
+		}
+	}
+	panic("regcheck: no entry for warning " + string(code))
+}

@@ -1,0 +1,68 @@
+package regcheck
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteCodesDoc writes the documentation of all codes, reasons and warnings as Markdown.
+func WriteCodesDoc(w io.Writer) error {
+	var out strings.Builder
+	out.WriteString(codesIntroduction)
+	last := Code("")
+	for _, e := range codeTable {
+		if e.Code != last {
+			fmt.Fprintf(&out, "\n## %s\n\nStage: %s.\n", e.Code, joinStages(e.Code))
+			last = e.Code
+		}
+		if e.Reason != "" {
+			fmt.Fprintf(&out, "\n### %s: %s\n", e.Code, e.Reason)
+		}
+		fmt.Fprintf(&out, "\n%s\n\n- To mend it: %s\n- Field: %s\n- Worth a retry: %s\n",
+			e.Sentence, e.Hint, codeOrNone(e.Field), yesNo(e.Retryable))
+	}
+	out.WriteString("\n## Warnings\n\nA warning never changes the verdict.\n")
+	for _, e := range warningTable {
+		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- To mend it: %s\n- Field: %s\n", e.Warning, e.Sentence, e.Hint, codeOrNone(e.Field))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+const codesIntroduction = `# Codes, reasons and warnings of a check
+
+Generated from the table in regcheck/codetable.go; do not edit. A report names the first stage that
+failed, a code, mostly a reason, the field of the definition at fault if one is, and a hint. Field and
+retry are the usual ones below; a report may know better, and its hint is more exact.
+`
+
+func joinStages(code Code) string {
+	seen := map[Stage]bool{}
+	for _, e := range codeTable {
+		for _, s := range e.Stages {
+			seen[s] = seen[s] || e.Code == code
+		}
+	}
+	var names []string
+	for _, s := range Stages() {
+		if seen[s] {
+			names = append(names, string(s))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func codeOrNone(field string) string {
+	if field == "" {
+		return "none, the definition is not at fault"
+	}
+	return "`" + field + "`"
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,239 @@
+package regcheck
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// maxChain bounds the certificates that a server may send.
+const maxChain = 10
+
+var errLongChain = errors.New("the server sends more than 10 certificates")
+
+// conn is one connection, on which net/http speaks HTTP/1.1 or HTTP/2 as TLS agreed.
+type conn struct {
+	peer   *peer
+	wire   *wire
+	raw    net.Conn
+	tls    *tls.Conn // nil for plain HTTP
+	client *http.ClientConn
+	cost   int // round trips that opening it took
+	served atomic.Int32
+
+	asked      bool // the server wants a client certificate
+	acceptable [][]byte
+
+	mu    sync.Mutex
+	first []byte // the first bytes received over plain HTTP: a TLS server answers with an alert
+}
+
+func (c *conn) handshake(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.wire.limits.TLS)
+	defer cancel()
+	c.tls = tls.Client(c.raw, c.wire.tlsConfig(c.peer, c))
+	if err := c.tls.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	c.cost++
+	if c.tls.ConnectionState().Version < tls.VersionTLS13 {
+		c.cost++
+	}
+	return nil
+}
+
+// speak puts HTTP onto the connection. The transport is this connection's alone: it can neither
+// dial nor share.
+func (c *conn) speak(ctx context.Context) error {
+	transport := &http.Transport{
+		DialContext:            func(context.Context, string, string) (net.Conn, error) { return &firstBytes{c.raw, c}, nil },
+		DialTLSContext:         func(context.Context, string, string) (net.Conn, error) { return c.tls, nil },
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: c.wire.limits.Header,
+		ForceAttemptHTTP2:      true,
+		// A hostile server may send ahead of what we read; with the defaults that is 4 MiB a stream.
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 512 << 10},
+	}
+	if c.wire.proxy != nil && c.peer.scheme == "http" {
+		// The connection leads to the proxy already; this makes requests name their host.
+		proxy := &url.URL{Scheme: "http", Host: c.wire.proxy.Host, User: c.wire.proxy.User}
+		transport.Proxy = http.ProxyURL(proxy)
+	}
+	var err error
+	c.client, err = transport.NewClientConn(ctx, c.peer.scheme, c.peer.hostPort())
+	return err
+}
+
+func (c *conn) close() { _ = c.client.Close() }
+
+// h2 tells whether many requests can travel at once.
+func (c *conn) h2() bool {
+	return c.tls != nil && c.tls.ConnectionState().NegotiatedProtocol == "h2"
+}
+
+// alert is the TLS alert that ended the connection, if one did: the error stays with the connection,
+// while net/http may have wrapped it away.
+func (c *conn) alert() (uint8, bool) {
+	if c.tls == nil || c.client == nil || c.client.Err() == nil {
+		return 0, false
+	}
+	_, err := c.tls.Read(make([]byte, 1))
+	return remoteAlert(err)
+}
+
+// firstBytes keeps the first bytes of plain connections.
+type firstBytes struct {
+	net.Conn
+	owner *conn
+}
+
+func (f *firstBytes) Read(b []byte) (int, error) {
+	n, err := f.Conn.Read(b)
+	f.owner.mu.Lock()
+	if len(f.owner.first) == 0 {
+		f.owner.first = bytes.Clone(b[:min(n, 8)])
+	}
+	f.owner.mu.Unlock()
+	return n, err
+}
+
+// sawTLS tells whether a plain connection was answered with a TLS record (alert 21, handshake 22).
+func (c *conn) sawTLS() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.first) > 2 && (c.first[0] == 0x15 || c.first[0] == 0x16) && c.first[1] == 3
+}
+
+// answer is a bounded HTTP answer.
+type answer struct {
+	url    *url.URL // that gave it, after redirects
+	from   origin
+	status int
+	header http.Header
+	body   []byte
+	cut    error // the body ended early
+	over   bool  // the body is longer than the cap
+	packed bool  // compressed, though we asked for none
+	conn   *conn
+	rounds int
+	hops   int
+}
+
+// exchangeError is a request that got no answer.
+type exchangeError struct {
+	conn    *conn
+	err     error
+	started bool // the first byte of an answer came
+}
+
+func (e *exchangeError) Error() string { return e.err.Error() }
+func (e *exchangeError) Unwrap() error { return e.err }
+
+// call is one request.
+type call struct {
+	method        string // GET when empty
+	url           *url.URL
+	authorization string
+	form          url.Values // makes it a POST
+	accept        string
+}
+
+func (c *call) request(ctx context.Context, hairpin string) (*http.Request, error) {
+	method, body := http.MethodGet, io.Reader(nil)
+	if c.form != nil {
+		method, body = http.MethodPost, strings.NewReader(c.form.Encode())
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.url.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("User-Agent", "regwarden")
+	r.Header.Set("Accept", "application/json, */*")
+	if c.accept != "" {
+		r.Header.Set("Accept", c.accept)
+	}
+	if c.form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if c.authorization != "" {
+		r.Header.Set("Authorization", c.authorization)
+	}
+	if hairpin != "" {
+		r.Header.Set(HairpinHeader, hairpin)
+	}
+	return r, nil
+}
+
+// exchange sends one request to a peer, on a kept connection or a new one, and follows nothing.
+func (w *wire) exchange(ctx context.Context, p *peer, what *call) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.limits.Response)
+	defer cancel()
+	if c := w.take(p); c != nil {
+		a, err := w.send(ctx, c, what)
+		if err == nil || what.form != nil || ctx.Err() != nil || !isCutOff(err) || c.fresh() {
+			return a, err
+		}
+		// The server closed a connection it had kept for us, as it may at any time (RFC 9112 9.3.1).
+	}
+	c, err := w.open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.client.Reserve(); err != nil {
+		c.close()
+		return nil, &exchangeError{conn: c, err: err}
+	}
+	w.keep(c)
+	a, err := w.send(ctx, c, what)
+	if a != nil {
+		a.rounds += c.cost
+	}
+	return a, err
+}
+
+// fresh tells that no answer came over the connection yet.
+func (c *conn) fresh() bool { return c.served.Load() == 0 }
+
+func (w *wire) send(ctx context.Context, c *conn, what *call) (*answer, error) {
+	request, err := what.request(ctx, w.hairpin)
+	if err != nil {
+		c.client.Release()
+		return nil, err
+	}
+	var started atomic.Bool
+	trace := &httptrace.ClientTrace{GotFirstResponseByte: func() { started.Store(true) }}
+	response, err := c.client.RoundTrip(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil {
+		return nil, &exchangeError{c, err, started.Load()}
+	}
+	c.served.Add(1)
+	a := &answer{url: what.url, from: c.peer.origin, status: response.StatusCode, header: response.Header, conn: c, rounds: 1}
+	a.read(response, w.limits.Body)
+	return a, nil
+}
+
+// read takes the body up to the cap. What is not read to its end makes net/http drop the connection.
+func (a *answer) read(response *http.Response, limit int64) {
+	defer func() { _ = response.Body.Close() }()
+	if e := response.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		a.packed = true
+		return
+	}
+	if response.ContentLength > limit {
+		a.over = true
+		return
+	}
+	a.body, a.cut = io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if int64(len(a.body)) > limit {
+		a.body, a.over = a.body[:limit], true
+	}
+}

@@ -1,0 +1,226 @@
+package regcheck
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/regwarden/regwarden/secret"
+)
+
+// ProviderType says what kind of artifact the registry is for.
+type ProviderType string
+
+// Provider types; an empty one means Helm.
+const (
+	Helm ProviderType = "helm"
+	Zarf ProviderType = "zarf"
+	Pack ProviderType = "pack"
+)
+
+// AuthType says how to sign in to the registry.
+type AuthType string
+
+// Auth types; an empty one is derived from the credentials that are there.
+const (
+	NoAuth AuthType = "noAuth"
+	Basic  AuthType = "basic"
+	Token  AuthType = "token"
+)
+
+// Definition describes a registry as users write it down. The zero value is not usable: Problems
+// tells what is missing.
+type Definition struct {
+	Endpoint        string       `json:"endpoint"`
+	BasePath        string       `json:"basePath,omitempty"`
+	BaseContentPath string       `json:"baseContentPath,omitempty"`
+	ProviderType    ProviderType `json:"providerType,omitempty"`
+	RegistryUID     string       `json:"registryUid,omitempty"`
+	Scope           string       `json:"scope,omitempty"`
+	Auth            *Auth        `json:"auth"`
+}
+
+// Auth are the credentials of a registry.
+type Auth struct {
+	Type     AuthType      `json:"type,omitempty"`
+	Username string        `json:"username,omitempty"`
+	Password secret.String `json:"password,omitempty"`
+	Token    secret.String `json:"token,omitempty"`
+	TLS      TLS           `json:"tls,omitzero"`
+}
+
+// TLS says whom to trust and how to identify ourselves. Unless Enabled, the rest does not count.
+type TLS struct {
+	CA                 string        `json:"ca,omitempty"`
+	Certificate        string        `json:"certificate,omitempty"`
+	Enabled            bool          `json:"enabled,omitempty"`
+	InsecureSkipVerify bool          `json:"insecureSkipVerify,omitempty"`
+	Key                secret.String `json:"key,omitempty"`
+}
+
+// Problem is one thing wrong with one field. Field is its JSON path.
+type Problem struct {
+	Field   string `json:"field"`
+	Problem string `json:"problem"`
+}
+
+// DefinitionError says that a definition can't be tried. It lists every problem at once.
+type DefinitionError struct {
+	Problems []Problem `json:"problems"`
+}
+
+func (e *DefinitionError) Error() string {
+	var text strings.Builder
+	text.WriteString("definition cannot be used")
+	for _, p := range e.Problems {
+		fmt.Fprintf(&text, "; %s: %s", p.Field, p.Problem)
+	}
+	return text.String()
+}
+
+// Lengths in bytes that a field may have.
+const (
+	maxEndpoint = 2048
+	maxPEM      = 256 << 10
+	maxField    = 4096
+)
+
+// Problems lists everything that keeps the definition from being tried; empty when it can be.
+func (d Definition) Problems() []Problem {
+	_, problems := d.read()
+	return problems
+}
+
+// plan is a definition as read: defaults filled in, everything parsed.
+type plan struct {
+	base        target // origin and path of the API
+	contentPath string
+	provider    ProviderType
+	auth        AuthType
+	username    string
+	password    string // of Basic
+	token       string
+	roots       []*x509.Certificate
+	clientCert  *tls.Certificate
+	skipVerify  bool
+}
+
+// secretField is the field to blame when the registry refuses the credentials.
+func (p *plan) secretField() string {
+	switch p.auth {
+	case Token:
+		return "auth.token"
+	case Basic:
+		return "auth.password"
+	default:
+		return "auth.type"
+	}
+}
+
+// userField is the field to blame when the credentials are good but have no right at all.
+func (p *plan) userField() string {
+	switch p.auth {
+	case Token:
+		return "auth.token"
+	case Basic:
+		return "auth.username"
+	default:
+		return "auth.type"
+	}
+}
+
+type problems []Problem
+
+func (p *problems) add(field, format string, args ...any) {
+	*p = append(*p, Problem{field, fmt.Sprintf(format, args...)})
+}
+
+func (d Definition) read() (*plan, []Problem) {
+	var found problems
+	p := &plan{provider: d.ProviderType}
+	p.base = readBase(d.Endpoint, d.BasePath, &found)
+	p.contentPath = readPath("baseContentPath", d.BaseContentPath, &found)
+	switch p.provider {
+	case "":
+		p.provider = Helm
+	case Helm, Zarf, Pack:
+	default:
+		found.add("providerType", `is none of "helm", "zarf" and "pack"`)
+	}
+	checkText("registryUid", d.RegistryUID, maxField, &found)
+	checkText("scope", d.Scope, maxField, &found)
+	if d.Auth == nil {
+		found.add("auth", `is required; write {"type": "noAuth"} for a registry without credentials`)
+	} else {
+		d.Auth.read(p, &found)
+	}
+	return p, found
+}
+
+func (a *Auth) read(p *plan, found *problems) {
+	p.auth = a.kind()
+	if !slices.Contains([]AuthType{NoAuth, Basic, Token}, p.auth) {
+		found.add("auth.type", `is none of "noAuth", "basic" and "token"`)
+	}
+	a.readCredentials(p, found)
+	checkText("auth.username", a.Username, maxField, found)
+	checkText("auth.password", a.Password.Reveal(), maxField, found)
+	checkText("auth.token", a.Token.Reveal(), maxField, found)
+	if p.auth != NoAuth && strings.Contains(a.Username, ":") {
+		found.add("auth.username", "contains a colon, which Basic authentication cannot carry (RFC 7617)")
+	}
+	a.TLS.read(p, found)
+}
+
+// kind derives the type from the credentials when none is written.
+func (a *Auth) kind() AuthType {
+	switch {
+	case a.Type != "":
+		return a.Type
+	case a.Token != "":
+		return Token
+	case a.Username != "" || a.Password != "":
+		return Basic
+	default:
+		return NoAuth
+	}
+}
+
+func (a *Auth) readCredentials(p *plan, found *problems) {
+	if p.auth == Basic && a.Username == "" {
+		found.add("auth.username", `is required for type "basic"`)
+	}
+	if p.auth == Basic && a.Password == "" {
+		found.add("auth.password", `is required for type "basic"`)
+	}
+	if p.auth == Token && a.Token == "" {
+		found.add("auth.token", `is required for type "token"`)
+	}
+	if (p.auth == NoAuth || p.auth == Token) && a.Password != "" {
+		found.add("auth.password", "does not belong to type %q; remove it, or write the type \"basic\"", p.auth)
+	}
+	if (p.auth == NoAuth || p.auth == Basic) && a.Token != "" {
+		found.add("auth.token", "does not belong to type %q; remove it, or write the type \"token\"", p.auth)
+	}
+	p.username, p.password, p.token = a.Username, a.Password.Reveal(), a.Token.Reveal()
+}
+
+// checkText refuses what can't travel in a header: a pasted line end most of all.
+func checkText(field, value string, limit int, found *problems) {
+	switch {
+	case len(value) > limit:
+		found.add(field, "is longer than %d bytes", limit)
+	case !utf8.ValidString(value):
+		found.add(field, "is not valid UTF-8")
+	case strings.HasSuffix(value, "\n") && !hasControl(strings.TrimRight(value, "\r\n")):
+		found.add(field, "ends with a line end; it was probably pasted along, remove it")
+	case hasControl(value):
+		found.add(field, "contains a control character, such as a pasted line end")
+	}
+}
+
+func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }

@@ -1,0 +1,386 @@
+package regcheck
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"reflect"
+	"strings"
+	"syscall"
+
+	"github.com/regwarden/regwarden/egress"
+)
+
+// This file turns errors of the network, of TLS and of HTTP into findings: the outermost type that
+// says something first. Nothing is decided by an error's text where a type exists.
+
+func isNotFound(err error) bool {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return ok && dns.IsNotFound
+}
+
+func isTimeout(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return true
+	}
+	n, ok := errors.AsType[net.Error](err)
+	return ok && n.Timeout()
+}
+
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// isCutOff tells whether the other side ended the connection instead of answering. net/http reports
+// that by errors of its own without a type, so what counts is whether an answer had begun: a broken
+// beginning is something else than none.
+func isCutOff(err error) bool {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err) || errors.Is(err, net.ErrClosed) {
+		return true
+	}
+	x, ok := errors.AsType[*exchangeError](err)
+	return ok && !x.started && !isTimeout(err)
+}
+
+// diagnoseLookup is for the endpoint's host; it says nothing of addresses.
+func diagnoseLookup(o origin, err error) *failure {
+	switch {
+	case isNotFound(err):
+		return fail(CodeHostNotFound, "", "%q does not exist in the DNS that regwarden uses.", o.host)
+	case isTimeout(err):
+		return fail(CodeHostNotFound, "", "The DNS did not answer in time when asked for %q.", o.host).retry(true)
+	default:
+		dns, _ := errors.AsType[*net.DNSError](err)
+		return fail(CodeHostNotFound, "", "The DNS answered with an error when asked for %q.", o.host).retry(dns != nil && dns.IsTemporary)
+	}
+}
+
+// forbidden is for every hop; hop says who named the address.
+func forbidden(err error, hop string) *failure {
+	f, ok := errors.AsType[*egress.Forbidden](err)
+	if !ok {
+		return fail(CodeAddressForbidden, "", "%s leads to an address that was refused.", hop)
+	}
+	return fail(CodeAddressForbidden, "", "%s: %s. Nothing was sent there.", hop, f.Reason()).hinting("%s", f.Hint())
+}
+
+// describeDial says in words why no connection came about, and whether a retry is worth it.
+func describeDial(err error) (words string, retryable bool) {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the connection was refused: nothing listens on that port, or a firewall rejects it", true
+	case isReset(err):
+		return "the connection was reset", true
+	case isTimeout(err):
+		return "nothing answered in time: a firewall may drop the packets, or the host is down", true
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "there is no route to it from where regwarden runs", false
+	case isCutOff(err):
+		return "the connection was closed at once", true
+	default:
+		return "the connection failed", false
+	}
+}
+
+func diagnoseDial(p *peer, err error) *failure {
+	if x, ok := errors.AsType[*proxyError](err); ok {
+		return diagnoseProxy(p, x)
+	}
+	words, retryable := describeDial(err)
+	f := fail(CodeUnreachable, "", "Tried %s: %s.", p.where(), words).retry(retryable)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		f.hinting("Start the registry, or correct the port in endpoint: nothing listens on port %d.", p.port)
+	}
+	return f
+}
+
+func diagnoseProxy(p *peer, x *proxyError) *failure {
+	f := fail(CodeUnreachable, "", "Asked the outbound proxy %s for %s: ", cleanText(x.host), p.hostPort()).at("")
+	switch {
+	case x.status == 407:
+		f.seen += "it wants credentials of its own (407)."
+	case x.status != 0:
+		f.seen += fmt.Sprintf("it answered %d.", x.status)
+	default:
+		words, _ := describeDial(x.err)
+		f.seen += words + "."
+	}
+	f.retryable = x.status >= 500 || x.status == 0
+	return f.hinting("The definition is not at fault: let the operator correct egress.proxy, or let the proxy allow %s.", p.hostPort())
+}
+
+// where lists what was tried.
+func (p *peer) where() string {
+	var all []string
+	for i, a := range p.addresses {
+		if i == 3 {
+			all = append(all, fmt.Sprintf("and %d more", len(p.addresses)-i))
+			break
+		}
+		all = append(all, a.String())
+	}
+	if len(all) == 1 && all[0] == p.hostPort() || len(all) == 0 {
+		return p.hostPort()
+	}
+	return p.hostPort() + " (" + strings.Join(all, ", ") + ")"
+}
+
+// remoteAlert is the TLS alert that the other side sent. crypto/tls has no exported type for it:
+// the error of a *net.OpError with this Op is its alert, a uint8.
+func remoteAlert(err error) (alert uint8, ok bool) {
+	op, is := errors.AsType[*net.OpError](err)
+	if !is || op.Op != "remote error" || op.Err == nil {
+		return 0, false
+	}
+	v := reflect.ValueOf(op.Err)
+	if v.Kind() != reflect.Uint8 {
+		return 0, false
+	}
+	return uint8(v.Uint()), true
+}
+
+// Alerts of RFC 8446 6.2 that speak about a client certificate, if one was asked for.
+var certificateAlerts = map[uint8]string{
+	40: "handshake failure", 42: "bad certificate", 43: "unsupported certificate", 44: "certificate revoked",
+	45: "certificate expired", 46: "certificate unknown", 48: "unknown CA", 49: "access denied", 51: "decrypt error", 116: "certificate required",
+}
+
+// diagnoseHandshake is the failure of a TLS handshake with any host. Field and code are the
+// endpoint's; a token service takes words and hint.
+func diagnoseHandshake(c *tlsSeen, err error) *failure {
+	where := c.host
+	if v, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return diagnoseCertificate(c, v)
+	}
+	if alert, ok := remoteAlert(err); ok {
+		return diagnoseAlert(c, alert)
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return fail(CodeTLSFailed, ReasonNotTLS, "%s answered something that is not TLS; a plain HTTP server does so.", where).
+			hinting("Write http://%s into endpoint if the registry is meant to be reached without TLS; else correct the port.", where)
+	}
+	switch {
+	case isTimeout(err):
+		return fail(CodeTLSFailed, ReasonTimeout, "%s accepted the connection, but did not finish the handshake in time.", where)
+	case isCutOff(err):
+		return fail(CodeTLSFailed, ReasonProtocol, "%s closed the connection during the handshake: a load balancer without a backend does so, or a port that is not for TLS.", where).retry(true)
+	case errors.Is(err, errLongChain):
+		return fail(CodeTLSFailed, ReasonProtocol, "%s sends more than %d certificates.", where, maxChain).at("")
+	default:
+		return fail(CodeTLSFailed, ReasonProtocol, "%s: %s.", where, cleanText(err.Error()))
+	}
+}
+
+func diagnoseAlert(c *tlsSeen, alert uint8) *failure {
+	words, about := certificateAlerts[alert]
+	switch {
+	case alert == 70 || alert == 40 && !c.asked:
+		return fail(CodeTLSFailed, ReasonProtocol, "%s refused the handshake; regwarden offers TLS 1.2 and 1.3.", c.host).
+			hinting("Let the server offer TLS 1.2 or 1.3 with current cipher suites.")
+	case c.asked && about:
+		return clientCertificate(c, "it ended the connection with the TLS alert \""+words+"\"")
+	default:
+		return fail(CodeTLSFailed, ReasonProtocol, "%s ended the handshake with TLS alert %d.", c.host, alert)
+	}
+}
+
+// clientCertificate is a server's no to our certificate, or to our having none.
+func clientCertificate(c *tlsSeen, seen string) *failure {
+	accepts := ""
+	if names := c.acceptableNames(); names != "" {
+		accepts = " It accepts certificates of: " + names + "."
+	}
+	if !c.sent {
+		f := fail(CodeTLSFailed, ReasonClientCertificateRequired, "%s asks for a client certificate; %s.%s", c.host, seen, accepts)
+		if accepts != "" {
+			f.hinting("Put a client certificate issued by %s into auth.tls.certificate, its key into auth.tls.key, and set auth.tls.enabled to true.", c.acceptableNames())
+		}
+		return f
+	}
+	f := fail(CodeTLSFailed, ReasonClientCertificateRejected, "%s asked for a client certificate and got %s; %s.%s", c.host, describeLeaf(c.leaf), seen, accepts)
+	if c.leaf != nil && c.now.After(c.leaf.NotAfter) {
+		f.hinting("The client certificate expired on %s: put a new one into auth.tls.certificate.", day(c.leaf.NotAfter))
+	} else if accepts != "" {
+		f.hinting("Put a client certificate issued by %s into auth.tls.certificate, and its key into auth.tls.key.", c.acceptableNames())
+	}
+	return f
+}
+
+// diagnoseCertificate tells the cases apart that crypto/x509 gives one type for.
+func diagnoseCertificate(c *tlsSeen, v *tls.CertificateVerificationError) *failure {
+	served := v.UnverifiedCertificates
+	if len(served) == 0 {
+		return fail(CodeTLSFailed, ReasonProtocol, "%s sent no certificate.", c.host)
+	}
+	if name, ok := errors.AsType[x509.HostnameError](v.Err); ok {
+		return diagnoseName(c, name, served[0])
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](v.Err); ok {
+		return diagnoseInvalid(c, invalid, served)
+	}
+	leaf, top := served[0], served[len(served)-1]
+	switch {
+	case selfSigned(leaf):
+		return fail(CodeTLSFailed, ReasonSelfSigned, "%s served %s.", c.host, describeCertificate(leaf)).
+			hinting("Put the certificate with the SHA-256 fingerprint %s into auth.tls.ca and set auth.tls.enabled to true; compare the fingerprint on the server first.", fingerprint(leaf))
+	case len(served) == 1 && len(leaf.IssuingCertificateURL) > 0:
+		return fail(CodeTLSFailed, ReasonMissingIntermediate, "%s served only %s, and not the certificate of its issuer, which is at %s.",
+			c.host, describeCertificate(leaf), cleanText(leaf.IssuingCertificateURL[0])).
+			hinting("Let the server send its whole chain; until then put the certificate of %q, found at %s, into auth.tls.ca in PEM form and set auth.tls.enabled to true.",
+				name(leaf.Issuer), cleanText(leaf.IssuingCertificateURL[0]))
+	case selfSigned(top):
+		return fail(CodeTLSFailed, ReasonUnknownAuthority, "%s served %s; its chain ends at %s.", c.host, describeCertificate(leaf), describeCertificate(top)).
+			hinting("Put the CA certificate %q with the SHA-256 fingerprint %s into auth.tls.ca and set auth.tls.enabled to true.", name(top.Subject), fingerprint(top))
+	default:
+		return fail(CodeTLSFailed, ReasonUnknownAuthority, "%s served %s; the chain ends at issuer %q, which is not trusted and was not sent.",
+			c.host, describeCertificate(leaf), name(top.Issuer)).
+			hinting("Put the CA certificate of %q into auth.tls.ca and set auth.tls.enabled to true.", name(top.Issuer))
+	}
+}
+
+func diagnoseName(c *tlsSeen, err x509.HostnameError, leaf *x509.Certificate) *failure {
+	names := certificateNames(leaf)
+	if len(names) == 0 {
+		return fail(CodeTLSFailed, ReasonHostnameMismatch, "%s served %s, which lists no names at all; the common name is not looked at any more.", c.host, describeCertificate(leaf)).
+			hinting("Give the server a certificate with %q among its subject alternative names.", err.Host)
+	}
+	f := fail(CodeTLSFailed, ReasonHostnameMismatch, "%s served a certificate for %s, not for %q.", c.host, strings.Join(names, ", "), err.Host)
+	if plain := firstPlainName(names); plain != "" {
+		f.hinting("Write one of the certificate's names into endpoint, such as %s, or give the server a certificate for %q.", c.withHost(plain), err.Host)
+	}
+	return f
+}
+
+func diagnoseInvalid(c *tlsSeen, err x509.CertificateInvalidError, served []*x509.Certificate) *failure {
+	guilty := err.Cert
+	if guilty == nil {
+		guilty = served[0]
+	}
+	which := "The certificate " + describeCertificate(guilty)
+	if err.Reason != x509.Expired {
+		return fail(CodeTLSFailed, ReasonUnknownAuthority, "%s at %s cannot be used for this: %s.", which, c.host, cleanText(err.Error()))
+	}
+	clock := c.now.UTC().Format("2006-01-02 15:04")
+	if c.now.Before(guilty.NotBefore) {
+		return fail(CodeTLSFailed, ReasonNotYetValid, "%s at %s is valid from %s; the clock here says %s UTC.", which, c.host, day(guilty.NotBefore), clock)
+	}
+	f := fail(CodeTLSFailed, ReasonExpired, "%s at %s was valid until %s; the clock here says %s UTC.", which, c.host, day(guilty.NotAfter), clock)
+	if !contains(served, guilty) {
+		f.at("auth.tls.ca").hinting("The certificate %q in auth.tls.ca has expired: put its successor there.", name(guilty.Subject))
+	}
+	return f
+}
+
+// diagnoseRequest is a request to the endpoint, or to where it redirects, that got no answer.
+func (s *session) diagnoseRequest(err error) *failure {
+	if r, ok := errors.AsType[*redirectError](err); ok {
+		return s.diagnoseRedirect(r)
+	}
+	what := "GET " + s.base.String()
+	if x, ok := errors.AsType[*exchangeError](err); ok && x.conn.sawTLS() {
+		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered with TLS, which plain HTTP cannot read.", what).
+			hinting("Write https://%s into endpoint.", s.base.hostPort())
+	} else if ok {
+		if alert, sent := x.conn.alert(); sent && x.conn.asked {
+			return diagnoseAlert(x.conn.seen(), alert)
+		}
+	}
+	step, isStep := errors.AsType[*stepError](err)
+	switch {
+	case isStep && step.step == StageEgress:
+		return forbidden(err, "The endpoint "+step.origin.host)
+	case isTimeout(err):
+		return fail(CodeUnavailable, "", "%s got no whole answer in time.", what)
+	case isStep:
+		words, _ := describeDial(err)
+		return fail(CodeUnavailable, "", "%s needed another connection: %s.", what, words)
+	case isCutOff(err):
+		return fail(CodeUnavailable, "", "%s: the connection was closed before an answer came.", what)
+	default:
+		return fail(CodeNotOCI, "", "%s was answered with something that is no HTTP, or with more headers than %d KiB: %s.",
+			what, s.limits.Header>>10, cleanText(err.Error()))
+	}
+}
+
+func (s *session) diagnoseRedirect(r *redirectError) *failure {
+	from, to := showURL(r.from), showURL(r.to)
+	switch r.kind {
+	case redirectAway:
+		return fail(CodeRedirected, "", "%s redirects to %s.", from, to).
+			hinting("If %s is the registry, write %s into endpoint%s.", to, redirectEndpoint(r.to), emptyBasePath(s.plan, r.to))
+	case redirectLoop:
+		return fail(CodeRedirected, ReasonLoop, "Following the redirects came to %s, which redirects to %s: in a circle, or more than %d.", from, to, s.limits.Redirects)
+	case redirectInsecure:
+		return fail(CodeRedirected, "", "%s redirects from https to plain http at %s, which is not followed.", from, to).
+			hinting("Mend the redirect on the server: its external URL should begin with https://.")
+	case redirectInvalid:
+		return fail(CodeRedirected, "", "%s redirects to a place that cannot be used: %s.", from, cleanText(errorText(r.err))).
+			hinting("Mend the redirect on the server, or write the address that serves the API into endpoint.")
+	}
+	if _, ok := errors.AsType[*egress.Forbidden](r.err); ok {
+		return forbidden(r.err, "A redirect of "+from)
+	}
+	words, retryable := describeHop(r.err)
+	return fail(CodeRedirected, "", "%s redirects to %s, but %s.", from, to, words).retry(retryable)
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return "it is no URL"
+	}
+	return err.Error()
+}
+
+// describeHop says why another host than the endpoint could not be used.
+func describeHop(err error) (words string, retryable bool) {
+	step, isStep := errors.AsType[*stepError](err)
+	switch {
+	case isStep && step.step == StageResolve && isNotFound(err):
+		return "its host name does not exist in the DNS that regwarden uses", false
+	case isStep && step.step == StageResolve:
+		return "its host name could not be resolved", isTimeout(err)
+	case isTimeout(err):
+		return "it did not answer in time", true
+	case isStep && step.step == StageTLS:
+		return "its TLS handshake failed: " + cleanText(err.Error()), false
+	case isStep:
+		return describeDial(err)
+	case isCutOff(err):
+		return "it closed the connection without an answer", true
+	default:
+		return "it answered with something that is no HTTP", false
+	}
+}
+
+// redirectEndpoint is what to write into endpoint to get to a redirect's target.
+func redirectEndpoint(to *url.URL) string {
+	path := strings.TrimRight(trimV2(strings.Trim(to.Path, "/")), "/")
+	bare := url.URL{Scheme: to.Scheme, Host: to.Host}
+	if path != "" {
+		bare.Path = "/" + path
+	}
+	return cleanText(bare.String())
+}
+
+// emptyBasePath reminds of a base path that the target has already.
+func emptyBasePath(p *plan, to *url.URL) string {
+	if p.base.path == "" || trimV2(strings.Trim(to.Path, "/")) == "" {
+		return ""
+	}
+	return " and leave basePath empty"
+}
+
+func contains(all []*x509.Certificate, one *x509.Certificate) bool {
+	for _, c := range all {
+		if c.Equal(one) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,161 @@
+package regcheck
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// place is what was found in another place of the same server when /v2/ was not there.
+type place struct {
+	classicHelm bool
+	url         string
+	basePath    string // under which a registry answers
+	atRoot      bool   // a registry answers without any base path
+}
+
+// maxKeys bounds how many repository keys of Artifactory are tried.
+const maxKeys = 4
+
+// notFound looks for the likely places and suggests the one that answers.
+func (s *session) notFound(ctx context.Context, a *answer) *failure {
+	f := fail(CodeNotOCI, ReasonNotFound, "GET %s was answered %s.", showURL(a.url), a.said())
+	found := s.elsewhere(ctx)
+	switch {
+	case found == nil:
+		if s.base.path != "" {
+			f.hinting("Correct basePath %q: no OCI registry answers below it, nor at the root of the server.", s.base.path)
+		}
+		return f
+	case found.classicHelm:
+		return classicHelm(found)
+	case found.atRoot:
+		return f.hinting("Leave basePath empty and write %s into endpoint: there a registry answers.", s.base.origin)
+	default:
+		return f.hinting("Write %s into basePath: there a registry answers.%s", found.basePath, s.keyReminder(found))
+	}
+}
+
+// keyReminder: below Artifactory's path the key is no part of the repository's name any more.
+func (s *session) keyReminder(found *place) string {
+	key := found.basePath[strings.LastIndexByte(found.basePath, '/')+1:]
+	if rest, ok := strings.CutPrefix(s.plan.contentPath, key+"/"); ok {
+		return " Then write " + cleanText(rest) + " into baseContentPath."
+	}
+	return ""
+}
+
+func classicHelm(found *place) *failure {
+	return fail(CodeNotOCI, ReasonClassicHelm, "There is no OCI API, but %s is the index of a classic Helm repository.", found.url)
+}
+
+// elsewhere asks, all at once and without credentials, where else the server has something.
+func (s *session) elsewhere(ctx context.Context) *place {
+	var mu sync.Mutex
+	var helm, root, below *place
+	var work sync.WaitGroup
+	look := func(path string, judge func(*answer)) {
+		u := &url.URL{Scheme: s.base.scheme, Host: s.base.authority(), Path: path}
+		work.Go(func() {
+			a, err := s.wire.fetch(ctx, call{url: u}, false)
+			if err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				judge(a)
+			}
+		})
+	}
+	look(strings.TrimSuffix("/"+s.base.path, "/")+"/index.yaml", func(a *answer) {
+		if isHelmIndex(a) {
+			helm = &place{classicHelm: true, url: showURL(a.url)}
+		}
+	})
+	if s.base.path != "" {
+		look("/v2/", func(a *answer) {
+			if isRegistry(a) {
+				root = &place{atRoot: true}
+			}
+		})
+	}
+	for _, key := range s.artifactoryKeys(ctx) {
+		for _, kind := range []string{"docker", "oci"} {
+			path := "artifactory/api/" + kind + "/" + key
+			look("/"+path+"/v2/", func(a *answer) {
+				if isRegistry(a) && (below == nil || path < below.basePath) {
+					below = &place{basePath: path}
+				}
+			})
+		}
+	}
+	work.Wait()
+	s.rounds++
+	for _, found := range []*place{below, root, helm} {
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func isHelmIndex(a *answer) bool {
+	text := string(a.body[:min(len(a.body), 64<<10)])
+	return a.status == 200 && !isHTML(a) && strings.Contains(text, "apiVersion:") && strings.Contains(text, "entries:")
+}
+
+// isRegistry wants a positive sign.
+func isRegistry(a *answer) bool {
+	if a.status == 401 && readOffers(a.header.Values("WWW-Authenticate")).usable() {
+		return true
+	}
+	return a.status == 200 && a.header.Get(versionHeader) != "" || isOCIError(a.body)
+}
+
+// artifactoryKeys are repository keys worth trying: the first component of the content path, and
+// what an Artifactory tells anybody.
+func (s *session) artifactoryKeys(ctx context.Context) []string {
+	var keys []string
+	if key, _, _ := strings.Cut(s.plan.contentPath, "/"); isKey(key) {
+		keys = append(keys, key)
+	}
+	if !looksLikeArtifactory(s.opened.bare, s.base) {
+		return keys
+	}
+	u := &url.URL{Scheme: s.base.scheme, Host: s.base.authority(), Path: "/artifactory/api/repositories"}
+	a, err := s.wire.fetch(ctx, call{url: u}, false)
+	if err != nil || a.status != 200 {
+		return keys
+	}
+	s.rounds += a.rounds
+	var listed []struct {
+		Key         string `json:"key"`
+		PackageType string `json:"packageType"`
+	}
+	if json.Unmarshal(a.body, &listed) != nil {
+		return keys
+	}
+	for _, r := range listed {
+		kind := strings.ToLower(r.PackageType)
+		if isKey(r.Key) && (kind == "docker" || kind == "oci" || kind == "helmoci") && len(keys) < maxKeys {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys
+}
+
+func isKey(key string) bool {
+	return key != "" && len(key) <= 64 && strings.IndexFunc(key, func(r rune) bool { return r >= 0x80 || !isTokenByte(byte(r)) }) < 0
+}
+
+func looksLikeArtifactory(a *answer, base target) bool {
+	for name := range a.header {
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, "x-artifactory") || strings.HasPrefix(lower, "x-jfrog") {
+			return true
+		}
+	}
+	listed := readErrors(a.body)
+	return strings.Contains(a.header.Get("Server"), "Artifactory") || strings.HasPrefix(base.path, "artifactory") ||
+		len(listed) > 0 && listed[0].Status != 0
+}

@@ -1,0 +1,399 @@
+package regcheck_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+)
+
+// The matrix: definitions, the server each is tried on, and the whole truth about each. It is data,
+// in testdata/matrix_*.json; `go test ./regcheck -run Matrix -v` prints it with what came out.
+// -row TEXT runs only the rows whose name has the text, and prints their reports.
+var onlyRow = flag.String("row", "", "run only the rows of the matrix whose name contains this")
+
+// matrixRow is one row of the files. The definition may hold words like ${password} and ${ca};
+// without an endpoint it gets the server's own.
+type matrixRow struct {
+	Name       string
+	Server     string
+	Definition json.RawMessage
+	Want       *matrixWant
+	Problems   []string // fields, where the definition itself is wrong
+	Warnings   []string
+	Why        string // what a reader would ask
+
+	Egress      *egress.Settings // the operator's; absent: the zero policy
+	CommandLine bool             // the policy of the command line
+	Proxy       bool             // go through the world's proxy
+	SkipControl bool
+	Limits      string // "short" for servers that never answer
+}
+
+type matrixWant struct {
+	Valid     bool
+	Code      string
+	Stage     string
+	Reason    string
+	Field     string
+	Retryable *bool  // not compared when absent
+	Content   string // status of the content stage; not compared when empty
+}
+
+func TestMatrix(t *testing.T) {
+	for file, rows := range matrix(t) {
+		t.Run(file, func(t *testing.T) {
+			var table bytes.Buffer
+			lines := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+			wrong := 0
+			for _, row := range rows {
+				if !strings.Contains(row.Name, *onlyRow) {
+					continue
+				}
+				outcome, faults := runRow(t, row)
+				mark := "ok"
+				if len(faults) > 0 {
+					mark = "WRONG"
+					wrong++
+					t.Errorf("%s\n\t%s", row.Name, strings.Join(faults, "\n\t"))
+				}
+				fmt.Fprintf(lines, "%s\t%s\t%s\t%s\n", mark, row.Name, row.Server, outcome)
+			}
+			_ = lines.Flush()
+			t.Logf("%d rows, %d wrong\n%s", len(rows), wrong, table.String())
+		})
+	}
+}
+
+// runRow tries a row in a world of its own and tells all that is not as it should be.
+func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
+	t.Helper()
+	before := runtime.NumGoroutine()
+	g, err := regchecktest.Open(row.Server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := mustPolicy(t, row)
+	report, err := checker(g, policy, row).Check(t.Context(), mustDefinition(t, g, row), nil)
+	g.Close()
+
+	faults = append(faults, compare(row, report, err)...)
+	faults = append(faults, secretsKept(g, report, err)...)
+	for _, address := range g.Dials() {
+		target, err := netip.ParseAddrPort(address)
+		if err == nil {
+			_, err = policy.Judge(target)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Sprintf("dialled %s: %v", address, err))
+		}
+	}
+	if left := goroutinesLeft(before); left > 0 {
+		faults = append(faults, fmt.Sprintf("%d goroutines are left", left))
+	}
+	if *onlyRow != "" {
+		text, _ := json.MarshalIndent(report, "", "  ")
+		t.Logf("%s: %v\n%s\n%v", row.Name, err, text, g.Requests())
+	}
+	return told(report, err), faults
+}
+
+func checker(g *regchecktest.Registry, policy egress.Policy, row matrixRow) *regcheck.Checker {
+	c := &regcheck.Checker{Resolver: g, Dialer: g, Roots: g.Roots(), Egress: policy, SkipControl: row.SkipControl}
+	if row.Proxy {
+		c.Proxy = g.ProxyURL()
+	}
+	if row.Limits == "short" {
+		c.Limits = regcheck.Limits{Total: 3 * time.Second, Resolve: 200 * time.Millisecond, Connect: 200 * time.Millisecond,
+			TLS: 400 * time.Millisecond, Response: 500 * time.Millisecond}
+	}
+	return c
+}
+
+func mustPolicy(t *testing.T, row matrixRow) egress.Policy {
+	t.Helper()
+	if row.CommandLine {
+		return egress.ForCommandLine()
+	}
+	if row.Egress == nil {
+		return egress.Policy{}
+	}
+	policy, err := egress.ParsePolicy(*row.Egress)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+func mustDefinition(t *testing.T, g *regchecktest.Registry, row matrixRow) regcheck.Definition {
+	t.Helper()
+	words, err := g.Words()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw map[string]any
+	if err := json.Unmarshal(row.Definition, &raw); err != nil {
+		t.Fatalf("%s: %v", row.Name, err)
+	}
+	if _, given := raw["endpoint"]; !given {
+		raw["endpoint"] = g.Endpoint
+	}
+	text, err := json.Marshal(expand(raw, words))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d regcheck.Definition
+	if err := json.Unmarshal(text, &d); err != nil {
+		t.Fatalf("%s: %v", row.Name, err)
+	}
+	return d
+}
+
+func expand(value any, words map[string]string) any {
+	switch value := value.(type) {
+	case string:
+		return regchecktest.Expand(value, words)
+	case map[string]any:
+		for name, member := range value {
+			value[name] = expand(member, words)
+		}
+	}
+	return value
+}
+
+// compare holds a report against its row.
+func compare(row matrixRow, report *regcheck.Report, err error) (faults []string) {
+	differ := func(what, got, want string) {
+		if got != want {
+			faults = append(faults, fmt.Sprintf("%s is %q, want %q", what, got, want))
+		}
+	}
+	if row.Problems != nil {
+		differ("problems", strings.Join(problemFields(err), " "), strings.Join(row.Problems, " "))
+		return faults
+	}
+	if err != nil {
+		return []string{"no report: " + err.Error()}
+	}
+	want := row.Want
+	differ("verdict", fmt.Sprint(report.Valid), fmt.Sprint(want.Valid))
+	differ("code", string(report.Code), want.Code)
+	differ("stage", string(report.Stage), want.Stage)
+	differ("reason", string(report.Reason), want.Reason)
+	differ("field", report.Field, want.Field)
+	differ("warnings", strings.Join(warningCodes(report), " "), strings.Join(slices.Sorted(slices.Values(row.Warnings)), " "))
+	if want.Retryable != nil {
+		differ("retryable", fmt.Sprint(report.Retryable), fmt.Sprint(*want.Retryable))
+	}
+	if want.Content != "" {
+		differ("content", string(report.Stages[len(report.Stages)-1].Status), want.Content)
+	}
+	return append(faults, wellFormed(report)...)
+}
+
+// wellFormed holds what is true of every report.
+func wellFormed(r *regcheck.Report) (faults []string) {
+	var names []regcheck.Stage
+	failed := false
+	for _, s := range r.Stages {
+		names = append(names, s.Name)
+		if failed && s.Status != regcheck.Skipped {
+			faults = append(faults, fmt.Sprintf("stage %s is %s after a failed one", s.Name, s.Status))
+		}
+		if s.Status == regcheck.Failed {
+			failed = true
+			if s.Name != r.Stage {
+				faults = append(faults, fmt.Sprintf("stage %s failed, but the report says %s", s.Name, r.Stage))
+			}
+		}
+	}
+	if !slices.Equal(names, regcheck.Stages()) {
+		faults = append(faults, fmt.Sprintf("stages are %v", names))
+	}
+	if failed == r.Valid || !r.Valid && (r.Message == "" || r.Hint == "") {
+		faults = append(faults, "a failed stage, a message and a hint belong to a report that is not valid, and to no other")
+	}
+	if r.Valid && (r.Message != "" || r.Hint != "" || r.Retryable) {
+		faults = append(faults, "a valid report has a message, a hint or a retry")
+	}
+	if r.Registry == "" || r.DurationMS < 0 || r.StartedAt.IsZero() {
+		faults = append(faults, "registry, duration or start is missing")
+	}
+	return faults
+}
+
+// secretsKept proves that no credential came to a wrong host, and none into the report, and that
+// nothing is in the report that would do something to a terminal.
+func secretsKept(g *regchecktest.Registry, report *regcheck.Report, err error) (faults []string) {
+	for _, leak := range g.Leaks() {
+		faults = append(faults, "LEAK: "+leak.String())
+	}
+	text := fmt.Sprint(err)
+	if report != nil {
+		encoded, err := json.Marshal(report)
+		if err != nil {
+			return append(faults, err.Error())
+		}
+		text += string(encoded)
+		for _, s := range []string{report.Message, report.Hint, report.Registry, report.Stages[len(report.Stages)-1].Detail} {
+			text += s
+		}
+		for _, s := range report.Stages {
+			text += s.Detail
+		}
+	}
+	for _, secret := range []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword,
+		regchecktest.ExpiredPassword, regchecktest.WrongPassword, regchecktest.WrongToken, "PRIVATE KEY"} {
+		if strings.Contains(text, secret) {
+			faults = append(faults, "the report holds a secret: "+secret)
+		}
+	}
+	if i := strings.IndexFunc(text, func(c rune) bool { return unicode.In(c, unicode.Cc, unicode.Cf, unicode.Co) && c != '\n' }); i >= 0 {
+		faults = append(faults, fmt.Sprintf("the report holds the character %q", text[i:min(i+4, len(text))]))
+	}
+	return faults
+}
+
+func goroutinesLeft(before int) int {
+	for range 200 {
+		if runtime.NumGoroutine() <= before {
+			return 0
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return runtime.NumGoroutine() - before
+}
+
+func problemFields(err error) []string {
+	d, ok := errors.AsType[*regcheck.DefinitionError](err)
+	if !ok {
+		return []string{fmt.Sprint(err)}
+	}
+	var fields []string
+	for _, p := range d.Problems {
+		fields = append(fields, p.Field)
+	}
+	return slices.Sorted(slices.Values(fields))
+}
+
+func warningCodes(r *regcheck.Report) []string {
+	var codes []string
+	for _, w := range r.Warnings {
+		codes = append(codes, string(w.Code))
+	}
+	return slices.Sorted(slices.Values(codes))
+}
+
+// told is an outcome on one line.
+func told(r *regcheck.Report, err error) string {
+	if r == nil {
+		return "definition: " + strings.Join(problemFields(err), " ")
+	}
+	line := "valid"
+	if !r.Valid {
+		line = fmt.Sprintf("%s at %s", r.Code, r.Stage)
+		if r.Reason != "" {
+			line += ": " + string(r.Reason)
+		}
+		if r.Field != "" {
+			line += " (" + r.Field + ")"
+		}
+	}
+	if len(r.Warnings) > 0 {
+		line += ", warns " + strings.Join(warningCodes(r), " ")
+	}
+	return line
+}
+
+// matrix reads the files.
+func matrix(t *testing.T) map[string][]matrixRow {
+	t.Helper()
+	files, err := filepath.Glob("testdata/matrix_*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no matrix: %v", err)
+	}
+	all := map[string][]matrixRow{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []matrixRow
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(&rows); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all[strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "matrix_"), ".json")] = rows
+	}
+	return all
+}
+
+// Every code, reason and warning has a row that provokes it, and names are not used twice.
+func TestMatrixIsComplete(t *testing.T) {
+	provoked, names, count := map[string]bool{}, map[string]bool{}, 0
+	for file, rows := range matrix(t) {
+		for _, row := range rows {
+			count++
+			if names[file+row.Name] {
+				t.Errorf("two rows of %s are named %q", file, row.Name)
+			}
+			names[file+row.Name] = true
+			if row.Want != nil {
+				provoked[row.Want.Code+" "+row.Want.Reason] = true
+			}
+			for _, w := range row.Warnings {
+				provoked[w] = true
+			}
+		}
+	}
+	for _, e := range regcheck.Entries() {
+		key := string(e.Code) + " " + string(e.Reason)
+		if e.Warning != "" {
+			key = string(e.Warning)
+		}
+		if !provoked[key] {
+			t.Errorf("no row provokes %s", key)
+		}
+	}
+	if count < 150 {
+		t.Errorf("the matrix has %d rows only", count)
+	}
+}
+
+// A check that is cancelled ends at once and says so.
+func TestMatrixCancelled(t *testing.T) {
+	before := runtime.NumGoroutine()
+	g, err := regchecktest.Open("slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	row := matrixRow{Name: "cancelled", Definition: []byte(`{"auth":{"type":"noAuth"}}`)}
+	begin := time.Now()
+	_, err = checker(g, egress.Policy{}, row).Check(ctx, mustDefinition(t, g, row), nil)
+	g.Close()
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 3*time.Second {
+		t.Errorf("after %v: %v", time.Since(begin), err)
+	}
+	if left := goroutinesLeft(before); left > 0 {
+		t.Errorf("%d goroutines are left", left)
+	}
+}

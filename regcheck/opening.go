@@ -1,0 +1,96 @@
+package regcheck
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+)
+
+// opening is the first exchange: GET /v2/ bare, and over TLS at the same time with the credentials
+// (over plain HTTP a redirect to https must not find the password already sent).
+type opening struct {
+	bare   *answer
+	err    error
+	offers offers // of the bare answer: Harbor and ACR offer something else once there are credentials
+
+	sent chan struct{} // closed when the authenticated answer is there; nil: not sent
+	with *answer
+	werr error
+}
+
+func errorsAsExchange(err error) (*exchangeError, bool) { return errors.AsType[*exchangeError](err) }
+
+// open sends the first requests once.
+func (s *session) open(ctx context.Context) *opening {
+	if s.opened != nil {
+		return s.opened
+	}
+	o := &opening{}
+	s.opened = o
+	if s.base.scheme == "https" && s.plan.auth != NoAuth {
+		s.sendWith(ctx, o)
+	}
+	o.bare, o.err = s.get(ctx, "", "")
+	if o.err == nil {
+		s.rounds += o.bare.rounds
+		o.offers = readOffers(o.bare.header.Values("WWW-Authenticate"))
+	}
+	return o
+}
+
+func (s *session) sendWith(ctx context.Context, o *opening) {
+	o.sent = make(chan struct{})
+	spare := s.spare
+	multiplexed := s.first.h2()
+	s.wire.work.Go(func() {
+		defer close(o.sent)
+		if !multiplexed && spare != nil {
+			<-spare.done // ends with ctx at the latest
+		}
+		o.with, o.werr = s.get(ctx, "", s.credentials())
+	})
+}
+
+// credentials is the Authorization that needs no challenge: Basic, or the token as it is.
+func (s *session) credentials() string {
+	if s.plan.auth == Token {
+		return "Bearer " + s.plan.token
+	}
+	return basicHeader(s.plan.username, s.plan.password)
+}
+
+func basicHeader(user, password string) string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}
+
+// withCredentials gives the answer to GET /v2/ with credentials: the one on its way, or a new one.
+func (s *session) withCredentials(ctx context.Context) (*answer, error) {
+	o := s.open(ctx)
+	if o.sent == nil {
+		o.sent = make(chan struct{})
+		o.with, o.werr = s.get(ctx, "", s.credentials())
+		if o.with != nil {
+			s.rounds += o.with.rounds
+		}
+		close(o.sent)
+	}
+	<-o.sent
+	return o.with, o.werr
+}
+
+// get asks for a path below /v2/. With credentials in the definition no request of the API follows
+// a redirect to another origin.
+func (s *session) get(ctx context.Context, rest, authorization string) (*answer, error) {
+	return s.wire.fetch(ctx, call{url: s.base.url(rest), authorization: authorization}, s.plan.auth == NoAuth)
+}
+
+// read is get for content, which may live elsewhere; authorization does not go along.
+func (s *session) read(ctx context.Context, rest, query, authorization string) (*answer, error) {
+	u := s.base.url(rest)
+	u.RawQuery = query
+	a, err := s.wire.fetch(ctx, call{url: u, authorization: authorization, accept: manifestAccept}, true)
+	if a != nil {
+		s.rounds += a.rounds
+	}
+	return a, err
+}

@@ -1,0 +1,40 @@
+package regcheck
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// resolve looks the endpoint's host up.
+func (s *session) resolve(ctx context.Context) outcome {
+	o := s.plan.base.origin
+	addresses, err := s.wire.lookup(ctx, o)
+	if err != nil {
+		return failed(diagnoseLookup(o, err))
+	}
+	s.found = addresses
+	if len(addresses) == 0 {
+		return unknown("%s is not known here and is left to the proxy", o.host)
+	}
+	if _, ok := o.address(); ok {
+		return passed("%s is an address", o.host)
+	}
+	var shown []string
+	for _, a := range addresses[:min(len(addresses), 3)] {
+		shown = append(shown, a.String())
+	}
+	if more := len(addresses) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", more))
+	}
+	s.shown = strings.Join(shown, ", ")
+	// The addresses are named by the next stage, once they are allowed.
+	return passed("%s has %s", o.host, counted(len(addresses), "address", "addresses"))
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,176 @@
+package regcheck
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// session is one check under way. Stages run one after the other and leave what they learn here,
+// each in fields of its own.
+type session struct {
+	plan    *plan
+	limits  Limits
+	now     func() time.Time
+	control bool // send control requests
+	wire    *wire
+
+	found []netip.Addr // resolve
+	shown string       // resolve: the addresses in words
+	first *conn        // connect
+	spare *spareConn   // connect: a second connection on its way; nil when none is needed
+
+	base     target     // of plan; a redirect that was followed moves it
+	opened   *opening   // tls or api: the first requests and their answers
+	access   *access    // auth: how content may be asked for
+	warnings []Warning  // all stages
+	rounds   int        // all stages: see Report.RoundTrips
+	proof    proofState // auth
+}
+
+// proofState says how sure we are that the credentials were looked at.
+type proofState uint8
+
+const (
+	notAsked proofState = iota // no credentials in the definition
+	checked
+	notChecked
+)
+
+type stage struct {
+	name Stage
+	run  func(*session, context.Context) outcome
+}
+
+// outcome is what a stage gives back: a failure, or a status with what was seen.
+type outcome struct {
+	status  Status
+	detail  string
+	failure *failure
+}
+
+func passed(format string, args ...any) outcome {
+	return outcome{status: OK, detail: fmt.Sprintf(format, args...)}
+}
+
+func skipped(detail string) outcome { return outcome{status: Skipped, detail: detail} }
+
+func unknown(format string, args ...any) outcome {
+	return outcome{status: Unknown, detail: fmt.Sprintf(format, args...)}
+}
+
+func failed(f *failure) outcome { return outcome{status: Failed, detail: f.seen, failure: f} }
+
+func stages() []stage {
+	return []stage{
+		{StageResolve, (*session).resolve},
+		{StageEgress, (*session).egress},
+		{StageConnect, (*session).connect},
+		{StageTLS, (*session).handshake},
+		{StageAPI, (*session).api},
+		{StageAuth, (*session).auth},
+		{StageContent, (*session).content},
+	}
+}
+
+func newSession(c *Checker, p *plan) *session {
+	s := &session{plan: p, limits: c.Limits.withDefaults(), now: c.Now, control: !c.SkipControl, base: p.base}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	s.wire = newWire(c, p, s.limits, s.now)
+	return s
+}
+
+func (s *session) close() {
+	s.dropSpare()
+	if s.first != nil && s.first.client == nil {
+		_ = s.first.raw.Close() // the handshake failed
+	}
+	s.wire.close()
+}
+
+// run runs the stages in order; the first failure decides, and what follows it is skipped.
+func (s *session) run(ctx context.Context, o Observer) *Report {
+	began := s.now()
+	started := time.Now()
+	report := &Report{Valid: true, Registry: s.plan.base.String(), StartedAt: began.UTC(), Warnings: []Warning{}}
+	for _, st := range stages() {
+		result := StageResult{Name: st.name, Status: Skipped}
+		if report.Valid {
+			begin := time.Now()
+			out := st.run(s, ctx)
+			result.Status, result.Detail = out.status, out.detail
+			result.Duration = time.Since(begin)
+			result.DurationMS = result.Duration.Milliseconds()
+			if out.failure != nil {
+				out.failure.into(report, st.name)
+			}
+		}
+		report.Stages = append(report.Stages, result)
+		if o != nil {
+			o(result)
+		}
+	}
+	report.Warnings = append(report.Warnings, s.warnings...)
+	report.DurationMS = time.Since(started).Milliseconds()
+	report.RoundTrips = s.rounds
+	return report
+}
+
+// warn adds a warning once; seen is what makes it concrete.
+func (s *session) warn(code WarningCode, format string, args ...any) {
+	for _, w := range s.warnings {
+		if w.Code == code {
+			return
+		}
+	}
+	e := lookupWarning(code)
+	message := e.Sentence
+	if format != "" {
+		message += " " + fmt.Sprintf(format, args...)
+	}
+	s.warnings = append(s.warnings, Warning{Code: code, Field: e.Field, Message: message + " " + e.Hint})
+}
+
+// failure is a finding that decides the check.
+type failure struct {
+	entry     Entry
+	seen      string // what was tried and what came back; one or more sentences
+	field     string
+	hint      string
+	retryable bool
+}
+
+func fail(code Code, reason Reason, format string, args ...any) *failure {
+	e := lookup(code, reason)
+	return &failure{entry: e, seen: fmt.Sprintf(format, args...), field: e.Field, hint: e.Hint, retryable: e.Retryable}
+}
+
+func (f *failure) at(field string) *failure { f.field = field; return f }
+
+func (f *failure) retry(worth bool) *failure { f.retryable = worth; return f }
+
+func (f *failure) hinting(format string, args ...any) *failure {
+	f.hint = fmt.Sprintf(format, args...)
+	return f
+}
+
+func (f *failure) into(r *Report, name Stage) {
+	r.Valid, r.Stage = false, name
+	r.Code, r.Reason, r.Field, r.Hint, r.Retryable = f.entry.Code, f.entry.Reason, f.field, f.hint, f.retryable
+	r.Message = f.entry.Sentence
+	if f.seen != "" {
+		r.Message += " " + f.seen
+	}
+}
+
+// random is a name or password that nobody has.
+func random() string {
+	var raw [16]byte
+	_, _ = rand.Read(raw[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(raw[:])
+}

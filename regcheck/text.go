@@ -1,0 +1,172 @@
+package regcheck
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Printer shows a check as a tree, one line per stage as it ends. Observe is its Observer; Finish
+// writes the verdict. It is not safe for concurrent use.
+type Printer struct {
+	W     io.Writer
+	Color bool // escape sequences for colour
+	Width int  // of the terminal; 0 means 80
+
+	begun bool
+	err   error
+}
+
+// The marks of the stages.
+const (
+	sgrGreen, sgrRed, sgrYellow, sgrFaint, sgrBold = "32", "31", "33", "2", "1"
+
+	nameColumn = 9 // the longest stage name and two blanks
+	timeColumn = 8
+)
+
+// Start writes the head: what is checked.
+func (p *Printer) Start(registry string) {
+	p.begun = true
+	p.line(p.paint(sgrBold, cleanText(registry)))
+}
+
+// Observe writes the line of a stage that ended.
+func (p *Printer) Observe(r StageResult) {
+	mark, color := "✓", sgrGreen
+	switch r.Status {
+	case Failed:
+		mark, color = "✗", sgrRed
+	case Skipped:
+		mark, color = "–", sgrFaint
+	case Unknown:
+		mark, color = "?", sgrYellow
+	}
+	elapsed := ""
+	if r.Status != Skipped {
+		elapsed = duration(r.Duration)
+	}
+	branch := "├─ "
+	if r.Name == StageContent {
+		branch = "└─ "
+	}
+	head := fmt.Sprintf("%s%s %-*s%*s  ", branch, mark, nameColumn, r.Name, timeColumn, elapsed)
+	indent := "│  " + strings.Repeat(" ", utf8.RuneCountInString(head)-3)
+	if r.Name == StageContent {
+		indent = "   " + indent[len("│  "):]
+	}
+	rows := wrap(r.Detail, p.width()-utf8.RuneCountInString(head))
+	painted := p.paint(sgrFaint, branch) + p.paint(color, mark) + strings.TrimPrefix(head, branch+mark)
+	if r.Status == Skipped {
+		painted = p.paint(sgrFaint, head)
+	}
+	p.line(strings.TrimRight(painted+rows[0], " "))
+	for _, row := range rows[1:] {
+		p.line(p.paint(sgrFaint, indent[:len(indent)-len(strings.TrimLeft(indent, "│"))]) + strings.TrimLeft(indent, "│") + row)
+	}
+}
+
+// Finish writes verdict, field, hint and warnings, and returns the first error of writing.
+func (p *Printer) Finish(r *Report) error {
+	p.line("")
+	if r.Valid {
+		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", counted(r.RoundTrips, "round trip", "round trips"), duration(time.Duration(r.DurationMS)*time.Millisecond)))
+	} else {
+		code := string(r.Code)
+		if r.Reason != "" {
+			code += " (" + string(r.Reason) + ")"
+		}
+		p.line(p.paint(sgrRed+";"+sgrBold, "not valid") + "  " + p.paint(sgrBold, code) + " in stage " + string(r.Stage))
+		p.labelled("", "", r.Message)
+		if r.Field != "" {
+			p.labelled("field", "", r.Field)
+		}
+		p.labelled("hint", sgrBold, r.Hint)
+		if r.Retryable {
+			p.labelled("retry", "", "The same definition may be valid later.")
+		}
+	}
+	for _, w := range r.Warnings {
+		p.labelled("warning", sgrYellow, string(w.Code)+": "+w.Message)
+	}
+	return p.err
+}
+
+// WriteTree writes a whole report, for a check that was not watched.
+func (r *Report) WriteTree(w io.Writer, color bool, width int) error {
+	p := &Printer{W: w, Color: color, Width: width}
+	p.Start(r.Registry)
+	for _, s := range r.Stages {
+		p.Observe(s)
+	}
+	return p.Finish(r)
+}
+
+// labelled writes a paragraph with a word in the margin.
+func (p *Printer) labelled(label, color, text string) {
+	const margin = 9
+	for i, row := range wrap(text, p.width()-margin) {
+		word := ""
+		if i == 0 {
+			word = label
+		}
+		p.line(strings.TrimRight(p.paint(color, fmt.Sprintf("%-*s", margin, word))+row, " "))
+	}
+}
+
+func (p *Printer) width() int {
+	if p.Width <= 0 {
+		return 80
+	}
+	return max(p.Width, 40)
+}
+
+func (p *Printer) paint(sgr, text string) string {
+	if !p.Color || sgr == "" || text == "" {
+		return text
+	}
+	return "\x1b[" + sgr + "m" + text + "\x1b[0m"
+}
+
+func (p *Printer) line(text string) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.W, text+"\n")
+	}
+}
+
+// wrap breaks at blanks; words longer than a row are cut. There is always one row.
+func wrap(text string, width int) []string {
+	width = max(width, 20)
+	var rows []string
+	row, length := "", 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		if length > 0 && length+1+n > width {
+			rows = append(rows, row)
+			row, length = "", 0
+		}
+		for n > width {
+			runes := []rune(word)
+			rows = append(rows, string(runes[:width]))
+			word, n = string(runes[width:]), n-width
+		}
+		if length > 0 {
+			row, length = row+" ", length+1
+		}
+		row, length = row+word, length+n
+	}
+	return append(rows, row)
+}
+
+func duration(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	default:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+}

@@ -1,0 +1,114 @@
+package regcheck
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// expiresSoon is when certificateExpiresSoon begins to warn.
+const expiresSoon = 30 * 24 * time.Hour
+
+// handshake does TLS on the first connection. A server that asks for a client certificate says no
+// only later: with TLS 1.3 at the first read (RFC 8446 4.4.2.4 leaves it to the server), nginx by an
+// HTTP answer. So when asked, the first requests are part of this stage.
+func (s *session) handshake(ctx context.Context) outcome {
+	c := s.first
+	if s.plan.base.scheme == "http" {
+		return skipped("plain HTTP, as the endpoint says")
+	}
+	if err := c.handshake(ctx); err != nil {
+		s.dropSpare()
+		return failed(diagnoseHandshake(c.seen(), err))
+	}
+	s.rounds += c.cost
+	if err := s.admit(ctx); err != nil {
+		return failed(diagnoseHandshake(c.seen(), err))
+	}
+	if c.h2() {
+		s.dropSpare()
+	}
+	s.warnTLS(c)
+	if c.asked {
+		if f := s.certificateRefused(ctx); f != nil {
+			return failed(f)
+		}
+	}
+	return passed("%s", describeConnection(c))
+}
+
+// certificateRefused sends the first requests to see what the server makes of our certificate.
+func (s *session) certificateRefused(ctx context.Context) *failure {
+	o := s.open(ctx)
+	if o.err != nil {
+		return s.refusalOf(o.err)
+	}
+	// nginx has no alert for it: 400 and these words.
+	if o.bare.status == 400 {
+		body := string(o.bare.body)
+		if strings.Contains(body, "No required SSL certificate") || strings.Contains(body, "SSL certificate error") {
+			return clientCertificate(s.first.seen(), "it answered 400 \""+title(o.bare.body)+"\"")
+		}
+	}
+	return nil
+}
+
+// refusalOf takes an alert for a no, and also a connection that just ended when we had no
+// certificate to show. Anything else is for the api stage.
+func (s *session) refusalOf(err error) *failure {
+	x, ok := errorsAsExchange(err)
+	if !ok || x.conn.peer.origin != s.plan.base.origin {
+		return nil
+	}
+	if alert, sent := x.conn.alert(); sent {
+		return diagnoseAlert(x.conn.seen(), alert)
+	}
+	if isCutOff(err) && !x.conn.seen().sent {
+		return clientCertificate(x.conn.seen(), "it closed the connection at the first request")
+	}
+	return nil
+}
+
+func (s *session) warnTLS(c *conn) {
+	state := c.tls.ConnectionState()
+	if s.plan.skipVerify {
+		s.warn(WarnInsecureSkipVerify, "")
+	}
+	s.warnExpiry(c.peer.hostPort(), state)
+}
+
+func (s *session) warnExpiry(host string, state tls.ConnectionState) {
+	chain := state.PeerCertificates
+	if len(state.VerifiedChains) > 0 {
+		chain = state.VerifiedChains[0]
+	}
+	var soonest *x509.Certificate
+	for _, c := range chain {
+		if soonest == nil || c.NotAfter.Before(soonest.NotAfter) {
+			soonest = c
+		}
+	}
+	if soonest == nil || soonest.NotAfter.Sub(s.now()) > expiresSoon || soonest.NotAfter.Before(s.now()) {
+		return
+	}
+	s.warn(WarnCertificateExpiresSoon, "%s at %s is valid until %s.", describeCertificate(soonest), host, day(soonest.NotAfter))
+}
+
+func describeConnection(c *conn) string {
+	state := c.tls.ConnectionState()
+	text := tls.VersionName(state.Version)
+	if c.h2() {
+		text += ", HTTP/2"
+	}
+	if len(state.PeerCertificates) > 0 {
+		leaf := state.PeerCertificates[0]
+		text += fmt.Sprintf(", %q issued by %q, valid until %s", name(leaf.Subject), name(leaf.Issuer), leaf.NotAfter.UTC().Format("2006-01-02"))
+	}
+	if c.asked && c.seen().sent {
+		text += ", client certificate sent"
+	}
+	return text
+}

@@ -1,0 +1,268 @@
+package regcheck
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/netip"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/regwarden/regwarden/egress"
+)
+
+// wire opens the connections of one check and keeps them until its end. Every connection, whoever
+// named its address, is resolved, judged and dialled by the same steps.
+type wire struct {
+	resolver egress.Resolver
+	dialer   egress.Dialer
+	policy   egress.Policy
+	proxy    *url.URL
+	hairpin  string
+	limits   Limits
+	now      func() time.Time
+	plan     *plan
+	roots    *x509.CertPool        // of the Checker; nil: the system's
+	pool     func() *x509.CertPool // roots and the definition's own; made once
+
+	mu     sync.Mutex
+	peers  map[origin]*peer
+	work   sync.WaitGroup
+	closed bool
+}
+
+// peer is an origin and what we know of it.
+type peer struct {
+	origin
+	addresses []netip.AddrPort // judged; empty when a proxy looks the name up
+	zone      egress.Zone      // the narrowest of its addresses
+	wide      egress.Zone      // the widest: from where it may not send us to a narrower one
+	realm     atomic.Bool      // a token service named by a challenge
+	conns     []*conn
+}
+
+// stepError says which step towards an origin failed.
+type stepError struct {
+	step   Stage
+	origin origin
+	err    error
+}
+
+func (e *stepError) Error() string { return string(e.step) + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
+	w := &wire{resolver: c.Resolver, dialer: c.Dialer, policy: c.Egress, proxy: c.Proxy, hairpin: c.Hairpin,
+		limits: limits, now: now, plan: p, roots: c.Roots, peers: map[origin]*peer{}}
+	if w.resolver == nil {
+		w.resolver = net.DefaultResolver
+	}
+	if w.dialer == nil {
+		w.dialer = &net.Dialer{}
+	}
+	w.pool = sync.OnceValue(func() *x509.CertPool { return trustPool(c.Roots, p.roots) })
+	if p.base.scheme == "https" {
+		w.work.Go(func() { w.pool() }) // reading the system's roots takes longer than a round trip
+	}
+	return w
+}
+
+// trustPool is the system's roots plus the definition's: replacing them would break public
+// registries behind a private token service and the reverse (source-controller#1898).
+func trustPool(roots *x509.CertPool, extra []*x509.Certificate) *x509.CertPool {
+	if roots == nil {
+		system, err := x509.SystemCertPool()
+		if err != nil {
+			system = x509.NewCertPool()
+		}
+		roots = system
+	}
+	pool := roots.Clone()
+	for _, c := range extra {
+		pool.AddCert(c)
+	}
+	return pool
+}
+
+// close ends every connection and waits for what runs in the background.
+func (w *wire) close() {
+	w.mu.Lock()
+	w.closed = true
+	var all []*conn
+	for _, p := range w.peers {
+		all = append(all, p.conns...)
+		p.conns = nil
+	}
+	w.mu.Unlock()
+	for _, c := range all {
+		c.close()
+	}
+	w.work.Wait()
+}
+
+// reach makes an origin known: looked up and judged, not yet dialled.
+func (w *wire) reach(ctx context.Context, o origin) (*peer, error) {
+	w.mu.Lock()
+	p := w.peers[o]
+	w.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	addresses, err := w.lookup(ctx, o)
+	if err != nil {
+		return nil, &stepError{StageResolve, o, err}
+	}
+	p, err = w.judge(o, addresses)
+	if err != nil {
+		return nil, &stepError{StageEgress, o, err}
+	}
+	return p, nil
+}
+
+// lookup resolves a host. With a proxy a name that does not exist here is left to the proxy, which
+// may know more names than we do: then there is no address and no error.
+func (w *wire) lookup(ctx context.Context, o origin) ([]netip.Addr, error) {
+	if a, ok := o.address(); ok {
+		return []netip.Addr{a}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.limits.Resolve)
+	defer cancel()
+	addresses, err := w.resolver.LookupNetIP(ctx, "ip", o.host)
+	if err == nil && len(addresses) == 0 {
+		err = &net.DNSError{Err: "no address", Name: o.host, IsNotFound: true}
+	}
+	if err != nil && w.proxy != nil && isNotFound(err) {
+		return nil, nil
+	}
+	return addresses, err
+}
+
+// judge holds every address against the policy; one forbidden address forbids the origin, since
+// the next look-up might bring it to the front.
+func (w *wire) judge(o origin, addresses []netip.Addr) (*peer, error) {
+	p := &peer{origin: o}
+	for i, a := range addresses {
+		at := netip.AddrPortFrom(a.WithZone("").Unmap(), o.port)
+		zone, err := w.policy.Judge(netip.AddrPortFrom(a, o.port))
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			p.zone, p.wide = zone, zone
+		}
+		p.zone, p.wide = max(p.zone, zone), min(p.wide, zone)
+		p.addresses = append(p.addresses, at)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known := w.peers[o]; known != nil {
+		return known, nil // two requests reached for it at once
+	}
+	w.peers[o] = p
+	return p, nil
+}
+
+// hop judges that one server sends us on to another: zones only widen.
+func (w *wire) hop(ctx context.Context, from, to origin) (*peer, error) {
+	next, err := w.reach(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	before := w.peers[from]
+	w.mu.Unlock()
+	if before != nil && from != to {
+		if err := before.wide.Hop(next.zone); err != nil {
+			return nil, &stepError{StageEgress, to, err}
+		}
+	}
+	return next, nil
+}
+
+// open makes a new connection to a peer that was judged.
+func (w *wire) open(ctx context.Context, p *peer) (*conn, error) {
+	raw, _, err := w.dial(ctx, p)
+	if err != nil {
+		return nil, &stepError{StageConnect, p.origin, err}
+	}
+	c := &conn{peer: p, raw: raw, wire: w, cost: 1}
+	if p.scheme == "https" {
+		if err := c.handshake(ctx); err != nil {
+			_ = raw.Close()
+			return nil, &stepError{StageTLS, p.origin, err}
+		}
+	}
+	if err := c.speak(ctx); err != nil {
+		_ = raw.Close()
+		return nil, &stepError{StageTLS, p.origin, err}
+	}
+	return c, nil
+}
+
+// keep puts an open connection to the others of its peer.
+func (w *wire) keep(c *conn) {
+	w.mu.Lock()
+	closed := w.closed
+	if !closed {
+		c.peer.conns = append(c.peer.conns, c)
+	}
+	w.mu.Unlock()
+	if closed {
+		c.close()
+	}
+}
+
+// take finds a kept connection with room for one more request, and books it.
+func (w *wire) take(p *peer) *conn {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	kept := p.conns[:0]
+	var found *conn
+	for _, c := range p.conns {
+		if c.client.Err() != nil {
+			continue // closed by the server; the transport has cleaned up
+		}
+		kept = append(kept, c)
+		if found == nil && c.client.Reserve() == nil {
+			found = c
+		}
+	}
+	p.conns = kept
+	return found
+}
+
+// tlsConfig is the trust for an origin: the definition's roots and skipVerify for the endpoint and
+// the token services it names, its client certificate for the endpoint alone (threat: a realm or
+// redirect could otherwise collect certificates).
+func (w *wire) tlsConfig(p *peer, c *conn) *tls.Config {
+	home := p.origin == w.plan.base.origin
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		ServerName: p.host,
+		NextProtos: []string{"h2", "http/1.1"},
+		Time:       w.now,
+		GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			c.asked, c.acceptable = true, info.AcceptableCAs
+			if home && w.plan.clientCert != nil {
+				return w.plan.clientCert, nil
+			}
+			return &tls.Certificate{}, nil
+		},
+	}
+	if home || p.realm.Load() {
+		config.RootCAs = w.pool()
+		config.InsecureSkipVerify = w.plan.skipVerify //nolint:gosec // the definition asks for it, and the report warns
+	} else {
+		config.RootCAs = w.roots
+	}
+	config.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) > maxChain {
+			return errLongChain
+		}
+		return nil
+	}
+	return config
+}
