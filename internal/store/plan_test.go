@@ -16,7 +16,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	for name, query := range map[string]string{
 		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
 		"NoteLogin": sqlNoteLogin, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
-		"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession,
+		"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
 		"SpentJTI": sqlSpentJTI, "DeleteSpentJTIs": sqlDeleteSpentJTIs, "DeleteSessions": sqlDeleteSessions,
 		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "AuditsOfOrg": sqlAuditsOfOrg,

@@ -1,0 +1,175 @@
+package auth
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	goodEmail    = "Ada@Example.com"
+	goodOrg      = "Analytical Engines"
+	goodPassword = "nine purple ducks on ice"
+)
+
+var (
+	start  = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	cheap  = HashCost{MemoryKiB: 64, Time: 1, Parallelism: 1}
+	origin = audit.Origin{RequestID: "ref-1", Address: "192.0.2.1"}
+)
+
+// clock is a clock that stands still until it is moved.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// world is a service on a real store, with one organization and one user.
+type world struct {
+	*Service
+	clock *clock
+	dir   string
+	org   store.Org
+	user  store.User
+}
+
+func mustWorld(t *testing.T, change func(*Config)) *world {
+	t.Helper()
+	w := &world{clock: &clock{at: start}, dir: t.TempDir()}
+	config := Config{Now: w.clock.now, testHash: cheap, RefreshAcceptsAuthorization: true}
+	if change != nil {
+		change(&config)
+	}
+	db, err := store.Open(t.Context(), store.Options{DataDir: w.dir, Now: w.clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if w.Service, err = New(t.Context(), db, config); err != nil {
+		t.Fatal(err)
+	}
+	w.org = store.Org{UID: uuid.NewString(), Name: goodOrg, Canonical: Canonical(goodOrg), CreatedAt: start}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), w.org) })
+	w.user = w.mustUser(t, w.org, goodEmail, RoleMember)
+	return w
+}
+
+func (w *world) mustWrite(t *testing.T, fn func(*store.Tx) error) {
+	t.Helper()
+	if err := w.db.InTx(t.Context(), fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (w *world) mustUser(t *testing.T, org store.Org, email string, role Role) store.User {
+	t.Helper()
+	hashed, err := w.passwords.Hash(t.Context(), goodPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: email, Canonical: Canonical(email), Role: string(role),
+		PasswordHash: hashed, PasswordChangedAt: start, CreatedAt: start}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertUser(t.Context(), user) })
+	return user
+}
+
+func (w *world) mustLogin(t *testing.T) Tokens {
+	t.Helper()
+	tokens, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tokens
+}
+
+// sessionOf returns the stored session of an authorization token.
+func (w *world) sessionOf(t *testing.T, tokens Tokens) store.Session {
+	t.Helper()
+	c, err := w.verify(tokens.Authorization, w.clock.now())
+	if err != nil && !errors.Is(err, errExpiredToken) {
+		t.Fatal(err)
+	}
+	return w.session(t, c.Session)
+}
+
+func (w *world) session(t *testing.T, uid string) (session store.Session) {
+	t.Helper()
+	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		session, err = tx.Session(t.Context(), uid)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
+// audits returns the newest records, the newest first.
+func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
+	t.Helper()
+	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		events, err = tx.AuditsNewest(t.Context(), n)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return events
+}
+
+// wantFault demands a fault of that code and reason.
+func wantFault(t *testing.T, err error, code, reason string) {
+	t.Helper()
+	got, ok := errors.AsType[*fault.Error](err)
+	if !ok || got.Code != code || got.Reason != reason {
+		t.Errorf("got %v, want %s (%s)", err, code, reason)
+	}
+}
+
+func (w *world) authenticate(t *testing.T, token secret.String) error {
+	t.Helper()
+	_, err := w.Authenticate(t.Context(), Presented{Authorization: token})
+	return err
+}
+
+func (w *world) serviceKeys(t *testing.T) (keys []store.ServiceKey) {
+	t.Helper()
+	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		keys, err = tx.ServiceKeys(t.Context())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+func mustJSON(t *testing.T, value any) string {
+	t.Helper()
+	body, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

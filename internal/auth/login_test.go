@@ -1,0 +1,217 @@
+package auth
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+func TestLogin(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens, err := w.Login(t.Context(), origin, Credentials{Email: " ada@EXAMPLE.com ", Org: "analytical  engines", Password: goodPassword})
+	wantFault(t, err, fault.CodeAuthenticationFailed, "") // two blanks are not one
+	tokens, err = w.Login(t.Context(), origin, Credentials{Email: " ada@EXAMPLE.com ", Org: "ANALYTICAL ENGINES", Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !tokens.ExpiresAt.Equal(start.Add(15*time.Minute)) || tokens.Refresh == "" {
+		t.Errorf("got %+v", tokens)
+	}
+	principal, err := w.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+	want := Principal{UserUID: w.user.UID, OrgUID: w.org.UID, OrgName: goodOrg, Email: goodEmail, Role: RoleMember,
+		SessionUID: w.sessionOf(t, tokens).UID, Means: MeansToken}
+	if principal != want || err != nil {
+		t.Errorf("got %+v, %v", principal, err)
+	}
+	event := w.audits(t, 1)[0]
+	if event.Action != audit.Login || event.Outcome != audit.Succeeded || event.OrgUID != w.org.UID || event.ActorUID != w.user.UID ||
+		event.Origin != origin || event.Means != MeansPassword || event.Object != want.SessionUID {
+		t.Errorf("on record: %+v", event)
+	}
+}
+
+func TestRefusedLoginsLookAlikeButTheRecordTells(t *testing.T) {
+	w := mustWorld(t, nil)
+	disabled := w.mustUser(t, w.org, "disabled@example.com", RoleMember)
+	mustDisable(t, w, disabled)
+	var answers []string
+	for _, row := range []struct{ email, org, password, reason string }{
+		{goodEmail, "Nobody", goodPassword, refusedUnknownOrg},
+		{"nobody@example.com", goodOrg, goodPassword, refusedUnknownUser},
+		{goodEmail, goodOrg, goodPassword + "!", refusedPassword},
+		{"disabled@example.com", goodOrg, goodPassword, refusedDisabled},
+		{"disabled@example.com", goodOrg, "wrong", refusedPassword},
+	} {
+		_, err := w.Login(t.Context(), origin, Credentials{Email: row.email, Org: row.org, Password: secret.String(row.password)})
+		wantFault(t, err, fault.CodeAuthenticationFailed, "")
+		answers = append(answers, err.Error())
+		event := w.audits(t, 1)[0]
+		if event.Outcome != audit.Refused || event.Reason != row.reason || event.ActorName != row.email || (event.OrgUID == "") != (row.org != goodOrg) {
+			t.Errorf("%+v: on record %+v", row, event)
+		}
+	}
+	if slices.Sort(answers); answers[0] != answers[len(answers)-1] {
+		t.Errorf("answers differ: %v", answers)
+	}
+}
+
+func mustDisable(t *testing.T, w *world, user store.User) {
+	t.Helper()
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.DisableUser(t.Context(), user.OrgUID, user.UID, start) })
+}
+
+func TestLoginTellsAllFieldsAtOnceWhateverTheAccount(t *testing.T) {
+	w := mustWorld(t, nil)
+	for _, row := range []struct {
+		credentials Credentials
+		fields      []string
+	}{
+		{Credentials{}, []string{"emailId", "org", "password"}},
+		{Credentials{Email: " ", Org: goodOrg, Password: "x"}, []string{"emailId"}},
+		{Credentials{Email: goodEmail, Org: goodOrg, Password: "x\n"}, []string{"password"}},
+		{Credentials{Email: "nobody", Org: goodOrg, Password: "x\x00"}, []string{"password"}},
+		{Credentials{Email: goodEmail, Org: strings.Repeat("x", 5000), Password: secret.String(strings.Repeat("x", 1025))}, []string{"org", "password"}},
+		{Credentials{Email: "nobody", Org: "nowhere", Password: "\xff"}, []string{"password"}},
+	} {
+		_, err := w.Login(t.Context(), origin, row.credentials)
+		wantFault(t, err, fault.CodeInvalidRequest, "")
+		f, _ := errors.AsType[*fault.Error](err)
+		var fields []string
+		for _, field := range f.Fields {
+			fields = append(fields, field.Field)
+		}
+		if !slices.Equal(fields, row.fields) {
+			t.Errorf("%+v: %v", row.credentials, f.Fields)
+		}
+	}
+}
+
+func TestLoginWithoutOrganization(t *testing.T) {
+	w := mustWorld(t, func(c *Config) { c.DefaultOrg = goodOrg })
+	if _, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Password: goodPassword}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLoginUpgradesTheHash(t *testing.T) {
+	w := mustWorld(t, nil)
+	stronger := HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
+	w.passwords.cost = stronger
+	for range 2 {
+		w.mustLogin(t)
+	}
+	var user store.User
+	_ = w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		user, err = tx.User(t.Context(), w.org.UID, w.user.UID)
+		return err
+	})
+	if !strings.Contains(user.PasswordHash, stronger.String()) || !user.LastLoginAt.Equal(start) {
+		t.Errorf("got %+v", user)
+	}
+}
+
+// TestEveryRefusalCostsOneHash counts what a stop watch would show: each kind of refusal goes through the
+// bulkhead once, and a full bulkhead answers before anything is hashed or recorded.
+func TestEveryRefusalCostsOneHash(t *testing.T) {
+	w := mustWorld(t, func(c *Config) { c.LoginWorkers, c.LoginQueue, c.LoginWait = 1, 1, time.Millisecond })
+	w.passwords.bulk.slots <- struct{}{}
+	before := len(w.audits(t, 100))
+	for _, c := range []Credentials{
+		{Email: goodEmail, Org: "Nobody", Password: "x"}, {Email: "nobody", Org: goodOrg, Password: "x"},
+		{Email: goodEmail, Org: goodOrg, Password: "x"}, {Email: goodEmail, Org: goodOrg, Password: goodPassword},
+	} {
+		_, err := w.Login(t.Context(), origin, c)
+		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Unavailable || f.RetryAfter <= 0 {
+			t.Errorf("%s at %s did not need a slot: %v", c.Email, c.Org, err)
+		}
+	}
+	if after := len(w.audits(t, 100)); after != before {
+		t.Errorf("%d records of sign-ins that were not tried", after-before)
+	}
+	if w.passwords.nobody.cost != w.passwords.cost {
+		t.Error("an unknown user costs another hash than a known one")
+	}
+}
+
+func TestNoTokenWithoutItsRecord(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	if err := w.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword}); fault.KindOf(err) != fault.Unavailable || got != (Tokens{}) {
+		t.Errorf("sign-in: %v", err)
+	}
+	for _, token := range []secret.String{tokens.Refresh, tokens.Authorization} {
+		if got, err := w.Refresh(t.Context(), origin, token); fault.KindOf(err) != fault.Unavailable || got != (Tokens{}) {
+			t.Errorf("refresh: %v", err)
+		}
+	}
+	if err := w.authenticate(t, tokens.Authorization); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("authenticate: %v", err)
+	}
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	for _, config := range []Config{
+		{TokenLifetime: 16 * time.Minute}, {TokenLifetime: time.Millisecond}, {RefreshGrace: -1}, {SessionIdle: time.Second},
+		{SessionMax: time.Hour}, {LoginWorkers: -1}, {LoginQueue: -1}, {Hash: HashCost{MemoryKiB: 8192, Time: 5, Parallelism: 1}},
+		{Hash: HashCost{MemoryKiB: 19456, Time: 1, Parallelism: 1}},
+	} {
+		if _, err := config.withDefaults(); err == nil {
+			t.Errorf("%+v is taken", config)
+		}
+	}
+	config, err := Config{}.withDefaults()
+	if err != nil || config.TokenLifetime != 15*time.Minute || config.RefreshGrace != 30*time.Second || config.LoginQueue != 64 {
+		t.Errorf("%+v, %v", config, err)
+	}
+	if _, err := (Config{Hash: HashCost{MemoryKiB: 65536, Time: 3, Parallelism: 4}}).withDefaults(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKeysAreMadeOnceAndKept(t *testing.T) {
+	db, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	services := make([]*Service, 6)
+	var wait sync.WaitGroup
+	for i := range services {
+		wait.Go(func() {
+			service, err := New(t.Context(), db, Config{testHash: cheap})
+			if err != nil {
+				t.Error(err)
+			}
+			services[i] = service
+		})
+	}
+	wait.Wait()
+	session := store.Session{UID: uuid.NewString(), UserUID: "user", OrgUID: "org"}
+	first, err := services[0].answer(session, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range services {
+		_, tokenErr := other.verify(first.Authorization, time.Now())
+		_, _, genuine := other.keys.parseRefreshToken(first.Refresh)
+		if string(other.JWKS()) != string(services[0].JWKS()) || tokenErr != nil || !genuine {
+			t.Errorf("another process has other keys: %v, genuine %v", tokenErr, genuine)
+		}
+	}
+	if jwks := string(services[0].JWKS()); !strings.Contains(jwks, `"kty":"OKP"`) || strings.Contains(jwks, `"d":`) || !strings.Contains(jwks, services[0].keys.signing.kid) {
+		t.Errorf("published: %s", jwks)
+	}
+}
