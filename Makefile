@@ -1,0 +1,46 @@
+# regwarden. `make` lists the targets.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+BIN     := bin/regwarden
+export CGO_ENABLED ?= 0
+
+.DEFAULT_GOAL := help
+
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## Build the static binary, bin/regwarden
+	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/regwarden
+
+run: build ## Build and run the service on 127.0.0.1:8080, data in ./regwarden-data
+	@exec $(BIN) serve
+
+demo: build ## Play the whole story beside a real registry, on loopback
+	@demo/run
+
+test: deps vet ## Pass all tests; installs the Debian packages they need when it may
+	CGO_ENABLED=1 $(GO) test -race ./...
+	cd test && $(GO) test ./...
+
+deps: ## Install the Debian packages that the tests need
+	@test/install-deps
+
+vet: ## Check format and run go vet
+	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	cd test && $(GO) vet ./...
+
+golden: ## Write the expected output of the command-line scripts anew
+	cd test && $(GO) test ./script -update
+
+docs: ## Write the generated pages anew
+	$(GO) generate ./...
+
+fuzz: ## Run every fuzz target for 60 s
+	@./fuzz 60s
+
+clean: ## Remove what was built; data stays
+	rm -rf bin
+
+.PHONY: help build run demo test deps vet golden docs fuzz clean

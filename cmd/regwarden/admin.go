@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// The administration commands work on the store, also beside a running server. Whoever may read the
+// data folder is trusted; what is done is on record as done from the command line.
+
+// admin is what such a command works with.
+type admin struct {
+	cmd       *cobra.Command
+	ctx       context.Context
+	auth      *auth.Service
+	directory *directory.Directory
+	origin    audit.Origin
+	operator  auth.Principal
+	json      bool
+}
+
+// adminCommand makes a command that runs do on the opened store. list says that it prints a table and
+// so has --output.
+func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do func(*admin, []string) error) *cobra.Command {
+	settings, output := newSettings(), "text"
+	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(args)}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		asJSON, err := wantsJSON(output)
+		if err != nil {
+			return err
+		}
+		if err := settings.load(os.Getenv); err != nil {
+			return err
+		}
+		if err := initialized(settings.DataDir); err != nil {
+			return err
+		}
+		db, err := openStore(cmd.Context(), settings.Config)
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		authService, err := newAuth(cmd.Context(), db, settings.Config)
+		if err != nil {
+			return err
+		}
+		return do(&admin{
+			cmd: cmd, ctx: cmd.Context(), auth: authService, directory: directory.New(db, authService.Passwords(), time.Now),
+			origin: audit.Origin{Address: "cli"}, operator: auth.Operator(), json: asJSON,
+		}, args)
+	}
+	if list {
+		outputFlag(cmd, &output)
+	}
+	settings.addTo(cmd.PersistentFlags(), storeFlags...)
+	return cmd
+}
+
+// initialized keeps a mistyped --data-dir from becoming a new, empty store.
+func initialized(dataDir string) error {
+	there, err := exists(dataDir)
+	if err == nil && !there {
+		err = usageError{fmt.Errorf("there is no data folder %s; name the server's with --data-dir, or start it first: regwarden serve", dataDir)}
+	}
+	return err
+}
+
+// group is a command that only has others below it.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error {
+		return usageError{fmt.Errorf("say what to do\nSee '%s --help'", cmd.CommandPath())}
+	}}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+func newOrg() *cobra.Command {
+	create := adminCommand("create NAME", "Make an organization, with a project Default; prints its uid", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+		org, err := a.directory.CreateOrg(a.ctx, a.origin, a.operator, args[0])
+		return a.print(org.UID, err)
+	})
+	list := adminCommand("list", "List the organizations", cobra.NoArgs, true, func(a *admin, _ []string) error {
+		orgs, err := a.directory.ListOrgs(a.ctx, a.operator)
+		if err != nil {
+			return err
+		}
+		rows := make([][]string, len(orgs))
+		for i, o := range orgs {
+			rows[i] = []string{o.UID, o.Name, stamp(o.CreatedAt)}
+		}
+		return a.table([]string{"uid", "name", "created"}, rows)
+	})
+	return group("org", "Organizations", create, list)
+}
+
+func newProject() *cobra.Command {
+	var org string
+	create := adminCommand("create NAME --org ORG", "Make a project; prints its uid", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+		project, err := a.directory.CreateProject(a.ctx, a.origin, a.operator, directory.NewProject{Org: org, Name: args[0]})
+		return a.print(project.UID, err)
+	})
+	list := adminCommand("list --org ORG", "List an organization's projects", cobra.NoArgs, true, func(a *admin, _ []string) error {
+		projects, err := a.directory.ListProjects(a.ctx, a.operator, org)
+		if err != nil {
+			return err
+		}
+		rows := make([][]string, len(projects))
+		for i, p := range projects {
+			rows[i] = []string{p.UID, p.Name, stamp(p.CreatedAt)}
+		}
+		return a.table([]string{"uid", "name", "created"}, rows)
+	})
+	orgFlag(&org, create, list)
+	return group("project", "Projects of an organization", create, list)
+}
+
+func newUser() *cobra.Command {
+	var org, role string
+	var projects []string
+	var email string
+	var fromStdin bool
+	create := adminCommand("create --org ORG --email E", "Make a user; prints its uid", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		password, err := newPassword(a.cmd, fromStdin)
+		if err != nil {
+			return err
+		}
+		user, err := a.directory.CreateUser(a.ctx, a.origin, a.operator, directory.NewUser{
+			Org: org, Email: email, Password: password, Role: auth.Role(role), Projects: projects,
+		})
+		return a.print(user.UID, err)
+	})
+	create.Flags().StringVar(&email, "email", "", "e-mail identifier")
+	create.Flags().StringVar(&role, "role", string(auth.RoleMember), "admin or member")
+	create.Flags().StringSliceVar(&projects, "project", nil, "project that a member may see, by name; may be repeated")
+	create.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input, one line end taken off")
+	list := adminCommand("list --org ORG", "List an organization's users", cobra.NoArgs, true, func(a *admin, _ []string) error {
+		users, err := a.directory.ListUsers(a.ctx, a.operator, org)
+		if err != nil {
+			return err
+		}
+		rows := make([][]string, len(users))
+		for i, u := range users {
+			state := "active"
+			if u.Disabled {
+				state = "disabled"
+			}
+			rows[i] = []string{u.UID, u.Email, string(u.Role), state, stamp(u.CreatedAt)}
+		}
+		return a.table([]string{"uid", "email", "role", "state", "created"}, rows)
+	})
+	orgFlag(&org, create, list)
+	return group("user", "Users of an organization", create, list)
+}
+
+func newAPIKey() *cobra.Command {
+	var org, email, name string
+	var expires time.Duration
+	create := adminCommand("create --org ORG --email E", "Make an API key for a user; prints the key, which is not shown again", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		_, key, err := a.auth.CreateAPIKey(a.ctx, a.origin, a.operator, auth.NewAPIKey{
+			Org: org, User: email, Name: name, ExpiresAt: time.Now().Add(expires),
+		})
+		return a.print(key.Reveal(), err)
+	})
+	create.Flags().StringVar(&email, "email", "", "e-mail identifier of the user that the key acts for")
+	create.Flags().StringVar(&name, "name", "cli", "name of the key")
+	create.Flags().DurationVar(&expires, "expires", 30*24*time.Hour, "life of the key")
+	list := adminCommand("list --org ORG", "List an organization's API keys", cobra.NoArgs, true, func(a *admin, _ []string) error {
+		keys, err := a.auth.ListAPIKeys(a.ctx, a.operator, org)
+		if err != nil {
+			return err
+		}
+		rows := make([][]string, len(keys))
+		for i, k := range keys {
+			rows[i] = []string{k.UID, k.Name, k.Email, stateOf(k, time.Now()), stamp(k.ExpiresAt), stamp(k.LastUsedAt)}
+		}
+		return a.table([]string{"uid", "name", "email", "state", "expires", "lastUsed"}, rows)
+	})
+	orgFlag(&org, create, list)
+	return group("apikey", "API keys", create, list)
+}
+
+func orgFlag(org *string, commands ...*cobra.Command) {
+	for _, cmd := range commands {
+		cmd.Flags().StringVar(org, "org", "", "organization, by name")
+	}
+}
+
+func stateOf(k auth.APIKey, now time.Time) string {
+	switch {
+	case !k.Active:
+		return "inactive"
+	case !now.Before(k.ExpiresAt):
+		return "expired"
+	default:
+		return "active"
+	}
+}
+
+// newPassword comes from standard input, or is asked for at a terminal.
+func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
+	if fromStdin {
+		return readSecretLine(cmd.InOrStdin())
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return "", usageError{errors.New("give the password on standard input, with --password-stdin")}
+	}
+	return askPassword(os.Stdin, cmd.ErrOrStderr())
+}
+
+// print writes the one value that a script takes from a create command.
+func (a *admin) print(value string, err error) error {
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.cmd.OutOrStdout(), value)
+	return err
+}
+
+// table prints rows for people, or the same as a list of objects.
+func (a *admin) table(columns []string, rows [][]string) error {
+	if a.json {
+		objects := make([]map[string]string, len(rows))
+		for i, row := range rows {
+			objects[i] = map[string]string{}
+			for j, column := range columns {
+				objects[i][column] = row[j]
+			}
+		}
+		return printJSON(a.cmd, objects)
+	}
+	table := tabwriter.NewWriter(a.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.ToUpper(strings.Join(columns, "\t")))
+	for _, row := range rows {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
+	}
+	return table.Flush()
+}
+
+// stamp writes a moment for people and scripts alike; "-" when there was none.
+func stamp(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return at.UTC().Format(time.RFC3339)
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/strictjson"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Secrets of a definition come from the environment, a file or standard input: an argument can be
+// read by every user of the machine.
+const (
+	envRegistryPassword = envPrefix + "REGISTRY_PASSWORD"
+	envRegistryToken    = envPrefix + "REGISTRY_TOKEN"
+)
+
+// maxDefinition bounds a definition file, as the HTTP interface bounds a body.
+const maxDefinition = 1 << 20
+
+// checkFlags are the flags of "regwarden check".
+type checkFlags struct {
+	endpoint, basePath, content, provider string
+	authType, username                    string
+	passwordStdin, tokenStdin             bool
+	caFile, certFile, keyFile             string
+	insecure                              bool
+	proxy                                 string
+	timeout                               time.Duration
+	noColor                               bool
+	output                                string
+}
+
+func newCheck() *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check [FILE|-]",
+		Short: "Check a registry definition by really using the registry; no server needed",
+		Long: `Check reads a registry definition as the HTTP interface takes it (JSON) from FILE or, for -, from standard
+input, and tells whether it is valid; flags add to it or stand alone.
+
+The password comes from ` + envRegistryPassword + ` or --password-stdin, the token from ` + envRegistryToken + `
+or --token-stdin; never from an argument, which every user of the machine can read.
+
+Exit code: 0 valid, 1 not valid, 2 the definition or the command line cannot be used.`,
+		Example: `  regwarden check --endpoint ghcr.io --content stefanprodan/charts/podinfo
+  regwarden check registry.json --output json
+  regwarden check --endpoint harbor.example.com --username 'robot$ci' --password-stdin < password`,
+		Args: usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.endpoint, "endpoint", "", "[scheme://]host[:port][/path]")
+	flags.StringVar(&f.basePath, "base-path", "", "API base path, put before /v2/")
+	flags.StringVar(&f.content, "content", "", "repository, or prefix of repositories, that must be readable (baseContentPath)")
+	flags.StringVar(&f.provider, "provider-type", "", "helm, zarf or pack (default helm)")
+	flags.StringVar(&f.authType, "auth-type", "", "noAuth, basic or token (default: by the credentials given)")
+	flags.StringVar(&f.username, "username", "", "user name")
+	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
+	flags.BoolVar(&f.tokenStdin, "token-stdin", false, "read the token from standard input")
+	flags.StringVar(&f.caFile, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
+	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
+	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
+	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
+	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for the connections (URL)")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "bound of the whole check")
+	flags.BoolVar(&f.noColor, "no-color", false, "no colour, even in a terminal")
+	outputFlag(cmd, &f.output)
+	return cmd
+}
+
+func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
+	asJSON, err := wantsJSON(f.output)
+	if err != nil {
+		return err
+	}
+	definition, err := f.definition(cmd.InOrStdin(), args)
+	if err != nil {
+		return err
+	}
+	checker, err := f.checker()
+	if err != nil {
+		return err
+	}
+	var printer *regcheck.Printer
+	var observe regcheck.Observer
+	if !asJSON {
+		printer = printerTo(cmd.OutOrStdout(), f.noColor)
+		printer.Start(definition.Endpoint)
+		observe = printer.Observe
+	}
+	report, err := checker.Check(cmd.Context(), definition, observe)
+	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
+		return definitionProblems(nil, problems.Problems)
+	}
+	if err != nil {
+		return fmt.Errorf("the check was broken off: %w", err)
+	}
+	if asJSON {
+		err = printJSON(cmd, report)
+	} else {
+		err = printer.Finish(report)
+	}
+	if err == nil && !report.Valid {
+		return errNotValid
+	}
+	return err
+}
+
+func (f *checkFlags) checker() (*regcheck.Checker, error) {
+	checker := &regcheck.Checker{Egress: egress.ForCommandLine()}
+	checker.Limits.Total = f.timeout
+	if f.proxy != "" {
+		proxy, err := url.Parse(f.proxy)
+		if err != nil || proxy.Host == "" {
+			return nil, usageError{errors.New("--egress-proxy: write http://host:port")}
+		}
+		checker.Proxy = proxy
+	}
+	return checker, nil
+}
+
+// definition reads the file, lays the flags over it, and reports every problem at once.
+func (f *checkFlags) definition(stdin io.Reader, args []string) (regcheck.Definition, error) {
+	var d regcheck.Definition
+	if len(args) == 0 && f.endpoint == "" {
+		return d, usageError{errors.New("name a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
+	}
+	if f.passwordStdin && f.tokenStdin || len(args) == 1 && args[0] == "-" && (f.passwordStdin || f.tokenStdin) {
+		return d, usageError{errors.New("standard input can be only one of: the definition, the password, the token")}
+	}
+	var wrong []fault.Field
+	if len(args) == 1 {
+		data, err := readDefinition(args[0], stdin)
+		if err != nil {
+			return d, usageError{err}
+		}
+		if wrong, err = strictjson.Decode(data, &d); err != nil {
+			return d, err
+		}
+	}
+	if err := f.overlay(&d, stdin); err != nil {
+		return d, usageError{err}
+	}
+	return d, definitionProblems(wrong, d.Problems())
+}
+
+func definitionProblems(wrong []fault.Field, problems []regcheck.Problem) error {
+	for _, p := range problems {
+		wrong = append(wrong, fault.Field{Field: p.Field, Problem: p.Problem})
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	f := fault.InvalidFields(wrong...)
+	f.Message = "the definition cannot be used:"
+	return f
+}
+
+func readDefinition(name string, stdin io.Reader) ([]byte, error) {
+	source := stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("there is no file %s; to check a registry by its address: regwarden check --endpoint %s", name, name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		source = file
+	}
+	data, err := io.ReadAll(io.LimitReader(source, maxDefinition+1))
+	if err == nil && len(data) > maxDefinition {
+		err = fmt.Errorf("%s is larger than 1 MiB and no registry definition", name)
+	}
+	return data, err
+}
+
+// overlay puts what the flags and the environment say over what the file said.
+func (f *checkFlags) overlay(d *regcheck.Definition, stdin io.Reader) error {
+	if d.Auth == nil {
+		d.Auth = &regcheck.Auth{}
+	}
+	a := d.Auth
+	set(&d.Endpoint, f.endpoint)
+	set(&d.BasePath, f.basePath)
+	set(&d.BaseContentPath, f.content)
+	set(&d.ProviderType, regcheck.ProviderType(f.provider))
+	set(&a.Type, regcheck.AuthType(f.authType))
+	set(&a.Username, f.username)
+	set(&a.Password, secret.String(os.Getenv(envRegistryPassword)))
+	set(&a.Token, secret.String(os.Getenv(envRegistryToken)))
+	if f.insecure {
+		a.TLS.Enabled, a.TLS.InsecureSkipVerify = true, true
+	}
+	var key string
+	for _, file := range []struct {
+		name string
+		into *string
+	}{{f.caFile, &a.TLS.CA}, {f.certFile, &a.TLS.Certificate}, {f.keyFile, &key}} {
+		if file.name == "" {
+			continue
+		}
+		data, err := os.ReadFile(file.name)
+		if err != nil {
+			return err
+		}
+		a.TLS.Enabled, *file.into = true, string(data)
+	}
+	set(&a.TLS.Key, secret.String(key))
+	if !f.passwordStdin && !f.tokenStdin {
+		return nil
+	}
+	line, err := readSecretLine(stdin)
+	if f.passwordStdin {
+		a.Password = line
+	} else {
+		a.Token = line
+	}
+	return err
+}
+
+// set leaves the field alone when nothing was said.
+func set[T ~string](field *T, value T) {
+	if value != "" {
+		*field = value
+	}
+}

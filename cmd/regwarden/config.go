@@ -1,0 +1,283 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/regwarden/regwarden/egress"
+)
+
+// envPrefix begins the environment's name of every setting: --login-wait is REGWARDEN_LOGIN_WAIT.
+const envPrefix = "REGWARDEN_"
+
+// Config is every setting of the service. Each is a flag, an environment variable and a key of the
+// settings file, by one name.
+type Config struct {
+	File    string
+	DataDir string
+
+	Listen        string
+	TLSCert       string
+	TLSKey        string
+	TLSSelfSigned bool
+	InsecureHTTP  bool
+
+	MasterKeyFile string
+
+	DefaultOrg                  string
+	TrustedProxies              []string
+	TokenLifetime               time.Duration
+	RefreshGrace                time.Duration
+	SessionIdle                 time.Duration
+	SessionMax                  time.Duration
+	RefreshAcceptsAuthorization bool
+	LoginWorkers                int
+	LoginQueue                  int
+	LoginWait                   time.Duration
+
+	CheckConcurrency int
+	CheckPerOrg      int
+	CheckPerMinute   int
+	CheckTimeout     time.Duration
+	EgressProfile    string
+	EgressAllow      []string
+	EgressDeny       []string
+	EgressAllowOnly  []string
+	EgressProxy      string
+
+	LogFormat string
+	LogLevel  string
+}
+
+// settings binds a Config to its flags, which also parse the environment's and the file's values:
+// one parser and one default for each setting, wherever it comes from.
+type settings struct {
+	Config
+	flags  *pflag.FlagSet
+	source map[string]string // flag name to "flag", "environment", "file" or "default"
+}
+
+func newSettings() *settings {
+	s := &settings{flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), source: map[string]string{}}
+	f, c := s.flags, &s.Config
+	f.StringVar(&c.File, "config", "", "settings file (YAML); its keys are these flags' names")
+	f.StringVar(&c.DataDir, "data-dir", "regwarden-data", "folder for the database and keys")
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to serve on")
+	f.StringVar(&c.TLSCert, "tls-cert", "", "certificate file (PEM), chain included")
+	f.StringVar(&c.TLSKey, "tls-key", "", "private key file (PEM)")
+	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a self-made certificate, for trials")
+	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on other addresses than loopback")
+	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data folder)")
+	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a sign-in that names none")
+	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is believed")
+	f.DurationVar(&c.TokenLifetime, "token-lifetime", 15*time.Minute, "life of an authorization token, 15m at most")
+	f.DurationVar(&c.RefreshGrace, "refresh-grace", 30*time.Second, "how long a repeated refresh is taken for an honest retry")
+	f.DurationVar(&c.SessionIdle, "session-idle", 7*24*time.Hour, "a session not refreshed for this long ends")
+	f.DurationVar(&c.SessionMax, "session-max", 30*24*time.Hour, "a session ends after this long in any case")
+	f.BoolVar(&c.RefreshAcceptsAuthorization, "refresh-accepts-authorization", true, "let an authorization token be renewed at the refresh path, once")
+	f.IntVar(&c.LoginWorkers, "login-workers", 0, "password hashes at once (default: number of CPUs)")
+	f.IntVar(&c.LoginQueue, "login-queue", 64, "sign-ins that may wait for a hash")
+	f.DurationVar(&c.LoginWait, "login-wait", 2*time.Second, "how long a sign-in may wait for a hash")
+	f.IntVar(&c.CheckConcurrency, "check-concurrency", 64, "validations at once")
+	f.IntVar(&c.CheckPerOrg, "check-per-org", 8, "validations at once for one organization")
+	f.IntVar(&c.CheckPerMinute, "check-per-minute", 120, "validations that one user may begin per minute")
+	f.DurationVar(&c.CheckTimeout, "check-timeout", 30*time.Second, "bound of one validation, 60s at most")
+	f.StringVar(&c.EgressProfile, "egress-profile", "private", "addresses that registries may have: private (all but this machine's own and metadata services) or public (no private networks either)")
+	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow all the same")
+	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
+	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
+	f.StringVar(&c.EgressProxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
+	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
+	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
+	return s
+}
+
+// storeFlags are the settings that a command on the store needs.
+var storeFlags = []string{"config", "data-dir", "master-key-file", "default-org"}
+
+// addTo gives a command these settings as flags; all of them when none is named.
+func (s *settings) addTo(target *pflag.FlagSet, names ...string) {
+	target.SortFlags = false
+	s.flags.SortFlags = false
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		if len(names) == 0 || slices.Contains(names, f.Name) {
+			target.AddFlag(f)
+		}
+	})
+}
+
+// load completes what the flags left open from the environment, then from the settings file, and
+// checks the whole. Its error lists every problem.
+func (s *settings) load(getenv func(string) string) error {
+	var problems []error
+	set := func(f *pflag.Flag, source, value string) {
+		if err := f.Value.Set(value); err != nil {
+			problems = append(problems, fmt.Errorf("%s (%s): %q cannot be read: %w", f.Name, source, value, err))
+		}
+		s.source[f.Name] = source
+	}
+	s.flags.VisitAll(func(f *pflag.Flag) {
+		s.source[f.Name] = "default"
+		if f.Changed {
+			s.source[f.Name] = "flag"
+		} else if value := getenv(envName(f.Name)); value != "" {
+			set(f, "environment", value)
+		}
+	})
+	fromFile, err := readFile(s.File, s.flags)
+	problems = append(problems, err)
+	for name, value := range fromFile {
+		if s.source[name] == "default" {
+			set(s.flags.Lookup(name), "file", value)
+		}
+	}
+	if s.MasterKeyFile == "" {
+		s.MasterKeyFile = filepath.Join(s.DataDir, "master.key")
+	}
+	if err := errors.Join(append(problems, s.Validate()...)...); err != nil {
+		return usageError{fmt.Errorf("the settings cannot be used:\n%w", err)}
+	}
+	return nil
+}
+
+func envName(flag string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// readFile reads the settings file. A key that is no setting is refused: a misspelt one would
+// otherwise be in force in its owner's mind alone.
+func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	var content map[string]any
+	if err := yaml.Unmarshal(data, &content); err != nil {
+		return nil, fmt.Errorf("config: %s is not YAML of the form 'name: value': %w", path, err)
+	}
+	values, problems := map[string]string{}, []error(nil)
+	for name, value := range content {
+		if known.Lookup(name) == nil || name == "config" {
+			problems = append(problems, fmt.Errorf("config: %s: %q is no setting", path, name))
+			continue
+		}
+		if list, ok := value.([]any); ok {
+			words := make([]string, len(list))
+			for i, word := range list {
+				words[i] = fmt.Sprint(word)
+			}
+			value = strings.Join(words, ",")
+		}
+		values[name] = fmt.Sprint(value)
+	}
+	return values, errors.Join(problems...)
+}
+
+// Validate returns every problem of the settings.
+func (c *Config) Validate() []error {
+	var problems []error
+	for _, rule := range []struct {
+		broken  bool
+		problem string
+	}{
+		{c.DataDir == "", "data-dir: name a folder"},
+		{(c.TLSCert == "") != (c.TLSKey == ""), "tls-cert, tls-key: give both or neither"},
+		{c.TLSCert != "" && c.TLSSelfSigned, "tls-self-signed: give this or tls-cert, not both"},
+		{!c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is no loopback address, and passwords would cross the network in clear; give tls-cert and tls-key, or insecure-http when something in front of regwarden does TLS"},
+		{c.TokenLifetime < time.Second || c.TokenLifetime > 15*time.Minute, "token-lifetime: from 1s to 15m"},
+		{c.RefreshGrace < time.Second || c.RefreshGrace > 5*time.Minute, "refresh-grace: from 1s to 5m"},
+		{c.SessionIdle < time.Minute, "session-idle: at least 1m"},
+		{c.SessionMax < c.SessionIdle, "session-max: at least session-idle"},
+		{c.LoginWorkers < 0 || c.LoginWorkers > 1024, "login-workers: from 0 (number of CPUs) to 1024"},
+		{c.LoginQueue < 1 || c.LoginQueue > 100_000, "login-queue: from 1 to 100000"},
+		{c.LoginWait < 10*time.Millisecond || c.LoginWait > time.Minute, "login-wait: from 10ms to 1m"},
+		{c.CheckConcurrency < 1 || c.CheckConcurrency > 10_000, "check-concurrency: from 1 to 10000"},
+		{c.CheckPerOrg < 1, "check-per-org: at least 1"},
+		{c.CheckPerMinute < 1, "check-per-minute: at least 1"},
+		{c.CheckTimeout < time.Second || c.CheckTimeout > time.Minute, "check-timeout: from 1s to 1m"},
+		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: text or json"},
+		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: debug, info, warn or error"},
+	} {
+		if rule.broken {
+			problems = append(problems, errors.New(rule.problem))
+		}
+	}
+	_, err := c.egressPolicy(nil)
+	problems = append(problems, err)
+	_, err = c.trustedProxies()
+	problems = append(problems, err)
+	_, err = c.proxyURL()
+	return append(problems, err)
+}
+
+func (c *Config) servesTLS() bool { return c.TLSCert != "" || c.TLSSelfSigned }
+
+func (c *Config) egressPolicy(own func(netip.AddrPort) bool) (egress.Policy, error) {
+	return egress.ParsePolicy(egress.Settings{
+		Profile: c.EgressProfile, Allow: c.EgressAllow, Deny: c.EgressDeny, AllowOnly: c.EgressAllowOnly, Own: own,
+	})
+}
+
+func (c *Config) trustedProxies() ([]netip.Prefix, error) {
+	prefixes, problems := make([]netip.Prefix, 0, len(c.TrustedProxies)), []error(nil)
+	for _, text := range c.TrustedProxies {
+		prefix, err := netip.ParsePrefix(text)
+		if addr, addrErr := netip.ParseAddr(text); addrErr == nil {
+			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("trusted-proxies: %q is no address and no network in CIDR form", text))
+			continue
+		}
+		prefixes = append(prefixes, prefix.Masked())
+	}
+	return prefixes, errors.Join(problems...)
+}
+
+// proxyFromEnvironment is the value of egress-proxy that reads the usual variables.
+const proxyFromEnvironment = "environment"
+
+func (c *Config) proxyURL() (*url.URL, error) {
+	if c.EgressProxy == "" || c.EgressProxy == proxyFromEnvironment {
+		return nil, nil
+	}
+	u, err := url.Parse(c.EgressProxy)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		// The value may hold a password, so it is not shown.
+		return nil, errors.New("egress-proxy: write http://host:port, https://host:port or environment")
+	}
+	return u, nil
+}
+
+func isLoopback(listen string) bool {
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+// exists tells whether there is a file at path.
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}

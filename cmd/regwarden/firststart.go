@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Names of a first start that nobody is there to ask.
+const (
+	envBootstrapOrg          = envPrefix + "BOOTSTRAP_ORG"
+	envBootstrapEmail        = envPrefix + "BOOTSTRAP_EMAIL"
+	envBootstrapPasswordFile = envPrefix + "BOOTSTRAP_PASSWORD_FILE"
+
+	firstOrg   = "default"
+	firstEmail = "admin@example.com"
+
+	// firstPasswordFile, in the data folder, holds the password when no terminal could show it.
+	firstPasswordFile = "first-password"
+)
+
+// first tells what a first start made. The zero value is a start that was not the first.
+type first struct {
+	org, email   string
+	password     secret.String // shown; empty when the operator chose it or a file holds it
+	passwordFile string
+}
+
+// firstStart makes an organization with an administrator in a store that has none.
+func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal bool) (first, error) {
+	empty, err := d.Empty(ctx)
+	if err != nil || !empty {
+		return first{}, err
+	}
+	f := first{org: firstOrg, email: firstEmail, passwordFile: os.Getenv(envBootstrapPasswordFile)}
+	set(&f.org, os.Getenv(envBootstrapOrg))
+	set(&f.email, os.Getenv(envBootstrapEmail))
+	password := secret.String(rand.Text()) // 130 bits
+	switch {
+	case f.passwordFile != "":
+		if password, err = readPasswordFile(f.passwordFile); err != nil {
+			return first{}, fmt.Errorf("%s: %w", envBootstrapPasswordFile, err)
+		}
+	case terminal:
+		f.password = password
+	default:
+		f.passwordFile = filepath.Join(c.DataDir, firstPasswordFile)
+		if err := os.WriteFile(f.passwordFile, []byte(password.Reveal()+"\n"), 0o600); err != nil {
+			return first{}, fmt.Errorf("keep the first password: %w", err)
+		}
+	}
+	_, err = d.Bootstrap(ctx, audit.Origin{Address: "cli"}, f.org, f.email, password)
+	if err != nil {
+		return first{}, fmt.Errorf("make the first organization: %w", err)
+	}
+	return f, nil
+}
+
+func readPasswordFile(path string) (secret.String, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	return readSecretLine(file)
+}
+
+// print shows what was made, and lines that can be pasted as they stand.
+func (f first) print(out io.Writer, log *slog.Logger, address, caFile string) {
+	if f.org == "" {
+		return
+	}
+	inBody, shown := f.password.Reveal(), f.password.Reveal()
+	if f.passwordFile != "" {
+		inBody, shown = `'"$(cat `+shellQuote(f.passwordFile)+`)"'`, "in the file "+f.passwordFile
+		log.Info("first start: the administrator's password is in a file", "file", f.passwordFile)
+	}
+	curl := "curl -s"
+	if caFile != "" {
+		curl += " --cacert " + shellQuote(caFile)
+	}
+	fmt.Fprintf(out, `
+This is the first start. An organization and its administrator were made:
+
+  organization  %s
+  e-mail        %s
+  password      %s
+
+The password is not shown again. To try it, paste:
+
+  # sign in
+  ANSWER=$(%s %s%s -H 'Content-Type: application/json' \
+    -d '{"emailId":"%s","org":"%s","password":"%s"}')
+  TOKEN=$(echo "$ANSWER" | sed 's/.*"Authorization":"\([^"]*\)".*/\1/')
+  REFRESH=$(echo "$ANSWER" | sed 's/.*"refreshToken":"\([^"]*\)".*/\1/'); echo "$ANSWER"
+
+  # renew the token
+  %s %s/v1/auth/refresh/$REFRESH
+
+  # is this registry definition valid?
+  %s -i %s%s -H "Authorization: $TOKEN" -H 'Content-Type: application/json' \
+    -d '{"endpoint":"https://ghcr.io","auth":{"type":"noAuth"}}'
+
+`, f.org, f.email, shown,
+		curl, address, api.PathAuthenticate, f.email, f.org, inBody,
+		curl, address, curl, address, api.PathValidate)
+}
+
+// shellQuote writes text as one word of a POSIX shell.
+func shellQuote(text string) string {
+	quoted := "'"
+	for _, r := range text {
+		if r == '\'' {
+			quoted += `'\''`
+			continue
+		}
+		quoted += string(r)
+	}
+	return quoted + "'"
+}

@@ -1,0 +1,106 @@
+// Command regwarden issues authorization tokens and tells whether OCI registry definitions are valid.
+//
+// This package is the only code that reads flags, environment and settings files, and it wires the
+// others together. It decides nothing else.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// Exit codes. "check" exits with exitNotValid for a definition that is not valid: a finding, not a failure.
+const (
+	exitOK       = 0
+	exitNotValid = 1
+	exitFailed   = 1
+	exitUsage    = 2
+)
+
+func main() {
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	return exitCode(err)
+}
+
+// usageError is a mistake in what was typed.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// errNotValid is check's finding, already printed.
+var errNotValid = errors.New("the definition is not valid")
+
+// exitCode is the one map from an error to an exit code; it prints what has not been printed.
+func exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, errNotValid) {
+		return exitNotValid
+	}
+	fmt.Fprintln(os.Stderr, "regwarden: "+describe(err))
+	if _, usage := errors.AsType[usageError](err); usage || fault.KindOf(err) == fault.Invalid {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// describe writes a fault as a person reads it: the sentence, then each field's problem on its own line.
+func describe(err error) string {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	text := f.Message
+	for _, field := range f.Fields {
+		text += fmt.Sprintf("\n  %s: %s", field.Field, field.Problem)
+	}
+	if f.Cause != nil {
+		text += "\n  cause: " + f.Cause.Error()
+	}
+	return text
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "regwarden",
+		Short: "Authorization tokens, and a true verdict on OCI registry definitions",
+		Long: "regwarden issues 15-minute authorization tokens and tells whether an OCI registry definition is valid by\n" +
+			"really using the registry; if it is not, which stage failed, which field is at fault and how to mend it.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          usageArgs(cobra.NoArgs),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
+	})
+	root.AddCommand(newServe(), newCheck(), newConfig(), newOrg(), newProject(), newUser(), newAPIKey(), newVersion())
+	return root
+}
+
+// usageArgs makes a wrong number of arguments a usage error with the way to help.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

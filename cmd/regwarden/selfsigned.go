@@ -1,0 +1,86 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	selfSignedLife  = 365 * 24 * time.Hour
+	selfSignedRenew = 30 * 24 * time.Hour // before its end, a new one is made
+)
+
+// selfSigned returns the files of a self-made certificate for this machine, kept in the data folder so
+// that clients can go on trusting it, and made anew when it ends soon or lacks the listening address.
+func selfSigned(dataDir, listen string, now time.Time) (certFile, keyFile string, err error) {
+	certFile = filepath.Join(dataDir, "self-signed.crt")
+	keyFile = filepath.Join(dataDir, "self-signed.key")
+	host, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		return "", "", err
+	}
+	if pair, err := tls.LoadX509KeyPair(certFile, keyFile); err == nil {
+		if leaf := pair.Leaf; leaf.NotAfter.Sub(now) > selfSignedRenew && leaf.VerifyHostname(nameOf(host)) == nil {
+			return certFile, keyFile, nil
+		}
+	}
+	certPEM, keyPEM, err := makeSelfSigned(nameOf(host), now)
+	if err != nil {
+		return "", "", err
+	}
+	if err := os.WriteFile(keyFile, keyPEM, 0o600); err != nil {
+		return "", "", err
+	}
+	return certFile, keyFile, os.WriteFile(certFile, certPEM, 0o644) //nolint:gosec // a certificate is public
+}
+
+// nameOf is the name that clients use for a listening host; "every address" is reached as localhost.
+func nameOf(host string) string {
+	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
+		return "localhost"
+	}
+	return host
+}
+
+func makeSelfSigned(host string, now time.Time) (certPEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "regwarden (self-made)"},
+		NotBefore:   now.Add(-time.Hour), // clocks differ
+		NotAfter:    now.Add(selfSignedLife),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		template.IPAddresses = append(template.IPAddresses, ip)
+	} else if host != "localhost" {
+		template.DNSNames = append(template.DNSNames, host)
+	}
+	if name, err := os.Hostname(); err == nil {
+		template.DNSNames = append(template.DNSNames, name)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, nil, err
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), nil
+}

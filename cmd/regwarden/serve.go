@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/server"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// shutdownTimeout is how long requests under way may take to end; a validation takes 30 s by default.
+const shutdownTimeout = 30 * time.Second
+
+// envMasterKey may hold the master key itself, where no file can be kept.
+const envMasterKey = envPrefix + "MASTER_KEY"
+
+func newServe() *cobra.Command {
+	settings := newSettings()
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the HTTP interface",
+		Long: `Serve the HTTP interface. The first start makes the data folder, the keys and one organization with an
+administrator, whose password is shown once. Ctrl-C lets requests under way end, then stops.
+
+Every setting is a flag, a key of the settings file, and an environment variable: --login-wait is REGWARDEN_LOGIN_WAIT.
+A flag wins over the environment, and that over the file.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := settings.load(os.Getenv); err != nil {
+				return err
+			}
+			return serve(cmd.Context(), settings.Config, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	settings.addTo(cmd.Flags())
+	return cmd
+}
+
+// serve wires the service from top to bottom and runs it until ctx ends. It prints what a person wants
+// to see to out, and the log to logTo.
+func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
+	log, err := c.logger(logTo)
+	if err != nil {
+		return err
+	}
+	lock, err := store.LockServer(c.DataDir)
+	if err != nil {
+		return err
+	}
+	defer lock.Release()
+	db, err := openStore(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	authService, err := newAuth(ctx, db, c)
+	if err != nil {
+		return err
+	}
+	people := directory.New(db, authService.Passwords(), time.Now)
+
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", c.Listen, err)
+	}
+	defer listener.Close() // the server closes it too; this is for the ways out before that
+	tlsConfig, caFile, err := c.tls()
+	if err != nil {
+		return err
+	}
+	checker, err := newChecker(c, listener.Addr())
+	if err != nil {
+		return err
+	}
+	proxies, err := c.trustedProxies()
+	if err != nil {
+		return err
+	}
+	s := &server.Server{
+		Auth:           authService,
+		Directory:      people,
+		Registries:     registries.New(db, checker, registries.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}),
+		Ready:          db.Ping,
+		Log:            log,
+		TrustedProxies: proxies,
+		TLS:            tlsConfig != nil,
+	}
+	first, err := firstStart(ctx, people, c, isTerminal(out))
+	if err != nil {
+		return err
+	}
+	address := publicAddress(listener.Addr(), tlsConfig != nil)
+	first.print(out, log, address, caFile)
+	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", version, address)
+	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)
+}
+
+// listen serves until ctx ends, then lets requests under way end.
+func listen(ctx context.Context, server *http.Server, listener net.Listener, tlsConfig *tls.Config, log *slog.Logger) error {
+	if tlsConfig != nil {
+		listener = tls.NewListener(listener, tlsConfig)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", version)
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	log.Info("stopping; requests under way may end", "within", shutdownTimeout.String())
+	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if err := server.Shutdown(bound); err != nil {
+		_ = server.Close() // cut what did not end; its context ends with it
+		log.Warn("some requests did not end in time and were cut", "error", err)
+	}
+	log.Info("stopped")
+	return nil
+}
+
+func (c *Config) logger(to io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
+		return nil, err
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.New(slog.NewJSONHandler(to, options)), nil
+	}
+	return slog.New(slog.NewTextHandler(to, options)), nil
+}
+
+func openStore(ctx context.Context, c Config) (*store.DB, error) {
+	options := store.Options{DataDir: c.DataDir, MasterKeyFile: c.MasterKeyFile}
+	if text := os.Getenv(envMasterKey); text != "" {
+		key, err := seal.ParseMasterKey(secret.String(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", envMasterKey, err)
+		}
+		options.MasterKey = key
+	}
+	return store.Open(ctx, options)
+}
+
+func newAuth(ctx context.Context, db *store.DB, c Config) (*auth.Service, error) {
+	return auth.New(ctx, db, auth.Config{
+		TokenLifetime: c.TokenLifetime, RefreshGrace: c.RefreshGrace, SessionIdle: c.SessionIdle, SessionMax: c.SessionMax,
+		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, DefaultOrg: c.DefaultOrg,
+		LoginWorkers: c.LoginWorkers, LoginQueue: c.LoginQueue, LoginWait: c.LoginWait,
+	})
+}
+
+func newChecker(c Config, listening net.Addr) (*regcheck.Checker, error) {
+	var own func(netip.AddrPort) bool
+	if address, err := netip.ParseAddrPort(listening.String()); err == nil {
+		own = egress.OwnPorts(address.Port())
+	}
+	policy, err := c.egressPolicy(own)
+	if err != nil {
+		return nil, err
+	}
+	checker := &regcheck.Checker{Egress: policy}
+	checker.Limits.Total = c.CheckTimeout
+	checker.Proxy, err = c.proxyURL()
+	return checker, err
+}
+
+// publicAddress is the listener's address as a client writes it.
+func publicAddress(addr net.Addr, tls bool) string {
+	scheme := "http://"
+	if tls {
+		scheme = "https://"
+	}
+	host, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return scheme + addr.String()
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+// tls returns the configuration to serve TLS with, nil for plain HTTP, and the file of a self-made
+// certificate, for clients to trust.
+func (c *Config) tls() (*tls.Config, string, error) {
+	certFile, keyFile, caFile := c.TLSCert, c.TLSKey, ""
+	if c.TLSSelfSigned {
+		var err error
+		if certFile, keyFile, err = selfSigned(c.DataDir, c.Listen, time.Now()); err != nil {
+			return nil, "", fmt.Errorf("make a certificate: %w", err)
+		}
+		caFile = certFile
+	}
+	if certFile == "" {
+		return nil, "", nil
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, "", errors.Join(errors.New("tls-cert, tls-key: not usable as a pair"), err)
+	}
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair},
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"http/1.1"},
+	}, caFile, nil
+}

@@ -1,0 +1,113 @@
+// Package archtest holds the rules of ARCHITECTURE.md that a compiler does not: which package may
+// import which, and that every package says what it is for.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/regwarden/regwarden"
+
+// mayImport lists, for every package of the product, the packages of ours that it may import. Data
+// flows one way: cmd, server, domain, store. A new package needs a line here.
+var mayImport = map[string][]string{
+	"secret":                {},
+	"egress":                {},
+	"regcheck":              {"egress", "secret"},
+	"regcheck/regchecktest": {"egress", "regcheck", "secret"},
+	"api":                   {"regcheck", "secret"},
+	"internal/fault":        {},
+	"internal/audit":        {},
+	"internal/strictjson":   {"internal/fault"},
+	"internal/seal":         {"secret"},
+	"internal/store":        {"internal/audit", "internal/fault", "internal/seal", "secret"},
+	"internal/store/storetest": {
+		"internal/audit", "internal/fault", "internal/seal", "internal/store", "secret"},
+	"internal/auth":       {"internal/audit", "internal/fault", "internal/seal", "internal/store", "internal/strictjson", "secret"},
+	"internal/directory":  {"internal/audit", "internal/auth", "internal/fault", "internal/store", "secret"},
+	"internal/registries": {"internal/audit", "internal/auth", "internal/fault", "internal/store", "regcheck"},
+	"internal/server": {"api", "internal/audit", "internal/auth", "internal/directory", "internal/fault",
+		"internal/registries", "internal/strictjson", "regcheck", "secret"},
+	"cmd/regwarden": {"api", "egress", "internal/audit", "internal/auth", "internal/directory", "internal/fault", "internal/registries",
+		"internal/seal", "internal/server", "internal/store", "internal/strictjson", "regcheck", "secret"},
+	"internal/archtest": {},
+}
+
+type pkg struct {
+	Dir        string
+	ImportPath string
+	Doc        string
+	Imports    []string
+	GoFiles    []string
+}
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json", module+"/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		allowed, known := mayImport[name]
+		if !known {
+			t.Errorf("package %s is not in the list of arrows; add it and say in ARCHITECTURE.md what it is for", name)
+		}
+		for _, imported := range p.Imports {
+			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) {
+				t.Errorf("%s must not import %s", name, ours)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+	for _, p := range packages(t) {
+		if len(p.GoFiles) > 0 && len(p.Doc) < 40 {
+			t.Errorf("package %s has no comment that says what it is for", p.ImportPath)
+		}
+	}
+}
+
+// Only cmd reads the environment: a package that does is configured behind its caller's back.
+func TestOnlyCmdReadsTheEnvironment(t *testing.T) {
+	reads := regexp.MustCompile(`os\.(Getenv|LookupEnv|Environ)\(`)
+	for _, p := range packages(t) {
+		if p.ImportPath == module+"/cmd/regwarden" {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			source, err := os.ReadFile(filepath.Join(p.Dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if reads.Match(source) {
+				t.Errorf("%s/%s reads the environment", p.ImportPath, name)
+			}
+		}
+	}
+}

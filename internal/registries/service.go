@@ -1,0 +1,148 @@
+// Package registries checks registry definitions for a caller: who may, how many at once, what is
+// recorded. How a registry is checked is package regcheck's business.
+package registries
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// recordTimeout bounds the writing of a validation's end, which must happen though the client has gone.
+const recordTimeout = 5 * time.Second
+
+// Purpose says why a definition is checked; it names the audit action.
+type Purpose = audit.Action
+
+// Purposes.
+const (
+	Validate = audit.RegistryValidate
+	Diagnose = audit.RegistryDiagnose
+)
+
+// Service checks definitions. It is safe for concurrent use.
+type Service struct {
+	db      *store.DB
+	checker *regcheck.Checker
+	gate    *gate
+	now     func() time.Time
+}
+
+// New makes a service that checks with checker and records in db.
+func New(db *store.DB, checker *regcheck.Checker, limits Limits) *Service {
+	return &Service{db: db, checker: checker, gate: newGate(limits, time.Now), now: time.Now}
+}
+
+// Request is one definition to check, free of problems of its own (regcheck.Definition.Problems).
+type Request struct {
+	AuditUID   string // random UUID; the record's uid
+	Purpose    Purpose
+	Definition regcheck.Definition
+}
+
+// Check really uses the registry and reports. A registry that is not valid is a report and no error;
+// the error is a *fault.Error, or ctx's own when the caller went away. The record of the validation
+// is durable before the first packet leaves, and is completed before Check returns.
+func (s *Service) Check(ctx context.Context, p auth.Principal, origin audit.Origin, r Request) (*regcheck.Report, error) {
+	if err := p.May(auth.ValidateRegistries); err != nil {
+		return nil, s.refused(ctx, p, origin, r, err)
+	}
+	leave, err := s.gate.enter(ctx, p.OrgUID, p.UserUID)
+	if err != nil {
+		return nil, s.refused(ctx, p, origin, r, err)
+	}
+	defer leave()
+	if r.Definition.RegistryUID != "" {
+		// No definition is kept yet, so none has this uid.
+		return nil, s.refused(ctx, p, origin, r, fault.InvalidFields(fault.Field{Field: "registryUid", Problem: "names no registry of your organization"}))
+	}
+	if err := s.append(ctx, s.event(p, origin, r, audit.Started, "")); err != nil {
+		return nil, err
+	}
+	report, err := s.checker.Check(ctx, r.Definition, nil)
+	if completeErr := s.complete(ctx, r.AuditUID, report, err); completeErr != nil {
+		return nil, completeErr
+	}
+	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
+		return nil, definitionFault(problems)
+	}
+	return report, err
+}
+
+// Refuse records a validation that ended before it began, for cause.
+func (s *Service) Refuse(ctx context.Context, p auth.Principal, origin audit.Origin, purpose Purpose, auditUID string, cause error) error {
+	return s.append(ctx, s.event(p, origin, Request{AuditUID: auditUID, Purpose: purpose}, audit.Refused, codeOf(cause)))
+}
+
+func (s *Service) refused(ctx context.Context, p auth.Principal, origin audit.Origin, r Request, cause error) error {
+	if err := s.append(ctx, s.event(p, origin, r, audit.Refused, codeOf(cause))); err != nil {
+		return err
+	}
+	return cause
+}
+
+// append writes a record, also for a client that has gone meanwhile: what was tried stays on record.
+func (s *Service) append(ctx context.Context, e audit.Event) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, e) })
+	if err != nil {
+		return fmt.Errorf("record the validation: %w", err)
+	}
+	return nil
+}
+
+// complete closes the record that Check opened.
+func (s *Service) complete(ctx context.Context, uid string, report *regcheck.Report, checkErr error) error {
+	outcome, reason, body := audit.Failed, codeOf(checkErr), []byte(nil)
+	if checkErr == nil {
+		outcome, reason = audit.Valid, ""
+		if !report.Valid {
+			outcome, reason = audit.NotValid, string(report.Code)
+		}
+		var err error
+		if body, err = json.Marshal(report); err != nil {
+			return fmt.Errorf("encode the report: %w", err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.CompleteAudit(ctx, uid, outcome, reason, body) }); err != nil {
+		return fmt.Errorf("record the outcome of the validation: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) event(p auth.Principal, origin audit.Origin, r Request, outcome audit.Outcome, reason string) audit.Event {
+	e := p.Event(origin, r.Purpose)
+	e.UID, e.At, e.Object, e.Outcome, e.Reason = r.AuditUID, s.now(), r.Definition.Endpoint, outcome, reason
+	return e
+}
+
+func definitionFault(e *regcheck.DefinitionError) error {
+	fields := make([]fault.Field, len(e.Problems))
+	for i, p := range e.Problems {
+		fields[i] = fault.Field{Field: p.Field, Problem: p.Problem}
+	}
+	return fault.InvalidFields(fields...)
+}
+
+func codeOf(err error) string {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f.Code
+	}
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "ClientGone"
+	default:
+		return fault.CodeInternalError
+	}
+}

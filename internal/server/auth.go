@@ -1,0 +1,52 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/secret"
+)
+
+func presented(authorization, key string) auth.Presented {
+	return auth.Presented{Authorization: secret.String(authorization), APIKey: secret.String(key)}
+}
+
+// authenticate is POST /v1/auth/authenticate and POST /v1/auth.
+func (s *Server) authenticate(c *call) (answer, error) {
+	var body api.AuthenticateRequest
+	wrong, err := c.decode(&body)
+	if err != nil {
+		return answer{}, err
+	}
+	if len(wrong) > 0 {
+		return answer{}, fault.InvalidFields(wrong...)
+	}
+	tokens, err := s.Auth.Login(c.Context(), c.origin, auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password})
+	return tokenAnswer(tokens), err
+}
+
+// refresh is GET /v1/auth/refresh/{token}.
+func (s *Server) refresh(c *call) (answer, error) {
+	// A browser that fetches ahead of a click must not spend the token.
+	for _, header := range []string{"Sec-Purpose", "Purpose"} {
+		if c.Header.Get(header) != "" {
+			return answer{}, fault.InvalidFields(fault.Field{Field: header, Problem: "a prefetch cannot renew a token; request it without this header"})
+		}
+	}
+	tokens, err := s.Auth.Refresh(c.Context(), c.origin, secret.String(c.PathValue("token")))
+	return tokenAnswer(tokens), err
+}
+
+func tokenAnswer(tokens auth.Tokens) answer {
+	return answer{http.StatusOK, api.AuthenticateResponse{
+		Authorization: tokens.Authorization.Reveal(),
+		RefreshToken:  tokens.Refresh.Reveal(),
+	}}
+}
+
+// jwks is GET /.well-known/jwks.json.
+func (s *Server) jwks(*call) (answer, error) {
+	return answer{http.StatusOK, s.Auth.JWKS()}, nil
+}

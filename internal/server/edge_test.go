@@ -1,0 +1,218 @@
+package server
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/api"
+)
+
+// These tests are about the edge itself, which needs no store: what comes before a handler, and what
+// comes after one that fails. Every operation is tested over HTTP, with its store, in the test module.
+
+func edge(log io.Writer, proxies ...string) *Server {
+	s := &Server{Log: slog.New(slog.NewTextHandler(log, nil))}
+	for _, p := range proxies {
+		s.TrustedProxies = append(s.TrustedProxies, netip.MustParsePrefix(p))
+	}
+	return s
+}
+
+// ask sends one request, its target written byte for byte.
+func ask(t *testing.T, h http.Handler, method, target string) (*http.Response, api.Error) {
+	t.Helper()
+	server := httptest.NewServer(h)
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	request, err := http.NewRequest(method, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.URL.Opaque = target
+	if err := request.Write(conn); err != nil {
+		t.Fatal(err)
+	}
+	return answerOn(t, conn, request)
+}
+
+func answerOn(t *testing.T, conn net.Conn, request *http.Request) (*http.Response, api.Error) {
+	t.Helper()
+	response, err := http.ReadResponse(bufio.NewReader(conn), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body api.Error
+	if response.StatusCode >= 300 && request.Method != http.MethodHead {
+		if err := json.Unmarshal(data, &body); err != nil {
+			t.Fatalf("the answer is no JSON: %s", data)
+		}
+	}
+	return response, body
+}
+
+func TestUntidyPathsAreUnknownAndNeverRedirected(t *testing.T) {
+	h := edge(io.Discard).Handler()
+	for _, target := range []string{
+		"//v1/auth/refresh/token", "/v1//auth/refresh/token", "/v1/auth/../auth/refresh/token", "/v1/auth/refresh/token/",
+		"/v1/./healthz", "/healthz/", "/", "/v1", "/V1/auth", "/v1/auth/refresh/", "/v1/auth/refresh/a/b", "/v1/auth/refresh/..",
+	} {
+		response, body := ask(t, h, "GET", target)
+		if response.StatusCode != http.StatusNotFound || body.Code != "ResourceNotFound" || response.Header.Get("Location") != "" {
+			t.Errorf("%s: %s, code %q", target, response.Status, body.Code)
+		}
+		if strings.Contains(body.Message, "token") {
+			t.Errorf("%s: the message repeats the path: %s", target, body.Message)
+		}
+	}
+}
+
+func TestMethodsAreExactlyAsListed(t *testing.T) {
+	h := edge(io.Discard).Handler()
+	for _, c := range []struct{ method, path, allow string }{
+		{"GET", api.PathAuthenticate, "POST"},
+		{"HEAD", "/v1/auth/refresh/rt_x", "GET"},
+		{"POST", "/v1/auth/refresh/rt_x", "GET"},
+		{"OPTIONS", api.PathValidate, "POST"},
+		{"DELETE", api.PathProjectAlerts, "GET"},
+		{"BREW", api.PathHealth, "GET"},
+	} {
+		response, body := ask(t, h, c.method, c.path)
+		if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != c.allow {
+			t.Errorf("%s %s: %s, Allow %q", c.method, c.path, response.Status, response.Header.Get("Allow"))
+		}
+		if c.method != "HEAD" && body.Code != "MethodNotAllowed" {
+			t.Errorf("%s %s: code %q", c.method, c.path, body.Code)
+		}
+	}
+}
+
+func TestEveryAnswerIsSafeToCacheAndFrame(t *testing.T) {
+	for _, target := range []string{api.PathHealth, "/nowhere"} {
+		response, _ := ask(t, edge(io.Discard).Handler(), "GET", target)
+		for header, want := range map[string]string{
+			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Content-Type": "application/json",
+			"Strict-Transport-Security": "",
+		} {
+			if got := response.Header.Get(header); got != want {
+				t.Errorf("%s %s: %q, want %q", target, header, got, want)
+			}
+		}
+	}
+}
+
+func TestAPanicIsAnsweredAndItsValueNotLogged(t *testing.T) {
+	var log bytes.Buffer
+	s := edge(&log)
+	h := s.envelope(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("hunter2") }))
+	response, body := ask(t, h, "GET", "/")
+	if response.StatusCode != http.StatusInternalServerError || body.Code != "InternalError" || !strings.Contains(log.String(), body.Ref) {
+		t.Errorf("%s %+v", response.Status, body)
+	}
+	if strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), "edge_test.go") {
+		t.Errorf("the log has the panic's value, or not its place: %s", log.String())
+	}
+}
+
+func TestTheLogHasTheTemplateAndNotThePath(t *testing.T) {
+	var log bytes.Buffer
+	h := edge(&log).Handler()
+	ask(t, h, "HEAD", "/v1/auth/refresh/rt_marked")
+	ask(t, h, "GET", "//v1/auth/refresh/rt_marked")
+	ask(t, h, "rt_marked", "/healthz")
+	if strings.Contains(log.String(), "marked") || !strings.Contains(log.String(), "path=/v1/auth/refresh/{token}") {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+func TestXForwardedForCountsOnlyFromTrustedProxies(t *testing.T) {
+	for _, c := range []struct{ name, remote, forwarded, want string }{
+		{"no proxy", "192.0.2.1:1", "203.0.113.9", "192.0.2.1"},
+		{"through a proxy", "10.0.0.1:1", "203.0.113.9", "203.0.113.9"},
+		{"forged on the left", "10.0.0.1:1", "198.51.100.7, 203.0.113.9", "203.0.113.9"},
+		{"through two proxies", "10.0.0.1:1", "203.0.113.9, 10.0.0.2", "203.0.113.9"},
+		{"nonsense", "10.0.0.1:1", "203.0.113.9, what", "10.0.0.1"},
+		{"none sent", "10.0.0.1:1", "", "10.0.0.1"},
+		{"IPv4 in IPv6", "[::ffff:192.0.2.1]:1", "", "192.0.2.1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.RemoteAddr = c.remote
+			r.Header.Set("X-Forwarded-For", c.forwarded)
+			if got := edge(io.Discard, "10.0.0.0/8").origin(r).Address; got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// Both framings in one request are how requests are smuggled (RFC 9112 section 6.1).
+func TestAChunkedRequestEndsItsConnection(t *testing.T) {
+	server := httptest.NewServer(edge(io.Discard).Handler())
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const request = "POST /v1/nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answers := strings.Count(string(all), "HTTP/1.1 "); answers != 1 {
+		t.Errorf("%d answers on the connection, want 1:\n%s", answers, all)
+	}
+}
+
+func TestTheDescriptionIsServedAsJSON(t *testing.T) {
+	response, _ := ask(t, edge(io.Discard).Handler(), "GET", api.PathOpenAPI)
+	if response.StatusCode != http.StatusOK {
+		t.Fatal(response.Status)
+	}
+	document, err := OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(document, &read); err != nil {
+		t.Fatal(err)
+	}
+	served := 0
+	for _, route := range edge(io.Discard).routes() {
+		served++
+		if read.Paths[route.path][strings.ToLower(route.method)] == nil {
+			t.Errorf("%s %s is served but not described", route.method, route.path)
+		}
+	}
+	described := 0
+	for _, methods := range read.Paths {
+		described += len(methods)
+	}
+	if described != served {
+		t.Errorf("%d operations are described, %d served", described, served)
+	}
+}

@@ -1,0 +1,264 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/strictjson"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// route is one operation of the interface.
+type route struct {
+	method     string
+	path       string
+	handle     func(*call) (answer, error)
+	identified bool         // needs credentials
+	audited    audit.Action // answers past authentication carry AuditUid, and are recorded under this action
+}
+
+type methodSet map[string]route
+
+// call is one request on its way to a handler.
+type call struct {
+	*http.Request
+	w         http.ResponseWriter
+	origin    audit.Origin
+	principal auth.Principal // set when the route is identified
+	auditUID  string         // set when the route is audited and the caller is known
+	recorded  bool           // the domain has written the audit record
+}
+
+// answer is what a handler gives back: a status and a body to encode, nil for none.
+type answer struct {
+	status int
+	body   any
+}
+
+// statusOf is the one map from a fault's kind to a status.
+var statusOf = map[fault.Kind]int{
+	fault.Invalid:         http.StatusBadRequest,
+	fault.Unauthenticated: http.StatusUnauthorized,
+	fault.Forbidden:       http.StatusForbidden,
+	fault.NotFound:        http.StatusNotFound,
+	fault.Conflict:        http.StatusConflict,
+	fault.Limited:         http.StatusTooManyRequests,
+	fault.Unavailable:     http.StatusServiceUnavailable,
+	fault.Internal:        http.StatusInternalServerError,
+}
+
+// statusOfCode has the codes whose status is not their kind's.
+var statusOfCode = map[string]int{
+	codeMethodNotAllowed: http.StatusMethodNotAllowed,
+	codeRequestTooLarge:  http.StatusRequestEntityTooLarge,
+	codeUnsupportedMedia: http.StatusUnsupportedMediaType,
+}
+
+// Codes that only the HTTP edge gives.
+const (
+	codeMethodNotAllowed = "MethodNotAllowed"
+	codeRequestTooLarge  = "RequestTooLarge"
+	codeUnsupportedMedia = "UnsupportedMediaType"
+)
+
+// notValid is the verdict of a validation as an answer: not a fault, and so a type of its own.
+type notValid struct{ report *regcheck.Report }
+
+func (n notValid) Error() string { return "the registry definition is not valid" }
+
+// perMethod dispatches by method. ServeMux could, but its "GET" also takes HEAD, which must not
+// spend a refresh token, and its own 405 has no error body.
+func (s *Server) perMethod(path string, set methodSet) http.Handler {
+	allow := make([]string, 0, len(set))
+	for method := range set {
+		allow = append(allow, method)
+	}
+	slices.Sort(allow)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		setTemplate(r, path)
+		route, ok := set[r.Method]
+		if !ok {
+			w.Header().Set("Allow", strings.Join(allow, ", "))
+			s.fail(w, r, &fault.Error{Kind: fault.Invalid, Code: codeMethodNotAllowed,
+				Message: "This path has the methods " + strings.Join(allow, ", ") + " only."})
+			return
+		}
+		s.serve(w, r, route)
+	})
+}
+
+// serve runs one operation: who calls, for which project, then the handler, then the encoding.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
+	c := &call{Request: r, w: w, origin: s.origin(r)}
+	result, err := s.run(c, route)
+	if err != nil && c.auditUID != "" && !c.recorded {
+		// The validation never began; the caller's AuditUid must still name a record.
+		if auditErr := s.Registries.Refuse(r.Context(), c.principal, c.origin, route.audited, c.auditUID, err); auditErr != nil {
+			err = auditErr
+		}
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.succeed(w, r, result)
+}
+
+func (s *Server) run(c *call, route route) (answer, error) {
+	if route.identified {
+		if err := s.identify(c, route); err != nil {
+			return answer{}, err
+		}
+	}
+	return route.handle(c)
+}
+
+// identify finds out who calls, and whether the project they name is theirs to see.
+func (s *Server) identify(c *call, route route) error {
+	authorization, err := single(c.Request, api.HeaderAuthorization)
+	if err != nil {
+		return err
+	}
+	key, err := single(c.Request, api.HeaderAPIKey)
+	if err != nil {
+		return err
+	}
+	project, err := single(c.Request, api.HeaderProjectUID)
+	if err != nil {
+		return err
+	}
+	if c.principal, err = s.Auth.Authenticate(c.Context(), presented(authorization, key)); err != nil {
+		return err
+	}
+	if route.audited != "" {
+		c.auditUID = uuid.NewString()
+		c.w.Header().Set(api.HeaderAuditUID, c.auditUID)
+	}
+	if project != "" {
+		_, err = s.Directory.Project(c.Context(), c.principal, project)
+	}
+	return err
+}
+
+// single returns the value of a header that may be there once. Two values would leave it to chance
+// which one an intermediary and we look at.
+func single(r *http.Request, name string) (string, error) {
+	values := r.Header.Values(name)
+	switch len(values) {
+	case 0:
+		return "", nil
+	case 1:
+		return values[0], nil
+	default:
+		return "", fault.InvalidFields(fault.Field{Field: name, Problem: "is sent more than once"})
+	}
+}
+
+// decode reads the request's JSON body into v. The fields had a value of the wrong type.
+func (c *call) decode(v any) ([]fault.Field, error) {
+	if err := c.acceptable(); err != nil {
+		return nil, err
+	}
+	control := http.NewResponseController(c.w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not possible only on a connection that is gone
+	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.Body, maxBody))
+	// A deadline left standing would cancel a validation that takes longer than the body may.
+	_ = control.SetReadDeadline(time.Time{})
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return nil, &fault.Error{Kind: fault.Invalid, Code: codeRequestTooLarge, Message: "The request body is larger than 1 MiB."}
+	}
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The request body did not arrive whole.", Cause: err,
+			Fields: []fault.Field{{Field: strictjson.Body, Problem: "did not arrive whole within " + bodyTimeout.String()}}}
+	}
+	return strictjson.Decode(body, v)
+}
+
+// acceptable tells whether the body is announced as plain JSON.
+func (c *call) acceptable() error {
+	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must not be compressed."}
+	}
+	media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
+	if err != nil || media != "application/json" {
+		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must be JSON, with the header Content-Type: application/json."}
+	}
+	return nil
+}
+
+func (s *Server) succeed(w http.ResponseWriter, r *http.Request, a answer) {
+	if a.body == nil {
+		w.WriteHeader(a.status)
+		return
+	}
+	s.encode(w, r, a.status, a.body)
+}
+
+// fail turns a fault or a verdict into its answer. What has no kind is ours, and told to the log alone.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	body := &api.Error{Ref: requestID(r)}
+	if verdict, ok := errors.AsType[notValid](err); ok {
+		s.failNotValid(w, r, body, verdict.report)
+		return
+	}
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Kind == fault.Internal {
+		s.logInternal(r, err)
+		f = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternalError, Message: "Something went wrong in the service; its log has the cause under this ref."}
+	}
+	noteOutcome(r, f.Code, f.Cause)
+	body.Status, body.Code, body.Message, body.Details = statusOf[f.Kind], f.Code, f.Message, details(f)
+	if status, ok := statusOfCode[f.Code]; ok {
+		body.Status = status
+	}
+	if f.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+	}
+	s.encode(w, r, body.Status, body)
+}
+
+func (s *Server) failNotValid(w http.ResponseWriter, r *http.Request, body *api.Error, report *regcheck.Report) {
+	details, err := json.Marshal(report)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	body.Code, body.Message, body.Details = string(report.Code), report.Message, details
+	noteOutcome(r, body.Code, nil)
+	s.encode(w, r, http.StatusUnprocessableEntity, body)
+}
+
+func details(f *fault.Error) json.RawMessage {
+	out, err := json.Marshal(struct {
+		Fields []fault.Field `json:"fields,omitempty"`
+		Reason string        `json:"reason,omitempty"`
+	}{f.Fields, f.Reason})
+	if err != nil { // strings alone can't fail to encode
+		return json.RawMessage(`{}`)
+	}
+	return out
+}
+
+func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil && r.Context().Err() == nil {
+		noteOutcome(r, "AnswerNotSent", err)
+	}
+}

@@ -1,0 +1,68 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// validate is POST /v1/registries/oci/basic/validate: nothing for a valid definition, else the
+// report as an error.
+func (s *Server) validate(c *call) (answer, error) {
+	report, err := s.check(c, registries.Validate)
+	if err != nil {
+		return answer{}, err
+	}
+	if !report.Valid {
+		return answer{}, notValid{report}
+	}
+	return answer{status: http.StatusNoContent}, nil
+}
+
+// diagnose is POST /v1/registries/oci/basic/diagnose: the same check, the report as the answer.
+func (s *Server) diagnose(c *call) (answer, error) {
+	report, err := s.check(c, registries.Diagnose)
+	return answer{http.StatusOK, report}, err
+}
+
+func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, error) {
+	definition, err := c.decodeDefinition()
+	if err != nil {
+		return nil, err
+	}
+	c.recorded = true
+	return s.Registries.Check(c.Context(), c.principal, c.origin, registries.Request{
+		AuditUID: c.auditUID, Purpose: purpose, Definition: definition,
+	})
+}
+
+// decodeDefinition reports wrong types and contradictions together: whoever mends a definition wants
+// the whole list. A field of the wrong type is not called missing as well.
+func (c *call) decodeDefinition() (regcheck.Definition, error) {
+	var definition regcheck.Definition
+	problems, err := c.decode(&definition)
+	if err != nil {
+		return definition, err
+	}
+	told := map[string]bool{}
+	for _, p := range problems {
+		told[p.Field] = true
+	}
+	for _, p := range definition.Problems() {
+		if !told[p.Field] {
+			problems = append(problems, fault.Field{Field: p.Field, Problem: p.Problem})
+		}
+	}
+	if len(problems) > 0 {
+		return definition, fault.InvalidFields(problems...)
+	}
+	return definition, nil
+}
+
+// projectAlerts is GET /v1/projects/alerts. No component raises alerts yet.
+func (s *Server) projectAlerts(*call) (answer, error) {
+	return answer{http.StatusOK, api.AlertComponents{Components: []api.AlertComponent{}}}, nil
+}

@@ -1,0 +1,88 @@
+// Package server is the HTTP edge: routes, limits, identity of the caller, encoding, and the one map
+// from a fault or a verdict to a status.
+//
+// It decides nothing about sessions, organizations or registries: that is for the domain packages,
+// each of which it calls with an authenticated principal.
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/registries"
+)
+
+// Bounds of a request (threat model: HTTP).
+const (
+	maxBody       = 1 << 20
+	maxHeader     = 64 << 10
+	headerTimeout = 5 * time.Second
+	bodyTimeout   = 15 * time.Second
+	idleTimeout   = 60 * time.Second
+	writeTimeout  = 90 * time.Second // longer than a validation with its wait in the queue
+)
+
+// Server answers the HTTP interface. All fields but TrustedProxies and TLS are required; it is safe for concurrent use.
+type Server struct {
+	Auth           *auth.Service
+	Directory      *directory.Directory
+	Registries     *registries.Service
+	Ready          func(context.Context) error // nil error: send requests here
+	Log            *slog.Logger
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
+	TLS            bool           // served over TLS, so that HSTS is said
+}
+
+// routes is the whole interface on one screen.
+func (s *Server) routes() []route {
+	return []route{
+		{method: "POST", path: api.PathAuthenticate, handle: s.authenticate},
+		{method: "POST", path: api.PathAuth, handle: s.authenticate},
+		{method: "GET", path: api.PathRefresh, handle: s.refresh},
+		{method: "POST", path: api.PathValidate, handle: s.validate, identified: true, audited: audit.RegistryValidate},
+		{method: "POST", path: api.PathDiagnose, handle: s.diagnose, identified: true, audited: audit.RegistryDiagnose},
+		{method: "GET", path: api.PathProjectAlerts, handle: s.projectAlerts, identified: true},
+		{method: "GET", path: api.PathOpenAPI, handle: s.openAPI},
+		{method: "GET", path: api.PathJWKS, handle: s.jwks},
+		{method: "GET", path: api.PathHealth, handle: s.health},
+		{method: "GET", path: api.PathReady, handle: s.ready},
+	}
+}
+
+// Handler returns the whole interface as one handler.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	methods := map[string]methodSet{}
+	for _, r := range s.routes() {
+		if methods[r.path] == nil {
+			methods[r.path] = methodSet{}
+		}
+		methods[r.path][r.method] = r
+	}
+	for path, set := range methods {
+		mux.Handle(path, s.perMethod(path, set))
+	}
+	mux.HandleFunc("/", s.unknownPath)
+	return s.envelope(s.refuseUntidy(mux))
+}
+
+// HTTPServer returns a server for Handler with every bound set.
+func (s *Server) HTTPServer() *http.Server {
+	return &http.Server{
+		Handler:           s.Handler(),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		WriteTimeout:      writeTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		// OPTIONS * is a request like any other here: it gets the error body.
+		DisableGeneralOptionsHandler: true,
+	}
+}
