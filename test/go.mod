@@ -11,6 +11,7 @@ require (
 	github.com/opencontainers/image-spec v1.1.1
 	github.com/regwarden/regwarden v0.0.0-00010101000000-000000000000
 	github.com/sirupsen/logrus v1.10.2
+	go.uber.org/goleak v1.3.0
 	golang.org/x/crypto v0.58.0
 	golang.org/x/sys v0.49.0
 	oras.land/oras-go/v2 v2.6.4

@@ -21,6 +21,7 @@ type Access struct {
 	CA                 string // PEM, for https
 	Client             testca.Pair
 	Username, Password string
+	Token              string // a registry token, or one that its token server honours; instead of a password
 }
 
 // As is the same registry for another user.
@@ -71,6 +72,13 @@ func (a Access) registry(t testing.TB) *remote.Registry {
 func (a Access) orasClient(t testing.TB) *auth.Client {
 	t.Helper()
 	client := &auth.Client{Client: &http.Client{Transport: a.transport(t), Timeout: 20 * time.Second}}
+	if a.Token != "" && a.Username == "" {
+		credential := auth.Credential{AccessToken: a.Token}
+		if !strings.Contains(a.Token, ".") { // a registry token is a JWT
+			credential = auth.Credential{RefreshToken: a.Token}
+		}
+		client.Credential = auth.StaticCredential(a.Host(), credential)
+	}
 	if a.Username != "" || a.Password != "" {
 		client.Credential = auth.StaticCredential(a.Host(), auth.Credential{Username: a.Username, Password: a.Password})
 	}

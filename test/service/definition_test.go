@@ -14,8 +14,8 @@ const (
 	alerts   = "/v1/projects/alerts"
 	refresh  = "/v1/auth/refresh/"
 
-	robot         = "robot"
-	robotPassword = "correct horse"
+	ada         = "ada"
+	adaPassword = "correct horse"
 )
 
 type object = map[string]any
@@ -52,9 +52,9 @@ func content(path string) object { return object{"baseContentPath": path} }
 func secured(t *testing.T) realregistry.Access {
 	t.Helper()
 	registry := realregistry.Distribution(t, realregistry.Options{
-		Users: map[string]string{robot: robotPassword}, CA: testca.New(t, "Example Private CA"),
+		Users: map[string]string{ada: adaPassword}, CA: testca.New(t, "Example Private CA"),
 	})
-	realregistry.Push(t, registry.As(robot, robotPassword), realregistry.Helm, realregistry.ChartPath, "6.7.1")
+	realregistry.Push(t, registry.As(ada, adaPassword), realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	return registry
 }
 

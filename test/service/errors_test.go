@@ -108,15 +108,15 @@ func TestNotValidOverHTTP(t *testing.T) {
 		{"RegistryHostNotFound", noAuth("http://registry.onion"), "resolve", "endpoint"},
 		{"RegistryAddressForbidden", noAuth("http://169.254.169.254"), "egress", "endpoint"},
 		{"RegistryUnreachable", noAuth(unusedEndpoint(t)), "connect", "endpoint"},
-		{"RegistryTLSFailed", basic(registry.Endpoint, robot, robotPassword), "tls", "auth.tls.ca"},
+		{"RegistryTLSFailed", basic(registry.Endpoint, ada, adaPassword), "tls", "auth.tls.ca"},
 		{"RegistryNotOCI", noAuth(answering(t, http.StatusOK, "text/html", "<html><title>Welcome</title></html>")), "api", "endpoint"},
 		{"RegistryUnavailable", noAuth(answering(t, http.StatusServiceUnavailable, "text/plain", "later")), "api", ""},
-		{"RegistryRedirected", basic(redirecting(t, registry.Endpoint+"/v2/"), robot, robotPassword), "api", "endpoint"},
+		{"RegistryRedirected", basic(redirecting(t, registry.Endpoint+"/v2/"), ada, adaPassword), "api", "endpoint"},
 		{"RegistryAuthRequired", noAuth(registry.Endpoint, trust), "auth", "auth.type"},
-		{"RegistryAuthFailed", basic(registry.Endpoint, robot, "wrong", trust), "auth", "auth.password"},
-		{"RegistryTokenServiceFailed", basic(withoutTokens(t), robot, robotPassword), "auth", ""},
-		{"RegistryAccessDenied", basic(answering(t, http.StatusForbidden, "application/json", `{"errors":[{"code":"DENIED","message":"no"}]}`), robot, robotPassword), "auth", "auth.username"},
-		{"RegistryContentNotFound", basic(registry.Endpoint, robot, robotPassword, trust, content("nothing/here")), "content", "baseContentPath"},
+		{"RegistryAuthFailed", basic(registry.Endpoint, ada, "wrong", trust), "auth", "auth.password"},
+		{"RegistryTokenServiceFailed", basic(withoutTokens(t), ada, adaPassword), "auth", ""},
+		{"RegistryAccessDenied", basic(answering(t, http.StatusForbidden, "application/json", `{"errors":[{"code":"DENIED","message":"no"}]}`), ada, adaPassword), "auth", "auth.username"},
+		{"RegistryContentNotFound", basic(registry.Endpoint, ada, adaPassword, trust, content("nothing/here")), "content", "baseContentPath"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {
@@ -279,7 +279,7 @@ func redirecting(t *testing.T, target string) string {
 // withoutTokens is a registry whose token service is gone: a wrong external URL is the usual cause.
 func withoutTokens(t *testing.T) string {
 	t.Helper()
-	tokens := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: map[string]string{robot: robotPassword}})
+	tokens := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: map[string]string{ada: adaPassword}})
 	tokens.Close()
 	return realregistry.Distribution(t, realregistry.Options{Token: tokens}).Endpoint
 }

@@ -66,7 +66,7 @@ func storyRefresh(t *testing.T, client *instance.Client, first instance.Tokens) 
 
 func storyValidate(t *testing.T, client *instance.Client, tokens instance.Tokens, registry realregistry.Access) {
 	t.Helper()
-	good := basic(registry.Endpoint, robot, robotPassword, trusting(registry.CA), content("charts"))
+	good := basic(registry.Endpoint, ada, adaPassword, trusting(registry.CA), content("charts"))
 	answer := client.Do(http.MethodPost, validate, good, "Authorization", tokens.Authorization).Want(http.StatusNoContent)
 	first := answer.Header.Get("AuditUid")
 	if !uuid4.MatchString(first) {
@@ -77,7 +77,7 @@ func storyValidate(t *testing.T, client *instance.Client, tokens instance.Tokens
 		t.Error("two validations have one AuditUid")
 	}
 
-	wrong := basic(registry.Endpoint, robot, "wrong horse", trusting(registry.CA))
+	wrong := basic(registry.Endpoint, ada, "wrong horse", trusting(registry.CA))
 	answer = client.Do(http.MethodPost, validate, wrong, "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity)
 	f := answer.Fault()
 	if f.Code != "RegistryAuthFailed" || f.Details.Field != "auth.password" || f.Details.Stage != "auth" || f.Details.Reason != "refused" || f.Details.Hint == "" {
@@ -102,7 +102,7 @@ func storyValidate(t *testing.T, client *instance.Client, tokens instance.Tokens
 func storyOtherCredentials(t *testing.T, server *instance.Server, client *instance.Client, tokens instance.Tokens, registry realregistry.Access) {
 	t.Helper()
 	key := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
-	good := basic(registry.Endpoint, robot, robotPassword, trusting(registry.CA))
+	good := basic(registry.Endpoint, ada, adaPassword, trusting(registry.CA))
 	client.Do(http.MethodPost, validate, good, "ApiKey", key).Want(http.StatusNoContent)
 	client.Do(http.MethodPost, validate, good, "ApiKey", key, "Authorization", tokens.Authorization).Want(http.StatusNoContent)
 
@@ -150,7 +150,7 @@ func storySecondStart(t *testing.T, before *instance.Server, tokens instance.Tok
 func storyNoSecretKept(t *testing.T, before, after *instance.Server, tokens instance.Tokens) {
 	t.Helper()
 	secrets := map[string]string{
-		"password": instance.Password, "registry password": robotPassword, "authorization token": tokens.Authorization, "refresh token": tokens.RefreshToken,
+		"password": instance.Password, "registry password": adaPassword, "authorization token": tokens.Authorization, "refresh token": tokens.RefreshToken,
 	}
 	places := map[string]string{"the log": before.Log() + before.Out() + after.Log() + after.Out()}
 	err := filepath.WalkDir(before.DataDir, func(path string, entry os.DirEntry, err error) error {

@@ -66,12 +66,24 @@ func (ca *CA) Pool() *x509.CertPool {
 func (ca *CA) Issue(t testing.TB, ask Ask) Pair {
 	t.Helper()
 	key := newKey(t)
-	cert := sign(t, leaf(ask), ca.cert, &key.PublicKey, ca.key)
+	return pair(t, sign(t, leaf(ask), ca.cert, &key.PublicKey, ca.key), key, ca.chain)
+}
+
+func pair(t testing.TB, cert *x509.Certificate, key *ecdsa.PrivateKey, chain string) Pair {
+	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		t.Fatalf("encode a test key: %v", err)
 	}
-	return Pair{Certificate: encode("CERTIFICATE", cert.Raw) + ca.chain, Key: encode("PRIVATE KEY", der)}
+	return Pair{Certificate: encode("CERTIFICATE", cert.Raw) + chain, Key: encode("PRIVATE KEY", der)}
+}
+
+// SelfSigned makes a server certificate for 127.0.0.1 that nobody but its own key vouches for.
+func SelfSigned(t testing.TB) Pair {
+	t.Helper()
+	key := newKey(t)
+	template := leaf(Ask{Name: "self-signed"})
+	return pair(t, sign(t, template, template, &key.PublicKey, key), key, "")
 }
 
 // TLS is the pair as the standard library wants it.
