@@ -16,14 +16,14 @@ func (s *session) api(ctx context.Context) outcome {
 	if o.err != nil {
 		return failed(s.diagnoseRequest(o.err))
 	}
+	if o.bare.hops > 0 {
+		s.moved(o.bare)
+	}
 	if f := s.notOCI(ctx, o); f != nil {
 		return failed(f)
 	}
 	if f := s.webPageBehindBasic(ctx, o); f != nil {
 		return failed(f)
-	}
-	if o.bare.hops > 0 {
-		s.moved(o.bare)
 	}
 	return passed("GET %s: %s", showURL(o.bare.url), describeOpening(o))
 }
@@ -71,12 +71,17 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	case s.base.scheme == "http" && wantsHTTPS(a):
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered %s.", what, a.said()).
 			hinting("Write https://%s into endpoint.", s.base.hostPort())
-	case a.status == 401 && !o.offers.none(), isOCIError(a.body):
+	case a.status == 401 && !o.offers.none(), a.status != 404 && isOCIError(a.body):
 		return nil
 	case a.status == 403:
 		return nil // refused whole: the auth stage says so
+	case a.status/100 == 3:
+		return fail(CodeRedirected, "", "%s was answered %d without an address to go on to.", what, a.status).
+			hinting("Mend the redirect on the server, or write the address that serves the API into endpoint.")
 	case a.cut != nil:
 		return fail(CodeUnavailable, "", "%s was answered %d, and the answer ended early or came too slowly.", what, a.status)
+	case a.status == 404 && s.opensToCredentials():
+		return nil
 	case a.status == 404:
 		return s.notFound(ctx, a)
 	case a.header.Get(versionHeader) != "":
@@ -111,8 +116,8 @@ func wantsHTTPS(a *answer) bool {
 // probe asks for a repository that nobody has: an OCI registry answers with an OCI error or a
 // challenge, a catch-all page with success.
 func (s *session) probe(ctx context.Context, o *opening) *failure {
-	if with, err := s.withCredentialsIfSent(); err == nil && with != nil && with.header.Get(versionHeader) != "" && !isHTML(with) {
-		return nil // 401 without a word to strangers, a registry to us
+	if s.opensToCredentials() {
+		return nil
 	}
 	a, err := s.get(ctx, "regwarden-"+random()+"/tags/list", "")
 	if err != nil {
@@ -130,13 +135,16 @@ func (s *session) probe(ctx context.Context, o *opening) *failure {
 	return s.notOCIAfter(ctx, what, o.bare, a)
 }
 
-// withCredentialsIfSent looks at the authenticated answer only when it is on its way already.
-func (s *session) withCredentialsIfSent() (*answer, error) {
+// opensToCredentials tells that the server shows itself as a registry to us, though strangers get
+// 404 (Artifactory hides what they may not see) or 401 without a word. It looks at the
+// authenticated answer only when that is on its way already.
+func (s *session) opensToCredentials() bool {
 	if s.opened.sent == nil {
-		return nil, nil
+		return false
 	}
 	<-s.opened.sent
-	return s.opened.with, s.opened.werr
+	with := s.opened.with
+	return s.opened.werr == nil && with.status/100 == 2 && with.header.Get(versionHeader) != "" && !isHTML(with)
 }
 
 func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *answer) *failure {

@@ -42,7 +42,7 @@ func (s *session) tokenUses() []func(context.Context) verdict {
 	if s.plan.username != "" {
 		uses = append(uses, func(ctx context.Context) verdict { return s.proveLogin(ctx, s.plan.username, s.plan.token) })
 	}
-	if s.opened.offers.bearer != nil {
+	if b := s.opened.offers.bearer; b != nil && b.params["realm"] != "" {
 		uses = append(uses, s.tokenAsRefresh)
 	}
 	return uses

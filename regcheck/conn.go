@@ -34,7 +34,7 @@ type conn struct {
 	acceptable [][]byte
 
 	mu    sync.Mutex
-	first []byte // the first bytes received over plain HTTP: a TLS server answers with an alert
+	first []byte // the first bytes received: over plain HTTP a TLS server answers with an alert
 }
 
 func (c *conn) handshake(ctx context.Context) error {
@@ -55,8 +55,8 @@ func (c *conn) handshake(ctx context.Context) error {
 // dial nor share.
 func (c *conn) speak(ctx context.Context) error {
 	transport := &http.Transport{
-		DialContext:            func(context.Context, string, string) (net.Conn, error) { return &firstBytes{c.raw, c}, nil },
-		DialTLSContext:         func(context.Context, string, string) (net.Conn, error) { return c.tls, nil },
+		DialContext:            func(context.Context, string, string) (net.Conn, error) { return c.quiet(c.raw), nil },
+		DialTLSContext:         func(context.Context, string, string) (net.Conn, error) { return c.secured(), nil },
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: c.wire.limits.Header,
 		ForceAttemptHTTP2:      true,
@@ -90,19 +90,48 @@ func (c *conn) alert() (uint8, bool) {
 	return remoteAlert(err)
 }
 
-// firstBytes keeps the first bytes of plain connections.
-type firstBytes struct {
-	net.Conn
-	owner *conn
+// secured is the TLS connection as net/http wants it: it must see the type for HTTP/2.
+func (c *conn) secured() net.Conn {
+	if c.h2() {
+		return c.tls
+	}
+	return c.quiet(c.tls)
 }
 
-func (f *firstBytes) Read(b []byte) (int, error) {
-	n, err := f.Conn.Read(b)
-	f.owner.mu.Lock()
-	if len(f.owner.first) == 0 {
-		f.owner.first = bytes.Clone(b[:min(n, 8)])
+// quietConn gives nothing to read before something was written: net/http closes a connection on
+// which the server speaks first, with a line in the log, and we want to see what it says. It also
+// keeps the first bytes received.
+type quietConn struct {
+	net.Conn
+	owner *conn
+	once  sync.Once
+	wrote chan struct{}
+}
+
+func (c *conn) quiet(inner net.Conn) net.Conn {
+	return &quietConn{Conn: inner, owner: c, wrote: make(chan struct{})}
+}
+
+func (q *quietConn) speak() { q.once.Do(func() { close(q.wrote) }) }
+
+func (q *quietConn) Write(b []byte) (int, error) {
+	defer q.speak()
+	return q.Conn.Write(b)
+}
+
+func (q *quietConn) Close() error {
+	defer q.speak()
+	return q.Conn.Close()
+}
+
+func (q *quietConn) Read(b []byte) (int, error) {
+	<-q.wrote
+	n, err := q.Conn.Read(b)
+	q.owner.mu.Lock()
+	if len(q.owner.first) == 0 {
+		q.owner.first = bytes.Clone(b[:min(n, 8)])
 	}
-	f.owner.mu.Unlock()
+	q.owner.mu.Unlock()
 	return n, err
 }
 
@@ -110,7 +139,7 @@ func (f *firstBytes) Read(b []byte) (int, error) {
 func (c *conn) sawTLS() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.first) > 2 && (c.first[0] == 0x15 || c.first[0] == 0x16) && c.first[1] == 3
+	return c.tls == nil && len(c.first) > 2 && (c.first[0] == 0x15 || c.first[0] == 0x16) && c.first[1] == 3
 }
 
 // answer is a bounded HTTP answer.
