@@ -1,0 +1,183 @@
+package auth
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+func (w *world) principal(t *testing.T) Principal {
+	t.Helper()
+	p, err := w.Authenticate(t.Context(), Presented{Authorization: w.mustLogin(t).Authorization})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (w *world) mustKey(t *testing.T, p Principal, ask NewAPIKey) (APIKey, secret.String) {
+	t.Helper()
+	made, key, err := w.CreateAPIKey(t.Context(), origin, p, ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, key
+}
+
+func TestAPIKeyLife(t *testing.T) {
+	w := mustWorld(t, nil)
+	me := w.principal(t)
+	made, key := w.mustKey(t, me, NewAPIKey{Name: " CI ", ExpiresAt: start.Add(time.Hour)})
+	if !strings.HasPrefix(key.Reveal(), "rwk_") || len(key.Reveal()) != 62 || made.Name != "CI" || made.UserUID != w.user.UID || !made.Active {
+		t.Errorf("got %+v and a key of %d characters", made, len(key.Reveal()))
+	}
+	if e := w.audits(t, 1)[0]; e.Action != audit.APIKeyCreate || e.Object != made.UID || e.ActorUID != w.user.UID || e.OrgUID != w.org.UID || e.Outcome != audit.Succeeded {
+		t.Errorf("on record: %+v", e)
+	}
+	use := func() (Principal, error) { return w.Authenticate(t.Context(), Presented{APIKey: key}) }
+	for _, step := range []struct{ wait, lastUse time.Duration }{{time.Minute, time.Minute}, {4 * time.Minute, time.Minute}, {time.Minute + time.Millisecond, 6*time.Minute + time.Millisecond}} {
+		w.clock.move(step.wait)
+		p, err := use()
+		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != made.UID || p.SessionUID != "" || p.Means != MeansAPIKey || p.OrgName != goodOrg {
+			t.Errorf("got %+v, %v", p, err)
+		}
+		list, err := w.ListAPIKeys(t.Context(), me, "")
+		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(start.Add(step.lastUse)) {
+			t.Errorf("after %v: %+v, %v", step.wait, list, err)
+		}
+	}
+	w.clock.move(time.Hour)
+	_, err := use()
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonExpired)
+}
+
+func TestAPIKeysThatAreNot(t *testing.T) {
+	w := mustWorld(t, nil)
+	_, key := w.mustKey(t, w.principal(t), NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
+	good := key.Reveal()
+	stranger, _ := newAPIKey()
+	for token, reason := range map[string]string{
+		stranger.Reveal(): ReasonUnknown, good + "a": ReasonMalformed, good[:61]: ReasonMalformed, strings.ToUpper(good): ReasonMalformed,
+		good[4:]: ReasonMalformed, "rwk_": ReasonMalformed, "rwk_" + strings.Repeat("a", 58): ReasonMalformed, good[:20] + "\n" + good[21:]: ReasonMalformed,
+		w.mustLogin(t).Refresh.Reveal(): ReasonMalformed, w.mustLogin(t).Authorization.Reveal(): ReasonMalformed,
+	} {
+		_, err := w.Authenticate(t.Context(), Presented{APIKey: secret.String(token)})
+		wantFault(t, err, fault.CodeUnauthorizedAccess, reason)
+	}
+	wantFault(t, w.authenticate(t, key), fault.CodeUnauthorizedAccess, ReasonMalformed) // kinds never mix
+	for i := 4; i < len(good); i++ {
+		other := byte('a')
+		if good[i] == other {
+			other = 'b'
+		}
+		if _, err := w.Authenticate(t.Context(), Presented{APIKey: secret.String(good[:i] + string(other) + good[i+1:])}); err == nil {
+			t.Errorf("place %d does not matter", i)
+		}
+	}
+	mustDisable(t, w, w.user)
+	_, err := w.Authenticate(t.Context(), Presented{APIKey: key})
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonInactive)
+}
+
+func TestBothCredentials(t *testing.T) {
+	w := mustWorld(t, nil)
+	token := w.mustLogin(t).Authorization
+	me := w.principal(t)
+	made, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
+	w.mustUser(t, w.org, "other@example.com", RoleMember)
+	_, foreign := w.mustKey(t, Operator(), NewAPIKey{Org: goodOrg, User: "Other@Example.com", Name: "CI", ExpiresAt: start.Add(time.Hour)})
+
+	p, err := w.Authenticate(t.Context(), Presented{Authorization: token, APIKey: key})
+	if err != nil || p.APIKeyUID != made.UID || p.SessionUID == "" {
+		t.Errorf("got %+v, %v", p, err)
+	}
+	for _, row := range []struct {
+		presented Presented
+		reason    string
+	}{
+		{Presented{}, ReasonMissing},
+		{Presented{Authorization: " "}, ReasonMissing},
+		{Presented{Authorization: "Bearer"}, ReasonMalformed},
+		{Presented{Authorization: token, APIKey: foreign}, ReasonMismatch},
+		{Presented{Authorization: token, APIKey: "x"}, ReasonMalformed},
+		{Presented{Authorization: "x", APIKey: key}, ReasonMalformed},
+	} {
+		_, err := w.Authenticate(t.Context(), row.presented)
+		wantFault(t, err, fault.CodeUnauthorizedAccess, row.reason)
+	}
+}
+
+func TestWhoMayMakeKeysForWhom(t *testing.T) {
+	w := mustWorld(t, nil)
+	elsewhere := store.Org{UID: uuid.NewString(), Name: "Elsewhere", Canonical: "elsewhere", CreatedAt: start}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), elsewhere) })
+	foreigner := w.mustUser(t, elsewhere, "foreigner@example.com", RoleMember)
+	colleague := w.mustUser(t, w.org, "colleague@example.com", RoleMember)
+	member := w.principal(t)
+	admin := member
+	admin.Role = RoleAdmin
+	later := start.Add(time.Hour)
+	for _, row := range []struct {
+		name string
+		who  Principal
+		ask  NewAPIKey
+		code string
+	}{
+		{"member for itself", member, NewAPIKey{Name: "a", ExpiresAt: later}, ""},
+		{"member for itself by uid", member, NewAPIKey{Name: "b", User: member.UserUID, ExpiresAt: later}, ""},
+		{"member for itself by name, in its organization", member, NewAPIKey{Name: "c", User: goodEmail, Org: goodOrg, ExpiresAt: later}, ""},
+		{"member, name taken", member, NewAPIKey{Name: "A", ExpiresAt: later}, "ApiKeyAlreadyExists"},
+		{"member for a colleague", member, NewAPIKey{Name: "d", User: colleague.UID, ExpiresAt: later}, fault.CodeOperationForbidden},
+		{"member for nobody", member, NewAPIKey{Name: "d", User: "nobody", ExpiresAt: later}, fault.CodeOperationForbidden},
+		{"member elsewhere", member, NewAPIKey{Name: "d", Org: "Elsewhere", ExpiresAt: later}, fault.CodeResourceNotFound},
+		{"member nowhere", member, NewAPIKey{Name: "d", Org: "Nowhere", ExpiresAt: later}, fault.CodeResourceNotFound},
+		{"admin for a colleague", admin, NewAPIKey{Name: "a", User: "COLLEAGUE@example.com", ExpiresAt: later}, ""},
+		{"admin for a foreigner", admin, NewAPIKey{Name: "a", User: foreigner.UID, ExpiresAt: later}, fault.CodeResourceNotFound},
+		{"operator", Operator(), NewAPIKey{Name: "z", Org: "elsewhere", User: foreigner.Email, ExpiresAt: later}, ""},
+		{"operator without organization", Operator(), NewAPIKey{Name: "z", User: foreigner.Email, ExpiresAt: later}, fault.CodeInvalidRequest},
+		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later}, fault.CodeResourceNotFound},
+		{"nobody", Principal{}, NewAPIKey{Name: "z", ExpiresAt: later}, ""},
+	} {
+		_, key, err := w.CreateAPIKey(t.Context(), origin, row.who, row.ask)
+		f, _ := errors.AsType[*fault.Error](err)
+		switch {
+		case row.name == "nobody":
+			if err == nil {
+				t.Error("the zero principal made a key")
+			}
+		case row.code == "" && (err != nil || key == ""):
+			t.Errorf("%s: %v", row.name, err)
+		case row.code != "" && (f == nil || f.Code != row.code || key != ""):
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+	own, errO := w.ListAPIKeys(t.Context(), member, "")
+	all, errA := w.ListAPIKeys(t.Context(), admin, "")
+	if len(own) != 3 || len(all) != 4 || errO != nil || errA != nil {
+		t.Errorf("a member sees %d, an administrator %d: %v, %v", len(own), len(all), errO, errA)
+	}
+	_, _, err := w.CreateAPIKey(t.Context(), origin, Operator(), NewAPIKey{ExpiresAt: start})
+	f, _ := errors.AsType[*fault.Error](err)
+	if f == nil || len(f.Fields) != 3 {
+		t.Errorf("problems: %v", err)
+	}
+}
+
+func FuzzAPIKey(f *testing.F) {
+	key, _ := newAPIKey()
+	f.Add(key.Reveal())
+	f.Add("rwk_" + strings.Repeat("a", 58))
+	f.Fuzz(func(t *testing.T, text string) {
+		if hash, ok := apiKeyHash(secret.String(text)); ok && (len(hash) != 32 || len(text) != 62) {
+			t.Errorf("%q is taken for a key", text)
+		}
+	})
+}
