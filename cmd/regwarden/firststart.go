@@ -79,9 +79,10 @@ func (f first) print(out io.Writer, log *slog.Logger, address, caFile string) {
 	if f.org == "" {
 		return
 	}
-	inBody, shown := f.password.Reveal(), f.password.Reveal()
+	inBody, shown, advice := f.password.Reveal(), f.password.Reveal(), "The password is not shown again."
 	if f.passwordFile != "" {
 		inBody, shown = `'"$(cat `+shellQuote(f.passwordFile)+`)"'`, "in the file "+f.passwordFile
+		advice = "Delete the file once you have the password elsewhere."
 		log.Info("first start: the administrator's password is in a file", "file", f.passwordFile)
 	}
 	curl := "curl -s"
@@ -95,7 +96,7 @@ This is the first start. An organization and its administrator were made:
   e-mail        %s
   password      %s
 
-The password is not shown again. To try it, paste:
+%s To try it, paste:
 
   # sign in
   ANSWER=$(%s %s%s -H 'Content-Type: application/json' \
@@ -110,7 +111,7 @@ The password is not shown again. To try it, paste:
   %s -i %s%s -H "Authorization: $TOKEN" -H 'Content-Type: application/json' \
     -d '{"endpoint":"https://ghcr.io","auth":{"type":"noAuth"}}'
 
-`, f.org, f.email, shown,
+`, f.org, f.email, shown, advice,
 		curl, address, api.PathAuthenticate, f.email, f.org, inBody,
 		curl, address, curl, address, api.PathValidate)
 }

@@ -146,7 +146,7 @@ func (s *Server) identify(c *call, route route) error {
 	}
 	if route.audited != "" {
 		c.auditUID = uuid.NewString()
-		c.w.Header().Set(api.HeaderAuditUID, c.auditUID)
+		c.w.Header()[api.HeaderAuditUID] = []string{c.auditUID} // spelt as the interface spells it; Set would write Audituid
 	}
 	if project != "" {
 		_, err = s.Directory.Project(c.Context(), c.principal, project)

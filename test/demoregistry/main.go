@@ -106,7 +106,7 @@ func registry(ctx context.Context, dir string) (http.Handler, error) {
 		Auth:    configuration.Auth{"htpasswd": configuration.Parameters{"realm": "demo", "path": users}},
 	}
 	config.HTTP.Secret = rand.Text()
-	config.Catalog.MaxEntries = 100
+	config.Catalog.MaxEntries = 1000 // the default of a configuration file
 	return handlers.NewApp(ctx, config), nil
 }
 
