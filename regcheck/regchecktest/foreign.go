@@ -73,6 +73,7 @@ func search(w http.ResponseWriter, r *http.Request) {
 
 var foreignAnswers = map[string]http.Handler{
 	"captive-portal":     page200("text/html; charset=utf-8", portalPage),
+	"captive-hostile":    page200("text/html", "<html><head><title>\x1b]0;owned\x07 \u202eevil\u2066 "+strings.Repeat("long ", 200)+"</title></head></html>"),
 	"captive-no-type":    page200("", "  \n"+portalPage),
 	"catch-all":          page200("application/json", "{}"),
 	"catch-all-empty":    page200("", ""),

@@ -147,9 +147,9 @@ func plainServers() map[string]builder {
 
 func buildPoliteOpen(g *Registry) error {
 	return g.at(&registry{g: g, admit: func(v *visit) bool {
-		who, sent, good := basicCaller(v.r)
+		who, _, good := basicCaller(v.r)
 		v.who = caller{who.name, everybody.may}
-		if sent && !good {
+		if v.r.Header.Get("Authorization") != "" && !good {
 			v.challenge(`Basic realm="Registry Realm"`)
 			return false
 		}

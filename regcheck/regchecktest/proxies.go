@@ -38,6 +38,9 @@ func (g *Registry) behindProxy(proxy http.Handler) error {
 	if err := g.start(&site{host: "proxy.test:3128", handler: proxy}); err != nil {
 		return err
 	}
+	if err := g.start(&site{host: "plain.test:80", handler: g.htpasswdRegistry("Registry Realm"), trusted: true}); err != nil {
+		return err
+	}
 	return g.at(g.htpasswdRegistry("Registry Realm"))
 }
 
@@ -47,7 +50,7 @@ func (g *Registry) ProxyURL() *url.URL { return &url.URL{Scheme: "http", Host: "
 // tunnel serves CONNECT, to names and to addresses.
 func (g *Registry) tunnel(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect {
-		http.Error(w, "CONNECT only", http.StatusMethodNotAllowed)
+		g.forward(w, r)
 		return
 	}
 	far, err := g.reach(r)
@@ -74,6 +77,17 @@ func (g *Registry) tunnel(w http.ResponseWriter, r *http.Request) {
 		})
 	}
 	<-over
+}
+
+// forward serves a request in absolute form, as proxies do for plain http.
+func (g *Registry) forward(w http.ResponseWriter, r *http.Request) {
+	for _, s := range g.sites {
+		if s.host == r.Host+":80" || s.host == r.Host {
+			s.handler.ServeHTTP(w, r)
+			return
+		}
+	}
+	http.Error(w, "cannot reach it", http.StatusBadGateway)
 }
 
 // reach connects as the proxy's own machine would; that is no dial of the client.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,9 @@ func tlsServers() map[string]builder {
 	all["tls-ip-without-san"] = func(g *Registry) error {
 		g.Endpoint = "https://10.20.30.40"
 		return g.tlsAt("10.20.30.40:443", leaf{commonName: "10.20.30.40"}, nil)
+	}
+	all["tls-hostile-names"] = func(g *Registry) error { // the subject is shown to the user
+		return g.tlsAt("registry.test:443", leaf{selfSigned: true, commonName: "\x1b[31mevil\u202e" + strings.Repeat("x", 3000)}, nil)
 	}
 	all["tls-expired-ca"] = buildExpiredCA
 	all["tls-http-server"] = func(g *Registry) error { // plain HTTP where TLS is expected

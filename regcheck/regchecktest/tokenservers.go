@@ -112,6 +112,7 @@ var realms = map[string]string{
 	"realm-unparsable":     "https://[::1/token",
 	"realm-control":        "https://auth.test/tok\ten",
 	"realm-missing":        "-",
+	"realm-hostile-text":   "https://nowhere.test/\u202etoken",
 	"realm-wrong-name":     "https://misnamed.test/token",
 	"realm-dns-timeout":    "https://dns-timeout.test/token",
 }

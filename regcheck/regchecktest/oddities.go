@@ -1,0 +1,138 @@
+package regchecktest
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Registries that work, each with one odd habit that has broken clients.
+
+func oddServers() map[string]builder {
+	all := map[string]builder{
+		"token-ignores-credentials": buildCarelessTokens,
+		"closes-each-time":          buildClosesEachTime,
+		"first-address-closed":      func(g *Registry) error { return g.secondAddress("10.20.99.1") },
+		"first-address-noroute":     func(g *Registry) error { return g.secondAddress("10.20.99.3") },
+		"catalog-many":              buildManyRepositories,
+		"catalog-link-elsewhere":    buildLinkElsewhere,
+		"ip6": func(g *Registry) error {
+			g.Endpoint = "https://[fd20::5]"
+			return g.tlsAt("[fd20::5]:443", leaf{addresses: []string{"fd20::5"}}, nil)
+		},
+		"no-version": func(g *Registry) error { // no version header; only errors tell what it is
+			s := g.openRegistry()
+			s.noVersion = true
+			return g.at(s)
+		},
+		"empty-pong": func(g *Registry) error {
+			s := g.openRegistry()
+			s.noVersion, s.pong = true, " "
+			return g.at(s)
+		},
+		"lower-case-errors": buildLowerCaseErrors,
+		"v2-without-slash":  buildWithoutSlash,
+	}
+	for _, code := range []int{401, 403, 404, 429, 500, 503} {
+		all[fmt.Sprintf("content-%d", code)] = func(g *Registry) error { return g.contentFails(code) }
+	}
+	return all
+}
+
+// buildCarelessTokens gives a token for any credentials, so a token proves nothing.
+func buildCarelessTokens(g *Registry) error {
+	tokens := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) {
+		careless := &tokenService{g: g}
+		careless.decide(&visit{w: w, r: r}, ada(), true, true, scopesOf(r.URL.Query()["scope"]))
+	}}
+	return g.at(beside("/token", tokens, g.tokenRegistry("/token", "registry.test")))
+}
+
+func buildClosesEachTime(g *Registry) error {
+	s := beside("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test"))
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		s.ServeHTTP(w, r)
+	}))
+}
+
+// secondAddress gives the host two addresses; only the second one answers.
+func (g *Registry) secondAddress(first string) error {
+	if err := g.at(g.htpasswdRegistry("Registry Realm")); err != nil {
+		return err
+	}
+	name := g.named["registry.test"]
+	name.addresses = append([]netip.Addr{netip.MustParseAddr(first)}, name.addresses...)
+	g.named["registry.test"] = name
+	return nil
+}
+
+// buildManyRepositories has more than a page of the catalog before the interesting name.
+func buildManyRepositories(g *Registry) error {
+	many := &tree{map[string]*repository{}}
+	for i := range 250 {
+		many.repositories[fmt.Sprintf("aaa/%03d", i)] = g.tree.repositories["charts/nginx"]
+	}
+	many.repositories["zzz/last"] = g.tree.repositories["charts/nginx"]
+	g.tree = many
+	return g.at(g.htpasswdRegistry("Registry Realm"))
+}
+
+// buildLinkElsewhere has a catalog whose next page would be on another host.
+func buildLinkElsewhere(g *Registry) error {
+	if err := g.evil(); err != nil {
+		return err
+	}
+	s := g.htpasswdRegistry("Registry Realm")
+	s.catalog = func(v *visit) {
+		v.w.Header().Set("Link", `<https://evil.test/v2/_catalog?last=charts%2Fnginx&n=100>; rel="next"`)
+		v.json(http.StatusOK, map[string]any{"repositories": []string{"charts/nginx"}})
+	}
+	s.tagsDenied = func(v *visit) bool {
+		v.w.Header().Set("Link", `<https://evil.test/v2/charts/nginx/tags/list?last=1>; rel="next"`)
+		return false
+	}
+	return g.at(s)
+}
+
+// buildLowerCaseErrors writes error codes in lower case.
+func buildLowerCaseErrors(g *Registry) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	s.missing = func(v *visit) { v.fail(http.StatusNotFound, "name_unknown", "no such repository") }
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.ToLower(r.URL.Path) != r.URL.Path {
+			(&visit{w: w, r: r}).fail(http.StatusBadRequest, "name_invalid", "invalid repository name")
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+}
+
+// buildWithoutSlash serves the API's root at /v2 only and sends /v2/ there.
+func buildWithoutSlash(g *Registry) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v2/":
+			http.Redirect(w, r, "/v2", http.StatusMovedPermanently)
+		case "/v2":
+			r.URL.Path = "/v2/"
+			s.ServeHTTP(w, r)
+		default:
+			s.ServeHTTP(w, r)
+		}
+	}))
+}
+
+// contentFails answers everything below /v2/ but its root with that status, once signed in.
+func (g *Registry) contentFails(code int) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, _, good := basicCaller(r); good && r.URL.Path != "/v2/" {
+			(&visit{w: w, r: r}).fail(code, "DENIED", "not now, not here")
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+}
