@@ -120,7 +120,8 @@ func TestGzipBombIsOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	if n, err := io.Copy(io.Discard, response.Body); err != nil || n != 64<<20 {
+	const plenty = 4 << 20 // four times what a careful client takes
+	if n, err := io.CopyN(io.Discard, response.Body, plenty); err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }
