@@ -36,6 +36,7 @@ type Options struct {
 	DataDir string   // kept from an earlier start; empty: a new one
 	Flags   []string // after those that every start has
 	Env     []string
+	Fenced  bool // loopback registries are not allowed, as by default
 	Bare    bool // no bootstrap settings: the service chooses the first administrator
 
 	// Terminal is the process's stdout, and FromTerminal what arrives at its other end; nil for a pipe.
@@ -67,7 +68,11 @@ func Start(t testing.TB, o Options) *Server {
 		o.DataDir = filepath.Join(t.TempDir(), "data")
 	}
 	s := &Server{t: t, DataDir: o.DataDir, done: make(chan struct{})}
-	s.cmd = exec.Command(Binary(t), append([]string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0", "--egress-allow", "127.0.0.0/8"}, o.Flags...)...)
+	args := []string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0"}
+	if !o.Fenced {
+		args = append(args, "--egress-allow", "127.0.0.0/8")
+	}
+	s.cmd = exec.Command(Binary(t), append(args, o.Flags...)...)
 	s.cmd.Env = environment(t, o)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no survivor when the test process dies
 	address, endOutput := s.watch(o)

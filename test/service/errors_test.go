@@ -140,7 +140,7 @@ func TestNotValidOverHTTP(t *testing.T) {
 
 // A loopback registry is forbidden where nobody allowed it: that is where the service's neighbours are.
 func TestLoopbackIsForbiddenByDefault(t *testing.T) {
-	server := instance.Start(t, instance.Options{Flags: []string{"--egress-allow", "10.1.2.3"}})
+	server := instance.Start(t, instance.Options{Fenced: true})
 	client := server.Client(t)
 	tokens := client.SignIn()
 	contacted := false

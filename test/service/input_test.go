@@ -133,7 +133,7 @@ func wrongDefinitions(t *testing.T) []wrongInput {
 	bad("pasted line end", basic(there, "a", "p\n"), "auth.password")
 	bad("bad PEM", noAuth(there, object{"tls": object{"enabled": true, "ca": "not PEM", "certificate": "neither", "key": "nor"}}),
 		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key")
-	bad("key alone", noAuth(there, object{"tls": object{"enabled": true, "key": one.Key}}), "auth.tls.certificate")
+	bad("key alone", noAuth(there, object{"tls": object{"enabled": true, "key": one.Key}}), "auth.tls.key")
 	bad("key of another", noAuth(there, object{"tls": object{"enabled": true, "certificate": one.Certificate, "key": two.Key}}), "auth.tls.key")
 	for _, endpoint := range []string{
 		"ftp://registry.example", "http://user:pass@127.0.0.1", "http://127.0.0.1:5000?x=1", "http://127.0.0.1:5000/#x", "http://127.0.0.1:0",

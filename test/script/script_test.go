@@ -1,0 +1,148 @@
+// Package script_test runs the command line as its users do: each file in testdata/script is a story
+// of commands with their expected output. "go test ./script -update" writes that output anew.
+package script_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
+	"github.com/regwarden/regwarden/test/testca"
+)
+
+var update = flag.Bool("update", false, "write the expected output anew")
+
+const (
+	user     = "ada"
+	password = "correct horse"
+)
+
+func TestMain(m *testing.M) { os.Exit(instance.Main(m)) }
+
+func TestScripts(t *testing.T) {
+	world := newWorld(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			for name, value := range world {
+				env.Setenv(name, value)
+			}
+			return copyPrivately(filepath.Join(env.WorkDir, "data"), world["DATA"])
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady},
+	})
+}
+
+// copyPrivately copies a data folder and keeps it from other users, which the service insists on.
+func copyPrivately(to, from string) error {
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return err
+	}
+	return filepath.WalkDir(to, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return errors.Join(err, os.Chmod(path, 0o700))
+		}
+		return os.Chmod(path, 0o600)
+	})
+}
+
+// newWorld starts what the scripts talk to, and names it as their environment.
+func newWorld(t *testing.T) map[string]string {
+	t.Helper()
+	ca := testca.New(t, "Example Private CA")
+	open := realregistry.Distribution(t, realregistry.Options{})
+	secure := realregistry.Distribution(t, realregistry.Options{Users: map[string]string{user: password}, CA: ca})
+	server := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: map[string]string{user: password}, Identities: []string{"an-identity-token"}})
+	bearer := realregistry.Distribution(t, realregistry.Options{Token: server})
+	realregistry.Push(t, open, realregistry.Helm, realregistry.ChartPath, "6.7.1")
+	realregistry.Push(t, secure.As(user, password), realregistry.Helm, realregistry.ChartPath, "6.7.1")
+	service := instance.Start(t, instance.Options{})
+	if code := service.Stop(syscall.SIGTERM); code != 0 {
+		t.Fatalf("making a data folder: exit code %d\n%s", code, service.Log())
+	}
+	folder := t.TempDir()
+	caFile := filepath.Join(folder, "ca.pem")
+	if err := os.WriteFile(caFile, []byte(ca.PEM()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{
+		"PATH": filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": "http://" + realregistry.Unused(t),
+		"CA_FILE": caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir,
+	}
+}
+
+// exits runs a command that must end with this exit code: exits 2 regwarden check
+func exits(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE command args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	if ended, ok := errors.AsType[*exec.ExitError](err); ok {
+		got = ended.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// expand fills ${NAME} in a JSON file from the environment: expand template.json out.json
+func expand(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 2 {
+		ts.Fatalf("usage: expand from to")
+	}
+	text := os.Expand(ts.ReadFile(args[0]), func(name string) string {
+		value, err := json.Marshal(ts.Getenv(name))
+		ts.Check(err)
+		return strings.Trim(string(value), `"`)
+	})
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// What differs from run to run, and what stands for it.
+var unsteady = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
+	{regexp.MustCompile(`\bport \d+`), "port PORT"},
+	{regexp.MustCompile(` +\d+(\.\d+)? ?(ms|µs|s)\b`), " TIME"}, // right-aligned
+	{regexp.MustCompile(`"durationMs": ?\d+(\.\d+)?`), `"durationMs": 0`},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "DATE"},
+	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DAY"},
+	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
+	{regexp.MustCompile(`:?[0-9A-F]{2}(:[0-9A-F]{2}){2,}`), "FINGERPRINT"}, // broken over lines
+	{regexp.MustCompile(`go1\.[0-9.]+`), "GO"},
+	{regexp.MustCompile(`(linux|darwin)/(amd64|arm64)`), "PLATFORM"},
+	{regexp.MustCompile(`(?m) +$`), ""}, // columns end where their widest value ends
+}
+
+// steady copies stdout or stderr to a file of that name with .steady, times and addresses replaced.
+func steady(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 1 {
+		ts.Fatalf("usage: steady stdout|stderr")
+	}
+	text := strings.ReplaceAll(ts.ReadFile(args[0]), ts.Getenv("WORK"), "WORK")
+	text = strings.ReplaceAll(text, ts.Getenv("CA_FILE"), "CA_FILE")
+	for _, u := range unsteady {
+		text = u.what.ReplaceAllString(text, u.with)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".steady"), []byte(text), 0o600))
+}
