@@ -47,12 +47,10 @@ type account struct {
 // organization, unknown user, wrong password and disabled user, at one cost); Unavailable when too many
 // sign in at once or the store is away.
 func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
-	if c.Org == "" {
-		c.Org = s.config.DefaultOrg
-	}
-	if problems := c.problems(); len(problems) > 0 {
+	if problems := s.Problems(c); len(problems) > 0 {
 		return Tokens{}, fault.InvalidFields(problems...)
 	}
+	c = s.inOrg(c)
 	found, err := s.account(ctx, c)
 	if err != nil {
 		return Tokens{}, err
@@ -69,6 +67,17 @@ func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials)
 		return Tokens{}, loginRefused()
 	}
 	return s.answer(*session, session.Generation)
+}
+
+// Problems lists all that keeps credentials from being tried, before and regardless of any look-up.
+func (s *Service) Problems(c Credentials) []fault.Field { return s.inOrg(c).problems() }
+
+// inOrg fills in the default organization where none is named.
+func (s *Service) inOrg(c Credentials) Credentials {
+	if c.Org == "" {
+		c.Org = s.config.DefaultOrg
+	}
+	return c
 }
 
 // account looks the names up, with the same questions whatever is unknown.

@@ -20,10 +20,11 @@ func (s *Server) authenticate(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	credentials := auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password}
 	if len(wrong) > 0 {
-		return answer{}, fault.InvalidFields(wrong...)
+		return answer{}, fault.InvalidFields(allProblems(wrong, s.Auth.Problems(credentials))...)
 	}
-	tokens, err := s.Auth.Login(c.Context(), c.origin, auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password})
+	tokens, err := s.Auth.Login(c.Context(), c.origin, credentials)
 	return tokenAnswer(tokens), err
 }
 

@@ -39,24 +39,18 @@ func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, e
 	})
 }
 
-// decodeDefinition reports wrong types and contradictions together: whoever mends a definition wants
-// the whole list. A field of the wrong type is not called missing as well.
+// decodeDefinition reports wrong types and contradictions together.
 func (c *call) decodeDefinition() (regcheck.Definition, error) {
 	var definition regcheck.Definition
-	problems, err := c.decode(&definition)
+	wrong, err := c.decode(&definition)
 	if err != nil {
 		return definition, err
 	}
-	told := map[string]bool{}
-	for _, p := range problems {
-		told[p.Field] = true
-	}
+	var problems []fault.Field
 	for _, p := range definition.Problems() {
-		if !told[p.Field] {
-			problems = append(problems, fault.Field{Field: p.Field, Problem: p.Problem})
-		}
+		problems = append(problems, fault.Field{Field: p.Field, Problem: p.Problem})
 	}
-	if len(problems) > 0 {
+	if problems = allProblems(wrong, problems); len(problems) > 0 {
 		return definition, fault.InvalidFields(problems...)
 	}
 	return definition, nil
