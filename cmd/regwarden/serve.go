@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,6 +104,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		Log:            log,
 		TrustedProxies: proxies,
 		TLS:            tlsConfig != nil,
+		Hairpin:        checker.Hairpin,
 	}
 	first, err := firstStart(ctx, people, c, isTerminal(out))
 	if err != nil {
@@ -110,7 +113,27 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	first.print(out, log, address, caFile)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", version, address)
+	sweeper := sweepHourly(ctx, authService, log)
+	defer sweeper.Wait() // before the store closes
 	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)
+}
+
+// sweepHourly deletes, until ctx ends, what ended long ago.
+func sweepHourly(ctx context.Context, a *auth.Service, log *slog.Logger) *sync.WaitGroup {
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			if err := a.Sweep(ctx); err != nil && ctx.Err() == nil {
+				log.Error("old sessions were not deleted; trying again in an hour", "error", err)
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Hour):
+			}
+		}
+	})
+	return &running
 }
 
 // listen serves until ctx ends, then lets requests under way end.
@@ -178,7 +201,7 @@ func newChecker(c Config, listening net.Addr) (*regcheck.Checker, error) {
 	if err != nil {
 		return nil, err
 	}
-	checker := &regcheck.Checker{Egress: policy}
+	checker := &regcheck.Checker{Egress: policy, Hairpin: rand.Text()}
 	checker.Limits.Total = c.CheckTimeout
 	checker.Proxy, err = c.proxyURL()
 	return checker, err

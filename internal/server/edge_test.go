@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // These tests are about the edge itself, which needs no store: what comes before a handler, and what
@@ -161,6 +162,20 @@ func TestXForwardedForCountsOnlyFromTrustedProxies(t *testing.T) {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+func TestAValidationThatLeadsBackIsRefused(t *testing.T) {
+	s := edge(io.Discard)
+	s.Hairpin = "nonce"
+	for nonce, want := range map[string]int{"nonce": http.StatusForbidden, "other": http.StatusOK} {
+		r := httptest.NewRequest("GET", api.PathHealth, nil)
+		r.Header.Set(regcheck.HairpinHeader, nonce)
+		w := httptest.NewRecorder()
+		s.Handler().ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", nonce, w.Code, want)
+		}
 	}
 }
 

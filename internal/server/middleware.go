@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // record is what the access log tells of one request. The template stands for the path: a refresh
@@ -122,6 +123,18 @@ func knownMethod(method string) string {
 	default:
 		return "other"
 	}
+}
+
+// refuseHairpin answers a validation of ours that was led back to us, round the egress policy, by a
+// balancer or address translation.
+func (s *Server) refuseHairpin(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.Hairpin != "" && r.Header.Get(regcheck.HairpinHeader) == s.Hairpin {
+			s.fail(w, r, &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: "This service does not validate itself."})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // refuseUntidy answers 404 to a path that ServeMux would redirect to a tidier one: its redirect

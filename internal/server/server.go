@@ -38,6 +38,7 @@ type Server struct {
 	Log            *slog.Logger
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	TLS            bool           // served over TLS, so that HSTS is said
+	Hairpin        string         // what our own validations carry; one that comes back here is refused
 }
 
 // routes is the whole interface on one screen.
@@ -70,7 +71,7 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle(path, s.perMethod(path, set))
 	}
 	mux.HandleFunc("/", s.unknownPath)
-	return s.envelope(s.refuseUntidy(mux))
+	return s.envelope(s.refuseHairpin(s.refuseUntidy(mux)))
 }
 
 // HTTPServer returns a server for Handler with every bound set.
