@@ -113,13 +113,13 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	first.print(out, log, address, caFile)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", version, address)
-	sweeper := sweepHourly(ctx, authService, log)
-	defer sweeper.Wait() // before the store closes
+	defer sweepHourly(ctx, authService, log)() // ends before the store closes
 	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)
 }
 
-// sweepHourly deletes, until ctx ends, what ended long ago.
-func sweepHourly(ctx context.Context, a *auth.Service, log *slog.Logger) *sync.WaitGroup {
+// sweepHourly deletes what ended long ago, until stop is called, which waits for it.
+func sweepHourly(ctx context.Context, a *auth.Service, log *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -133,7 +133,10 @@ func sweepHourly(ctx context.Context, a *auth.Service, log *slog.Logger) *sync.W
 			}
 		}
 	})
-	return &running
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // listen serves until ctx ends, then lets requests under way end.
