@@ -32,6 +32,10 @@ func (s *session) catalog(ctx context.Context) catalog {
 	query := "n=1000"
 	for range maxPages {
 		a, err := s.read(ctx, "_catalog", query, header)
+		if err == nil && a.status == 400 && query != "" && len(c.names) == 0 {
+			// distribution 3 refuses an n above its catalog.maxentries, and knows one of its own
+			a, err = s.read(ctx, "_catalog", "", header)
+		}
 		if err != nil {
 			c.why = "the catalog could not be read"
 			return c

@@ -161,22 +161,29 @@ func (s *session) contentDenied(ctx context.Context, r reading) outcome {
 			"Where the registry grants rights per repository only, write one of these repositories into baseContentPath.", cleanText(s.plan.contentPath)))
 }
 
-// contentFound reads the tags and looks at one of them.
-func (s *session) contentFound(ctx context.Context, r reading) outcome {
+// tagList reads the list of tags; ok is false when the answer is none.
+func (r reading) tagList() (tags []string, ok bool) {
 	var list struct {
 		Tags []string `json:"tags"`
 	}
-	if err := json.Unmarshal(r.answer.body, &list); err != nil || r.answer.over || r.answer.packed {
+	err := json.Unmarshal(r.answer.body, &list)
+	return list.Tags, err == nil && !r.answer.over && !r.answer.packed
+}
+
+// contentFound reads the tags and looks at one of them.
+func (s *session) contentFound(ctx context.Context, r reading) outcome {
+	tags, ok := r.tagList()
+	if !ok {
 		return unknown("GET %s was answered 200 with something that is no list of tags", showURL(r.answer.url))
 	}
 	shown := cleanText(r.repository)
-	if len(list.Tags) == 0 {
+	if len(tags) == 0 {
 		s.warn(WarnEmptyContent, "%s has no tags.", shown)
 		return passed("%s exists and has no tags", shown)
 	}
-	tag := list.Tags[len(list.Tags)-1]
+	tag := tags[len(tags)-1]
 	kind := s.checkKind(ctx, r.repository, tag)
-	return passed("%s: %s, %s is %s", shown, counted(len(list.Tags), "tag", "tags"), cleanText(tag), kind)
+	return passed("%s: %s, %s is %s", shown, counted(len(tags), "tag", "tags"), cleanText(tag), kind)
 }
 
 // contentMissing is a path that is no repository: it may be the prefix of some.
@@ -200,21 +207,31 @@ func (s *session) contentMissing(ctx context.Context, r reading) outcome {
 	return failed(f)
 }
 
-// prefixFound reads one of the repositories below the path; three are tried, since rights may
-// differ.
+// maxBelow is how many repositories below a prefix are tried.
+const maxBelow = 5
+
+// prefixFound reads one of the repositories below the path. Some more are tried, since rights may
+// differ, and a repository that was emptied says nothing about the others.
 func (s *session) prefixFound(ctx context.Context, below []string) outcome {
 	below = s.packsFirst(below)
-	var last reading
-	for _, repository := range below[:min(len(below), 3)] {
+	var last, readable reading
+	for _, repository := range below[:min(len(below), maxBelow)] {
 		last = s.tags(ctx, s.access, repository)
 		if f := s.unread(last); f != nil {
 			return failed(f)
 		}
-		if last.answer != nil && last.answer.status == 200 {
-			out := s.contentFound(ctx, last)
-			out.detail = counted(len(below), "repository", "repositories") + " below " + cleanText(s.plan.contentPath) + "; " + out.detail
-			return out
+		if last.answer == nil || last.answer.status != 200 {
+			continue
 		}
+		readable = last
+		if tags, ok := last.tagList(); !ok || len(tags) > 0 {
+			break
+		}
+	}
+	if readable.answer != nil {
+		out := s.contentFound(ctx, readable)
+		out.detail = counted(len(below), "repository", "repositories") + " below " + cleanText(s.plan.contentPath) + "; " + out.detail
+		return out
 	}
 	if last.denied() && s.plan.auth != NoAuth {
 		return failed(fail(CodeAccessDenied, "", "%s below %s, but %s.", counted(len(below), "repository is", "repositories are"),

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -16,7 +17,16 @@ func oddServers() map[string]builder {
 		"first-address-closed":      func(g *Registry) error { return g.secondAddress("10.20.99.1") },
 		"first-address-noroute":     func(g *Registry) error { return g.secondAddress("10.20.99.3") },
 		"catalog-many":              buildManyRepositories,
-		"catalog-link-elsewhere":    buildLinkElsewhere,
+		"catalog-max-entries":       buildMaxEntries,
+		"emptied-first": func(g *Registry) error { // emptied/a to emptied/c hold nothing any more
+			emptied := &tree{map[string]*repository{"emptied/d": g.tree.repositories["charts/nginx"]}}
+			for _, name := range []string{"emptied/a", "emptied/b", "emptied/c", "void/a", "void/b"} {
+				emptied.repositories[name] = g.tree.repositories["empty/none"]
+			}
+			g.tree = emptied
+			return g.at(g.htpasswdRegistry("Registry Realm"))
+		},
+		"catalog-link-elsewhere": buildLinkElsewhere,
 		"ip6": func(g *Registry) error {
 			g.Endpoint = "https://[fd20::5]"
 			return g.tlsAt("[fd20::5]:443", leaf{addresses: []string{"fd20::5"}}, nil)
@@ -77,6 +87,20 @@ func buildManyRepositories(g *Registry) error {
 	many.repositories["zzz/last"] = g.tree.repositories["charts/nginx"]
 	g.tree = many
 	return g.at(g.htpasswdRegistry("Registry Realm"))
+}
+
+// buildMaxEntries refuses to list more than a hundred names at once, as distribution 3 does when its
+// catalog.maxentries is that.
+func buildMaxEntries(g *Registry) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	s.catalog = func(v *visit) {
+		if n, err := strconv.Atoi(v.r.URL.Query().Get("n")); err == nil && n > 100 {
+			v.fail(http.StatusBadRequest, "PAGINATION_NUMBER_INVALID", "invalid number of results requested")
+			return
+		}
+		s.list(v)
+	}
+	return g.at(s)
 }
 
 // buildLinkElsewhere has a catalog whose next page would be on another host.
