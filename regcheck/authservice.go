@@ -22,16 +22,18 @@ func (s *session) proveByService(ctx context.Context, t *tokenService, who login
 	if f := s.notGranted(ctx, t, g); f != nil {
 		return verdict{failure: f}.saying("the token service gave no token")
 	}
+	if !s.hasHTTPS(t) {
+		nobody <- s.ask(ctx, t, login{}, nil)
+	}
+	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes, anonymous: <-nobody}
+	if s.control && !proof.nobodyRefused() {
+		s.startControl(ctx, &proof)
+	}
 	a, err := s.get(ctx, "", "Bearer "+g.token)
 	if err != nil {
 		return verdict{failure: s.diagnoseRequest(err)}
 	}
 	s.rounds += a.rounds
-	if !s.hasHTTPS(t) {
-		nobody <- s.ask(ctx, t, login{}, nil)
-	}
-	anonymous := <-nobody
-	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes, anonymous: anonymous}
 	if f := s.unusable(a); f != nil {
 		return verdict{failure: f}
 	}
@@ -50,6 +52,12 @@ type tokenProof struct {
 	granted   granting
 	scopes    []string // that the granted token was asked for
 	anonymous granting
+	control   chan granting // the answer for random credentials, when it was asked for ahead
+}
+
+// nobodyRefused tells that a token is given to those only who sign in.
+func (p tokenProof) nobodyRefused() bool {
+	return p.anonymous.token == "" && p.anonymous.refused != nil
 }
 
 func (p tokenProof) access() *access {
@@ -102,7 +110,7 @@ func (s *session) notGranted(ctx context.Context, t *tokenService, g granting) *
 // weigh tells whether the token that the registry accepted says anything about the credentials:
 // Gitea's and Google's services give one to nobody as well.
 func (s *session) weigh(ctx context.Context, p tokenProof, v verdict) verdict {
-	if p.anonymous.token == "" && p.anonymous.refused != nil {
+	if p.nobodyRefused() {
 		return v.saying("checked: nobody gets no token")
 	}
 	if !s.control {
@@ -128,13 +136,29 @@ func (s *session) weigh(ctx context.Context, p tokenProof, v verdict) verdict {
 // askControl asks with credentials that nobody has; never with the real user name, which could lock
 // the account.
 func (s *session) askControl(ctx context.Context, p tokenProof) granting {
+	if p.control != nil {
+		g := <-p.control
+		p.control <- g // for who asks again
+		return g
+	}
+	g := s.sendControl(ctx, p)
+	s.rounds += g.rounds
+	return g
+}
+
+// startControl lets the control request travel beside the request to the registry: it will be
+// needed whatever the registry says.
+func (s *session) startControl(ctx context.Context, p *tokenProof) {
+	p.control = make(chan granting, 1)
+	s.wire.work.Go(func() { p.control <- s.sendControl(ctx, *p) })
+}
+
+func (s *session) sendControl(ctx context.Context, p tokenProof) granting {
 	who := login{user: "regwarden-" + random(), password: random()}
 	if p.who.refresh != "" {
 		who = login{refresh: random()}
 	}
-	g := s.ask(ctx, p.service, who, p.scopes)
-	s.rounds += g.rounds
-	return g
+	return s.ask(ctx, p.service, who, p.scopes)
 }
 
 // afterRejection: a registry that refuses a fresh token says nothing yet about the credentials. New

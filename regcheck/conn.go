@@ -206,25 +206,20 @@ func (c *call) request(ctx context.Context, hairpin string) (*http.Request, erro
 func (w *wire) exchange(ctx context.Context, p *peer, what *call) (*answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.limits.Response)
 	defer cancel()
-	if c := w.take(p); c != nil {
-		a, err := w.send(ctx, c, what)
-		if err == nil || what.form != nil || ctx.Err() != nil || !isCutOff(err) || c.fresh() {
-			return a, err
-		}
-		// The server closed a connection it had kept for us, as it may at any time (RFC 9112 9.3.1).
-	}
-	c, err := w.open(ctx, p)
+	c, cost, err := w.acquire(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.client.Reserve(); err != nil {
-		c.close()
-		return nil, &exchangeError{conn: c, err: err}
-	}
-	w.keep(c)
+	reused := cost == 0 && !c.fresh()
 	a, err := w.send(ctx, c, what)
+	if err != nil && reused && what.form == nil && ctx.Err() == nil && isCutOff(err) {
+		// The server closed a connection it had kept for us, as it may at any time (RFC 9112 9.3.1).
+		if c, cost, err = w.openBooked(ctx, p); err == nil {
+			a, err = w.send(ctx, c, what)
+		}
+	}
 	if a != nil {
-		a.rounds += c.cost
+		a.rounds += cost
 	}
 	return a, err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
@@ -28,6 +29,8 @@ type wire struct {
 	roots    *x509.CertPool        // of the Checker; nil: the system's
 	pool     func() *x509.CertPool // roots and the definition's own; made once
 
+	changing sync.Mutex // guards peer.changed; its own lock, since net/http tells of changes while mu is held
+
 	mu     sync.Mutex
 	peers  map[origin]*peer
 	work   sync.WaitGroup
@@ -42,6 +45,7 @@ type peer struct {
 	wide      egress.Zone      // the widest: from where it may not send us to a narrower one
 	realm     atomic.Bool      // a token service named by a challenge
 	conns     []*conn
+	changed   chan struct{} // closed when one of conns may have become free
 }
 
 // stepError says which step towards an origin failed.
@@ -212,6 +216,105 @@ func (w *wire) keep(c *conn) {
 	w.mu.Unlock()
 	if closed {
 		c.close()
+		return
+	}
+	c.client.SetStateHook(func(*http.ClientConn) { w.tell(c.peer) })
+}
+
+// tell wakes those who wait for a connection of the peer.
+func (w *wire) tell(p *peer) {
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
+}
+
+// change is closed when a connection of the peer may have become free; nil when there is none to
+// wait for.
+func (w *wire) change(p *peer) <-chan struct{} {
+	w.mu.Lock()
+	none := len(p.conns) == 0
+	w.mu.Unlock()
+	if none {
+		return nil
+	}
+	w.changing.Lock()
+	defer w.changing.Unlock()
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
+	return p.changed
+}
+
+// patience is how long a request waits for a busy connection before a new one is opened beside it:
+// answers that were asked for together come together, or nearly so.
+const patience = 10 * time.Millisecond
+
+// acquire books a connection: a kept one, one that becomes free, or a new one, whichever is first.
+// cost is the round trips that opening took.
+func (w *wire) acquire(ctx context.Context, p *peer) (c *conn, cost int, err error) {
+	impatient := time.NewTimer(patience)
+	defer impatient.Stop()
+	for waiting := true; waiting; {
+		freed := w.change(p) // before take, so that nothing is missed in between
+		if c = w.take(p); c != nil {
+			return c, 0, nil
+		}
+		if freed == nil {
+			break
+		}
+		select {
+		case <-freed:
+		case <-impatient.C:
+			waiting = false
+		case <-ctx.Done():
+			return nil, 0, &stepError{StageConnect, p.origin, ctx.Err()}
+		}
+	}
+	return w.openBooked(ctx, p)
+}
+
+// openBooked opens a connection for one request; while that takes time, a busy one may become free
+// and serve instead.
+func (w *wire) openBooked(ctx context.Context, p *peer) (*conn, int, error) {
+	type opened struct {
+		c   *conn
+		err error
+	}
+	opening, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan opened)
+	w.work.Go(func() {
+		c, err := w.open(opening, p)
+		select {
+		case done <- opened{c, err}:
+		case <-opening.Done(): // nobody waits any more
+			if err == nil {
+				c.close()
+			}
+		}
+	})
+	for {
+		select {
+		case o := <-done:
+			if o.err != nil {
+				return nil, 0, o.err
+			}
+			if err := o.c.client.Reserve(); err != nil {
+				o.c.close()
+				return nil, 0, &exchangeError{conn: o.c, err: err}
+			}
+			w.keep(o.c)
+			return o.c, o.c.cost, nil
+		case <-w.change(p):
+			if c := w.take(p); c != nil {
+				return c, 0, nil
+			}
+		case <-ctx.Done():
+			return nil, 0, &stepError{StageConnect, p.origin, ctx.Err()}
+		}
 	}
 }
 
