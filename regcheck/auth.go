@@ -31,6 +31,7 @@ func (s *session) auth(ctx context.Context) outcome {
 		}
 	}
 	if v.unproven {
+		s.unproven = true
 		s.warn(WarnCredentialsNotChecked, "%s", v.why)
 	}
 	return passed("%s", strings.Join(v.tried, "; "))

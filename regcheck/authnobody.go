@@ -142,7 +142,8 @@ func (s *session) settleByContent(ctx context.Context, v *verdict) {
 	case good(r.answer):
 		v.unproven = false
 		*v = v.saying("checked: the content is closed to anonymous callers")
-	case r.answer.status == 401 && r.service == nil:
-		v.failure = s.refusal(ctx, r.answer, showURL(r.answer.url), "Basic")
+	case r.answer.status == 401 && !s.belowIsReadable(ctx, v.access):
+		// Who is treated like a stranger has most likely a wrong password.
+		v.failure = s.refusal(ctx, r.answer, showURL(r.answer.url), "let in at the API's root, as anybody is")
 	}
 }

@@ -156,7 +156,11 @@ func (s *session) contentDenied(ctx context.Context, r reading) outcome {
 	if s.plan.auth == NoAuth {
 		return failed(fail(CodeAuthRequired, "", "%s.", r.why()))
 	}
-	return failed(fail(CodeAccessDenied, "", "The credentials are good, but %s; the repository may also not exist.", r.why()).
+	said := "The credentials are good, but %s; the repository may also not exist."
+	if s.unproven {
+		said = "%s, with credentials that the registry did not check before; they may be wrong, or the repository may not exist."
+	}
+	return failed(fail(CodeAccessDenied, "", said, r.why()).
 		hinting("Give the user the right to pull from %s (Harbor: pull; ACR: metadata_read; GitLab: read_registry; Google: artifactregistry.repositories.downloadArtifacts). "+
 			"Where the registry grants rights per repository only, write one of these repositories into baseContentPath.", cleanText(s.plan.contentPath)))
 }

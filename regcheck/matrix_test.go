@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -57,7 +58,9 @@ type matrixWant struct {
 }
 
 func TestMatrix(t *testing.T) {
-	for file, rows := range matrix(t) {
+	files := matrix(t)
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		rows := files[file]
 		t.Run(file, func(t *testing.T) {
 			var table bytes.Buffer
 			lines := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)

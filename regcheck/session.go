@@ -23,22 +23,13 @@ type session struct {
 	first *conn        // connect
 	spare *spareConn   // connect: a second connection on its way; nil when none is needed
 
-	base     target     // of plan; a redirect that was followed moves it
-	opened   *opening   // tls or api: the first requests and their answers
-	access   *access    // auth: how content may be asked for
-	warnings []Warning  // all stages
-	rounds   int        // all stages: see Report.RoundTrips
-	proof    proofState // auth
+	base     target    // of plan; a redirect that was followed moves it
+	opened   *opening  // tls or api: the first requests and their answers
+	access   *access   // auth: how content may be asked for
+	warnings []Warning // all stages
+	rounds   int       // all stages: see Report.RoundTrips
+	unproven bool      // auth: nobody looked at the credentials
 }
-
-// proofState says how sure we are that the credentials were looked at.
-type proofState uint8
-
-const (
-	notAsked proofState = iota // no credentials in the definition
-	checked
-	notChecked
-)
 
 type stage struct {
 	name Stage

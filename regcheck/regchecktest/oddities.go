@@ -2,7 +2,9 @@ package regchecktest
 
 import (
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -14,6 +16,10 @@ func oddServers() map[string]builder {
 	all := map[string]builder{
 		"token-ignores-credentials": buildCarelessTokens,
 		"closes-each-time":          buildClosesEachTime,
+		"closes-unsaid":             buildClosesUnsaid,
+		"token-falls-back":          buildTokenFallsBack,
+		"token-then-403":            buildTokenThenForbidden,
+		"limits-strangers":          buildLimitsStrangers,
 		"first-address-closed":      func(g *Registry) error { return g.secondAddress("10.20.99.1") },
 		"first-address-noroute":     func(g *Registry) error { return g.secondAddress("10.20.99.3") },
 		"catalog-many":              buildManyRepositories,
@@ -63,6 +69,55 @@ func buildClosesEachTime(g *Registry) error {
 	s := beside("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test"))
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
+		s.ServeHTTP(w, r)
+	}))
+}
+
+// buildClosesUnsaid keeps no connection either, and does not say so beforehand.
+func buildClosesUnsaid(g *Registry) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, r)
+		g.hijack(func(_ *Registry, c net.Conn) {
+			result := answer.Result()
+			result.ContentLength = int64(answer.Body.Len())
+			_ = result.Write(c)
+		}).ServeHTTP(w, r)
+	}))
+}
+
+// buildTokenFallsBack gives whoever has wrong credentials the token of nobody, without scope as well.
+func buildTokenFallsBack(g *Registry) error {
+	tokens := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) {
+		who, _, _ := basicCaller(r)
+		service := &tokenService{g: g}
+		service.give(&visit{w: w, r: r}, who, service.grantable(who, scopesOf(r.URL.Query()["scope"])))
+	}}
+	return g.at(beside("/token", tokens, g.tokenRegistry("/token", "registry.test")))
+}
+
+// buildTokenThenForbidden checks credentials at the token service; the registry then lets nobody in.
+func buildTokenThenForbidden(g *Registry) error {
+	s := &registry{g: g, admit: func(v *visit) bool {
+		if _, known := g.mints.find(bearerText(v.r)); known {
+			v.fail(http.StatusForbidden, "DENIED", "requested access to the resource is denied")
+			return false
+		}
+		v.challenge(bearerLine(v, sameHost(v, "/token"), "registry.test"))
+		return false
+	}}
+	return g.at(beside("/token", &tokenService{g: g, post: true}, s))
+}
+
+// buildLimitsStrangers is open, and answers unknown users that they ask too much.
+func buildLimitsStrangers(g *Registry) error {
+	s := g.openRegistry()
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, _, sent := r.BasicAuth(); sent && user != User {
+			limited("60").ServeHTTP(w, r)
+			return
+		}
 		s.ServeHTTP(w, r)
 	}))
 }
