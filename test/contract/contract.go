@@ -263,6 +263,9 @@ func errorBodyProblems(r *http.Request, response *http.Response, body []byte) []
 	if e.Code == "" || e.Message == "" || e.Ref == "" || !strings.HasPrefix(string(e.Details), "{") {
 		problems = append(problems, "an error body needs code, message, details (an object) and ref")
 	}
+	if id := response.Header.Get("X-Request-Id"); id != e.Ref {
+		problems = append(problems, fmt.Sprintf("the ref is %q and the request id %q", e.Ref, id))
+	}
 	return problems
 }
 

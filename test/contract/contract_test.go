@@ -17,7 +17,7 @@ func TestFindsEachBreach(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fault := `{"code":"InvalidRequest","message":"m","details":{"fields":[]},"ref":"r"}`
+	fault := `{"code":"InvalidRequest","message":"m","details":{"fields":[]},"ref":"ref-1"}`
 	tests := []struct {
 		name    string
 		method  string
@@ -41,15 +41,16 @@ func TestFindsEachBreach(t *testing.T) {
 		{name: "header of a wrong shape", status: 200, header: map[string]string{"X-Request-Id": "7"}, body: good, want: "X-Request-Id"},
 		{name: "cacheable", status: 200, header: map[string]string{"Cache-Control": "max-age=1"}, body: good, want: "Cache-Control"},
 		{name: "cookie", status: 200, header: map[string]string{"Set-Cookie": "a=b"}, body: good, want: "cookie"},
-		{name: "error without code", status: 400, body: `{"message":"m","details":{"fields":[]},"ref":"r"}`, want: "code"},
-		{name: "error with a stranger", status: 400, body: `{"code":"InvalidRequest","message":"m","details":{"fields":[]},"ref":"r","stack":"x"}`, want: "stack"},
-		{name: "error without details", status: 400, body: `{"code":"InvalidRequest","message":"m","ref":"r"}`, want: "details"},
+		{name: "error without code", status: 400, body: `{"message":"m","details":{"fields":[]},"ref":"ref-1"}`, want: "code"},
+		{name: "error with a stranger", status: 400, body: `{"code":"InvalidRequest","message":"m","details":{"fields":[]},"ref":"ref-1","stack":"x"}`, want: "stack"},
+		{name: "error without details", status: 400, body: `{"code":"InvalidRequest","message":"m","ref":"ref-1"}`, want: "details"},
 		{name: "error in text", status: 400, header: map[string]string{"Content-Type": "text/plain"}, body: "404 page not found", want: "not the error body"},
+		{name: "another ref", status: 400, header: map[string]string{"X-Request-Id": "ref-2"}, body: fault, want: "request id"},
 		{name: "two errors", status: 400, body: fault + fault, want: "follows"},
 		{name: "accepts what is forbidden", request: `{"emailId":7}`, status: 200, body: good, want: "forbids"},
 		{name: "body with 204", method: "DELETE", status: 204, body: "x", want: "none is described"},
 		{name: "204", method: "DELETE", status: 204, header: map[string]string{"Content-Type": ""}},
-		{name: "unknown path", path: "/v1/nothing", status: 404, body: `{"code":"ResourceNotFound","message":"m","details":{},"ref":"r"}`},
+		{name: "unknown path", path: "/v1/nothing", status: 404, body: `{"code":"ResourceNotFound","message":"m","details":{},"ref":"ref-1"}`},
 		{name: "unknown path as text", path: "/v1/nothing", status: 404, body: "not found", want: "not the error body"},
 		{name: "unknown path answers", path: "/v1/nothing", status: 200, body: "{}", want: "no such operation"},
 		{name: "redirect", path: "/v1//auth", status: 307, want: "no such operation"},

@@ -58,6 +58,9 @@ func Binary(t testing.TB) string {
 	return path
 }
 
+// Description is the API description, with what was seen of it so far.
+func Description() (*contract.Contract, error) { return load() }
+
 // Contract is the API description that all answers of a test process are held against.
 func Contract(t testing.TB) *contract.Contract {
 	t.Helper()

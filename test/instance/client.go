@@ -22,6 +22,12 @@ func (s *Server) Client(t testing.TB) *Client {
 	t.Helper()
 	base := &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}
 	t.Cleanup(base.CloseIdleConnections)
+	return s.ClientThrough(t, base)
+}
+
+// ClientThrough is Client over a transport of the test's own.
+func (s *Server) ClientThrough(t testing.TB, base http.RoundTripper) *Client {
+	t.Helper()
 	return &Client{t: t, url: s.URL, http: &http.Client{
 		Transport: Contract(t).Transport(t, base), Timeout: 40 * time.Second,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -3,6 +3,7 @@ package instance
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -33,11 +34,12 @@ const (
 // Options says how to start. The zero value is a new data folder with an administrator, and loopback
 // registries allowed.
 type Options struct {
-	DataDir string   // kept from an earlier start; empty: a new one
-	Flags   []string // after those that every start has
-	Env     []string
-	Fenced  bool // loopback registries are not allowed, as by default
-	Bare    bool // no bootstrap settings: the service chooses the first administrator
+	DataDir  string   // kept from an earlier start; empty: a new one
+	Flags    []string // after those that every start has
+	Env      []string
+	Fenced   bool // loopback registries are not allowed, as by default
+	Insecure bool // readiness is asked for without verifying a certificate
+	Bare     bool // no bootstrap settings: the service chooses the first administrator
 
 	// Terminal is the process's stdout, and FromTerminal what arrives at its other end; nil for a pipe.
 	Terminal     *os.File
@@ -93,7 +95,7 @@ func Start(t testing.TB, o Options) *Server {
 	case <-time.After(startWait):
 		t.Fatalf("regwarden does not say where it serves\n%s", s.Log())
 	}
-	s.awaitReady(began)
+	s.awaitReady(began, o.Insecure)
 	return s
 }
 
@@ -155,11 +157,11 @@ func (s *Server) line(line string, address chan<- string) {
 	}
 }
 
-func (s *Server) awaitReady(began time.Time) {
+func (s *Server) awaitReady(began time.Time, insecure bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
-	transport := &http.Transport{}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: insecure}}
 	defer transport.CloseIdleConnections()
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/readyz", nil)
@@ -218,6 +220,16 @@ func (s *Server) Out() string { return s.read(&s.out) }
 
 // Log is what it wrote to standard error so far.
 func (s *Server) Log() string { return s.read(&s.log) }
+
+// Logs tells whether the log has this text, or gets it soon: the pipe is read while the process goes on.
+func (s *Server) Logs(text string) bool {
+	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if strings.Contains(s.Log(), text) {
+			return true
+		}
+	}
+	return false
+}
 
 // ResidentKiB is the memory that the process holds (VmRSS of proc(5)).
 func (s *Server) ResidentKiB() int {

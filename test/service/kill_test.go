@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	killRounds  = 4
+	killRounds  = 6
 	killClients = 8
 	killBound   = 20 * time.Second // for the work before one kill
 )

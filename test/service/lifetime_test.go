@@ -1,0 +1,95 @@
+package service_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// What is over is refused, and the answer says why.
+func TestLifetimes(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--token-lifetime", "1s", "--refresh-grace", "1s"}})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	key := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--expires", "1s")
+	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+	client.Do(http.MethodGet, alerts, "", "ApiKey", key).Want(http.StatusOK)
+	time.Sleep(2 * time.Second) // exp has whole seconds
+	for _, credential := range [][]string{{"Authorization", tokens.Authorization}, {"ApiKey", key}} {
+		wantReason(t, client.Do(http.MethodGet, alerts, "", credential...), "UnAuthorizedAccess", "expired")
+	}
+	if f := client.Do(http.MethodGet, refresh+tokens.Authorization, "").Want(http.StatusUnauthorized).Fault(); f.Code != "InvalidRefreshToken" {
+		t.Errorf("an expired authorization token at the refresh path: %s", f.Code)
+	}
+	client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK)
+}
+
+// A refresh token that comes back after its successor was used was stolen, or its successor was: the
+// session ends, with every token of it.
+func TestReuseEndsTheSession(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	first := client.SignIn()
+	other := client.SignIn()
+	second := client.Do(http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusOK).Tokens()
+	third := client.Do(http.MethodGet, refresh+second.RefreshToken, "").Want(http.StatusOK).Tokens()
+	if f := client.Do(http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusUnauthorized).Fault(); f.Code != "InvalidRefreshToken" {
+		t.Errorf("a spent token: %s", f.Code)
+	}
+	client.Do(http.MethodGet, refresh+third.RefreshToken, "").Want(http.StatusUnauthorized)
+	for _, token := range []string{first.Authorization, second.Authorization, third.Authorization} {
+		wantReason(t, client.Do(http.MethodGet, alerts, "", "Authorization", token), "UnAuthorizedAccess", "revoked")
+	}
+	client.Do(http.MethodGet, alerts, "", "Authorization", other.Authorization).Want(http.StatusOK)
+
+	// The end of a session is as durable as its beginning.
+	server.Kill()
+	client = instance.Start(t, instance.Options{DataDir: server.DataDir}).Client(t)
+	client.Do(http.MethodGet, refresh+third.RefreshToken, "").Want(http.StatusUnauthorized)
+	wantReason(t, client.Do(http.MethodGet, alerts, "", "Authorization", third.Authorization), "UnAuthorizedAccess", "revoked")
+	client.Do(http.MethodGet, refresh+other.RefreshToken, "").Want(http.StatusOK)
+}
+
+// Many at once with one refresh token are all honest retries: they get one successor.
+func TestManyRefreshAtOnce(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	const many = 16
+	answers := make(chan instance.Answer, many)
+	for range many {
+		go func() {
+			answer, err := client.Try(http.MethodGet, refresh+tokens.RefreshToken, "")
+			if err != nil {
+				answer.Status = -1
+			}
+			answers <- answer
+		}()
+	}
+	successors := map[string]bool{}
+	for range many {
+		answer := <-answers
+		successors[answer.Want(http.StatusOK).Tokens().RefreshToken] = true
+	}
+	if len(successors) != 1 {
+		t.Errorf("%d successors of one token, want one", len(successors))
+	}
+}
+
+func TestDefaultOrganizationAndSwitches(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--default-org", "acme", "--refresh-accepts-authorization=false"}})
+	client := server.Client(t)
+	body := instance.JSON(map[string]string{"emailId": " ADMIN@acme.example ", "password": instance.Password})
+	tokens := client.Do(http.MethodPost, "/v1/auth/authenticate?setCookie=true", body).Want(http.StatusOK).Tokens()
+	client.Do(http.MethodGet, refresh+tokens.Authorization, "").Want(http.StatusUnauthorized)
+	client.Do(http.MethodGet, refresh+tokens.RefreshToken+"?setCookie=true", "").Want(http.StatusOK)
+}
+
+func wantReason(t *testing.T, answer instance.Answer, code, reason string) {
+	t.Helper()
+	if f := answer.Want(http.StatusUnauthorized).Fault(); f.Code != code || f.Details.Reason != reason {
+		t.Errorf("%s, reason %q; want %s, %q", f.Code, f.Details.Reason, code, reason)
+	}
+}

@@ -1,0 +1,180 @@
+package service_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// slowRegistry holds every request until release, and tells of each that came.
+func slowRegistry(t *testing.T) (endpoint string, came <-chan struct{}, release func()) {
+	t.Helper()
+	arrived, gate := make(chan struct{}, 1000), make(chan struct{})
+	release = sync.OnceFunc(func() { close(gate) })
+	endpoint = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		select {
+		case <-gate:
+		case <-r.Context().Done():
+		}
+		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
+		_, _ = w.Write([]byte("{}"))
+	})
+	t.Cleanup(release) // before the server's own end, which waits for its requests
+	return endpoint, arrived, release
+}
+
+// Ctrl-C lets a validation under way end: its client gets the answer.
+func TestStopLetsRequestsEnd(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	endpoint, came, release := slowRegistry(t)
+	answered := make(chan int, 1)
+	go func() {
+		answer, err := client.Try(http.MethodPost, validate, noAuth(endpoint), "Authorization", tokens.Authorization)
+		if err != nil {
+			answer.Status = -1
+		}
+		answered <- answer.Status
+	}()
+	<-came
+	time.AfterFunc(300*time.Millisecond, release) // well after the signal
+	if code := server.Stop(syscall.SIGINT); code != 0 {
+		t.Errorf("exit code %d, want 0", code)
+	}
+	if status := <-answered; status != http.StatusNoContent {
+		t.Errorf("the validation under way answered %d, want 204", status)
+	}
+	if !strings.Contains(server.Log(), "stopped") {
+		t.Errorf("the log does not tell of the end:\n%s", server.Log())
+	}
+}
+
+// Past the bounded queue a validation is turned away at once, and signing in goes on.
+func TestTooManyValidationsAtOnce(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--check-concurrency", "1", "--check-per-org", "64", "--check-per-minute", "1000"}})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	endpoint, came, release := slowRegistry(t)
+	const room, more = 1 + 64, 5 // one at work, the rest waiting
+	statuses := make(chan int, room+more)
+	for range room + more {
+		go func() {
+			answer, err := client.Try(http.MethodPost, validate, noAuth(endpoint), "Authorization", tokens.Authorization)
+			if err != nil {
+				answer.Status = -1
+			}
+			statuses <- answer.Status
+		}()
+	}
+	<-came
+	wantStatuses(t, statuses, more, http.StatusServiceUnavailable)
+	for _, path := range []string{validate, diagnose} {
+		answer := client.Do(http.MethodPost, path, noAuth(endpoint), "Authorization", tokens.Authorization).Want(http.StatusServiceUnavailable)
+		if f := answer.Fault(); f.Code != "Unavailable" {
+			t.Errorf("%s, want Unavailable", f.Code)
+		}
+		wantRetryAfter(t, answer)
+	}
+	client.SignIn()
+	release()
+	wantStatuses(t, statuses, room, http.StatusNoContent)
+}
+
+func wantStatuses(t *testing.T, statuses <-chan int, n, want int) {
+	t.Helper()
+	for range n {
+		if status := <-statuses; status != want {
+			t.Fatalf("a validation answered %d, want %d", status, want)
+		}
+	}
+}
+
+// Two servers on one store would each believe themselves alone.
+func TestSecondServerRefuses(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	result := instance.Run(t, "", "serve", "--data-dir", server.DataDir, "--listen", "127.0.0.1:0")
+	if result.Code == 0 || result.Err == "" || strings.Contains(result.Out, "serves on") {
+		t.Errorf("exit code %d\n%s%s", result.Code, result.Out, result.Err)
+	}
+	server.Client(t).SignIn()
+}
+
+// A wrong or open master key: no start, and nothing is changed.
+func TestWrongMasterKey(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	server.Stop(syscall.SIGTERM)
+	other := instance.Start(t, instance.Options{})
+	other.Stop(syscall.SIGTERM)
+	own, foreign := filepath.Join(server.DataDir, "master.key"), filepath.Join(other.DataDir, "master.key")
+	before := fileTexts(t, server.DataDir)
+
+	result := instance.Run(t, "", "serve", "--data-dir", server.DataDir, "--listen", "127.0.0.1:0", "--master-key-file", foreign)
+	if result.Code != 1 || !strings.Contains(result.Err, "master key") {
+		t.Errorf("another key: exit code %d\n%s", result.Code, result.Err)
+	}
+	if err := os.Chmod(own, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	result = instance.Run(t, "", "serve", "--data-dir", server.DataDir, "--listen", "127.0.0.1:0")
+	if result.Code != 1 || !strings.Contains(result.Err, "chmod 600") {
+		t.Errorf("a key that others may read: exit code %d\n%s", result.Code, result.Err)
+	}
+	if err := os.Chmod(own, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range fileTexts(t, server.DataDir) {
+		if text != before[name] {
+			t.Errorf("%s was changed", name)
+		}
+	}
+	instance.Start(t, instance.Options{DataDir: server.DataDir}).Client(t).SignIn()
+}
+
+func fileTexts(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]string{}
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[entry.Name()] = string(data)
+	}
+	return texts
+}
+
+func TestSelfSignedTLS(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--tls-self-signed"}, Insecure: true})
+	if !strings.HasPrefix(server.URL, "https://") {
+		t.Fatalf("it serves on %s", server.URL)
+	}
+	roots := x509.NewCertPool()
+	for name, text := range fileTexts(t, server.DataDir) {
+		if strings.Contains(text, "BEGIN CERTIFICATE") && !roots.AppendCertsFromPEM([]byte(text)) {
+			t.Errorf("%s holds no usable certificate", name)
+		}
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	defer transport.CloseIdleConnections()
+	client := server.ClientThrough(t, transport)
+	client.SignIn()
+	answer := client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
+	if answer.Header.Get("Strict-Transport-Security") == "" {
+		t.Error("under TLS there is no Strict-Transport-Security")
+	}
+}
