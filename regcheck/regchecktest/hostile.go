@@ -129,7 +129,9 @@ var hijackers = map[string]func(*Registry, net.Conn){
 // rawSpeakers speak before or without TLS.
 var rawSpeakers = map[string]func(*Registry, net.Conn){
 	"accept-silent": func(g *Registry, c net.Conn) { drain(c) },
-	"accept-close":  func(*Registry, net.Conn) {},
+	"accept-close": func(_ *Registry, c net.Conn) { // unread bytes would turn the close into a reset
+		_, _ = c.Read(make([]byte, 16<<10))
+	},
 	"accept-reset": func(_ *Registry, c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
 		_ = c.(*net.TCPConn).SetLinger(0)
