@@ -129,7 +129,7 @@ var codeTable = []Entry{
 		Hint:     "Mend the registry: issuer, audience and signing key of its token service must be those that the registry trusts, and both clocks must agree."},
 
 	{Code: CodeAccessDenied, Stages: []Stage{StageAuth, StageContent}, Field: "baseContentPath",
-		Sentence: "Access is denied.",
+		Sentence: "The registry denies access.",
 		Hint:     "Give the user the right to pull there; where a registry grants rights per repository only, write one of these repositories into baseContentPath."},
 	{Code: CodeContentNotFound, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The registry has no content at this path.",

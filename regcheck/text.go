@@ -60,7 +60,10 @@ func (p *Printer) Observe(r StageResult) {
 	rows := wrap(r.Detail, p.width()-utf8.RuneCountInString(head))
 	painted := p.paint(sgrFaint, branch) + p.paint(color, mark) + strings.TrimPrefix(head, branch+mark)
 	if r.Status == Skipped {
-		painted = p.paint(sgrFaint, head)
+		painted = p.paint(sgrFaint, strings.TrimRight(head, " "))
+		if r.Detail != "" {
+			painted = p.paint(sgrFaint, head)
+		}
 	}
 	p.line(strings.TrimRight(painted+rows[0], " "))
 	for _, row := range rows[1:] {
@@ -74,24 +77,42 @@ func (p *Printer) Finish(r *Report) error {
 	if r.Valid {
 		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", counted(r.RoundTrips, "round trip", "round trips"), duration(time.Duration(r.DurationMS)*time.Millisecond)))
 	} else {
-		code := string(r.Code)
-		if r.Reason != "" {
-			code += " (" + string(r.Reason) + ")"
-		}
-		p.line(p.paint(sgrRed+";"+sgrBold, "not valid") + "  " + p.paint(sgrBold, code) + " in stage " + string(r.Stage))
-		p.labelled("", "", r.Message)
-		if r.Field != "" {
-			p.labelled("field", "", r.Field)
-		}
-		p.labelled("hint", sgrBold, r.Hint)
-		if r.Retryable {
-			p.labelled("retry", "", "The same definition may be valid later.")
-		}
+		p.refused(r)
 	}
 	for _, w := range r.Warnings {
 		p.labelled("warning", sgrYellow, string(w.Code)+": "+w.Message)
 	}
 	return p.err
+}
+
+// refused writes why a definition is not valid. What was seen stands in the tree already.
+func (p *Printer) refused(r *Report) {
+	const verdict = "not valid  "
+	code := string(r.Code)
+	if r.Reason != "" {
+		code += " (" + string(r.Reason) + ")"
+	}
+	for i, row := range wrap(code, p.width()-len(verdict)) {
+		head := p.paint(sgrRed+";"+sgrBold, verdict)
+		if i > 0 {
+			head = strings.Repeat(" ", len(verdict))
+		}
+		p.line(head + p.paint(sgrBold, row))
+	}
+	message := r.Message
+	for _, s := range r.Stages {
+		if s.Status == Failed {
+			message = strings.TrimSuffix(message, " "+s.Detail)
+		}
+	}
+	p.labelled("", "", message)
+	if r.Field != "" {
+		p.labelled("field", "", r.Field)
+	}
+	p.labelled("hint", sgrBold, r.Hint)
+	if r.Retryable {
+		p.labelled("retry", "", "The same definition may be valid later.")
+	}
 }
 
 // WriteTree writes a whole report, for a check that was not watched.
@@ -108,11 +129,11 @@ func (r *Report) WriteTree(w io.Writer, color bool, width int) error {
 func (p *Printer) labelled(label, color, text string) {
 	const margin = 9
 	for i, row := range wrap(text, p.width()-margin) {
-		word := ""
-		if i == 0 {
-			word = label
+		head := strings.Repeat(" ", margin)
+		if i == 0 && label != "" {
+			head = p.paint(color, fmt.Sprintf("%-*s", margin, label))
 		}
-		p.line(strings.TrimRight(p.paint(color, fmt.Sprintf("%-*s", margin, word))+row, " "))
+		p.line(head + row)
 	}
 }
 
@@ -162,6 +183,8 @@ func wrap(text string, width int) []string {
 
 func duration(d time.Duration) string {
 	switch {
+	case d < 100*time.Microsecond:
+		return "<0.1 ms"
 	case d < 10*time.Millisecond:
 		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 	case d < time.Second:

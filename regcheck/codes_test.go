@@ -1,0 +1,52 @@
+package regcheck
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each row of the table is whole: what it means, how to mend it, where it occurs, once.
+func TestCodeTable(t *testing.T) {
+	fields := []string{"", "endpoint", "basePath", "baseContentPath", "providerType", "auth.type", "auth.username", "auth.password", "auth.token",
+		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key", "auth.tls.insecureSkipVerify"}
+	seen := map[string]bool{}
+	for _, e := range Entries() {
+		key := string(e.Code) + " " + string(e.Reason) + " " + string(e.Warning)
+		if seen[key] {
+			t.Errorf("%s is there twice", key)
+		}
+		seen[key] = true
+		if (e.Code == "") == (e.Warning == "") {
+			t.Errorf("%s is neither code nor warning", key)
+		}
+		for what, text := range map[string]string{"sentence": e.Sentence, "hint": e.Hint} {
+			if len(text) < 20 || !strings.HasSuffix(text, ".") || text[0] < 'A' || text[0] > 'Z' {
+				t.Errorf("%s: %s %q is no sentence", key, what, text)
+			}
+		}
+		if len(e.Stages) == 0 || !slices.Contains(fields, e.Field) {
+			t.Errorf("%s: stages %v, field %q", key, e.Stages, e.Field)
+		}
+	}
+}
+
+func TestCodesDocNamesAll(t *testing.T) {
+	var doc bytes.Buffer
+	if err := WriteCodesDoc(&doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range Entries() {
+		heading := "## " + string(e.Code) + "\n"
+		if e.Reason != "" {
+			heading = "### " + string(e.Code) + ": " + string(e.Reason) + "\n"
+		}
+		if e.Warning != "" {
+			heading = "### " + string(e.Warning) + "\n"
+		}
+		if !strings.Contains(doc.String(), heading) || !strings.Contains(doc.String(), e.Hint) {
+			t.Errorf("%q is not documented", strings.TrimSpace(heading))
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package regcheck
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/regwarden/regwarden/secret"
+)
+
+// mustBeClean fails when a text that we show could disturb a terminal or a log.
+func mustBeClean(t *testing.T, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+		t.Errorf("not clean: %q", text)
+	}
+}
+
+func FuzzDefinition(f *testing.F) {
+	for _, seed := range []string{"registry.test", "https://[::1]:5000/a/v2", "http:/x", "a@b", "0x7f.1", "xn--a", "faß.test", "127.1", "docker.io/library", "https://ⅰ.test:80"} {
+		f.Add(seed, "v2", "a/b", "user", "pass", "")
+	}
+	f.Add("registry.test", "a/../b", "%2e%2e", "u:v", "p\n", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----")
+	f.Fuzz(func(t *testing.T, endpoint, basePath, contentPath, user, password, pem string) {
+		d := Definition{Endpoint: endpoint, BasePath: basePath, BaseContentPath: contentPath,
+			Auth: &Auth{Username: user, Password: secret.String(password), TLS: TLS{Enabled: true, CA: pem}}}
+		p, found := d.read()
+		for _, one := range found {
+			mustBeClean(t, one.Problem)
+		}
+		if len(found) > 0 {
+			return
+		}
+		u, err := url.Parse(p.base.String())
+		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Host != p.base.authority() || !strings.HasSuffix(u.Path, "/v2/") {
+			t.Fatalf("%q became %q: %v", endpoint, p.base, err)
+		}
+		o, err := originOf(u)
+		if err != nil || o != p.base.origin {
+			t.Errorf("%q: origin %v read back as %v: %v", endpoint, p.base.origin, o, err)
+		}
+	})
+}
+
+func FuzzChallenge(f *testing.F) {
+	for _, seed := range []string{
+		`Bearer realm="https://a.test/token",service="a",scope="repository:x:pull,push"`, `Negotiate YII==, Basic realm="x"`,
+		`bearer realm=https://a.test/,service=zot,scope=`, `Basic realm="\"`, `,,,=,="`, `Bearer realm`, `Bearer realm=/token?x=y#z`,
+	} {
+		f.Add(seed, "Basic")
+	}
+	f.Fuzz(func(t *testing.T, first, second string) {
+		all := parseChallenges([]string{first, second})
+		if len(all) > maxChallenges {
+			t.Errorf("%d challenges", len(all))
+		}
+		o := readOffers([]string{first, second})
+		for _, scheme := range o.unsupported {
+			mustBeClean(t, scheme)
+		}
+		if o.bearer == nil {
+			return
+		}
+		s := &session{plan: &plan{base: target{origin: origin{"https", "registry.test", 443}}}}
+		from := &answer{url: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, from: s.plan.base.origin}
+		service, failed := s.readService(o.bearer, from)
+		if failed != nil {
+			mustBeClean(t, failed.seen)
+			return
+		}
+		if service.realm.Scheme != "https" || service.realm.User != nil || service.origin.host == "" {
+			t.Errorf("took the realm %q", service.realm)
+		}
+		if _, err := service.call(login{user: "u", password: "p"}, []string{"a b"}).request(t.Context(), ""); err != nil {
+			t.Errorf("no request can be made of the realm %q: %v", service.realm, err)
+		}
+	})
+}
+
+func FuzzTokenAnswer(f *testing.F) {
+	for _, seed := range []string{`{"token":"a"}`, `{"access_token":"b","token":"a","expires_in":"60"}`, `{"token":"a\nb"}`, `{"token":7}`, `[]`, `{"token":null}`, `<html>`, `{"token":"é"}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		token, err := parseToken(body)
+		if (token == "") == (err == nil) {
+			t.Fatalf("%q and %v", token, err)
+		}
+		if err != nil {
+			mustBeClean(t, err.Error())
+			return
+		}
+		if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			t.Errorf("took the token %q", token)
+		}
+	})
+}
+
+func FuzzErrorBody(f *testing.F) {
+	for _, seed := range []string{
+		`{"errors":[{"code":"DENIED","message":"no\u001b[2J"}]}`, `{"errors":[{"status":404,"message":"x"}]}`, `{"errors":{}}`, `true`,
+		`<html><title>a&#27;b</title>`, "<TITLE\xff>", `{"errors":[null,1,"x",{"code":7}]}`, "<title", "İ<title>x</title>",
+	} {
+		f.Add([]byte(seed), "text/html")
+	}
+	f.Fuzz(func(t *testing.T, body []byte, kind string) {
+		a := &answer{status: 403, body: body, header: http.Header{"Content-Type": {kind}}}
+		said := a.said()
+		mustBeClean(t, said)
+		mustBeClean(t, title(body))
+		if utf8.RuneCountInString(said) > 4*maxShown {
+			t.Errorf("%d characters", utf8.RuneCountInString(said))
+		}
+		saysExpired(a)
+		isHTML(a)
+		for _, e := range readErrors(body) {
+			mustBeClean(t, e.Code+e.Message)
+		}
+		var m manifest
+		if json.Unmarshal(body, &m) == nil {
+			m.kind()
+		}
+		c := catalog{}
+		c.add(&answer{status: 200, body: body})
+		for _, name := range c.nearest("a/b") {
+			mustBeClean(t, name)
+		}
+	})
+}
+
+func FuzzPEM(f *testing.F) {
+	for _, seed := range []string{
+		"", "x", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n",
+		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES,0\n\nAAAA\n-----END RSA PRIVATE KEY-----",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		certificates, err := parseCertificates(text)
+		if (len(certificates) == 0) == (err == nil) {
+			t.Errorf("%d certificates and %v", len(certificates), err)
+		}
+		for _, c := range certificates {
+			mustBeClean(t, describeCertificate(c)+strings.Join(certificateNames(c), " "))
+		}
+		if err != nil {
+			mustBeClean(t, err.Error())
+		}
+		key, err := parseKey(text)
+		if (key == nil) == (err == nil) {
+			t.Errorf("key %v and %v", key, err)
+		}
+		var found problems
+		readPair(certificates, string(text), &found)
+	})
+}

@@ -1,0 +1,43 @@
+package regcheck
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The JSON of a report is a contract: every name, and null for what does not apply.
+func TestReportJSON(t *testing.T) {
+	at := time.Date(2026, 11, 21, 5, 17, 0, 0, time.UTC)
+	for _, row := range []struct {
+		report Report
+		want   string
+	}{
+		{Report{Valid: true, Registry: "https://registry.test/v2/", StartedAt: at},
+			`{"valid":true,"code":null,"message":null,"stage":null,"reason":null,"field":null,"hint":null,"retryable":false,` +
+				`"registry":"https://registry.test/v2/","stages":[],"warnings":[],"startedAt":"2026-11-21T05:17:00Z","durationMs":0,"roundTrips":0}`},
+		{Report{Code: CodeTLSFailed, Message: "m", Stage: StageTLS, Reason: ReasonExpired, Hint: "h", Retryable: true, Registry: "r",
+			Stages:    []StageResult{{Name: StageResolve, Status: OK, DurationMS: 3, Detail: "d"}, {Name: StageAPI, Status: Skipped}},
+			Warnings:  []Warning{{Code: WarnRedirected, Field: "endpoint", Message: "w"}, {Code: WarnCertificateExpiresSoon, Message: "x"}},
+			StartedAt: at, DurationMS: 7, RoundTrips: 2},
+			`{"valid":false,"code":"RegistryTLSFailed","message":"m","stage":"tls","reason":"expired","field":null,"hint":"h","retryable":true,"registry":"r",` +
+				`"stages":[{"name":"resolve","status":"ok","durationMs":3,"detail":"d"},{"name":"api","status":"skipped","durationMs":0,"detail":null}],` +
+				`"warnings":[{"code":"redirected","field":"endpoint","message":"w"},{"code":"certificateExpiresSoon","field":null,"message":"x"}],` +
+				`"startedAt":"2026-11-21T05:17:00Z","durationMs":7,"roundTrips":2}`},
+	} {
+		got, err := json.Marshal(&row.report)
+		if err != nil || string(got) != row.want {
+			t.Errorf("%v\ngot  %s\nwant %s", err, got, row.want)
+		}
+		var back Report
+		if err := json.Unmarshal(got, &back); err != nil {
+			t.Fatal(err)
+		}
+		again, _ := json.Marshal(back)
+		if diff := cmp.Diff(string(got), string(again)); diff != "" {
+			t.Errorf("reading it back: %s", diff)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package regcheck_test
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// -update writes everything that tests compare with anew: golden files and generated pages.
+var update = flag.Bool("update", false, "write golden files and generated pages anew")
+
+func sampleReport() *regcheck.Report {
+	ms := func(n time.Duration) time.Duration { return n * time.Millisecond }
+	return &regcheck.Report{
+		Code: regcheck.CodeTLSFailed, Reason: regcheck.ReasonUnknownAuthority, Stage: regcheck.StageTLS, Field: "auth.tls.ca", Registry: "https://registry.test/v2/",
+		Message: "The server's certificate was signed by an authority that is not trusted. registry.test:443 served \"registry.test\" issued by \"Example Corp Root CA\" (SHA-256 11:22:33).",
+		Hint:    "Put the CA certificate \"Example Corp Root CA\" with the SHA-256 fingerprint 11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00 into auth.tls.ca and set auth.tls.enabled to true.",
+		Stages: []regcheck.StageResult{
+			{Name: regcheck.StageResolve, Status: regcheck.OK, Duration: ms(2), Detail: "registry.test has 1 address"},
+			{Name: regcheck.StageEgress, Status: regcheck.OK, Duration: ms(0), Detail: "10.20.0.1, private"},
+			{Name: regcheck.StageConnect, Status: regcheck.OK, Duration: ms(41), Detail: "10.20.0.1:443"},
+			{Name: regcheck.StageTLS, Status: regcheck.Failed, Duration: ms(1240), Detail: "registry.test:443 served \"registry.test\" issued by \"Example Corp Root CA\" (SHA-256 11:22:33)."},
+			{Name: regcheck.StageAPI, Status: regcheck.Skipped}, {Name: regcheck.StageAuth, Status: regcheck.Skipped}, {Name: regcheck.StageContent, Status: regcheck.Skipped},
+		},
+		Warnings: []regcheck.Warning{{Code: regcheck.WarnPlainHTTPCredentials, Message: "The credentials travel over plain HTTP, readable by everybody on the way."}},
+	}
+}
+
+func TestTree(t *testing.T) {
+	valid := &regcheck.Report{Valid: true, Registry: "https://registry.test/v2/", DurationMS: 131, RoundTrips: 3, Stages: []regcheck.StageResult{
+		{Name: regcheck.StageResolve, Status: regcheck.OK, Duration: time.Millisecond, Detail: "registry.test has 1 address"},
+		{Name: regcheck.StageContent, Status: regcheck.Unknown, Duration: 40 * time.Millisecond, Detail: "charts is no repository; whether some are below it is not known: the catalog was answered 401, and this goes on for a while"},
+	}}
+	for name, row := range map[string]struct {
+		report *regcheck.Report
+		color  bool
+		width  int
+	}{
+		"failed": {sampleReport(), false, 80}, "failed-narrow": {sampleReport(), false, 44}, "failed-color": {sampleReport(), true, 100}, "valid": {valid, false, 0},
+	} {
+		var out bytes.Buffer
+		if err := row.report.WriteTree(&out, row.color, row.width); err != nil {
+			t.Fatal(err)
+		}
+		golden := filepath.Join("testdata", "tree-"+name+".txt")
+		if *update {
+			if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), out.String()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		for line := range strings.Lines(out.String()) {
+			if width := max(row.width, 44); !row.color && row.width > 0 && utf8.RuneCountInString(strings.TrimSpace(line)) > width {
+				t.Errorf("%s: wider than %d: %q", name, width, line)
+			}
+		}
+	}
+}
+
+func TestPrinterTellsWriteErrors(t *testing.T) {
+	broken := errors.New("broken pipe")
+	if err := sampleReport().WriteTree(writerFunc(func([]byte) (int, error) { return 0, broken }), false, 80); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
