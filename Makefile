@@ -34,8 +34,11 @@ vet: ## Check format and run go vet
 golden: ## Write the expected output of the command-line scripts anew
 	cd test && $(GO) test ./script -update
 
-docs: ## Write the generated pages anew
-	$(GO) generate ./...
+docs: ## Write docs/codes.md anew from the table of codes
+	$(GO) test ./regcheck -run TestThePageOfCodes -update
+
+matrix: ## Print the matrix of definitions: what each should come to, and what it did
+	$(GO) test ./regcheck -run 'TestMatrix' -v
 
 fuzz: ## Run every fuzz target for 60 s
 	@./fuzz 60s
@@ -43,4 +46,4 @@ fuzz: ## Run every fuzz target for 60 s
 clean: ## Remove what was built; data stays
 	rm -rf bin
 
-.PHONY: help build run demo test deps vet golden docs fuzz clean
+.PHONY: help build run demo test deps vet golden docs matrix fuzz clean
