@@ -34,6 +34,28 @@ func Run(t testing.TB, stdin string, args ...string) Result {
 	return Result{Out: out.String(), Err: errs.String(), Code: cmd.ProcessState.ExitCode()}
 }
 
+// RunInTerminal runs a command whose stdout is a terminal, and returns what a person would see, with
+// what is meant for the terminal alone (ECMA-48) still in it.
+func RunInTerminal(t testing.TB, env []string, args ...string) Result {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), commandWait)
+	defer cancel()
+	terminal := OpenTerminal(t)
+	cmd := exec.CommandContext(ctx, Binary(t), args...)
+	cmd.Env = append(environment(t, Options{Bare: true}), env...)
+	cmd.Stdout = terminal.Slave
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		t.Fatalf("run regwarden %s: %v", strings.Join(args, " "), err)
+	}
+	_ = terminal.Slave.Close() // the last writer gone, the lines end
+	var out strings.Builder
+	for line := range terminal.Lines {
+		out.WriteString(line + "\n")
+	}
+	return Result{Out: out.String(), Code: cmd.ProcessState.ExitCode()}
+}
+
 // Admin runs a command on the server's store, beside the running server, and returns what it printed.
 func (s *Server) Admin(t testing.TB, stdin string, args ...string) string {
 	t.Helper()

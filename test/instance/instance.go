@@ -41,9 +41,7 @@ type Options struct {
 	Insecure bool // readiness is asked for without verifying a certificate
 	Bare     bool // no bootstrap settings: the service chooses the first administrator
 
-	// Terminal is the process's stdout, and FromTerminal what arrives at its other end; nil for a pipe.
-	Terminal     *os.File
-	FromTerminal <-chan string
+	Terminal *Terminal // the process's stdout; nil for a pipe
 }
 
 // Server is a running "regwarden serve".
@@ -123,9 +121,9 @@ func (s *Server) watch(o Options) (<-chan string, func()) {
 	s.cmd.Stderr = lockedWriter{s, &s.log}
 	address := make(chan string, 1)
 	if o.Terminal != nil {
-		s.cmd.Stdout = o.Terminal
+		s.cmd.Stdout = o.Terminal.Slave
 		go func() {
-			for line := range o.FromTerminal {
+			for line := range o.Terminal.Lines {
 				s.line(line, address)
 			}
 		}()

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -84,6 +85,33 @@ func newWorld(t *testing.T) map[string]string {
 	}
 }
 
+// In a terminal the tree has colour; NO_COLOR and --no-color take it away.
+func TestColour(t *testing.T) {
+	registry := realregistry.Distribution(t, realregistry.Options{})
+	check := []string{"check", "--endpoint", registry.Endpoint}
+	for _, tt := range []struct {
+		name   string
+		env    []string
+		args   []string
+		colour bool
+	}{
+		{"terminal", []string{"TERM=xterm"}, check, true},
+		{"flag", []string{"TERM=xterm"}, append(slices.Clone(check), "--no-color"), false},
+		{"environment", []string{"TERM=xterm", "NO_COLOR=1"}, check, false},
+		{"dumb", []string{"TERM=dumb"}, check, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			result := instance.RunInTerminal(t, tt.env, tt.args...)
+			if result.Code != 0 || !strings.Contains(result.Out, "valid") {
+				t.Errorf("exit code %d\n%s", result.Code, result.Out)
+			}
+			if coloured := strings.Contains(result.Out, "\x1b["); coloured != tt.colour {
+				t.Errorf("colour: %t, want %t\n%q", coloured, tt.colour, result.Out)
+			}
+		})
+	}
+}
+
 // exits runs a command that must end with this exit code: exits 2 regwarden check
 func exits(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 2 {
@@ -123,7 +151,7 @@ var unsteady = []struct {
 }{
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\bport \d+`), "port PORT"},
-	{regexp.MustCompile(` +\d+(\.\d+)? ?(ms|µs|s)\b`), " TIME"}, // right-aligned
+	{regexp.MustCompile(` +<?\d+(\.\d+)? ?(ms|µs|s)\b`), " TIME"}, // right-aligned
 	{regexp.MustCompile(`"durationMs": ?\d+(\.\d+)?`), `"durationMs": 0`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "DATE"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DAY"},

@@ -210,17 +210,11 @@ func TestInternalError(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	tokens := client.SignIn()
-	db, err := sql.Open("sqlite", filepath.Join(server.DataDir, "regwarden.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, table := range []string{"users", "sessions", "audit_events", "audits", "audit"} {
-		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE IF EXISTS "+table); err != nil {
+	db := openStore(t, server)
+	for _, table := range []string{"users", "sessions", "audits"} {
+		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
 	}
 	for _, request := range []struct{ method, path, body string }{
 		{"POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, instance.Password)},
@@ -244,6 +238,17 @@ func TestInternalError(t *testing.T) {
 		}
 	}
 	client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
+}
+
+// openStore looks into the service's store from outside.
+func openStore(t *testing.T, server *instance.Server) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(server.DataDir, "regwarden.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
 }
 
 func wantRetryAfter(t *testing.T, answer instance.Answer) {

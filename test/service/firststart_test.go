@@ -47,8 +47,8 @@ func TestFirstStartWithoutTerminal(t *testing.T) {
 // A person watches: the password is shown, once.
 func TestFirstStartOnATerminal(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "data")
-	terminal := openTerminal(t)
-	server := instance.Start(t, instance.Options{Bare: true, DataDir: folder, Terminal: terminal.slave, FromTerminal: terminal.lines})
+	terminal := instance.OpenTerminal(t)
+	server := instance.Start(t, instance.Options{Bare: true, DataDir: folder, Terminal: &terminal})
 	match := shownSecret.FindStringSubmatch(server.Out())
 	if match == nil {
 		t.Fatalf("no password is shown:\n%s", server.Out())
@@ -64,8 +64,8 @@ func TestFirstStartOnATerminal(t *testing.T) {
 		t.Errorf("Ctrl-C: exit code %d, want 0", code)
 	}
 
-	again := openTerminal(t)
-	server = instance.Start(t, instance.Options{Bare: true, DataDir: folder, Terminal: again.slave, FromTerminal: again.lines})
+	again := instance.OpenTerminal(t)
+	server = instance.Start(t, instance.Options{Bare: true, DataDir: folder, Terminal: &again})
 	if strings.Contains(strings.ToLower(server.Out()), "password") {
 		t.Errorf("the second start speaks of a password:\n%s", server.Out())
 	}

@@ -1,22 +1,22 @@
-package service_test
+package instance
 
 import (
 	"bufio"
 	"os"
 	"strconv"
-	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo terminal (pty(7)): what a process writes to the slave arrives as lines.
-type terminal struct {
-	slave *os.File
-	lines <-chan string
+// Terminal is a pseudo terminal (pty(7)): what a process writes to Slave arrives as Lines.
+type Terminal struct {
+	Slave *os.File
+	Lines <-chan string
 }
 
-func openTerminal(t *testing.T) terminal {
+// OpenTerminal opens one until the test ends.
+func OpenTerminal(t testing.TB) Terminal {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -42,7 +42,6 @@ func openTerminal(t *testing.T) terminal {
 			lines <- scanner.Text()
 		}
 	}()
-	closeOnce := sync.OnceFunc(func() { slave.Close(); master.Close() })
-	t.Cleanup(closeOnce)
-	return terminal{slave: slave, lines: lines}
+	t.Cleanup(func() { slave.Close(); master.Close() })
+	return Terminal{Slave: slave, Lines: lines}
 }
