@@ -63,9 +63,9 @@ func (c *conn) speak(ctx context.Context) error {
 		// A hostile server may send ahead of what we read; with the defaults that is 4 MiB a stream.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 512 << 10},
 	}
-	if c.wire.proxy != nil && c.peer.scheme == "http" {
+	if c.peer.proxy != nil && c.peer.scheme == "http" {
 		// The connection leads to the proxy already; this makes requests name their host.
-		proxy := &url.URL{Scheme: "http", Host: c.wire.proxy.Host, User: c.wire.proxy.User}
+		proxy := &url.URL{Scheme: "http", Host: c.peer.proxy.Host, User: c.peer.proxy.User}
 		transport.Proxy = http.ProxyURL(proxy)
 	}
 	var err error

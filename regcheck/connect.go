@@ -22,8 +22,8 @@ func (s *session) connect(ctx context.Context) outcome {
 			return failed(fail(CodeNotOCI, "", "%s: %s.", p.hostPort(), cleanText(err.Error())))
 		}
 	}
-	if s.wire.proxy != nil {
-		return passed("through the proxy %s", cleanText(s.wire.proxy.Host))
+	if p.proxy != nil {
+		return passed("through the proxy %s", cleanText(p.proxy.Host))
 	}
 	return passed("%s", at)
 }

@@ -25,7 +25,10 @@ const (
 func (w *wire) dial(ctx context.Context, p *peer) (net.Conn, netip.AddrPort, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.limits.Connect)
 	defer cancel()
-	if w.proxy != nil {
+	if p.proxyErr != nil {
+		return nil, netip.AddrPort{}, &proxyError{err: p.proxyErr}
+	}
+	if p.proxy != nil {
 		conn, err := w.dialProxy(ctx, p)
 		return conn, netip.AddrPort{}, err
 	}
@@ -107,9 +110,9 @@ func (e *proxyError) Unwrap() error { return e.err }
 // dialProxy connects to the proxy; for TLS it asks it for a tunnel. The tunnel is asked for by name:
 // proxies decide by name, and the operator chose to trust this one with the look-up.
 func (w *wire) dialProxy(ctx context.Context, p *peer) (net.Conn, error) {
-	conn, err := w.dialProxyHost(ctx)
+	conn, err := w.dialProxyHost(ctx, p.proxy)
 	if err != nil {
-		return nil, &proxyError{host: w.proxy.Host, err: err}
+		return nil, &proxyError{host: p.proxy.Host, err: err}
 	}
 	if p.scheme == "http" {
 		return conn, nil
@@ -124,7 +127,7 @@ func (w *wire) dialProxy(ctx context.Context, p *peer) (net.Conn, error) {
 	}
 	if err != nil || status/100 != 2 {
 		_ = conn.Close()
-		return nil, &proxyError{w.proxy.Host, status, err}
+		return nil, &proxyError{p.proxy.Host, status, err}
 	}
 	_ = conn.SetDeadline(time.Time{})
 	return conn, nil
@@ -132,7 +135,7 @@ func (w *wire) dialProxy(ctx context.Context, p *peer) (net.Conn, error) {
 
 func (w *wire) tunnel(conn net.Conn, p *peer) (status int, err error) {
 	request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: p.hostPort()}, Host: p.hostPort(), Header: http.Header{}}
-	if auth := proxyAuthorization(w.proxy); auth != "" {
+	if auth := proxyAuthorization(p.proxy); auth != "" {
 		request.Header.Set("Proxy-Authorization", auth)
 	}
 	if err := request.Write(conn); err != nil {
@@ -146,24 +149,24 @@ func (w *wire) tunnel(conn net.Conn, p *peer) (status int, err error) {
 	return answer.StatusCode, nil
 }
 
-func (w *wire) dialProxyHost(ctx context.Context) (net.Conn, error) {
-	port := uint16(defaultPort(w.proxy.Scheme))
-	if text := w.proxy.Port(); text != "" {
+func (w *wire) dialProxyHost(ctx context.Context, proxy *url.URL) (net.Conn, error) {
+	port := uint16(defaultPort(proxy.Scheme))
+	if text := proxy.Port(); text != "" {
 		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil {
 			return nil, err
 		}
 		port = uint16(n)
 	}
-	addresses, err := w.proxyAddresses(ctx, port)
+	addresses, err := w.proxyAddresses(ctx, proxy, port)
 	if err != nil {
 		return nil, err
 	}
 	conn, _, err := w.dialAny(ctx, addresses)
-	if err != nil || w.proxy.Scheme != "https" {
+	if err != nil || proxy.Scheme != "https" {
 		return conn, err
 	}
-	secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: w.proxy.Hostname(), RootCAs: w.roots, Time: w.now})
+	secured := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: proxy.Hostname(), RootCAs: w.roots, Time: w.now})
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -172,8 +175,8 @@ func (w *wire) dialProxyHost(ctx context.Context) (net.Conn, error) {
 }
 
 // proxyAddresses are not judged: the operator named the proxy, and no definition can.
-func (w *wire) proxyAddresses(ctx context.Context, port uint16) ([]netip.AddrPort, error) {
-	host := w.proxy.Hostname()
+func (w *wire) proxyAddresses(ctx context.Context, proxy *url.URL, port uint16) ([]netip.AddrPort, error) {
+	host := proxy.Hostname()
 	found := []netip.Addr{}
 	if a, err := netip.ParseAddr(host); err == nil {
 		found = append(found, a)

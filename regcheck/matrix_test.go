@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -120,7 +121,7 @@ func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
 func checker(g *regchecktest.Registry, policy egress.Policy, row matrixRow) *regcheck.Checker {
 	c := &regcheck.Checker{Resolver: g, Dialer: g, Roots: g.Roots(), Egress: policy, SkipControl: row.SkipControl}
 	if row.Proxy {
-		c.Proxy = g.ProxyURL()
+		c.Proxy = func(*url.URL) (*url.URL, error) { return g.ProxyURL(), nil }
 	}
 	if row.Limits == "short" {
 		c.Limits = regcheck.Limits{Total: 3 * time.Second, Resolve: 200 * time.Millisecond, Connect: 200 * time.Millisecond,

@@ -22,8 +22,9 @@ type Checker struct {
 	// SkipControl leaves out the control request with random credentials, which tells registries
 	// that check credentials from those that let everybody in.
 	SkipControl bool
-	// Proxy is an outbound HTTP proxy; nil means none, whatever the environment says.
-	Proxy *url.URL
+	// Proxy names the outbound HTTP proxy for a target, much as http.Transport.Proxy does; it is asked once for
+	// each origin. Nil means none, whatever the environment says, and so does a nil URL.
+	Proxy func(target *url.URL) (*url.URL, error)
 	// Hairpin, when not empty, is sent in the header HairpinHeader of every request, so that a server
 	// recognizes a check that leads back to itself.
 	Hairpin string

@@ -21,7 +21,7 @@ type wire struct {
 	resolver egress.Resolver
 	dialer   egress.Dialer
 	policy   egress.Policy
-	proxy    *url.URL
+	proxyFor func(*url.URL) (*url.URL, error)
 	hairpin  string
 	limits   Limits
 	now      func() time.Time
@@ -44,6 +44,8 @@ type peer struct {
 	zone      egress.Zone      // the narrowest of its addresses
 	wide      egress.Zone      // the widest: from where it may not send us to a narrower one
 	realm     atomic.Bool      // a token service named by a challenge
+	proxy     *url.URL         // nil: none
+	proxyErr  error            // why the proxy's settings can't be used
 	conns     []*conn
 	changed   chan struct{} // closed when one of conns may have become free
 }
@@ -59,7 +61,7 @@ func (e *stepError) Error() string { return string(e.step) + ": " + e.err.Error(
 func (e *stepError) Unwrap() error { return e.err }
 
 func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
-	w := &wire{resolver: c.Resolver, dialer: c.Dialer, policy: c.Egress, proxy: c.Proxy, hairpin: c.Hairpin,
+	w := &wire{resolver: c.Resolver, dialer: c.Dialer, policy: c.Egress, proxyFor: c.Proxy, hairpin: c.Hairpin,
 		limits: limits, now: now, plan: p, roots: c.Roots, peers: map[origin]*peer{}}
 	if w.resolver == nil {
 		w.resolver = net.DefaultResolver
@@ -138,16 +140,27 @@ func (w *wire) lookup(ctx context.Context, o origin) ([]netip.Addr, error) {
 	if err == nil && len(addresses) == 0 {
 		err = &net.DNSError{Err: "no address", Name: o.host, IsNotFound: true}
 	}
-	if err != nil && w.proxy != nil && isNotFound(err) {
-		return nil, nil
+	if err != nil && isNotFound(err) {
+		if proxy, _ := w.proxy(o); proxy != nil {
+			return nil, nil
+		}
 	}
 	return addresses, err
+}
+
+// proxy names the proxy for an origin, nil for none.
+func (w *wire) proxy(o origin) (*url.URL, error) {
+	if w.proxyFor == nil {
+		return nil, nil
+	}
+	return w.proxyFor(&url.URL{Scheme: o.scheme, Host: o.hostPort()})
 }
 
 // judge holds every address against the policy; one forbidden address forbids the origin, since
 // the next look-up might bring it to the front.
 func (w *wire) judge(o origin, addresses []netip.Addr) (*peer, error) {
 	p := &peer{origin: o}
+	p.proxy, p.proxyErr = w.proxy(o)
 	for i, a := range addresses {
 		at := netip.AddrPortFrom(a.WithZone("").Unmap(), o.port)
 		zone, err := w.policy.Judge(netip.AddrPortFrom(a, o.port))

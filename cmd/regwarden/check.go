@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"os"
 	"time"
 
@@ -73,7 +72,7 @@ Exit code: 0 valid, 1 not valid, 2 the definition or the command line cannot be 
 	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
 	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
-	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for the connections (URL)")
+	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for the connections: a URL, or 'environment'")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "bound of the whole check")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colour, even in a terminal")
 	outputFlag(cmd, &f.output)
@@ -121,13 +120,11 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 func (f *checkFlags) checker() (*regcheck.Checker, error) {
 	checker := &regcheck.Checker{Egress: egress.ForCommandLine()}
 	checker.Limits.Total = f.timeout
-	if f.proxy != "" {
-		proxy, err := url.Parse(f.proxy)
-		if err != nil || proxy.Host == "" {
-			return nil, usageError{errors.New("--egress-proxy: write http://host:port")}
-		}
-		checker.Proxy = proxy
+	proxy, err := proxyFunc(f.proxy)
+	if err != nil {
+		return nil, usageError{err}
 	}
+	checker.Proxy = proxy
 	return checker, nil
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/regwarden/regwarden/egress"
 )
@@ -221,7 +222,7 @@ func (c *Config) Validate() []error {
 	problems = append(problems, err)
 	_, err = c.trustedProxies()
 	problems = append(problems, err)
-	_, err = c.proxyURL()
+	_, err = proxyFunc(c.EgressProxy)
 	return append(problems, err)
 }
 
@@ -252,16 +253,20 @@ func (c *Config) trustedProxies() ([]netip.Prefix, error) {
 // proxyFromEnvironment is the value of egress-proxy that reads the usual variables.
 const proxyFromEnvironment = "environment"
 
-func (c *Config) proxyURL() (*url.URL, error) {
-	if c.EgressProxy == "" || c.EgressProxy == proxyFromEnvironment {
+// proxyFunc chooses the proxy for a target; nil means none.
+func proxyFunc(setting string) (func(*url.URL) (*url.URL, error), error) {
+	switch setting {
+	case "":
 		return nil, nil
+	case proxyFromEnvironment:
+		return httpproxy.FromEnvironment().ProxyFunc(), nil
 	}
-	u, err := url.Parse(c.EgressProxy)
+	u, err := url.Parse(setting)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		// The value may hold a password, so it is not shown.
 		return nil, errors.New("egress-proxy: write http://host:port, https://host:port or environment")
 	}
-	return u, nil
+	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
 }
 
 func isLoopback(listen string) bool {

@@ -206,7 +206,7 @@ func newChecker(c Config, listening net.Addr) (*regcheck.Checker, error) {
 	}
 	checker := &regcheck.Checker{Egress: policy, Hairpin: rand.Text()}
 	checker.Limits.Total = c.CheckTimeout
-	checker.Proxy, err = c.proxyURL()
+	checker.Proxy, err = proxyFunc(c.EgressProxy)
 	return checker, err
 }
 

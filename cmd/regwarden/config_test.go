@@ -1,0 +1,120 @@
+package main
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// loaded loads settings from a command line, an environment and a file.
+func loaded(t *testing.T, args []string, env map[string]string, file string) (*settings, error) {
+	t.Helper()
+	s := newSettings()
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "settings.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config", path)
+	}
+	if err := s.flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return s, s.load(func(name string) string { return env[name] })
+}
+
+func TestAFlagWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
+	s, err := loaded(t,
+		[]string{"--login-queue", "11"},
+		map[string]string{"REGWARDEN_LOGIN_QUEUE": "12", "REGWARDEN_LOGIN_WAIT": "3s", "REGWARDEN_EGRESS_ALLOW": "127.0.0.1,10.0.0.0/8"},
+		"login-queue: 13\nlogin-wait: 4s\nsession-idle: 48h\negress-deny: [10.1.0.0/16, '10.2.0.0/16']\ninsecure-http: true\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.LoginQueue != 11 || s.LoginWait != 3*time.Second || s.SessionIdle != 48*time.Hour || !s.InsecureHTTP {
+		t.Errorf("got %+v", s.Config)
+	}
+	if len(s.EgressAllow) != 2 || len(s.EgressDeny) != 2 || s.EgressDeny[1] != "10.2.0.0/16" {
+		t.Errorf("lists: %q %q", s.EgressAllow, s.EgressDeny)
+	}
+	for name, want := range map[string]string{"login-queue": "flag", "login-wait": "environment", "session-idle": "file", "listen": "default"} {
+		if s.source[name] != want {
+			t.Errorf("%s comes from %q, want %q", name, s.source[name], want)
+		}
+	}
+}
+
+func TestEveryProblemOfTheSettingsIsToldAtOnce(t *testing.T) {
+	_, err := loaded(t,
+		[]string{"--listen", "0.0.0.0:80", "--tls-cert", "x"},
+		map[string]string{"REGWARDEN_TOKEN_LIFETIME": "1h", "REGWARDEN_LOGIN_WAIT": "soon"},
+		"lisen: x\nlog-level: loud\negress-allow: nonsense\ntrusted-proxies: who\n")
+	if err == nil {
+		t.Fatal("taken")
+	}
+	for _, want := range []string{"tls-cert, tls-key", "token-lifetime", "login-wait", `"lisen" is no setting`, "log-level", "egress", "trusted-proxies"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not told of in: %v", want, err)
+		}
+	}
+	if exitCode(err) != exitUsage {
+		t.Error("not a usage error")
+	}
+}
+
+func TestPlainHTTPIsForLoopbackOnly(t *testing.T) {
+	for listen, fine := range map[string]bool{
+		"127.0.0.1:80": true, "localhost:80": true, "[::1]:80": true, "127.0.0.53:1": true,
+		":80": false, "0.0.0.0:80": false, "10.0.0.1:80": false, "example.com:80": false, "localhost.example.com:80": false, "80": false,
+	} {
+		if _, err := loaded(t, []string{"--listen", listen}, nil, ""); (err == nil) != fine {
+			t.Errorf("%s: %v", listen, err)
+		}
+		if _, err := loaded(t, []string{"--listen", listen, "--insecure-http"}, nil, ""); err != nil {
+			t.Errorf("%s with insecure-http: %v", listen, err)
+		}
+	}
+}
+
+func TestTheProxyOfTheEnvironmentFollowsNoProxy(t *testing.T) {
+	t.Setenv("HTTPS_PROXY", "http://proxy.example:3128")
+	t.Setenv("NO_PROXY", "inside.example")
+	choose, err := proxyFunc(proxyFromEnvironment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for target, want := range map[string]string{"https://outside.example": "proxy.example:3128", "https://inside.example": ""} {
+		u, err := url.Parse(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy, err := choose(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if proxy == nil {
+			proxy = &url.URL{}
+		}
+		if proxy.Host != want {
+			t.Errorf("%s goes through %q, want %q", target, proxy.Host, want)
+		}
+	}
+	if _, err := proxyFunc("ftp://user:hunter2@host"); err == nil || strings.Contains(err.Error(), "hunter2") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestThePasswordOfAProxyIsNotPrinted(t *testing.T) {
+	s, err := loaded(t, []string{"--egress-proxy", "http://user:hunter2@proxy.example:3128"}, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range s.list() {
+		if strings.Contains(line.Value, "hunter2") {
+			t.Errorf("%s prints the password: %s", line.Name, line.Value)
+		}
+	}
+}
