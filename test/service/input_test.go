@@ -74,12 +74,12 @@ func wrongBodies() []wrongInput {
 			{"byte order mark", "\ufeff{}"},
 		} {
 			all = append(all, wrongInput{
-				name: path + " " + b.name, method: http.MethodPost, path: path, body: b.body, status: http.StatusBadRequest, code: "InvalidRequest",
+				name: operation(path) + " " + b.name, method: http.MethodPost, path: path, body: b.body, status: http.StatusBadRequest, code: "InvalidRequest",
 			})
 		}
 		post := func(name, body string, status int, code string, headers ...string) {
 			all = append(all, wrongInput{
-				name: path + " " + name, method: http.MethodPost, path: path, body: body, headers: headers, status: status, code: code,
+				name: operation(path) + " " + name, method: http.MethodPost, path: path, body: body, headers: headers, status: status, code: code,
 			})
 		}
 		post("empty", "", http.StatusUnsupportedMediaType, "UnsupportedMediaType")
@@ -91,6 +91,9 @@ func wrongBodies() []wrongInput {
 	}
 	return all
 }
+
+// operation is the last part of a path, to name a case by.
+func operation(path string) string { return path[strings.LastIndex(path, "/")+1:] }
 
 func wrongSignIns() []wrongInput {
 	bad := func(name, body string, fields ...string) wrongInput {
@@ -117,7 +120,7 @@ func wrongDefinitions(t *testing.T) []wrongInput {
 	var all []wrongInput
 	bad := func(name, body string, fields ...string) {
 		for _, path := range []string{validate, diagnose} {
-			all = append(all, wrongInput{name: path + " " + name, method: http.MethodPost, path: path, body: body,
+			all = append(all, wrongInput{name: operation(path) + " " + name, method: http.MethodPost, path: path, body: body,
 				status: http.StatusBadRequest, code: "InvalidRequest", fields: fields})
 		}
 	}
