@@ -107,13 +107,13 @@ func (c catalog) below(prefix string) []string {
 func (c catalog) nearest(path string) []string {
 	depth := strings.Count(path, "/") + 1
 	best := map[string]int{}
-	for _, name := range c.names[:min(len(c.names), 2000)] {
+	for _, name := range c.names {
 		parts := strings.Split(name, "/")
 		if len(parts) > depth {
 			parts = parts[:depth]
 		}
 		prefix := strings.Join(parts, "/")
-		if _, known := best[prefix]; !known && len(prefix) <= maxShown {
+		if _, known := best[prefix]; !known && len(prefix) <= len(path)+16 {
 			best[prefix] = distance(strings.ToLower(prefix), strings.ToLower(path))
 		}
 	}

@@ -1,6 +1,9 @@
 package regcheck
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	maxChallenges = 8
@@ -206,7 +209,7 @@ func readOffers(lines []string) offers {
 			}
 		case c.scheme == "basic":
 			o.basic = true
-		default:
+		case !slices.Contains(o.unsupported, cleanText(c.scheme)):
 			o.unsupported = append(o.unsupported, cleanText(c.scheme))
 		}
 	}

@@ -224,3 +224,30 @@ func checkText(field, value string, limit int, found *problems) {
 }
 
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+
+// SameTarget tells whether secrets stored with one definition may be sent by the other: both lead to
+// the same scheme, host, port and path and trust the same certificates. Two definitions of which one
+// can't be used are never the same.
+func (d Definition) SameTarget(other Definition) bool {
+	a, problemsA := d.readTarget()
+	b, problemsB := other.readTarget()
+	return len(problemsA) == 0 && len(problemsB) == 0 && a == b
+}
+
+// trustedTarget is where a definition leads and whom it trusts on the way.
+type trustedTarget struct {
+	base       target
+	trust      string // the PEM texts that count
+	skipVerify bool
+}
+
+func (d Definition) readTarget() (trustedTarget, []Problem) {
+	var found problems
+	t := trustedTarget{base: readBase(d.Endpoint, d.BasePath, &found)}
+	if d.Auth != nil && d.Auth.TLS.Enabled {
+		trust := d.Auth.TLS
+		t.trust = strings.TrimSpace(trust.CA) + "\x00" + strings.TrimSpace(trust.Certificate)
+		t.skipVerify = trust.InsecureSkipVerify
+	}
+	return t, found
+}

@@ -140,3 +140,33 @@ func TestProblemsHoldNoSecret(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestSameTarget(t *testing.T) {
+	stored := Definition{Endpoint: "https://registry.test/a", BasePath: "b", Auth: &Auth{TLS: TLS{Enabled: true, CA: "pem"}}}
+	for _, row := range []struct {
+		name   string
+		change func(*Definition, *Auth)
+		same   bool
+	}{
+		{"the same words", func(*Definition, *Auth) {}, true},
+		{"spelled otherwise", func(d *Definition, _ *Auth) { d.Endpoint, d.BasePath = "Registry.Test:443", "/a/b/v2/" }, true},
+		{"other user", func(_ *Definition, a *Auth) { a.Username = "other" }, true},
+		{"other host", func(d *Definition, _ *Auth) { d.Endpoint = "https://registry.test.evil.test/a" }, false},
+		{"other port", func(d *Definition, _ *Auth) { d.Endpoint = "https://registry.test:444/a" }, false},
+		{"plain http", func(d *Definition, _ *Auth) { d.Endpoint = "http://registry.test:443/a" }, false},
+		{"other path", func(d *Definition, _ *Auth) { d.BasePath = "c" }, false},
+		{"other CA", func(_ *Definition, a *Auth) { a.TLS.CA = "other" }, false},
+		{"certificate is CA", func(_ *Definition, a *Auth) { a.TLS.CA, a.TLS.Certificate = "", "pem" }, false},
+		{"no verification", func(_ *Definition, a *Auth) { a.TLS.InsecureSkipVerify = true }, false},
+		{"not enabled", func(_ *Definition, a *Auth) { a.TLS.Enabled = false }, false},
+		{"unusable", func(d *Definition, _ *Auth) { d.Endpoint = "" }, false},
+	} {
+		auth := *stored.Auth
+		other := stored
+		other.Auth = &auth
+		row.change(&other, &auth)
+		if got := stored.SameTarget(other); got != row.same {
+			t.Errorf("%s: %v", row.name, got)
+		}
+	}
+}

@@ -173,7 +173,7 @@ func diagnoseHandshake(c *tlsSeen, err error) *failure {
 	case errors.Is(err, errLongChain):
 		return fail(CodeTLSFailed, ReasonProtocol, "%s sends more than %d certificates.", where, maxChain).at("")
 	default:
-		return fail(CodeTLSFailed, ReasonProtocol, "%s: %s.", where, cleanText(err.Error()))
+		return fail(CodeTLSFailed, ReasonProtocol, "%s: %s.", where, cleanText(innermost(err).Error()))
 	}
 }
 
@@ -304,7 +304,18 @@ func (s *session) diagnoseRequest(err error) *failure {
 		return fail(CodeUnavailable, "", "%s: the connection was closed before an answer came.", what)
 	default:
 		return fail(CodeNotOCI, "", "%s was answered with something that is no HTTP, or with more headers than %d KiB: %s.",
-			what, s.limits.Header>>10, cleanText(err.Error()))
+			what, s.limits.Header>>10, cleanText(innermost(err).Error()))
+	}
+}
+
+// innermost is the cause without the layers that net/http names on the way.
+func innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
 	}
 }
 

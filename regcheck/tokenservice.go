@@ -206,7 +206,7 @@ func (s *session) diagnoseRealm(t *tokenService, err error) *failure {
 		return s.diagnoseRealmTLS(t, step)
 	}
 	if isTimeout(err) && !(isStep && step.step == StageResolve) {
-		return fail(CodeTokenServiceFailed, ReasonRealmTimeout, "%s did not answer in time.", what)
+		return fail(CodeTokenServiceFailed, ReasonRealmTimeout, "%s, did not answer in time.", what)
 	}
 	if x, ok := errorsAsExchange(err); ok {
 		if _, sent := x.conn.alert(); sent {
@@ -230,6 +230,8 @@ func (s *session) diagnoseRealmTLS(t *tokenService, err *stepError) *failure {
 		f.at("auth.tls.ca").hinting("%s", inner.hint)
 	case ReasonMissingIntermediate:
 		f.hinting("%s", inner.hint)
+	default:
+		f.hinting("Mend TLS at the token service %s, or correct the external URL in the registry's configuration if the name is wrong.", t.origin.hostPort())
 	}
 	return f.retry(inner.retryable)
 }
