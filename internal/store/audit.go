@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"math"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,9 +19,62 @@ const (
 	sqlAppendAudit   = `INSERT INTO audits (` + auditColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 	sqlCompleteAudit = `UPDATE audits SET outcome = $2, reason = $3, report = $4 WHERE uid = $1 AND outcome = 'started'`
 	sqlAudit         = `SELECT ` + auditColumns + ` FROM audits WHERE uid = $1`
-	sqlAuditsOfOrg   = `SELECT ` + auditColumns + ` FROM audits WHERE org_uid = $1 ORDER BY at DESC, uid DESC LIMIT $2`
-	sqlAuditsNewest  = `SELECT ` + auditColumns + ` FROM audits ORDER BY at DESC LIMIT $1`
+
+	// A list leaves the reports out, which are long. The filters that every list has; an empty one lets all
+	// through. Which records a list goes over at all decides about the index, so there is a text for each.
+	auditList   = `SELECT uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, NULL FROM audits`
+	auditFilter = ` at >= $2 AND (at, uid) < ($3, $4) AND ($5 = '' OR object = $5) AND ($6 = '' OR outcome = $6) AND ($7 = '' OR $7 LIKE '%,' || action || ',%')`
+	auditOrder  = ` ORDER BY at DESC, uid DESC LIMIT $8`
+	ofAll       = ` WHERE $1 = '' AND $9 = '' AND`
+	ofOrg       = ` WHERE org_uid = $1 AND $9 = '' AND`
+	ofActor     = ` WHERE org_uid = $1 AND actor_uid = $9 AND`
+
+	sqlAudits        = auditList + ofAll + auditFilter + auditOrder
+	sqlAuditsOfOrg   = auditList + ofOrg + auditFilter + auditOrder
+	sqlAuditsOfActor = auditList + ofActor + auditFilter + auditOrder
+	sqlCountAudits   = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofAll + auditFilter + ` LIMIT $8) AS counted`
+	sqlCountOfOrg    = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofOrg + auditFilter + ` LIMIT $8) AS counted`
+	sqlCountOfActor  = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofActor + auditFilter + ` LIMIT $8) AS counted`
 )
+
+// AuditFilter says which records to list. A zero field lets all through.
+type AuditFilter struct {
+	OrgUID, ActorUID string // an actor is one of an organization, which has to be named with it
+	Object           string
+	Outcome          audit.Outcome
+	Actions          []audit.Action // any of them
+	From, Until      time.Time      // at or after From, before Until
+	BeforeUID        string         // of the records at Until itself, those before this uid too: where a page ended
+}
+
+func (f AuditFilter) args(limit int) []any {
+	until, actions := int64(math.MaxInt64), ""
+	if !f.Until.IsZero() {
+		until = f.Until.UnixMilli()
+	}
+	for _, action := range f.Actions {
+		actions += "," + string(action)
+	}
+	if actions != "" {
+		actions += ","
+	}
+	from := int64(math.MinInt64)
+	if !f.From.IsZero() {
+		from = f.From.UnixMilli()
+	}
+	return []any{f.OrgUID, from, until, f.BeforeUID, f.Object, string(f.Outcome), actions, limit, f.ActorUID}
+}
+
+// text chooses the query that goes over the fewest records.
+func (f AuditFilter) text(all, ofOrg, ofActor string) string {
+	switch {
+	case f.ActorUID != "":
+		return ofActor
+	case f.OrgUID != "":
+		return ofOrg
+	}
+	return all
+}
 
 // AppendAudit adds a record. It belongs in the transaction of the change that it tells of.
 func (tx *Tx) AppendAudit(ctx context.Context, e audit.Event) error {
@@ -38,14 +93,20 @@ func (tx *Tx) Audit(ctx context.Context, uid string) (audit.Event, error) {
 	return one(ctx, tx, scanAudit, sqlAudit, uid)
 }
 
-// AuditsOfOrg lists an organization's newest records, the newest first.
-func (tx *Tx) AuditsOfOrg(ctx context.Context, orgUID string, limit int) ([]audit.Event, error) {
-	return all(ctx, tx, scanAudit, sqlAuditsOfOrg, orgUID, limit)
+// Audits lists records without their reports, the newest first.
+func (tx *Tx) Audits(ctx context.Context, f AuditFilter, limit int) ([]audit.Event, error) {
+	return all(ctx, tx, scanAudit, f.text(sqlAudits, sqlAuditsOfOrg, sqlAuditsOfActor), f.args(limit)...)
 }
 
-// AuditsNewest lists the newest records of all organizations and of none, the newest first.
+// CountAudits counts records, up to atMost: counting all of a large table is slow.
+func (tx *Tx) CountAudits(ctx context.Context, f AuditFilter, atMost int) (int64, error) {
+	return one(ctx, tx, func(row scanner, n *int64) error { return row.Scan(n) },
+		f.text(sqlCountAudits, sqlCountOfOrg, sqlCountOfActor), f.args(atMost)...)
+}
+
+// AuditsNewest lists the newest records of all organizations and of none, reports left out.
 func (tx *Tx) AuditsNewest(ctx context.Context, limit int) ([]audit.Event, error) {
-	return all(ctx, tx, scanAudit, sqlAuditsNewest, limit)
+	return tx.Audits(ctx, AuditFilter{}, limit)
 }
 
 func scanAudit(row scanner, e *audit.Event) error {

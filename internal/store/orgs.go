@@ -30,7 +30,8 @@ const (
 		WHERE m.user_uid = $2 AND p.org_uid = $1 ORDER BY p.canonical`
 	sqlProjectOfUser = `SELECT p.uid, p.org_uid, p.name, p.canonical, p.created_at FROM project_members m JOIN projects p ON p.uid = m.project_uid
 		WHERE m.user_uid = $2 AND m.project_uid = $3 AND p.org_uid = $1`
-	sqlInsertMember = `INSERT INTO project_members (org_uid, project_uid, user_uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+	sqlInsertMember      = `INSERT INTO project_members (org_uid, project_uid, user_uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+	sqlDeleteMemberships = `DELETE FROM project_members WHERE org_uid = $1 AND user_uid = $2`
 )
 
 func scanOrg(row scanner, o *Org) error {
@@ -90,5 +91,11 @@ func (tx *Tx) ProjectOfUser(ctx context.Context, orgUID, userUID, projectUID str
 // InsertMember makes a user a member of a project of the same organization. Doing so twice is no error.
 func (tx *Tx) InsertMember(ctx context.Context, orgUID, projectUID, userUID string) error {
 	_, err := tx.change(ctx, sqlInsertMember, orgUID, projectUID, userUID)
+	return err
+}
+
+// DeleteMemberships takes a user out of all projects.
+func (tx *Tx) DeleteMemberships(ctx context.Context, orgUID, userUID string) error {
+	_, err := tx.change(ctx, sqlDeleteMemberships, orgUID, userUID)
 	return err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -19,10 +20,12 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
 		"SpentJTI": sqlSpentJTI, "DeleteSpentJTIs": sqlDeleteSpentJTIs, "DeleteSessions": sqlDeleteSessions,
 		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
-		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "AuditsOfOrg": sqlAuditsOfOrg,
+		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
+		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
+		"SetUserRole": sqlSetUserRole, "DeleteMemberships": sqlDeleteMemberships,
 	} {
 		for _, step := range planOf(t, db, query) {
-			if strings.HasPrefix(step, "SCAN ") || strings.Contains(step, "TEMP B-TREE") {
+			if strings.HasPrefix(step, "SCAN ") && step != "SCAN counted" || strings.Contains(step, "TEMP B-TREE") {
 				t.Errorf("%s: %s", name, step)
 			}
 		}
@@ -35,7 +38,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 func planOf(t *testing.T, db *DB, query string) []string {
 	t.Helper()
 	args := make([]any, 13)
-	rows, err := db.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args[:strings.Count(dedupe(query), "$")]...)
+	rows, err := db.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args[:placeholders(query)]...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +58,12 @@ func planOf(t *testing.T, db *DB, query string) []string {
 	return steps
 }
 
-// dedupe leaves each placeholder of a query in once.
-func dedupe(query string) string {
-	left := ""
-	for _, mark := range []string{"$1", "$2", "$3", "$4"} {
-		if strings.Contains(query, mark) {
-			left += mark
+// placeholders counts those of a query, which has each number up to the last at least once.
+func placeholders(query string) int {
+	for n := 13; n > 0; n-- {
+		if strings.Contains(query, fmt.Sprintf("$%d", n)) {
+			return n
 		}
 	}
-	return left
+	return 0
 }

@@ -22,6 +22,7 @@ const (
 	sqlUserByEmail     = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical = $2`
 	sqlUser            = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
 	sqlUsers           = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 ORDER BY u.canonical`
+	sqlSetUserRole     = `UPDATE users SET role = $3 WHERE org_uid = $1 AND uid = $2`
 	sqlDisableUser     = `UPDATE users SET disabled_at = $3 WHERE org_uid = $1 AND uid = $2 AND disabled_at IS NULL`
 	sqlEndUserSessions = `UPDATE sessions SET ended_at = $3, end_reason = $4 WHERE org_uid = $1 AND user_uid = $2 AND ended_at IS NULL`
 	sqlNoteLogin       = `UPDATE users SET last_login_at = $3, password_hash = $4
@@ -52,6 +53,11 @@ func (tx *Tx) User(ctx context.Context, orgUID, uid string) (User, error) {
 // Users lists an organization's users by e-mail.
 func (tx *Tx) Users(ctx context.Context, orgUID string) ([]User, error) {
 	return all(ctx, tx, scanUser, sqlUsers, orgUID)
+}
+
+// SetUserRole gives a user a role.
+func (tx *Tx) SetUserRole(ctx context.Context, orgUID, uid, role string) error {
+	return tx.changeOne(ctx, sqlSetUserRole, orgUID, uid, role)
 }
 
 // NoteLogin records a sign-in with the password whose hash was verified, and puts newHash in its place

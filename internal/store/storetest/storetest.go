@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"API keys", apiKeys},
 		{"service keys are sealed and one of each is in use", serviceKeys},
 		{"audit", audits},
+		{"audit records are listed by filter and in pages", auditLists},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, open(t)) })
 	}
