@@ -18,7 +18,21 @@ const (
 	OrgCreate        Action = "org.create"
 	ProjectCreate    Action = "project.create"
 	UserCreate       Action = "user.create"
+	UserRole         Action = "user.role"
+	UserProjects     Action = "user.projects"
 	APIKeyCreate     Action = "apikey.create"
+	APIKeyUpdate     Action = "apikey.update"
+	APIKeyDelete     Action = "apikey.delete"
+	Logout           Action = "auth.logout"
+	LoginAlert       Action = "auth.alert" // so many sign-ins failed that the account is tried slowly now
+	SessionEnd       Action = "session.end"
+	TokensRevoke     Action = "auth.revoke"
+	PasswordChange   Action = "user.changePassword"
+	PasswordSet      Action = "user.setPassword"
+	UserDisable      Action = "user.disable"
+	UserEnable       Action = "user.enable"
+	KeysRotate       Action = "key.rotate"
+	MasterRotate     Action = "key.rotateMaster"
 )
 
 // Outcome is how it ended.

@@ -41,6 +41,8 @@ const (
 	CreateProjects     Permission = "project.create"
 	ReadUsers          Permission = "user.list"
 	CreateUsers        Permission = "user.create"
+	ChangeUsers        Permission = "user.update" // role, projects, enabled or not
+	ReadAllAudits      Permission = "audit.listAll"
 	ReadAllAPIKeys     Permission = "apiKey.listAll"
 	CreateAllAPIKeys   Permission = "apiKey.createForOthers"
 )
@@ -48,7 +50,7 @@ const (
 // granted lists what a role may do within its organization. The operator is not listed: it may do all.
 var granted = map[Role]map[Permission]bool{
 	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ReadUsers: true,
-		CreateUsers: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true},
+		CreateUsers: true, ChangeUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true},
 	RoleMember: {ValidateRegistries: true},
 }
 
