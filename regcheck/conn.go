@@ -174,7 +174,12 @@ type call struct {
 	authorization string
 	form          url.Values // makes it a POST
 	accept        string
+	keep          int64 // bytes of the body that are needed; keepShort when 0
 }
+
+// keepShort is what is kept of an answer that has no list in it. The rest is read up to the cap, to
+// tell whether it ends, and thrown away: many checks at once must not hold a MiB each.
+const keepShort = 64 << 10
 
 func (c *call) request(ctx context.Context, hairpin string) (*http.Request, error) {
 	method, body := http.MethodGet, io.Reader(nil)
@@ -241,12 +246,12 @@ func (w *wire) send(ctx context.Context, c *conn, what *call) (*answer, error) {
 	}
 	c.served.Add(1)
 	a := &answer{url: what.url, from: c.peer.origin, status: response.StatusCode, header: response.Header, conn: c, rounds: 1}
-	a.read(response, w.limits.Body)
+	a.read(response, what.keep, w.limits.Body)
 	return a, nil
 }
 
 // read takes the body up to the cap. What is not read to its end makes net/http drop the connection.
-func (a *answer) read(response *http.Response, limit int64) {
+func (a *answer) read(response *http.Response, keep, limit int64) {
 	defer func() { _ = response.Body.Close() }()
 	if e := response.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		a.packed = true
@@ -256,8 +261,14 @@ func (a *answer) read(response *http.Response, limit int64) {
 		a.over = true
 		return
 	}
-	a.body, a.cut = io.ReadAll(io.LimitReader(response.Body, limit+1))
-	if int64(len(a.body)) > limit {
-		a.body, a.over = a.body[:limit], true
+	if keep == 0 {
+		keep = keepShort
 	}
+	body := io.LimitReader(response.Body, limit+1)
+	a.body, a.cut = io.ReadAll(io.LimitReader(body, keep))
+	rest := int64(0)
+	if a.cut == nil {
+		rest, a.cut = io.Copy(io.Discard, body)
+	}
+	a.over = int64(len(a.body))+rest > limit
 }

@@ -88,7 +88,7 @@ func (s *session) get(ctx context.Context, rest, authorization string) (*answer,
 func (s *session) read(ctx context.Context, rest, query, authorization string) (*answer, error) {
 	u := s.base.url(rest)
 	u.RawQuery = query
-	a, err := s.wire.fetch(ctx, call{url: u, authorization: authorization, accept: manifestAccept}, true)
+	a, err := s.wire.fetch(ctx, call{url: u, authorization: authorization, accept: manifestAccept, keep: s.limits.Body}, true)
 	if a != nil {
 		s.rounds += a.rounds
 	}
