@@ -144,7 +144,7 @@ func (f *checkFlags) definition(stdin io.Reader, args []string) (regcheck.Defini
 			return d, usageError{err}
 		}
 		if wrong, err = strictjson.Decode(data, &d); err != nil {
-			return d, err
+			return d, unreadable(args[0], err)
 		}
 	}
 	if err := f.overlay(&d, stdin); err != nil {
@@ -153,16 +153,29 @@ func (f *checkFlags) definition(stdin io.Reader, args []string) (regcheck.Defini
 	return d, definitionProblems(wrong, d.Problems())
 }
 
+// definitionProblems is the usage error that lists what is wrong with a definition, nil when nothing is.
 func definitionProblems(wrong []fault.Field, problems []regcheck.Problem) error {
-	for _, p := range problems {
-		wrong = append(wrong, fault.Field{Field: p.Field, Problem: p.Problem})
+	more := make([]fault.Field, len(problems))
+	for i, p := range problems {
+		more[i] = fault.Field{Field: p.Field, Problem: p.Problem}
 	}
-	if len(wrong) == 0 {
+	all := fault.Join(wrong, more)
+	if len(all) == 0 {
 		return nil
 	}
-	f := fault.InvalidFields(wrong...)
-	f.Message = "the definition cannot be used:"
-	return f
+	text := "the definition cannot be used:"
+	for _, p := range all {
+		text += fmt.Sprintf("\n  %s: %s", p.Field, p.Problem)
+	}
+	return usageError{errors.New(text)}
+}
+
+// unreadable says why a definition file is no JSON that can be read in one way only.
+func unreadable(name string, err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && len(f.Fields) == 1 && f.Fields[0].Field == strictjson.Body {
+		return usageError{fmt.Errorf("the definition in %s %s", name, f.Fields[0].Problem)}
+	}
+	return err
 }
 
 func readDefinition(name string, stdin io.Reader) ([]byte, error) {

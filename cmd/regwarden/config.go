@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -199,7 +200,8 @@ func (c *Config) Validate() []error {
 		{c.DataDir == "", "data-dir: name a folder"},
 		{(c.TLSCert == "") != (c.TLSKey == ""), "tls-cert, tls-key: give both or neither"},
 		{c.TLSCert != "" && c.TLSSelfSigned, "tls-self-signed: give this or tls-cert, not both"},
-		{!c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is no loopback address, and passwords would cross the network in clear; give tls-cert and tls-key, or insecure-http when something in front of regwarden does TLS"},
+		{!isHostPort(c.Listen), "listen: " + c.Listen + " is no address of the form host:port"},
+		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is no loopback address, and passwords would cross the network in clear; give tls-cert and tls-key, or insecure-http when something in front of regwarden does TLS"},
 		{c.TokenLifetime < time.Second || c.TokenLifetime > 15*time.Minute, "token-lifetime: from 1s to 15m"},
 		{c.RefreshGrace < time.Second || c.RefreshGrace > 5*time.Minute, "refresh-grace: from 1s to 5m"},
 		{c.SessionIdle < time.Minute, "session-idle: at least 1m"},
@@ -219,7 +221,12 @@ func (c *Config) Validate() []error {
 		}
 	}
 	_, err := c.egressPolicy(nil)
-	problems = append(problems, err)
+	if wrong, ok := errors.AsType[*egress.SettingsError](err); ok {
+		flags := strings.NewReplacer("egress.allowOnly", "egress-allow-only", "egress.", "egress-")
+		for _, p := range wrong.Problems {
+			problems = append(problems, fmt.Errorf("%s: %q: %s", flags.Replace(p.Setting), p.Entry, p.Problem))
+		}
+	}
 	_, err = c.trustedProxies()
 	problems = append(problems, err)
 	_, err = proxyFunc(c.EgressProxy)
@@ -267,6 +274,15 @@ func proxyFunc(setting string) (func(*url.URL) (*url.URL, error), error) {
 		return nil, errors.New("egress-proxy: write http://host:port, https://host:port or environment")
 	}
 	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
+}
+
+func isHostPort(listen string) bool {
+	_, port, err := net.SplitHostPort(listen)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 func isLoopback(listen string) bool {

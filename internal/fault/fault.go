@@ -9,6 +9,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -88,6 +89,22 @@ func InvalidFields(fields ...Field) *Error {
 		message = fmt.Sprintf("The request has %d fields that cannot be used.", len(fields))
 	}
 	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}
+}
+
+// Join lists the problems of decoding and, after them, those of the domain, since whoever mends a
+// request wants the whole list. A field that could not be decoded is not called missing as well.
+func Join(undecoded, more []Field) []Field {
+	told := map[string]bool{}
+	for _, p := range undecoded {
+		told[p.Field] = true
+	}
+	all := slices.Clone(undecoded)
+	for _, p := range more {
+		if !told[p.Field] {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // Busy is the fault of an overloaded service; after says when a retry makes sense.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
@@ -22,7 +23,7 @@ func (s *Server) authenticate(c *call) (answer, error) {
 	}
 	credentials := auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password}
 	if len(wrong) > 0 {
-		return answer{}, fault.InvalidFields(allProblems(wrong, s.Auth.Problems(credentials))...)
+		return answer{}, fault.InvalidFields(fault.Join(wrong, s.Auth.Problems(credentials))...)
 	}
 	tokens, err := s.Auth.Login(c.Context(), c.origin, credentials)
 	return tokenAnswer(tokens), err
@@ -49,5 +50,5 @@ func tokenAnswer(tokens auth.Tokens) answer {
 
 // jwks is GET /.well-known/jwks.json.
 func (s *Server) jwks(*call) (answer, error) {
-	return answer{http.StatusOK, s.Auth.JWKS()}, nil
+	return answer{http.StatusOK, json.RawMessage(s.Auth.JWKS())}, nil
 }

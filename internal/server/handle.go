@@ -188,21 +188,6 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 	return strictjson.Decode(body, v)
 }
 
-// allProblems joins what decoding and what the domain found, since whoever mends a request wants the
-// whole list. A field of the wrong type is not called missing as well.
-func allProblems(wrong, more []fault.Field) []fault.Field {
-	told := map[string]bool{}
-	for _, p := range wrong {
-		told[p.Field] = true
-	}
-	for _, p := range more {
-		if !told[p.Field] {
-			wrong = append(wrong, p)
-		}
-	}
-	return wrong
-}
-
 // acceptable tells whether the body is announced as plain JSON.
 func (c *call) acceptable() error {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {

@@ -50,7 +50,7 @@ func (c *call) decodeDefinition() (regcheck.Definition, error) {
 	for _, p := range definition.Problems() {
 		problems = append(problems, fault.Field{Field: p.Field, Problem: p.Problem})
 	}
-	if problems = allProblems(wrong, problems); len(problems) > 0 {
+	if problems = fault.Join(wrong, problems); len(problems) > 0 {
 		return definition, fault.InvalidFields(problems...)
 	}
 	return definition, nil

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -76,7 +77,7 @@ func wellFormed(data []byte) error {
 		case err == io.EOF:
 			return nil
 		case errors.Is(err, jsontext.ErrDuplicateName):
-			return malformed("names a member twice in the same object", err)
+			return malformed("names a member twice in the same object (byte "+strconv.FormatInt(dec.InputOffset(), 10)+")", err)
 		case err != nil:
 			return malformed(fmt.Sprintf("is not valid JSON (byte %d)", dec.InputOffset()), err)
 		case dec.StackDepth() > MaxDepth:
