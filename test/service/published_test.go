@@ -29,7 +29,10 @@ func TestTokensVerifyWithThePublishedKeys(t *testing.T) {
 			t.Fatalf("parse a token: %v", err)
 		}
 		var claims jwt.Claims
-		var ours struct{ Org, SID string }
+		var ours struct {
+			Org string `json:"org"`
+			SID string `json:"sid"`
+		}
 		if err := token.Claims(keys, &claims, &ours); err != nil {
 			t.Fatalf("verify a token with the published keys: %v", err)
 		}
