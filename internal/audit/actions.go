@@ -20,6 +20,12 @@ const (
 	ChangeDelete = "delete"
 )
 
+// Changes and Outcomes are closed lists too.
+var (
+	Changes  = []string{ChangeNone, ChangeCreate, ChangeUpdate, ChangeDelete}
+	Outcomes = []Outcome{Started, Succeeded, Refused, Failed, Valid, NotValid}
+)
+
 // Kind is what sort of thing an action is about, such as "user".
 func (a Action) Kind() string {
 	kind, _, _ := strings.Cut(string(a), ".")

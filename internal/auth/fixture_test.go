@@ -1,8 +1,10 @@
 package auth
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -124,13 +126,34 @@ func (w *world) session(t *testing.T, uid string) (session store.Session) {
 	return session
 }
 
-// audits returns the newest records, the newest first.
+// audits returns the newest records, the newest first. The clock of the tests stands still, so the order is
+// that of the rows.
 func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
 	t.Helper()
-	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		events, err = tx.AuditsNewest(t.Context(), n)
-		return err
-	}); err != nil {
+	raw, err := sql.Open("sqlite", filepath.Join(w.dir, "regwarden.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	rows, err := raw.QueryContext(t.Context(), "SELECT uid FROM audits ORDER BY rowid DESC LIMIT $1", n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var uid string
+		if err := rows.Scan(&uid); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.db.View(t.Context(), func(tx *store.Tx) error {
+			event, err := tx.Audit(t.Context(), uid)
+			events = append(events, event)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	return events

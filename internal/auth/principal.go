@@ -45,6 +45,11 @@ const (
 	ReadAllAudits      Permission = "audit.listAll"
 	ReadAllAPIKeys     Permission = "apiKey.listAll"
 	CreateAllAPIKeys   Permission = "apiKey.createForOthers"
+	ManageAllAPIKeys   Permission = "apiKey.manageAll"
+	SetPasswords       Permission = "user.setPassword" //nolint:gosec // a word, not a credential
+	DisableUsers       Permission = "user.disable"
+	RevokeAllTokens    Permission = "token.revokeAll"
+	RotateServiceKeys  Permission = "key.rotate" // the operator's: the keys serve all organizations
 )
 
 // granted lists what a role may do within its organization. The operator is not listed: it may do all.

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"time"
 
@@ -28,6 +29,15 @@ const (
 	defaultLoginWait    = 2 * time.Second
 )
 
+// Isolation says where passwords are hashed.
+type Isolation string
+
+// Isolations. At low priority, hashing uses what processor time is left by everything else.
+const (
+	IsolateThreads Isolation = "threads" // on threads of their own, on Linux at low priority
+	IsolateNothing Isolation = "none"
+)
+
 // Config is what can be set. Zero values stand for the defaults.
 type Config struct {
 	Issuer        string        // "regwarden"
@@ -44,6 +54,12 @@ type Config struct {
 	LoginQueue   int           // sign-ins that may wait for a worker: 64
 	LoginWait    time.Duration // how long: 2 s
 	Hash         HashCost      // may only raise the default
+
+	LoginFreeFailures int           // wrong passwords of one source for one account before it has to wait: 5
+	LoginMaxWait      time.Duration // the longest wait that wrong passwords lead to: 15 minutes
+	LoginIsolation    Isolation     // how hashing is kept from slowing the rest down: IsolateThreads
+
+	Log *slog.Logger // alerts go here too; nil: nowhere
 
 	DefaultOrg string           // organization of a sign-in that names none; empty: naming one is required
 	Now        func() time.Time // time.Now
@@ -137,17 +153,34 @@ func (s *Service) Sweep(ctx context.Context) error {
 	for _, step := range []func(*store.Tx) (int64, error){
 		func(tx *store.Tx) (int64, error) { return tx.DeleteSpentJTIs(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.DeleteSessions(ctx, before, sweepStep) },
+		func(tx *store.Tx) (int64, error) { return tx.DeleteChanges(ctx, before, sweepStep) },
 	} {
-		for more := true; more; {
-			err := s.db.InTx(ctx, func(tx *store.Tx) error {
-				deleted, err := step(tx)
-				more = deleted == sweepStep
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("delete what ended long ago: %w", err)
-			}
+		if err := s.inSteps(ctx, step); err != nil {
+			return err
 		}
 	}
 	return nil
 }
+
+// inSteps runs a deletion until it finds less than a whole step, each step in a transaction of its own: others
+// get their turn in between.
+func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, error)) error {
+	for more := true; more; {
+		err := s.db.InTx(ctx, func(tx *store.Tx) error {
+			deleted, err := step(tx)
+			more = deleted == sweepStep
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("delete what ended long ago: %w", err)
+		}
+	}
+	return nil
+}
+
+// now is the service's clock.
+func (s *Service) now() time.Time { return s.config.Now() }
+
+// Watch hears of what other processes change in the store, until ctx ends. Without it the service asks when
+// it is asked, at most once a second.
+func (s *Service) Watch(ctx context.Context) { <-ctx.Done() }

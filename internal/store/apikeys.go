@@ -24,6 +24,10 @@ const (
 	sqlAPIKeyByHash  = selectAPIKey + ` WHERE k.hash = $1`
 	sqlAPIKeysOfUser = selectAPIKey + ` WHERE k.org_uid = $1 AND k.user_uid = $2 ORDER BY k.canonical`
 	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 ORDER BY k.user_uid, k.canonical`
+	sqlAPIKey        = selectAPIKey + ` WHERE k.org_uid = $1 AND k.uid = $2`
+	sqlAPIKeyByUID   = selectAPIKey + ` WHERE k.uid = $1`
+	sqlUpdateAPIKey  = `UPDATE api_keys SET name = $3, canonical = $4, expires_at = $5, deactivated_at = $6 WHERE org_uid = $1 AND uid = $2`
+	sqlDeleteAPIKey  = `DELETE FROM api_keys WHERE org_uid = $1 AND uid = $2`
 	sqlNoteAPIKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE uid = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
 )
 
@@ -41,6 +45,27 @@ func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
 // APIKeyByHash looks a key up by its SHA-256.
 func (tx *Tx) APIKeyByHash(ctx context.Context, hash []byte) (APIKey, error) {
 	return one(ctx, tx, scanAPIKey, sqlAPIKeyByHash, hash)
+}
+
+// APIKey looks a key up within its organization.
+func (tx *Tx) APIKey(ctx context.Context, orgUID, uid string) (APIKey, error) {
+	return one(ctx, tx, scanAPIKey, sqlAPIKey, orgUID, uid)
+}
+
+// APIKeyByUID looks a key up in whatever organization.
+func (tx *Tx) APIKeyByUID(ctx context.Context, uid string) (APIKey, error) {
+	return one(ctx, tx, scanAPIKey, sqlAPIKeyByUID, uid)
+}
+
+// UpdateAPIKey stores name, expiry and deactivation of a key. Another key of the user having the name is ErrExists.
+func (tx *Tx) UpdateAPIKey(ctx context.Context, k APIKey) error {
+	err := tx.changeOne(ctx, sqlUpdateAPIKey, k.OrgUID, k.UID, k.Name, k.Canonical, millis(k.ExpiresAt), millis(k.DeactivatedAt))
+	return tx.noteIf(ctx, true, err, k.UID)
+}
+
+// DeleteAPIKey deletes a key.
+func (tx *Tx) DeleteAPIKey(ctx context.Context, orgUID, uid string) error {
+	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteAPIKey, orgUID, uid), uid)
 }
 
 // APIKeysOfUser lists a user's keys by name.

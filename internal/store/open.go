@@ -75,7 +75,7 @@ func start(ctx context.Context, o Options, writes *sql.DB, path string) (*DB, er
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open the database for writing: %w", translate(err)), readers.Close())
 	}
-	return &DB{writer: w, writes: writes, readers: readers, reads: newStatements(readers), ring: ring}, nil
+	return &DB{writer: w, writes: writes, readers: readers, reads: newStatements(readers), ring: ring, options: o}, nil
 }
 
 // privateFile makes the database file before SQLite does, which would leave it to the umask; the

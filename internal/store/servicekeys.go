@@ -27,6 +27,7 @@ type ServiceKey struct {
 
 const (
 	sqlInsertServiceKey = `INSERT INTO service_keys (uid, purpose, public, sealed, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING`
+	sqlRetireServiceKey = `UPDATE service_keys SET retired_at = $2, verify_until = $3 WHERE purpose = $1 AND retired_at IS NULL`
 	sqlServiceKeys      = `SELECT uid, purpose, public, sealed, created_at, retired_at, verify_until FROM service_keys ORDER BY created_at, uid`
 )
 
@@ -43,6 +44,12 @@ func (tx *Tx) InsertServiceKey(ctx context.Context, k ServiceKey) (bool, error) 
 	}
 	n, err := tx.change(ctx, sqlInsertServiceKey, k.UID, string(k.Purpose), k.Public, sealed, millis(k.CreatedAt))
 	return n == 1, err
+}
+
+// RetireServiceKey takes the key of a purpose out of use: it makes nothing new, and is accepted until that moment.
+func (tx *Tx) RetireServiceKey(ctx context.Context, purpose KeyPurpose, at, verifyUntil time.Time) error {
+	_, err := tx.change(ctx, sqlRetireServiceKey, string(purpose), millis(at), millis(verifyUntil))
+	return err
 }
 
 // ServiceKeys lists all keys, the oldest first. One that does not open fails the call: a service that

@@ -31,16 +31,24 @@ type SpentJTI struct {
 }
 
 const (
+	sessionColumns = `s.uid, s.org_uid, s.user_uid, s.generation, s.address, s.created_at, s.advanced_at, s.used_at,
+		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, u.role, o.name, u.disabled_at
+		FROM sessions s JOIN users u ON u.uid = s.user_uid JOIN orgs o ON o.uid = s.org_uid`
+
 	sqlInsertSession = `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8)`
-	sqlSession = `SELECT s.uid, s.org_uid, s.user_uid, s.generation, s.address, s.created_at, s.advanced_at, s.used_at,
-		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, u.role, o.name, u.disabled_at
-		FROM sessions s JOIN users u ON u.uid = s.user_uid JOIN orgs o ON o.uid = s.org_uid WHERE s.uid = $1`
+	sqlSession        = `SELECT ` + sessionColumns + ` WHERE s.uid = $1`
 	sqlAdvanceSession = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4
 		WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3`
 	sqlUseSession = `UPDATE sessions SET used_at = $2, idle_until = $3
 		WHERE uid = $1 AND ended_at IS NULL AND idle_until > $2 AND max_until > $2`
-	sqlEndSession = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE uid = $1 AND ended_at IS NULL`
+	sqlEndSession      = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE uid = $1 AND ended_at IS NULL`
+	sqlEndUserSessions = `UPDATE sessions SET ended_at = $3, end_reason = $4
+		WHERE org_uid = $1 AND user_uid = $2 AND ended_at IS NULL AND uid <> $5`
+	sqlSessionsOfUser = `SELECT ` + sessionColumns + ` WHERE s.org_uid = $1 AND s.user_uid = $2 AND s.ended_at IS NULL
+		AND s.idle_until > $3 AND s.max_until > $3`
+
+	sqlLastSessionEnd = `SELECT MAX(max_until) FROM sessions WHERE max_until > 0`
 
 	sqlSpendJTI = `INSERT INTO spent_jtis (jti, session_uid, spent_at, next_jti, next_kid, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`
@@ -83,7 +91,23 @@ func (tx *Tx) UseSession(ctx context.Context, uid string, now, idleUntil time.Ti
 // EndSession ends a session and tells whether it was this call that did.
 func (tx *Tx) EndSession(ctx context.Context, uid, reason string, now time.Time) (bool, error) {
 	n, err := tx.change(ctx, sqlEndSession, uid, millis(now), reason)
-	return n == 1, err
+	return n == 1, tx.noteIf(ctx, n == 1, err, uid)
+}
+
+// EndUserSessions ends all sessions of a user but one; none is spared when that is empty.
+func (tx *Tx) EndUserSessions(ctx context.Context, orgUID, userUID, except, reason string, now time.Time) error {
+	n, err := tx.change(ctx, sqlEndUserSessions, orgUID, userUID, millis(now), reason, except)
+	return tx.noteIf(ctx, n > 0, err, userUID)
+}
+
+// SessionsOfUser lists a user's sessions that are live at that moment, in no order.
+func (tx *Tx) SessionsOfUser(ctx context.Context, orgUID, userUID string, now time.Time) ([]Session, error) {
+	return all(ctx, tx, scanSession, sqlSessionsOfUser, orgUID, userUID, millis(now))
+}
+
+// LastSessionEnd is the latest absolute end of any session, zero when there is none.
+func (tx *Tx) LastSessionEnd(ctx context.Context) (time.Time, error) {
+	return one(ctx, tx, func(row scanner, at *time.Time) error { return row.Scan(moment{at}) }, sqlLastSessionEnd)
 }
 
 // SpendJTI records that an authorization token was exchanged, and tells whether it was this call that did.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
@@ -58,6 +59,8 @@ type DB struct {
 	readers *sql.DB
 	reads   *statements
 	ring    *seal.Keyring
+	options Options
+	told    atomic.Pointer[func(subjects []string)]
 }
 
 // InTx runs fn in one write transaction. When fn returns nil and InTx returns nil, what fn wrote is
@@ -66,7 +69,15 @@ type DB struct {
 // Several calls may share one commit, so fn has to be quick and self-contained: no hashing, no
 // network, no other transaction inside. It may be run again when the database asks for a retry.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
-	return db.writer.do(ctx, func(q querier) error { return fn(&Tx{q: q, ring: db.ring}) })
+	var tx *Tx
+	err := db.writer.do(ctx, func(q querier) error {
+		tx = &Tx{q: q, ring: db.ring}
+		return fn(tx)
+	})
+	if err == nil {
+		db.tell(tx.changed)
+	}
+	return err
 }
 
 // View runs fn on a connection that can only read. Each question sees the newest committed state, so
@@ -91,8 +102,9 @@ func (db *DB) Close() error {
 // Tx asks questions and makes changes inside InTx or View. It may not be used after its function ends,
 // nor by two goroutines.
 type Tx struct {
-	q    querier
-	ring *seal.Keyring
+	q       querier
+	ring    *seal.Keyring
+	changed []string // subjects of NoteChange
 }
 
 // querier runs the store's queries: on the writer's connection or on the pool of readers.

@@ -19,13 +19,11 @@ const (
 
 	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, password_hash, password_changed_at, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
-	sqlUserByEmail     = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical = $2`
-	sqlUser            = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
-	sqlUsers           = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 ORDER BY u.canonical`
-	sqlSetUserRole     = `UPDATE users SET role = $3 WHERE org_uid = $1 AND uid = $2`
-	sqlDisableUser     = `UPDATE users SET disabled_at = $3 WHERE org_uid = $1 AND uid = $2 AND disabled_at IS NULL`
-	sqlEndUserSessions = `UPDATE sessions SET ended_at = $3, end_reason = $4 WHERE org_uid = $1 AND user_uid = $2 AND ended_at IS NULL`
-	sqlNoteLogin       = `UPDATE users SET last_login_at = $3, password_hash = $4
+	sqlUserByEmail = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical = $2`
+	sqlUser        = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
+	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 ORDER BY u.canonical`
+	sqlSetUserRole = `UPDATE users SET role = $3 WHERE org_uid = $1 AND uid = $2`
+	sqlNoteLogin   = `UPDATE users SET last_login_at = $3, password_hash = $4
 		WHERE uid = $1 AND password_hash = $2 AND disabled_at IS NULL`
 )
 
@@ -55,9 +53,12 @@ func (tx *Tx) Users(ctx context.Context, orgUID string) ([]User, error) {
 	return all(ctx, tx, scanUser, sqlUsers, orgUID)
 }
 
-// SetUserRole gives a user a role.
+// SetUserRole gives a user a role, and tells every process.
 func (tx *Tx) SetUserRole(ctx context.Context, orgUID, uid, role string) error {
-	return tx.changeOne(ctx, sqlSetUserRole, orgUID, uid, role)
+	if err := tx.changeOne(ctx, sqlSetUserRole, orgUID, uid, role); err != nil {
+		return err
+	}
+	return tx.NoteChange(ctx, uid)
 }
 
 // NoteLogin records a sign-in with the password whose hash was verified, and puts newHash in its place
@@ -66,13 +67,4 @@ func (tx *Tx) SetUserRole(ctx context.Context, orgUID, uid, role string) error {
 // that a disabling sees the session that this transaction adds, or this transaction sees the disabling.
 func (tx *Tx) NoteLogin(ctx context.Context, uid, verifiedHash, newHash string, at time.Time) error {
 	return tx.changeOne(ctx, sqlNoteLogin, uid, verifiedHash, millis(at), newHash)
-}
-
-// DisableUser keeps a user from signing in, and ends its sessions.
-func (tx *Tx) DisableUser(ctx context.Context, orgUID, uid string, at time.Time) error {
-	if err := tx.changeOne(ctx, sqlDisableUser, orgUID, uid, millis(at)); err != nil {
-		return err
-	}
-	_, err := tx.change(ctx, sqlEndUserSessions, orgUID, uid, millis(at), "disabled")
-	return err
 }

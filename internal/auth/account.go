@@ -1,0 +1,199 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Changes of what users sign in with, and whether they may.
+
+// ChangePassword gives the caller another password and ends its other sessions. Wrong current passwords are
+// throttled together with failed sign-ins.
+//
+// Faults: Invalid with fields currentPassword (wrong, too) and newPassword; Limited; Unavailable when too many
+// passwords are hashed at once. A wrong current password is no 401: clients take that for the end of their
+// token, and would sign in with the same password again.
+func (s *Service) ChangePassword(ctx context.Context, origin audit.Origin, p Principal, current, next secret.String) error {
+	problems := append(fieldIf("currentPassword", passwordProblem(current)), s.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
+	if len(problems) == 0 && current == next {
+		problems = fieldIf("newPassword", "is the current password")
+	}
+	if len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	user, err := s.caller(ctx, p)
+	if err != nil {
+		return err
+	}
+	matches, _, err := s.passwords.verify(ctx, current, user.PasswordHash)
+	if err != nil {
+		return err
+	}
+	hash := ""
+	if matches {
+		if hash, err = s.passwords.Hash(ctx, next); err != nil {
+			return err
+		}
+	}
+	changed := false
+	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		changed, err = s.changePassword(ctx, tx, origin, p, user, hash)
+		return err
+	})
+	if err == nil && !changed {
+		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "is not your password"})
+	}
+	return asDone("change a password", err)
+}
+
+// caller reads the user that the principal is.
+func (s *Service) caller(ctx context.Context, p Principal) (user store.User, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		user, err = tx.User(ctx, p.OrgUID, p.UserUID)
+		return err
+	})
+	return user, asDone("look up the caller", asNotFound(err, "There is no such user."))
+}
+
+// changePassword stores the hash of the new password, or records that the current one was wrong, which an
+// empty hash says.
+func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit.Origin, p Principal, user store.User, hash string) (bool, error) {
+	now := s.now()
+	event := s.succeeded(p, origin, audit.PasswordChange, user.UID, now)
+	err := error(store.ErrNotFound)
+	if hash != "" {
+		err = tx.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)
+	}
+	if errors.Is(err, store.ErrNotFound) { // also when it was changed while we hashed
+		event.Outcome, event.Reason = audit.Refused, refusedPassword
+		return false, tx.AppendAudit(ctx, event)
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := tx.EndUserSessions(ctx, user.OrgUID, user.UID, p.SessionUID, endedByPassword, now); err != nil {
+		return false, err
+	}
+	return true, tx.AppendAudit(ctx, event)
+}
+
+// SetPassword gives a user of the organization another password and ends its sessions. user is its uid or
+// e-mail; an operator names the organization, others leave it empty. Who has forgotten a password is not who
+// changes their own: for that there is ChangePassword.
+//
+// Faults: Invalid with field password; Forbidden; NotFound; Unavailable when too many passwords are hashed at once.
+func (s *Service) SetPassword(ctx context.Context, origin audit.Origin, p Principal, org, user string, next secret.String) error {
+	found, err := s.otherUser(ctx, origin, p, SetPasswords, audit.PasswordSet, org, user)
+	if err != nil {
+		return err
+	}
+	if problems := s.passwords.Problems("password", next, found.user.Email, found.org.Name); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	hash, err := s.passwords.Hash(ctx, next)
+	if err != nil {
+		return err
+	}
+	return s.changeUser(ctx, origin, p, audit.PasswordSet, found, func(tx *store.Tx, now time.Time) error {
+		if err := tx.SetPassword(ctx, found.org.UID, found.user.UID, hash, now); err != nil {
+			return err
+		}
+		return tx.EndUserSessions(ctx, found.org.UID, found.user.UID, "", endedByPassword, now)
+	})
+}
+
+// DisableUser keeps a user from signing in, and ends its sessions and the use of its API keys at once. One that
+// is disabled stays so. user is its uid or e-mail; an operator names the organization, others leave it empty.
+//
+// Faults: Forbidden, of oneself too; NotFound.
+func (s *Service) DisableUser(ctx context.Context, origin audit.Origin, p Principal, org, user string) error {
+	found, err := s.otherUser(ctx, origin, p, DisableUsers, audit.UserDisable, org, user)
+	if err != nil {
+		return err
+	}
+	return s.changeUser(ctx, origin, p, audit.UserDisable, found, func(tx *store.Tx, now time.Time) error {
+		return unlessSo(tx.DisableUser(ctx, found.org.UID, found.user.UID, now))
+	})
+}
+
+// EnableUser lets a disabled user sign in again. Its old sessions stay ended.
+//
+// Faults: those of DisableUser.
+func (s *Service) EnableUser(ctx context.Context, origin audit.Origin, p Principal, org, user string) error {
+	found, err := s.otherUser(ctx, origin, p, DisableUsers, audit.UserEnable, org, user)
+	if err != nil {
+		return err
+	}
+	return s.changeUser(ctx, origin, p, audit.UserEnable, found, func(tx *store.Tx, _ time.Time) error {
+		return unlessSo(tx.EnableUser(ctx, found.org.UID, found.user.UID))
+	})
+}
+
+// unlessSo lets a change that was made before pass: the user is as was asked for.
+func unlessSo(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// otherUser finds the user of an administrative change, and records the refusal of one that is not allowed.
+func (s *Service) otherUser(ctx context.Context, origin audit.Origin, p Principal, permission Permission, action audit.Action, org, user string) (account, error) {
+	refusal := p.May(permission)
+	if refusal == nil && p.UserUID != "" && (user == p.UserUID || Canonical(user) == Canonical(p.Email)) {
+		refusal = notOneself(permission)
+	}
+	if refusal != nil {
+		event := s.succeeded(p, origin, action, user, s.now())
+		event.Outcome, event.Reason = audit.Refused, fault.CodeOperationForbidden
+		err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) })
+		return account{}, errors.Join(err, refusal)
+	}
+	var found account
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if found.org, err = p.Org(ctx, tx, org); err != nil {
+			return err
+		}
+		found.user, err = userOf(ctx, tx, found.org, user)
+		return err
+	})
+	return found, asDone("look up a user", err)
+}
+
+// changeUser makes an administrative change and its record.
+func (s *Service) changeUser(ctx context.Context, origin audit.Origin, p Principal, action audit.Action, found account, change func(*store.Tx, time.Time) error) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		if err := change(tx, now); err != nil {
+			return err
+		}
+		event := s.succeeded(p, origin, action, found.user.UID, now)
+		event.OrgUID = found.org.UID
+		return tx.AppendAudit(ctx, event)
+	})
+	return asDone(string(action), asNotFound(err, noSuchUser))
+}
+
+const noSuchUser = "There is no such user in the organization."
+
+// userOf finds a user by uid, or else by e-mail.
+func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (store.User, error) {
+	user, err := tx.User(ctx, org.UID, named)
+	if errors.Is(err, store.ErrNotFound) {
+		user, err = tx.UserByEmail(ctx, org.UID, Canonical(named))
+	}
+	return user, asNotFound(err, noSuchUser)
+}
+
+// notOneself keeps an administrator from locking out the last one, and whoever took over an administrator's
+// session from taking the password too.
+func notOneself(permission Permission) error {
+	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
+		Message: "That is not possible for your own user. Ask another administrator, or change your own password with the current one."}
+}

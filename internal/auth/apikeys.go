@@ -1,0 +1,246 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// APIKey is what may be known about a key.
+type APIKey struct {
+	UID, OrgUID, UserUID, Email, Name string
+	CreatedAt, ExpiresAt, LastUsedAt  time.Time // LastUsedAt: zero when never, and exact to some minutes
+	Active                            bool
+}
+
+// NewAPIKey asks for a key.
+type NewAPIKey struct {
+	Org       string    // an operator names the organization; others leave it empty
+	User      string    // uid or e-mail; empty: the caller
+	Name      string    // unique among the user's keys
+	ExpiresAt time.Time // required
+}
+
+// CreateAPIKey makes a key for the caller, or by an administrator for another user of the organization.
+// The key itself is returned this once and kept nowhere.
+//
+// Faults: Invalid with fields name, expiresAt, user, org; Forbidden; NotFound for a user that is not of
+// the organization; Conflict with code ApiKeyAlreadyExists.
+func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Principal, ask NewAPIKey) (APIKey, secret.String, error) {
+	now := s.config.Now()
+	if problems := ask.problems(p, now); len(problems) > 0 {
+		return APIKey{}, "", fault.InvalidFields(problems...)
+	}
+	key, hash := newAPIKey()
+	var made store.APIKey
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		user, err := s.keyOwner(ctx, tx, p, ask)
+		if err != nil {
+			return err
+		}
+		made = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(ask.Name),
+			Canonical: Canonical(ask.Name), Hash: hash, CreatedAt: now, ExpiresAt: ask.ExpiresAt, Email: user.Email}
+		if err := tx.InsertAPIKey(ctx, made); err != nil {
+			return err
+		}
+		event := p.Event(origin, audit.APIKeyCreate)
+		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = uuid.NewString(), now, user.OrgUID, made.UID, audit.Succeeded
+		return tx.AppendAudit(ctx, event)
+	})
+	if err != nil {
+		return APIKey{}, "", asDone("make an API key", keyNameTaken(err))
+	}
+	return visible(made), key, nil
+}
+
+func (ask NewAPIKey) problems(p Principal, now time.Time) []fault.Field {
+	problems := fieldIf("name", NameProblem(ask.Name))
+	switch {
+	case ask.ExpiresAt.IsZero():
+		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is required"})
+	case !ask.ExpiresAt.After(now):
+		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is not in the future"})
+	}
+	if p.Role == RoleOperator && strings.TrimSpace(ask.User) == "" {
+		problems = append(problems, fault.Field{Field: "user", Problem: "is required"})
+	}
+	return problems
+}
+
+// keyOwner is the user that the key is for.
+func (s *Service) keyOwner(ctx context.Context, tx *store.Tx, p Principal, ask NewAPIKey) (store.User, error) {
+	org, err := p.Org(ctx, tx, ask.Org)
+	if err != nil {
+		return store.User{}, err
+	}
+	if ask.User == "" || ask.User == p.UserUID || Canonical(ask.User) == Canonical(p.Email) {
+		if p.Role != RoleOperator {
+			return tx.User(ctx, org.UID, p.UserUID)
+		}
+	}
+	if err := p.May(CreateAllAPIKeys); err != nil {
+		return store.User{}, err
+	}
+	return userOf(ctx, tx, org, ask.User)
+}
+
+// ListAPIKeys lists the caller's keys, or for administrators those of the whole organization. An operator
+// names the organization; others leave it empty.
+func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string) ([]APIKey, error) {
+	var list []APIKey
+	err := s.db.View(ctx, func(tx *store.Tx) error {
+		in, err := p.Org(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		keys, err := keysFor(ctx, tx, p, in)
+		for _, key := range keys {
+			list = append(list, visible(key))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list API keys: %w", err)
+	}
+	return list, nil
+}
+
+func keysFor(ctx context.Context, tx *store.Tx, p Principal, org store.Org) ([]store.APIKey, error) {
+	if p.Can(ReadAllAPIKeys) {
+		return tx.APIKeysOfOrg(ctx, org.UID)
+	}
+	return tx.APIKeysOfUser(ctx, org.UID, p.UserUID)
+}
+
+func visible(k store.APIKey) APIKey {
+	return APIKey{UID: k.UID, OrgUID: k.OrgUID, UserUID: k.UserUID, Email: k.Email, Name: k.Name,
+		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, Active: k.DeactivatedAt.IsZero()}
+}
+
+// APIKey returns one of the caller's keys, or for administrators one of the organization's.
+//
+// Faults: NotFound for a key that is unknown, or not the caller's to see.
+func (s *Service) APIKey(ctx context.Context, p Principal, uid string) (APIKey, error) {
+	var key store.APIKey
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		key, err = s.keyFor(ctx, tx, p, uid)
+		return err
+	})
+	return visible(key), asDone("look up an API key", err)
+}
+
+// keyFor reads a key that the principal may see and change.
+func (s *Service) keyFor(ctx context.Context, tx *store.Tx, p Principal, uid string) (store.APIKey, error) {
+	read := func() (store.APIKey, error) { return tx.APIKey(ctx, p.OrgUID, uid) }
+	if p.Role == RoleOperator {
+		read = func() (store.APIKey, error) { return tx.APIKeyByUID(ctx, uid) }
+	}
+	key, err := read()
+	if err == nil && key.UserUID != p.UserUID && !p.Can(ManageAllAPIKeys) {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return store.APIKey{}, asNotFound(err, "There is no such API key.")
+	}
+	return key, nil
+}
+
+// APIKeyChange says what is to change; nil leaves as it is.
+type APIKeyChange struct {
+	Name      *string
+	ExpiresAt *time.Time
+	Active    *bool
+}
+
+func (c APIKeyChange) problems(now time.Time) (problems []fault.Field) {
+	if c.Name != nil {
+		problems = fieldIf("name", NameProblem(*c.Name))
+	}
+	if c.ExpiresAt != nil && !c.ExpiresAt.After(now) {
+		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is not in the future"})
+	}
+	return problems
+}
+
+func (c APIKeyChange) apply(key store.APIKey, now time.Time) store.APIKey {
+	if c.Name != nil {
+		key.Name, key.Canonical = strings.TrimSpace(*c.Name), Canonical(*c.Name)
+	}
+	if c.ExpiresAt != nil {
+		key.ExpiresAt = *c.ExpiresAt
+	}
+	if c.Active != nil && *c.Active {
+		key.DeactivatedAt = time.Time{}
+	}
+	if c.Active != nil && !*c.Active && key.DeactivatedAt.IsZero() {
+		key.DeactivatedAt = now
+	}
+	return key
+}
+
+// UpdateAPIKey changes a key of the caller, or for administrators one of the organization. It holds at once.
+//
+// Faults: Invalid with fields name, expiresAt; NotFound; Conflict with code ApiKeyAlreadyExists.
+func (s *Service) UpdateAPIKey(ctx context.Context, origin audit.Origin, p Principal, uid string, change APIKeyChange) (APIKey, error) {
+	if problems := change.problems(s.now()); len(problems) > 0 {
+		return APIKey{}, fault.InvalidFields(problems...)
+	}
+	var changed store.APIKey
+	err := s.changeKey(ctx, origin, p, uid, audit.APIKeyUpdate, func(tx *store.Tx, key store.APIKey, now time.Time) error {
+		changed = change.apply(key, now)
+		return tx.UpdateAPIKey(ctx, changed)
+	})
+	return visible(changed), err
+}
+
+// RevokeAPIKey deactivates a key; UpdateAPIKey can activate it again.
+//
+// Faults: NotFound.
+func (s *Service) RevokeAPIKey(ctx context.Context, origin audit.Origin, p Principal, uid string) error {
+	inactive := false
+	_, err := s.UpdateAPIKey(ctx, origin, p, uid, APIKeyChange{Active: &inactive})
+	return err
+}
+
+// DeleteAPIKey deletes a key.
+//
+// Faults: NotFound.
+func (s *Service) DeleteAPIKey(ctx context.Context, origin audit.Origin, p Principal, uid string) error {
+	return s.changeKey(ctx, origin, p, uid, audit.APIKeyDelete, func(tx *store.Tx, key store.APIKey, _ time.Time) error {
+		return tx.DeleteAPIKey(ctx, key.OrgUID, key.UID)
+	})
+}
+
+// changeKey makes a change of one key and its record.
+func (s *Service) changeKey(ctx context.Context, origin audit.Origin, p Principal, uid string, action audit.Action, change func(*store.Tx, store.APIKey, time.Time) error) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		key, err := s.keyFor(ctx, tx, p, uid)
+		if err != nil {
+			return err
+		}
+		if err := change(tx, key, now); err != nil {
+			return err
+		}
+		event := s.succeeded(p, origin, action, uid, now)
+		event.OrgUID = key.OrgUID
+		return tx.AppendAudit(ctx, event)
+	})
+	return asDone("change an API key", keyNameTaken(err))
+}
+
+func keyNameTaken(err error) error {
+	if errors.Is(err, store.ErrExists) {
+		return &fault.Error{Kind: fault.Conflict, Code: "ApiKeyAlreadyExists", Message: "The user has an API key of that name."}
+	}
+	return err
+}

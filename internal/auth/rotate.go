@@ -1,0 +1,73 @@
+package auth
+
+import (
+	"context"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// RotateKeys puts a new signing key and a new MAC key into use. The old ones make nothing new, and are
+// accepted until the last token that they made has ended. Running servers take the new ones up within a
+// second.
+//
+// Faults: Forbidden for everyone but an operator: the keys serve all organizations.
+func (s *Service) RotateKeys(ctx context.Context, origin audit.Origin, p Principal) error {
+	if err := p.May(RotateServiceKeys); err != nil {
+		return err
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		if err := s.retireKeys(ctx, tx, now); err != nil {
+			return err
+		}
+		if err := makeKeys(ctx, tx, now); err != nil {
+			return err
+		}
+		if err := tx.NoteChange(ctx, store.ChangedKeys); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.KeysRotate, "", now))
+	})
+	return asDone("rotate the keys", err)
+}
+
+// retireKeys retires the keys in use. An authorization token lives 15 minutes at most, and may be exchanged
+// for a grace after; a refresh token lives as long as its session. Both are given what a running server may
+// sign until it hears of the rotation, and what the clocks of two machines may differ.
+func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
+	const slack = clockLeeway + time.Minute
+	if err := tx.RetireServiceKey(ctx, store.KeySign, now, now.Add(2*maxTokenLifetime+slack)); err != nil {
+		return err
+	}
+	last, err := tx.LastSessionEnd(ctx)
+	if err != nil {
+		return err
+	}
+	if longest := now.Add(s.config.SessionMax); last.Before(longest) {
+		last = longest
+	}
+	return tx.RetireServiceKey(ctx, store.KeyMAC, now, last.Add(slack))
+}
+
+// RotateMaster re-wraps the keyring of the store with a new master key. With next zero a key is drawn and
+// written to the key file, in an order in which the store can be opened after a kill at any moment. With next
+// given the store's key came from the environment, and whoever set it there has to set next from now on.
+//
+// Faults: Forbidden for everyone but an operator.
+func (s *Service) RotateMaster(ctx context.Context, origin audit.Origin, p Principal, next seal.MasterKey) error {
+	if err := p.May(RotateServiceKeys); err != nil {
+		return err
+	}
+	err := s.db.RotateMaster(ctx, next, func(tx *store.Tx) error {
+		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.MasterRotate, "", s.now()))
+	})
+	return asDone("rotate the master key", err)
+}
+
+// SweepAudits deletes the audit records from before a moment, in small steps.
+func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
+	return s.inSteps(ctx, func(tx *store.Tx) (int64, error) { return tx.DeleteAudits(ctx, before, sweepStep) })
+}

@@ -1,0 +1,185 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Why a session was ended, as its row keeps it. Reuse and a token ahead of the store are named by their verdict.
+const (
+	endedByLogout   = "logout"
+	endedByUser     = "ended"
+	endedByRevoke   = "revoked"
+	endedByPassword = "passwordChanged" //nolint:gosec // a word, not a credential
+)
+
+// Session is what may be known about a session. Current tells that the caller's own token belongs to it.
+type Session struct {
+	UID, UserUID          string
+	Address               string // where the sign-in came from
+	CreatedAt, LastUsedAt time.Time
+	ExpiresAt             time.Time // when it can be renewed no more, if nobody renews it before
+	Current               bool
+}
+
+// Logout ends the session that the principal's token belongs to. Of an API key there is nothing to end.
+//
+// Faults: Invalid for a principal without a session.
+func (s *Service) Logout(ctx context.Context, origin audit.Origin, p Principal) error {
+	if p.SessionUID == "" {
+		return fault.InvalidFields(fault.Field{Field: "Authorization", Problem: "is required: an API key has no session to end"})
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		if _, err := tx.EndSession(ctx, p.SessionUID, endedByLogout, now); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.Logout, p.SessionUID, now))
+	})
+	return asDone("end a session", err)
+}
+
+// Sessions lists the principal's own live sessions, the newest first.
+func (s *Service) Sessions(ctx context.Context, p Principal) ([]Session, error) {
+	var list []Session
+	err := s.db.View(ctx, func(tx *store.Tx) error {
+		sessions, err := tx.SessionsOfUser(ctx, p.OrgUID, p.UserUID, s.now())
+		for _, one := range sessions {
+			list = append(list, Session{UID: one.UID, UserUID: one.UserUID, Address: one.Address, CreatedAt: one.CreatedAt,
+				LastUsedAt: one.UsedAt, ExpiresAt: earlier(one.IdleUntil, one.MaxUntil), Current: one.UID == p.SessionUID})
+		}
+		return err
+	})
+	slices.SortFunc(list, func(a, b Session) int { return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.UID, b.UID)) })
+	return list, asDone("list sessions", err)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// EndSession ends one of the principal's own sessions.
+//
+// Faults: NotFound for a session that is unknown, over, or another user's: the answers do not differ.
+func (s *Service) EndSession(ctx context.Context, origin audit.Origin, p Principal, uid string) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		session, err := tx.Session(ctx, uid)
+		if err == nil && (session.UserUID != p.UserUID || session.OrgUID != p.OrgUID || judgeSession(session, now) != "") {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.EndSession(ctx, uid, endedByUser, now); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.SessionEnd, uid, now))
+	})
+	return asDone("end a session", asNotFound(err, "There is no such session."))
+}
+
+const maxRevoked = 100 // tokens of one call
+
+// RevokeTokens ends the sessions of authorization and refresh tokens: of the caller's own, or for an
+// administrator of anyone's in the organization. All of them, or none when one cannot be.
+//
+// Faults: Invalid with fields tokens or tokens[i] for what is no token of ours or not the caller's to revoke.
+func (s *Service) RevokeTokens(ctx context.Context, origin audit.Origin, p Principal, tokens []secret.String) error {
+	if len(tokens) == 0 || len(tokens) > maxRevoked {
+		return fault.InvalidFields(fault.Field{Field: "tokens", Problem: fmt.Sprintf("must have 1 to %d tokens", maxRevoked)})
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		sessions, err := s.revocable(ctx, tx, p, tokens, now)
+		if err != nil {
+			return err
+		}
+		for _, session := range sessions {
+			if _, err := tx.EndSession(ctx, session.UID, endedByRevoke, now); err != nil {
+				return err
+			}
+			event := s.succeeded(p, origin, audit.TokensRevoke, session.UID, now)
+			event.OrgUID = session.OrgUID // an operator has none of its own
+			if err := tx.AppendAudit(ctx, event); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return asDone("revoke tokens", err)
+}
+
+// revocable returns the sessions of tokens, each once, or all the problems with them.
+func (s *Service) revocable(ctx context.Context, tx *store.Tx, p Principal, tokens []secret.String, now time.Time) ([]store.Session, error) {
+	var sessions []store.Session
+	var problems []fault.Field
+	for i, token := range tokens {
+		session, err := tx.Session(ctx, s.sessionOfToken(token, now))
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+		own := session.UserUID == p.UserUID && session.OrgUID == p.OrgUID
+		colleague := p.Can(RevokeAllTokens) && (session.OrgUID == p.OrgUID || p.Role == RoleOperator)
+		if err != nil || !own && !colleague {
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("tokens[%d]", i), Problem: "is no token that you may revoke"})
+			continue
+		}
+		if !slices.ContainsFunc(sessions, func(other store.Session) bool { return other.UID == session.UID }) {
+			sessions = append(sessions, session)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, fault.InvalidFields(problems...)
+	}
+	return sessions, nil
+}
+
+// sessionOfToken is the uid of the session that a token of ours belongs to, expired or not, else "".
+func (s *Service) sessionOfToken(token secret.String, now time.Time) string {
+	if uid, _, genuine := s.keys.parseRefreshToken(token); genuine {
+		return uid.String()
+	}
+	c, err := s.verify(withoutScheme(token), now)
+	if err != nil && !errors.Is(err, errExpiredToken) {
+		return ""
+	}
+	return c.Session
+}
+
+// succeeded is the record of something that the principal did.
+func (s *Service) succeeded(p Principal, origin audit.Origin, action audit.Action, object string, at time.Time) audit.Event {
+	event := p.Event(origin, action)
+	event.UID, event.At, event.Object, event.Outcome = uuid.NewString(), at, object, audit.Succeeded
+	return event
+}
+
+// asDone wraps an error with what was tried.
+func asDone(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// asNotFound gives a missing record its fault.
+func asNotFound(err error, message string) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: message}
+	}
+	return err
+}
