@@ -52,7 +52,8 @@ type Report struct {
 	Warnings   []Warning
 	StartedAt  time.Time
 	DurationMS int64
-	RoundTrips int // how many times one after the other something was sent and waited for, DNS aside
+	Duration   time.Duration // DurationMS for those who print it; not in the JSON
+	RoundTrips int           // how many times one after the other something was sent and waited for, DNS aside
 }
 
 // StageResult is the outcome of one stage.
@@ -122,7 +123,7 @@ func (r *Report) UnmarshalJSON(data []byte) error {
 	*r = Report{
 		Valid: j.Valid, Code: orEmpty(j.Code), Message: orEmpty(j.Message), Stage: orEmpty(j.Stage), Reason: orEmpty(j.Reason),
 		Field: orEmpty(j.Field), Hint: orEmpty(j.Hint), Retryable: j.Retryable, Registry: j.Registry,
-		Stages: j.Stages, Warnings: j.Warnings, StartedAt: j.StartedAt, DurationMS: j.DurationMS, RoundTrips: j.RoundTrips,
+		Stages: j.Stages, Warnings: j.Warnings, StartedAt: j.StartedAt, Duration: time.Duration(j.DurationMS) * time.Millisecond, DurationMS: j.DurationMS, RoundTrips: j.RoundTrips,
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func TestReportJSON(t *testing.T) {
 		{Report{Code: CodeTLSFailed, Message: "m", Stage: StageTLS, Reason: ReasonExpired, Hint: "h", Retryable: true, Registry: "r",
 			Stages:    []StageResult{{Name: StageResolve, Status: OK, DurationMS: 3, Detail: "d"}, {Name: StageAPI, Status: Skipped}},
 			Warnings:  []Warning{{Code: WarnRedirected, Field: "endpoint", Message: "w"}, {Code: WarnCertificateExpiresSoon, Message: "x"}},
-			StartedAt: at, DurationMS: 7, RoundTrips: 2},
+			StartedAt: at, Duration: 7 * time.Millisecond, DurationMS: 7, RoundTrips: 2},
 			`{"valid":false,"code":"RegistryTLSFailed","message":"m","stage":"tls","reason":"expired","field":null,"hint":"h","retryable":true,"registry":"r",` +
 				`"stages":[{"name":"resolve","status":"ok","durationMs":3,"detail":"d"},{"name":"api","status":"skipped","durationMs":0,"detail":null}],` +
 				`"warnings":[{"code":"redirected","field":"endpoint","message":"w"},{"code":"certificateExpiresSoon","field":null,"message":"x"}],` +

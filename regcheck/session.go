@@ -107,7 +107,8 @@ func (s *session) run(ctx context.Context, o Observer) *Report {
 		}
 	}
 	report.Warnings = append(report.Warnings, s.warnings...)
-	report.DurationMS = time.Since(started).Milliseconds()
+	report.Duration = time.Since(started)
+	report.DurationMS = report.Duration.Milliseconds()
 	report.RoundTrips = s.rounds
 	return report
 }

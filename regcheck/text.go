@@ -75,7 +75,7 @@ func (p *Printer) Observe(r StageResult) {
 func (p *Printer) Finish(r *Report) error {
 	p.line("")
 	if r.Valid {
-		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", counted(r.RoundTrips, "round trip", "round trips"), duration(time.Duration(r.DurationMS)*time.Millisecond)))
+		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", counted(r.RoundTrips, "round trip", "round trips"), duration(r.Duration)))
 	} else {
 		p.refused(r)
 	}

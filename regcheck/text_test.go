@@ -37,7 +37,7 @@ func sampleReport() *regcheck.Report {
 }
 
 func TestTree(t *testing.T) {
-	valid := &regcheck.Report{Valid: true, Registry: "https://registry.test/v2/", DurationMS: 131, RoundTrips: 3, Stages: []regcheck.StageResult{
+	valid := &regcheck.Report{Valid: true, Registry: "https://registry.test/v2/", Duration: 131 * time.Millisecond, DurationMS: 131, RoundTrips: 3, Stages: []regcheck.StageResult{
 		{Name: regcheck.StageResolve, Status: regcheck.OK, Duration: time.Millisecond, Detail: "registry.test has 1 address"},
 		{Name: regcheck.StageContent, Status: regcheck.Unknown, Duration: 40 * time.Millisecond, Detail: "charts is no repository; whether some are below it is not known: the catalog was answered 401, and this goes on for a while"},
 	}}
