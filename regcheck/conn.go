@@ -169,7 +169,6 @@ func (e *exchangeError) Unwrap() error { return e.err }
 
 // call is one request.
 type call struct {
-	method        string // GET when empty
 	url           *url.URL
 	authorization string
 	form          url.Values // makes it a POST

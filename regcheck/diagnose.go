@@ -142,7 +142,7 @@ func remoteAlert(err error) (alert uint8, ok bool) {
 	if v.Kind() != reflect.Uint8 {
 		return 0, false
 	}
-	return uint8(v.Uint()), true
+	return uint8(v.Uint()), true // #nosec G115 -- its kind is uint8
 }
 
 // Alerts of RFC 8446 6.2 that speak about a client certificate, if one was asked for.

@@ -32,6 +32,7 @@ func main() {
 func run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once what the first asked to end
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -41,7 +41,7 @@ func selfSigned(dataDir, listen string, now time.Time) (certFile, keyFile string
 	if err := os.WriteFile(keyFile, keyPEM, 0o600); err != nil {
 		return "", "", err
 	}
-	return certFile, keyFile, os.WriteFile(certFile, certPEM, 0o644) //nolint:gosec // a certificate is public
+	return certFile, keyFile, os.WriteFile(certFile, certPEM, 0o644) // #nosec G306 -- a certificate is public
 }
 
 // nameOf is the name that clients use for a listening host; "every address" is reached as localhost.

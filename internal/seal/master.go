@@ -68,7 +68,7 @@ func (m MasterKey) cipher() (tink.AEAD, error) {
 // LoadMasterKey reads the key file at path. It refuses a file that its group or the world may use
 // (ErrLaxMode); a missing file is fs.ErrNotExist.
 func LoadMasterKey(path string) (MasterKey, error) {
-	file, err := os.Open(path) //nolint:gosec // the operator names the file
+	file, err := os.Open(path) // the operator names the file
 	if err != nil {
 		return MasterKey{}, fmt.Errorf("open the master key file: %w", err)
 	}
@@ -126,7 +126,7 @@ func createKeyFile(path string, key MasterKey) error {
 
 // syncDir makes a new name in dir durable.
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the operator names the folder
+	d, err := os.Open(dir) // the operator names the folder
 	if err != nil {
 		return err
 	}
