@@ -20,11 +20,7 @@ import (
 // passwords are hashed at once. A wrong current password is no 401: clients take that for the end of their
 // token, and would sign in with the same password again.
 func (s *Service) ChangePassword(ctx context.Context, origin audit.Origin, p Principal, current, next secret.String) error {
-	problems := append(fieldIf("currentPassword", passwordProblem(current)), s.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
-	if len(problems) == 0 && current == next {
-		problems = fieldIf("newPassword", "is the current password")
-	}
-	if len(problems) > 0 {
+	if problems := s.PasswordProblems(p, current, next); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	user, err := s.caller(ctx, p)
@@ -50,6 +46,16 @@ func (s *Service) ChangePassword(ctx context.Context, origin audit.Origin, p Pri
 		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "is not your password"})
 	}
 	return asDone("change a password", err)
+}
+
+// PasswordProblems lists what is wrong with a change of the caller's password, as far as it shows without the
+// current one's hash.
+func (s *Service) PasswordProblems(p Principal, current, next secret.String) []fault.Field {
+	problems := append(fieldIf("currentPassword", passwordProblem(current)), s.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
+	if len(problems) == 0 && current == next {
+		problems = fieldIf("newPassword", "is the current password")
+	}
+	return problems
 }
 
 // caller reads the user that the principal is.

@@ -36,8 +36,8 @@ type NewAPIKey struct {
 // Faults: Invalid with fields name, expiresAt, user, org; Forbidden; NotFound for a user that is not of
 // the organization; Conflict with code ApiKeyAlreadyExists.
 func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Principal, ask NewAPIKey) (APIKey, secret.String, error) {
-	now := s.config.Now()
-	if problems := ask.problems(p, now); len(problems) > 0 {
+	now := s.now()
+	if problems := s.APIKeyProblems(p, ask); len(problems) > 0 {
 		return APIKey{}, "", fault.InvalidFields(problems...)
 	}
 	key, hash := newAPIKey()
@@ -62,12 +62,13 @@ func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 	return visible(made), key, nil
 }
 
-func (ask NewAPIKey) problems(p Principal, now time.Time) []fault.Field {
+// APIKeyProblems lists what is wrong with a key that is to be made, as far as it shows without the store.
+func (s *Service) APIKeyProblems(p Principal, ask NewAPIKey) []fault.Field {
 	problems := fieldIf("name", NameProblem(ask.Name))
 	switch {
 	case ask.ExpiresAt.IsZero():
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is required"})
-	case !ask.ExpiresAt.After(now):
+	case !ask.ExpiresAt.After(s.now()):
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is not in the future"})
 	}
 	if p.Role == RoleOperator && strings.TrimSpace(ask.User) == "" {

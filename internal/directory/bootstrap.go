@@ -29,7 +29,7 @@ type Bootstrapped struct {
 // Faults: Invalid with fields org, emailId, password; Conflict with CodeNotEmpty.
 func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, email string, password secret.String) (Bootstrapped, error) {
 	ask := NewUser{Org: org, Email: email, Password: password, Role: auth.RoleAdmin}
-	problems := append(problem("org", auth.NameProblem(org)), d.userProblems(auth.Operator(), ask)...)
+	problems := append(problem("org", auth.NameProblem(org)), d.UserProblems(auth.Operator(), ask)...)
 	if len(problems) > 0 {
 		return Bootstrapped{}, fault.InvalidFields(problems...)
 	}

@@ -33,7 +33,7 @@ func (d *Directory) CreateUser(ctx context.Context, origin audit.Origin, p auth.
 	if ask.Role == "" {
 		ask.Role = auth.RoleMember
 	}
-	if problems := d.userProblems(p, ask); len(problems) > 0 {
+	if problems := d.UserProblems(p, ask); len(problems) > 0 {
 		return User{}, fault.InvalidFields(problems...)
 	}
 	hash, err := d.hashIfAllowed(ctx, p, ask)
@@ -61,17 +61,22 @@ func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, ask New
 	return d.passwords.Hash(ctx, ask.Password)
 }
 
-func (d *Directory) userProblems(p auth.Principal, ask NewUser) []fault.Field {
+// UserProblems lists what is wrong with a user that is to be made, as far as it shows without the store.
+func (d *Directory) UserProblems(p auth.Principal, ask NewUser) []fault.Field {
 	problems := problem("emailId", auth.EmailProblem(ask.Email))
 	org := ask.Org
 	if org == "" {
 		org = p.OrgName
 	}
 	problems = append(problems, d.passwords.Problems("password", ask.Password, ask.Email, org)...)
-	if ask.Role != auth.RoleAdmin && ask.Role != auth.RoleMember {
-		problems = append(problems, fault.Field{Field: "role", Problem: "is neither admin nor member"})
+	return append(problems, problem("role", roleProblem(ask.Role))...)
+}
+
+func roleProblem(role auth.Role) string {
+	if role != auth.RoleAdmin && role != auth.RoleMember {
+		return "is neither admin nor member"
 	}
-	return problems
+	return ""
 }
 
 func newUser(orgUID string, ask NewUser, hash string, now time.Time) store.User {
@@ -79,11 +84,16 @@ func newUser(orgUID string, ask NewUser, hash string, now time.Time) store.User 
 		Role: string(ask.Role), PasswordHash: hash, PasswordChangedAt: now, CreatedAt: now}
 }
 
-// insertUser adds a user and makes it a member of projects. All projects that are not there are told at once.
+// insertUser adds a user and makes it a member of projects.
 func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
 	if err := tx.InsertUser(ctx, user); err != nil {
 		return existsAs(err, CodeUserExists, "There is a user of that e-mail in the organization.")
 	}
+	return insertMember(ctx, tx, user, projects)
+}
+
+// insertMember makes a user a member of projects. All projects that are not there are told at once.
+func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
 	if len(projects) == 0 {
 		return nil
 	}

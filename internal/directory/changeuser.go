@@ -1,0 +1,101 @@
+package directory
+
+import (
+	"context"
+	"errors"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// UserRef names a user: by uid or e-mail, and for an operator by the organization as well.
+type UserRef struct{ Org, User string }
+
+// UserWithProjects is a user and the projects that it is a member of.
+type UserWithProjects struct {
+	User
+	Projects []Project
+}
+
+// User returns a user with its projects: to administrators any of the organization's, to others themselves.
+//
+// Faults: Forbidden; NotFound.
+func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (UserWithProjects, error) {
+	// Decided before the look-up, so that the answer tells nothing about who there is.
+	if !p.Can(auth.ReadUsers) && ref.User != p.UserUID {
+		return UserWithProjects{}, p.May(auth.ReadUsers)
+	}
+	var found UserWithProjects
+	err := d.db.View(ctx, func(tx *store.Tx) error {
+		user, err := findUser(ctx, tx, p, ref)
+		if err != nil {
+			return err
+		}
+		found = UserWithProjects{User: visibleUser(user)}
+		projects, err := tx.ProjectsOfUser(ctx, user.OrgUID, user.UID)
+		for _, project := range projects {
+			found.Projects = append(found.Projects, visibleProject(project))
+		}
+		return err
+	})
+	return found, asRead("look up a user", err)
+}
+
+// SetRole gives a user of the organization another role. Nobody gives one to itself: an organization would
+// lose its last administrator by a slip.
+//
+// Faults: Invalid with field role; Forbidden; NotFound.
+func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, role auth.Role) error {
+	if problems := problem("role", roleProblem(role)); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return d.changeUser(ctx, origin, p, ref, audit.UserRole, func(tx *store.Tx, user store.User) error {
+		if user.UID == p.UserUID {
+			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ChangeUsers),
+				Message: "Nobody can change the role of their own. Ask another administrator of your organization."}
+		}
+		return tx.SetUserRole(ctx, user.OrgUID, user.UID, string(role))
+	})
+}
+
+// SetProjects makes a user a member of these projects, by uid or name, and of no others.
+//
+// Faults: Invalid with fields projects[i]; Forbidden; NotFound.
+func (d *Directory) SetProjects(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, projects []string) error {
+	return d.changeUser(ctx, origin, p, ref, audit.UserProjects, func(tx *store.Tx, user store.User) error {
+		if err := tx.DeleteMemberships(ctx, user.OrgUID, user.UID); err != nil {
+			return err
+		}
+		return insertMember(ctx, tx, user, projects)
+	})
+}
+
+// changeUser finds the user, makes the change and records it.
+func (d *Directory) changeUser(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, action audit.Action, change func(*store.Tx, store.User) error) error {
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: auth.ChangeUsers, action: action, object: ref.User},
+		func(tx *store.Tx) (made, error) {
+			user, err := findUser(ctx, tx, p, ref)
+			if err != nil {
+				return made{}, err
+			}
+			return made{orgUID: user.OrgUID, uid: user.UID}, change(tx, user)
+		})
+}
+
+// findUser looks a user up within the caller's organization, or the one that an operator names.
+func findUser(ctx context.Context, tx *store.Tx, p auth.Principal, ref UserRef) (store.User, error) {
+	org, err := p.Org(ctx, tx, ref.Org)
+	if err != nil {
+		return store.User{}, err
+	}
+	user, err := tx.User(ctx, org.UID, ref.User)
+	if errors.Is(err, store.ErrNotFound) {
+		user, err = tx.UserByEmail(ctx, org.UID, auth.Canonical(ref.User))
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		err = &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such user in the organization."}
+	}
+	return user, err
+}
