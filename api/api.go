@@ -6,6 +6,7 @@ package api
 import (
 	_ "embed"
 	"encoding/json"
+	"time"
 
 	"github.com/regwarden/regwarden/secret"
 )
@@ -20,9 +21,27 @@ const (
 	PathAuthenticate  = "/v1/auth/authenticate"
 	PathAuth          = "/v1/auth" // the same as PathAuthenticate: the interface's prose names this one
 	PathRefresh       = "/v1/auth/refresh/{token}"
+	PathLogout        = "/v1/auth/logout"
 	PathValidate      = "/v1/registries/oci/basic/validate"
 	PathDiagnose      = "/v1/registries/oci/basic/diagnose"
+	PathProjects      = "/v1/projects"
+	PathProjectNames  = "/v1/dashboard/projects/metadata"
 	PathProjectAlerts = "/v1/projects/alerts"
+	PathUsers         = "/v1/users"
+	PathUserInfo      = "/v1/users/info"
+	PathUser          = "/v1/users/{uid}"
+	PathUserState     = "/v1/users/{uid}/state"
+	PathUserRoles     = "/v1/users/{uid}/roles"
+	PathUserProjects  = "/v1/users/{uid}/projects"
+	PathMyPassword    = "/v1/users/me/password"
+	PathMySessions    = "/v1/users/me/sessions"
+	PathMySession     = "/v1/users/me/sessions/{uid}"
+	PathRevokeTokens  = "/v1/users/auth/tokens/revoke"
+	PathAPIKeys       = "/v1/apiKeys"
+	PathAPIKey        = "/v1/apiKeys/{uid}"
+	PathAPIKeyState   = "/v1/apiKeys/{uid}/state"
+	PathAudits        = "/v1/audits"
+	PathAudit         = "/v1/audits/{uid}"
 	PathOpenAPI       = "/v1/openapi.json"
 	PathJWKS          = "/.well-known/jwks.json"
 	PathHealth        = "/healthz"
@@ -52,16 +71,29 @@ type AuthenticateResponse struct {
 	RefreshToken  string `json:"refreshToken,omitempty"`
 }
 
-// AlertComponents answers PathProjectAlerts.
-type AlertComponents struct {
-	Components []AlertComponent `json:"components"`
+// Metadata is what every listed thing has.
+type Metadata struct {
+	UID               string    `json:"uid"`
+	Name              string    `json:"name"`
+	CreationTimestamp time.Time `json:"creationTimestamp,omitzero"`
 }
 
-// AlertComponent is one thing that alerts can be had about.
-type AlertComponent struct {
-	Name              string   `json:"name"`
-	Description       string   `json:"description"`
-	SupportedChannels []string `json:"supportedChannels"`
+// ListMeta tells where a list goes on. Continue is empty at its end.
+type ListMeta struct {
+	Continue string `json:"continue"`
+	Count    int64  `json:"count"`
+	Limit    int    `json:"limit"`
+	Offset   int    `json:"offset"`
+}
+
+// Named is the metadata of what is to be made or renamed. Public clients send more, which is not read.
+type Named struct {
+	Name string `json:"name"`
+}
+
+// Created answers what makes something.
+type Created struct {
+	UID string `json:"uid"`
 }
 
 // Status answers PathHealth and PathReady.

@@ -17,13 +17,13 @@ func presented(authorization, key string) auth.Presented {
 // authenticate is POST /v1/auth/authenticate and POST /v1/auth.
 func (s *Server) authenticate(c *call) (answer, error) {
 	var body api.AuthenticateRequest
-	wrong, err := c.decode(&body)
+	var credentials auth.Credentials
+	err := c.read(&body, func() []fault.Field {
+		credentials = auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password}
+		return s.Auth.Problems(credentials)
+	})
 	if err != nil {
 		return answer{}, err
-	}
-	credentials := auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password}
-	if len(wrong) > 0 {
-		return answer{}, fault.InvalidFields(fault.Join(wrong, s.Auth.Problems(credentials))...)
 	}
 	tokens, err := s.Auth.Login(c.Context(), c.origin, credentials)
 	return tokenAnswer(tokens), err

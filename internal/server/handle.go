@@ -188,6 +188,15 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 	return strictjson.Decode(body, v)
 }
 
+// read is decode for a body whose problems the domain lists too. Nothing is done with a body that has any.
+func (c *call) read(v any, problems func() []fault.Field) error {
+	wrong, err := c.decode(v)
+	if err != nil {
+		return err
+	}
+	return invalid(fault.Join(wrong, problems()))
+}
+
 // acceptable tells whether the body is announced as plain JSON.
 func (c *call) acceptable() error {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {

@@ -3,7 +3,6 @@ package server
 import (
 	"net/http"
 
-	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/regcheck"
@@ -40,23 +39,13 @@ func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, e
 }
 
 // decodeDefinition reports wrong types and contradictions together.
-func (c *call) decodeDefinition() (regcheck.Definition, error) {
-	var definition regcheck.Definition
-	wrong, err := c.decode(&definition)
-	if err != nil {
-		return definition, err
-	}
-	var problems []fault.Field
-	for _, p := range definition.Problems() {
-		problems = append(problems, fault.Field{Field: p.Field, Problem: p.Problem})
-	}
-	if problems = fault.Join(wrong, problems); len(problems) > 0 {
-		return definition, fault.InvalidFields(problems...)
-	}
-	return definition, nil
-}
-
-// projectAlerts is GET /v1/projects/alerts. No component raises alerts yet.
-func (s *Server) projectAlerts(*call) (answer, error) {
-	return answer{http.StatusOK, api.AlertComponents{Components: []api.AlertComponent{}}}, nil
+func (c *call) decodeDefinition() (definition regcheck.Definition, err error) {
+	err = c.read(&definition, func() []fault.Field {
+		var problems []fault.Field
+		for _, p := range definition.Problems() {
+			problems = append(problems, fault.Field{Field: p.Field, Problem: p.Problem})
+		}
+		return problems
+	})
+	return definition, err
 }

@@ -1,0 +1,28 @@
+package api
+
+// Projects answers PathProjects and PathProjectNames.
+type Projects struct {
+	Items []Project `json:"items"`
+}
+
+// Project is one project. The shorter list leaves the time out.
+type Project struct {
+	Metadata Metadata `json:"metadata"`
+}
+
+// NewProject is the body that makes a project.
+type NewProject struct {
+	Metadata Named `json:"metadata"`
+}
+
+// AlertComponents answers PathProjectAlerts.
+type AlertComponents struct {
+	Components []AlertComponent `json:"components"`
+}
+
+// AlertComponent is one thing that alerts can be had about.
+type AlertComponent struct {
+	Name              string   `json:"name"`
+	Description       string   `json:"description"`
+	SupportedChannels []string `json:"supportedChannels"`
+}

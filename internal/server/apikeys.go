@@ -1,0 +1,88 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+var apiKeyNames = names{"name": "metadata.name", "expiresAt": "spec.expiry", "user": "spec.userUid"}
+
+// createAPIKey is POST /v1/apiKeys.
+func (s *Server) createAPIKey(c *call) (answer, error) {
+	ask, err := s.readAPIKey(c)
+	if err != nil {
+		return answer{}, err
+	}
+	made, key, err := s.Auth.CreateAPIKey(c.Context(), c.origin, c.principal, ask)
+	return answer{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: made.UID}}, apiKeyNames.err(err)
+}
+
+// readAPIKey reads what is asked for. The uid of the tenant in place of a user's means the caller: a public
+// client writes it there.
+func (s *Server) readAPIKey(c *call) (ask auth.NewAPIKey, err error) {
+	var body api.APIKeyRequest
+	err = c.read(&body, func() []fault.Field {
+		expires, problems := moment("spec.expiry", body.Spec.Expiry)
+		ask = auth.NewAPIKey{User: body.Spec.UserUID, Name: body.Metadata.Name, ExpiresAt: expires}
+		if ask.User == c.principal.OrgUID {
+			ask.User = ""
+		}
+		return fault.Join(problems, apiKeyNames.in(s.Auth.APIKeyProblems(c.principal, ask)))
+	})
+	return ask, err
+}
+
+// listAPIKeys is GET /v1/apiKeys.
+func (s *Server) listAPIKeys(c *call) (answer, error) {
+	keys, err := s.Auth.ListAPIKeys(c.Context(), c.principal, "")
+	items := make([]api.APIKey, len(keys))
+	for i, key := range keys {
+		items[i] = apiKey(key)
+	}
+	return answer{http.StatusOK, api.APIKeys{Items: items}}, err
+}
+
+// getAPIKey is GET /v1/apiKeys/{uid}.
+func (s *Server) getAPIKey(c *call) (answer, error) {
+	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
+	return answer{http.StatusOK, apiKey(key)}, err
+}
+
+func apiKey(k auth.APIKey) api.APIKey {
+	return api.APIKey{
+		Metadata: api.Metadata{UID: k.UID, Name: k.Name, CreationTimestamp: k.CreatedAt},
+		Spec:     api.APIKeySpec{Expiry: k.ExpiresAt, User: api.APIKeyUser{UID: k.UserUID, EmailID: k.Email}},
+		Status:   api.APIKeyStatus{IsActive: k.Active, LastUsed: k.LastUsedAt},
+	}
+}
+
+// updateAPIKey is PUT /v1/apiKeys/{uid}: name and expiry, both.
+func (s *Server) updateAPIKey(c *call) (answer, error) {
+	ask, err := s.readAPIKey(c)
+	if err != nil {
+		return answer{}, err
+	}
+	return s.changeAPIKey(c, auth.APIKeyChange{Name: &ask.Name, ExpiresAt: &ask.ExpiresAt})
+}
+
+// setAPIKeyState is PATCH /v1/apiKeys/{uid} and PUT /v1/apiKeys/{uid}/state.
+func (s *Server) setAPIKeyState(c *call) (answer, error) {
+	var body api.APIKeyState
+	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
+		return answer{}, err
+	}
+	return s.changeAPIKey(c, auth.APIKeyChange{Active: &body.IsActive})
+}
+
+func (s *Server) changeAPIKey(c *call, change auth.APIKeyChange) (answer, error) {
+	_, err := s.Auth.UpdateAPIKey(c.Context(), c.origin, c.principal, c.PathValue("uid"), change)
+	return answer{status: http.StatusNoContent}, apiKeyNames.err(err)
+}
+
+// deleteAPIKey is DELETE /v1/apiKeys/{uid}.
+func (s *Server) deleteAPIKey(c *call) (answer, error) {
+	return answer{status: http.StatusNoContent}, s.Auth.DeleteAPIKey(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+}

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// What a request got wrong is told under the names that the request uses, all of it at once.
+
+// problem is a field's problem as a list, empty when there is none.
+func problem(field, text string) []fault.Field {
+	if text == "" {
+		return nil
+	}
+	return []fault.Field{{Field: field, Problem: text}}
+}
+
+// invalid is the fault of these problems, nil when there are none.
+func invalid(problems []fault.Field) error {
+	if len(problems) == 0 {
+		return nil
+	}
+	return fault.InvalidFields(problems...)
+}
+
+// names maps the domain's name of a field to where it stands in a request.
+type names map[string]string
+
+// in gives problems the request's names. Of projects[2] the part before the bracket is mapped.
+func (n names) in(problems []fault.Field) []fault.Field {
+	renamed := make([]fault.Field, len(problems))
+	for i, p := range problems {
+		base, index, _ := strings.Cut(p.Field, "[")
+		if name, ok := n[base]; ok {
+			p.Field = name
+			if index != "" {
+				p.Field += "[" + index
+			}
+		}
+		renamed[i] = p
+	}
+	return renamed
+}
+
+// err is in for a fault that is Invalid; other errors pass.
+func (n names) err(err error) error {
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Invalid {
+		renamed := *f
+		renamed.Fields = n.in(f.Fields)
+		return &renamed
+	}
+	return err
+}
+
+// moment reads an RFC 3339 time. What public clients send for "none", the year 1, is the zero time.
+func moment(field, text string) (time.Time, []fault.Field) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, problem(field, "is not a time like 2027-01-31T12:00:00Z (RFC 3339)")
+	}
+	return at.UTC(), nil
+}
+
+// query reads a request's query, each name at most once: of two values one would be overlooked.
+type query struct {
+	values   url.Values
+	problems []fault.Field
+}
+
+func readQuery(raw string) *query {
+	values, err := url.ParseQuery(raw)
+	q := &query{values: values}
+	if err != nil {
+		q.problems = append(q.problems, fault.Field{Field: "query", Problem: "is not encoded as a query is"})
+	}
+	return q
+}
+
+func (q *query) text(name string) string {
+	values := q.values[name]
+	if len(values) > 1 {
+		q.problems = append(q.problems, fault.Field{Field: name, Problem: "is given more than once"})
+	}
+	return q.values.Get(name)
+}
+
+func (q *query) moment(name string) time.Time {
+	at, problems := moment(name, q.text(name))
+	q.problems = append(q.problems, problems...)
+	return at
+}

@@ -1,0 +1,40 @@
+package server
+
+import (
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// logout is POST /v1/auth/logout.
+func (s *Server) logout(c *call) (answer, error) {
+	return answer{status: http.StatusNoContent}, s.Auth.Logout(c.Context(), c.origin, c.principal)
+}
+
+// listSessions is GET /v1/users/me/sessions.
+func (s *Server) listSessions(c *call) (answer, error) {
+	sessions, err := s.Auth.Sessions(c.Context(), c.principal)
+	items := make([]api.Session, len(sessions))
+	for i, one := range sessions {
+		items[i] = api.Session{
+			Metadata: api.Metadata{UID: one.UID, Name: one.Address, CreationTimestamp: one.CreatedAt},
+			Status:   api.SessionStatus{IsCurrent: one.Current, LastUsed: one.LastUsedAt, Expiry: one.ExpiresAt},
+		}
+	}
+	return answer{http.StatusOK, api.Sessions{Items: items}}, err
+}
+
+// endSession is DELETE /v1/users/me/sessions/{uid}.
+func (s *Server) endSession(c *call) (answer, error) {
+	return answer{status: http.StatusNoContent}, s.Auth.EndSession(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+}
+
+// revokeTokens is POST /v1/users/auth/tokens/revoke.
+func (s *Server) revokeTokens(c *call) (answer, error) {
+	var body api.RevokeTokens
+	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, s.Auth.RevokeTokens(c.Context(), c.origin, c.principal, body.Tokens)
+}
