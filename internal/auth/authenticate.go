@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -55,15 +56,36 @@ func withoutScheme(header secret.String) secret.String {
 	return secret.String(text)
 }
 
-// byToken judges an authorization token. Its session is looked up on each use, so that a revocation holds
-// at once; the idle and absolute ends only stop refreshing, so a token lives its whole time.
+// byToken judges an authorization token: by what is remembered of it, else by its signature and its session.
 func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, error) {
-	c, err := s.verify(token, s.config.Now())
-	if errors.Is(err, errExpiredToken) {
+	if err := s.upToDate(ctx); err != nil {
+		return Principal{}, err
+	}
+	id := idOf(token)
+	known, ok := s.view.find(id)
+	if !ok {
+		var err error
+		if known, err = s.lookUpToken(ctx, token); err != nil {
+			return Principal{}, err
+		}
+		s.view.remember(id, known, s.now())
+	}
+	if !s.now().Before(known.expires) {
 		return Principal{}, unauthorized(ReasonExpired)
 	}
+	return known.principal, nil
+}
+
+// lookUpToken verifies a token and reads its session. The idle and absolute ends only stop refreshing, so a
+// token lives its whole time.
+func (s *Service) lookUpToken(ctx context.Context, token secret.String) (remembered, error) {
+	epoch := s.view.begin()
+	c, err := s.verifyAnew(ctx, token)
+	if errors.Is(err, errExpiredToken) {
+		return remembered{}, unauthorized(ReasonExpired)
+	}
 	if err != nil {
-		return Principal{}, unauthorized(ReasonMalformed)
+		return remembered{}, unauthorized(ReasonMalformed)
 	}
 	var session store.Session
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -72,59 +94,85 @@ func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, 
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound): // a restored backup: newer than the store
-		return Principal{}, unauthorized(ReasonUnknown)
+		return remembered{}, unauthorized(ReasonUnknown)
 	case err != nil:
-		return Principal{}, fmt.Errorf("look up a session: %w", err)
+		return remembered{}, fmt.Errorf("look up a session: %w", err)
 	case session.UserUID != c.Subject || session.OrgUID != c.Org:
-		return Principal{}, unauthorized(ReasonMalformed)
+		return remembered{}, unauthorized(ReasonMalformed)
 	case !session.EndedAt.IsZero():
-		return Principal{}, unauthorized(ReasonRevoked)
+		return remembered{}, unauthorized(ReasonRevoked)
 	case !session.DisabledAt.IsZero():
-		return Principal{}, unauthorized(ReasonInactive)
+		return remembered{}, unauthorized(ReasonInactive)
 	}
-	return Principal{UserUID: session.UserUID, OrgUID: session.OrgUID, OrgName: session.OrgName, Email: session.Email,
-		Role: Role(session.Role), SessionUID: session.UID, Means: MeansToken}, nil
+	return remembered{principal: principalOf(session), expires: c.expiresAt(), epoch: epoch}, nil
 }
+
+func principalOf(session store.Session) Principal {
+	return Principal{UserUID: session.UserUID, OrgUID: session.OrgUID, OrgName: session.OrgName, Email: session.Email,
+		Role: Role(session.Role), SessionUID: session.UID, Means: MeansToken}
+}
+
+func idOf(credential secret.String) credentialID { return sha256.Sum256([]byte(credential)) }
 
 const (
 	useRecordedEvery = 5 * time.Minute        // how fine an API key's last use is kept
 	usePatience      = 250 * time.Millisecond // how long a request may wait for that
 )
 
-// byAPIKey judges an API key.
+// byAPIKey judges an API key: by what is remembered of it, else by what is stored.
 func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, error) {
 	hash, ok := apiKeyHash(key)
 	if !ok {
 		return Principal{}, unauthorized(ReasonMalformed)
 	}
+	if err := s.upToDate(ctx); err != nil {
+		return Principal{}, err
+	}
+	id := credentialID(hash)
+	known, ok := s.view.find(id)
+	if !ok {
+		var err error
+		if known, err = s.lookUpAPIKey(ctx, hash); err != nil {
+			return Principal{}, err
+		}
+		s.view.remember(id, known, s.now())
+	}
+	now := s.now()
+	if !now.Before(known.expires) {
+		return Principal{}, unauthorized(ReasonExpired)
+	}
+	if now.Sub(known.used) >= useRecordedEvery {
+		known.used = now
+		s.view.remember(id, known, now)
+		s.noteUse(ctx, known.principal.APIKeyUID, now)
+	}
+	return known.principal, nil
+}
+
+func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (remembered, error) {
+	epoch := s.view.begin()
 	var found store.APIKey
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
 		found, err = tx.APIKeyByHash(ctx, hash)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return Principal{}, unauthorized(ReasonUnknown)
+		return remembered{}, unauthorized(ReasonUnknown)
 	}
 	if err != nil {
-		return Principal{}, fmt.Errorf("look up an API key: %w", err)
+		return remembered{}, fmt.Errorf("look up an API key: %w", err)
 	}
-	now := s.config.Now()
-	if reason := judgeAPIKey(found, hash, now); reason != "" {
-		return Principal{}, unauthorized(reason)
+	if reason := judgeAPIKey(found, hash, s.now()); reason != "" {
+		return remembered{}, unauthorized(reason)
 	}
-	s.noteUse(ctx, found, now)
-	return Principal{UserUID: found.UserUID, OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email,
-		Role: Role(found.Role), APIKeyUID: found.UID, Means: MeansAPIKey}, nil
+	return remembered{epoch: epoch, expires: found.ExpiresAt, used: found.LastUsedAt, principal: Principal{UserUID: found.UserUID,
+		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role), APIKeyUID: found.UID, Means: MeansAPIKey}}, nil
 }
 
-// noteUse keeps a key's last use, at most once in useRecordedEvery. It is for the owner's eyes alone, so
-// a full disk or a busy store must not turn a good key away: its failure is dropped.
-func (s *Service) noteUse(ctx context.Context, key store.APIKey, now time.Time) {
-	stale := now.Add(-useRecordedEvery)
-	if !key.LastUsedAt.IsZero() && !key.LastUsedAt.Before(stale) {
-		return
-	}
+// noteUse keeps a key's last use. It is for the owner's eyes alone, so a full disk or a busy store must not
+// turn a good key away: its failure is dropped.
+func (s *Service) noteUse(ctx context.Context, uid string, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, usePatience)
 	defer cancel()
-	_ = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.NoteAPIKeyUse(ctx, key.UID, now, stale) })
+	_ = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.NoteAPIKeyUse(ctx, uid, now, now.Add(-useRecordedEvery)) })
 }

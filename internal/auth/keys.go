@@ -24,6 +24,9 @@ type keySet struct {
 	mac     []byte                 // makes new refresh tokens
 	macs    [][]byte               // all that may still verify
 	jwks    []byte
+
+	all   []store.ServiceKey
+	until time.Time // when the first of its keys has to go, zero for never
 }
 
 type signingKey struct {
@@ -58,6 +61,30 @@ func loadKeys(ctx context.Context, db *store.DB, now time.Time) (*keySet, error)
 	return newKeySet(keys, now)
 }
 
+// keySet returns the keys as they stand now: without those whose last token has ended meanwhile.
+func (s *Service) keySet() *keySet {
+	set, now := s.keys.Load(), s.now()
+	if set.until.IsZero() || now.Before(set.until) {
+		return set
+	}
+	smaller, err := newKeySet(set.all, now)
+	if err != nil { // they were good before, and time alone takes no key in use away
+		return set
+	}
+	s.keys.CompareAndSwap(set, smaller)
+	return smaller
+}
+
+// reloadKeys reads the keys anew, after they were rotated.
+func (s *Service) reloadKeys(ctx context.Context) error {
+	set, err := loadKeys(ctx, s.db, s.now())
+	if err != nil {
+		return fmt.Errorf("load the keys of the service: %w", err)
+	}
+	s.keys.Store(set)
+	return nil
+}
+
 // makeKeys adds a key of each purpose that has none in use.
 func makeKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -81,12 +108,15 @@ var errNoKey = errors.New("there is no key in use")
 
 // newKeySet sorts keys by their purpose and drops those whose last token has ended.
 func newKeySet(keys []store.ServiceKey, now time.Time) (*keySet, error) {
-	set := &keySet{verify: map[string]*signingKey{}}
+	set := &keySet{verify: map[string]*signingKey{}, all: keys}
 	var public jose.JSONWebKeySet
 	for _, key := range keys {
 		active := key.RetiredAt.IsZero()
 		if !active && !now.Before(key.VerifyUntil) {
 			continue
+		}
+		if !active && (set.until.IsZero() || key.VerifyUntil.Before(set.until)) {
+			set.until = key.VerifyUntil
 		}
 		switch key.Purpose {
 		case store.KeySign:

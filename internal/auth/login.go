@@ -51,6 +51,7 @@ func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials)
 		return Tokens{}, fault.InvalidFields(problems...)
 	}
 	c = s.inOrg(c)
+	epoch := s.view.begin()
 	found, err := s.account(ctx, c)
 	if err != nil {
 		return Tokens{}, err
@@ -66,7 +67,7 @@ func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials)
 	if session == nil {
 		return Tokens{}, loginRefused()
 	}
-	return s.answer(*session, session.Generation)
+	return s.answer(*session, epoch)
 }
 
 // Problems lists all that keeps credentials from being tried, before and regardless of any look-up.
@@ -99,9 +100,10 @@ func (s *Service) account(ctx context.Context, c Credentials) (found account, er
 // beginSession records the outcome of a sign-in, and its session when it succeeds. No session and no
 // error means that it was refused, which is on record then.
 func (s *Service) beginSession(ctx context.Context, origin audit.Origin, c Credentials, found account, matches bool, newHash string) (*store.Session, error) {
-	now := s.config.Now()
+	now := s.now()
 	session := store.Session{UID: uuid.NewString(), OrgUID: found.org.UID, UserUID: found.user.UID, Generation: 1, Address: origin.Address,
-		CreatedAt: now, IdleUntil: now.Add(s.config.SessionIdle), MaxUntil: now.Add(s.config.SessionMax)}
+		CreatedAt: now, IdleUntil: now.Add(s.config.SessionIdle), MaxUntil: now.Add(s.config.SessionMax),
+		Email: found.user.Email, Role: found.user.Role, OrgName: found.org.Name}
 	event := audit.Event{UID: uuid.NewString(), At: now, OrgUID: found.org.UID, ActorUID: found.user.UID, ActorName: c.Email,
 		Means: MeansPassword, Action: audit.Login, Origin: origin}
 	accepted := false
@@ -151,16 +153,18 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 	return "", tx.InsertSession(ctx, session)
 }
 
-// answer makes the tokens of a session whose newest generation is given. It is called after the commit,
-// so that no token is ever out that was not stored.
-func (s *Service) answer(session store.Session, generation int64) (Tokens, error) {
+// answer makes the tokens of a session. It is called after the commit, so that no token is ever out that was
+// not stored. epoch is the view's from before the session's user was read.
+func (s *Service) answer(session store.Session, epoch uint64) (Tokens, error) {
 	uid, err := uuid.Parse(session.UID)
 	if err != nil {
 		return Tokens{}, fmt.Errorf("read a session's uid: %w", err)
 	}
-	token, expires, err := s.sign(s.keys.signing, session, uuid.NewString(), s.config.Now())
+	keys, now := s.keySet(), s.now()
+	token, expires, err := s.sign(keys.signing, session, uuid.NewString(), now)
 	if err != nil {
 		return Tokens{}, err
 	}
-	return Tokens{Authorization: token, Refresh: s.keys.refreshToken(uid, generation), ExpiresAt: expires}, nil
+	s.view.remember(idOf(token), remembered{principal: principalOf(session), expires: expires, epoch: epoch}, now)
+	return Tokens{Authorization: token, Refresh: keys.refreshToken(uid, session.Generation), ExpiresAt: expires}, nil
 }

@@ -157,6 +157,7 @@ func TestNoTokenWithoutItsRecord(t *testing.T) {
 			t.Errorf("refresh: %v", err)
 		}
 	}
+	w.hearing.asked.Store(int64(w.hearing.elapsed() - 2*staleAfter)) // what is remembered counts for a second
 	if err := w.authenticate(t, tokens.Authorization); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("authenticate: %v", err)
 	}
@@ -199,19 +200,19 @@ func TestKeysAreMadeOnceAndKept(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	session := store.Session{UID: uuid.NewString(), UserUID: "user", OrgUID: "org"}
-	first, err := services[0].answer(session, 1)
+	session := store.Session{UID: uuid.NewString(), UserUID: "user", OrgUID: "org", Generation: 1}
+	first, err := services[0].answer(session, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, other := range services {
 		_, tokenErr := other.verify(first.Authorization, time.Now())
-		_, _, genuine := other.keys.parseRefreshToken(first.Refresh)
+		_, _, genuine := other.keySet().parseRefreshToken(first.Refresh)
 		if string(other.JWKS()) != string(services[0].JWKS()) || tokenErr != nil || !genuine {
 			t.Errorf("another process has other keys: %v, genuine %v", tokenErr, genuine)
 		}
 	}
-	if jwks := string(services[0].JWKS()); !strings.Contains(jwks, `"kty":"OKP"`) || strings.Contains(jwks, `"d":`) || !strings.Contains(jwks, services[0].keys.signing.kid) {
+	if jwks := string(services[0].JWKS()); !strings.Contains(jwks, `"kty":"OKP"`) || strings.Contains(jwks, `"d":`) || !strings.Contains(jwks, services[0].keySet().signing.kid) {
 		t.Errorf("published: %s", jwks)
 	}
 }

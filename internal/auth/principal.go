@@ -55,7 +55,8 @@ const (
 // granted lists what a role may do within its organization. The operator is not listed: it may do all.
 var granted = map[Role]map[Permission]bool{
 	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ReadUsers: true,
-		CreateUsers: true, ChangeUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true},
+		CreateUsers: true, ChangeUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
+		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true},
 	RoleMember: {ValidateRegistries: true},
 }
 

@@ -40,14 +40,15 @@ func (s *Service) Refresh(ctx context.Context, origin audit.Origin, token secret
 }
 
 func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
-	uid, generation, genuine := s.keys.parseRefreshToken(token)
+	epoch := s.view.begin()
+	uid, generation, genuine := s.parseRefresh(ctx, token)
 	if !genuine {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
 	var session store.Session
 	var decided verdict
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		now := s.config.Now()
+		now := s.now()
 		session, decided, err = s.spend(ctx, tx, uid.String(), generation, now)
 		if err != nil {
 			return fmt.Errorf("spend a refresh token: %w", err)
@@ -61,7 +62,7 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 	if decided.refuses() {
 		return Tokens{}, refreshRefused(string(decided))
 	}
-	return s.answer(session, session.Generation)
+	return s.answer(session, epoch)
 }
 
 // spend applies judgeRefresh to the stored session and returns the session as it is afterwards. The
@@ -94,8 +95,8 @@ func (s *Service) spend(ctx context.Context, tx *store.Tx, uid string, generatio
 
 // exchange answers an authorization token with another one of the same session.
 func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
-	now := s.config.Now()
-	c, err := s.verify(token, now)
+	c, err := s.verifyAnew(ctx, token)
+	now := s.now()
 	expired := errors.Is(err, errExpiredToken)
 	if tooOld := expired && !now.Before(c.expiresAt().Add(s.config.RefreshGrace)); tooOld {
 		return Tokens{}, refreshRefused(ReasonExpired)
@@ -136,7 +137,7 @@ func (s *Service) spendJTI(ctx context.Context, tx *store.Tx, c claims, expired 
 	if refused := judgeSession(session, now); refused != "" {
 		return session, none, refused, nil
 	}
-	first := store.SpentJTI{JTI: c.ID, SessionUID: c.Session, SpentAt: now, NextJTI: uuid.NewString(), NextKID: s.keys.signing.kid, ExpiresAt: c.expiresAt()}
+	first := store.SpentJTI{JTI: c.ID, SessionUID: c.Session, SpentAt: now, NextJTI: uuid.NewString(), NextKID: s.keySet().signing.kid, ExpiresAt: c.expiresAt()}
 	if !expired {
 		isFirst, err := tx.SpendJTI(ctx, first)
 		if err != nil {
@@ -172,7 +173,7 @@ func ifLive(live bool) verdict {
 
 // exchanged makes the answer to an exchange from its record alone, so that a retry gets the same one.
 func (s *Service) exchanged(session store.Session, spent store.SpentJTI) (Tokens, error) {
-	key := s.keys.verify[spent.NextKID]
+	key := s.keySet().verify[spent.NextKID]
 	if key == nil {
 		return Tokens{}, refreshRefused(ReasonSpent) // its key was rotated away meanwhile
 	}

@@ -131,10 +131,10 @@ func TestARestoredBackupEndsNewerSessions(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	session := w.sessionOf(t, tokens)
-	ahead := w.keys.refreshToken(uuid.MustParse(session.UID), 5)
+	ahead := w.keySet().refreshToken(uuid.MustParse(session.UID), 5)
 	w.wantRefused(t, ahead, ReasonAhead)
 	w.wantRefused(t, tokens.Refresh, ReasonRevoked)
-	w.wantRefused(t, w.keys.refreshToken(uuid.New(), 1), ReasonUnknown)
+	w.wantRefused(t, w.keySet().refreshToken(uuid.New(), 1), ReasonUnknown)
 	if e := w.audits(t, 1)[0]; e.Reason != ReasonUnknown || e.Outcome != audit.Refused || e.OrgUID != "" {
 		t.Errorf("on record: %+v", e)
 	}

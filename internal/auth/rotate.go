@@ -31,6 +31,9 @@ func (s *Service) RotateKeys(ctx context.Context, origin audit.Origin, p Princip
 		}
 		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.KeysRotate, "", now))
 	})
+	if err == nil {
+		err = s.reloadKeys(ctx)
+	}
 	return asDone("rotate the keys", err)
 }
 

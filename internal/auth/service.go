@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/store"
@@ -81,6 +82,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.Now = (&steadyClock{source: c.Now}).now
 	var problems []error
 	for _, rule := range []struct {
 		broken bool
@@ -115,7 +117,9 @@ type Service struct {
 	db        *store.DB
 	config    Config
 	passwords *Passwords
-	keys      *keySet
+	keys      atomic.Pointer[keySet]
+	view      *view
+	hearing   hearing
 }
 
 // New makes the service on an opened store, and makes its keys at the first start.
@@ -128,18 +132,36 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := loadKeys(ctx, db, config.Now())
-	if err != nil {
-		return nil, fmt.Errorf("load the keys of the service: %w", err)
+	s := &Service{db: db, config: config, passwords: passwords, view: newView(), hearing: hearing{born: time.Now()}}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
 	}
-	return &Service{db: db, config: config, passwords: passwords, keys: keys}, nil
+	db.OnChange(s.view.tell)
+	return s, nil
+}
+
+// begin reads where the list of changes stands, and then the keys: a rotation in between is heard of later.
+func (s *Service) begin(ctx context.Context) error {
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		s.hearing.last, err = tx.LastChange(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read where the list of changes stands: %w", err)
+	}
+	keys, err := loadKeys(ctx, s.db, s.now())
+	if err != nil {
+		return fmt.Errorf("load the keys of the service: %w", err)
+	}
+	s.keys.Store(keys)
+	return nil
 }
 
 // Passwords returns what hashes and judges passwords, for those who make users.
 func (s *Service) Passwords() *Passwords { return s.passwords }
 
 // JWKS is the document of the public signing keys (RFC 7517).
-func (s *Service) JWKS() []byte { return s.keys.jwks }
+func (s *Service) JWKS() []byte { return s.keySet().jwks }
 
 const (
 	sweepAfter = 24 * time.Hour // past its end; a clock that runs hours ahead must destroy nothing
@@ -149,7 +171,7 @@ const (
 // Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It is meant to be
 // called about once an hour.
 func (s *Service) Sweep(ctx context.Context) error {
-	before := s.config.Now().Add(-sweepAfter)
+	before := s.now().Add(-sweepAfter)
 	for _, step := range []func(*store.Tx) (int64, error){
 		func(tx *store.Tx) (int64, error) { return tx.DeleteSpentJTIs(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.DeleteSessions(ctx, before, sweepStep) },
@@ -180,7 +202,3 @@ func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, erro
 
 // now is the service's clock.
 func (s *Service) now() time.Time { return s.config.Now() }
-
-// Watch hears of what other processes change in the store, until ctx ends. Without it the service asks when
-// it is asked, at most once a second.
-func (s *Service) Watch(ctx context.Context) { <-ctx.Done() }

@@ -155,7 +155,7 @@ func (m *sessionModel) logOut(r *rapid.T) {
 	if !rapid.Bool().Draw(r, "really") || !rapid.Bool().Draw(r, "truly") {
 		return // rare, so that sessions grow long
 	}
-	uid, _, _ := m.w.keys.parseRefreshToken(m.chain[0].token)
+	uid, _, _ := m.w.keySet().parseRefreshToken(m.chain[0].token)
 	err := m.w.db.InTx(r.Context(), func(tx *store.Tx) error {
 		_, err := tx.EndSession(r.Context(), uid.String(), "logout", m.w.clock.now())
 		return err

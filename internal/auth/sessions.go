@@ -103,9 +103,13 @@ func (s *Service) RevokeTokens(ctx context.Context, origin audit.Origin, p Princ
 	if len(tokens) == 0 || len(tokens) > maxRevoked {
 		return fault.InvalidFields(fault.Field{Field: "tokens", Problem: fmt.Sprintf("must have 1 to %d tokens", maxRevoked)})
 	}
+	uids := make([]string, len(tokens))
+	for i, token := range tokens {
+		uids[i] = s.sessionOfToken(ctx, token)
+	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
-		sessions, err := s.revocable(ctx, tx, p, tokens, now)
+		sessions, err := revocable(ctx, tx, p, uids)
 		if err != nil {
 			return err
 		}
@@ -124,12 +128,12 @@ func (s *Service) RevokeTokens(ctx context.Context, origin audit.Origin, p Princ
 	return asDone("revoke tokens", err)
 }
 
-// revocable returns the sessions of tokens, each once, or all the problems with them.
-func (s *Service) revocable(ctx context.Context, tx *store.Tx, p Principal, tokens []secret.String, now time.Time) ([]store.Session, error) {
+// revocable returns the sessions that the tokens belong to, each once, or all the problems with them.
+func revocable(ctx context.Context, tx *store.Tx, p Principal, uids []string) ([]store.Session, error) {
 	var sessions []store.Session
 	var problems []fault.Field
-	for i, token := range tokens {
-		session, err := tx.Session(ctx, s.sessionOfToken(token, now))
+	for i, uid := range uids {
+		session, err := tx.Session(ctx, uid)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}
@@ -150,11 +154,11 @@ func (s *Service) revocable(ctx context.Context, tx *store.Tx, p Principal, toke
 }
 
 // sessionOfToken is the uid of the session that a token of ours belongs to, expired or not, else "".
-func (s *Service) sessionOfToken(token secret.String, now time.Time) string {
-	if uid, _, genuine := s.keys.parseRefreshToken(token); genuine {
+func (s *Service) sessionOfToken(ctx context.Context, token secret.String) string {
+	if uid, _, genuine := s.parseRefresh(ctx, token); genuine {
 		return uid.String()
 	}
-	c, err := s.verify(withoutScheme(token), now)
+	c, err := s.verifyAnew(ctx, withoutScheme(token))
 	if err != nil && !errors.Is(err, errExpiredToken) {
 		return ""
 	}

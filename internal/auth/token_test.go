@@ -30,7 +30,7 @@ func TestTokenAttacks(t *testing.T) {
 	w := mustWorld(t, nil)
 	good := w.mustLogin(t)
 	session := w.sessionOf(t, good)
-	kid, now := w.keys.signing.kid, start.Unix()
+	kid, now := w.keySet().signing.kid, start.Unix()
 	header := fmt.Sprintf(`{"alg":"EdDSA","kid":%q,"typ":"at+jwt"}`, kid)
 	payload := func(change func(map[string]any)) string {
 		members := map[string]any{"iss": defaultIssuer, "aud": tokenAudience, "sub": session.UserUID, "org": session.OrgUID, "sid": session.UID,
@@ -72,7 +72,7 @@ func TestTokenAttacks(t *testing.T) {
 		"trailing data":         w.forge(t, header, payload(nil)+"{}"),
 		"alg none":              secret.String(encode([]byte(`{"alg":"none","kid":"`+kid+`","typ":"at+jwt"}`)) + "." + encode([]byte(payload(nil))) + "."),
 		"alg none, signed":      w.forge(t, `{"alg":"none","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
-		"alg HS256, public key": secret.String(hs256(w.keys.signing.public, `{"alg":"HS256","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil))),
+		"alg HS256, public key": secret.String(hs256(w.keySet().signing.public, `{"alg":"HS256","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil))),
 		"alg in lower case":     w.forge(t, `{"alg":"eddsa","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
 		"alg missing":           w.forge(t, `{"kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
 		"typ JWT":               w.forge(t, `{"alg":"EdDSA","kid":"`+kid+`","typ":"JWT"}`, payload(nil)),
@@ -138,7 +138,7 @@ func TestTokensLiveTheirWholeTimeAndNoLonger(t *testing.T) {
 func mustPrivateKey(t *testing.T, w *world) ed25519.PrivateKey {
 	t.Helper()
 	for _, key := range w.serviceKeys(t) {
-		if key.UID == w.keys.signing.kid {
+		if key.UID == w.keySet().signing.kid {
 			return ed25519.NewKeyFromSeed(key.Secret)
 		}
 	}
@@ -166,7 +166,8 @@ func looseBits(part string) string {
 }
 
 func FuzzVerify(f *testing.F) {
-	service := &Service{config: Config{Issuer: defaultIssuer}, keys: &keySet{verify: map[string]*signingKey{"k": {kid: "k", public: make([]byte, 32)}}}}
+	service := &Service{config: Config{Issuer: defaultIssuer, Now: time.Now}}
+	service.keys.Store(&keySet{verify: map[string]*signingKey{"k": {kid: "k", public: make([]byte, 32)}}})
 	for _, seed := range []string{"..", "a.b.c", encode([]byte(`{"alg":"EdDSA","kid":"k","typ":"at+jwt"}`)) + "." + encode([]byte(`{}`)) + "." + encode(make([]byte, 64))} {
 		f.Add(seed)
 	}

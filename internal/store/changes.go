@@ -61,11 +61,19 @@ func (tx *Tx) DeleteChanges(ctx context.Context, before time.Time, limit int) (i
 }
 
 // OnChange has told called with the subjects of every change that this process commits, before InTx returns.
-// It is set once, before the store is used.
-func (db *DB) OnChange(told func(subjects []string)) { db.told.Store(&told) }
+func (db *DB) OnChange(told func(subjects []string)) {
+	db.toldLock.Lock()
+	defer db.toldLock.Unlock()
+	db.told = append(db.told, told)
+}
 
 func (db *DB) tell(subjects []string) {
-	if told := db.told.Load(); told != nil && len(subjects) > 0 {
-		(*told)(subjects)
+	if len(subjects) == 0 {
+		return
+	}
+	db.toldLock.Lock()
+	defer db.toldLock.Unlock()
+	for _, told := range db.told {
+		told(subjects)
 	}
 }

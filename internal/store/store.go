@@ -12,7 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
@@ -60,7 +60,9 @@ type DB struct {
 	reads   *statements
 	ring    *seal.Keyring
 	options Options
-	told    atomic.Pointer[func(subjects []string)]
+
+	toldLock sync.Mutex
+	told     []func(subjects []string)
 }
 
 // InTx runs fn in one write transaction. When fn returns nil and InTx returns nil, what fn wrote is

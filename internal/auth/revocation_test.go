@@ -1,0 +1,274 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// mustSecond opens the same store as another process would: with its own memory and its own connections.
+func (w *world) mustSecond(t *testing.T) *Service {
+	t.Helper()
+	db, err := store.Open(t.Context(), store.Options{DataDir: w.dir, Now: w.clock.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	second, err := New(t.Context(), db, Config{Now: w.clock.now, testHash: cheap, RefreshAcceptsAuthorization: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return second
+}
+
+// watched lets a service hear of changes until the test ends.
+func watched(t *testing.T, s *Service) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { s.Watch(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// TestUseCostsNoRead closes the store and uses credentials that were verified before: nothing is read for them.
+func TestUseCostsNoRead(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	refreshed := w.mustRefresh(t, tokens.Refresh)
+	exchanged := w.mustRefresh(t, refreshed.Authorization)
+	principal := w.mustPrincipal(t, tokens)
+	_, key, err := w.CreateAPIKey(t.Context(), origin, principal, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first use of a key, and of an exchanged token, is looked up
+		for _, presented := range []Presented{{Authorization: tokens.Authorization}, {Authorization: refreshed.Authorization}, {Authorization: exchanged.Authorization}, {APIKey: key}} {
+			if _, err := w.Authenticate(t.Context(), presented); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = w.db.Close()
+	}
+	w.clock.move(16 * time.Minute)
+	wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonExpired)
+}
+
+func (w *world) mustPrincipal(t *testing.T, tokens Tokens) Principal {
+	t.Helper()
+	p, err := w.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere ends a session in each way there is.
+func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
+	w := mustWorld(t, nil)
+	admin := Principal{OrgUID: w.org.UID, OrgName: w.org.Name, UserUID: "admin", Email: "root@example.com", Role: RoleAdmin}
+	second := w.mustSecond(t)
+	watched(t, second)
+	for name, row := range map[string]struct {
+		reason string
+		end    func(p Principal, tokens Tokens) error
+	}{
+		"logout":        {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Logout(t.Context(), origin, p) }},
+		"end one's own": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.EndSession(t.Context(), origin, p, p.SessionUID) }},
+		"revoke token": {ReasonRevoked, func(p Principal, s Tokens) error {
+			return w.RevokeTokens(t.Context(), origin, p, []secret.String{s.Authorization})
+		}},
+		"revoke refresh": {ReasonRevoked, func(_ Principal, s Tokens) error {
+			return w.RevokeTokens(t.Context(), origin, admin, []secret.String{s.Refresh, s.Authorization})
+		}},
+		"disable": {ReasonRevoked, func(p Principal, _ Tokens) error {
+			err := w.DisableUser(t.Context(), origin, admin, "", p.UserUID)
+			if err == nil {
+				err = w.EnableUser(t.Context(), origin, admin, "", p.Email) // its sessions stay ended
+			}
+			return err
+		}},
+		"set password": {ReasonRevoked, func(p Principal, _ Tokens) error {
+			return w.SetPassword(t.Context(), origin, Operator(), goodOrg, p.Email, goodPassword)
+		}},
+		"change password elsewhere": {ReasonRevoked, func(p Principal, _ Tokens) error {
+			p.SessionUID = "another"
+			if err := w.ChangePassword(t.Context(), origin, p, goodPassword, goodPassword+" too"); err != nil {
+				return err
+			}
+			return w.ChangePassword(t.Context(), origin, p, goodPassword+" too", goodPassword)
+		}},
+		"reuse": {ReasonRevoked, func(_ Principal, s Tokens) error {
+			_, _ = w.Refresh(t.Context(), origin, w.mustRefresh(t, s.Refresh).Refresh)
+			if _, err := w.Refresh(t.Context(), origin, s.Refresh); err == nil {
+				return fmt.Errorf("reuse was taken")
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tokens := w.mustLogin(t)
+			p := w.mustPrincipal(t, tokens)
+			if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
+				t.Fatal(err)
+			}
+			if err := row.end(p, tokens); err != nil {
+				t.Fatal(err)
+			}
+			ended := time.Now()
+			wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, row.reason)
+			for {
+				_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+				if err != nil {
+					wantFault(t, err, fault.CodeUnauthorizedAccess, row.reason)
+					break
+				}
+				if time.Since(ended) > time.Second {
+					t.Fatal("another process takes the token a second later")
+				}
+				time.Sleep(5 * time.Millisecond)
+			}
+			fresh := w.mustSecond(t) // a restart
+			_, err := fresh.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+			wantFault(t, err, fault.CodeUnauthorizedAccess, row.reason)
+		})
+	}
+}
+
+// TestUnwatchedServiceHearsWithinASecond has nobody asking but those who present credentials.
+func TestUnwatchedServiceHearsWithinASecond(t *testing.T) {
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	tokens := w.mustLogin(t)
+	for _, elsewhere := range []*Service{second, w.Service} {
+		if _, err := elsewhere.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Logout(t.Context(), origin, w.mustPrincipal(t, tokens)); err != nil {
+		t.Fatal(err)
+	}
+	second.hearing.asked.Store(int64(second.hearing.elapsed() - staleAfter - 1))
+	_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+}
+
+// TestMissedChangesForgetEverything sweeps the list of changes before a process has read it.
+func TestMissedChangesForgetEverything(t *testing.T) {
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	tokens := w.mustLogin(t)
+	if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Logout(t.Context(), origin, w.mustPrincipal(t, tokens)); err != nil {
+		t.Fatal(err)
+	}
+	w.mustWrite(t, func(tx *store.Tx) error {
+		if _, err := tx.DeleteChanges(t.Context(), time.Now().Add(time.Hour), 10); err != nil {
+			return err
+		}
+		return tx.NoteChange(t.Context(), "something else")
+	})
+	if err := second.hear(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+}
+
+// TestViewForgetsWhatItMust holds the view to one sentence, whatever comes in whatever order: an entry that was
+// read before a change of what it rests on never counts after the change was told.
+func TestViewForgetsWhatItMust(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		v := newView()
+		v.maxChanged = 3
+		read := map[byte]uint64{}      // credential: when what it rests on was read, by the view's count
+		changed := map[string]uint64{} // subject: its last change
+		subjects := []string{"s0", "s1", "u0", "u1", "s2", "u2", "u3"}
+		at := time.Unix(0, 0)
+		r.Repeat(map[string]func(*rapid.T){
+			"remember": func(r *rapid.T) {
+				n := rapid.ByteRange(0, 1).Draw(r, "credential")
+				epoch := v.begin() - uint64(min(int(v.begin()), rapid.IntRange(0, 2).Draw(r, "late")))
+				v.remember(credentialID{n}, remembered{epoch: epoch, principal: Principal{SessionUID: fmt.Sprintf("s%d", n), UserUID: fmt.Sprintf("u%d", n)}}, at)
+				read[n] = epoch
+			},
+			"change": func(r *rapid.T) {
+				subject := rapid.SampledFrom(subjects).Draw(r, "subject")
+				v.tell([]string{subject})
+				changed[subject] = v.begin()
+			},
+			"": func(r *rapid.T) {
+				for n, epoch := range read {
+					stale := changed[fmt.Sprintf("s%d", n)] > epoch || changed[fmt.Sprintf("u%d", n)] > epoch
+					if _, ok := v.find(credentialID{n}); ok && stale {
+						r.Fatalf("credential %d counts though what it rests on has changed", n)
+					}
+				}
+				if len(v.changed) > v.maxChanged {
+					r.Fatal("the view grows without bound")
+				}
+			},
+		})
+	})
+}
+
+func TestViewIsBounded(t *testing.T) {
+	v, at := newView(), time.Unix(0, 0)
+	for i := range maxRemembered + 10 {
+		expires := at.Add(time.Hour)
+		if i%2 == 0 {
+			expires = at
+		}
+		v.remember(credentialID{byte(i), byte(i >> 8)}, remembered{expires: expires}, at)
+	}
+	if n := len(v.entries); n > maxRemembered/2+10 {
+		t.Errorf("%d entries, though half had expired", n)
+	}
+	for i := range 2 * maxRemembered {
+		v.remember(credentialID{byte(i), byte(i >> 8), 1}, remembered{expires: at.Add(time.Hour)}, at)
+	}
+	if n := len(v.entries); n > maxRemembered || n < maxRemembered/2 {
+		t.Errorf("%d entries", n)
+	}
+}
+
+// TestAccountsAndKeysRace lets readers and an end race: once the end is acknowledged, nobody gets through.
+func TestAccountsAndKeysRace(t *testing.T) {
+	w := mustWorld(t, nil)
+	for range 20 {
+		tokens := w.mustLogin(t)
+		p := w.mustPrincipal(t, tokens)
+		var wait sync.WaitGroup
+		stop := make(chan struct{})
+		for range 4 {
+			wait.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						_, _ = w.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+						w.view.forgetAll() // so that it is read again and again
+					}
+				}
+			})
+		}
+		time.Sleep(time.Millisecond)
+		if err := w.Logout(t.Context(), origin, p); err != nil {
+			t.Error(err)
+		}
+		wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonRevoked)
+		close(stop)
+		wait.Wait()
+		wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonRevoked)
+	}
+}
