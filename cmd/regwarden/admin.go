@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,12 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
-	"github.com/regwarden/regwarden/secret"
 )
 
 // The administration commands work on the store, also beside a running server. Whoever may read the
@@ -127,97 +124,10 @@ func newProject() *cobra.Command {
 	return group("project", "Projects of an organization", create, list)
 }
 
-func newUser() *cobra.Command {
-	var org, role string
-	var projects []string
-	var email string
-	var fromStdin bool
-	create := adminCommand("create --org ORG --email E", "Make a user; prints its uid", cobra.NoArgs, false, func(a *admin, _ []string) error {
-		password, err := newPassword(a.cmd, fromStdin)
-		if err != nil {
-			return err
-		}
-		user, err := a.directory.CreateUser(a.ctx, a.origin, a.operator, directory.NewUser{
-			Org: org, Email: email, Password: password, Role: auth.Role(role), Projects: projects,
-		})
-		return a.print(user.UID, err)
-	})
-	create.Flags().StringVar(&email, "email", "", "e-mail identifier")
-	create.Flags().StringVar(&role, "role", string(auth.RoleMember), "admin or member")
-	create.Flags().StringSliceVar(&projects, "project", nil, "project that a member may see, by name; may be repeated")
-	create.Flags().BoolVar(&fromStdin, "password-stdin", false, "read the password from standard input, one line end taken off")
-	list := adminCommand("list --org ORG", "List an organization's users", cobra.NoArgs, true, func(a *admin, _ []string) error {
-		users, err := a.directory.ListUsers(a.ctx, a.operator, org)
-		if err != nil {
-			return err
-		}
-		rows := make([][]string, len(users))
-		for i, u := range users {
-			state := "active"
-			if u.Disabled {
-				state = "disabled"
-			}
-			rows[i] = []string{u.UID, u.Email, string(u.Role), state, stamp(u.CreatedAt)}
-		}
-		return a.table([]string{"uid", "email", "role", "state", "created"}, rows)
-	})
-	orgFlag(&org, create, list)
-	return group("user", "Users of an organization", create, list)
-}
-
-func newAPIKey() *cobra.Command {
-	var org, email, name string
-	var expires time.Duration
-	create := adminCommand("create --org ORG --email E", "Make an API key for a user; prints the key, which is not shown again", cobra.NoArgs, false, func(a *admin, _ []string) error {
-		_, key, err := a.auth.CreateAPIKey(a.ctx, a.origin, a.operator, auth.NewAPIKey{
-			Org: org, User: email, Name: name, ExpiresAt: time.Now().Add(expires),
-		})
-		return a.print(key.Reveal(), err)
-	})
-	create.Flags().StringVar(&email, "email", "", "e-mail identifier of the user that the key acts for")
-	create.Flags().StringVar(&name, "name", "cli", "name of the key")
-	create.Flags().DurationVar(&expires, "expires", 30*24*time.Hour, "life of the key")
-	list := adminCommand("list --org ORG", "List an organization's API keys", cobra.NoArgs, true, func(a *admin, _ []string) error {
-		keys, err := a.auth.ListAPIKeys(a.ctx, a.operator, org)
-		if err != nil {
-			return err
-		}
-		rows := make([][]string, len(keys))
-		for i, k := range keys {
-			rows[i] = []string{k.UID, k.Name, k.Email, stateOf(k, time.Now()), stamp(k.ExpiresAt), stamp(k.LastUsedAt)}
-		}
-		return a.table([]string{"uid", "name", "email", "state", "expires", "lastUsed"}, rows)
-	})
-	orgFlag(&org, create, list)
-	return group("apikey", "API keys", create, list)
-}
-
 func orgFlag(org *string, commands ...*cobra.Command) {
 	for _, cmd := range commands {
 		cmd.Flags().StringVar(org, "org", "", "organization, by name")
 	}
-}
-
-func stateOf(k auth.APIKey, now time.Time) string {
-	switch {
-	case !k.Active:
-		return "inactive"
-	case !now.Before(k.ExpiresAt):
-		return "expired"
-	default:
-		return "active"
-	}
-}
-
-// newPassword comes from standard input, or is asked for at a terminal.
-func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
-	if fromStdin {
-		return readSecretLine(cmd.InOrStdin())
-	}
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return "", usageError{errors.New("give the password on standard input, with --password-stdin")}
-	}
-	return askPassword(os.Stdin, cmd.ErrOrStderr())
 }
 
 // print writes the one value that a script takes from a create command.

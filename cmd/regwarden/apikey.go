@@ -1,0 +1,50 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/auth"
+)
+
+func newAPIKey() *cobra.Command {
+	var org, email, name string
+	var expires time.Duration
+	create := adminCommand("create --org ORG --email E", "Make an API key for a user; prints the key, which is not shown again", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		_, key, err := a.auth.CreateAPIKey(a.ctx, a.origin, a.operator, auth.NewAPIKey{
+			Org: org, User: email, Name: name, ExpiresAt: time.Now().Add(expires),
+		})
+		return a.print(key.Reveal(), err)
+	})
+	create.Flags().StringVar(&email, "email", "", "e-mail identifier of the user that the key acts for")
+	create.Flags().StringVar(&name, "name", "cli", "name of the key")
+	create.Flags().DurationVar(&expires, "expires", 30*24*time.Hour, "life of the key")
+	list := adminCommand("list --org ORG", "List an organization's API keys", cobra.NoArgs, true, func(a *admin, _ []string) error {
+		keys, err := a.auth.ListAPIKeys(a.ctx, a.operator, org)
+		if err != nil {
+			return err
+		}
+		rows := make([][]string, len(keys))
+		for i, k := range keys {
+			rows[i] = []string{k.UID, k.Name, k.Email, stateOf(k, time.Now()), stamp(k.ExpiresAt), stamp(k.LastUsedAt)}
+		}
+		return a.table([]string{"uid", "name", "email", "state", "expires", "lastUsed"}, rows)
+	})
+	revoke := adminCommand("revoke UID", "Deactivate an API key at once", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+		return a.auth.RevokeAPIKey(a.ctx, a.origin, a.operator, args[0])
+	})
+	orgFlag(&org, create, list)
+	return group("apikey", "API keys", create, list, revoke)
+}
+
+func stateOf(k auth.APIKey, now time.Time) string {
+	switch {
+	case !k.Active:
+		return "inactive"
+	case !now.Before(k.ExpiresAt):
+		return "expired"
+	default:
+		return "active"
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/directory"
+)
+
+func newAudit() *cobra.Command {
+	var query directory.AuditQuery
+	var action, outcome string
+	var since time.Duration
+	list := adminCommand("list", "List audit records, the newest first", cobra.NoArgs, true, func(a *admin, _ []string) error {
+		query.Action, query.Outcome = audit.Action(action), audit.Outcome(outcome)
+		if since > 0 {
+			query.From = time.Now().Add(-since)
+		}
+		page, err := a.directory.Audits(a.ctx, a.operator, query)
+		if err != nil {
+			return err
+		}
+		rows := make([][]string, len(page.Events))
+		for i, e := range page.Events {
+			rows[i] = []string{stamp(e.At), string(e.Action), string(e.Outcome), e.Reason, e.ActorName, e.Object, e.Origin.Address, e.UID}
+		}
+		return a.table([]string{"at", "action", "outcome", "reason", "actor", "object", "address", "uid"}, rows)
+	})
+	list.Flags().StringVar(&query.Org, "org", "", "organization, by name; without it, records of all and of none")
+	list.Flags().StringVar(&action, "action", "", "such as auth.login or registry.validate")
+	list.Flags().StringVar(&outcome, "outcome", "", "started, succeeded, refused, failed, valid or notValid")
+	list.Flags().DurationVar(&since, "since", 0, "no older than this")
+	list.Flags().IntVar(&query.Limit, "limit", directory.DefaultAudits, "how many")
+	return group("audit", "Who did what", list)
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// userFlags name a user, and what it is to be.
+type userFlags struct {
+	org, email    string
+	role, newRole string // of create, and of role: their defaults differ
+	projects      []string
+	fromStdin     bool
+}
+
+func newUser() *cobra.Command {
+	var f userFlags
+	create, list := f.create(), f.list()
+	password, role, projects := f.password(), f.setRole(), f.setProjects()
+	disable := adminCommand("disable --org ORG --email E", "Keep a user from signing in; ends its sessions and the use of its API keys", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		return a.auth.DisableUser(a.ctx, a.origin, a.operator, f.org, f.email)
+	})
+	enable := adminCommand("enable --org ORG --email E", "Let a disabled user sign in again", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		return a.auth.EnableUser(a.ctx, a.origin, a.operator, f.org, f.email)
+	})
+	orgFlag(&f.org, create, list, password, disable, enable, role, projects)
+	for _, cmd := range []*cobra.Command{create, password, disable, enable, role, projects} {
+		cmd.Flags().StringVar(&f.email, "email", "", "e-mail identifier")
+	}
+	for _, cmd := range []*cobra.Command{create, password} {
+		cmd.Flags().BoolVar(&f.fromStdin, "password-stdin", false, "read the password from standard input, one line end taken off")
+	}
+	for _, cmd := range []*cobra.Command{create, projects} {
+		cmd.Flags().StringSliceVar(&f.projects, "project", nil, "project that a member may see, by name; may be repeated")
+	}
+	create.Flags().StringVar(&f.role, "role", string(auth.RoleMember), "admin or member")
+	role.Flags().StringVar(&f.newRole, "role", "", "admin or member")
+	return group("user", "Users of an organization", create, list, password, disable, enable, role, projects)
+}
+
+func (f *userFlags) ref() directory.UserRef { return directory.UserRef{Org: f.org, User: f.email} }
+
+func (f *userFlags) create() *cobra.Command {
+	return adminCommand("create --org ORG --email E", "Make a user; prints its uid", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		password, err := newPassword(a.cmd, f.fromStdin)
+		if err != nil {
+			return err
+		}
+		user, err := a.directory.CreateUser(a.ctx, a.origin, a.operator, directory.NewUser{
+			Org: f.org, Email: f.email, Password: password, Role: auth.Role(f.role), Projects: f.projects,
+		})
+		return a.print(user.UID, err)
+	})
+}
+
+func (f *userFlags) list() *cobra.Command {
+	return adminCommand("list --org ORG", "List an organization's users", cobra.NoArgs, true, func(a *admin, _ []string) error {
+		users, err := a.directory.ListUsers(a.ctx, a.operator, f.org)
+		if err != nil {
+			return err
+		}
+		rows := make([][]string, len(users))
+		for i, u := range users {
+			state := "active"
+			if u.Disabled {
+				state = "disabled"
+			}
+			rows[i] = []string{u.UID, u.Email, string(u.Role), state, stamp(u.CreatedAt)}
+		}
+		return a.table([]string{"uid", "email", "role", "state", "created"}, rows)
+	})
+}
+
+func (f *userFlags) password() *cobra.Command {
+	return adminCommand("password --org ORG --email E", "Give a user another password; ends its sessions", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		password, err := newPassword(a.cmd, f.fromStdin)
+		if err != nil {
+			return err
+		}
+		return a.auth.SetPassword(a.ctx, a.origin, a.operator, f.org, f.email, password)
+	})
+}
+
+func (f *userFlags) setRole() *cobra.Command {
+	return adminCommand("role --org ORG --email E --role R", "Give a user another role", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		return a.directory.SetRole(a.ctx, a.origin, a.operator, f.ref(), auth.Role(f.newRole))
+	})
+}
+
+func (f *userFlags) setProjects() *cobra.Command {
+	return adminCommand("projects --org ORG --email E --project P", "Make a user a member of these projects and of no others", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		return a.directory.SetProjects(a.ctx, a.origin, a.operator, f.ref(), f.projects)
+	})
+}
+
+// newPassword comes from standard input, or is asked for at a terminal.
+func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
+	if fromStdin {
+		return readSecretLine(cmd.InOrStdin())
+	}
+	if !term.IsTerminal(int(os.Stdin.Fd())) {
+		return "", usageError{errors.New("give the password on standard input, with --password-stdin")}
+	}
+	return askPassword(os.Stdin, cmd.ErrOrStderr())
+}
