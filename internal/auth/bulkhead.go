@@ -59,6 +59,9 @@ func (b *bulkhead) enter(ctx context.Context) error {
 	}
 }
 
+// load tells how much is under way and how much waits.
+func (b *bulkhead) load() (running, waiting int) { return len(b.slots), int(b.waiting.Load()) }
+
 func (b *bulkhead) busy() error {
 	return fault.Busy("Too many sign-ins at once. Try again.", max(b.wait, time.Second))
 }

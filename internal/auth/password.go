@@ -63,6 +63,9 @@ func newPasswords(c Config) (*Passwords, error) {
 	return &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait), nobody: nobody}, nil
 }
 
+// Load tells how many passwords are being hashed and how many wait for it.
+func (p *Passwords) Load() (running, waiting int) { return p.bulk.load() }
+
 // Hash returns the PHC string of a password, or a fault of kind Unavailable when too many wait.
 func (p *Passwords) Hash(ctx context.Context, password secret.String) (string, error) {
 	var hashed string

@@ -44,11 +44,12 @@ type gate struct {
 	total  *semaphore.Weighted
 	now    func() time.Time
 
-	mu     sync.Mutex
-	inside int // waiting and running
-	orgs   map[string]*orgGate
-	users  map[string]*rate.Limiter
-	swept  time.Time
+	mu      sync.Mutex
+	inside  int // waiting and running
+	running int
+	orgs    map[string]*orgGate
+	users   map[string]*rate.Limiter
+	swept   time.Time
 }
 
 type orgGate struct {
@@ -85,11 +86,26 @@ func (g *gate) enter(ctx context.Context, org, user string) (leave func(), err e
 		g.depart(org)
 		return nil, tooLong(ctx)
 	}
+	g.count(1)
 	return func() {
+		g.count(-1)
 		g.total.Release(1)
 		of.places.Release(1)
 		g.depart(org)
 	}, nil
+}
+
+func (g *gate) count(more int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running += more
+}
+
+// load tells how many validations are under way and how many wait.
+func (g *gate) load() (running, waiting int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.running, g.inside - g.running
 }
 
 func tooLong(ctx context.Context) error {

@@ -41,6 +41,9 @@ func New(db *store.DB, checker *regcheck.Checker, limits Limits) *Service {
 	return &Service{db: db, checker: checker, gate: newGate(limits, time.Now), now: time.Now}
 }
 
+// Load tells how many validations are under way and how many wait for a place.
+func (s *Service) Load() (running, waiting int) { return s.gate.load() }
+
 // Request is one definition to check, free of problems of its own (regcheck.Definition.Problems).
 type Request struct {
 	AuditUID   string // random UUID; the record's uid

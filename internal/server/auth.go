@@ -26,6 +26,7 @@ func (s *Server) authenticate(c *call) (answer, error) {
 		return answer{}, err
 	}
 	tokens, err := s.Auth.Login(c.Context(), c.origin, credentials)
+	s.Metrics.login(err)
 	return tokenAnswer(tokens), err
 }
 

@@ -68,22 +68,22 @@ func moment(field, text string) (time.Time, []fault.Field) {
 	return at.UTC(), nil
 }
 
-// query reads a request's query, each name at most once: of two values one would be overlooked.
-type query struct {
+// queryValues reads a request's query, each name at most once: of two values one would be overlooked.
+type queryValues struct {
 	values   url.Values
 	problems []fault.Field
 }
 
-func readQuery(raw string) *query {
+func readQuery(raw string) *queryValues {
 	values, err := url.ParseQuery(raw)
-	q := &query{values: values}
+	q := &queryValues{values: values}
 	if err != nil {
 		q.problems = append(q.problems, fault.Field{Field: "query", Problem: "is not encoded as a query is"})
 	}
 	return q
 }
 
-func (q *query) text(name string) string {
+func (q *queryValues) text(name string) string {
 	values := q.values[name]
 	if len(values) > 1 {
 		q.problems = append(q.problems, fault.Field{Field: name, Problem: "is given more than once"})
@@ -91,7 +91,7 @@ func (q *query) text(name string) string {
 	return q.values.Get(name)
 }
 
-func (q *query) moment(name string) time.Time {
+func (q *queryValues) moment(name string) time.Time {
 	at, problems := moment(name, q.text(name))
 	q.problems = append(q.problems, problems...)
 	return at

@@ -58,7 +58,9 @@ func (s *Server) envelope(next http.Handler) http.Handler {
 			if p := recover(); p != nil {
 				s.recovered(writer, r, p)
 			}
-			s.logAccess(r, rec, writer.status, time.Since(started))
+			took := time.Since(started)
+			s.Metrics.request(rec.template, knownMethod(r.Method), writer.status, took)
+			s.logAccess(r, rec, writer.status, took)
 		}()
 		next.ServeHTTP(writer, r)
 	})

@@ -33,9 +33,11 @@ func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, e
 		return nil, err
 	}
 	c.recorded = true
-	return s.Registries.Check(c.Context(), c.principal, c.origin, registries.Request{
+	report, err := s.Registries.Check(c.Context(), c.principal, c.origin, registries.Request{
 		AuditUID: c.auditUID, Purpose: purpose, Definition: definition,
 	})
+	s.Metrics.validation(report, err)
+	return report, err
 }
 
 // decodeDefinition reports wrong types and contradictions together.

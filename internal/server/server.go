@@ -29,13 +29,14 @@ const (
 	writeTimeout  = 90 * time.Second // longer than a validation with its wait in the queue
 )
 
-// Server answers the HTTP interface. All fields but TrustedProxies and TLS are required; it is safe for concurrent use.
+// Server answers the HTTP interface. All fields but Metrics, TrustedProxies and TLS are required; it is safe for concurrent use.
 type Server struct {
 	Auth           *auth.Service
 	Directory      *directory.Directory
 	Registries     *registries.Service
 	Ready          func(context.Context) error // nil error: send requests here
 	Log            *slog.Logger
+	Metrics        *Metrics       // nil: nothing is counted
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
 	TLS            bool           // served over TLS, so that HSTS is said
 	Hairpin        string         // what our own validations carry; one that comes back here is refused

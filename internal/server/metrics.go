@@ -1,0 +1,142 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Metrics counts what the service does. Every label is from a closed set: a value that a client chooses would
+// let it fill the memory of whoever collects them, or put a secret there. The zero value of *Metrics counts
+// nothing.
+type Metrics struct {
+	registry       *prometheus.Registry
+	requests       *prometheus.HistogramVec
+	validations    *prometheus.CounterVec
+	validationTime prometheus.Histogram
+	logins         *prometheus.CounterVec
+}
+
+// Load tells how much of something is going on and how much waits for its turn.
+type Load func() (running, waiting int)
+
+// NewMetrics makes the metrics of one service. queues are looked at when somebody asks.
+func NewMetrics(version string, queues map[string]Load) *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "regwarden_http_request_duration_seconds", Help: "HTTP requests by route, method and class of status.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}, []string{"route", "method", "status"}),
+		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "regwarden_validations_total", Help: "Validations by outcome, code of what was wrong, and the stage that found it.",
+		}, []string{"outcome", "code", "stage"}),
+		validationTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "regwarden_validation_duration_seconds", Help: "How long validations took that came to a verdict.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		}),
+		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "regwarden_logins_total", Help: "Sign-ins by outcome.",
+		}, []string{"outcome"}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "regwarden_build_info", Help: "1, with the version as label.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(m.requests, m.validations, m.validationTime, m.logins, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for name, load := range queues {
+		m.registry.MustRegister(newQueue(name, load))
+	}
+	return m
+}
+
+// Handler answers GET /metrics, on a listener of its own.
+func (m *Metrics) Handler(log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4,
+	}))
+	return mux
+}
+
+// queue collects the load of one queue, both numbers of one moment.
+type queue struct {
+	load             Load
+	running, waiting *prometheus.Desc
+}
+
+func newQueue(name string, load Load) *queue {
+	label := prometheus.Labels{"queue": name}
+	return &queue{load: load,
+		running: prometheus.NewDesc("regwarden_queue_running", "How much is under way.", nil, label),
+		waiting: prometheus.NewDesc("regwarden_queue_waiting", "How much waits for its turn.", nil, label),
+	}
+}
+
+func (q *queue) Describe(to chan<- *prometheus.Desc) {
+	to <- q.running
+	to <- q.waiting
+}
+
+func (q *queue) Collect(to chan<- prometheus.Metric) {
+	running, waiting := q.load()
+	to <- prometheus.MustNewConstMetric(q.running, prometheus.GaugeValue, float64(running))
+	to <- prometheus.MustNewConstMetric(q.waiting, prometheus.GaugeValue, float64(waiting))
+}
+
+// request counts an answered request. template and method are those of the access log.
+func (m *Metrics) request(template, method string, status int, took time.Duration) {
+	if m == nil {
+		return
+	}
+	class := "none" // the connection was cut
+	if status > 0 {
+		class = strconv.Itoa(status/100) + "xx"
+	}
+	m.requests.WithLabelValues(template, method, class).Observe(took.Seconds())
+}
+
+// validation counts one that came to a verdict, or to a fault.
+func (m *Metrics) validation(report *regcheck.Report, err error) {
+	switch {
+	case m == nil:
+	case err != nil:
+		m.validations.WithLabelValues("refused", faultCode(err), "").Inc()
+	case report.Valid:
+		m.validations.WithLabelValues("valid", "", "").Inc()
+		m.validationTime.Observe(report.Duration.Seconds())
+	default:
+		m.validations.WithLabelValues("notValid", string(report.Code), string(report.Stage)).Inc()
+		m.validationTime.Observe(report.Duration.Seconds())
+	}
+}
+
+// login counts a sign-in.
+func (m *Metrics) login(err error) {
+	if m == nil {
+		return
+	}
+	outcome := "succeeded"
+	if err != nil {
+		outcome = faultCode(err)
+	}
+	m.logins.WithLabelValues(outcome).Inc()
+}
+
+// faultCode is the code that a client is told.
+func faultCode(err error) string {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f.Code
+	}
+	return fault.CodeInternalError
+}
