@@ -27,7 +27,11 @@ func (s *Service) ChangePassword(ctx context.Context, origin audit.Origin, p Pri
 	if err != nil {
 		return err
 	}
-	matches, _, err := s.passwords.verify(ctx, current, user.PasswordHash)
+	try := s.newTry(origin, Credentials{}, user)
+	if err := try.check(ctx); err != nil {
+		return err
+	}
+	matches, _, err := s.passwords.verify(ctx, current, user.PasswordHash, try.take)
 	if err != nil {
 		return err
 	}
@@ -39,7 +43,7 @@ func (s *Service) ChangePassword(ctx context.Context, origin audit.Origin, p Pri
 	}
 	changed := false
 	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		changed, err = s.changePassword(ctx, tx, origin, p, user, hash)
+		changed, err = s.changePassword(ctx, tx, origin, p, try, user, hash)
 		return err
 	})
 	if err == nil && !changed {
@@ -69,7 +73,7 @@ func (s *Service) caller(ctx context.Context, p Principal) (user store.User, err
 
 // changePassword stores the hash of the new password, or records that the current one was wrong, which an
 // empty hash says.
-func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit.Origin, p Principal, user store.User, hash string) (bool, error) {
+func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit.Origin, p Principal, try passwordTry, user store.User, hash string) (bool, error) {
 	now := s.now()
 	event := s.succeeded(p, origin, audit.PasswordChange, user.UID, now)
 	err := error(store.ErrNotFound)
@@ -78,12 +82,16 @@ func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit
 	}
 	if errors.Is(err, store.ErrNotFound) { // also when it was changed while we hashed
 		event.Outcome, event.Reason = audit.Refused, refusedPassword
-		return false, tx.AppendAudit(ctx, event)
+		_, err := s.countTry(ctx, tx, origin, try, user, false, now)
+		return false, errors.Join(err, tx.AppendAudit(ctx, event))
 	}
 	if err != nil {
 		return false, err
 	}
 	if err := tx.EndUserSessions(ctx, user.OrgUID, user.UID, p.SessionUID, endedByPassword, now); err != nil {
+		return false, err
+	}
+	if _, err := s.countTry(ctx, tx, origin, try, user, true, now); err != nil {
 		return false, err
 	}
 	return true, tx.AppendAudit(ctx, event)
@@ -108,6 +116,9 @@ func (s *Service) SetPassword(ctx context.Context, origin audit.Origin, p Princi
 	}
 	return s.changeUser(ctx, origin, p, audit.PasswordSet, found, func(tx *store.Tx, now time.Time) error {
 		if err := tx.SetPassword(ctx, found.org.UID, found.user.UID, hash, now); err != nil {
+			return err
+		}
+		if err := tx.ForgiveAccount(ctx, []byte(found.user.UID)); err != nil {
 			return err
 		}
 		return tx.EndUserSessions(ctx, found.org.UID, found.user.UID, "", endedByPassword, now)

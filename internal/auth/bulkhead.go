@@ -16,22 +16,33 @@ type bulkhead struct {
 	waiting atomic.Int64
 	queue   int64
 	wait    time.Duration
+	run     func(work func()) // in a slot: here, or on a thread of its own
 }
 
-func newBulkhead(workers, queue int, wait time.Duration) *bulkhead {
-	return &bulkhead{slots: make(chan struct{}, workers), queue: int64(queue), wait: wait}
+func newBulkhead(workers, queue int, wait time.Duration, isolation Isolation) *bulkhead {
+	b := &bulkhead{slots: make(chan struct{}, workers), queue: int64(queue), wait: wait, run: onOwnThread}
+	if isolation == IsolateNothing {
+		b.run = func(work func()) { work() }
+	}
+	return b
 }
 
-// do runs work in a free slot, or returns a fault of kind Unavailable when the queue is full or a slot
-// did not get free in time. Then work was not begun.
-func (b *bulkhead) do(ctx context.Context, work func()) error {
+// do runs work in a free slot, or returns a fault of kind Unavailable when the queue is full or a slot did not
+// get free in time. admit has the last word in the slot, and its error is returned. Then work was not begun.
+func (b *bulkhead) do(ctx context.Context, admit func(context.Context) error, work func()) error {
 	if err := b.enter(ctx); err != nil {
 		return err
 	}
 	defer func() { <-b.slots }()
-	work()
+	if err := admit(ctx); err != nil {
+		return err
+	}
+	b.run(work)
 	return nil
 }
+
+// always admits.
+func always(context.Context) error { return nil }
 
 func (b *bulkhead) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {

@@ -14,13 +14,13 @@ import (
 
 func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(2, 3, 2*time.Second)
+		b := newBulkhead(2, 3, 2*time.Second, IsolateThreads)
 		release := make(chan struct{})
 		var running, most, refused atomic.Int64
 		var wait sync.WaitGroup
 		for range 10 {
 			wait.Go(func() {
-				err := b.do(t.Context(), func() {
+				err := b.do(t.Context(), always, func() {
 					most.Store(max(most.Load(), running.Add(1)))
 					<-release
 					running.Add(-1)
@@ -51,14 +51,14 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 
 func TestBulkheadServesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(1, 20, time.Minute)
+		b := newBulkhead(1, 20, time.Minute, IsolateThreads)
 		release := make(chan struct{})
 		var order []int
 		var wait sync.WaitGroup
-		wait.Go(func() { _ = b.do(t.Context(), func() { <-release }) })
+		wait.Go(func() { _ = b.do(t.Context(), always, func() { <-release }) })
 		synctest.Wait()
 		for i := range 20 {
-			wait.Go(func() { _ = b.do(t.Context(), func() { order = append(order, i) }) })
+			wait.Go(func() { _ = b.do(t.Context(), always, func() { order = append(order, i) }) })
 			synctest.Wait()
 		}
 		close(release)
@@ -72,18 +72,18 @@ func TestBulkheadServesInOrder(t *testing.T) {
 }
 
 func TestBulkheadForgetsWhoLeaves(t *testing.T) {
-	b := newBulkhead(1, 1, time.Minute)
+	b := newBulkhead(1, 1, time.Minute, IsolateThreads)
 	b.slots <- struct{}{}
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan error)
-	go func() { told <- b.do(ctx, func() { t.Error("hashed for nobody") }) }()
+	go func() { told <- b.do(ctx, always, func() { t.Error("hashed for nobody") }) }()
 	cancel()
 	if err := <-told; !errors.Is(err, context.Canceled) {
 		t.Errorf("told %v", err)
 	}
 	<-b.slots
 	ran := false
-	if err := b.do(t.Context(), func() { ran = true }); err != nil || !ran {
+	if err := b.do(t.Context(), always, func() { ran = true }); err != nil || !ran {
 		t.Errorf("afterwards: %v, ran %v", err, ran)
 	}
 }

@@ -44,8 +44,8 @@ type account struct {
 // Login signs a user in: it begins a session and returns its first tokens.
 //
 // Faults: Invalid with fields emailId, org, password; Unauthenticated (one answer for unknown
-// organization, unknown user, wrong password and disabled user, at one cost); Unavailable when too many
-// sign in at once or the store is away.
+// organization, unknown user, wrong password and disabled user, at one cost); Limited after too many
+// failures; Unavailable when too many sign in at once or the store is away.
 func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
 	if problems := s.Problems(c); len(problems) > 0 {
 		return Tokens{}, fault.InvalidFields(problems...)
@@ -56,11 +56,15 @@ func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials)
 	if err != nil {
 		return Tokens{}, err
 	}
-	matches, newHash, err := s.passwords.verify(ctx, c.Password, found.user.PasswordHash)
+	try := s.newTry(origin, c, found.user)
+	if err := try.check(ctx); err != nil {
+		return Tokens{}, err
+	}
+	matches, newHash, err := s.passwords.verify(ctx, c.Password, found.user.PasswordHash, try.take)
 	if err != nil {
 		return Tokens{}, err
 	}
-	session, err := s.beginSession(ctx, origin, c, found, matches, newHash)
+	session, err := s.beginSession(ctx, origin, try, found, matches, newHash)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -98,15 +102,16 @@ func (s *Service) account(ctx context.Context, c Credentials) (found account, er
 }
 
 // beginSession records the outcome of a sign-in, and its session when it succeeds. No session and no
-// error means that it was refused, which is on record then.
-func (s *Service) beginSession(ctx context.Context, origin audit.Origin, c Credentials, found account, matches bool, newHash string) (*store.Session, error) {
+// error means that it was refused, which is counted and on record then. The record names the account as we
+// know it, never as it was typed: what was typed may be a password in the wrong field.
+func (s *Service) beginSession(ctx context.Context, origin audit.Origin, try passwordTry, found account, matches bool, newHash string) (*store.Session, error) {
 	now := s.now()
 	session := store.Session{UID: uuid.NewString(), OrgUID: found.org.UID, UserUID: found.user.UID, Generation: 1, Address: origin.Address,
 		CreatedAt: now, IdleUntil: now.Add(s.config.SessionIdle), MaxUntil: now.Add(s.config.SessionMax),
 		Email: found.user.Email, Role: found.user.Role, OrgName: found.org.Name}
-	event := audit.Event{UID: uuid.NewString(), At: now, OrgUID: found.org.UID, ActorUID: found.user.UID, ActorName: c.Email,
+	event := audit.Event{UID: uuid.NewString(), At: now, OrgUID: found.org.UID, ActorUID: found.user.UID, ActorName: found.user.Email,
 		Means: MeansPassword, Action: audit.Login, Origin: origin}
-	accepted := false
+	accepted, alert := false, false
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		refusal, err := s.noteLogin(ctx, tx, session, found, matches, newHash)
 		if err != nil {
@@ -117,12 +122,30 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, c Crede
 		if accepted {
 			event.Outcome, event.Object = audit.Succeeded, session.UID
 		}
+		if alert, err = s.countTry(ctx, tx, origin, try, found.user, accepted, now); err != nil {
+			return err
+		}
 		return tx.AppendAudit(ctx, event)
 	})
+	if err == nil && alert {
+		s.logAlert(found.user)
+	}
 	if err != nil || !accepted {
 		return nil, err
 	}
 	return &session, nil
+}
+
+// countTry counts the outcome of a try, and records when an account is being guessed at.
+func (s *Service) countTry(ctx context.Context, tx *store.Tx, origin audit.Origin, try passwordTry, user store.User, accepted bool, now time.Time) (bool, error) {
+	if accepted {
+		return false, try.succeeded(ctx, tx, now)
+	}
+	alert, err := try.failed(ctx, tx, now)
+	if err != nil || !alert || user.UID == "" {
+		return false, err
+	}
+	return true, s.alert(ctx, tx, origin, user, now)
 }
 
 // Why a sign-in was refused. Only the organization's own audit record tells.

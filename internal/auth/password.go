@@ -60,7 +60,7 @@ func newPasswords(c Config) (*Passwords, error) {
 	nobody := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
 	_, _ = rand.Read(nobody.salt)
 	_, _ = rand.Read(nobody.tag)
-	return &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait), nobody: nobody}, nil
+	return &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait, c.LoginIsolation), nobody: nobody}, nil
 }
 
 // Load tells how many passwords are being hashed and how many wait for it.
@@ -69,14 +69,14 @@ func (p *Passwords) Load() (running, waiting int) { return p.bulk.load() }
 // Hash returns the PHC string of a password, or a fault of kind Unavailable when too many wait.
 func (p *Passwords) Hash(ctx context.Context, password secret.String) (string, error) {
 	var hashed string
-	err := p.bulk.do(ctx, func() { hashed = hash(password, p.cost).String() })
+	err := p.bulk.do(ctx, always, func() { hashed = hash(password, p.cost).String() })
 	return hashed, err
 }
 
 // verify tells whether a password has the stored hash. Without one, it spends the same and says no.
 // When the stored hash is weaker than today's, a right password gives its new hash too, else the
 // stored one.
-func (p *Passwords) verify(ctx context.Context, password secret.String, stored string) (bool, string, error) {
+func (p *Passwords) verify(ctx context.Context, password secret.String, stored string, admit func(context.Context) error) (bool, string, error) {
 	expected := p.nobody
 	if stored != "" {
 		parsed, err := parsePHC(stored)
@@ -86,7 +86,7 @@ func (p *Passwords) verify(ctx context.Context, password secret.String, stored s
 		expected = parsed
 	}
 	matches, newHash := false, stored
-	err := p.bulk.do(ctx, func() {
+	err := p.bulk.do(ctx, admit, func() {
 		matches = expected.matches(password) && stored != ""
 		if matches && !expected.cost.atLeast(p.cost) {
 			newHash = hash(password, p.cost).String()

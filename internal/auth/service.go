@@ -1,9 +1,9 @@
 // Package auth knows who is calling: it signs users in, renews their tokens, checks tokens and API
 // keys, and says what a principal may do.
 //
-// It keeps no secret in clear outside its memory, answers every refused sign-in in one way, and
-// decides about sessions in pure functions over row, clock and token (session.go). It does not throttle
-// by address, nor does it manage organizations and users: that is internal/directory.
+// It keeps no secret in clear outside its memory, answers every refused sign-in in one way, and decides
+// about sessions and waits in pure functions over row, clock and token (session.go, throttle.go). It does
+// not manage organizations, nor what users belong to: that is internal/directory.
 package auth
 
 import (
@@ -28,6 +28,8 @@ const (
 	defaultSessionMax   = 30 * 24 * time.Hour
 	defaultLoginQueue   = 64
 	defaultLoginWait    = 2 * time.Second
+	defaultFreeFailures = 5
+	defaultLoginMaxWait = 15 * time.Minute
 )
 
 // Isolation says where passwords are hashed.
@@ -79,6 +81,9 @@ func (c Config) withDefaults() (Config, error) {
 	fill(&c.LoginQueue, defaultLoginQueue)
 	fill(&c.LoginWait, defaultLoginWait)
 	fill(&c.Hash, defaultHashCost)
+	fill(&c.LoginFreeFailures, defaultFreeFailures)
+	fill(&c.LoginMaxWait, defaultLoginMaxWait)
+	fill(&c.LoginIsolation, IsolateThreads)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -93,6 +98,9 @@ func (c Config) withDefaults() (Config, error) {
 		{c.SessionIdle < time.Minute, "the idle end of a session must be at least 1m away"},
 		{c.SessionMax < c.SessionIdle, "the absolute end of a session must not be before its idle end"},
 		{c.LoginWorkers < 1 || c.LoginQueue < 1 || c.LoginWait < 0, "login workers, queue and wait must be positive"},
+		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > alertAfter, "the free failures of a sign-in must be 1 to 100"},
+		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "the longest wait after failed sign-ins must be 1s to 24h"},
+		{c.LoginIsolation != IsolateThreads && c.LoginIsolation != IsolateNothing, "the isolation of hashing must be threads or none"},
 		{!c.Hash.atLeast(defaultHashCost), fmt.Sprintf("the password hash may only be made stronger than %v", defaultHashCost)},
 	} {
 		if rule.broken {
@@ -120,6 +128,7 @@ type Service struct {
 	keys      atomic.Pointer[keySet]
 	view      *view
 	hearing   hearing
+	throttle  throttleRules
 }
 
 // New makes the service on an opened store, and makes its keys at the first start.
@@ -132,7 +141,8 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, config: config, passwords: passwords, view: newView(), hearing: hearing{born: time.Now()}}
+	s := &Service{db: db, config: config, passwords: passwords, view: newView(), hearing: hearing{born: time.Now()},
+		throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -176,6 +186,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		func(tx *store.Tx) (int64, error) { return tx.DeleteSpentJTIs(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.DeleteSessions(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.DeleteChanges(ctx, before, sweepStep) },
+		func(tx *store.Tx) (int64, error) { return tx.DeleteThrottles(ctx, s.now().Add(-time.Hour), sweepStep) },
 	} {
 		if err := s.inSteps(ctx, step); err != nil {
 			return err

@@ -1,0 +1,101 @@
+package auth
+
+import (
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// The rules of throttling, as pure functions over what is stored and the clock. try.go applies them.
+//
+// Failures are counted in two places. The pair of an account and a source has free failures, and then waits
+// that double. A source that never had a success with the account also counts into, and waits for, an
+// allowance that all such sources share. A source that had one does neither: however many others try, its
+// owner has the whole allowance of the pair. So nobody is shut out by somebody elsewhere, and a botnet has no
+// more tries than one machine.
+
+const (
+	sharedFree = 4   // times the free failures of a pair
+	alertAfter = 100 // consecutive failures on the shared allowance (SP 800-63B-4 section 3.2.2)
+
+	firstPairWait    = 2 * time.Second
+	firstSharedWait  = time.Second
+	sharedWaitShare  = 15 // before the alert the shared wait is this part of the longest at most: slow, never shut
+	forgetPair       = time.Hour
+	forgetShared     = 24 * time.Hour
+	forgetSuccess    = 90 * 24 * time.Hour
+	successNoteEvery = 24 * time.Hour
+)
+
+type throttleRules struct {
+	free    int64
+	maxWait time.Duration
+}
+
+// ownAllowance tells whether a source is judged by its own failures alone.
+func ownAllowance(pair store.Throttle) bool { return !pair.SucceededAt.IsZero() }
+
+// wait says how long a try has to wait, zero for not at all.
+func (r throttleRules) wait(pair, shared store.Throttle, now time.Time) time.Duration {
+	until := pair.BlockedUntil
+	if !ownAllowance(pair) && shared.BlockedUntil.After(until) {
+		until = shared.BlockedUntil
+	}
+	// A row may come from a process whose clock was ahead, or whose longest wait was longer.
+	return min(max(until.Sub(now), 0), r.maxWait)
+}
+
+// afterPair is the wait that so many failures of a pair lead to; zero while there are free ones.
+func (r throttleRules) afterPair(failures int64) time.Duration {
+	return doubling(firstPairWait, failures-r.free, r.maxWait)
+}
+
+// afterShared is the wait that so many failures on the shared allowance lead to.
+func (r throttleRules) afterShared(failures int64) time.Duration {
+	if failures >= alertAfter {
+		return r.maxWait
+	}
+	return doubling(firstSharedWait, failures-sharedFree*r.free, r.maxWait/sharedWaitShare)
+}
+
+// doubling is first times two to the power of n, at most most; zero for negative n.
+func doubling(first time.Duration, n int64, most time.Duration) time.Duration {
+	if n < 0 {
+		return 0
+	}
+	wait := first
+	for range n {
+		if wait >= most {
+			break
+		}
+		wait *= 2
+	}
+	return min(wait, most)
+}
+
+// blockedUntil is when a wait that begins now ends.
+func blockedUntil(wait time.Duration, now time.Time) time.Time {
+	if wait <= 0 {
+		return time.Time{}
+	}
+	return now.Add(wait)
+}
+
+// forgetPairAt is when a pair that just failed is forgotten. A success is remembered however often the source
+// fails later, but failing makes it no longer.
+func forgetPairAt(pair store.Throttle, wait time.Duration, now time.Time) time.Time {
+	at := now.Add(max(forgetPair, 4*wait))
+	if remembered := pair.SucceededAt.Add(forgetSuccess); ownAllowance(pair) && remembered.After(at) {
+		return remembered
+	}
+	return at
+}
+
+// forgetSharedAt is when the failures of all sources together are forgotten. Few of them are forgotten soon:
+// names that do not exist leave rows too.
+func forgetSharedAt(wait time.Duration, now time.Time) time.Time {
+	if wait == 0 {
+		return now.Add(forgetPair)
+	}
+	return now.Add(forgetShared)
+}

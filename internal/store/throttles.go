@@ -1,0 +1,101 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Throttle counts failed sign-ins for an account from one source, or from all sources together. The zero value
+// is what nobody has failed at.
+type Throttle struct {
+	Failures     int64     // since the last success
+	BlockedUntil time.Time // no try before
+	SucceededAt  time.Time // the last success from this source, zero for none
+	ForgetAt     time.Time // from then on the row counts as the zero value
+}
+
+const (
+	throttleColumns = `failures, blocked_until, succeeded_at, forget_at`
+
+	sqlThrottle     = `SELECT ` + throttleColumns + ` FROM login_throttles WHERE account = $1 AND source = $2 AND forget_at > $3`
+	sqlCountFailure = `INSERT INTO login_throttles (account, source, failures, blocked_until, forget_at) VALUES ($1, $2, 1, 0, $3)
+		ON CONFLICT (account, source) DO UPDATE SET
+			failures = CASE WHEN login_throttles.forget_at > $3 THEN login_throttles.failures + 1 ELSE 1 END,
+			succeeded_at = CASE WHEN login_throttles.forget_at > $3 THEN login_throttles.succeeded_at END
+		RETURNING ` + throttleColumns
+	sqlDelayTries  = `UPDATE login_throttles SET blocked_until = $3, forget_at = $4 WHERE account = $1 AND source = $2`
+	sqlTakeTry     = `UPDATE login_throttles SET blocked_until = $5 WHERE account = $1 AND source = $2 AND failures = $3 AND blocked_until = $4`
+	sqlNoteSuccess = `INSERT INTO login_throttles (account, source, failures, blocked_until, succeeded_at, forget_at) VALUES ($1, $2, 0, 0, $3, $4)
+		ON CONFLICT (account, source) DO UPDATE SET failures = 0, blocked_until = 0, succeeded_at = $3, forget_at = $4`
+	sqlForgetFailures  = `DELETE FROM login_throttles WHERE account = $1 AND source = $2`
+	sqlForgiveAccount  = `UPDATE login_throttles SET failures = 0, blocked_until = 0 WHERE account = $1`
+	sqlDeleteThrottles = `DELETE FROM login_throttles WHERE (account, source) IN (SELECT account, source FROM login_throttles WHERE forget_at < $1 LIMIT $2)`
+	neverBlocked       = int64(0)
+)
+
+func scanThrottle(row scanner, t *Throttle) error {
+	var blocked int64
+	if err := row.Scan(&t.Failures, &blocked, moment{&t.SucceededAt}, moment{&t.ForgetAt}); err != nil {
+		return err
+	}
+	if blocked != neverBlocked {
+		t.BlockedUntil = time.UnixMilli(blocked).UTC()
+	}
+	return nil
+}
+
+func blockedMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return neverBlocked
+	}
+	return t.UnixMilli()
+}
+
+// Throttle reads how an account stands with a source. What is not there is the zero value.
+func (tx *Tx) Throttle(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
+	list, err := all(ctx, tx, scanThrottle, sqlThrottle, account, source, millis(now))
+	if err != nil || len(list) == 0 {
+		return Throttle{}, err
+	}
+	return list[0], nil
+}
+
+// CountFailure adds one failure and returns how the account stands then. The row stays locked until the
+// transaction ends. DelayTries has to follow, which says what comes of it.
+func (tx *Tx) CountFailure(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
+	return one(ctx, tx, scanThrottle, sqlCountFailure, account, source, millis(now))
+}
+
+// DelayTries stores until when there is no other try, and when the row is forgotten.
+func (tx *Tx) DelayTries(ctx context.Context, account, source []byte, blockedUntil, forgetAt time.Time) error {
+	return tx.changeOne(ctx, sqlDelayTries, account, source, blockedMillis(blockedUntil), millis(forgetAt))
+}
+
+// TakeTry takes the one try that a row allows after its wait, and blocks the next until that moment. Of any
+// number of callers that have read the same row exactly one is told true.
+func (tx *Tx) TakeTry(ctx context.Context, account, source []byte, read Throttle, blockedUntil time.Time) (bool, error) {
+	n, err := tx.change(ctx, sqlTakeTry, account, source, read.Failures, blockedMillis(read.BlockedUntil), blockedMillis(blockedUntil))
+	return n == 1, err
+}
+
+// NoteSuccess forgets the failures of a source and remembers its success.
+func (tx *Tx) NoteSuccess(ctx context.Context, account, source []byte, at, forgetAt time.Time) error {
+	return tx.changeOne(ctx, sqlNoteSuccess, account, source, millis(at), millis(forgetAt))
+}
+
+// ForgetFailures deletes one row.
+func (tx *Tx) ForgetFailures(ctx context.Context, account, source []byte) error {
+	_, err := tx.change(ctx, sqlForgetFailures, account, source)
+	return err
+}
+
+// ForgiveAccount lets an account be tried at once, from everywhere.
+func (tx *Tx) ForgiveAccount(ctx context.Context, account []byte) error {
+	_, err := tx.change(ctx, sqlForgiveAccount, account)
+	return err
+}
+
+// DeleteThrottles deletes at most limit rows that are forgotten since that moment, and returns how many.
+func (tx *Tx) DeleteThrottles(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteThrottles, millis(before), limit)
+}
