@@ -50,7 +50,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 			return err
 		}
 		defer db.Close()
-		authService, err := newAuth(cmd.Context(), db, settings.Config)
+		authService, err := newAuth(cmd.Context(), db, settings.Config, nil)
 		if err != nil {
 			return err
 		}

@@ -35,6 +35,7 @@ type Config struct {
 	TLSKey        string
 	TLSSelfSigned bool
 	InsecureHTTP  bool
+	MetricsListen string
 
 	MasterKeyFile string
 
@@ -48,6 +49,8 @@ type Config struct {
 	LoginWorkers                int
 	LoginQueue                  int
 	LoginWait                   time.Duration
+	LoginFreeFailures           int
+	LoginMaxWait                time.Duration
 
 	CheckConcurrency int
 	CheckPerOrg      int
@@ -58,6 +61,8 @@ type Config struct {
 	EgressDeny       []string
 	EgressAllowOnly  []string
 	EgressProxy      string
+
+	AuditRetention time.Duration
 
 	LogFormat string
 	LogLevel  string
@@ -81,6 +86,7 @@ func newSettings() *settings {
 	f.StringVar(&c.TLSKey, "tls-key", "", "private key file (PEM)")
 	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a self-made certificate, for trials")
 	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on other addresses than loopback")
+	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: nowhere)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data folder)")
 	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a sign-in that names none")
 	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is believed")
@@ -92,6 +98,8 @@ func newSettings() *settings {
 	f.IntVar(&c.LoginWorkers, "login-workers", 0, "password hashes at once (default: number of CPUs)")
 	f.IntVar(&c.LoginQueue, "login-queue", 64, "sign-ins that may wait for a hash")
 	f.DurationVar(&c.LoginWait, "login-wait", 2*time.Second, "how long a sign-in may wait for a hash")
+	f.IntVar(&c.LoginFreeFailures, "login-free-failures", 5, "wrong passwords of one address for one account before it has to wait")
+	f.DurationVar(&c.LoginMaxWait, "login-max-wait", 15*time.Minute, "the longest wait that wrong passwords lead to")
 	f.IntVar(&c.CheckConcurrency, "check-concurrency", 64, "validations at once")
 	f.IntVar(&c.CheckPerOrg, "check-per-org", 8, "validations at once for one organization")
 	f.IntVar(&c.CheckPerMinute, "check-per-minute", 120, "validations that one user may begin per minute")
@@ -101,6 +109,7 @@ func newSettings() *settings {
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
+	f.DurationVar(&c.AuditRetention, "audit-retention", 365*24*time.Hour, "how long audit records are kept; 0s: for ever")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
 	return s
@@ -202,6 +211,7 @@ func (c *Config) Validate() []error {
 		{c.TLSCert != "" && c.TLSSelfSigned, "tls-self-signed: give this or tls-cert, not both"},
 		{!isHostPort(c.Listen), "listen: " + c.Listen + " is no address of the form host:port"},
 		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is no loopback address, and passwords would cross the network in clear; give tls-cert and tls-key, or insecure-http when something in front of regwarden does TLS"},
+		{c.MetricsListen != "" && !isHostPort(c.MetricsListen), "metrics-listen: " + c.MetricsListen + " is no address of the form host:port"},
 		{c.TokenLifetime < time.Second || c.TokenLifetime > 15*time.Minute, "token-lifetime: from 1s to 15m"},
 		{c.RefreshGrace < time.Second || c.RefreshGrace > 5*time.Minute, "refresh-grace: from 1s to 5m"},
 		{c.SessionIdle < time.Minute, "session-idle: at least 1m"},
@@ -209,10 +219,13 @@ func (c *Config) Validate() []error {
 		{c.LoginWorkers < 0 || c.LoginWorkers > 1024, "login-workers: from 0 (number of CPUs) to 1024"},
 		{c.LoginQueue < 1 || c.LoginQueue > 100_000, "login-queue: from 1 to 100000"},
 		{c.LoginWait < 10*time.Millisecond || c.LoginWait > time.Minute, "login-wait: from 10ms to 1m"},
+		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > 100, "login-free-failures: from 1 to 100"},
+		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "login-max-wait: from 1s to 24h"},
 		{c.CheckConcurrency < 1 || c.CheckConcurrency > 10_000, "check-concurrency: from 1 to 10000"},
 		{c.CheckPerOrg < 1, "check-per-org: at least 1"},
 		{c.CheckPerMinute < 1, "check-per-minute: at least 1"},
 		{c.CheckTimeout < time.Second || c.CheckTimeout > time.Minute, "check-timeout: from 1s to 1m"},
+		{c.AuditRetention != 0 && c.AuditRetention < 24*time.Hour, "audit-retention: at least 24h, or 0s for ever"},
 		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: text or json"},
 		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: debug, info, warn or error"},
 	} {

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,7 +72,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	defer db.Close()
-	authService, err := newAuth(ctx, db, c)
+	authService, err := newAuth(ctx, db, c, log)
 	if err != nil {
 		return err
 	}
@@ -84,11 +83,15 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
 	defer listener.Close() // the server closes it too; this is for the ways out before that
+	metricsListener, err := listenForMetrics(c.MetricsListen)
+	if err != nil {
+		return err
+	}
 	tlsConfig, caFile, err := c.tls()
 	if err != nil {
 		return err
 	}
-	checker, err := newChecker(c, listener.Addr())
+	checker, err := newChecker(c, listener, metricsListener)
 	if err != nil {
 		return err
 	}
@@ -96,10 +99,13 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
+	checks := registries.New(db, checker, registries.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute})
+	metrics := server.NewMetrics(version, map[string]server.Load{"validation": checks.Load, "login": authService.Passwords().Load})
 	s := &server.Server{
 		Auth:           authService,
 		Directory:      people,
-		Registries:     registries.New(db, checker, registries.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}),
+		Registries:     checks,
+		Metrics:        metrics,
 		Ready:          db.Ping,
 		Log:            log,
 		TrustedProxies: proxies,
@@ -113,30 +119,9 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	first.print(out, log, address, caFile)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", version, address)
-	defer sweepHourly(ctx, authService, log)() // ends before the store closes
+	defer background(ctx, authService, c.AuditRetention, log)() // ends before the store closes
+	defer serveMetrics(metricsListener, metrics, log)()
 	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)
-}
-
-// sweepHourly deletes what ended long ago, until stop is called, which waits for it.
-func sweepHourly(ctx context.Context, a *auth.Service, log *slog.Logger) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			if err := a.Sweep(ctx); err != nil && ctx.Err() == nil {
-				log.Error("old sessions were not deleted; trying again in an hour", "error", err)
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(time.Hour):
-			}
-		}
-	})
-	return func() {
-		cancel()
-		running.Wait()
-	}
 }
 
 // listen serves until ctx ends, then lets requests under way end.
@@ -187,20 +172,27 @@ func openStore(ctx context.Context, c Config) (*store.DB, error) {
 	return store.Open(ctx, options)
 }
 
-func newAuth(ctx context.Context, db *store.DB, c Config) (*auth.Service, error) {
+func newAuth(ctx context.Context, db *store.DB, c Config, log *slog.Logger) (*auth.Service, error) {
 	return auth.New(ctx, db, auth.Config{
 		TokenLifetime: c.TokenLifetime, RefreshGrace: c.RefreshGrace, SessionIdle: c.SessionIdle, SessionMax: c.SessionMax,
 		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, DefaultOrg: c.DefaultOrg,
 		LoginWorkers: c.LoginWorkers, LoginQueue: c.LoginQueue, LoginWait: c.LoginWait,
+		LoginFreeFailures: c.LoginFreeFailures, LoginMaxWait: c.LoginMaxWait, Log: log,
 	})
 }
 
-func newChecker(c Config, listening net.Addr) (*regcheck.Checker, error) {
-	var own func(netip.AddrPort) bool
-	if address, err := netip.ParseAddrPort(listening.String()); err == nil {
-		own = egress.OwnPorts(address.Port())
+// newChecker makes the engine. It refuses to check what listens here, at this machine's own addresses.
+func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) {
+	var ports []uint16
+	for _, l := range listeners {
+		if l == nil {
+			continue
+		}
+		if address, err := netip.ParseAddrPort(l.Addr().String()); err == nil {
+			ports = append(ports, address.Port())
+		}
 	}
-	policy, err := c.egressPolicy(own)
+	policy, err := c.egressPolicy(egress.OwnPorts(ports...))
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 			}
 			return copyPrivately(filepath.Join(env.WorkDir, "data"), world["DATA"])
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady, "field": field},
 	})
 }
 
@@ -142,6 +142,19 @@ func expand(ts *testscript.TestScript, negated bool, args []string) {
 		return strings.Trim(string(value), `"`)
 	})
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// field sets FIELD to a member of the first object of a list in JSON: field stdout uid
+func field(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 2 {
+		ts.Fatalf("usage: field file name")
+	}
+	var list []map[string]string
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &list))
+	if len(list) == 0 || list[0][args[1]] == "" {
+		ts.Fatalf("no %s in the first object of %s", args[1], args[0])
+	}
+	ts.Setenv("FIELD", list[0][args[1]])
 }
 
 // What differs from run to run, and what stands for it.
