@@ -3,10 +3,13 @@ package auth
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,95 +17,48 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// crashFolder is set for the child of TestKillLosesNoSession: the folder of the store it works on.
-const crashFolder = "REGWARDEN_TEST_CRASH_FOLDER"
+// long makes the test of kills as long as the promise is: go test ./internal/auth -run Kill -v -long
+var long = flag.Bool("long", false, "1,000 sessions and 50 kills")
+
+// The child of a test of kills finds its work in the environment: the folder of the store, and what to do.
+const (
+	crashFolder = "REGWARDEN_TEST_CRASH_FOLDER"
+	crashWork   = "REGWARDEN_TEST_CRASH_WORK"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(crashFolder); dir != "" {
-		workUntilKilled(dir)
+		work := map[string]func(*Service){"refresh": refreshUntilKilled, "rotate": rotateUntilKilled}[os.Getenv(crashWork)]
+		service, _ := mustCrashService(context.Background(), dir, 0)
+		work(service)
 		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
-const crashClients = 8
-
-func mustCrashService(ctx context.Context, dir string) (*Service, *store.DB) {
+func mustCrashService(ctx context.Context, dir string, ahead time.Duration) (*Service, *store.DB) {
 	db, err := store.Open(ctx, store.Options{DataDir: dir})
 	if err != nil {
 		panic(err)
 	}
-	service, err := New(ctx, db, Config{testHash: cheap})
+	service, err := New(ctx, db, Config{testHash: cheap, LoginWait: time.Minute, Now: func() time.Time { return time.Now().Add(ahead) }})
 	if err != nil {
 		panic(err)
 	}
 	return service, db
 }
 
-// workUntilKilled signs in and refreshes, and prints each refresh token after it was told of it: from
-// then on the session must not be lost.
-func workUntilKilled(dir string) {
-	ctx := context.Background()
-	service, _ := mustCrashService(ctx, dir)
-	var out sync.Mutex
-	var wait sync.WaitGroup
-	for client := range crashClients {
-		wait.Go(func() {
-			for session := 0; ; session++ {
-				tokens, err := service.Login(ctx, origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
-				for step := 0; step < 10 && err == nil; step++ {
-					out.Lock()
-					fmt.Printf("%d-%d %s\n", client, session, tokens.Refresh.Reveal())
-					out.Unlock()
-					tokens, err = service.Refresh(ctx, origin, tokens.Refresh)
-				}
-				if err != nil {
-					panic(err)
-				}
-			}
-		})
-	}
-	wait.Wait()
-}
-
-// TestKillLosesNoSession kills a process in the midst of sign-ins and refreshes, starts anew on the same
-// store, and demands that the last token that each client was told of still works.
-func TestKillLosesNoSession(t *testing.T) {
-	w := mustWorld(t, nil)
-	if err := w.db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	sessions := 0
-	for range 5 {
-		last := mustKillAtRandom(t, w.dir)
-		service, db := mustCrashService(t.Context(), w.dir)
-		for session, token := range last {
-			if _, err := service.Refresh(t.Context(), origin, token); err != nil {
-				t.Errorf("session %s is lost: %v", session, err)
-			}
-		}
-		sessions += len(last)
-		if err := db.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if sessions < 5*crashClients/2 {
-		t.Errorf("only %d sessions were at stake", sessions)
-	}
-	t.Logf("%d sessions at stake", sessions)
-}
-
-// mustKillAtRandom runs the child for a random moment and returns the last token of each session that it
-// printed.
-func mustKillAtRandom(t *testing.T, dir string) map[string]secret.String {
+// mustKill starts the child and kills it a random moment after its first line. each is told of every whole line.
+func mustKill(t *testing.T, dir, work, input string, within time.Duration, each func(line string)) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), crashFolder+"="+dir)
-	child.Stderr = os.Stderr
+	child.Env = append(os.Environ(), crashFolder+"="+dir, crashWork+"="+work)
+	child.Stdin, child.Stderr = strings.NewReader(input), os.Stderr
 	stdout, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -110,22 +66,192 @@ func mustKillAtRandom(t *testing.T, dir string) map[string]secret.String {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	last := map[string]secret.String{}
 	var kill *time.Timer
-	lines := bufio.NewReader(stdout)
-	for {
+	for lines := bufio.NewReader(stdout); ; {
 		line, err := lines.ReadString('\n')
 		if err != nil {
 			break // a line cut off was not told
 		}
-		if kill == nil { // the first token is out
-			kill = time.AfterFunc(time.Duration(rand.IntN(400))*time.Millisecond, func() { _ = child.Process.Kill() })
+		if kill == nil {
+			kill = time.AfterFunc(rand.N(within), func() { _ = child.Process.Kill() })
 		}
-		session, token, _ := strings.Cut(strings.TrimSpace(line), " ")
-		last[session] = secret.String(token)
+		each(strings.TrimSuffix(line, "\n"))
 	}
 	if err := child.Wait(); err == nil || child.ProcessState.Exited() {
 		t.Fatalf("the child was not killed: %v", child.ProcessState)
 	}
-	return last
+}
+
+const crashClients = 16
+
+// refreshUntilKilled reads a refresh token of each session from standard input and refreshes them all, over and
+// over. It prints each token after it was told of it.
+func refreshUntilKilled(service *Service) {
+	input, _ := io.ReadAll(os.Stdin)
+	lines := strings.Split(strings.TrimSpace(string(input)), "\n")
+	var out sync.Mutex
+	var wait sync.WaitGroup
+	for client := range crashClients {
+		wait.Go(func() {
+			mine := map[string]secret.String{}
+			for i := client; i < len(lines); i += crashClients {
+				name, token, _ := strings.Cut(lines[i], " ")
+				mine[name] = secret.String(token)
+			}
+			for len(mine) > 0 {
+				for name, token := range mine {
+					tokens, err := service.Refresh(context.Background(), origin, token)
+					if err != nil {
+						panic(err)
+					}
+					mine[name] = tokens.Refresh
+					out.Lock()
+					fmt.Println(name, tokens.Refresh.Reveal())
+					out.Unlock()
+				}
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// crashSession is what a client knows: the newest token that it was told, and one that is spent for good.
+type crashSession struct{ newest, spent secret.String }
+
+// TestKillLosesNoSession kills a process in the midst of refreshes, again and again. Afterwards the last token
+// that each client was told works. The one before it, presented when the grace is over, does not, and ends
+// the session.
+func TestKillLosesNoSession(t *testing.T) {
+	count, rounds, probes := 60, 4, 6
+	if *long {
+		count, rounds, probes = 1000, 50, 20
+	}
+	w := mustWorld(t, nil)
+	if err := w.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sessions := make([]crashSession, count)
+	refreshed, reused := 0, 0
+	for range rounds {
+		service, db := mustCrashService(t.Context(), w.dir, 0)
+		mustRenewAll(t, service, sessions)
+		closeNow(t, db)
+		var input strings.Builder
+		for i, session := range sessions {
+			fmt.Fprintln(&input, i, session.newest.Reveal())
+		}
+		mustKill(t, w.dir, "refresh", input.String(), 300*time.Millisecond, func(line string) {
+			name, token, _ := strings.Cut(line, " ")
+			i, _ := strconv.Atoi(name)
+			sessions[i].spent, sessions[i].newest = sessions[i].newest, secret.String(token)
+			refreshed++
+		})
+		service, db = mustCrashService(t.Context(), w.dir, 0)
+		mustRenewAll(t, service, sessions)
+		closeNow(t, db)
+		reused += mustRefuseSpent(t, w.dir, sessions, probes)
+	}
+	if refreshed < count || reused == 0 {
+		t.Errorf("%d refreshes and %d reuses say little", refreshed, reused)
+	}
+	t.Logf("%d sessions, %d kills, %d refreshes told before a kill, %d spent tokens refused after the grace", count, rounds, refreshed, reused)
+}
+
+// mustRenewAll refreshes every session with the token that its client has, and signs in who has none.
+func mustRenewAll(t *testing.T, service *Service, sessions []crashSession) {
+	t.Helper()
+	var wait sync.WaitGroup
+	for client := range crashClients {
+		wait.Go(func() {
+			for i := client; i < len(sessions); i += crashClients {
+				var tokens Tokens
+				var err error
+				if sessions[i].newest == "" {
+					tokens, err = service.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+				} else {
+					tokens, err = service.Refresh(t.Context(), origin, sessions[i].newest)
+				}
+				if err != nil {
+					t.Errorf("a client is without a token: %v", err)
+					continue
+				}
+				sessions[i].spent, sessions[i].newest = sessions[i].newest, tokens.Refresh
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// mustRefuseSpent presents the spent token of some sessions after the grace. These sessions are over then.
+func mustRefuseSpent(t *testing.T, dir string, sessions []crashSession, probes int) (refused int) {
+	t.Helper()
+	service, db := mustCrashService(t.Context(), dir, defaultRefreshGrace+time.Second)
+	defer closeNow(t, db)
+	for range probes {
+		session := &sessions[rand.IntN(len(sessions))]
+		if session.spent == "" {
+			continue
+		}
+		if _, err := service.Refresh(t.Context(), origin, session.spent); err == nil {
+			t.Error("a spent token was taken after the grace")
+		}
+		if _, err := service.Refresh(t.Context(), origin, session.newest); err == nil {
+			t.Error("a session went on after reuse")
+		}
+		*session = crashSession{}
+		refused++
+	}
+	return refused
+}
+
+func closeNow(t *testing.T, db *store.DB) {
+	t.Helper()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rotateUntilKilled rotates the master key, and now and then the service's keys.
+func rotateUntilKilled(service *Service) {
+	for i := 0; ; i++ {
+		fmt.Println("rotating")
+		err := service.RotateMaster(context.Background(), origin, Operator(), seal.MasterKey{})
+		if err == nil && i%4 == 0 {
+			err = service.RotateKeys(context.Background(), origin, Operator())
+		}
+		if err != nil {
+			panic(err)
+		}
+	}
+}
+
+// TestKillDuringRotationLosesNoKey kills a process that rotates keys, and demands that the store opens each
+// time, with the tokens of before.
+func TestKillDuringRotationLosesNoKey(t *testing.T) {
+	rounds, rotations := 12, 0
+	w := mustWorld(t, nil)
+	closeNow(t, w.db)
+	service, db := mustCrashService(t.Context(), w.dir, 0)
+	tokens, err := service.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeNow(t, db)
+	for range rounds {
+		mustKill(t, w.dir, "rotate", "", 60*time.Millisecond, func(string) { rotations++ })
+		service, db := mustCrashService(t.Context(), w.dir, 0)
+		next, err := service.Refresh(t.Context(), origin, tokens.Refresh)
+		if err != nil {
+			t.Fatalf("a token from before a rotation is not taken: %v", err)
+		}
+		if _, err := service.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
+			t.Fatal(err)
+		}
+		tokens = next
+		closeNow(t, db)
+	}
+	if rotations < 2*rounds {
+		t.Errorf("only %d rotations in %d rounds", rotations, rounds)
+	}
+	t.Logf("%d kills in %d rotations", rounds, rotations)
 }

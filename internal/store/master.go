@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/regwarden/regwarden/internal/seal"
 )
@@ -13,27 +14,43 @@ const sqlRewrapKeyset = `UPDATE data_keyset SET wrapped = $1, wrapped_at = $2 WH
 //
 // The order is: next beside the key file, durable; the row; next in the place of the key file. Until the row is
 // committed the old file opens the store, and afterwards the one beside it, which opening finds and puts
-// into its place.
+// into its place. The lock of opening keeps two rotations, or an opening in between, apart.
+//
+// What the keyring sealed stays sealed by the same keys: this is for a master key that others may know, not
+// for one that was stolen together with the database.
 func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func(*Tx) error) error {
+	lock, err := lockOpening(ctx, db.options.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Release() }()
 	inFile := next.IsZero()
+	if inFile != db.options.MasterKey.IsZero() {
+		return ErrKeyPlace
+	}
 	if inFile {
-		var err error
 		if next, err = seal.WriteNextMasterKey(db.options.keyFile()); err != nil {
 			return err
 		}
 	}
+	if err := db.rewrap(ctx, next, record); err != nil || !inFile {
+		return err
+	}
+	return seal.AdoptNextMasterKey(db.options.keyFile())
+}
+
+// ErrKeyPlace is returned for a new master key that would be kept in another place than the old one.
+var ErrKeyPlace = errors.New("a master key that is kept in a file is rotated by drawing one there; one that was given is rotated by giving another")
+
+func (db *DB) rewrap(ctx context.Context, next seal.MasterKey, record func(*Tx) error) error {
 	wrapped, err := db.ring.Wrap(next)
 	if err != nil {
 		return err
 	}
-	err = db.InTx(ctx, func(tx *Tx) error {
+	return db.InTx(ctx, func(tx *Tx) error {
 		if err := tx.changeOne(ctx, sqlRewrapKeyset, wrapped, millis(db.options.now())); err != nil {
 			return err
 		}
 		return record(tx)
 	})
-	if err != nil || !inFile {
-		return err
-	}
-	return seal.AdoptNextMasterKey(db.options.keyFile())
 }

@@ -126,13 +126,32 @@ func existingKeyring(ctx context.Context, o Options, db *sql.DB) (*seal.Keyring,
 	if wrapped == nil || err != nil {
 		return nil, err
 	}
-	master := o.MasterKey
-	if master.IsZero() {
-		if master, err = seal.LoadMasterKey(o.keyFile()); err != nil {
-			return nil, fmt.Errorf("the store is sealed with a master key that is not here: %w", err)
-		}
+	if !o.MasterKey.IsZero() {
+		return unwrap(o.MasterKey, wrapped, o)
 	}
-	return unwrap(master, wrapped, o)
+	return fromKeyFiles(wrapped, o)
+}
+
+// fromKeyFiles opens the keyring with the key file. When it is the older of two, because a rotation was
+// killed after its commit, the newer one beside it opens the keyring and takes its place.
+func fromKeyFiles(wrapped []byte, o Options) (*seal.Keyring, error) {
+	master, err := seal.LoadMasterKey(o.keyFile())
+	if err != nil {
+		return nil, fmt.Errorf("the store is sealed with a master key that is not here: %w", err)
+	}
+	ring, err := unwrap(master, wrapped, o)
+	if !errors.Is(err, seal.ErrWrongKey) {
+		return ring, err
+	}
+	next, nextErr := seal.NextMasterKey(o.keyFile())
+	if nextErr != nil {
+		return nil, err
+	}
+	ring, nextErr = seal.Unwrap(next, wrapped)
+	if nextErr != nil {
+		return nil, err
+	}
+	return ring, seal.AdoptNextMasterKey(o.keyFile())
 }
 
 // wrappedKeyring returns nil when the row was never written.
