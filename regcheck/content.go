@@ -39,7 +39,8 @@ func (r reading) why() string {
 // another scope than the usual one, it is asked once more.
 func (s *session) tags(ctx context.Context, acc *access, repository string) reading {
 	r := s.tagsOnce(ctx, acc, repository, pullScope(repository))
-	if r.answer == nil || r.answer.status != 401 {
+	// Content may be redirected to a stranger, whose challenge must not choose where credentials go.
+	if r.answer == nil || r.answer.status != 401 || r.answer.from != s.base.origin {
 		return r
 	}
 	o := readOffers(r.answer.header.Values("WWW-Authenticate"))

@@ -29,6 +29,7 @@ func redirectServers() map[string]builder {
 		"redirect-http-to-https": buildRedirectToHTTPS,
 		"redirect-zone":          buildRedirectZone,
 		"redirect-content":       buildRedirectContent,
+		"redirect-content-realm": buildRedirectContentRealm,
 	}
 	for _, code := range []int{301, 302, 303, 307, 308} {
 		all["token-redirect-"+strconv.Itoa(code)] = func(g *Registry) error { return g.tokenRedirect(code) }
@@ -118,6 +119,32 @@ func buildRedirectContent(g *Registry) error {
 	s := g.htpasswdRegistry("Registry Realm")
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, _, good := basicCaller(r); good && (strings.Contains(r.URL.Path, "/manifests/") || strings.Contains(r.URL.Path, "/blobs/")) {
+			http.Redirect(w, r, "https://other.test"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+}
+
+// buildRedirectContentRealm sends lists of tags to a stranger, who asks for a token of a service of his own.
+func buildRedirectContentRealm(g *Registry) error {
+	if err := g.evil(); err != nil {
+		return err
+	}
+	config, err := g.tls(leaf{names: []string{"other.test"}})
+	if err != nil {
+		return err
+	}
+	err = g.start(&site{host: "other.test:443", tls: config, handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="https://evil.test/token",service="other.test",scope="repository:charts/nginx:pull"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	})})
+	if err != nil {
+		return err
+	}
+	s := g.htpasswdRegistry("Registry Realm")
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, _, good := basicCaller(r); good && strings.HasSuffix(r.URL.Path, "/tags/list") {
 			http.Redirect(w, r, "https://other.test"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
 			return
 		}
