@@ -1,0 +1,327 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+var rules = throttleRules{free: defaultFreeFailures, maxWait: defaultLoginMaxWait}
+
+func TestWaitsGrowToTheLongest(t *testing.T) {
+	for failures, want := range map[int64]time.Duration{0: 0, 4: 0, 5: 2 * time.Second, 6: 4 * time.Second, 10: 64 * time.Second, 13: 512 * time.Second,
+		14: 15 * time.Minute, 1000: 15 * time.Minute} {
+		if got := rules.afterPair(failures); got != want {
+			t.Errorf("%d failures of a pair: %v, want %v", failures, got, want)
+		}
+	}
+	for failures, want := range map[int64]time.Duration{19: 0, 20: time.Second, 23: 8 * time.Second, 26: time.Minute, 99: time.Minute, 100: 15 * time.Minute, 1 << 40: 15 * time.Minute} {
+		if got := rules.afterShared(failures); got != want {
+			t.Errorf("%d failures of all sources: %v, want %v", failures, got, want)
+		}
+	}
+}
+
+// throttleModel is an account, its owner at one source and attackers at others, judged by the pure rules alone.
+type throttleModel struct {
+	rules  throttleRules
+	now    time.Time
+	pairs  map[int]store.Throttle
+	shared store.Throttle
+}
+
+// try is what try.go does with the rules, without a store. It tells how long the source has to wait.
+func (m *throttleModel) try(source int, right bool) time.Duration {
+	pair := m.live(m.pairs[source])
+	shared := m.live(m.shared)
+	if wait := m.rules.wait(pair, shared, m.now); wait > 0 {
+		return wait
+	}
+	own := ownAllowance(pair)
+	if right {
+		m.pairs[source] = store.Throttle{SucceededAt: m.now, ForgetAt: m.now.Add(forgetSuccess)}
+		if !own {
+			m.shared = store.Throttle{}
+		}
+		return 0
+	}
+	pair.Failures++
+	wait := m.rules.afterPair(pair.Failures)
+	pair.BlockedUntil, pair.ForgetAt = blockedUntil(wait, m.now), forgetPairAt(pair, wait, m.now)
+	m.pairs[source] = pair
+	if !own {
+		shared.Failures++
+		wait = m.rules.afterShared(shared.Failures)
+		shared.BlockedUntil, shared.ForgetAt = blockedUntil(wait, m.now), forgetSharedAt(wait, m.now)
+		m.shared = shared
+	}
+	return 0
+}
+
+func (m *throttleModel) live(t store.Throttle) store.Throttle {
+	if !t.ForgetAt.After(m.now) {
+		return store.Throttle{}
+	}
+	return t
+}
+
+// TestNobodyElsewhereLocksTheOwnerOut lets any number of attackers do what they like at their sources, for as
+// long as they like: the owner, at a source where a sign-in succeeded within 90 days, signs in at once. No wait
+// is longer than the longest, no refused try prolongs one, and attackers together get few tries.
+func TestNobodyElsewhereLocksTheOwnerOut(t *testing.T) {
+	const owner = 0
+	rapid.Check(t, func(r *rapid.T) {
+		m := &throttleModel{now: start, pairs: map[int]store.Throttle{},
+			rules: throttleRules{free: rapid.Int64Range(1, 100).Draw(r, "free"), maxWait: rapid.SampledFrom([]time.Duration{time.Second, time.Minute, defaultLoginMaxWait, 24 * time.Hour}).Draw(r, "longest")}}
+		m.try(owner, true)
+		lastSuccess, guesses, begun := start, int64(0), start
+		r.Repeat(map[string]func(*rapid.T){
+			"attack": func(r *rapid.T) {
+				source := rapid.IntRange(1, 50).Draw(r, "source")
+				for range rapid.IntRange(1, 200).Draw(r, "tries") {
+					before := m.shared
+					wait := m.try(source, false)
+					if wait == 0 {
+						guesses++
+						continue
+					}
+					if wait > m.rules.maxWait {
+						r.Fatalf("a wait of %v", wait)
+					}
+					if again := m.try(source, true); again != wait || m.shared != before {
+						r.Fatalf("a refused try changed the wait from %v to %v", wait, again)
+					}
+				}
+			},
+			"wait": func(r *rapid.T) {
+				m.now = m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 15 * time.Minute, time.Hour, 25 * time.Hour}).Draw(r, "how long"))
+			},
+			"owner signs in": func(r *rapid.T) {
+				if m.now.Sub(lastSuccess) >= forgetSuccess {
+					r.Skip("so long ago that it is a stranger's source")
+				}
+				if wait := m.try(owner, true); wait != 0 {
+					r.Fatalf("the owner has to wait %v", wait)
+				}
+				lastSuccess = m.now
+			},
+			"stranger signs in": func(r *rapid.T) { // the owner elsewhere: slow at the worst, never shut
+				if wait := m.try(100, true); wait > m.rules.maxWait {
+					r.Fatalf("a stranger with the right password has to wait %v", wait)
+				}
+				guesses, begun = 0, m.now // it may have been the success that starts the count anew
+			},
+			"": func(r *rapid.T) {
+				days := int64(m.now.Sub(begun)/(24*time.Hour)) + 1
+				perDay := int64(24*time.Hour/m.rules.maxWait) + alertAfter + 1
+				if m.rules.maxWait >= 15*time.Minute && guesses > days*perDay {
+					r.Fatalf("%d guesses in %d days", guesses, days)
+				}
+			},
+		})
+	})
+}
+
+func (w *world) tryFrom(t *testing.T, address, email string, password secret.String) error {
+	t.Helper()
+	_, err := w.Login(t.Context(), audit.Origin{Address: address}, Credentials{Email: email, Org: goodOrg, Password: password})
+	return err
+}
+
+func wantWait(t *testing.T, err error) time.Duration {
+	t.Helper()
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Kind != fault.Limited || f.Code != fault.CodeTooManyRequests || f.RetryAfter <= 0 {
+		t.Fatalf("got %v, want to wait", err)
+	}
+	return f.RetryAfter
+}
+
+func wantWrong(t *testing.T, err error) {
+	t.Helper()
+	wantFault(t, err, fault.CodeAuthenticationFailed, "")
+}
+
+// TestThrottle tells one story for a name that exists and one that does not: no answer may differ.
+func TestThrottle(t *testing.T) {
+	for _, email := range []string{goodEmail, "nobody@example.com"} {
+		t.Run(email, func(t *testing.T) {
+			w := mustWorld(t, nil)
+			const here, there = "2001:db8:1:2::5", "198.51.100.7"
+			for i := range 5 {
+				wantWrong(t, w.tryFrom(t, fmt.Sprintf("2001:db8:1:2::%d", i), []string{email, " " + strings.ToUpper(email), strings.ReplaceAll(email, "@", "\uff20")}[i%3], "wrong"))
+			}
+			before := len(w.audits(t, 1000))
+			w.passwords.bulk.slots <- struct{}{} // a throttled try must not even ask for a worker
+			for range 20 {
+				if wait := wantWait(t, w.tryFrom(t, here, email, goodPassword)); wait != 2*time.Second {
+					t.Errorf("wait %v", wait)
+				}
+			}
+			<-w.passwords.bulk.slots
+			if after := len(w.audits(t, 1000)); after != before {
+				t.Errorf("%d records of tries that were not made", after-before)
+			}
+			wantWrong(t, w.tryFrom(t, there, email, "wrong"))
+			w.clock.move(2 * time.Second)
+			wantWrong(t, w.tryFrom(t, here, email, "wrong"))
+			if wait := wantWait(t, w.tryFrom(t, here, email, "wrong")); wait != 4*time.Second {
+				t.Errorf("wait %v", wait)
+			}
+			w.clock.move(time.Hour)
+			wantWrong(t, w.tryFrom(t, here, email, "wrong")) // forgotten
+		})
+	}
+}
+
+// TestOwnerIsNotLockedOut lets a botnet guess until the alarm, and the owner go on.
+func TestOwnerIsNotLockedOut(t *testing.T) {
+	w := mustWorld(t, nil)
+	const home = "192.0.2.10"
+	if err := w.tryFrom(t, home, goodEmail, goodPassword); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		w.clock.move(time.Minute)
+		wantWrong(t, w.tryFrom(t, fmt.Sprintf("198.51.100.%d", i), goodEmail, "wrong"))
+		if i%10 == 0 {
+			if err := w.tryFrom(t, home, goodEmail, goodPassword); err != nil {
+				t.Fatalf("the owner is turned away: %v", err)
+			}
+		}
+	}
+	alerts := 0
+	for _, event := range w.audits(t, 1000) {
+		if event.Action == audit.LoginAlert {
+			alerts++
+			if event.Object != w.user.UID || event.OrgUID != w.org.UID {
+				t.Errorf("on record: %+v", event)
+			}
+		}
+	}
+	if wait := wantWait(t, w.tryFrom(t, "203.0.113.1", goodEmail, goodPassword)); wait != defaultLoginMaxWait || alerts != 1 {
+		t.Errorf("a fresh source waits %v; %d alerts", wait, alerts)
+	}
+	if err := w.tryFrom(t, home, goodEmail, goodPassword); err != nil {
+		t.Errorf("the owner is turned away: %v", err)
+	}
+	w.clock.move(defaultLoginMaxWait)
+	if err := w.tryFrom(t, "203.0.113.1", goodEmail, goodPassword); err != nil {
+		t.Errorf("the owner on a journey is shut out: %v", err)
+	}
+}
+
+// TestOneTryAfterAWait lets many come at the moment when a wait is over. One is hashed.
+func TestOneTryAfterAWait(t *testing.T) {
+	w := mustWorld(t, nil)
+	for range 7 {
+		w.clock.move(time.Minute)
+		wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, "wrong"))
+	}
+	w.clock.move(time.Minute)
+	hashed := 0
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for range 30 {
+		wait.Go(func() {
+			err := w.tryFrom(t, "192.0.2.1", goodEmail, "wrong")
+			if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.CodeAuthenticationFailed {
+				mu.Lock()
+				hashed++
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	if hashed != 1 {
+		t.Errorf("%d tries after one wait", hashed)
+	}
+}
+
+func TestThrottleIsKeptAndSharedAndSwept(t *testing.T) {
+	w := mustWorld(t, nil)
+	for range 5 {
+		wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, "wrong"))
+	}
+	elsewhere := &world{Service: w.mustSecond(t), clock: w.clock, dir: w.dir}
+	wantWait(t, elsewhere.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
+
+	admin := Principal{OrgUID: w.org.UID, OrgName: w.org.Name, UserUID: "admin", Role: RoleAdmin}
+	if err := w.SetPassword(t.Context(), origin, admin, "", goodEmail, goodPassword); err != nil {
+		t.Fatal(err)
+	}
+	if err := elsewhere.tryFrom(t, "192.0.2.1", goodEmail, goodPassword); err != nil {
+		t.Errorf("a new password does not end the wait: %v", err)
+	}
+	wantWrong(t, w.tryFrom(t, "192.0.2.9", "my password by mistake", "x"))
+	w.clock.move(3 * time.Hour)
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.mustWrite(t, func(tx *store.Tx) error {
+		left, err := tx.DeleteThrottles(t.Context(), start.Add(365*24*time.Hour), 100)
+		if left != 1 { // the success
+			t.Errorf("%d rows are left", left)
+		}
+		return err
+	})
+}
+
+func TestWrongCurrentPasswordsAreThrottled(t *testing.T) {
+	w := mustWorld(t, nil)
+	p := w.mustPrincipal(t, w.mustLogin(t))
+	change := func(current secret.String) error {
+		return w.ChangePassword(t.Context(), origin, p, current, "another fine password of mine")
+	}
+	for range 5 {
+		wantFault(t, change("wrong"), fault.CodeInvalidRequest, "")
+	}
+	wantWait(t, change(goodPassword))
+	w.clock.move(2 * time.Second)
+	if err := change(goodPassword); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSources(t *testing.T) {
+	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+		"fe80::1%eth0": "fe80::/64", "cli": "cli", "": ""} {
+		if got := sourceOf(address); got != want {
+			t.Errorf("%s is counted as %s", address, got)
+		}
+	}
+}
+
+func TestTheClockNeverGoesBack(t *testing.T) {
+	at := time.Now()
+	c := &steadyClock{source: func() time.Time { return at }}
+	first := c.now()
+	at = at.Add(time.Hour)
+	if got := c.now(); got.Sub(first) != time.Hour {
+		t.Errorf("an hour went by as %v", got.Sub(first))
+	}
+	// The machine's clock is set back two hours while ten seconds pass: only the monotonic part tells.
+	wallOnly := at.Round(0).Add(-2 * time.Hour)
+	c.source = func() time.Time { return wallOnly }
+	if got := c.now(); got.Sub(first) != time.Hour {
+		t.Errorf("a clock set back moved time by %v", got.Sub(first)-time.Hour)
+	}
+	wallOnly = wallOnly.Add(10 * time.Second)
+	if got := c.now(); got.Sub(first) != time.Hour+10*time.Second {
+		t.Errorf("afterwards time stands still: %v", got.Sub(first))
+	}
+	wallOnly = wallOnly.Add(5 * time.Hour)
+	if got := c.now(); got.Before(wallOnly) {
+		t.Error("it does not follow a clock set forward")
+	}
+}
