@@ -193,3 +193,5 @@ func mustJSON(t *testing.T, value any) string {
 	}
 	return string(body)
 }
+
+func secretOf(text []byte) secret.String { return secret.String(text) }

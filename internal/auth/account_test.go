@@ -1,0 +1,284 @@
+package auth
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const otherPassword = "seven green herons in fog"
+
+// mustStranger makes an organization with one administrator, and returns that one.
+func (w *world) mustStranger(t *testing.T) Principal {
+	t.Helper()
+	org := store.Org{UID: uuid.NewString(), Name: "Other", Canonical: "other", CreatedAt: start}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), org) })
+	return asPrincipal(org, w.mustUser(t, org, "root@other.example", RoleAdmin))
+}
+
+func asPrincipal(org store.Org, user store.User) Principal {
+	return Principal{OrgUID: org.UID, OrgName: org.Name, UserUID: user.UID, Email: user.Email, Role: Role(user.Role), Means: MeansToken}
+}
+
+func wantFields(t *testing.T, err error, want ...string) {
+	t.Helper()
+	wantFault(t, err, fault.CodeInvalidRequest, "")
+	f, _ := errors.AsType[*fault.Error](err)
+	var got []string
+	for _, field := range f.Fields {
+		got = append(got, field.Field)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("fields %v, want %v", f.Fields, want)
+	}
+}
+
+// wantEvent demands that the newest record says so.
+func (w *world) wantEvent(t *testing.T, action audit.Action, outcome audit.Outcome, object, orgUID string) {
+	t.Helper()
+	if e := w.audits(t, 1)[0]; e.Action != action || e.Outcome != outcome || e.Object != object || e.OrgUID != orgUID || e.Origin != origin {
+		t.Errorf("on record: %+v, want %s %s of %s", e, action, outcome, object)
+	}
+}
+
+func TestSessionsAreListedAndEnded(t *testing.T) {
+	w := mustWorld(t, nil)
+	first := w.mustLogin(t)
+	w.clock.move(time.Minute)
+	second := w.mustLogin(t)
+	p := w.mustPrincipal(t, second)
+	stranger := w.mustStranger(t)
+	list, err := w.Sessions(t.Context(), p)
+	if err != nil || len(list) != 2 || !list[0].Current || list[1].Current || list[0].Address != origin.Address || !list[1].CreatedAt.Equal(start) ||
+		!list[0].ExpiresAt.Equal(w.clock.now().Add(defaultSessionIdle)) {
+		t.Errorf("listed %+v, %v", list, err)
+	}
+	if none, err := w.Sessions(t.Context(), stranger); len(none) != 0 || err != nil {
+		t.Errorf("a stranger sees %+v, %v", none, err)
+	}
+	uid := w.sessionOf(t, first).UID
+	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
+	var answers []string
+	for _, refused := range []error{w.EndSession(t.Context(), origin, stranger, uid), w.EndSession(t.Context(), origin, colleague, uid),
+		w.EndSession(t.Context(), origin, p, uuid.NewString()), w.EndSession(t.Context(), origin, p, "")} {
+		wantFault(t, refused, fault.CodeResourceNotFound, "")
+		answers = append(answers, refused.Error())
+	}
+	if len(slices.Compact(answers)) != 1 {
+		t.Errorf("a foreign session is confirmed: %v", answers)
+	}
+	if err := w.EndSession(t.Context(), origin, p, uid); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvent(t, audit.SessionEnd, audit.Succeeded, uid, w.org.UID)
+	wantFault(t, w.EndSession(t.Context(), origin, p, uid), fault.CodeResourceNotFound, "")
+	w.wantRefused(t, first.Refresh, ReasonRevoked)
+	if err := w.Logout(t.Context(), origin, p); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvent(t, audit.Logout, audit.Succeeded, p.SessionUID, w.org.UID)
+	if left, err := w.Sessions(t.Context(), p); len(left) != 0 || err != nil {
+		t.Errorf("left: %+v, %v", left, err)
+	}
+	wantFields(t, w.Logout(t.Context(), origin, Principal{UserUID: p.UserUID, OrgUID: p.OrgUID, APIKeyUID: "k"}), "Authorization")
+}
+
+func TestRevokeTokensAllOrNone(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens, later := w.mustLogin(t), w.mustLogin(t)
+	p, stranger := w.mustPrincipal(t, tokens), w.mustStranger(t)
+	foreign, err := w.Login(t.Context(), origin, Credentials{Email: stranger.Email, Org: "Other", Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(w.audits(t, 100))
+	wantFields(t, w.RevokeTokens(t.Context(), origin, p, []secret.String{tokens.Refresh, "x", foreign.Refresh, "", foreign.Authorization}), "tokens[1]", "tokens[2]", "tokens[3]", "tokens[4]")
+	wantFields(t, w.RevokeTokens(t.Context(), origin, stranger, []secret.String{tokens.Authorization}), "tokens[0]")
+	wantFields(t, w.RevokeTokens(t.Context(), origin, p, nil), "tokens")
+	wantFields(t, w.RevokeTokens(t.Context(), origin, p, make([]secret.String, 101)), "tokens")
+	if err := w.authenticate(t, tokens.Authorization); err != nil || len(w.audits(t, 100)) != before {
+		t.Errorf("a call that was refused ended a session, or is on record as if it had: %v", err)
+	}
+	w.clock.move(16 * time.Minute) // an expired one is still a token of ours
+	if err := w.RevokeTokens(t.Context(), origin, p, []secret.String{"Bearer " + tokens.Authorization, tokens.Refresh, later.Refresh}); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvent(t, audit.TokensRevoke, audit.Succeeded, w.sessionOf(t, later).UID, w.org.UID)
+	if n := len(w.audits(t, 100)) - before; n != 2 {
+		t.Errorf("%d records of two sessions", n)
+	}
+	if err := w.RevokeTokens(t.Context(), origin, Operator(), []secret.String{foreign.Refresh}); err != nil {
+		t.Error(err)
+	}
+	w.wantRefused(t, foreign.Refresh, ReasonRevoked)
+}
+
+func TestChangePassword(t *testing.T) {
+	w := mustWorld(t, nil)
+	here, elsewhere := w.mustLogin(t), w.mustLogin(t)
+	p := w.mustPrincipal(t, here)
+	change := func(current, next secret.String) error {
+		return w.ChangePassword(t.Context(), origin, p, current, next)
+	}
+	wantFields(t, change("", "short"), "currentPassword", "newPassword")
+	wantFields(t, change(goodPassword, goodPassword), "newPassword")
+	wantFields(t, change("not this one", otherPassword), "currentPassword")
+	w.wantEvent(t, audit.PasswordChange, audit.Refused, w.user.UID, w.org.UID)
+	if err := w.authenticate(t, elsewhere.Authorization); err != nil {
+		t.Errorf("a wrong password ended a session: %v", err)
+	}
+	if err := change(goodPassword, otherPassword); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvent(t, audit.PasswordChange, audit.Succeeded, w.user.UID, w.org.UID)
+	if err := w.authenticate(t, here.Authorization); err != nil {
+		t.Errorf("one's own session ended: %v", err)
+	}
+	w.wantRefused(t, elsewhere.Refresh, ReasonRevoked)
+	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
+	if err := w.tryFrom(t, "192.0.2.1", goodEmail, otherPassword); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAdministrationOfUsers asks who may disable, enable and set passwords, of whom.
+func TestAdministrationOfUsers(t *testing.T) {
+	w := mustWorld(t, nil)
+	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
+	member, stranger := asPrincipal(w.org, w.user), w.mustStranger(t)
+	for action, do := range map[audit.Action]func(p Principal, org, user string) error{
+		audit.UserDisable: func(p Principal, org, user string) error { return w.DisableUser(t.Context(), origin, p, org, user) },
+		audit.UserEnable:  func(p Principal, org, user string) error { return w.EnableUser(t.Context(), origin, p, org, user) },
+		audit.PasswordSet: func(p Principal, org, user string) error {
+			return w.SetPassword(t.Context(), origin, p, org, user, otherPassword)
+		},
+	} {
+		t.Run(string(action), func(t *testing.T) {
+			for _, refused := range []struct {
+				by   Principal
+				user string
+			}{{member, admin.UserUID}, {member, member.UserUID}, {admin, admin.UserUID}, {admin, "ROOT@example.com"}} {
+				err := do(refused.by, "", refused.user)
+				if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.CodeOperationForbidden {
+					t.Errorf("by %s of %s: %v", refused.by.Email, refused.user, err)
+				}
+				w.wantEvent(t, action, audit.Refused, refused.user, w.org.UID)
+			}
+			wantFault(t, do(stranger, "", w.user.UID), fault.CodeResourceNotFound, "")
+			wantFault(t, do(stranger, goodOrg, w.user.UID), fault.CodeResourceNotFound, "")
+			wantFault(t, do(admin, "", stranger.UserUID), fault.CodeResourceNotFound, "")
+			wantFault(t, do(Operator(), goodOrg, "nobody@example.com"), fault.CodeResourceNotFound, "")
+			wantFields(t, do(Operator(), "", goodEmail), "org")
+			for range 2 { // it is as asked for, once or twice
+				if err := do(admin, "", " ada@EXAMPLE.com"); err != nil {
+					t.Error(err)
+				}
+				w.wantEvent(t, action, audit.Succeeded, w.user.UID, w.org.UID)
+			}
+			if err := do(Operator(), goodOrg, w.user.UID); err != nil {
+				t.Error(err)
+			}
+			w.wantEvent(t, action, audit.Succeeded, w.user.UID, w.org.UID)
+		})
+	}
+	wantFields(t, w.SetPassword(t.Context(), origin, admin, "", goodEmail, goodEmail), "password")
+}
+
+func TestADisabledUsersKeysRest(t *testing.T) {
+	w := mustWorld(t, nil)
+	_, key, err := w.CreateAPIKey(t.Context(), origin, asPrincipal(w.org, w.user), NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func() error { _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); return err }
+	if err := use(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.DisableUser(t.Context(), origin, Operator(), goodOrg, goodEmail); err != nil {
+		t.Fatal(err)
+	}
+	wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
+	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
+	if err := w.EnableUser(t.Context(), origin, Operator(), goodOrg, goodEmail); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(use(), w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestARoleHoldsAtOnce: what is remembered of a token is no reason to let an administrator of a moment ago go on.
+func TestARoleHoldsAtOnce(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	for _, role := range []Role{RoleAdmin, RoleMember} {
+		w.mustWrite(t, func(tx *store.Tx) error { return tx.SetUserRole(t.Context(), w.org.UID, w.user.UID, string(role)) })
+		if p := w.mustPrincipal(t, tokens); p.Role != role {
+			t.Errorf("is %s, not %s", p.Role, role)
+		}
+	}
+}
+
+func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
+	w := mustWorld(t, nil)
+	owner := asPrincipal(w.org, w.user)
+	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
+	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "bob@example.com", RoleMember))
+	stranger := w.mustStranger(t)
+	made, key, err := w.CreateAPIKey(t.Context(), origin, owner, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func() error { _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); return err }
+	name, active, inactive, later, past := "Release", true, false, start.Add(48*time.Hour), start
+	for _, p := range []Principal{colleague, stranger, {}} {
+		_, readErr := w.APIKey(t.Context(), p, made.UID)
+		_, changeErr := w.UpdateAPIKey(t.Context(), origin, p, made.UID, APIKeyChange{Active: &inactive})
+		for _, err := range []error{readErr, changeErr, w.RevokeAPIKey(t.Context(), origin, p, made.UID), w.DeleteAPIKey(t.Context(), origin, p, made.UID)} {
+			wantFault(t, err, fault.CodeResourceNotFound, "")
+		}
+	}
+	if got, err := w.APIKey(t.Context(), admin, made.UID); got != made || err != nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for i, p := range []Principal{owner, admin, Operator()} {
+		if err := errors.Join(use(), w.RevokeAPIKey(t.Context(), origin, p, made.UID)); err != nil {
+			t.Fatal(err)
+		}
+		w.wantEvent(t, audit.APIKeyUpdate, audit.Succeeded, made.UID, w.org.UID)
+		wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
+		renamed := fmt.Sprint(name, i)
+		changed, err := w.UpdateAPIKey(t.Context(), origin, p, made.UID, APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
+		if err != nil || changed.Name != renamed || !changed.ExpiresAt.Equal(later) || !changed.Active {
+			t.Errorf("got %+v, %v", changed, err)
+		}
+	}
+	w.clock.move(2 * time.Hour) // past the expiry that it was made with
+	if err := use(); err != nil {
+		t.Errorf("a longer life does not hold: %v", err)
+	}
+	bad := " "
+	_, err = w.UpdateAPIKey(t.Context(), origin, owner, made.UID, APIKeyChange{Name: &bad, ExpiresAt: &past})
+	wantFields(t, err, "name", "expiresAt")
+	second, _, err := w.CreateAPIKey(t.Context(), origin, owner, NewAPIKey{Name: "other", ExpiresAt: later})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := "RELEASE2"
+	_, err = w.UpdateAPIKey(t.Context(), origin, owner, second.UID, APIKeyChange{Name: &taken})
+	wantFault(t, err, "ApiKeyAlreadyExists", "")
+	if err := w.DeleteAPIKey(t.Context(), origin, admin, made.UID); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvent(t, audit.APIKeyDelete, audit.Succeeded, made.UID, w.org.UID)
+	wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonUnknown)
+}

@@ -1,0 +1,136 @@
+package auth
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// TestKeysRotateUnderARunningServer rotates from another process, as the command line does. No token is refused
+// on either side, and the old keys go when their last token has ended.
+func TestKeysRotateUnderARunningServer(t *testing.T) {
+	w := mustWorld(t, nil)
+	cli, third := w.mustSecond(t), w.mustSecond(t)
+	old := w.mustLogin(t)
+	oldSet := w.keySet()
+	if err := cli.RotateKeys(t.Context(), origin, Operator()); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvent(t, audit.KeysRotate, audit.Succeeded, "", "")
+	newest, err := cli.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The new keys are not known to the others, who have not asked what changed since.
+	if err := w.authenticate(t, newest.Authorization); err != nil {
+		t.Errorf("a token of the new key is refused: %v", err)
+	}
+	if _, err := third.Refresh(t.Context(), origin, newest.Refresh); err != nil {
+		t.Errorf("a refresh token of the new key is refused: %v", err)
+	}
+	if err := w.authenticate(t, old.Authorization); err != nil {
+		t.Errorf("a token of the old key is refused: %v", err)
+	}
+	for _, s := range []*Service{w.Service, cli} {
+		if jwks := string(s.JWKS()); !strings.Contains(jwks, oldSet.signing.kid) || !strings.Contains(jwks, s.keySet().signing.kid) || s.keySet().signing.kid == oldSet.signing.kid {
+			t.Errorf("published: %s", jwks)
+		}
+	}
+	next := w.mustRefresh(t, old.Refresh)
+	if strings.HasPrefix(next.Authorization.Reveal(), strings.Split(old.Authorization.Reveal(), ".")[0]) {
+		t.Error("the old key still signs")
+	}
+	w.clock.move(14 * time.Minute)
+	if err := w.authenticate(t, old.Authorization); err != nil {
+		t.Errorf("a token of the old key does not live its time: %v", err)
+	}
+	w.clock.move(24 * time.Minute)
+	if jwks := string(w.JWKS()); strings.Contains(jwks, oldSet.signing.kid) {
+		t.Errorf("the old key is published for ever: %s", jwks)
+	}
+	w.clock.move(defaultSessionIdle - time.Hour)
+	w.mustRefresh(t, next.Refresh)
+	if len(w.keySet().macs) != 2 {
+		t.Error("the old MAC key went before the last session that it served")
+	}
+	w.clock.move(defaultSessionMax)
+	if len(w.keySet().macs) != 1 {
+		t.Error("the old MAC key is taken for ever")
+	}
+}
+
+func TestOnlyTheOperatorRotates(t *testing.T) {
+	w := mustWorld(t, nil)
+	for _, role := range []Role{RoleAdmin, RoleMember, ""} {
+		p := Principal{OrgUID: w.org.UID, UserUID: w.user.UID, Role: role}
+		for _, err := range []error{w.RotateKeys(t.Context(), origin, p), w.RotateMaster(t.Context(), origin, p, seal.MasterKey{})} {
+			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Forbidden {
+				t.Errorf("%s: %v", role, err)
+			}
+		}
+	}
+	if len(w.serviceKeys(t)) != 2 {
+		t.Error("keys were rotated all the same")
+	}
+}
+
+func TestMasterKeyRotates(t *testing.T) {
+	w := mustWorld(t, nil)
+	file := filepath.Join(w.dir, "master.key")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := w.mustLogin(t)
+	if err := w.RotateMaster(t.Context(), origin, Operator(), seal.NewMasterKey()); !errors.Is(err, store.ErrKeyPlace) {
+		t.Errorf("a key that is not in the file: %v", err)
+	}
+	if err := w.RotateMaster(t.Context(), origin, Operator(), seal.MasterKey{}); err != nil {
+		t.Fatal(err)
+	}
+	w.wantEvent(t, audit.MasterRotate, audit.Succeeded, "", "")
+	w.mustLogin(t) // the running server goes on
+	after, err := os.ReadFile(file)
+	if err != nil || string(after) == string(before) {
+		t.Errorf("the file has the old key: %v", err)
+	}
+	if _, err := os.Stat(file + ".next"); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the next key is left behind")
+	}
+	second := w.mustSecond(t)
+	if _, err := second.Refresh(t.Context(), origin, tokens.Refresh); err != nil {
+		t.Error(err)
+	}
+	old, err := seal.ParseMasterKey(secretOf(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), store.Options{DataDir: w.dir, MasterKey: old}); !errors.Is(err, seal.ErrWrongKey) {
+		t.Errorf("the old key opens the store: %v", err)
+	}
+}
+
+func TestSweepAuditsKeepsWhatIsYoung(t *testing.T) {
+	w := mustWorld(t, nil)
+	for range sweepStep + 3 {
+		w.mustWrite(t, func(tx *store.Tx) error {
+			return tx.AppendAudit(t.Context(), w.succeeded(Operator(), origin, audit.Login, "", w.clock.now()))
+		})
+	}
+	w.clock.move(time.Hour)
+	w.mustLogin(t)
+	if err := w.SweepAudits(t.Context(), w.clock.now().Add(-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if left := w.audits(t, 1000); len(left) != 1 || left[0].Object == "" {
+		t.Errorf("%d records are left", len(left))
+	}
+}
