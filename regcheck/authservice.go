@@ -25,11 +25,10 @@ func (s *session) proveByService(ctx context.Context, t *tokenService, who login
 	if !s.hasHTTPS(t) {
 		nobody <- s.ask(ctx, t, login{}, nil)
 	}
-	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes, anonymous: <-nobody}
-	if s.control && !proof.nobodyRefused() {
-		s.startControl(ctx, &proof)
-	}
+	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes}
+	weighable := s.startWeighing(ctx, &proof, nobody)
 	a, err := s.get(ctx, "", "Bearer "+g.token)
+	<-weighable
 	if err != nil {
 		return verdict{failure: s.diagnoseRequest(err)}
 	}
@@ -146,11 +145,21 @@ func (s *session) askControl(ctx context.Context, p tokenProof) granting {
 	return g
 }
 
-// startControl lets the control request travel beside the request to the registry: it will be
-// needed whatever the registry says.
-func (s *session) startControl(ctx context.Context, p *tokenProof) {
-	p.control = make(chan granting, 1)
-	s.wire.work.Go(func() { p.control <- s.sendControl(ctx, *p) })
+// startWeighing waits for what nobody gets, beside the request to the registry. When that is a token too, the
+// control request follows at once: it will be needed whatever the registry says.
+func (s *session) startWeighing(ctx context.Context, p *tokenProof, nobody <-chan granting) <-chan struct{} {
+	done := make(chan struct{})
+	s.wire.work.Go(func() {
+		defer close(done)
+		p.anonymous = <-nobody
+		if !s.control || p.nobodyRefused() {
+			return
+		}
+		p.control = make(chan granting, 1)
+		asked := *p
+		s.wire.work.Go(func() { p.control <- s.sendControl(ctx, asked) })
+	})
+	return done
 }
 
 func (s *session) sendControl(ctx context.Context, p tokenProof) granting {

@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -135,26 +136,30 @@ func accept(listener net.Listener, server string) {
 		if err != nil {
 			continue
 		}
-		go carry(near, server, time.Now())
+		go carry(near.(*net.TCPConn), server, time.Now())
 	}
 }
 
 // carry leads one connection to the server. The kernel answers a connect at once; over a real line of
 // this length it would take a round trip, so what the client sends first leaves no earlier than that.
-func carry(near net.Conn, server string, accepted time.Time) {
+func carry(near *net.TCPConn, server string, accepted time.Time) {
 	defer near.Close()
-	far, err := net.Dial("tcp", server)
+	conn, err := net.Dial("tcp", server)
 	if err != nil {
 		return
 	}
+	far := conn.(*net.TCPConn)
 	defer far.Close()
+	if err := errors.Join(stampArrivals(near), stampArrivals(far)); err != nil {
+		fmt.Fprintln(os.Stderr, "arrivals are not stamped, and times are some 0.1 ms too long:", err)
+	}
 	var both sync.WaitGroup
 	both.Go(func() { pass(near, far, accepted.Add(2*oneWay)) })
 	both.Go(func() { pass(far, near, accepted) })
 	both.Wait()
 }
 
-// parcel is bytes under way; none is the end of the stream.
+// parcel is bytes under way; no bytes are the end of the stream.
 type parcel struct {
 	bytes   []byte
 	arrives time.Time
@@ -162,14 +167,13 @@ type parcel struct {
 
 // pass moves bytes, each when its time has come, in order and without slowing the flow: bytes under way
 // do not wait for each other.
-func pass(from, to net.Conn, opened time.Time) {
+func pass(from, to *net.TCPConn, opened time.Time) {
 	under := make(chan parcel, 1024)
 	go func() {
 		defer close(under)
 		for {
 			buffer := make([]byte, 64<<10)
-			n, err := from.Read(buffer)
-			left := time.Now()
+			n, left, err := readStamped(from, buffer)
 			if left.Before(opened) {
 				left = opened
 			}
@@ -183,17 +187,55 @@ func pass(from, to net.Conn, opened time.Time) {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // else 50 us
 	for p := range under {
 		sleepUntil(p.arrives)
-		if len(p.bytes) > 0 {
-			_, _ = to.Write(p.bytes) // an end that has gone needs no bytes
-			continue
-		}
+		_, _ = to.Write(p.bytes) // an end that has gone needs no bytes
 	}
-	if half, ok := to.(*net.TCPConn); ok {
-		_ = half.CloseWrite()
-	}
+	_ = to.CloseWrite()
 }
 
-// sleepUntil is more exact than time.Sleep, which wakes up to a millisecond late: it blocks its thread.
+// readStamped reads like from.Read and tells when the bytes came, by the kernel's own stamp: a thread that
+// slept learns of them some 100 us later.
+func readStamped(from *net.TCPConn, buffer []byte) (n int, came time.Time, err error) {
+	raw, err := from.SyscallConn()
+	if err != nil {
+		return 0, time.Now(), err
+	}
+	var more [64]byte
+	var stamp int
+	readErr := raw.Read(func(fd uintptr) bool {
+		n, stamp, _, _, err = unix.Recvmsg(int(fd), buffer, more[:], 0)
+		return !errors.Is(err, unix.EAGAIN)
+	})
+	now := time.Now()
+	if err = errors.Join(readErr, err); err == nil && n == 0 {
+		err = io.EOF
+	}
+	return max(n, 0), now.Add(-age(now, more[:max(stamp, 0)])), err
+}
+
+// age is how long ago the stamp of a message was made; 0 when it has none.
+func age(now time.Time, message []byte) time.Duration {
+	parts, err := unix.ParseSocketControlMessage(message)
+	for _, part := range parts {
+		if err == nil && part.Header.Type == unix.SO_TIMESTAMPNS && len(part.Data) >= 16 {
+			seconds, nanos := binary.NativeEndian.Uint64(part.Data), binary.NativeEndian.Uint64(part.Data[8:])
+			return max(now.Sub(time.Unix(int64(seconds), int64(nanos))), 0)
+		}
+	}
+	return 0
+}
+
+// stampArrivals makes the kernel stamp what comes (socket(7)).
+func stampArrivals(c *net.TCPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) })
+	return errors.Join(err, failed)
+}
+
+// sleepUntil is more exact than time.Sleep, which may wake a millisecond late: it blocks its thread.
 func sleepUntil(t time.Time) {
 	for left := time.Until(t); left > 0; left = time.Until(t) {
 		span := unix.NsecToTimespec(left.Nanoseconds())
