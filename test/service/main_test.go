@@ -5,8 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/regwarden/regwarden/test/instance"
@@ -20,17 +20,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// neverSeen has the described answers that no test of the whole brings about, and why.
-var neverSeen = []struct{ answer, why string }{
-	{" 403", "no operation is closed to an authenticated user yet"},
-	{"/v1/auth 429", "failed sign-ins are not throttled yet"},
-	{"/v1/auth/authenticate 429", "failed sign-ins are not throttled yet"},
-	{"/v1/auth/refresh/{token} 429", "refreshes are not throttled yet"},
-	{"/v1/auth/refresh/{token} 503", "a store that is away is tested beside the store"},
-	{"/v1/projects/alerts 503", "a store that is away is tested beside the store"},
-	{"/readyz 503", "a store that is away is tested beside the store"},
-	{"/.well-known/jwks.json 500", "the keys are in memory"},
-	{" 405", "the validator routes no method that is not described; TestWrongInput provokes them"},
+// neverSeen has the described answers, as regular expressions, that no test of the whole brings about, and why.
+var neverSeen = []struct{ answers, why string }{
+	{"POST /v1/registries/oci/basic/(validate|diagnose) 403", "every role may validate"},
+	{`GET /v1/auth/refresh/\{token\} 429`, "refreshes are not throttled yet"},
+	{"(GET|PUT|PATCH|DELETE) .* 503", "a store that is away is tested beside the store"},
+	{"POST /v1/(auth/logout|projects|users|users/auth/tokens/revoke|apiKeys) 503", "a store that is away is tested beside the store"},
+	{"GET /.well-known/jwks.json 500", "the keys are in memory"},
+	{".* 405", "the validator routes no method that is not described; TestWrongInput provokes them"},
 }
 
 // everythingSeen tells of answers that are described and were never given: a description nobody has
@@ -41,9 +38,13 @@ func everythingSeen() int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	excuses := make([]*regexp.Regexp, len(neverSeen))
+	for i, n := range neverSeen {
+		excuses[i] = regexp.MustCompile("^" + n.answers + "$")
+	}
 	seen, code := c.Seen(), 0
 	for _, answer := range c.Described() {
-		excused := slices.ContainsFunc(neverSeen, func(n struct{ answer, why string }) bool { return strings.HasSuffix(answer, n.answer) })
+		excused := slices.ContainsFunc(excuses, func(excuse *regexp.Regexp) bool { return excuse.MatchString(answer) })
 		if given := slices.Contains(seen, answer); given == excused {
 			fmt.Fprintf(os.Stderr, "api/openapi.yaml has %s: given in these tests: %t, excused: %t\n", answer, given, excused)
 			code = 1

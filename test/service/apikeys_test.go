@@ -1,0 +1,98 @@
+package service_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+type createdKey struct{ APIKey, UID string }
+
+func (p person) newKey(name, user string) createdKey {
+	p.t.Helper()
+	var made createdKey
+	p.do("POST", "/v1/apiKeys", newKey(name, user, tomorrow())).Want(http.StatusCreated).Into(&made)
+	return made
+}
+
+// A key's life, in the shapes that public clients use.
+func TestAPIKeys(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	var info struct{ TenantUID string }
+	admin.get("/v1/users/info", &info)
+	made := admin.newKey("ci", info.TenantUID) // the uid of the tenant: a public client means itself
+	key := withKey(t, server, made.APIKey)
+	key.do("GET", alerts, "").Want(http.StatusOK)
+	admin.refused("POST", "/v1/apiKeys", newKey(" CI ", "", tomorrow()), 409, "ApiKeyAlreadyExists")
+
+	var list items
+	admin.get("/v1/apiKeys", &list)
+	if len(list.Items) != 1 || list.Items[0].Metadata != (meta{made.UID, "ci"}) || !list.Items[0].Status.IsActive || list.Items[0].Spec.Expiry.IsZero() {
+		t.Errorf("keys are %+v", list)
+	}
+	admin.get("/v1/apiKeys/"+made.UID, new(any))
+
+	second := admin.newKey("deploy", "")
+	admin.refused("PUT", "/v1/apiKeys/"+second.UID, newKey("CI", "", tomorrow()), 409, "ApiKeyAlreadyExists")
+	const later = "2099-01-02T03:04:05Z"
+	admin.do("PUT", "/v1/apiKeys/"+made.UID, newKey("build", "", later)).Want(http.StatusNoContent)
+	var one struct {
+		Metadata meta
+		Spec     struct{ Expiry string }
+	}
+	admin.get("/v1/apiKeys/"+made.UID, &one)
+	if one.Metadata.Name != "build" || one.Spec.Expiry != later {
+		t.Errorf("the changed key is %+v", one)
+	}
+
+	// The Go SDK leaves isActive out to say false.
+	for _, off := range []struct{ method, path, body string }{
+		{"PATCH", "/v1/apiKeys/" + made.UID, `{"isActive":false}`}, {"PATCH", "/v1/apiKeys/" + made.UID, `{}`},
+		{"PUT", "/v1/apiKeys/" + made.UID + "/state", `{"isActive":false}`}, {"PUT", "/v1/apiKeys/" + made.UID + "/state", `{}`},
+	} {
+		admin.do(off.method, off.path, off.body).Want(http.StatusNoContent)
+		if f := key.refused("GET", alerts, "", 401, "UnAuthorizedAccess").Fault(); f.Details.Reason != "inactive" {
+			t.Errorf("%s %s: reason %q, want inactive", off.method, off.body, f.Details.Reason)
+		}
+		admin.do(off.method, off.path, `{"isActive":true}`).Want(http.StatusNoContent)
+		key.do("GET", alerts, "").Want(http.StatusOK)
+	}
+
+	// Public clients send Content-Type with a DELETE that has no body.
+	answer := admin.client.Do("DELETE", "/v1/apiKeys/"+made.UID, "", append(slices.Clone(admin.credential), "Content-Type", "application/json")...)
+	answer.Want(http.StatusNoContent)
+	if f := key.refused("GET", alerts, "", 401, "UnAuthorizedAccess").Fault(); f.Details.Reason != "unknown" {
+		t.Errorf("reason %q, want unknown", f.Details.Reason)
+	}
+	admin.refused("DELETE", "/v1/apiKeys/"+made.UID, "", 404, "ResourceNotFound")
+}
+
+// A member has its own keys; an administrator has everyone's.
+func TestWhoseAPIKeys(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	mateUID := admin.make("/v1/users", newUser("mate@acme.example"))
+	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	own, others := mate.newKey("own", mateUID), admin.newKey("admin's", "")
+	given := admin.newKey("given", mateUID)
+	withKey(t, server, given.APIKey).refused("GET", "/v1/users", "", 403, "OperationForbidden") // the key acts for the member
+
+	var mates, all items
+	mate.get("/v1/apiKeys", &mates)
+	admin.get("/v1/apiKeys", &all)
+	if !slices.Equal(mates.names(), []string{"given", "own"}) || len(all.Items) != 3 {
+		t.Errorf("the member sees %q, the administrator %q", mates.names(), all.names())
+	}
+	for _, try := range []identified{
+		{method: "GET", path: others.UID}, {method: "PUT", path: others.UID, body: newKey("x", "", tomorrow())},
+		{method: "PATCH", path: others.UID, body: `{"isActive":false}`}, {method: "PUT", path: others.UID + "/state", body: `{}`}, {method: "DELETE", path: others.UID},
+	} {
+		mate.refused(try.method, "/v1/apiKeys/"+try.path, try.body, 404, "ResourceNotFound")
+	}
+	admin.do("PATCH", "/v1/apiKeys/"+own.UID, `{"isActive":false}`).Want(http.StatusNoContent)
+	withKey(t, server, own.APIKey).refused("GET", alerts, "", 401, "UnAuthorizedAccess")
+	withKey(t, server, others.APIKey).do("GET", alerts, "").Want(http.StatusOK)
+}

@@ -1,0 +1,141 @@
+package service_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// identified is an operation that needs credentials, with a request that none of the refusals below lets through.
+type identified struct {
+	method, path, body string
+	fields             []string // of {} in place of the body, sorted; nil: {} has no problems
+}
+
+const noUID = "00000000-0000-4000-8000-000000000000"
+
+var operations = []identified{
+	{method: "POST", path: "/v1/auth/logout"},
+	{method: "POST", path: validate, body: `{"endpoint":"http://127.0.0.1:5000","auth":{}}`, fields: []string{"auth", "endpoint"}},
+	{method: "POST", path: diagnose, body: `{"endpoint":"http://127.0.0.1:5000","auth":{}}`, fields: []string{"auth", "endpoint"}},
+	{method: "GET", path: alerts},
+	{method: "GET", path: "/v1/projects"},
+	{method: "POST", path: "/v1/projects", body: `{"metadata":{"name":"Blue"}}`, fields: []string{"metadata.name"}},
+	{method: "GET", path: "/v1/dashboard/projects/metadata"},
+	{method: "GET", path: "/v1/users"},
+	{method: "POST", path: "/v1/users", body: newUser("new@acme.example"), fields: []string{"spec.emailId", "spec.password"}},
+	{method: "GET", path: "/v1/users/info"},
+	{method: "GET", path: "/v1/users/" + noUID},
+	{method: "PUT", path: "/v1/users/" + noUID + "/state", body: `{"isActive":true}`, fields: []string{"isActive"}},
+	{method: "PUT", path: "/v1/users/" + noUID + "/roles", body: `{"roles":["member"]}`, fields: []string{"roles"}},
+	{method: "PUT", path: "/v1/users/" + noUID + "/projects", body: `{"projects":[]}`, fields: []string{"projects"}},
+	{method: "PATCH", path: "/v1/users/me/password", body: `{"currentPassword":"a","newPassword":"nine geese across the marsh"}`, fields: []string{"currentPassword", "newPassword"}},
+	{method: "GET", path: "/v1/users/me/sessions"},
+	{method: "DELETE", path: "/v1/users/me/sessions/" + noUID},
+	{method: "POST", path: "/v1/users/auth/tokens/revoke", body: `{"tokens":["x"]}`, fields: []string{"tokens"}},
+	{method: "GET", path: "/v1/apiKeys"},
+	{method: "POST", path: "/v1/apiKeys", body: newKey("ci", "", tomorrow()), fields: []string{"metadata.name", "spec.expiry"}},
+	{method: "GET", path: "/v1/apiKeys/" + noUID},
+	{method: "PUT", path: "/v1/apiKeys/" + noUID, body: newKey("ci", "", tomorrow()), fields: []string{"metadata.name", "spec.expiry"}},
+	{method: "PATCH", path: "/v1/apiKeys/" + noUID, body: `{"isActive":false}`},
+	{method: "DELETE", path: "/v1/apiKeys/" + noUID},
+	{method: "PUT", path: "/v1/apiKeys/" + noUID + "/state", body: `{"isActive":false}`},
+	{method: "GET", path: "/v1/audits"},
+	{method: "GET", path: "/v1/audits/" + noUID},
+}
+
+// What holds for each operation that needs credentials, before it does anything.
+func TestEveryOperationRefusesAlike(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	tokens := server.Client(t).SignIn()
+	good := []string{"Authorization", tokens.Authorization}
+	for _, op := range operations {
+		t.Run(op.method+" "+op.path, func(t *testing.T) {
+			client := server.Client(t)
+			wants := func(body string, status int, code string, headers ...string) instance.Fault {
+				t.Helper()
+				f := client.Do(op.method, op.path, body, headers...).Want(status).Fault()
+				if f.Code != code {
+					t.Errorf("%s, want %s", f.Code, code)
+				}
+				return f
+			}
+			if f := wants(op.body, 401, "UnAuthorizedAccess"); f.Details.Reason != "missing" {
+				t.Errorf("reason %q, want missing", f.Details.Reason)
+			}
+			wants(op.body, 401, "UnAuthorizedAccess", "Authorization", flipped(tokens.Authorization))
+			wants(op.body, 404, "ProjectNotFoundInTenant", append(good, "ProjectUid", noUID)...)
+			wants(op.body, 400, "InvalidRequest", append(good, "ApiKey", "a", "ApiKey", "b")...)
+			if op.body == "" {
+				return
+			}
+			wants(op.body, 415, "UnsupportedMediaType", append(good, "Content-Type", "text/plain")...)
+			wants(`{"a":"`+strings.Repeat("x", 1<<20)+`"}`, 413, "RequestTooLarge", good...)
+			wants(`{"a":1,"a":2}`, 400, "InvalidRequest", good...)
+			if op.fields != nil {
+				wantFields(t, wants(`{}`, 400, "InvalidRequest", good...), op.fields...)
+			}
+		})
+	}
+	server.Client(t).Do(http.MethodGet, alerts, "", good...).Want(http.StatusOK) // nothing above has ended the session
+}
+
+// Problems are told all at once, wrong types among them, under the names that the request uses.
+func TestEveryProblemOfARequestIsTold(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	tokens := server.Client(t).SignIn()
+	for _, tt := range []struct {
+		name, method, path, body string
+		fields                   []string
+	}{
+		{"project without a name", "POST", "/v1/projects", `{"metadata":{"name":"  "}}`, []string{"metadata.name"}},
+		{"project of wrong types", "POST", "/v1/projects", `{"metadata":{"name":7}}`, []string{"metadata.name"}},
+		{"project with an invisible name", "POST", "/v1/projects", `{"metadata":{"name":"a\u202eb"}}`, []string{"metadata.name"}},
+		{"user all wrong", "POST", "/v1/users", `{"spec":{"emailId":"x","password":"short","roles":["owner"],"projects":"Default"}}`,
+			[]string{"spec.emailId", "spec.password", "spec.projects", "spec.roles"}},
+		{"user of two roles", "POST", "/v1/users", `{"spec":{"emailId":"a@b.example","password":7,"roles":["admin","member"]}}`, []string{"spec.password", "spec.roles"}},
+		{"user in projects that are not there", "POST", "/v1/users", `{"spec":{"emailId":"a@b.example","password":"a long way to the sea","projects":["Nowhere","Default","` + noUID + `"]}}`,
+			[]string{"spec.projects[0]", "spec.projects[2]"}},
+		{"password of wrong types", "PATCH", "/v1/users/me/password", `{"currentPassword":1,"newPassword":"short"}`, []string{"currentPassword", "newPassword"}},
+		{"password with a line end", "PATCH", "/v1/users/me/password", `{"currentPassword":"x\n","newPassword":"a long way to the sea"}`, []string{"currentPassword"}},
+		{"the same password", "PATCH", "/v1/users/me/password", `{"currentPassword":"` + instance.Password + `","newPassword":"` + instance.Password + `"}`, []string{"newPassword"}},
+		{"a wrong current password", "PATCH", "/v1/users/me/password", `{"currentPassword":"not this one","newPassword":"a long way to the sea"}`, []string{"currentPassword"}},
+		{"no tokens", "POST", "/v1/users/auth/tokens/revoke", `{"tokens":[]}`, []string{"tokens"}},
+		{"tokens of wrong types", "POST", "/v1/users/auth/tokens/revoke", `{"tokens":[1,"x",true]}`, []string{"tokens[0]", "tokens[2]"}},
+		{"tokens that are none", "POST", "/v1/users/auth/tokens/revoke", `{"tokens":["x","` + tokens.Authorization + `","y"]}`, []string{"tokens[0]", "tokens[2]"}},
+		{"key all wrong", "POST", "/v1/apiKeys", `{"metadata":{"name":""},"spec":{"expiry":"tomorrow","userUid":7}}`, []string{"metadata.name", "spec.expiry", "spec.userUid"}},
+		{"key of the past", "POST", "/v1/apiKeys", newKey("old", "", "2020-01-01T00:00:00Z"), []string{"spec.expiry"}},
+		{"key without an end, as a public client says it", "POST", "/v1/apiKeys", newKey("zero", "", "0001-01-01T00:00:00.000Z"), []string{"spec.expiry"}},
+		{"key state of a wrong type", "PATCH", "/v1/apiKeys/" + noUID, `{"isActive":"no"}`, []string{"isActive"}},
+		{"user state of a wrong type", "PUT", "/v1/users/" + noUID + "/state", `{"isActive":"no"}`, []string{"isActive"}},
+		{"user role of a wrong type", "PUT", "/v1/users/" + noUID + "/roles", `{"roles":[7]}`, []string{"roles[0]"}},
+		{"unknown role", "PUT", "/v1/users/" + noUID + "/roles", `{"roles":["owner"]}`, []string{"roles"}},
+		{"audit filters all wrong", "GET", "/v1/audits?limit=0&continue=x&startTime=now&endTime=then&action=a&actionType=b&resourceKind=c&outcome=d&tenantUid=e&projectUid=f", "",
+			[]string{"action", "actionType", "continue", "endTime", "limit", "outcome", "projectUid", "resourceKind", "startTime", "tenantUid"}},
+		{"audit filter given twice", "GET", "/v1/audits?limit=1&limit=2", "", []string{"limit"}},
+		{"audit limit too high", "GET", "/v1/audits?limit=501", "", []string{"limit"}},
+		{"audit limit of no number", "GET", "/v1/audits?limit=ten", "", []string{"limit"}},
+		{"audit place made up", "GET", "/v1/audits?continue=MSAyIDM", "", []string{"continue"}},
+		{"audit query not encoded", "GET", "/v1/audits?limit=%zz", "", []string{"query"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := server.Client(t).Do(tt.method, tt.path, tt.body, "Authorization", tokens.Authorization).Want(http.StatusBadRequest).Fault()
+			wantFields(t, f, tt.fields...)
+		})
+	}
+}
+
+func wantFields(t *testing.T, f instance.Fault, want ...string) {
+	t.Helper()
+	var got []string
+	for _, p := range f.Details.Fields {
+		got = append(got, p.Field)
+	}
+	slices.Sort(got)
+	if f.Code != "InvalidRequest" || !slices.Equal(got, want) {
+		t.Errorf("%s, problems with %q, want %q", f.Code, f.Details.Fields, want)
+	}
+}
