@@ -2,6 +2,7 @@ package regcheck
 
 import (
 	"crypto"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -9,8 +10,14 @@ import (
 	"strings"
 )
 
-// maxCertificates bounds a bundle: the whole public web trusts about 150 roots.
-const maxCertificates = 500
+// Bounds of what a definition may make us compute: the time of an RSA operation grows with the cube of
+// the key, a signature can't be broken off, and a key of the size of our PEM limit would take hours.
+const (
+	maxCertificates   = 500 // of a bundle: the whole public web trusts about 150 roots
+	maxCertificateDER = 64 << 10
+	maxKeyDER         = 16 << 10 // RSA with 8192 bits takes 4.7 KiB
+	maxRSABits        = 8192     // what crypto/tls takes from servers
+)
 
 func (t TLS) read(p *plan, found *problems) {
 	ca, certificate, key := strings.TrimSpace(t.CA), strings.TrimSpace(t.Certificate), strings.TrimSpace(t.Key.Reveal())
@@ -72,9 +79,9 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 		if block.Type != "CERTIFICATE" && block.Type != "X509 CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
 			return nil, errors.New("contains a PEM block that is no certificate")
 		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
+		certificate, err := parseCertificate(block.Bytes)
 		if err != nil {
-			return nil, errors.New("contains a certificate that cannot be parsed")
+			return nil, err
 		}
 		if certificates = append(certificates, certificate); len(certificates) > maxCertificates {
 			return nil, errors.New("contains more than 500 certificates")
@@ -89,10 +96,32 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 	return certificates, nil
 }
 
+func parseCertificate(der []byte) (*x509.Certificate, error) {
+	if len(der) > maxCertificateDER {
+		return nil, errors.New("contains a certificate larger than 64 KiB")
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, errors.New("contains a certificate that cannot be parsed")
+	}
+	if err := boundRSA(certificate.PublicKey); err != nil {
+		return nil, err
+	}
+	return certificate, nil
+}
+
+func boundRSA(public crypto.PublicKey) error {
+	if key, ok := public.(*rsa.PublicKey); ok && key.N.BitLen() > maxRSABits {
+		return errors.New("contains an RSA key of more than 8192 bits")
+	}
+	return nil
+}
+
 func readKey(text string, found *problems) crypto.Signer {
 	key, err := parseKey([]byte(text))
 	if err != nil {
 		found.add("auth.tls.key", "%s", err)
+		return nil
 	}
 	return key
 }
@@ -110,7 +139,14 @@ func parseKey(text []byte) (crypto.Signer, error) {
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
 			continue // "EC PARAMETERS" stands before some keys
 		}
-		return parseKeyBlock(block.Bytes)
+		if len(block.Bytes) > maxKeyDER {
+			return nil, errors.New("contains a private key larger than 16 KiB, which no key in use is")
+		}
+		key, err := parseKeyBlock(block.Bytes)
+		if err != nil {
+			return nil, err
+		}
+		return key, boundRSA(key.Public())
 	}
 }
 

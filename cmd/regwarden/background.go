@@ -69,7 +69,7 @@ func serveMetrics(listener net.Listener, m *server.Metrics, log *slog.Logger) (s
 	if listener == nil {
 		return func() {}
 	}
-	s := &http.Server{Handler: m.Handler(log), ReadHeaderTimeout: metricsHeaderTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsTimeout,
+	s := &http.Server{Handler: m.Handler(log), ReadHeaderTimeout: metricsHeaderTimeout, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	var running sync.WaitGroup
 	running.Go(func() {

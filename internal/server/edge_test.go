@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/regcheck"
@@ -229,5 +230,67 @@ func TestTheDescriptionIsServedAsJSON(t *testing.T) {
 	}
 	if described != served {
 		t.Errorf("%d operations are described, %d served", described, served)
+	}
+}
+
+// serveShort serves on loopback with a read timeout short enough for a test.
+func serveShort(t *testing.T, h http.Handler) net.Conn {
+	t.Helper()
+	s := edge(io.Discard).HTTPServer()
+	if s.ReadTimeout == 0 {
+		t.Fatal("the server has no read timeout")
+	}
+	s.ReadTimeout, s.Handler = 300*time.Millisecond, h
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.Serve(listener) }()
+	t.Cleanup(func() { _ = s.Close() })
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// A body that is announced, not sent and not read held the connection, the goroutine and the answer for ever.
+func TestABodyThatNeverComesHoldsNothing(t *testing.T) {
+	for _, request := range []string{
+		"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
+		"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+	} {
+		conn := serveShort(t, edge(io.Discard).Handler())
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 ") {
+			t.Errorf("%q: %v, answer %q", request, err, answer)
+		}
+	}
+}
+
+func TestAReadTimeoutDoesNotEndAHandlerThatHasTheBody(t *testing.T) {
+	s := edge(io.Discard)
+	ended := make(chan error, 1)
+	conn := serveShort(t, s.envelope(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := &call{Request: r, w: w}
+		if _, err := c.decode(&struct{}{}); err != nil {
+			ended <- err
+			return
+		}
+		time.Sleep(600 * time.Millisecond)
+		ended <- r.Context().Err()
+	})))
+	if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the handler was ended: %v", err)
 	}
 }

@@ -110,10 +110,13 @@ func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		WriteTimeout:      writeTimeout,
-		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+		// Whatever answers without reading the body leaves net/http to drain it, for ever without this.
+		// Call.decode clears it, or it would cancel a validation that takes longer.
+		ReadTimeout:    headerTimeout + bodyTimeout,
+		IdleTimeout:    idleTimeout,
+		WriteTimeout:   writeTimeout,
+		MaxHeaderBytes: maxHeader,
+		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		// OPTIONS * is a request like any other here: it gets the error body.
 		DisableGeneralOptionsHandler: true,
 	}

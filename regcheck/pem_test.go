@@ -1,0 +1,83 @@
+package regcheck
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+)
+
+// oversizedKey is an RSA key whose numbers fit together, but are no primes: making one costs an
+// attacker milliseconds whatever its size.
+func oversizedKey(t *testing.T, bits int) *rsa.PrivateKey {
+	t.Helper()
+	one, e := big.NewInt(1), big.NewInt(65537)
+	number := func() *big.Int {
+		n, err := rand.Int(rand.Reader, new(big.Int).Lsh(one, uint(bits/2)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n.SetBit(n, bits/2-1, 1).SetBit(n, 0, 1)
+	}
+	for {
+		p, q := number(), number()
+		p1, q1 := new(big.Int).Sub(p, one), new(big.Int).Sub(q, one)
+		d := new(big.Int).ModInverse(e, new(big.Int).Mul(p1, q1))
+		inverse := new(big.Int).ModInverse(q, p)
+		if d == nil || inverse == nil {
+			continue
+		}
+		key := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: new(big.Int).Mul(p, q), E: 65537}, D: d, Primes: []*big.Int{p, q}}
+		key.Precomputed = rsa.PrecomputedValues{Dp: new(big.Int).Mod(d, p1), Dq: new(big.Int).Mod(d, q1), Qinv: inverse}
+		return key
+	}
+}
+
+func certificateFor(t *testing.T, public *rsa.PublicKey) string {
+	t.Helper()
+	issuer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, public, issuer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+}
+
+// One signature with a key of 128 Kbit takes minutes, and no deadline can stop it.
+func TestKeysThatWouldTakeForEverAreRefused(t *testing.T) {
+	big9000 := oversizedKey(t, 9000)
+	key := func(bytes []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: bytes}))
+	}
+	for name, c := range map[string]struct {
+		read func([]byte) error
+		text string
+		says string
+	}{
+		"certificate of 9000 bits": {certificatesError, certificateFor(t, &big9000.PublicKey), "8192 bits"},
+		"certificate of 128 KiB":   {certificatesError, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: make([]byte, 128<<10)})), "64 KiB"},
+		"key of 9000 bits":         {keyError, key(x509.MarshalPKCS1PrivateKey(big9000)), "8192 bits"},
+		"key of 32 KiB":            {keyError, key(make([]byte, 32<<10)), "16 KiB"},
+	} {
+		if err := c.read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+		}
+	}
+	fine := oversizedKey(t, 4096)
+	if err := certificatesError([]byte(certificateFor(t, &fine.PublicKey))); err != nil {
+		t.Errorf("certificate of 4096 bits: %v", err)
+	}
+}
+
+func certificatesError(text []byte) error { _, err := parseCertificates(text); return err }
+func keyError(text []byte) error          { _, err := parseKey(text); return err }
