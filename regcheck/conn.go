@@ -24,7 +24,7 @@ var errLongChain = errors.New("the server sends more than 10 certificates")
 type conn struct {
 	peer   *peer
 	wire   *wire
-	raw    net.Conn
+	raw    *turnConn
 	tls    *tls.Conn // nil for plain HTTP
 	client *http.ClientConn
 	cost   int // round trips that opening it took
@@ -41,6 +41,7 @@ func (c *conn) handshake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.wire.limits.TLS)
 	defer cancel()
 	c.tls = tls.Client(c.raw, c.wire.tlsConfig(c.peer, c))
+	defer c.raw.rest()
 	if err := c.tls.HandshakeContext(ctx); err != nil {
 		return err
 	}
@@ -208,6 +209,7 @@ func (c *call) request(ctx context.Context, hairpin string) (*http.Request, erro
 
 // exchange sends one request to a peer, on a kept connection or a new one, and follows nothing.
 func (w *wire) exchange(ctx context.Context, p *peer, what *call) (*answer, error) {
+	w.told.note(what)
 	ctx, cancel := context.WithTimeout(ctx, w.limits.Response)
 	defer cancel()
 	c, cost, err := w.acquire(ctx, p)

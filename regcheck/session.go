@@ -94,11 +94,12 @@ func (s *session) run(ctx context.Context, o Observer) *Report {
 		if report.Valid {
 			begin := time.Now()
 			out := st.run(s, ctx)
-			result.Status, result.Detail = out.status, out.detail
+			result.Status, result.Detail = out.status, s.wire.told.masked(out.detail)
 			result.Duration = time.Since(begin)
 			result.DurationMS = result.Duration.Milliseconds()
 			if out.failure != nil {
 				out.failure.into(report, st.name)
+				report.Message, report.Hint = s.wire.told.masked(report.Message), s.wire.told.masked(report.Hint)
 			}
 		}
 		report.Stages = append(report.Stages, result)
@@ -106,7 +107,10 @@ func (s *session) run(ctx context.Context, o Observer) *Report {
 			o(result)
 		}
 	}
-	report.Warnings = append(report.Warnings, s.warnings...)
+	for _, warning := range s.warnings {
+		warning.Message = s.wire.told.masked(warning.Message)
+		report.Warnings = append(report.Warnings, warning)
+	}
 	report.Duration = time.Since(started)
 	report.DurationMS = report.Duration.Milliseconds()
 	report.RoundTrips = s.rounds

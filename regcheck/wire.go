@@ -24,10 +24,13 @@ type wire struct {
 	proxyFor func(*url.URL) (*url.URL, error)
 	hairpin  string
 	limits   Limits
+	turns    *turns
 	now      func() time.Time
 	plan     *plan
 	roots    *x509.CertPool        // of the Checker; nil: the system's
 	pool     func() *x509.CertPool // roots and the definition's own; made once
+
+	told told // guards itself
 
 	changing sync.Mutex // guards peer.changed; its own lock, since net/http tells of changes while mu is held
 
@@ -62,7 +65,7 @@ func (e *stepError) Unwrap() error { return e.err }
 
 func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
 	w := &wire{resolver: c.Resolver, dialer: c.Dialer, policy: c.Egress, proxyFor: c.Proxy, hairpin: c.Hairpin,
-		limits: limits, now: now, plan: p, roots: c.Roots, peers: map[origin]*peer{}}
+		limits: limits, turns: &c.turns, now: now, plan: p, roots: c.Roots, peers: map[origin]*peer{}}
 	if w.resolver == nil {
 		w.resolver = net.DefaultResolver
 	}

@@ -1,0 +1,78 @@
+package regcheck
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/secret"
+)
+
+func TestCredentialsAreMasked(t *testing.T) {
+	var sent told
+	sent.note(&call{authorization: basicHeader("ada", "correct horse/battery")})
+	sent.note(&call{authorization: "Bearer abcdefghijklmnopqrstuvwxyz"})
+	sent.note(&call{form: url.Values{"refresh_token": {"identity-token"}}})
+	sent.note(&call{authorization: basicHeader("ada", "short")})
+	basic := base64.StdEncoding.EncodeToString([]byte("ada:correct horse/battery"))
+	for text, want := range map[string]string{
+		"nothing": "nothing", "": "", "short": "short",
+		"a correct horse/battery b":             "a ******** b",
+		"correct+horse%2Fbattery":               "********",
+		"Basic " + basic + " twice " + basic:    "Basic ********== twice ********==",
+		"abcdefghijklmnopqrstuvwxyz":            "********",
+		"cut off abcdefghijklmnopq…":            "cut off ********…",
+		"abcdefghijk is another":                "abcdefghijk is another",
+		"identity-token.":                       "********.",
+		"correct hats, and no more":             "correct hats, and no more",
+		"aWRlbnRpdHktdG9rZW4 is identity-token": "******** is ********",
+	} {
+		if got := sent.masked(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A registry that says back what it was told gets none of it into the report.
+func TestAReportRepeatsNoCredential(t *testing.T) {
+	const password, token = "a-password-of-some-length", "a-token-of-some-length"
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, given, _ := r.BasicAuth()
+		said := r.Header.Get("Authorization") + " " + given
+		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
+		w.Header().Set("WWW-Authenticate", `Basic realm="`+said+`"`)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = fmt.Fprintf(w, `{"errors":[{"code":"UNAUTHORIZED","message":%q}]}`, said)
+	}))
+	defer echo.Close()
+	policy, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, auth := range []*Auth{{Type: Basic, Username: "ada", Password: password}, {Type: Token, Token: token}, {Type: Token, Username: "ada", Token: token}} {
+		var seen strings.Builder
+		report, err := (&Checker{Egress: policy}).Check(t.Context(), Definition{Endpoint: echo.URL, Auth: auth}, func(r StageResult) { seen.WriteString(r.Detail) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := report.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := string(text) + seen.String()
+		for _, told := range []string{password, token, strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("ada:"+password)), "=")} {
+			if strings.Contains(all, told) {
+				t.Errorf("the report repeats %q: %s", told, all)
+			}
+		}
+		if report.Code != CodeAuthFailed || !strings.Contains(all, secret.Mask) {
+			t.Errorf("this registry said nothing back: %s", all)
+		}
+	}
+}
