@@ -22,7 +22,7 @@ func (s *session) api(ctx context.Context) outcome {
 	if f := s.notOCI(ctx, o); f != nil {
 		return failed(f)
 	}
-	if f := s.webPageBehindBasic(ctx, o); f != nil {
+	if f := s.foreignBehindBasic(ctx, o); f != nil {
 		return failed(f)
 	}
 	return passed("GET %s: %s", showURL(o.bare.url), describeOpening(o))
@@ -91,7 +91,10 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	case a.packed:
 		return fail(CodeNotOCI, "", "%s was answered %d with a compressed body, which nobody asked for.", what, a.status)
 	}
-	return s.probe(ctx, o)
+	if s.opensToCredentials() {
+		return nil
+	}
+	return s.probe(ctx, o.bare, "")
 }
 
 func unavailable(what string, a *answer) *failure {
@@ -114,17 +117,14 @@ func wantsHTTPS(a *answer) bool {
 }
 
 // probe asks for a repository that nobody has: an OCI registry answers with an OCI error or a
-// challenge, a catch-all page with success.
-func (s *session) probe(ctx context.Context, o *opening) *failure {
-	if s.opensToCredentials() {
-		return nil
-	}
-	a, err := s.get(ctx, "regwarden-"+random()+"/tags/list", "")
+// challenge, a catch-all page with success. The answer that left it open is root.
+func (s *session) probe(ctx context.Context, root *answer, authorization string) *failure {
+	a, err := s.get(ctx, "regwarden-"+random()+"/tags/list", authorization)
 	if err != nil {
 		return s.diagnoseRequest(err)
 	}
 	s.rounds += a.rounds
-	what := "GET " + showURL(o.bare.url)
+	what := "GET " + showURL(root.url)
 	switch {
 	case a.status == 429 || a.status >= 500:
 		return unavailable("GET "+showURL(a.url), a)
@@ -132,7 +132,7 @@ func (s *session) probe(ctx context.Context, o *opening) *failure {
 		a.status/100 == 4 && len(readErrors(a.body)) > 0 && (isOCIError(a.body) || readErrors(a.body)[0].Status != 0):
 		return nil
 	}
-	return s.notOCIAfter(ctx, what, o.bare, a)
+	return s.notOCIAfter(ctx, what, root, a)
 }
 
 // opensToCredentials tells that the server shows itself as a registry to us, though strangers get
@@ -170,15 +170,18 @@ func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *ans
 	}
 }
 
-// webPageBehindBasic looks behind a log-in that any web server can have: what the credentials open
-// must not be a page. It costs nothing, the auth stage needs this answer anyway.
-func (s *session) webPageBehindBasic(ctx context.Context, o *opening) *failure {
+// foreignBehindBasic looks behind a log-in that any web server can have: what the credentials open
+// must be a registry. It costs nothing where it is, since the auth stage needs this answer anyway.
+func (s *session) foreignBehindBasic(ctx context.Context, o *opening) *failure {
 	if s.plan.auth != Basic || o.bare.status != 401 || !o.offers.basic || o.offers.bearer != nil {
 		return nil
 	}
 	a, err := s.withCredentials(ctx)
-	if err != nil || a.status/100 != 2 || a.header.Get(versionHeader) != "" || !isHTML(a) {
+	if err != nil || a.status/100 != 2 || a.header.Get(versionHeader) != "" || isEmptyAnswer(a) {
 		return nil
 	}
-	return fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials was answered %s.", showURL(a.url), a.said())
+	if isHTML(a) {
+		return fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials was answered %s.", showURL(a.url), a.said())
+	}
+	return s.probe(ctx, a, s.credentials())
 }

@@ -158,9 +158,22 @@ func (s *session) proveDirect(ctx context.Context, header, control, scheme strin
 	}
 	v := verdict{access: &access{header: header}}.saying(scheme + " accepted")
 	if !s.bareIsOpen() {
+		if a.status/100 != 2 && s.treatedAlike(ctx, control, a) {
+			return verdict{failure: s.refusal(ctx, a, s.base.String(), scheme)}.saying(scheme + ": " + itoa(a.status) + ", as for random credentials")
+		}
 		return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
 	}
 	return s.controlDirect(ctx, v, control)
+}
+
+// treatedAlike tells that credentials which nobody has are answered as these are: a closed registry may
+// hide what it has from a wrong password behind 404.
+func (s *session) treatedAlike(ctx context.Context, control string, a *answer) bool {
+	if !s.control {
+		return false
+	}
+	c, err := s.getWith(ctx, control)
+	return err == nil && c.status == a.status
 }
 
 func (s *session) controlDirect(ctx context.Context, v verdict, control string) verdict {

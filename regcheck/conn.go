@@ -216,10 +216,11 @@ func (w *wire) exchange(ctx context.Context, p *peer, what *call) (*answer, erro
 	if err != nil {
 		return nil, err
 	}
-	reused := cost == 0 && !c.fresh()
+	// The server may close a connection that it kept for us at any time (RFC 9112 section 9.3.1), and an
+	// HTTP/2 connection after any of the requests that travel together (RFC 9113 section 6.8).
+	mayEnd := cost == 0 && !c.fresh() || c.h2()
 	a, err := w.send(ctx, c, what)
-	if err != nil && reused && what.form == nil && ctx.Err() == nil && isCutOff(err) {
-		// The server closed a connection it had kept for us, as it may at any time (RFC 9112 9.3.1).
+	if err != nil && mayEnd && what.form == nil && ctx.Err() == nil && isCutOff(err) {
 		if c, cost, err = w.openBooked(ctx, p); err == nil {
 			a, err = w.send(ctx, c, what)
 		}

@@ -48,10 +48,13 @@ func (s *session) tags(ctx context.Context, acc *access, repository string) read
 		return r
 	}
 	t, f := s.readService(o.bearer, r.answer)
-	if f != nil || len(t.scopes) == 0 {
+	if f != nil {
 		return r
 	}
 	scope := strings.Join(t.scopes, " ")
+	if scope == "" {
+		scope = pullScope(repository)
+	}
 	if acc.service != nil && scope == pullScope(repository) {
 		return r
 	}
@@ -169,10 +172,16 @@ func (s *session) contentDenied(ctx context.Context, r reading) outcome {
 // tagList reads the list of tags; ok is false when the answer is none.
 func (r reading) tagList() (tags []string, ok bool) {
 	var list struct {
-		Tags []string `json:"tags"`
+		Name *string         `json:"name"`
+		Tags json.RawMessage `json:"tags"` // null for a repository without any (distribution)
 	}
-	err := json.Unmarshal(r.answer.body, &list)
-	return list.Tags, err == nil && !r.answer.over && !r.answer.packed
+	if json.Unmarshal(r.answer.body, &list) != nil || r.answer.over || r.answer.packed {
+		return nil, false
+	}
+	if list.Tags == nil { // some other service's JSON has neither
+		return nil, list.Name != nil && *list.Name == r.repository
+	}
+	return tags, json.Unmarshal(list.Tags, &tags) == nil
 }
 
 // contentFound reads the tags and looks at one of them.

@@ -22,15 +22,23 @@ const (
 )
 
 // dial opens TCP to the first judged address that answers, or to the proxy.
-func (w *wire) dial(ctx context.Context, p *peer) (net.Conn, netip.AddrPort, error) {
+func (w *wire) dial(ctx context.Context, p *peer) (*turnConn, netip.AddrPort, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.limits.Connect)
 	defer cancel()
+	conn, at, err := w.dialPeer(ctx, p)
+	if err != nil {
+		return nil, at, err
+	}
+	return w.turns.inTurn(conn), at, nil
+}
+
+func (w *wire) dialPeer(ctx context.Context, p *peer) (conn net.Conn, at netip.AddrPort, err error) {
 	if p.proxyErr != nil {
-		return nil, netip.AddrPort{}, &proxyError{err: p.proxyErr}
+		return nil, at, &proxyError{err: p.proxyErr}
 	}
 	if p.proxy != nil {
-		conn, err := w.dialProxy(ctx, p)
-		return conn, netip.AddrPort{}, err
+		conn, err = w.dialProxy(ctx, p)
+		return conn, at, err
 	}
 	return w.dialAny(ctx, p.addresses)
 }

@@ -10,7 +10,8 @@ import (
 )
 
 // Checker checks definitions. The zero value works: the system's resolver, dialer and roots, the
-// zero egress policy, the real clock and the limits of Limits. It is safe for concurrent use.
+// zero egress policy, the real clock and the limits of Limits. It is safe for concurrent use, and must
+// not be copied after its first.
 type Checker struct {
 	Resolver egress.Resolver
 	Dialer   egress.Dialer
@@ -28,6 +29,8 @@ type Checker struct {
 	// Hairpin, when not empty, is sent in the header HairpinHeader of every request, so that a server
 	// recognizes a check that leads back to itself.
 	Hairpin string
+
+	turns turns
 }
 
 // HairpinHeader is the header for Checker.Hairpin.

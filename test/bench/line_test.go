@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,9 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -21,17 +18,12 @@ import (
 	"github.com/regwarden/regwarden/egress"
 )
 
-// lineProcess, in the environment, makes this program carry bytes instead of testing: lines run in a
-// process of their own, so that they take nothing from the one that is measured.
-const lineProcess = "REGWARDEN_BENCH_LINE"
-
 // oneWay is how long a line is. A round trip is twice that.
 const oneWay = 20 * time.Millisecond
 
 // lines are the ways to servers: each address gets a listener in front of it that is oneWay away.
 type lines struct {
-	tell io.WriteCloser
-	hear *bufio.Reader
+	process *part
 
 	mu sync.Mutex
 	at map[string]string // address of a server to the line before it
@@ -39,29 +31,7 @@ type lines struct {
 
 func startLines(b *testing.B) *lines {
 	b.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	cmd := exec.Command(self)
-	cmd.Env = []string{lineProcess + "=1", "GOMAXPROCS=16"} // more than there are sleeping threads at a time
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		_ = in.Close() // it ends at the end of its input
-		_ = cmd.Wait()
-	})
-	return &lines{tell: in, hear: bufio.NewReader(out), at: map[string]string{}}
+	return &lines{process: startPart(b, partLines), at: map[string]string{}}
 }
 
 // to is the address of the line that leads to a server.
@@ -71,12 +41,9 @@ func (l *lines) to(address string) (string, error) {
 	if at, known := l.at[address]; known {
 		return at, nil
 	}
-	if _, err := fmt.Fprintln(l.tell, address); err != nil {
-		return "", err
-	}
-	at, err := l.hear.ReadString('\n')
-	l.at[address] = strings.TrimSpace(at)
-	return l.at[address], err
+	at, err := l.process.ask(address)
+	l.at[address] = at
+	return at, err
 }
 
 // dialer leads each connection of a world of the kit through a line.
@@ -112,19 +79,14 @@ func (d *dialer) line(ctx context.Context, network, address string) (string, err
 	return at, err
 }
 
-// serveLines reads addresses and answers each with the line before it, until in ends.
-func serveLines(in io.Reader, out io.Writer) error {
-	for asked := bufio.NewScanner(in); asked.Scan(); {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return err
-		}
-		go accept(listener, asked.Text())
-		if _, err := fmt.Fprintln(out, listener.Addr()); err != nil {
-			return err
-		}
+// openLine opens a line to a server.
+func openLine(server string) (address string, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
 	}
-	return nil
+	go accept(listener, server)
+	return listener.Addr().String(), nil
 }
 
 func accept(listener net.Listener, server string) {

@@ -21,8 +21,8 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(lineProcess) != "" {
-		if err := serveLines(os.Stdin, os.Stdout); err != nil {
+	if name := os.Getenv(partName); name != "" {
+		if err := runPart(name); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -229,6 +229,9 @@ func (s *Server) Logs(text string) bool {
 	return false
 }
 
+// PID is the process's id, for /proc.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // ResidentKiB is the memory that the process holds (VmRSS of proc(5)).
 func (s *Server) ResidentKiB() int {
 	s.t.Helper()

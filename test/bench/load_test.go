@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const (
+	pathSignIn   = "/v1/auth/authenticate"
+	pathAlerts   = "/v1/projects/alerts"
+	pathValidate = "/v1/registries/oci/basic/validate"
+)
+
+// caller sends requests without holding them against the API description, which would cost more than
+// the service does.
+type caller struct {
+	url  string
+	http *http.Client
+}
+
+func newCaller(b *testing.B, server *instance.Server, transport *http.Transport) *caller {
+	b.Helper()
+	transport.MaxIdleConnsPerHost, transport.DisableCompression = 1024, true
+	b.Cleanup(transport.CloseIdleConnections)
+	return &caller{server.URL, &http.Client{Transport: transport, Timeout: time.Minute}}
+}
+
+// send returns the status and the body of an answer; status 0 when there was none.
+func (c *caller) send(ctx context.Context, method, path, body, authorization string) (int, string, http.Header) {
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error(), nil
+	}
+	return response.StatusCode, string(text), response.Header
+}
+
+// beat sends token-checked GETs at a fixed rate and measures each from the moment it was meant to leave,
+// so that a stall is not hidden by requests that were held up behind it.
+type beat struct {
+	mu   sync.Mutex
+	took []time.Duration
+	bad  int
+	end  context.CancelFunc
+	done sync.WaitGroup
+}
+
+const beatsPerSecond = 50
+
+func startBeat(b *testing.B, c *caller, authorization string) *beat {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	t := &beat{end: cancel}
+	t.done.Go(func() {
+		const interval = time.Second / beatsPerSecond
+		for meant := time.Now().Add(interval); ctx.Err() == nil; meant = meant.Add(interval) {
+			time.Sleep(time.Until(meant))
+			t.done.Go(func() {
+				status, _, _ := c.send(context.WithoutCancel(ctx), http.MethodGet, pathAlerts, "", authorization)
+				took := time.Since(meant)
+				t.mu.Lock()
+				defer t.mu.Unlock()
+				t.took = append(t.took, took)
+				if status != http.StatusOK {
+					t.bad++
+				}
+			})
+		}
+	})
+	return t
+}
+
+// stop ends the beat and returns what it measured, sorted, and how many were not answered 200.
+func (t *beat) stop() (took []time.Duration, bad int) {
+	t.end()
+	t.done.Wait()
+	slices.Sort(t.took)
+	return t.took, t.bad
+}
+
+func (t *beat) count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.took)
+}
+
+// percentile is the value that so many of the sorted ones do not exceed.
+func percentile(sorted []time.Duration, percent int) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[(len(sorted)*percent+99)/100-1]
+}
+
+func milli(d time.Duration) string { return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms" }
+
+func mib(kib int) string { return strconv.FormatFloat(float64(kib)/1024, 'f', 0, 64) + " MiB" }
+
+// forgetPeak makes the kernel count the peak of a process's resident memory anew (proc(5), clear_refs).
+func forgetPeak(b *testing.B, server *instance.Server) {
+	b.Helper()
+	if err := os.WriteFile(proc(server, "clear_refs"), []byte("5"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// peakKiB is the most memory that the process held since.
+func peakKiB(b *testing.B, server *instance.Server) int { return statusKiB(b, server, "VmHWM:") }
+
+func statusKiB(b *testing.B, server *instance.Server, name string) int {
+	b.Helper()
+	text, err := os.ReadFile(proc(server, "status"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == name {
+			kib, err := strconv.Atoi(fields[1])
+			if err != nil {
+				b.Fatal(err)
+			}
+			return kib
+		}
+	}
+	b.Fatalf("/proc does not tell %s", name)
+	return 0
+}
+
+// openFiles counts what the process has open.
+func openFiles(b *testing.B, server *instance.Server) int {
+	b.Helper()
+	all, err := os.ReadDir(proc(server, "fd"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return len(all)
+}
+
+func proc(server *instance.Server, file string) string {
+	return "/proc/" + strconv.Itoa(server.PID()) + "/" + file
+}
