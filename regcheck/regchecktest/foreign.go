@@ -24,6 +24,16 @@ func foreignServers() map[string]builder {
 		}
 		return g.at(http.RedirectHandler("https://login.test/portal", http.StatusFound))
 	}
+	all["search-engine-behind-basic"] = func(g *Registry) error {
+		page := page200("application/json", `{"name":"es-node-1","cluster_name":"logs","tagline":"You Know, for Search"}`)
+		return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, _, good := basicCaller(r); !good {
+				(&visit{w: w, r: r}).challenge(`Basic realm="security"`)
+				return
+			}
+			page.ServeHTTP(w, r)
+		}))
+	}
 	all["https-on-http-port-go"] = func(g *Registry) error {
 		g.Endpoint = "http://registry.test:8443"
 		config, err := g.tls(leaf{})

@@ -16,6 +16,8 @@ func oddServers() map[string]builder {
 	all := map[string]builder{
 		"token-ignores-credentials": buildCarelessTokens,
 		"closes-each-time":          buildClosesEachTime,
+		"hides-behind-404":          buildHidesBehind404,
+		"scopeless-content":         buildScopelessContent,
 		"closes-unsaid":             buildClosesUnsaid,
 		"token-falls-back":          buildTokenFallsBack,
 		"token-then-403":            buildTokenThenForbidden,
@@ -214,4 +216,32 @@ func (g *Registry) contentFails(code int) error {
 		}
 		s.ServeHTTP(w, r)
 	}))
+}
+
+// buildHidesBehind404 asks strangers for Basic, and answers wrong credentials as if nothing were there.
+func buildHidesBehind404(g *Registry) error {
+	return g.at(g.basicWith(func(v *visit) {
+		if v.r.Header.Get("Authorization") == "" {
+			v.challenge(`Basic realm="hidden"`)
+			return
+		}
+		v.fail(http.StatusNotFound, "NAME_UNKNOWN", "not found")
+	}))
+}
+
+// buildScopelessContent is open at its root and gives tokens to everybody; its challenge for content
+// names no scope. Only an anonymous token shows that the content is open too.
+func buildScopelessContent(g *Registry) error {
+	careless := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) {
+		(&visit{w: w, r: r}).send(http.StatusOK, "application/json", `{"token":"anybody"}`)
+	}}
+	s := &registry{g: g, admit: func(v *visit) bool {
+		if v.what != "ping" && bearerText(v.r) != "anybody" {
+			v.challenge(fmt.Sprintf(`Bearer realm="%s",service="registry.test"`, sameHost(v, "/token")))
+			return false
+		}
+		v.who = caller{may: func(string) bool { return true }}
+		return true
+	}}
+	return g.at(beside("/token", careless, s))
 }
