@@ -166,3 +166,27 @@ func checkAuditPages(t *testing.T, admin person) {
 		t.Errorf("pages have %d records, the whole list %d", len(paged), len(want))
 	}
 }
+
+// Records are deleted once they are older than they are kept, and no sooner.
+func TestAuditRetention(t *testing.T) {
+	first := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, first, instance.Email, instance.Org, instance.Password)
+	old, young := admin.records("").Items[0].Metadata.UID, admin.records("").Items[1].Metadata.UID
+	first.Kill()
+	for uid, age := range map[string]time.Duration{old: 49 * time.Hour, young: 47 * time.Hour} {
+		if _, err := openStore(t, first).ExecContext(t.Context(), "UPDATE audits SET at = ? WHERE uid = ?", time.Now().Add(-age).UnixMilli(), uid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--audit-retention", "0s"}})
+	admin, _ = signedIn(t, kept, instance.Email, instance.Org, instance.Password)
+	admin.get("/v1/audits/"+old, new(any))
+	kept.Kill()
+	swept := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--audit-retention", "48h"}})
+	admin, _ = signedIn(t, swept, instance.Email, instance.Org, instance.Password)
+	for deadline := time.Now().Add(5 * time.Second); admin.do("GET", "/v1/audits/"+old, "").Status == http.StatusOK && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	admin.refused("GET", "/v1/audits/"+old, "", 404, "ResourceNotFound")
+	admin.get("/v1/audits/"+young, new(any))
+}
