@@ -45,6 +45,7 @@ type Front struct {
 	ClientCA *testca.CA // clients must show a certificate of this one; nginx says so by a 400 after the handshake
 	Path     string     // "/some/path": the registry is at /some/path/v2/, and nothing else is anywhere
 	Users    map[string]string
+	OneEach  bool // HTTP/2, and each connection is closed gracefully after its first request
 }
 
 // Nginx runs Debian's nginx with TLS before a registry, until the test ends.
@@ -72,6 +73,10 @@ func (f Front) config(t testing.TB, folder, address string, behind Access) strin
 	if f.Users != nil {
 		guard = fmt.Sprintf(`auth_basic "nginx"; auth_basic_user_file %s;`, htpasswd(t, f.Users))
 	}
+	listen := address + " ssl"
+	if f.OneEach {
+		listen, extra = listen+" http2", extra+" keepalive_requests 1;"
+	}
 	as := ""
 	if os.Geteuid() == 0 { // else workers become nobody, who can't read the test's folders
 		as = "user root;"
@@ -86,7 +91,7 @@ http {
   client_body_temp_path %[2]s/body; proxy_temp_path %[2]s/proxy; fastcgi_temp_path %[2]s/fastcgi;
   uwsgi_temp_path %[2]s/uwsgi; scgi_temp_path %[2]s/scgi; client_max_body_size 0;
   server {
-    listen %[3]s ssl; server_name localhost;
+    listen %[3]s; server_name localhost;
     ssl_certificate %[2]s/server.pem; ssl_certificate_key %[2]s/server.key; ssl_protocols TLSv1.2 TLSv1.3;
     %[4]s
     location %[5]s/v2/ {
@@ -98,7 +103,7 @@ http {
     location / { default_type text/html; return 404 "<html><title>Welcome</title></html>"; }
   }
 }
-`, as, folder, address, extra, f.Path, guard, strings.TrimSuffix(behind.Endpoint, "/"))
+`, as, folder, listen, extra, f.Path, guard, strings.TrimSuffix(behind.Endpoint, "/"))
 }
 
 func write(t testing.TB, folder, name, text string) string {
