@@ -156,8 +156,18 @@ const (
 	refusedDisabled    = "disabled"
 )
 
-// noteLogin returns why the sign-in is refused, "" when its session was stored.
+// noteLogin returns why the sign-in is refused, "" when its session was stored. It asks the store the same in
+// each case, so that none is quicker.
 func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Session, found account, matches bool, newHash string) (string, error) {
+	verified := "" // nobody's hash
+	if matches {
+		verified = found.user.PasswordHash
+	}
+	err := tx.NoteLogin(ctx, found.user.UID, verified, newHash, session.CreatedAt)
+	unnoted := errors.Is(err, store.ErrNotFound)
+	if err != nil && !unnoted {
+		return "", fmt.Errorf("note a sign-in: %w", err)
+	}
 	switch {
 	case found.org.UID == "":
 		return refusedUnknownOrg, nil
@@ -165,13 +175,8 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 		return refusedUnknownUser, nil
 	case !matches:
 		return refusedPassword, nil
-	}
-	err := tx.NoteLogin(ctx, found.user.UID, found.user.PasswordHash, newHash, session.CreatedAt)
-	if errors.Is(err, store.ErrNotFound) { // also when either happened while we hashed
+	case unnoted: // also when either happened while we hashed
 		return refusedDisabled, nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("note a sign-in: %w", err)
 	}
 	return "", tx.InsertSession(ctx, session)
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -51,6 +52,8 @@ type Passwords struct {
 	cost   HashCost
 	bulk   *bulkhead
 	nobody phc // what is verified for a user that does not exist, at the same cost
+
+	memories chan *hashMemory // those that nobody uses now
 }
 
 func newPasswords(c Config) (*Passwords, error) {
@@ -60,7 +63,8 @@ func newPasswords(c Config) (*Passwords, error) {
 	nobody := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
 	_, _ = rand.Read(nobody.salt)
 	_, _ = rand.Read(nobody.tag)
-	return &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait, c.LoginIsolation), nobody: nobody}, nil
+	return &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait, c.LoginIsolation), nobody: nobody,
+		memories: make(chan *hashMemory, c.LoginWorkers)}, nil
 }
 
 // Load tells how many passwords are being hashed and how many wait for it.
@@ -69,7 +73,7 @@ func (p *Passwords) Load() (running, waiting int) { return p.bulk.load() }
 // Hash returns the PHC string of a password, or a fault of kind Unavailable when too many wait.
 func (p *Passwords) Hash(ctx context.Context, password secret.String) (string, error) {
 	var hashed string
-	err := p.bulk.do(ctx, always, func() { hashed = hash(password, p.cost).String() })
+	err := p.bulk.do(ctx, always, func() { hashed = p.hash(password).String() })
 	return hashed, err
 }
 
@@ -77,19 +81,15 @@ func (p *Passwords) Hash(ctx context.Context, password secret.String) (string, e
 // When the stored hash is weaker than today's, a right password gives its new hash too, else the
 // stored one.
 func (p *Passwords) verify(ctx context.Context, password secret.String, stored string, admit func(context.Context) error) (bool, string, error) {
-	expected := p.nobody
-	if stored != "" {
-		parsed, err := parsePHC(stored)
-		if err != nil {
-			return false, "", fmt.Errorf("read a stored password hash: %w", err)
-		}
-		expected = parsed
+	expected, err := parsePHC(cmp.Or(stored, p.nobody.String()))
+	if err != nil {
+		return false, "", fmt.Errorf("read a stored password hash: %w", err)
 	}
 	matches, newHash := false, stored
-	err := p.bulk.do(ctx, admit, func() {
-		matches = expected.matches(password) && stored != ""
+	err = p.bulk.do(ctx, admit, func() {
+		matches = p.matches(expected, password) && stored != ""
 		if matches && !expected.cost.atLeast(p.cost) {
-			newHash = hash(password, p.cost).String()
+			newHash = p.hash(password).String()
 		}
 	})
 	return matches && err == nil, newHash, err
@@ -124,21 +124,22 @@ type phc struct {
 	salt, tag []byte
 }
 
-func hash(password secret.String, cost HashCost) phc {
+func (p *Passwords) hash(password secret.String) phc {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt)
-	return phc{cost: cost, salt: salt, tag: derive(password, cost, salt, tagBytes)}
+	return phc{cost: p.cost, salt: salt, tag: p.derive(password, p.cost, salt, tagBytes)}
 }
 
-func derive(password secret.String, cost HashCost, salt []byte, size uint32) []byte {
-	return argon2.IDKey(prepared(password), salt, cost.Time, cost.MemoryKiB, cost.Parallelism, size)
+func (p *Passwords) derive(password secret.String, cost HashCost, salt []byte, size uint32) (tag []byte) {
+	p.withMemory(cost, func(memory []memoryBlock) { tag = argon2id(memory, prepared(password), salt, cost, size) })
+	return tag
 }
 
-func (h phc) matches(password secret.String) bool {
+func (p *Passwords) matches(h phc, password secret.String) bool {
 	if len(h.tag) == 0 || len(h.tag) > math.MaxInt16 {
 		return false
 	}
-	return subtle.ConstantTimeCompare(h.tag, derive(password, h.cost, h.salt, uint32(len(h.tag)))) == 1 //nolint:gosec // bounded above
+	return subtle.ConstantTimeCompare(h.tag, p.derive(password, h.cost, h.salt, uint32(len(h.tag)))) == 1 //nolint:gosec // bounded above
 }
 
 func (h phc) String() string {

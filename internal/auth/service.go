@@ -170,6 +170,16 @@ func (s *Service) begin(ctx context.Context) error {
 // Passwords returns what hashes and judges passwords, for those who make users.
 func (s *Service) Passwords() *Passwords { return s.passwords }
 
+// HashThreads is how many threads of low priority hash at once. A server has to let Go run that many threads
+// more (GOMAXPROCS): a request then never waits for a hash to be interrupted, and the operating system gives
+// it the processor first.
+func (s *Service) HashThreads() int {
+	if s.config.LoginIsolation != IsolateThreads {
+		return 0
+	}
+	return s.config.LoginWorkers
+}
+
 // JWKS is the document of the public signing keys (RFC 7517).
 func (s *Service) JWKS() []byte { return s.keySet().jwks }
 

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"runtime"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,4 +22,16 @@ func onOwnThread(work func()) {
 		work()
 	}()
 	<-done
+}
+
+// mapBlocks gets memory from the system, nil when there is none to get. It stays out of core dumps: what is in
+// it comes from passwords.
+func mapBlocks(blocks uint32) ([]memoryBlock, func()) {
+	raw, err := unix.Mmap(-1, 0, int(blocks)*int(unsafe.Sizeof(memoryBlock{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, nil
+	}
+	_ = unix.Madvise(raw, unix.MADV_DONTDUMP)
+	release := func() { _ = unix.Munmap(raw) }
+	return unsafe.Slice((*memoryBlock)(unsafe.Pointer(&raw[0])), blocks), release //nolint:gosec // page-aligned and as long as said
 }
