@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,6 +77,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
+	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + authService.HashThreads())
 	people := directory.New(db, authService.Passwords(), time.Now)
 
 	listener, err := net.Listen("tcp", c.Listen)
