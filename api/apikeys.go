@@ -39,7 +39,8 @@ type APIKeyRequest struct {
 }
 
 // APIKeyRequestSpec says whose a key is to be, and until when (RFC 3339). UserUID is the caller's when it is
-// empty, or the tenant's own, which a public client sends. A change does not read it.
+// empty, or the tenant's own, which a public client sends. A change does not read it, and leaves as it is what is
+// empty.
 type APIKeyRequestSpec struct {
 	Expiry  string `json:"expiry"`
 	UserUID string `json:"userUid"`

@@ -162,11 +162,12 @@ type APIKeyChange struct {
 	Active    *bool
 }
 
-func (c APIKeyChange) problems(now time.Time) (problems []fault.Field) {
+// APIKeyChangeProblems lists what is wrong with a change of a key, as far as it shows without the store.
+func (s *Service) APIKeyChangeProblems(c APIKeyChange) (problems []fault.Field) {
 	if c.Name != nil {
 		problems = fieldIf("name", NameProblem(*c.Name))
 	}
-	if c.ExpiresAt != nil && !c.ExpiresAt.After(now) {
+	if c.ExpiresAt != nil && !c.ExpiresAt.After(s.now()) {
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is not in the future"})
 	}
 	return problems
@@ -192,7 +193,7 @@ func (c APIKeyChange) apply(key store.APIKey, now time.Time) store.APIKey {
 //
 // Faults: Invalid with fields name, expiresAt; NotFound; Conflict with code ApiKeyAlreadyExists.
 func (s *Service) UpdateAPIKey(ctx context.Context, origin audit.Origin, p Principal, uid string, change APIKeyChange) (APIKey, error) {
-	if problems := change.problems(s.now()); len(problems) > 0 {
+	if problems := s.APIKeyChangeProblems(change); len(problems) > 0 {
 		return APIKey{}, fault.InvalidFields(problems...)
 	}
 	var changed store.APIKey

@@ -59,13 +59,28 @@ func apiKey(k auth.APIKey) api.APIKey {
 	}
 }
 
-// updateAPIKey is PUT /v1/apiKeys/{uid}: name and expiry, both.
+// updateAPIKey is PUT /v1/apiKeys/{uid}: name, expiry or both. Public clients send what they leave as it is
+// empty, or not at all.
 func (s *Server) updateAPIKey(c *call) (answer, error) {
-	ask, err := s.readAPIKey(c)
+	var body api.APIKeyRequest
+	var change auth.APIKeyChange
+	err := c.read(&body, func() []fault.Field {
+		expires, problems := moment("spec.expiry", body.Spec.Expiry)
+		if !expires.IsZero() {
+			change.ExpiresAt = &expires
+		}
+		if body.Metadata.Name != "" {
+			change.Name = &body.Metadata.Name
+		}
+		if change == (auth.APIKeyChange{}) {
+			problems = fault.Join(problems, problem("metadata.name", "or spec.expiry is required"))
+		}
+		return fault.Join(problems, apiKeyNames.in(s.Auth.APIKeyChangeProblems(change)))
+	})
 	if err != nil {
 		return answer{}, err
 	}
-	return s.changeAPIKey(c, auth.APIKeyChange{Name: &ask.Name, ExpiresAt: &ask.ExpiresAt})
+	return s.changeAPIKey(c, change)
 }
 
 // setAPIKeyState is PATCH /v1/apiKeys/{uid} and PUT /v1/apiKeys/{uid}/state.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -133,8 +134,11 @@ func (m *Metrics) login(err error) {
 	m.logins.WithLabelValues(outcome).Inc()
 }
 
-// faultCode is the code that a client is told.
+// faultCode is the code that a client is told, if it is still there.
 func faultCode(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "ClientGone"
+	}
 	if f, ok := errors.AsType[*fault.Error](err); ok {
 		return f.Code
 	}

@@ -48,6 +48,17 @@ func TestAPIKeys(t *testing.T) {
 		t.Errorf("the changed key is %+v", one)
 	}
 
+	for _, change := range []struct{ body, name, expiry string }{
+		{`{"metadata":{"name":"renamed"}}`, "renamed", later},
+		{newKey("", "", "2098-01-02T03:04:05Z"), "renamed", "2098-01-02T03:04:05Z"},
+		{newKey("build", "", "0001-01-01T00:00:00.000Z"), "build", "2098-01-02T03:04:05Z"},
+	} {
+		admin.do("PUT", "/v1/apiKeys/"+made.UID, change.body).Want(http.StatusNoContent)
+		if admin.get("/v1/apiKeys/"+made.UID, &one); one.Metadata.Name != change.name || one.Spec.Expiry != change.expiry {
+			t.Errorf("%s: the key is %+v", change.body, one)
+		}
+	}
+
 	// The Go SDK leaves isActive out to say false.
 	for _, off := range []struct{ method, path, body string }{
 		{"PATCH", "/v1/apiKeys/" + made.UID, `{"isActive":false}`}, {"PATCH", "/v1/apiKeys/" + made.UID, `{}`},

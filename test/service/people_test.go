@@ -283,6 +283,16 @@ func TestOtherOrganizationsAreNotThere(t *testing.T) {
 	theirs.do("GET", "/v1/users/me/sessions", "").Want(http.StatusOK) // nothing of theirs was touched
 }
 
+// What is in a path's parameter stays in it: no slash or dot leads to another path, or to a redirect.
+func TestPathParametersAreTakenAsTheyAre(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	for _, path := range []string{"/v1/apiKeys/a%2F%2Fb", "/v1/apiKeys/%2e%2e", "/v1/apiKeys/..%2F..%2Fhealthz", "/v1/users/a%20b", "/v1/users/%2Fme", "/v1/audits/%00", "/v1/audits/%ff", "/v1/audits/'%20OR%201=1"} {
+		admin.refused("GET", path, "", 404, "ResourceNotFound")
+	}
+	admin.refused("PUT", "/v1/users/%2e%2e%2fusers/state", `{"isActive":false}`, 404, "ResourceNotFound")
+}
+
 // withoutRef is a body but for what differs each time.
 func withoutRef(answer instance.Answer) string {
 	f := answer.Fault()
