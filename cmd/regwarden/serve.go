@@ -77,6 +77,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
+	// No request waits until Go interrupts a hash; the operating system prefers the request, by priority.
 	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + authService.HashThreads())
 	people := directory.New(db, authService.Passwords(), time.Now)
 

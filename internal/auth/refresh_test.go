@@ -251,7 +251,7 @@ func TestManyPresentOneToken(t *testing.T) {
 	}
 	w.clock.move(time.Minute)
 	var wait sync.WaitGroup
-	for range 20 {
+	for range 100 {
 		wait.Go(func() {
 			if _, err := w.Refresh(t.Context(), origin, tokens.Refresh); err == nil {
 				t.Error("taken outside the grace")

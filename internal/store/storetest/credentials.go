@@ -1,0 +1,197 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// changes lets many note changes at once, some of whom fail: the numbers have no gap, in the order of commits,
+// and this process is told of those that were committed.
+func changes(t *testing.T, db *store.DB) {
+	const writers = 60
+	var told sync.Map
+	db.OnChange(func(subjects []string) {
+		for _, subject := range subjects {
+			told.Store(subject, true)
+		}
+	})
+	failed := errors.New("on purpose")
+	var wait sync.WaitGroup
+	for i := range writers {
+		wait.Go(func() {
+			err := db.InTx(t.Context(), func(tx *store.Tx) error {
+				if err := tx.NoteChange(t.Context(), fmt.Sprint(i)); err != nil {
+					return err
+				}
+				if i%3 == 0 {
+					return failed
+				}
+				return nil
+			})
+			if _, known := told.Load(fmt.Sprint(i)); known != (err == nil) || i%3 == 0 && !errors.Is(err, failed) {
+				t.Errorf("%d: told %v, %v", i, known, err)
+			}
+		})
+	}
+	wait.Wait()
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		last, errL := tx.LastChange(ctx)
+		list, errC := tx.ChangesSince(ctx, 0, 1000)
+		for i, change := range list {
+			if change.Seq != int64(i+1) {
+				t.Fatalf("number %d comes as %d", change.Seq, i+1)
+			}
+		}
+		if last != writers*2/3 || len(list) != int(last) {
+			t.Errorf("%d changes, the last is %d", len(list), last)
+		}
+		page, errP := tx.ChangesSince(ctx, 10, 5)
+		if len(page) != 5 || page[0] != list[10] {
+			t.Errorf("after 10: %v", page)
+		}
+		n, errD := tx.DeleteChanges(ctx, time.Now().Add(time.Minute), 7)
+		rest, errR := tx.ChangesSince(ctx, 0, 1000)
+		if n != 7 || len(rest) != int(last)-7 {
+			t.Errorf("deleted %d, left %d", n, len(rest))
+		}
+		return errors.Join(errL, errC, errP, errD, errR)
+	})
+}
+
+func endings(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	user, other := mustUser(t, db, org, "u@example.com"), mustUser(t, db, org, "o@example.com")
+	kept, ended, others := mustSession(t, db, user), mustSession(t, db, user), mustSession(t, db, other)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndUserSessions(ctx, org.UID, user.UID, kept.UID, "why", start)
+	})
+	live := func(user store.User, at time.Time) (uids []string) {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			list, err := tx.SessionsOfUser(ctx, org.UID, user.UID, at)
+			for _, session := range list {
+				uids = append(uids, session.UID)
+			}
+			return err
+		})
+		return uids
+	}
+	if got := live(user, start); !slices.Equal(got, []string{kept.UID}) {
+		t.Errorf("live: %v; %s was spared, %s was not", got, kept.UID, ended.UID)
+	}
+	if got := live(other, start); !slices.Equal(got, []string{others.UID}) {
+		t.Errorf("another user's: %v", got)
+	}
+	if got := live(other, start.Add(time.Hour)); len(got) != 0 {
+		t.Errorf("past the idle end: %v", got)
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		if last, err := tx.LastSessionEnd(ctx); !last.Equal(kept.MaxUntil) || err != nil {
+			t.Errorf("the last end is %v, %v", last, err)
+		}
+		return errors.Join(tx.DisableUser(ctx, org.UID, other.UID, start), tx.EnableUser(ctx, org.UID, other.UID))
+	})
+	if got := live(other, start); len(got) != 0 {
+		t.Errorf("a disabled user's: %v", got)
+	}
+	for _, change := range []func(context.Context, *store.Tx) error{
+		func(ctx context.Context, tx *store.Tx) error { return tx.EnableUser(ctx, org.UID, other.UID) },
+		func(ctx context.Context, tx *store.Tx) error {
+			return tx.DisableUser(ctx, uuid.NewString(), user.UID, start)
+		},
+		func(ctx context.Context, tx *store.Tx) error {
+			return tx.SetPassword(ctx, org.UID, "nobody", "new", start)
+		},
+		func(ctx context.Context, tx *store.Tx) error {
+			return tx.ChangePassword(ctx, org.UID, user.UID, "another hash", "new", start)
+		},
+	} {
+		wantError(t, db, store.ErrNotFound, change)
+	}
+}
+
+// throttles counts failures from many at once, and lets one of many take the try after a wait.
+func throttles(t *testing.T, db *store.DB) {
+	const clients = 40
+	account, source := []byte{0, 255, 1}, []byte("192.0.2.1")
+	until, forget := start.Add(time.Minute), start.Add(time.Hour)
+	var wait sync.WaitGroup
+	for range clients {
+		wait.Go(func() {
+			mustCount(t, db, account, source, start, until, forget)
+		})
+	}
+	wait.Wait()
+	read := func(at time.Time) (found store.Throttle) {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			found, err = tx.Throttle(ctx, account, source, at)
+			return err
+		})
+		return found
+	}
+	now := read(start)
+	if want := (store.Throttle{Failures: clients, BlockedUntil: until, ForgetAt: forget}); now != want {
+		t.Errorf("got %+v, want %+v", now, want)
+	}
+	var taken atomic.Int64
+	for range clients {
+		wait.Go(func() {
+			if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+				ok, err := tx.TakeTry(t.Context(), account, source, now, until.Add(time.Minute))
+				if ok {
+					taken.Add(1)
+				}
+				return err
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if taken.Load() != 1 {
+		t.Errorf("%d took one try", taken.Load())
+	}
+	if forgotten := read(forget); forgotten != (store.Throttle{}) {
+		t.Errorf("at its end it is still %+v", forgotten)
+	}
+	mustCount(t, db, account, source, forget, time.Time{}, forget.Add(time.Hour))
+	if again := read(forget); again.Failures != 1 || !again.BlockedUntil.IsZero() {
+		t.Errorf("after its end it goes on as %+v", again)
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.NoteSuccess(ctx, account, source, forget, forget.Add(2*time.Hour)), tx.ForgiveAccount(ctx, account))
+	})
+	if good := read(forget); good.Failures != 0 || !good.SucceededAt.Equal(forget) {
+		t.Errorf("after a success it is %+v", good)
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		early, errE := tx.DeleteThrottles(ctx, forget.Add(time.Hour), 10)
+		late, errL := tx.DeleteThrottles(ctx, forget.Add(3*time.Hour), 10)
+		if early != 0 || late != 1 {
+			t.Errorf("deleted %d early, %d late", early, late)
+		}
+		return errors.Join(errE, errL, tx.ForgetFailures(ctx, account, bytes.Clone(source)))
+	})
+}
+
+func mustCount(t *testing.T, db *store.DB, account, source []byte, now, until, forget time.Time) {
+	t.Helper()
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.CountFailure(t.Context(), account, source, now); err != nil {
+			return err
+		}
+		return tx.DelayTries(t.Context(), account, source, until, forget)
+	}); err != nil {
+		t.Error(err)
+	}
+}
