@@ -70,7 +70,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 		return fail(CodeNotOCI, "", "%s was answered %d with a body of more than %d KiB.", what, a.status, s.limits.Body>>10)
 	case s.base.scheme == "http" && wantsHTTPS(a):
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered %s.", what, a.said()).
-			hinting("Write https://%s into endpoint.", s.base.hostPort())
+			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.hostPort()))
 	case a.status == 401 && !o.offers.none(), a.status != 404 && isOCIError(a.body):
 		return nil
 	case a.status == 403:

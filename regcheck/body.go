@@ -3,6 +3,7 @@ package regcheck
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"html"
 	"strings"
 )
@@ -17,8 +18,15 @@ type registryError struct {
 	Status  int
 }
 
+// maxErrorBody bounds the bodies that are read as errors: each element of a hostile list takes many
+// times its size in memory.
+const maxErrorBody = 64 << 10
+
 // readErrors reads {"errors":[…]}; it gives nothing for anything else.
 func readErrors(body []byte) []registryError {
+	if len(body) > maxErrorBody {
+		return nil
+	}
 	var outer struct {
 		Errors []json.RawMessage `json:"errors"`
 	}
@@ -48,6 +56,58 @@ func readErrors(body []byte) []registryError {
 		all = append(all, e)
 	}
 	return all
+}
+
+// eachName calls each with the strings of a list in a JSON object, one at a time: a megabyte of short
+// names would be thirty as a slice. It stops when each returns false. There is no list when the object has
+// no such member; null is an empty one (distribution). Anything but strings in it is an error.
+func eachName(body []byte, member string, each func(string) bool) (there bool, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return false, errNoList
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return false, err
+		}
+		if key != member {
+			var skipped json.RawMessage
+			if err := d.Decode(&skipped); err != nil {
+				return false, err
+			}
+			continue
+		}
+		return true, eachString(d, each)
+	}
+	return false, nil
+}
+
+var errNoList = errors.New("not a list of names in an object")
+
+func eachString(d *json.Decoder, each func(string) bool) error {
+	t, err := d.Token()
+	if err != nil || t == nil {
+		return err
+	}
+	if t != json.Delim('[') {
+		return errNoList
+	}
+	for d.More() {
+		t, err := d.Token()
+		if err != nil {
+			return err
+		}
+		name, ok := t.(string)
+		if !ok {
+			return errNoList
+		}
+		if !each(name) {
+			return nil
+		}
+	}
+	_, err = d.Token() // the end of the list, or of a body that was cut off
+	return err
 }
 
 // isOCIError tells whether the body is an error of an OCI registry.

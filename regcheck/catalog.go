@@ -3,7 +3,6 @@ package regcheck
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +12,9 @@ const (
 	maxPages = 5     // of a catalog
 	maxNames = 20000 // in all
 	maxNear  = 3     // shown as a hint
+
+	maxCompared     = 2000 // prefixes that a hint is chosen from
+	maxComparedText = 96   // bytes of each: the time to compare grows with the square
 )
 
 // catalog is what the registry lists. In many registries it is an administrator's call: its refusal
@@ -58,16 +60,17 @@ func (c *catalog) add(a *answer) (why string) {
 	if a.status != 200 {
 		return "the catalog was answered " + itoa(a.status)
 	}
-	var page struct {
-		Repositories *[]string `json:"repositories"`
-	}
-	if json.Unmarshal(a.body, &page) != nil || a.over || a.packed || a.cut != nil || page.Repositories == nil && len(a.body) > 2 && !strings.Contains(string(a.body), `"repositories"`) {
+	if a.over || a.packed || a.cut != nil {
 		return "the catalog cannot be read"
 	}
-	if page.Repositories != nil {
-		c.names = append(c.names, *page.Repositories...)
-	}
-	if len(c.names) > maxNames {
+	there, err := eachName(a.body, "repositories", func(name string) bool {
+		c.names = append(c.names, name)
+		return len(c.names) <= maxNames
+	})
+	switch {
+	case err != nil || !there && len(a.body) > len("{}"):
+		return "the catalog cannot be read"
+	case len(c.names) > maxNames:
 		return "the catalog is too long to be read whole"
 	}
 	return ""
@@ -113,8 +116,11 @@ func (c catalog) nearest(path string) []string {
 			parts = parts[:depth]
 		}
 		prefix := strings.Join(parts, "/")
-		if _, known := best[prefix]; !known && len(prefix) <= len(path)+16 {
+		if _, known := best[prefix]; !known && len(prefix) <= len(path)+16 && len(prefix) >= len(path)-16 {
 			best[prefix] = distance(strings.ToLower(prefix), strings.ToLower(path))
+		}
+		if len(best) == maxCompared {
+			break
 		}
 	}
 	prefixes := make([]string, 0, len(best))
@@ -131,7 +137,7 @@ func (c catalog) nearest(path string) []string {
 
 // distance is Levenshtein's, on bounded texts.
 func distance(a, b string) int {
-	a, b = a[:min(len(a), maxShown)], b[:min(len(b), maxShown)]
+	a, b = a[:min(len(a), maxComparedText)], b[:min(len(b), maxComparedText)]
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -169,19 +169,35 @@ func (s *session) contentDenied(ctx context.Context, r reading) outcome {
 			"Where the registry grants rights per repository only, write one of these repositories into baseContentPath.", cleanText(s.plan.contentPath)))
 }
 
-// tagList reads the list of tags; ok is false when the answer is none.
-func (r reading) tagList() (tags []string, ok bool) {
+// tagList is what a list of tags came to.
+type tagList struct {
+	count int
+	last  string
+}
+
+// tagList reads the list of tags; ok is false when the answer is none. Some other service's JSON has
+// neither tags nor the repository's name.
+func (r reading) tagList() (tags tagList, ok bool) {
+	if r.answer.over || r.answer.packed {
+		return tagList{}, false
+	}
+	there, err := eachName(r.answer.body, "tags", func(tag string) bool {
+		tags.count++
+		tags.last = tag
+		return true
+	})
+	if err != nil {
+		return tagList{}, false
+	}
+	return tags, there || r.namesItself()
+}
+
+// namesItself knows a list of tags without tags by the name of its repository.
+func (r reading) namesItself() bool {
 	var list struct {
-		Name *string         `json:"name"`
-		Tags json.RawMessage `json:"tags"` // null for a repository without any (distribution)
+		Name string `json:"name"`
 	}
-	if json.Unmarshal(r.answer.body, &list) != nil || r.answer.over || r.answer.packed {
-		return nil, false
-	}
-	if list.Tags == nil { // some other service's JSON has neither
-		return nil, list.Name != nil && *list.Name == r.repository
-	}
-	return tags, json.Unmarshal(list.Tags, &tags) == nil
+	return json.Unmarshal(r.answer.body, &list) == nil && list.Name == r.repository
 }
 
 // contentFound reads the tags and looks at one of them.
@@ -191,13 +207,12 @@ func (s *session) contentFound(ctx context.Context, r reading) outcome {
 		return unknown("GET %s was answered 200 with something that is no list of tags", showURL(r.answer.url))
 	}
 	shown := cleanText(r.repository)
-	if len(tags) == 0 {
+	if tags.count == 0 {
 		s.warn(WarnEmptyContent, "%s has no tags.", shown)
 		return passed("%s exists and has no tags", shown)
 	}
-	tag := tags[len(tags)-1]
-	kind := s.checkKind(ctx, r.repository, tag)
-	return passed("%s: %s, %s is %s", shown, counted(len(tags), "tag", "tags"), cleanText(tag), kind)
+	kind := s.checkKind(ctx, r.repository, tags.last)
+	return passed("%s: %s, %s is %s", shown, counted(tags.count, "tag", "tags"), cleanText(tags.last), kind)
 }
 
 // contentMissing is a path that is no repository: it may be the prefix of some.
@@ -238,7 +253,7 @@ func (s *session) prefixFound(ctx context.Context, below []string) outcome {
 			continue
 		}
 		readable = last
-		if tags, ok := last.tagList(); !ok || len(tags) > 0 {
+		if tags, ok := last.tagList(); !ok || tags.count > 0 {
 			break
 		}
 	}

@@ -97,16 +97,17 @@ func (d Definition) Problems() []Problem {
 
 // plan is a definition as read: defaults filled in, everything parsed.
 type plan struct {
-	base        target // origin and path of the API
-	contentPath string
-	provider    ProviderType
-	auth        AuthType
-	username    string
-	password    string // of Basic
-	token       string
-	roots       []*x509.Certificate
-	clientCert  *tls.Certificate
-	skipVerify  bool
+	base         target // origin and path of the API
+	endpointPath string // the part of the path that stands in endpoint and not in basePath
+	contentPath  string
+	provider     ProviderType
+	auth         AuthType
+	username     string
+	password     string // of Basic
+	token        string
+	roots        []*x509.Certificate
+	clientCert   *tls.Certificate
+	skipVerify   bool
 }
 
 // secretField is the field to blame when the registry refuses the credentials.
@@ -143,6 +144,7 @@ func (d Definition) read() (*plan, []Problem) {
 	var found problems
 	p := &plan{provider: d.ProviderType}
 	p.base = readBase(d.Endpoint, d.BasePath, &found)
+	p.endpointPath = pathOfEndpoint(d.Endpoint)
 	p.contentPath = readPath("baseContentPath", d.BaseContentPath, &found)
 	switch p.provider {
 	case "":

@@ -163,7 +163,7 @@ func diagnoseHandshake(c *tlsSeen, err error) *failure {
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return fail(CodeTLSFailed, ReasonNotTLS, "%s answered something that is not TLS; a plain HTTP server does so.", where).
-			hinting("Write http://%s into endpoint if the registry is meant to be reached without TLS; else correct the port.", where)
+			hinting("Write http://%s into endpoint if the registry is meant to be reached without TLS; else correct the port.", where+c.path)
 	}
 	switch {
 	case isTimeout(err):
@@ -285,7 +285,7 @@ func (s *session) diagnoseRequest(err error) *failure {
 	what := "GET " + s.base.String()
 	if x, ok := errors.AsType[*exchangeError](err); ok && x.conn.sawTLS() {
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered with TLS, which plain HTTP cannot read.", what).
-			hinting("Write https://%s into endpoint.", s.base.hostPort())
+			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.hostPort()))
 	} else if ok {
 		if alert, sent := x.conn.alert(); sent && x.conn.asked {
 			return diagnoseAlert(x.conn.seen(), alert)

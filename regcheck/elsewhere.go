@@ -25,16 +25,28 @@ func (s *session) notFound(ctx context.Context, a *answer) *failure {
 	found := s.elsewhere(ctx)
 	switch {
 	case found == nil:
-		if s.base.path != "" {
-			f.hinting("Correct basePath %q: no OCI registry answers below it, nor at the root of the server.", s.base.path)
-		}
-		return f
+		return s.nowhere(f)
 	case found.classicHelm:
 		return classicHelm(found)
 	case found.atRoot:
 		return f.hinting("Leave basePath empty and write %s into endpoint: there a registry answers.", s.base.origin)
 	default:
+		if s.plan.endpointPath != "" {
+			return f.hinting("Write %s into endpoint and %s into basePath: there a registry answers.%s", s.base.origin, found.basePath, s.keyReminder(found))
+		}
 		return f.hinting("Write %s into basePath: there a registry answers.%s", found.basePath, s.keyReminder(found))
+	}
+}
+
+// nowhere blames the field that the path was written into.
+func (s *session) nowhere(f *failure) *failure {
+	switch {
+	case s.base.path == "":
+		return f
+	case s.base.path == s.plan.endpointPath:
+		return f.at("endpoint").hinting("Correct the path %q in endpoint: no OCI registry answers below it, nor at the root of the server.", s.base.path)
+	default:
+		return f.hinting("Correct basePath: no OCI registry answers below %q, nor at the root of the server.", s.base.path)
 	}
 }
 

@@ -70,6 +70,17 @@ func readBase(endpoint, basePath string, found *problems) target {
 	return t
 }
 
+// pathOfEndpoint is the path that was written into endpoint, "" for an endpoint that can't be used.
+func pathOfEndpoint(endpoint string) string {
+	var found problems
+	return strings.Trim(trimV2(readEndpoint(endpoint, &found).path), "/")
+}
+
+// endpointAt is the definition's endpoint with its path, at another scheme, host or port.
+func (p *plan) endpointAt(origin string) string {
+	return strings.TrimSuffix(origin+"/"+p.endpointPath, "/")
+}
+
 func trimV2(path string) string {
 	if path == "v2" {
 		return ""

@@ -15,6 +15,7 @@ import (
 // tlsSeen is what there is to say about a handshake when it failed.
 type tlsSeen struct {
 	host       string // host:port
+	path       string // of the endpoint as written, with its slash; "" for other hosts
 	asked      bool   // the server wanted a client certificate
 	sent       bool   // and got one
 	leaf       *x509.Certificate
@@ -24,6 +25,9 @@ type tlsSeen struct {
 
 func (c *conn) seen() *tlsSeen {
 	s := &tlsSeen{host: c.peer.hostPort(), asked: c.asked, acceptable: c.acceptable, now: c.wire.now()}
+	if p := c.wire.plan; p.endpointPath != "" && c.peer.origin == p.base.origin {
+		s.path = "/" + p.endpointPath
+	}
 	if pair := c.wire.plan.clientCert; pair != nil && c.peer.origin == c.wire.plan.base.origin {
 		s.sent, s.leaf = true, pair.Leaf
 	}
@@ -34,9 +38,9 @@ func (c *conn) seen() *tlsSeen {
 func (s *tlsSeen) withHost(name string) string {
 	_, port, err := net.SplitHostPort(s.host)
 	if err != nil || port == "443" {
-		return "https://" + name
+		return "https://" + name + s.path
 	}
-	return "https://" + net.JoinHostPort(name, port)
+	return "https://" + net.JoinHostPort(name, port) + s.path
 }
 
 // acceptableNames are the CAs of the server's CertificateRequest, at most three.

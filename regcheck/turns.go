@@ -10,7 +10,8 @@ import (
 // turns bounds how many connections are worked on at once, over all checks of a Checker. A check waits for
 // its registry nearly all the time; but when hundreds begin together, or are flooded together, their
 // handshakes and decryption would fill Go's queue of runnable goroutines, and whatever else the program
-// serves would wait behind them. Here they queue by themselves instead.
+// serves would wait behind them. Here they queue by themselves instead, and one processor stays free: when
+// all are busy, the Go runtime looks for network input every 10 ms only.
 type turns struct {
 	once  sync.Once
 	taken chan struct{}
@@ -21,7 +22,7 @@ type turns struct {
 const turnPatience = time.Second
 
 func (t *turns) take() (got bool) {
-	t.once.Do(func() { t.taken = make(chan struct{}, runtime.GOMAXPROCS(0)) })
+	t.once.Do(func() { t.taken = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)) })
 	select {
 	case t.taken <- struct{}{}:
 		return true

@@ -1,0 +1,220 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const (
+	signers    = 32
+	attackers  = 64
+	quietTime  = 10 * time.Second
+	stormTime  = 15 * time.Second
+	hashMiB    = 19 // of argon2id as the service uses it
+	aroundMiB  = 60 // what the service may hold beside its hashes
+	beatLimit  = 10 * time.Millisecond
+	beatTimes  = 5
+	ofHashes   = 80 // percent of the machine's hashes that must be sign-ins
+	userSecret = "nine herons by the weir"
+)
+
+// BenchmarkLogin lets 32 clients sign in, then 64 try wrong passwords on many accounts, beside token-checked
+// GETs at a fixed rate: a storm of sign-ins must cost nobody else anything.
+func BenchmarkLogin(b *testing.B) {
+	for range b.N {
+		server := instance.Start(b, instance.Options{})
+		l := &logins{b: b, server: server, caller: newCaller(b, server, &http.Transport{}), authorization: server.Client(b).SignIn().Authorization}
+		l.makeUsers()
+		t := &table{name: "Login storm", columns: []string{"", "figure", "statuses"}}
+		slots := runtime.NumCPU() // the service's own default
+		limit := (slots*hashMiB + aroundMiB) << 10
+
+		hashes := hashRate()
+		quiet, _ := l.beside(quietTime, func(context.Context) {})
+		forgetPeak(b, server)
+		var good, wrong statuses
+		signing, bad := l.beside(stormTime, func(ctx context.Context) { l.many(ctx, signers, &good, l.right) })
+		var honest time.Duration
+		attacked, bad2 := l.beside(stormTime, func(ctx context.Context) {
+			var all sync.WaitGroup
+			all.Go(func() { l.many(ctx, attackers, &wrong, l.wrong) })
+			time.Sleep(stormTime / 3)
+			honest = l.honest()
+			all.Wait()
+		})
+		peak := peakKiB(b, server)
+		hashes = (hashes + hashRate()) / 2
+
+		p99 := percentile(quiet, 99)
+		t.add("alerts quiet, p50 and p99", milli(percentile(quiet, 50))+", "+milli(p99))
+		within := min(beatLimit, beatTimes*p99)
+		for name, took := range map[string][]time.Duration{
+			fmt.Sprintf("alerts beside %d clients signing in, p50 and p99", signers): signing, fmt.Sprintf("alerts beside %d wrong passwords, p50 and p99", attackers): attacked} {
+			now := percentile(took, 99)
+			t.hold(fmt.Sprintf("%s (%d × quiet, %v at most)", milli(within), beatTimes, beatLimit), now <= within,
+				name, fmt.Sprintf("%s, %s (%.1f ×)", milli(percentile(took, 50)), milli(now), float64(now)/float64(p99)))
+		}
+		slices.SortFunc(t.rows[1:], func(a, b row) int { return strings.Compare(a.cells[0], b.cells[0]) })
+		t.hold("0", bad+bad2 == 0, "alerts not answered 200", strconv.Itoa(bad+bad2))
+		rate := float64(good.of(http.StatusOK)) / stormTime.Seconds()
+		t.add("argon2id of the machine, all cores at once", fmt.Sprintf("%.1f a second", hashes))
+		t.hold(fmt.Sprintf("%d %%", ofHashes), rate*100 >= ofHashes*hashes, "sign-ins", fmt.Sprintf("%.1f a second (%.0f %%)", rate, 100*rate/hashes), good.String())
+		t.add("wrong passwords", fmt.Sprintf("%.0f a second", float64(wrong.all())/stormTime.Seconds()), wrong.String())
+		t.hold("0", wrong.of(0) == 0 && wrong.of(http.StatusOK) == 0, "wrong passwords let in or not answered", strconv.Itoa(wrong.of(0)+wrong.of(http.StatusOK)))
+		t.hold("10 s", honest > 0 && honest < 10*time.Second, "the owner of an attacked account signs in after", milli(honest))
+		t.hold(mib(limit), peak <= limit, "peak memory", mib(peak))
+		t.note("At a fixed rate of %d a second, GET %s is measured from the moment it was meant to leave; each part takes %v.", beatsPerSecond, pathAlerts, stormTime)
+		t.note("Memory: %d hash slots of %d MiB, and %d MiB.", slots, hashMiB, aroundMiB)
+		t.tell(b)
+	}
+}
+
+type logins struct {
+	b             *testing.B
+	server        *instance.Server
+	caller        *caller
+	authorization string
+}
+
+func email(i int) string { return fmt.Sprintf("user%d@acme.example", i) }
+
+func (l *logins) makeUsers() {
+	for i := range signers {
+		l.server.Admin(l.b, userSecret+"\n", "user", "create", "--org", instance.Org, "--email", email(i), "--role", "member", "--password-stdin")
+	}
+}
+
+// beside does something for that long beside the beat.
+func (l *logins) beside(long time.Duration, do func(context.Context)) (took []time.Duration, bad int) {
+	ctx, cancel := context.WithTimeout(l.b.Context(), long)
+	defer cancel()
+	alerts := newCaller(l.b, l.server, &http.Transport{})
+	beat := startBeat(l.b, alerts, l.authorization)
+	do(ctx)
+	<-ctx.Done()
+	took, bad = beat.stop()
+	alerts.http.CloseIdleConnections()
+	return took, bad
+}
+
+// many clients sign in again and again until ctx ends. What is under way then is let end, and not counted.
+func (l *logins) many(ctx context.Context, clients int, to *statuses, body func(client int) string) {
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			for ctx.Err() == nil {
+				status, _, _ := l.caller.send(context.WithoutCancel(ctx), http.MethodPost, pathSignIn, body(i), "")
+				if ctx.Err() == nil {
+					to.count(status)
+				}
+				if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
+					time.Sleep(20 * time.Millisecond) // an attacker does not wait as long as the answer says
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func (l *logins) right(client int) string {
+	return instance.Credentials(email(client), instance.Org, userSecret)
+}
+
+// wrong aims at accounts that are there and at many more that are not.
+func (l *logins) wrong(int) string {
+	return instance.Credentials(email(rand.IntN(10*signers)), instance.Org, "wrong "+strconv.Itoa(rand.Int()))
+}
+
+// honest signs the owner of an attacked account in, from an address of its own, and tells how long it took.
+// It tries again as answers tell it to.
+func (l *logins) honest() time.Duration {
+	own := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	c := newCaller(l.b, l.server, &http.Transport{DialContext: own.DialContext})
+	began := time.Now()
+	for time.Since(began) < stormTime {
+		status, _, header := c.send(l.b.Context(), http.MethodPost, pathSignIn, l.right(0), "")
+		if status == http.StatusOK {
+			return time.Since(began)
+		}
+		seconds, _ := strconv.Atoi(header.Get("Retry-After")) // 0 where there is none
+		time.Sleep(time.Duration(max(seconds, 1)) * time.Second)
+	}
+	return 0
+}
+
+// hashRate is how many password hashes the machine makes in a second, all cores at work.
+func hashRate() float64 {
+	const long = 2 * time.Second
+	var mu sync.Mutex
+	done := 0.0
+	var all sync.WaitGroup
+	for range runtime.NumCPU() {
+		all.Go(func() {
+			mine, began := 0, time.Now()
+			for time.Since(began) < long {
+				argon2.IDKey([]byte("a password"), []byte("sixteen bytes ok"), 2, hashMiB<<10, 1, 32)
+				mine++
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done += float64(mine) / time.Since(began).Seconds()
+		})
+	}
+	all.Wait()
+	return done
+}
+
+// statuses counts answers.
+type statuses struct {
+	mu  sync.Mutex
+	how map[int]int
+}
+
+func (s *statuses) count(status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.how == nil {
+		s.how = map[int]int{}
+	}
+	s.how[status]++
+}
+
+func (s *statuses) of(status int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.how[status]
+}
+
+func (s *statuses) all() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, one := range s.how {
+		n += one
+	}
+	return n
+}
+
+func (s *statuses) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, status := range slices.Sorted(maps.Keys(s.how)) {
+		all = append(all, fmt.Sprintf("%d × %d", s.how[status], status))
+	}
+	return strings.Join(all, ", ")
+}
