@@ -1,4 +1,4 @@
-// Package directory keeps organizations, their projects and their users.
+// Package directory keeps organizations, their projects and their users, and reads what is on record about them.
 //
 // Each change and its audit record are one transaction, and so is a refusal's record. It decides who may
 // see what: an identifier of another organization is never confirmed, and a member sees its own projects
