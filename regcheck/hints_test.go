@@ -36,6 +36,9 @@ func TestHintsFollowed(t *testing.T) {
 		{"tls-missing-intermediate", nil, regcheck.CodeTLSFailed},
 		{"tls-client-required", nil, regcheck.CodeTLSFailed},
 		{"artifactory", func(d *regcheck.Definition) { d.BasePath, d.BaseContentPath = "", "charts-local/charts/nginx" }, regcheck.CodeNotOCI},
+		{"artifactory", func(d *regcheck.Definition) {
+			d.Endpoint, d.BasePath, d.BaseContentPath = "https://registry.test/artifactory", "", "charts-local/charts/nginx"
+		}, regcheck.CodeNotOCI},
 		{"htpasswd", func(d *regcheck.Definition) { d.BasePath = "registry" }, regcheck.CodeNotOCI},
 		{"htpasswd", func(d *regcheck.Definition) { d.BaseContentPath = "charts/ngimx" }, regcheck.CodeContentNotFound},
 		{"htpasswd", func(d *regcheck.Definition) { d.BaseContentPath = "chart" }, regcheck.CodeContentNotFound},
@@ -79,7 +82,7 @@ func TestHintsFollowed(t *testing.T) {
 
 var (
 	writeEndpoint = regexp.MustCompile(`[Ww]rite (https?://\S+) into endpoint`)
-	writeBase     = regexp.MustCompile(`Write (\S+) into basePath`)
+	writeBase     = regexp.MustCompile(`(?:Write|and) (\S+) into basePath`)
 	writeContent  = regexp.MustCompile(`write (\S+) into baseContentPath`)
 	comesNear     = regexp.MustCompile(`comes near: ([^,.]+)`)
 	fingerprint   = regexp.MustCompile(`fingerprint ([0-9A-F:]+) into auth\.tls\.ca`)
