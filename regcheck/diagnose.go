@@ -171,7 +171,11 @@ func diagnoseHandshake(c *tlsSeen, err error) *failure {
 	case isCutOff(err):
 		return fail(CodeTLSFailed, ReasonProtocol, "%s closed the connection during the handshake: a load balancer without a backend does so, or a port that is not for TLS.", where).retry(true)
 	case errors.Is(err, errLongChain):
-		return fail(CodeTLSFailed, ReasonProtocol, "%s sends more than %d certificates.", where, maxChain).at("")
+		return fail(CodeTLSFailed, ReasonProtocol, "%s sends more than %d certificates.", where, maxChain).at("").
+			hinting("Let the server send its own certificate and its intermediates only.")
+	case strings.Contains(err.Error(), "RSA key larger than"): // crypto/tls has no type for it
+		return fail(CodeTLSFailed, ReasonProtocol, "%s sent a certificate with an RSA key of more than %d bits.", where, maxRSABits).at("").
+			hinting("Give the server a certificate with a smaller key.")
 	default:
 		return fail(CodeTLSFailed, ReasonProtocol, "%s: %s.", where, cleanText(innermost(err).Error()))
 	}

@@ -1,8 +1,13 @@
 package regchecktest
 
 import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"math/big"
 	"net/http"
 	"strings"
 	"time"
@@ -32,6 +37,10 @@ func tlsServers() map[string]builder {
 		return g.tlsAt("registry.test:443", leaf{selfSigned: true, commonName: "\x1b[31mevil\u202e" + strings.Repeat("x", 3000)}, nil)
 	}
 	all["tls-expired-ca"] = buildExpiredCA
+	all["tls-huge-key"] = buildHugeKey
+	for name, sent := range map[string]int{"tls-longest-chain": 9, "tls-endless-chain": 10} { // after the leaf
+		all[name] = func(g *Registry) error { return g.chainOf(sent) }
+	}
 	all["tls-http-server"] = func(g *Registry) error { // plain HTTP where TLS is expected
 		return g.start(&site{host: "registry.test:443", handler: g.openRegistry(), endpoint: true})
 	}
@@ -103,6 +112,51 @@ func buildExpiredCA(g *Registry) error {
 	}
 	g.pki.private = old // what auth.tls.ca then holds
 	return g.tlsAt("registry.test:443", leaf{by: old}, nil)
+}
+
+// chainOf sends that many authorities after a good leaf, for nothing.
+func (g *Registry) chainOf(sent int) error {
+	l := leaf{}
+	for range sent {
+		l.send = append(l.send, g.pki.middle)
+	}
+	return g.tlsAt("registry.test:443", l, nil)
+}
+
+// buildHugeKey: a certificate whose RSA key would cost the client seconds of work.
+func buildHugeKey(g *Registry) error {
+	huge, err := newHugeKey(16384)
+	if err != nil {
+		return err
+	}
+	template := g.pki.template("registry.test", g.pki.now.Add(-time.Hour), g.pki.now.AddDate(1, 0, 0))
+	template.DNSNames = []string{"registry.test"}
+	der, err := x509.CreateCertificate(rand.Reader, template, g.pki.system.certificate, &huge.public, g.pki.system.key)
+	if err != nil {
+		return err
+	}
+	return g.tlsAt("registry.test:443", leaf{}, func(c *tls.Config) {
+		c.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: huge}}
+	})
+}
+
+// hugeKey stands for an RSA key that nobody has the time to make: a number of its size, and signatures
+// that are noise. A client that comes to verify one has waited too long already.
+type hugeKey struct{ public rsa.PublicKey }
+
+func newHugeKey(bits int) (*hugeKey, error) {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), uint(bits)))
+	if err != nil {
+		return nil, err
+	}
+	n.SetBit(n, bits-1, 1).SetBit(n, 0, 1)
+	return &hugeKey{rsa.PublicKey{N: n, E: 65537}}, nil
+}
+
+func (k *hugeKey) Public() crypto.PublicKey { return &k.public }
+
+func (k *hugeKey) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	return make([]byte, k.public.Size()), nil
 }
 
 // buildNginxClientCertificate: the handshake goes through; who sent no certificate is told by HTTP.

@@ -1,0 +1,39 @@
+package regcheck_test
+
+import (
+	"testing"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+)
+
+// A check may be led back to us by a redirect or a token service as well, so every request carries the mark.
+// It is no secret: whoever sends it to us is refused.
+func TestEveryRequestCarriesTheHairpinMark(t *testing.T) {
+	for _, server := range []string{"htpasswd", "bearer-other-host", "redirect-cross-origin"} {
+		t.Run(server, func(t *testing.T) {
+			g := regchecktest.Start(t, server)
+			c := checker(g, egress.Policy{}, matrixRow{})
+			c.Hairpin = "the mark of this process"
+			d := regcheck.Definition{Endpoint: g.Endpoint, BaseContentPath: "charts/nginx",
+				Auth: &regcheck.Auth{Username: regchecktest.User, Password: regchecktest.Password}}
+			if server == "redirect-cross-origin" {
+				d.Auth = &regcheck.Auth{Type: regcheck.NoAuth}
+			}
+			if _, err := c.Check(t.Context(), d, nil); err != nil {
+				t.Fatal(err)
+			}
+			hosts := map[string]bool{}
+			for _, r := range g.Requests() {
+				hosts[r.At] = true
+				if got := r.Header.Values(regcheck.HairpinHeader); len(got) != 1 || got[0] != c.Hairpin {
+					t.Errorf("%s %s%s carries %q", r.Method, r.At, r.Target, got)
+				}
+			}
+			if server != "htpasswd" && len(hosts) < 2 {
+				t.Errorf("only %v were asked", hosts)
+			}
+		})
+	}
+}
