@@ -50,6 +50,8 @@ type tokenProof struct {
 	who       login
 	granted   granting
 	scopes    []string // that the granted token was asked for
+	proven    string   // path below /v2/ where the token was let in; "" is /v2/ itself
+	status    int      // with which
 	anonymous granting
 	control   chan granting // the answer for random credentials, when it was asked for ahead
 }
@@ -124,12 +126,21 @@ func (s *session) weigh(ctx context.Context, p tokenProof, v verdict) verdict {
 		v.unproven, v.why = true, "The control request with random credentials got no usable answer."
 		return v
 	}
-	a, err := s.getWith(ctx, "Bearer "+g.token)
-	if err == nil && denied(a) {
+	a, err := s.present(ctx, p, g.token)
+	if err == nil && denied(a) && a.status != p.status {
 		return v.saying("checked: the token for random credentials is refused")
 	}
 	v.unproven, v.why = true, "The token service gives a token for random credentials as well, and the registry takes it."
 	return v.saying("not checked by the token service")
+}
+
+// present shows a token where ours was let in: elsewhere a refusal would say nothing, since new Harbor
+// releases refuse every scope-less token on /v2/ (harbor#23799).
+func (s *session) present(ctx context.Context, p tokenProof, token string) (*answer, error) {
+	if p.proven == "" {
+		return s.getWith(ctx, "Bearer "+token)
+	}
+	return s.read(ctx, p.proven, tagsQuery, "Bearer "+token)
 }
 
 // askControl asks with credentials that nobody has; never with the real user name, which could lock
@@ -210,6 +221,7 @@ func (s *session) tryScopes(ctx context.Context, p tokenProof) (verdict, bool) {
 		if g.token != "" {
 			a, err := s.getWith(ctx, "Bearer "+g.token)
 			if err == nil && good(a) {
+				p.scopes, p.control = scopes, nil
 				return s.weigh(ctx, p, verdict{access: p.access()}.saying("token with the challenge's scope accepted")), true
 			}
 		}
@@ -222,9 +234,12 @@ func (s *session) tryScopes(ctx context.Context, p tokenProof) (verdict, bool) {
 	if g.token == "" {
 		return verdict{}, false
 	}
-	a, err := s.read(ctx, s.plan.contentPath+"/tags/list", tagsQuery, header)
+	path := s.plan.contentPath + "/tags/list"
+	a, err := s.read(ctx, path, tagsQuery, header)
 	if err != nil || a.status == 401 {
 		return verdict{}, false
 	}
+	p.proven, p.status, p.control = path, a.status, nil
+	p.scopes = []string{pullScope(s.plan.contentPath)}
 	return s.weigh(ctx, p, verdict{access: access}.saying("token with the content's scope accepted")), true
 }

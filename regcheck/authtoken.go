@@ -42,8 +42,16 @@ func (s *session) tokenUses() []func(context.Context) verdict {
 	if s.plan.username != "" {
 		uses = append(uses, func(ctx context.Context) verdict { return s.proveLogin(ctx, s.plan.username, s.plan.token) })
 	}
+	// A realm that can't be used beside Basic is no token service at all (bearerService).
 	if b := s.opened.offers.bearer; b != nil && b.params["realm"] != "" {
-		uses = append(uses, s.tokenAsRefresh)
+		if t, f := s.bearerService(); t != nil || f != nil {
+			uses = append(uses, func(ctx context.Context) verdict {
+				if f != nil {
+					return verdict{failure: f}
+				}
+				return s.tokenAsRefresh(ctx, t)
+			})
+		}
 	}
 	return uses
 }
@@ -53,11 +61,7 @@ func (s *session) tokenAsBearer(ctx context.Context) verdict {
 	return v
 }
 
-func (s *session) tokenAsRefresh(ctx context.Context) verdict {
-	t, f := s.bearerService()
-	if f != nil || t == nil {
-		return verdict{failure: f}
-	}
+func (s *session) tokenAsRefresh(ctx context.Context, t *tokenService) verdict {
 	who := login{refresh: s.plan.token}
 	g := s.ask(ctx, t, who, nil)
 	s.rounds += g.rounds

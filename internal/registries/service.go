@@ -19,6 +19,8 @@ import (
 // recordTimeout bounds the writing of a validation's end, which must happen though the client has gone.
 const recordTimeout = 5 * time.Second
 
+var errPanicked = errors.New("the check panicked")
+
 // Purpose says why a definition is checked; it names the audit action.
 type Purpose = audit.Action
 
@@ -70,7 +72,14 @@ func (s *Service) Check(ctx context.Context, p auth.Principal, origin audit.Orig
 	if err := s.append(ctx, s.event(p, origin, r, audit.Started, "")); err != nil {
 		return nil, err
 	}
+	ended := false
+	defer func() {
+		if !ended { // the engine panicked; its record is closed all the same, and the panic goes on
+			_ = s.complete(ctx, r.AuditUID, nil, errPanicked)
+		}
+	}()
 	report, err := s.checker.Check(ctx, r.Definition, nil)
+	ended = true
 	if completeErr := s.complete(ctx, r.AuditUID, report, err); completeErr != nil {
 		return nil, completeErr
 	}

@@ -18,14 +18,18 @@ func oddServers() map[string]builder {
 		"closes-each-time":          buildClosesEachTime,
 		"hides-behind-404":          buildHidesBehind404,
 		"scopeless-content":         buildScopelessContent,
-		"closes-unsaid":             buildClosesUnsaid,
-		"token-falls-back":          buildTokenFallsBack,
-		"token-then-403":            buildTokenThenForbidden,
-		"limits-strangers":          buildLimitsStrangers,
-		"first-address-closed":      func(g *Registry) error { return g.secondAddress("10.20.99.1") },
-		"first-address-noroute":     func(g *Registry) error { return g.secondAddress("10.20.99.3") },
-		"catalog-many":              buildManyRepositories,
-		"catalog-max-entries":       buildMaxEntries,
+		"scope-wanted-by-careless":  buildScopeWantedByCareless,
+		"unusable-realm-and-basic": func(g *Registry) error {
+			return g.at(g.basicWith(func(v *visit) { v.challenge(`Bearer realm="ftp://registry.test/token"`, `Basic realm="x"`) }))
+		},
+		"closes-unsaid":         buildClosesUnsaid,
+		"token-falls-back":      buildTokenFallsBack,
+		"token-then-403":        buildTokenThenForbidden,
+		"limits-strangers":      buildLimitsStrangers,
+		"first-address-closed":  func(g *Registry) error { return g.secondAddress("10.20.99.1") },
+		"first-address-noroute": func(g *Registry) error { return g.secondAddress("10.20.99.3") },
+		"catalog-many":          buildManyRepositories,
+		"catalog-max-entries":   buildMaxEntries,
 		"emptied-first": func(g *Registry) error { // emptied/a to emptied/c hold nothing any more
 			emptied := &tree{map[string]*repository{"emptied/d": g.tree.repositories["charts/nginx"]}}
 			for _, name := range []string{"emptied/a", "emptied/b", "emptied/c", "void/a", "void/b"} {
@@ -227,6 +231,27 @@ func buildHidesBehind404(g *Registry) error {
 		}
 		v.fail(http.StatusNotFound, "NAME_UNKNOWN", "not found")
 	}))
+}
+
+// buildScopeWantedByCareless refuses every token without scope on /v2/, as new Harbor releases do, and has a
+// token service that gives a token to anybody, by which public content is read.
+func buildScopeWantedByCareless(g *Registry) error {
+	careless := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) {
+		token := "scopeless"
+		if r.URL.Query().Get("scope") != "" {
+			token = "anybody"
+		}
+		(&visit{w: w, r: r}).send(http.StatusOK, "application/json", `{"token":"`+token+`"}`)
+	}}
+	s := &registry{g: g, admit: func(v *visit) bool {
+		if bearerText(v.r) != "anybody" {
+			v.challenge(bearerLine(v, sameHost(v, "/token"), "registry.test"))
+			return false
+		}
+		v.who = caller{may: func(string) bool { return true }}
+		return true
+	}}
+	return g.at(beside("/token", careless, s))
 }
 
 // buildScopelessContent is open at its root and gives tokens to everybody; its challenge for content
