@@ -40,6 +40,7 @@ type matrixRow struct {
 	Problems   []string // fields, where the definition itself is wrong
 	Warnings   []string
 	Why        string // what a reader would ask
+	Truer      string // oras-go comes to something else; why ours is the truer answer (test/engine holds it)
 
 	Egress      *egress.Settings // the operator's; absent: the zero policy
 	CommandLine bool             // the policy of the command line
