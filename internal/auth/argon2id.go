@@ -50,7 +50,7 @@ func argonBlocks(cost HashCost) uint32 {
 // argon2id fills memory, which has argonBlocks(cost) blocks, and returns the tag.
 func argon2id(memory []memoryBlock, password, salt []byte, cost HashCost, size uint32) []byte {
 	lanes := uint32(cost.Parallelism)
-	r := argonRun{memory: memory, passes: cost.Time, lanes: lanes, laneLength: uint32(len(memory)) / lanes} //nolint:gosec // bounded by maxHashCost
+	r := argonRun{memory: memory, passes: cost.Time, lanes: lanes, laneLength: uint32(len(memory)) / lanes} // #nosec G115 -- bounded by maxHashCost
 	r.sliceLength = r.laneLength / argonSlices
 	r.begin(password, salt, cost, size)
 	for pass := range r.passes {
@@ -70,7 +70,7 @@ func (r *argonRun) begin(password, salt []byte, cost HashCost, size uint32) {
 		input = binary.LittleEndian.AppendUint32(input, number)
 	}
 	for _, part := range [][]byte{password, salt, nil, nil} { // no secret, no associated data
-		input = binary.LittleEndian.AppendUint32(input, uint32(len(part))) //nolint:gosec // bounded by maxPasswordBytes
+		input = binary.LittleEndian.AppendUint32(input, uint32(len(part))) // #nosec G115 -- bounded by maxPasswordBytes
 		input = append(input, part...)
 	}
 	seed := blake2b.Sum512(input)
@@ -138,7 +138,7 @@ func (r *argonRun) reference(random uint64, pass, slice, lane, index uint32) uin
 	random &= 0xffffffff
 	distance := uint64(area) * (random * random >> 32) >> 32 // the square favours what is near
 	position := uint64(first) + uint64(area) - 1 - distance
-	return from*r.laneLength + uint32(position%uint64(r.laneLength)) //nolint:gosec // a remainder of 32 bits
+	return from*r.laneLength + uint32(position%uint64(r.laneLength)) // #nosec G115 -- a remainder of 32 bits
 }
 
 // end makes the tag from the last blocks (section 3.2, steps 7 and 8).

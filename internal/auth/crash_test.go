@@ -122,6 +122,7 @@ type crashSession struct{ newest, spent secret.String }
 // that each client was told works. The one before it, presented when the grace is over, does not, and ends
 // the session.
 func TestKillLosesNoSession(t *testing.T) {
+	t.Parallel()
 	count, rounds, probes := 60, 4, 6
 	if *long {
 		count, rounds, probes = 1000, 50, 20
@@ -228,6 +229,7 @@ func rotateUntilKilled(service *Service) {
 // TestKillDuringRotationLosesNoKey kills a process that rotates keys, and demands that the store opens each
 // time, with the tokens of before.
 func TestKillDuringRotationLosesNoKey(t *testing.T) {
+	t.Parallel()
 	rounds, rotations := 12, 0
 	w := mustWorld(t, nil)
 	closeNow(t, w.db)

@@ -33,5 +33,5 @@ func mapBlocks(blocks uint32) ([]memoryBlock, func()) {
 	}
 	_ = unix.Madvise(raw, unix.MADV_DONTDUMP)
 	release := func() { _ = unix.Munmap(raw) }
-	return unsafe.Slice((*memoryBlock)(unsafe.Pointer(&raw[0])), blocks), release //nolint:gosec // page-aligned and as long as said
+	return unsafe.Slice((*memoryBlock)(unsafe.Pointer(&raw[0])), blocks), release // #nosec G103 -- page-aligned and as long as said
 }

@@ -152,7 +152,7 @@ func (s *Service) countTry(ctx context.Context, tx *store.Tx, origin audit.Origi
 const (
 	refusedUnknownOrg  = "unknownOrganization"
 	refusedUnknownUser = "unknownUser"
-	refusedPassword    = "wrongPassword" //nolint:gosec // a word, not a credential
+	refusedPassword    = "wrongPassword" // #nosec G101 -- a word, not a credential
 	refusedDisabled    = "disabled"
 )
 

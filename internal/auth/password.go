@@ -139,7 +139,7 @@ func (p *Passwords) matches(h phc, password secret.String) bool {
 	if len(h.tag) == 0 || len(h.tag) > math.MaxInt16 {
 		return false
 	}
-	return subtle.ConstantTimeCompare(h.tag, p.derive(password, h.cost, h.salt, uint32(len(h.tag)))) == 1 //nolint:gosec // bounded above
+	return subtle.ConstantTimeCompare(h.tag, p.derive(password, h.cost, h.salt, uint32(len(h.tag)))) == 1 // #nosec G115 -- bounded above
 }
 
 func (h phc) String() string {

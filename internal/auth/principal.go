@@ -46,7 +46,7 @@ const (
 	ReadAllAPIKeys     Permission = "apiKey.listAll"
 	CreateAllAPIKeys   Permission = "apiKey.createForOthers"
 	ManageAllAPIKeys   Permission = "apiKey.manageAll"
-	SetPasswords       Permission = "user.setPassword" //nolint:gosec // a word, not a credential
+	SetPasswords       Permission = "user.setPassword" // #nosec G101 -- a word, not a credential
 	DisableUsers       Permission = "user.disable"
 	RevokeAllTokens    Permission = "token.revokeAll"
 	RotateServiceKeys  Permission = "key.rotate" // the operator's: the keys serve all organizations

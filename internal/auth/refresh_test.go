@@ -141,6 +141,7 @@ func TestARestoredBackupEndsNewerSessions(t *testing.T) {
 }
 
 func TestForgedRefreshTokensLeaveNoTrace(t *testing.T) {
+	t.Parallel()
 	w := mustWorld(t, func(c *Config) { c.RefreshAcceptsAuthorization = false })
 	tokens := w.mustLogin(t)
 	good := tokens.Refresh.Reveal()

@@ -44,7 +44,7 @@ func (k *keySet) parseRefreshToken(token secret.String) (uuid.UUID, int64, bool)
 			genuine = true
 		}
 	}
-	generation := int64(binary.BigEndian.Uint64(body[16:])) //nolint:gosec // what we made fits
+	generation := int64(binary.BigEndian.Uint64(body[16:])) // #nosec G115 -- what we made fits
 	return uuid.UUID(body[:16]), generation, genuine && generation > 0
 }
 
@@ -64,7 +64,7 @@ func wellFormed(token secret.String) bool {
 
 func refreshBody(session uuid.UUID, generation int64) []byte {
 	body := append(make([]byte, 0, refreshBytes), session[:]...)
-	return binary.BigEndian.AppendUint64(body, uint64(generation)) //nolint:gosec // generations count from 1
+	return binary.BigEndian.AppendUint64(body, uint64(generation)) // #nosec G115 -- generations count from 1
 }
 
 func refreshMAC(key, body []byte) []byte {

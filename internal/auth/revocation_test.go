@@ -72,6 +72,7 @@ func (w *world) mustPrincipal(t *testing.T, tokens Tokens) Principal {
 
 // TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere ends a session in each way there is.
 func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
+	t.Parallel()
 	w := mustWorld(t, nil)
 	admin := Principal{OrgUID: w.org.UID, OrgName: w.org.Name, UserUID: "admin", Email: "root@example.com", Role: RoleAdmin}
 	second := w.mustSecond(t)
@@ -125,12 +126,13 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 			ended := time.Now()
 			wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, row.reason)
 			for {
+				asked := time.Now()
 				_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
 				if err != nil {
 					wantFault(t, err, fault.CodeUnauthorizedAccess, row.reason)
 					break
 				}
-				if time.Since(ended) > time.Second {
+				if asked.Sub(ended) > time.Second {
 					t.Fatal("another process takes the token a second later")
 				}
 				time.Sleep(5 * time.Millisecond)
@@ -243,8 +245,9 @@ func TestViewIsBounded(t *testing.T) {
 
 // TestAccountsAndKeysRace lets readers and an end race: once the end is acknowledged, nobody gets through.
 func TestAccountsAndKeysRace(t *testing.T) {
+	t.Parallel()
 	w := mustWorld(t, nil)
-	for range 20 {
+	for range 10 {
 		tokens := w.mustLogin(t)
 		p := w.mustPrincipal(t, tokens)
 		var wait sync.WaitGroup

@@ -119,6 +119,7 @@ func TestMasterKeyRotates(t *testing.T) {
 }
 
 func TestSweepAuditsKeepsWhatIsYoung(t *testing.T) {
+	t.Parallel()
 	w := mustWorld(t, nil)
 	for range sweepStep + 3 {
 		w.mustWrite(t, func(tx *store.Tx) error {

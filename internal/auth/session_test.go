@@ -179,6 +179,7 @@ func (m *sessionModel) useAll(r *rapid.T) {
 }
 
 func TestSessionsKeepTheirRules(t *testing.T) {
+	t.Parallel()
 	w := mustWorld(t, func(c *Config) { c.SessionIdle, c.SessionMax = 4*time.Hour, 24*time.Hour })
 	rapid.Check(t, func(r *rapid.T) {
 		first, err := w.Login(r.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})

@@ -21,7 +21,7 @@ const (
 	endedByLogout   = "logout"
 	endedByUser     = "ended"
 	endedByRevoke   = "revoked"
-	endedByPassword = "passwordChanged" //nolint:gosec // a word, not a credential
+	endedByPassword = "passwordChanged" // #nosec G101 -- a word, not a credential
 )
 
 // Session is what may be known about a session. Current tells that the caller's own token belongs to it.

@@ -91,11 +91,9 @@ func forgetPairAt(pair store.Throttle, wait time.Duration, now time.Time) time.T
 	return at
 }
 
-// forgetSharedAt is when the failures of all sources together are forgotten. Few of them are forgotten soon:
-// names that do not exist leave rows too.
-func forgetSharedAt(wait time.Duration, now time.Time) time.Time {
-	if wait == 0 {
-		return now.Add(forgetPair)
-	}
-	return now.Add(forgetShared)
+// forgetSharedAt is when the failures of all sources together are forgotten: an hour later for each of them, a day
+// at most. Who pauses to be forgotten tries once an hour on average, which is slower than the longest wait;
+// and names that do not exist, which leave rows too, leave them for an hour.
+func forgetSharedAt(failures int64, now time.Time) time.Time {
+	return now.Add(min(time.Duration(min(failures, 24))*time.Hour, forgetShared))
 }

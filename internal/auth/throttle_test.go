@@ -62,7 +62,7 @@ func (m *throttleModel) try(source int, right bool) time.Duration {
 	if !own {
 		shared.Failures++
 		wait = m.rules.afterShared(shared.Failures)
-		shared.BlockedUntil, shared.ForgetAt = blockedUntil(wait, m.now), forgetSharedAt(wait, m.now)
+		shared.BlockedUntil, shared.ForgetAt = blockedUntil(wait, m.now), forgetSharedAt(shared.Failures, m.now)
 		m.shared = shared
 	}
 	return 0

@@ -43,7 +43,7 @@ func TestRefusalsTakeTheSameTime(t *testing.T) {
 // next to nothing for a user that does not exist.
 func timeRefusals(t *testing.T, perKind int, skip bool) [][]time.Duration {
 	t.Helper()
-	const hashCost = 8192 // KiB: some milliseconds, about as long as the rest of a sign-in
+	const hashCost = 4096 // KiB: some milliseconds, about as long as the rest of a sign-in
 	w := mustWorld(t, func(c *Config) { c.testHash = HashCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1} })
 	mustDisable(t, w, w.mustUser(t, w.org, "disabled@example.com", RoleMember))
 	if skip {

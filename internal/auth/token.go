@@ -18,7 +18,7 @@ import (
 
 const (
 	tokenType     = "at+jwt"        // RFC 9068 section 2.1: no other kind of JWT passes for this one
-	tokenAudience = "regwarden-api" //nolint:gosec // a name, not a credential
+	tokenAudience = "regwarden-api" // #nosec G101 -- a name, not a credential
 	maxTokenBytes = 4096
 	clockLeeway   = 30 * time.Second // for nbf and iat of another replica; exp has none
 )

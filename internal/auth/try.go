@@ -131,7 +131,7 @@ func (t passwordTry) failed(ctx context.Context, tx *store.Tx, now time.Time) (a
 		return false, err
 	}
 	wait = t.s.throttle.afterShared(shared.Failures)
-	err = tx.DelayTries(ctx, t.account, t.allSources, blockedUntil(wait, now), forgetSharedAt(wait, now))
+	err = tx.DelayTries(ctx, t.account, t.allSources, blockedUntil(wait, now), forgetSharedAt(shared.Failures, now))
 	return shared.Failures == alertAfter, err
 }
 

@@ -53,7 +53,7 @@ func lockOpening(ctx context.Context, dataDir string) (*Lock, error) {
 }
 
 func tryLock(path string) (*Lock, bool, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in the operator's folder
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- in the operator's folder
 	if err != nil {
 		return nil, false, err
 	}

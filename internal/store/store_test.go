@@ -61,7 +61,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 func TestALaxDatabaseFileIsNarrowed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "regwarden.db")
-	if err := os.WriteFile(path, nil, 0o644); err != nil { //nolint:gosec // that is the point
+	if err := os.WriteFile(path, nil, 0o644); err != nil { // #nosec G302 -- that is the point
 		t.Fatal(err)
 	}
 	mustOpen(t, store.Options{DataDir: dir})
@@ -104,7 +104,7 @@ func TestAWrongMasterKeyIsRefusedAndChangesNothing(t *testing.T) {
 	if _, err := store.Open(t.Context(), store.Options{DataDir: dir, MasterKeyFile: filepath.Join(dir, "gone")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no key file: %v", err)
 	}
-	if err := os.Chmod(keyFile, 0o640); err != nil { //nolint:gosec // that is the point
+	if err := os.Chmod(keyFile, 0o640); err != nil { // #nosec G302 -- that is the point
 		t.Fatal(err)
 	}
 	if _, err := store.Open(t.Context(), store.Options{DataDir: dir}); !errors.Is(err, seal.ErrLaxMode) {
