@@ -49,7 +49,22 @@ matrix: ## Print the matrix of definitions: what each should come to, and what i
 fuzz: ## Run every fuzz target for 60 s
 	@./fuzz 60s
 
+# BENCH takes -strict (fail when a limit is missed) and -write (write docs/benchmarks.md).
+bench_run = cd test && $(GO) test ./bench -run '^$$' -benchtime 1x -timeout 10m -bench
+
+bench: ## Run all benchmarks; BENCH='-strict -write' to fail on missed limits and to keep the figures
+	$(bench_run) . $(BENCH)
+
+bench-roundtrips: ## Count how often a check waits for its registry
+	$(bench_run) RoundTrips $(BENCH)
+
+bench-hostile: ## Run 500 checks at once against registries that never end
+	$(bench_run) Hostile $(BENCH)
+
+bench-login: ## Storm the sign-in
+	$(bench_run) Login $(BENCH)
+
 clean: ## Remove what was built; data stays
 	rm -rf bin
 
-.PHONY: help build run demo test deps vet lint golden docs matrix fuzz clean
+.PHONY: help build run demo test deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login clean

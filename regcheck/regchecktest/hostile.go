@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -30,7 +31,7 @@ func hostileServers() map[string]builder {
 	all["endless-body"] = func(g *Registry) error {
 		return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.endless(w, r, `{"errors":[`) }))
 	}
-	all["gzip-bomb"] = func(g *Registry) error { return g.at(http.HandlerFunc(gzipBomb)) }
+	all["gzip-bomb"] = func(g *Registry) error { return g.at(gzipBomb()) }
 	all["slow"] = func(g *Registry) error {
 		return g.at(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { g.pause(r, time.Minute) }))
 	}
@@ -55,18 +56,24 @@ func (g *Registry) endless(w http.ResponseWriter, r *http.Request, begin string)
 	}
 }
 
-// gzipBomb answers 64 MiB of zeros in some 64 KiB, asked for or not.
-func gzipBomb(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Encoding", "gzip")
-	w.Header().Set("Content-Type", "application/json")
-	packed := gzip.NewWriter(w)
-	chunk := make([]byte, 1<<20)
-	for range 64 {
-		if _, err := packed.Write(chunk); err != nil {
-			return
+// gzipBomb answers 64 MiB of zeros in some 64 KiB, asked for or not. They are packed once: a bomb costs
+// whoever throws it nothing.
+func gzipBomb() http.Handler {
+	packed := sync.OnceValue(func() []byte {
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		chunk := make([]byte, 1<<20)
+		for range 64 {
+			_, _ = w.Write(chunk) // never fails (bytes.Buffer)
 		}
-	}
-	_ = packed.Close()
+		_ = w.Close()
+		return out.Bytes()
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(packed()) // the client may have had enough
+	})
 }
 
 // hijack takes the connection over after the request was read and noted.

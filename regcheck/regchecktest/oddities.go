@@ -18,6 +18,7 @@ func oddServers() map[string]builder {
 		"closes-each-time":          buildClosesEachTime,
 		"hides-behind-404":          buildHidesBehind404,
 		"scopeless-content":         buildScopelessContent,
+		"calls-empty-html":          buildCallsEmptyHTML,
 		"scope-wanted-by-careless":  buildScopeWantedByCareless,
 		"unusable-realm-and-basic": func(g *Registry) error {
 			return g.at(g.basicWith(func(v *visit) { v.challenge(`Bearer realm="ftp://registry.test/token"`, `Basic realm="x"`) }))
@@ -252,6 +253,18 @@ func buildScopeWantedByCareless(g *Registry) error {
 		return true
 	}}
 	return g.at(beside("/token", careless, s))
+}
+
+// buildCallsEmptyHTML gives its {} the type of a web page.
+func buildCallsEmptyHTML(g *Registry) error {
+	s := g.openRegistry()
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" {
+			(&visit{w: w, r: r}).send(http.StatusOK, "text/html", "{}")
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
 }
 
 // buildScopelessContent is open at its root and gives tokens to everybody; its challenge for content
