@@ -155,6 +155,7 @@ var edges = []struct{ address, private, public string }{
 	{"4000::", "reserved", "reserved"},
 	{"fbff:ffff::", "reserved", "reserved"},
 	{"fc00::", "ok", "private"},
+	{"fd00:ec2::23", "metadata", "metadata"},
 	{"fd00:ec2::253", "ok", "private"},
 	{"fd00:ec2::254", "metadata", "metadata"},
 	{"fd00:ec2::255", "ok", "private"},

@@ -5,9 +5,9 @@ import "net/netip"
 // The tables are the IANA special-purpose address registries (RFC 6890 and its successors), read
 // as "may a registry live there".
 
-// metadata: link-local, and what clouds use for their metadata services: EC2, GCP, Alibaba,
-// Azure's wire server, Oracle.
-var metadata = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd20:ce::254/128",
+// metadata: link-local, and what clouds use for their metadata services: EC2 (::23 gives EKS pods
+// their credentials), GCP, Alibaba, Azure's wire server, Oracle.
+var metadata = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd00:ec2::23/128", "fd20:ce::254/128",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32")
 
 // host: loopback, and the unspecified addresses, which Linux connects to itself.

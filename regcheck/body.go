@@ -138,6 +138,9 @@ func saysExpired(a *answer) bool {
 }
 
 func isHTML(a *answer) bool {
+	if isEmptyAnswer(a) {
+		return false // whatever its Content-Type says
+	}
 	body := bytes.TrimLeft(a.body, " \t\r\n\ufeff")
 	return strings.HasPrefix(strings.ToLower(a.header.Get("Content-Type")), "text/html") && len(body) > 0 ||
 		bytes.HasPrefix(body, []byte("<"))

@@ -64,6 +64,13 @@ func (c *turnConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Write waits for a peer that may read nothing, such as one that floods HTTP/2 with PING: no turn is held
+// meanwhile, or one hostile registry would hold up everybody's checks.
+func (c *turnConn) Write(b []byte) (int, error) {
+	c.rest()
+	return c.Conn.Write(b)
+}
+
 func (c *turnConn) Close() error {
 	c.mu.Lock()
 	c.closed = true

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,7 +55,7 @@ func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal 
 		f.password = password
 	default:
 		f.passwordFile = filepath.Join(c.DataDir, firstPasswordFile)
-		if err := os.WriteFile(f.passwordFile, []byte(password.Reveal()+"\n"), 0o600); err != nil {
+		if err := writePasswordFile(f.passwordFile, password); err != nil {
 			return first{}, fmt.Errorf("keep the first password: %w", err)
 		}
 	}
@@ -63,6 +64,20 @@ func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal 
 		return first{}, fmt.Errorf("make the first organization: %w", err)
 	}
 	return f, nil
+}
+
+// writePasswordFile makes the file anew, so that neither the mode of one that is there nor a link says who
+// can read it, and has it on disk before the account is.
+func writePasswordFile(path string, password secret.String) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(password.Reveal() + "\n")
+	return errors.Join(err, file.Sync(), file.Close())
 }
 
 func readPasswordFile(path string) (secret.String, error) {

@@ -294,3 +294,29 @@ func TestAReadTimeoutDoesNotEndAHandlerThatHasTheBody(t *testing.T) {
 		t.Errorf("the handler was ended: %v", err)
 	}
 }
+
+func TestBodiesAreAnnouncedAsPlainJSON(t *testing.T) {
+	for _, c := range []struct {
+		types    []string
+		encoding string
+		fine     bool
+	}{
+		{types: []string{"application/json"}, fine: true},
+		{types: []string{"Application/JSON; charset=UTF-8"}, fine: true},
+		{types: []string{"application/json"}, encoding: "identity", fine: true},
+		{types: []string{"application/json"}, encoding: "gzip"},
+		{types: []string{"application/json; charset=utf-16"}},
+		{types: []string{"application/json", "text/plain"}},
+		{types: []string{"application/json", "application/json"}},
+		{types: []string{"text/json"}},
+		{types: []string{""}},
+		{},
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
+		r.Header["Content-Type"] = c.types
+		r.Header.Set("Content-Encoding", c.encoding)
+		if err := (&call{Request: r}).acceptable(); (err == nil) != c.fine {
+			t.Errorf("%q %q: %v", c.types, c.encoding, err)
+		}
+	}
+}

@@ -202,8 +202,9 @@ func (c *call) acceptable() error {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must not be compressed."}
 	}
-	media, _, err := mime.ParseMediaType(c.Header.Get("Content-Type"))
-	if err != nil || media != "application/json" {
+	media, parameters, err := mime.ParseMediaType(strings.Join(c.Header.Values("Content-Type"), ", "))
+	charset := parameters["charset"]
+	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
 		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must be JSON, with the header Content-Type: application/json."}
 	}
 	return nil

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestThePasswordFileIsForItsOwnerAlone(t *testing.T) {
+	dir := t.TempDir()
+	elsewhere := filepath.Join(dir, "elsewhere")
+	lax, link := filepath.Join(dir, "lax"), filepath.Join(dir, "link")
+	if err := os.WriteFile(lax, []byte("old"), 0o644); err != nil { // #nosec G306 -- what is tried here
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{lax, link, filepath.Join(dir, "new")} {
+		if err := writePasswordFile(path, "hunter2"); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Lstat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode() != 0o600 {
+			t.Errorf("%s has the mode %v", path, info.Mode())
+		}
+		if got, err := readPasswordFile(path); err != nil || got.Reveal() != "hunter2" {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if there, err := exists(elsewhere); err != nil || there {
+		t.Errorf("a link was followed: %v %v", there, err)
+	}
+}
