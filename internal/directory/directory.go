@@ -71,7 +71,6 @@ type attempt struct {
 	principal  auth.Principal
 	permission auth.Permission
 	action     audit.Action
-	org        string // as named by an operator
 	object     string // what is to be made, for the record of a refusal
 }
 

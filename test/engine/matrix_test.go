@@ -66,7 +66,7 @@ const otherwise = "oras-go says otherwise, and the row says why ours is truer"
 // againstORAS tries one row and says how it went.
 func againstORAS(t *testing.T, row matrixRow) string {
 	t.Helper()
-	used, told := useByORAS(t, row)
+	told, used := useByORAS(t, row)
 	agree := (used == nil) == row.Want.Valid
 	switch {
 	case agree && row.Truer != "":
@@ -106,8 +106,8 @@ func readMatrix(t *testing.T) []matrixRow {
 const orasPatience = 2 * time.Second
 
 // useByORAS uses a row's registry as a user of oras-go would: lists the tags below the content path, or asks
-// whether the credentials are taken where none is named. It returns why it can't, and what it tried.
-func useByORAS(t *testing.T, row matrixRow) (used error, told string) {
+// whether the credentials are taken where none is named. It returns what it tried, and why it can't.
+func useByORAS(t *testing.T, row matrixRow) (tried string, used error) {
 	t.Helper()
 	g, err := regchecktest.Open(row.Server)
 	if err != nil {
@@ -117,7 +117,7 @@ func useByORAS(t *testing.T, row matrixRow) (used error, told string) {
 	d := definitionOf(t, g, row)
 	u, err := url.Parse(withScheme(d.Endpoint))
 	if err != nil {
-		return err, "reading the endpoint"
+		return "reading the endpoint", err
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), orasPatience)
 	defer cancel()
@@ -126,23 +126,22 @@ func useByORAS(t *testing.T, row matrixRow) (used error, told string) {
 	if d.BaseContentPath == "" || row.Want.Content == string(regcheck.Unknown) { // nothing is promised of the content then
 		registry, err := remote.NewRegistry(u.Host)
 		if err != nil {
-			return err, "reading the host"
+			return "reading the host", err
 		}
 		registry.PlainHTTP, registry.Client = u.Scheme == "http", client
-		return registry.Ping(ctx), "asking for the API"
+		return "asking for the API", registry.Ping(ctx)
 	}
 	return readable(ctx, u, client, strings.Trim(d.BaseContentPath, "/"))
 }
 
 // readable lists the tags of a repository, or of the first below it where it is none itself.
-func readable(ctx context.Context, u *url.URL, client *auth.Client, path string) (error, string) {
-	used := tagsOf(ctx, u, client, path)
-	if used == nil {
-		return nil, ""
+func readable(ctx context.Context, u *url.URL, client *auth.Client, path string) (tried string, used error) {
+	if used = tagsOf(ctx, u, client, path); used == nil {
+		return "", nil
 	}
 	registry, err := remote.NewRegistry(u.Host)
 	if err != nil {
-		return err, "reading the host"
+		return "reading the host", err
 	}
 	registry.PlainHTTP, registry.Client = u.Scheme == "http", client
 	found := errors.New("none is below")
@@ -155,9 +154,9 @@ func readable(ctx context.Context, u *url.URL, client *auth.Client, path string)
 		return nil
 	})
 	if err == nil && found == nil {
-		return nil, ""
+		return "", nil
 	}
-	return used, "listing tags of " + path
+	return "listing tags of " + path, used
 }
 
 func tagsOf(ctx context.Context, u *url.URL, client *auth.Client, path string) error {
