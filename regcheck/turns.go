@@ -21,6 +21,9 @@ type turns struct {
 // because a turn was not given back.
 const turnPatience = time.Second
 
+// smallRead is too little to be much work: a server that drips bytes must not make others queue.
+const smallRead = 256
+
 func (t *turns) take() (got bool) {
 	t.once.Do(func() { t.taken = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)) })
 	select {
@@ -58,7 +61,7 @@ func (t *turns) inTurn(conn net.Conn) *turnConn {
 func (c *turnConn) Read(b []byte) (int, error) {
 	c.rest()
 	n, err := c.Conn.Read(b)
-	if err == nil {
+	if err == nil && n >= smallRead {
 		c.take()
 	}
 	return n, err

@@ -45,14 +45,16 @@ func BenchmarkHostile(b *testing.B) {
 	for range b.N {
 		server := instance.Start(b, instance.Options{Flags: []string{"--check-concurrency", "500", "--check-per-org", "500", "--check-per-minute", "100000"}})
 		tokens := server.Client(b).SignIn()
-		t := &table{name: "Hostile registries", columns: []string{"500 validations, the registry …", "peak memory", "alerts p50", "p99", "most", "slowest", "outcome"}}
-		h := &hostile{b: b, server: server, authorization: tokens.Authorization, table: t}
+		t := &table{name: "Hostile registries", columns: []string{"500 validations, the registry …", "peak memory", "CPU each", "alerts p50", "p99", "most", "bare p99", "slowest", "outcome"}}
+		h := &hostile{b: b, server: server, authorization: tokens.Authorization, table: t, bare: bareCaller(b)}
 		files := openFiles(b, server)
 		for _, m := range misbehaviours {
 			h.run(m.server, m.does)
 		}
 		h.nothingLeft(files)
 		t.note("At a fixed rate of %d a second, GET %s is measured from the moment it was meant to leave.", beatsPerSecond, pathAlerts)
+		t.note("Bare: the same of a net/http server that does nothing, in another process: what the machine was busy with otherwise.")
+		t.note("CPU each: the service's processor time over %d, that for the other requests included.", atOnce)
 		t.note("Limits: resident memory below %d MiB, 99th percentile below %v, every validation answered within %v.", hostileMiB, hostileBeat, deadline)
 		t.tell(b)
 	}
@@ -63,6 +65,7 @@ type hostile struct {
 	server        *instance.Server
 	authorization string
 	table         *table
+	bare          *caller
 }
 
 func (h *hostile) run(name, does string) {
@@ -75,11 +78,13 @@ func (h *hostile) run(name, does string) {
 	clients := startPart(h.b, partStorm, "nice", "-n", "19")
 	defer clients.stop()
 	forgetPeak(h.b, h.server)
-	beat := startBeat(h.b, alerts, h.authorization)
+	used := processorTime(h.b, h.server)
+	beat, bare := startBeat(h.b, alerts, h.authorization), startBeat(h.b, h.bare, "")
 	said, err := clients.ask(instance.JSON(storm{h.server.URL, body, h.authorization}))
 	if err != nil {
 		h.b.Fatal(err)
 	}
+	used = processorTime(h.b, h.server) - used
 	var end stormEnd
 	if err := json.Unmarshal([]byte(said), &end); err != nil {
 		h.b.Fatal(err)
@@ -88,10 +93,11 @@ func (h *hostile) run(name, does string) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	took, bad := beat.stop()
+	machine, _ := bare.stop()
 	alerts.http.CloseIdleConnections()
 	peak, p99 := peakKiB(h.b, h.server), percentile(took, 99)
 	kept := peak < hostileMiB<<10 && p99 < hostileBeat && bad == 0 && end.Slowest <= deadline && wellEnded(end.Outcomes)
-	h.table.hold("", kept, does, mib(peak), milli(percentile(took, 50)), milli(p99), milli(took[len(took)-1]),
+	h.table.hold("", kept, does, mib(peak), milli(used/atOnce), milli(percentile(took, 50)), milli(p99), milli(took[len(took)-1]), milli(percentile(machine, 99)),
 		fmt.Sprintf("%.1f s", end.Slowest.Seconds()), counted(end.Outcomes))
 }
 

@@ -28,6 +28,16 @@ type caller struct {
 	http *http.Client
 }
 
+// bareCaller calls a server that does nothing, in a process of its own.
+func bareCaller(b *testing.B) *caller {
+	b.Helper()
+	url, err := startPart(b, partBare).ask("")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return &caller{url, &http.Client{Timeout: time.Minute}}
+}
+
 func newCaller(b *testing.B, server *instance.Server, transport *http.Transport) *caller {
 	b.Helper()
 	transport.MaxIdleConnsPerHost, transport.DisableCompression = 1024, true
@@ -158,6 +168,29 @@ func openFiles(b *testing.B, server *instance.Server) int {
 		b.Fatal(err)
 	}
 	return len(all)
+}
+
+// processorTime is what the process has used so far, in user and kernel mode (proc(5), stat).
+func processorTime(b *testing.B, server *instance.Server) time.Duration {
+	b.Helper()
+	text, err := os.ReadFile(proc(server, "stat"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // after the name, which may be anything
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		b.Fatal("/proc does not tell the processor time")
+	}
+	ticks := 0
+	for _, field := range fields[11:13] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * time.Second / 100 // USER_HZ, 100 on every Linux that Go runs on
 }
 
 func proc(server *instance.Server, file string) string {

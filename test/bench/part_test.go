@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,12 +20,13 @@ const (
 	partName    = "REGWARDEN_BENCH_PART"
 	partLines   = "lines"   // asked with the address of a server, answers with that of a line to it
 	partStorm   = "storm"   // see runStorm
+	partBare    = "bare"    // see openBare
 	partServers = "servers" // asked with the name of a server of the kit, answers with its address
 )
 
 // runPart is a part's whole life: until its input ends.
 func runPart(name string) error {
-	answer := map[string]func(string) (string, error){partLines: openLine, partServers: openServer, partStorm: runStorm}[name]
+	answer := map[string]func(string) (string, error){partLines: openLine, partServers: openServer, partStorm: runStorm, partBare: openBare}[name]
 	for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 		said, err := answer(asked.Text())
 		if err != nil {
@@ -34,6 +37,16 @@ func runPart(name string) error {
 		}
 	}
 	return nil
+}
+
+// openBare starts a server that does nothing but answer: what it takes to be answered is the machine's part.
+func openBare(string) (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	go func() { _ = http.Serve(listener, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) }() //nolint:gosec // for one client, our own
+	return "http://" + listener.Addr().String(), nil
 }
 
 func openServer(name string) (string, error) {
