@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/textproto"
 	"net/url"
 	"strings"
 	"sync"
@@ -17,6 +18,11 @@ import (
 
 // maxChain bounds the certificates that a server may send.
 const maxChain = 10
+
+// maxInterim bounds the 1xx answers before an answer; net/http would take as many as fit into the header's cap.
+const maxInterim = 8
+
+var errManyInterim = errors.New("too many 1xx answers before an answer")
 
 var errLongChain = errors.New("the server sends more than 10 certificates")
 
@@ -241,7 +247,16 @@ func (w *wire) send(ctx context.Context, c *conn, what *call) (*answer, error) {
 		return nil, err
 	}
 	var started atomic.Bool
-	trace := &httptrace.ClientTrace{GotFirstResponseByte: func() { started.Store(true) }}
+	interim := 0
+	trace := &httptrace.ClientTrace{
+		GotFirstResponseByte: func() { started.Store(true) },
+		Got1xxResponse: func(int, textproto.MIMEHeader) error {
+			if interim++; interim > maxInterim {
+				return errManyInterim
+			}
+			return nil
+		},
+	}
 	response, err := c.client.RoundTrip(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil {
 		return nil, &exchangeError{c, err, started.Load()}
