@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"net/url"
+	"runtime"
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
@@ -46,6 +47,10 @@ type Limits struct {
 	Header    int64         // 64 KiB
 	Body      int64         // 1 MiB
 	Redirects int           // 3
+
+	// AtWork bounds the connections that are worked on at once, over all checks: one less than GOMAXPROCS,
+	// at least 1. A program that raises GOMAXPROCS above its processors has to say how many it has.
+	AtWork int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -57,6 +62,7 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Header, 64<<10)
 	orDefault(&l.Body, 1<<20)
 	orDefault(&l.Redirects, 3)
+	orDefault(&l.AtWork, max(1, runtime.GOMAXPROCS(0)-1))
 	return l
 }
 

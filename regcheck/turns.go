@@ -2,7 +2,6 @@ package regcheck
 
 import (
 	"net"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -24,8 +23,13 @@ const turnPatience = time.Second
 // smallRead is too little to be much work: a server that drips bytes must not make others queue.
 const smallRead = 256
 
+// of says how many there are; the first who says it decides.
+func (t *turns) of(most int) *turns {
+	t.once.Do(func() { t.taken = make(chan struct{}, max(1, most)) })
+	return t
+}
+
 func (t *turns) take() (got bool) {
-	t.once.Do(func() { t.taken = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)) })
 	select {
 	case t.taken <- struct{}{}:
 		return true

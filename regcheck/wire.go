@@ -65,7 +65,7 @@ func (e *stepError) Unwrap() error { return e.err }
 
 func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
 	w := &wire{resolver: c.Resolver, dialer: c.Dialer, policy: c.Egress, proxyFor: c.Proxy, hairpin: c.Hairpin,
-		limits: limits, turns: &c.turns, now: now, plan: p, roots: c.Roots, peers: map[origin]*peer{}}
+		limits: limits, turns: c.turns.of(limits.AtWork), now: now, plan: p, roots: c.Roots, peers: map[origin]*peer{}}
 	if w.resolver == nil {
 		w.resolver = net.DefaultResolver
 	}

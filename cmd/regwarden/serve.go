@@ -78,7 +78,8 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	// No request waits until Go interrupts a hash; the operating system prefers the request, by priority.
-	runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + authService.HashThreads())
+	processors := runtime.GOMAXPROCS(0)
+	runtime.GOMAXPROCS(processors + authService.HashThreads())
 	people := directory.New(db, authService.Passwords(), time.Now)
 
 	listener, err := net.Listen("tcp", c.Listen)
@@ -98,6 +99,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
+	checker.Limits.AtWork = max(1, processors-1)
 	proxies, err := c.trustedProxies()
 	if err != nil {
 		return err
