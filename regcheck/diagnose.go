@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -45,8 +46,12 @@ func isCutOff(err error) bool {
 		return true
 	}
 	x, ok := errors.AsType[*exchangeError](err)
-	return ok && !x.started && !isTimeout(err)
+	return ok && !x.started && !isTimeout(err) && !slices.Contains(overHTTP2, innermost(err).Error())
 }
+
+// overHTTP2 is what net/http says when it gives up an HTTP/2 connection over too many headers, or over
+// something that is no HTTP/2; it exports no type for either.
+var overHTTP2 = []string{"http2: response header list larger than advertised limit", "connection error: PROTOCOL_ERROR"}
 
 // diagnoseLookup is for the endpoint's host; it says nothing of addresses.
 func diagnoseLookup(o origin, err error) *failure {

@@ -18,6 +18,7 @@ func oddServers() map[string]builder {
 		"closes-each-time":          buildClosesEachTime,
 		"hides-behind-404":          buildHidesBehind404,
 		"scopeless-content":         buildScopelessContent,
+		"large-headers-http2":       buildLargeHeadersHTTP2,
 		"calls-empty-html":          buildCallsEmptyHTML,
 		"scope-wanted-by-careless":  buildScopeWantedByCareless,
 		"unusable-realm-and-basic": func(g *Registry) error {
@@ -265,6 +266,21 @@ func buildCallsEmptyHTML(g *Registry) error {
 		}
 		s.ServeHTTP(w, r)
 	}))
+}
+
+// buildLargeHeadersHTTP2 answers over HTTP/2 with 100 KiB of headers.
+func buildLargeHeadersHTTP2(g *Registry) error {
+	config, err := g.tls(leaf{})
+	if err != nil {
+		return err
+	}
+	large := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 100 {
+			w.Header().Set("X-Filler-"+strconv.Itoa(i), strings.Repeat("x", 1024))
+		}
+		w.WriteHeader(http.StatusOK)
+	})
+	return g.start(&site{host: "registry.test:443", tls: config, handler: large, trusted: true, endpoint: true, http2: true})
 }
 
 // buildScopelessContent is open at its root and gives tokens to everybody; its challenge for content
