@@ -66,7 +66,7 @@ func (m MasterKey) cipher() (tink.AEAD, error) {
 }
 
 // LoadMasterKey reads the key file at path. It refuses a file that its group or the world may use
-// (ErrLaxMode); a missing file is fs.ErrNotExist.
+// (ErrLaxMode), but for one of root's that our group may read; a missing file is fs.ErrNotExist.
 func LoadMasterKey(path string) (MasterKey, error) {
 	file, err := os.Open(path) // the operator names the file
 	if err != nil {
@@ -77,7 +77,8 @@ func LoadMasterKey(path string) (MasterKey, error) {
 	if err != nil {
 		return MasterKey{}, fmt.Errorf("look at the master key file: %w", err)
 	}
-	if mode := info.Mode(); !mode.IsRegular() || mode.Perm()&0o077 != 0 {
+	owner, self := ownerOf(info)
+	if mode := info.Mode(); !mode.IsRegular() || lax(mode.Perm(), owner, self) {
 		return MasterKey{}, fmt.Errorf("%w: %s has mode %v, and must be a plain file of mode 0600; mend it with: chmod 600 %s", ErrLaxMode, path, mode, path)
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFileSize))
@@ -89,6 +90,16 @@ func LoadMasterKey(path string) (MasterKey, error) {
 		return MasterKey{}, fmt.Errorf("read the master key file %s: %w", path, err)
 	}
 	return key, nil
+}
+
+// lax tells whether others than its owner may use a file of ours. A file of root's may be read by its group
+// while we are not root: that is how Kubernetes and systemd hand a secret to a service (PostgreSQL judges its
+// key files so too).
+func lax(mode fs.FileMode, owner, self int) bool {
+	if owner == 0 && self != 0 {
+		return mode&0o037 != 0
+	}
+	return mode&0o077 != 0
 }
 
 // LoadOrCreateMasterKey reads the key file at path, or makes it with a fresh key and mode 0600.
