@@ -34,7 +34,7 @@ var mayImport = map[string][]string{
 		"internal/audit", "internal/fault", "internal/seal", "internal/store", "secret"},
 	"internal/auth":       {"internal/audit", "internal/fault", "internal/seal", "internal/store", "internal/strictjson", "secret"},
 	"internal/directory":  {"internal/audit", "internal/auth", "internal/fault", "internal/store", "secret"},
-	"internal/registries": {"internal/audit", "internal/auth", "internal/fault", "internal/store", "regcheck"},
+	"internal/registries": {"internal/audit", "internal/auth", "internal/fault", "internal/seal", "internal/store", "regcheck", "secret"},
 	"internal/server": {"api", "internal/audit", "internal/auth", "internal/directory", "internal/fault",
 		"internal/registries", "internal/strictjson", "regcheck", "secret"},
 	"cmd/regwarden": {"api", "egress", "internal/audit", "internal/auth", "internal/directory", "internal/fault", "internal/registries",

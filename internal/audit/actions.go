@@ -5,7 +5,7 @@ import "strings"
 // Actions is the closed list, for those who filter by it.
 var Actions = []Action{
 	Login, Refresh, Logout, LoginAlert, TokensRevoke, SessionEnd,
-	RegistryValidate, RegistryDiagnose,
+	RegistryValidate, RegistryDiagnose, RegistryCreate, RegistryUpdate, RegistryDelete,
 	OrgCreate, ProjectCreate,
 	UserCreate, UserRole, UserProjects, UserDisable, UserEnable, PasswordChange, PasswordSet,
 	APIKeyCreate, APIKeyUpdate, APIKeyDelete,

@@ -34,7 +34,11 @@ type Permission string
 
 // Permissions. What every user may do with its own things needs none.
 const (
-	ValidateRegistries Permission = "registry.validate"
+	ValidateRegistries Permission = "registry.validate" // kept ones too; who may may read them, secrets masked
+	CreateRegistries   Permission = "registry.create"
+	ChangeRegistries   Permission = "registry.update"
+	DeleteRegistries   Permission = "registry.delete"
+	SyncRegistries     Permission = "registry.sync"
 	ReadOrgs           Permission = "org.list"
 	CreateOrgs         Permission = "org.create"
 	ReadAllProjects    Permission = "project.listAll"
@@ -56,7 +60,8 @@ const (
 var granted = map[Role]map[Permission]bool{
 	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ReadUsers: true,
 		CreateUsers: true, ChangeUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
-		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true},
+		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true,
+		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},
 	RoleMember: {ValidateRegistries: true},
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"encoding/json"
 	"time"
 )
 
@@ -44,4 +45,43 @@ func (t text) Scan(value any) error {
 	err := stored.Scan(value)
 	*t.to = stored.String
 	return err
+}
+
+// flag stores a truth value: neither database takes the other's boolean for it.
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// truth scans what flag stored.
+type truth struct{ to *bool }
+
+func (t truth) Scan(value any) error {
+	var stored sql.NullInt64
+	err := stored.Scan(value)
+	*t.to = stored.Int64 != 0
+	return err
+}
+
+// pairs stores names and values as JSON, NULL when there are none.
+func pairs(of map[string]string) (any, error) {
+	if len(of) == 0 {
+		return nil, nil
+	}
+	encoded, err := json.Marshal(of)
+	return string(encoded), err
+}
+
+// stringMap scans what pairs stored; NULL becomes nil.
+type stringMap struct{ to *map[string]string }
+
+func (m stringMap) Scan(value any) error {
+	var stored sql.NullString
+	if err := stored.Scan(value); err != nil || !stored.Valid {
+		*m.to = nil
+		return err
+	}
+	return json.Unmarshal([]byte(stored.String), m.to)
 }

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Registry is a kept registry definition, its fields as they were sent. Canonical is the one spelling under
+// which its name is unique in the organization. Version counts its replacements, from 1.
+type Registry struct {
+	UID, OrgUID, Name, Canonical string
+	Version                      int64
+	CreatedAt, UpdatedAt         time.Time
+
+	Endpoint, ProviderType, Scope           string
+	SyncSupported, SpectroManifest, Private bool
+	BasePath, BaseContentPath               string
+	AuthType, Username                      string
+	TLSEnabled, TLSSkipVerify               bool
+	CA, Certificate                         string
+	Annotations, Labels                     map[string]string
+
+	HasPassword, HasToken, HasKey bool            // read with the record; on the way in Secrets decides
+	Secrets                       RegistrySecrets // read by Registry alone
+}
+
+// RegistrySecrets are the secrets of a registry definition, sealed in the database and clear here.
+type RegistrySecrets struct{ Password, Token, Key secret.String }
+
+// RegistrySummary is what a list tells of a registry.
+type RegistrySummary struct {
+	UID, Name                               string
+	CreatedAt, UpdatedAt                    time.Time
+	Endpoint, ProviderType, Scope           string
+	SyncSupported, SpectroManifest, Private bool
+}
+
+const (
+	registryColumns = `uid, org_uid, name, canonical, version, created_at, updated_at, endpoint, provider_type, scope,
+		sync_supported, spectro_manifest, private, base_path, base_content_path, auth_type, username, tls_enabled, tls_skip_verify,
+		has_password, has_token, has_key, sealed, annotations, labels, tls_ca, tls_certificate`
+
+	sqlInsertRegistry = `INSERT INTO registries (` + registryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`
+	sqlRegistry        = `SELECT ` + registryColumns + ` FROM registries WHERE org_uid = $1 AND uid = $2`
+	sqlRegistryByName  = `SELECT ` + registryColumns + ` FROM registries WHERE org_uid = $1 AND canonical = $2`
+	sqlReplaceRegistry = `UPDATE registries SET name = $3, canonical = $4, version = version + 1, updated_at = $6, endpoint = $7, provider_type = $8,
+		scope = $9, sync_supported = $10, spectro_manifest = $11, private = $12, base_path = $13, base_content_path = $14, auth_type = $15,
+		username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19, has_token = $20, has_key = $21, sealed = $22,
+		annotations = $23, labels = $24, tls_ca = $25, tls_certificate = $26
+		WHERE org_uid = $2 AND uid = $1 AND version = $5`
+	sqlDeleteRegistry  = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
+	sqlRegistriesOfOrg = `SELECT uid, name, created_at, updated_at, endpoint, provider_type, scope, sync_supported, spectro_manifest, private
+		FROM registries WHERE org_uid = $1 ORDER BY canonical`
+)
+
+func registryPlace(orgUID, uid string) seal.Place {
+	return seal.Place{Table: "registries", Row: uid, Org: orgUID, Column: "sealed"}
+}
+
+// InsertRegistry adds a registry. Its canonical name being taken in the organization is ErrExists.
+func (tx *Tx) InsertRegistry(ctx context.Context, r Registry) error {
+	rest, err := tx.registryValues(r)
+	if err != nil {
+		return err
+	}
+	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version, millis(r.CreatedAt)}, rest...)
+	return tx.changeOne(ctx, sqlInsertRegistry, args...)
+}
+
+// ReplaceRegistry stores every field of a registry but CreatedAt, and counts its version up, if the version is
+// still the one given. It is ErrNotFound when it is not, or there is no such registry; ErrExists when another
+// one has the name.
+func (tx *Tx) ReplaceRegistry(ctx context.Context, r Registry) error {
+	rest, err := tx.registryValues(r)
+	if err != nil {
+		return err
+	}
+	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version}, rest...)
+	return tx.changeOne(ctx, sqlReplaceRegistry, args...)
+}
+
+// registryValues are the columns from updated_at on.
+func (tx *Tx) registryValues(r Registry) ([]any, error) {
+	sealed, err := tx.sealRegistry(r)
+	if err != nil {
+		return nil, err
+	}
+	annotations, err := pairs(r.Annotations)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := pairs(r.Labels)
+	if err != nil {
+		return nil, err
+	}
+	return []any{millis(r.UpdatedAt), r.Endpoint, r.ProviderType, r.Scope, flag(r.SyncSupported), flag(r.SpectroManifest), flag(r.Private),
+		r.BasePath, r.BaseContentPath, r.AuthType, r.Username, flag(r.TLSEnabled), flag(r.TLSSkipVerify),
+		flag(r.Secrets.Password != ""), flag(r.Secrets.Token != ""), flag(r.Secrets.Key != ""), sealed, annotations, labels, r.CA, r.Certificate}, nil
+}
+
+// sealedRegistry is the text that is sealed. Its strings are plain because here, and nowhere else, they must be written.
+type sealedRegistry struct {
+	Password string `json:"password,omitempty"`
+	Token    string `json:"token,omitempty"`
+	Key      string `json:"key,omitempty"`
+}
+
+func (tx *Tx) sealRegistry(r Registry) ([]byte, error) {
+	if r.Secrets == (RegistrySecrets{}) {
+		return nil, nil
+	}
+	plain, err := json.Marshal(sealedRegistry{r.Secrets.Password.Reveal(), r.Secrets.Token.Reveal(), r.Secrets.Key.Reveal()})
+	if err != nil {
+		return nil, fmt.Errorf("encode the secrets of a registry: %w", err)
+	}
+	return tx.ring.Seal(plain, registryPlace(r.OrgUID, r.UID))
+}
+
+func (tx *Tx) openRegistry(r *Registry, sealed []byte) error {
+	if !r.HasPassword && !r.HasToken && !r.HasKey {
+		return nil
+	}
+	text, err := tx.ring.Open(sealed, registryPlace(r.OrgUID, r.UID))
+	if err != nil {
+		return err
+	}
+	var plain sealedRegistry
+	if err := json.Unmarshal(text, &plain); err != nil {
+		return fmt.Errorf("registry %s: %w", r.UID, seal.ErrDamaged) // the decoder's error may quote the text
+	}
+	r.Secrets = RegistrySecrets{secret.String(plain.Password), secret.String(plain.Token), secret.String(plain.Key)}
+	return nil
+}
+
+func scanRegistry(row scanner, r *Registry, sealed *[]byte) error {
+	return row.Scan(&r.UID, &r.OrgUID, &r.Name, &r.Canonical, &r.Version, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint,
+		&r.ProviderType, &r.Scope, truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private}, &r.BasePath, &r.BaseContentPath,
+		&r.AuthType, &r.Username, truth{&r.TLSEnabled}, truth{&r.TLSSkipVerify}, truth{&r.HasPassword}, truth{&r.HasToken}, truth{&r.HasKey},
+		sealed, stringMap{&r.Annotations}, stringMap{&r.Labels}, &r.CA, &r.Certificate)
+}
+
+// scanPlainRegistry reads a registry and leaves its secrets sealed.
+func scanPlainRegistry(row scanner, r *Registry) error {
+	var sealed []byte
+	return scanRegistry(row, r, &sealed)
+}
+
+// Registry looks a registry up within its organization and opens its secrets. When these do not open, the
+// error is seal.ErrDamaged, and the record is returned without them.
+func (tx *Tx) Registry(ctx context.Context, orgUID, uid string) (Registry, error) {
+	var sealed []byte
+	r, err := one(ctx, tx, func(row scanner, r *Registry) error { return scanRegistry(row, r, &sealed) }, sqlRegistry, orgUID, uid)
+	if err != nil {
+		return Registry{}, err
+	}
+	return r, tx.openRegistry(&r, sealed)
+}
+
+// RegistryPlain looks a registry up within its organization and leaves its secrets sealed, so that it can be
+// shown, replaced and deleted when they are damaged.
+func (tx *Tx) RegistryPlain(ctx context.Context, orgUID, uid string) (Registry, error) {
+	return one(ctx, tx, scanPlainRegistry, sqlRegistry, orgUID, uid)
+}
+
+// RegistryByName looks a registry up by its canonical name, its secrets left sealed.
+func (tx *Tx) RegistryByName(ctx context.Context, orgUID, canonical string) (Registry, error) {
+	return one(ctx, tx, scanPlainRegistry, sqlRegistryByName, orgUID, canonical)
+}
+
+// DeleteRegistry deletes a registry and everything that was learned of it.
+func (tx *Tx) DeleteRegistry(ctx context.Context, orgUID, uid string) error {
+	return tx.changeOne(ctx, sqlDeleteRegistry, orgUID, uid)
+}
+
+// RegistriesOfOrg lists an organization's registries by name.
+func (tx *Tx) RegistriesOfOrg(ctx context.Context, orgUID string) ([]RegistrySummary, error) {
+	return all(ctx, tx, func(row scanner, r *RegistrySummary) error {
+		return row.Scan(&r.UID, &r.Name, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
+			truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private})
+	}, sqlRegistriesOfOrg, orgUID)
+}
