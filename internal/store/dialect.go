@@ -36,6 +36,8 @@ func openSQLite(path string, connections int, readOnly bool) (*sql.DB, error) {
 		"_synchronous":  {"FULL"}, // a commit is on disk before it is acknowledged
 		"_defensive":    {"1"},
 		"_dqs":          {"0"}, // "text" in double quotes is a name, never a string
+		// A container's root may have no folder for temporary files, which a statement can need at any time.
+		"_pragma": {"temp_store(memory)"},
 	}
 	if readOnly {
 		settings.Set("_query_only", "1")
