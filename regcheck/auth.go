@@ -163,7 +163,7 @@ func (s *session) proveDirect(ctx context.Context, header, control, scheme strin
 		}
 		return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
 	}
-	return s.controlDirect(ctx, v, control)
+	return s.controlDirect(ctx, v, control, s.look(scheme, itoa(a.status)))
 }
 
 // treatedAlike tells that credentials which nobody has are answered as these are: a closed registry may
@@ -176,20 +176,38 @@ func (s *session) treatedAlike(ctx context.Context, control string, a *answer) b
 	return err == nil && c.status == a.status
 }
 
-func (s *session) controlDirect(ctx context.Context, v verdict, control string) verdict {
+func (s *session) controlDirect(ctx context.Context, v verdict, control, look string) verdict {
 	if !s.control {
 		v.unproven, v.why = true, "The control request with random credentials is switched off."
 		return v
+	}
+	open := "Without credentials and with random ones the answer is " + itoa(s.opened.bare.status) + " as well."
+	if l, known := s.recall(look); known {
+		s.learn(l)
+		return v.recalled(l, open)
 	}
 	c, err := s.getWith(ctx, control)
 	switch {
 	case err != nil || c.status == 429 || c.status >= 500:
 		v.unproven, v.why = true, "The control request with random credentials got no usable answer."
+	case good(c) && c.status == s.opened.bare.status:
+		s.learn(lesson{look, false, s.now()})
+		v.unproven, v.why = true, open
 	case good(c):
-		v.unproven, v.why = true, "Without credentials and with random ones the answer is "+itoa(c.status)+" as well."
+		v.unproven, v.why = true, "With random credentials the answer is "+itoa(c.status)+"."
 	default:
+		s.learn(lesson{look, true, s.now()})
 		return v.saying("checked: random credentials are answered " + itoa(c.status))
 	}
+	return v.saying("not checked by the registry")
+}
+
+// recalled is a verdict by what was learned in an earlier check.
+func (v verdict) recalled(l lesson, why string) verdict {
+	if l.checked {
+		return v.saying("checked before: random credentials were refused, and the registry answers as it did then")
+	}
+	v.unproven, v.why = true, why
 	return v.saying("not checked by the registry")
 }
 

@@ -79,6 +79,10 @@ type Observer func(StageResult)
 // Check tries the definition. The error is a *DefinitionError when it can't be tried, or ctx's own
 // when the caller went away; everything that was learned about a registry, however bad, is a Report.
 func (c *Checker) Check(ctx context.Context, d Definition, o Observer) (*Report, error) {
+	return c.check(ctx, d, nil, o)
+}
+
+func (c *Checker) check(ctx context.Context, d Definition, known []lesson, o Observer) (*Report, error) {
 	p, found := d.read()
 	if len(found) > 0 {
 		return nil, &DefinitionError{found}
@@ -87,6 +91,7 @@ func (c *Checker) Check(ctx context.Context, d Definition, o Observer) (*Report,
 		return nil, err
 	}
 	s := newSession(c, p)
+	s.known = known
 	defer s.close() // after cancel, so that nothing in the background keeps it waiting
 	bounded, cancel := context.WithTimeout(ctx, s.limits.Total)
 	defer cancel()

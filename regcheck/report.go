@@ -54,6 +54,10 @@ type Report struct {
 	DurationMS int64
 	Duration   time.Duration // DurationMS for those who print it; not in the JSON
 	RoundTrips int           // how many times one after the other something was sent and waited for, DNS aside
+
+	// Behaviour is for the next Recheck of the same definition; not in the JSON, and free of secrets. Empty when
+	// no control request taught anything.
+	Behaviour string
 }
 
 // StageResult is the outcome of one stage.

@@ -17,6 +17,7 @@ type session struct {
 	now     func() time.Time
 	control bool // send control requests
 	wire    *wire
+	known   []lesson // of Recheck
 
 	found []netip.Addr // resolve
 	shown string       // resolve: the addresses in words
@@ -29,6 +30,7 @@ type session struct {
 	warnings []Warning // all stages
 	rounds   int       // all stages: see Report.RoundTrips
 	unproven bool      // auth: nobody looked at the credentials
+	learned  []lesson  // auth: by control requests
 }
 
 type stage struct {
@@ -114,6 +116,9 @@ func (s *session) run(ctx context.Context, o Observer) *Report {
 	report.Duration = time.Since(started)
 	report.DurationMS = report.Duration.Milliseconds()
 	report.RoundTrips = s.rounds
+	if report.Valid {
+		report.Behaviour = s.behaviour()
+	}
 	return report
 }
 

@@ -1,0 +1,106 @@
+package regcheck
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ControlAgain is how old a lesson may be before Recheck sends the control request anew, though nothing
+// seems to have changed: what a registry does with wrong credentials can't be seen without some.
+const ControlAgain = 24 * time.Hour
+
+// maxLessons bounds what is read back: a check has three ways to sign in at most.
+const maxLessons = 8
+
+// A Behaviour (Report.Behaviour, Recheck) is what control requests taught, as text:
+//
+//	look " " checked|open " " unix seconds {";" …}
+//
+// The look is a SHA-256 over the definition without its secrets and over what the registry answered to
+// everybody and to the definition's credentials. No secret and nothing made from one is in it, so that who
+// reads it can guess at nothing; therefore it can't know a changed secret either, and holds for one secret
+// only: who keeps it drops it when the definition changes.
+
+// lesson is what one control request taught: whether credentials that nobody has are refused.
+type lesson struct {
+	look    string
+	checked bool
+	at      time.Time
+}
+
+// Recheck is Check of a definition that was checked before, sparing the control request with random
+// credentials while the registry behaves as it did. known is the Behaviour of the report before; it must come
+// from the very same definition, secrets included. An unreadable or empty one makes this Check.
+//
+// What is spared can never make a wrong password pass: the credentials themselves are presented as always. The
+// lesson that the registry checks credentials is taken over only where its opposite would be valid too, with a
+// warning; and after ControlAgain it is learned anew.
+func (c *Checker) Recheck(ctx context.Context, d Definition, known string, o Observer) (*Report, error) {
+	return c.check(ctx, d, readBehaviour(known), o)
+}
+
+// look describes a way of signing in by all that was seen before the control request.
+func (s *session) look(parts ...string) string {
+	p, o := s.plan, s.opened
+	seen := []string{p.base.String(), s.base.String(), string(p.auth), p.username, p.contentPath, strconv.FormatBool(p.skipVerify),
+		itoa(o.bare.status), o.bare.header.Get(versionHeader), o.bare.header.Get("Server"), strconv.FormatBool(o.offers.basic)}
+	if b := o.offers.bearer; b != nil {
+		seen = append(seen, b.params["realm"], b.params["service"], b.params["scope"])
+	}
+	seen = append(append(seen, o.offers.unsupported...), parts...)
+	sum := sha256.Sum256([]byte(strings.Join(seen, "\x00")))
+	return hex.EncodeToString(sum[:])
+}
+
+// recall tells what a control request taught when everything looked the same. With a token, "checked" keeps
+// its other uses from being tried, so that a verdict may hang on it: that is asked each time.
+func (s *session) recall(look string) (l lesson, known bool) {
+	i := slices.IndexFunc(s.known, func(l lesson) bool { return l.look == look })
+	if i < 0 {
+		return lesson{}, false
+	}
+	l = s.known[i]
+	age := s.now().Sub(l.at)
+	if age < -time.Minute || age >= ControlAgain || l.checked && s.plan.auth != Basic {
+		return lesson{}, false
+	}
+	return l, true
+}
+
+// learn keeps a lesson for the report: a new one, or one recalled with its own time.
+func (s *session) learn(l lesson) { s.learned = append(s.learned, l) }
+
+// behaviour writes the lessons.
+func (s *session) behaviour() string {
+	words := make([]string, len(s.learned))
+	for i, l := range s.learned {
+		outcome := "open"
+		if l.checked {
+			outcome = "checked"
+		}
+		words[i] = l.look + " " + outcome + " " + strconv.FormatInt(l.at.Unix(), 10)
+	}
+	return strings.Join(words, ";")
+}
+
+// readBehaviour reads what behaviour wrote; what it can't read teaches nothing.
+func readBehaviour(text string) []lesson {
+	var known []lesson
+	for part := range strings.SplitSeq(text, ";") {
+		words := strings.Split(part, " ")
+		if len(words) != 3 || len(known) == maxLessons {
+			return known
+		}
+		at, err := strconv.ParseInt(words[2], 10, 64)
+		if err != nil || words[1] != "open" && words[1] != "checked" {
+			return known
+		}
+		known = append(known, lesson{look: words[0], checked: words[1] == "checked", at: time.Unix(at, 0)})
+	}
+	return known
+}

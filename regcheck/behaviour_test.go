@@ -1,0 +1,165 @@
+package regcheck_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+)
+
+// A second check that spares the control request comes to the verdict of the first, warnings and words
+// included, on every server of the matrix.
+func TestRecheckComesToTheSameVerdict(t *testing.T) {
+	spared := 0
+	for _, rows := range matrix(t) {
+		for _, row := range rows {
+			if row.Problems != nil || row.Limits != "" || !row.Want.Valid || row.Server == "rebinding" {
+				continue
+			}
+			spared += recheckRow(t, row)
+		}
+	}
+	if spared < 10 {
+		t.Errorf("a control request was spared %d times only", spared)
+	}
+}
+
+func recheckRow(t *testing.T, row matrixRow) (spared int) {
+	t.Helper()
+	g := regchecktest.Start(t, row.Server)
+	c, d := checker(g, mustPolicy(t, row), row), mustDefinition(t, g, row)
+	first, err := c.Check(t.Context(), d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := controls(g)
+	second, err := c.Recheck(t.Context(), d, first.Behaviour, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(verdictOf(first), verdictOf(second)); diff != "" {
+		t.Errorf("%s: %s", row.Name, diff)
+	}
+	sent := controls(g) - before
+	relied := first.Behaviour != "" && (d.Auth.Token == "" || !strings.Contains(first.Behaviour, "checked"))
+	if relied && sent >= before { // one that is sent ahead, in vain, is sent again
+		t.Errorf("%s: the control request was sent again (%d of %d); known: %s", row.Name, sent, before, first.Behaviour)
+	}
+	if relied && second.Behaviour != first.Behaviour {
+		t.Errorf("%s: learned %q, then %q", row.Name, first.Behaviour, second.Behaviour)
+	}
+	return max(0, before-sent)
+}
+
+// verdictOf is what must not depend on whether the control request was spared.
+func verdictOf(r *regcheck.Report) string {
+	return fmt.Sprintf("%s %v", told(r, nil), r.Warnings)
+}
+
+// controls counts the requests with credentials that nobody has.
+func controls(g *regchecktest.Registry) (n int) {
+	for _, s := range g.Sightings() {
+		known := []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword, regchecktest.WrongPassword, regchecktest.WrongToken}
+		if strings.HasPrefix(s.User, "regwarden-") || s.Kind == "bearer" && len(s.Secret) == 32 && !slices.Contains(known, s.Secret) {
+			n++
+		}
+	}
+	return n
+}
+
+func mustRow(t *testing.T, g *regchecktest.Registry, definition string) (*regcheck.Checker, regcheck.Definition) {
+	t.Helper()
+	row := matrixRow{Name: t.Name(), Definition: json.RawMessage(definition)}
+	return checker(g, egress.Policy{}, row), mustDefinition(t, g, row)
+}
+
+const (
+	goodLogin  = `{"auth":{"type":"basic","username":"${user}","password":"${password}"}}`
+	wrongLogin = `{"auth":{"type":"basic","username":"${user}","password":"${wrongPassword}"}}`
+)
+
+// What was learned with a good password makes no wrong one good: neither where the registry looks at
+// credentials of an open door, nor where a token service does.
+func TestRecheckFindsAWrongPassword(t *testing.T) {
+	for _, server := range []string{"open-checks-credentials", "zot-mixed", "gitea", "google", "bearer", "htpasswd", "hides-behind-404"} {
+		g := regchecktest.Start(t, server)
+		c, good := mustRow(t, g, goodLogin)
+		_, wrong := mustRow(t, g, wrongLogin)
+		first, err := c.Check(t.Context(), good, nil)
+		if err != nil || !first.Valid {
+			t.Fatalf("%s: %v %v", server, first, err)
+		}
+		second, err := c.Recheck(t.Context(), wrong, first.Behaviour, nil)
+		if err != nil || second.Valid || second.Behaviour != "" {
+			t.Errorf("%s: a wrong password came to %s %v", server, told(second, err), err)
+		}
+	}
+}
+
+// A lesson is for one look of the registry, and for a day.
+func TestRecheckControlsAnew(t *testing.T) {
+	g := regchecktest.Start(t, "open-checks-credentials")
+	c, d := mustRow(t, g, goodLogin)
+	now := time.Now()
+	c.Now = func() time.Time { return now }
+	first, err := c.Check(t.Context(), d, nil)
+	if err != nil || first.Behaviour == "" {
+		t.Fatal(first, err)
+	}
+	other := d
+	other.Auth = new(regcheck.Auth)
+	*other.Auth = *d.Auth
+	other.BaseContentPath = "charts/nginx"
+	for _, row := range []struct {
+		name  string
+		d     regcheck.Definition
+		known string
+		after time.Duration
+		sent  int
+	}{
+		{"within the day", d, first.Behaviour, regcheck.ControlAgain - time.Minute, 0},
+		{"a day later", d, first.Behaviour, regcheck.ControlAgain, 1},
+		{"the clock was set back", d, first.Behaviour, -time.Hour, 1},
+		{"another definition", other, first.Behaviour, 0, 1},
+		{"another look", d, "0" + first.Behaviour, 0, 1},
+		{"nothing known", d, "", 0, 1},
+		{"no form of ours", d, "checked", 0, 1},
+		{"an outcome that nobody writes", d, strings.Replace(first.Behaviour, "checked", "perhaps", 1), 0, 1},
+	} {
+		c.Now = func() time.Time { return now.Add(row.after) }
+		before := controls(g)
+		report, err := c.Recheck(t.Context(), row.d, row.known, nil)
+		if err != nil || !report.Valid {
+			t.Errorf("%s: %s", row.name, told(report, err))
+		}
+		if sent := controls(g) - before; sent != row.sent {
+			t.Errorf("%s: %d control requests, want %d", row.name, sent, row.sent)
+		}
+	}
+}
+
+// The behaviour tells nothing of the credentials, nor is it part of the report that people see.
+func TestBehaviourHoldsNoSecret(t *testing.T) {
+	g := regchecktest.Start(t, "open")
+	c, good := mustRow(t, g, goodLogin)
+	_, wrong := mustRow(t, g, wrongLogin)
+	now := time.Now()
+	c.Now = func() time.Time { return now }
+	a, errA := c.Check(t.Context(), good, nil)
+	b, errB := c.Check(t.Context(), wrong, nil)
+	if errA != nil || errB != nil || a.Behaviour == "" || a.Behaviour != b.Behaviour {
+		t.Errorf("two passwords on a registry that looks at none: %q and %q", a.Behaviour, b.Behaviour)
+	}
+	encoded, err := json.Marshal(a)
+	if err != nil || strings.Contains(string(encoded), a.Behaviour) {
+		t.Errorf("%s %v", encoded, err)
+	}
+}
