@@ -164,7 +164,7 @@ func (d Definition) read() (*plan, []Problem) {
 }
 
 func (a *Auth) read(p *plan, found *problems) {
-	p.auth = a.kind()
+	p.auth = a.Kind()
 	if !slices.Contains([]AuthType{NoAuth, Basic, Token}, p.auth) {
 		found.add("auth.type", `is none of "noAuth", "basic" and "token"`)
 	}
@@ -178,8 +178,8 @@ func (a *Auth) read(p *plan, found *problems) {
 	a.TLS.read(p, found)
 }
 
-// kind derives the type from the credentials when none is written.
-func (a *Auth) kind() AuthType {
+// Kind is the type, derived from the credentials when none is written.
+func (a *Auth) Kind() AuthType {
 	switch {
 	case a.Type != "":
 		return a.Type

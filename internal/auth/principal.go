@@ -34,11 +34,12 @@ type Permission string
 
 // Permissions. What every user may do with its own things needs none.
 const (
-	ValidateRegistries Permission = "registry.validate" // kept ones too; who may may read them, secrets masked
+	ValidateRegistries Permission = "registry.validate" // and read those that are kept, secrets masked
 	CreateRegistries   Permission = "registry.create"
 	ChangeRegistries   Permission = "registry.update"
 	DeleteRegistries   Permission = "registry.delete"
 	SyncRegistries     Permission = "registry.sync"
+	OpenRegistries     Permission = "registry.open" // read the secrets: the operator's, who has the key
 	ReadOrgs           Permission = "org.list"
 	CreateOrgs         Permission = "org.create"
 	ReadAllProjects    Permission = "project.listAll"

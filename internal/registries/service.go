@@ -1,5 +1,5 @@
-// Package registries checks registry definitions for a caller: who may, how many at once, what is
-// recorded. How a registry is checked is package regcheck's business.
+// Package registries keeps registry definitions and checks them, kept or not, for a caller: who may, how many
+// at once, what is recorded. How a registry is checked is package regcheck's business.
 package registries
 
 import (
@@ -46,7 +46,7 @@ func New(db *store.DB, checker *regcheck.Checker, limits Limits) *Service {
 // Load tells how many validations are under way and how many wait for a place.
 func (s *Service) Load() (running, waiting int) { return s.gate.load() }
 
-// Request is one definition to check, free of problems of its own (regcheck.Definition.Problems).
+// Request is one definition to check, as Complete returned it and without problems.
 type Request struct {
 	AuditUID   string // random UUID; the record's uid
 	Purpose    Purpose
@@ -65,10 +65,6 @@ func (s *Service) Check(ctx context.Context, p auth.Principal, origin audit.Orig
 		return nil, s.refused(ctx, p, origin, r, err)
 	}
 	defer leave()
-	if r.Definition.RegistryUID != "" {
-		// No definition is kept yet, so none has this uid.
-		return nil, s.refused(ctx, p, origin, r, fault.InvalidFields(fault.Field{Field: "registryUid", Problem: "names no registry of your organization"}))
-	}
 	if err := s.append(ctx, s.event(p, origin, r, audit.Started, "")); err != nil {
 		return nil, err
 	}
@@ -140,11 +136,7 @@ func (s *Service) event(p auth.Principal, origin audit.Origin, r Request, outcom
 }
 
 func definitionFault(e *regcheck.DefinitionError) error {
-	fields := make([]fault.Field, len(e.Problems))
-	for i, p := range e.Problems {
-		fields[i] = fault.Field{Field: p.Field, Problem: p.Problem}
-	}
-	return fault.InvalidFields(fields...)
+	return fault.InvalidFields(fields(e.Problems)...)
 }
 
 func codeOf(err error) string {
