@@ -28,7 +28,7 @@ func (s *Server) diagnose(c *call) (answer, error) {
 }
 
 func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, error) {
-	definition, err := c.decodeDefinition()
+	definition, err := s.decodeDefinition(c)
 	if err != nil {
 		return nil, err
 	}
@@ -40,14 +40,17 @@ func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, e
 	return report, err
 }
 
-// decodeDefinition reports wrong types and contradictions together.
-func (c *call) decodeDefinition() (definition regcheck.Definition, err error) {
-	err = c.read(&definition, func() []fault.Field {
-		var problems []fault.Field
-		for _, p := range definition.Problems() {
-			problems = append(problems, fault.Field{Field: p.Field, Problem: p.Problem})
-		}
-		return problems
-	})
-	return definition, err
+// decodeDefinition reports wrong types and contradictions together. What a stored registry is to add has been
+// added.
+func (s *Server) decodeDefinition(c *call) (regcheck.Definition, error) {
+	var sent regcheck.Definition
+	wrong, err := c.decode(&sent)
+	if err != nil {
+		return sent, err
+	}
+	complete, problems, err := s.Registries.Complete(c.Context(), c.principal, sent)
+	if err != nil {
+		return sent, err
+	}
+	return complete, invalid(fault.Join(wrong, problems))
 }

@@ -53,6 +53,17 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathValidate, handle: s.validate, identified: true, audited: audit.RegistryValidate},
 		{method: "POST", path: api.PathDiagnose, handle: s.diagnose, identified: true, audited: audit.RegistryDiagnose},
 
+		{method: "POST", path: api.PathOCIRegistries, handle: s.createRegistry, identified: true},
+		{method: "GET", path: api.PathOCIRegistry, handle: s.getRegistry, identified: true},
+		{method: "PUT", path: api.PathOCIRegistry, handle: s.replaceRegistry, identified: true},
+		{method: "DELETE", path: api.PathOCIRegistry, handle: s.deleteRegistry, identified: true},
+		{method: "GET", path: api.PathOCIRegistrySummary, handle: s.listRegistries, identified: true},
+		{method: "GET", path: api.PathOCIRegistryOfAnyType, handle: s.getRegistrySummary, identified: true},
+		{method: "GET", path: api.PathOCIRegistryECR, handle: s.noSuchKind, identified: true},
+		{method: "GET", path: api.PathRegistryNames, handle: s.listRegistryNames, identified: true},
+		{method: "GET", path: api.PathHelmRegistries, handle: s.listHelmRegistries, identified: true},
+		{method: "GET", path: api.PathHelmRegistrySync, handle: s.noSuchKind, identified: true},
+
 		{method: "GET", path: api.PathProjects, handle: s.listProjects, identified: true},
 		{method: "POST", path: api.PathProjects, handle: s.createProject, identified: true},
 		{method: "GET", path: api.PathProjectNames, handle: s.listProjectNames, identified: true},

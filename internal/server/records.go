@@ -1,0 +1,167 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Kept registry definitions, in the shapes that public clients read.
+
+// createRegistry is POST /v1/registries/oci/basic.
+func (s *Server) createRegistry(c *call) (answer, error) {
+	wanted, err := c.decodeRegistry()
+	if err != nil {
+		return answer{}, err
+	}
+	uid, err := s.Registries.Create(c.Context(), c.origin, c.principal, wanted)
+	return answer{http.StatusCreated, api.Created{UID: uid}}, err
+}
+
+// replaceRegistry is PUT /v1/registries/oci/{uid}/basic.
+func (s *Server) replaceRegistry(c *call) (answer, error) {
+	wanted, err := c.decodeRegistry()
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.origin, c.principal, c.PathValue("uid"), wanted)
+}
+
+// decodeRegistry leaves the problems of reading to the domain, which tells them with its own: what it finds
+// depends on what is stored.
+func (c *call) decodeRegistry() (registries.Wanted, error) {
+	var body api.OCIRegistryRequest
+	wrong, err := c.decode(&body)
+	if err != nil {
+		return registries.Wanted{}, err
+	}
+	query := readQuery(c.URL.RawQuery)
+	skip := query.truth("skipPackSync")
+	body.Spec.RegistryUID = "" // the path says which registry it is
+	return registries.Wanted{
+		Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels, Definition: body.Spec.Definition,
+		SyncSupported: body.Spec.IsSyncSupported, SpectroManifest: body.Spec.ContainsSpectroManifest, Private: body.Spec.IsPrivate,
+		SkipSync: skip, Undecoded: fault.Join(wrong, query.problems),
+	}, nil
+}
+
+// truth reads "true" or "false"; what is not there is false.
+func (q *queryValues) truth(name string) bool {
+	text := q.text(name)
+	if text == "" {
+		return false
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		q.problems = append(q.problems, fault.Field{Field: name, Problem: `is neither "true" nor "false"`})
+	}
+	return value
+}
+
+// deleteRegistry is DELETE /v1/registries/oci/{uid}/basic.
+func (s *Server) deleteRegistry(c *call) (answer, error) {
+	return answer{status: http.StatusNoContent}, s.Registries.Delete(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+}
+
+// getRegistry is GET /v1/registries/oci/{uid}/basic.
+func (s *Server) getRegistry(c *call) (answer, error) {
+	kept, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{http.StatusOK, api.OCIRegistry{
+		Metadata: registryMetadata(kept),
+		Spec:     registrySpec(kept),
+		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(kept.SyncSupported)},
+	}}, nil
+}
+
+func registryMetadata(r registries.Registry) api.OCIRegistryMetadata {
+	return api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt,
+		Annotations: r.Annotations, Labels: r.Labels}
+}
+
+func registrySpec(r registries.Registry) api.OCIRegistrySpec {
+	d := r.Definition
+	return api.OCIRegistrySpec{
+		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath, Scope: d.Scope,
+		IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private,
+		Auth: api.OCIRegistryAuth{Type: string(d.Auth.Type), Username: d.Auth.Username, Password: d.Auth.Password, Token: d.Auth.Token, TLS: registryTLS(d.Auth.TLS)},
+	}
+}
+
+func registryTLS(t regcheck.TLS) *api.OCIRegistryTLS {
+	if t == (regcheck.TLS{}) {
+		return nil
+	}
+	return &api.OCIRegistryTLS{Enabled: t.Enabled, InsecureSkipVerify: t.InsecureSkipVerify, CA: t.CA, Certificate: t.Certificate, Key: t.Key}
+}
+
+func syncStatus(supported bool) api.SyncStatus {
+	return api.SyncStatus{IsSyncSupported: supported}
+}
+
+// listRegistries is GET /v1/registries/oci/summary.
+func (s *Server) listRegistries(c *call) (answer, error) {
+	list, err := s.Registries.List(c.Context(), c.principal, "")
+	items := make([]api.OCIRegistrySummary, len(list))
+	for i, r := range list {
+		items[i] = registrySummary(r)
+	}
+	return answer{http.StatusOK, api.OCIRegistrySummaries{Items: items}}, err
+}
+
+// getRegistrySummary is GET /v1/registries/oci/{uid}.
+func (s *Server) getRegistrySummary(c *call) (answer, error) {
+	r, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	if err != nil {
+		return answer{}, err
+	}
+	short := registrySummary(registries.Summary{
+		Endpoint: r.Definition.Endpoint, ProviderType: string(r.Definition.ProviderType), Scope: r.Definition.Scope,
+		SyncSupported: r.SyncSupported, SpectroManifest: r.SpectroManifest, Private: r.Private,
+	})
+	short.Metadata = registryMetadata(r)
+	return answer{http.StatusOK, short}, nil
+}
+
+func registrySummary(r registries.Summary) api.OCIRegistrySummary {
+	return api.OCIRegistrySummary{
+		Metadata: api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt},
+		Spec: api.OCIRegistrySummarySpec{RegistryType: "basic", Endpoint: r.Endpoint, ProviderType: r.ProviderType, Scope: r.Scope,
+			IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
+		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(r.SyncSupported)},
+	}
+}
+
+// listRegistryNames is GET /v1/registries/metadata.
+func (s *Server) listRegistryNames(c *call) (answer, error) {
+	list, err := s.Registries.List(c.Context(), c.principal, "")
+	items := make([]api.RegistryName, len(list))
+	for i, r := range list {
+		items[i] = api.RegistryName{Name: r.Name, UID: r.UID, Kind: "oci", Scope: scopeOf(r), IsPrivate: r.Private}
+	}
+	return answer{http.StatusOK, api.RegistryNames{Items: items}}, err
+}
+
+func scopeOf(r registries.Summary) string {
+	if r.Scope == "" {
+		return "tenant"
+	}
+	return r.Scope
+}
+
+// listHelmRegistries is GET /v1/registries/helm.
+func (s *Server) listHelmRegistries(*call) (answer, error) {
+	return answer{http.StatusOK, api.HelmRegistries{Items: []struct{}{}}}, nil
+}
+
+// noSuchKind answers for kinds of registry that are not kept. To an import, which asks for /ecr first, only
+// this code means "look further".
+func (s *Server) noSuchKind(*call) (answer, error) {
+	return answer{}, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no registry of this kind."}
+}
