@@ -33,6 +33,7 @@ func (tx *Tx) NoteChange(ctx context.Context, subject string) error {
 		return err
 	}
 	tx.changed = append(tx.changed, subject)
+	tx.q.wake()
 	return tx.changeOne(ctx, sqlInsertChange, seq, subject, millis(time.Now()))
 }
 

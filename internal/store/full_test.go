@@ -76,7 +76,7 @@ func TestAFullDiskIsUnavailableAndLosesNothing(t *testing.T) {
 // limitPages runs between two transactions, on the writer's own connection.
 func limitPages(t *testing.T, db *DB, pages int) {
 	t.Helper()
-	rows, err := db.writer.conn.QueryContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+	rows, err := db.database.(*sqliteDB).writer.conn.QueryContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", pages))
 	if err != nil {
 		t.Fatal(err)
 	}

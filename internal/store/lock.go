@@ -32,8 +32,7 @@ func LockServer(dataDir string) (*Lock, error) {
 // Release gives the lock up.
 func (l *Lock) Release() error { return l.file.Close() }
 
-// lockOpening waits for the lock under which a store is opened, so that two processes neither migrate
-// nor make keys at the same time.
+// lockOpening waits for the lock under which a store in a folder is opened.
 func lockOpening(ctx context.Context, dataDir string) (*Lock, error) {
 	path := filepath.Join(dataDir, "open.lock")
 	for {

@@ -19,11 +19,11 @@ const sqlRewrapKeyset = `UPDATE data_keyset SET wrapped = $1, wrapped_at = $2 WH
 // What the keyring sealed stays sealed by the same keys: this is for a master key that others may know, not
 // for one that was stolen together with the database.
 func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func(*Tx) error) error {
-	lock, err := lockOpening(ctx, db.options.DataDir)
+	release, err := db.lockOpening(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = lock.Release() }()
+	defer func() { _ = release() }()
 	inFile := next.IsZero()
 	if inFile != db.options.MasterKey.IsZero() {
 		return ErrKeyPlace

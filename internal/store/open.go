@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/pressly/goose/v3"
@@ -18,92 +17,57 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-const databaseName = "regwarden.db"
-
-// Open opens the store in a data folder and makes what is missing: folder, database, master key file
-// and keyring at the first start, tables after an upgrade. With the wrong master key it returns
-// seal.ErrWrongKey and has changed nothing. Any number of processes may open the same folder.
+// Open opens the store and makes what is missing: folder, database file, master key file and keyring at the
+// first start, tables after an upgrade. With the wrong master key it returns seal.ErrWrongKey and has changed
+// nothing. Any number of processes may open the same store at once.
 func Open(ctx context.Context, o Options) (*DB, error) {
-	dir, err := filepath.Abs(o.DataDir)
-	if err != nil {
-		return nil, fmt.Errorf("find the data folder: %w", err)
+	if o.DatabaseURL != "" {
+		return openPostgres(ctx, o)
 	}
-	o.DataDir = dir
-	if err := makeDataDir(dir); err != nil {
-		return nil, err
-	}
-	lock, err := lockOpening(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = lock.Release() }()
-
-	path := filepath.Join(dir, databaseName)
-	if err := privateFile(path); err != nil {
-		return nil, err
-	}
-	writes, err := openSQLite(path, 1, false)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	db, err := start(ctx, o, writes, path)
-	if err != nil {
-		return nil, errors.Join(err, writes.Close())
-	}
-	return db, nil
+	return openFolder(ctx, o)
 }
 
-// start brings an opened database up: key first, then tables, then connections.
-func start(ctx context.Context, o Options, writes *sql.DB, path string) (*DB, error) {
-	ring, err := existingKeyring(ctx, o, writes)
+// dialect is what opening a store has to know of its database.
+type dialect struct {
+	goose        goose.Dialect
+	migrations   func(fs.FS) fs.FS // may put words into them
+	keysetExists string            // gives a row when the table data_keyset is there
+	floorExists  string            // gives a row when the table schema_floor is there
+}
+
+// bringUp prepares an opened database: key first, then tables. Its caller holds the lock of opening.
+func bringUp(ctx context.Context, o Options, db *sql.DB, d dialect) (*seal.Keyring, error) {
+	ring, err := keyringOf(ctx, o, db, d)
 	if err != nil {
 		return nil, err
 	}
-	if err := migrate(ctx, writes); err != nil {
+	if ring == nil && o.Existing && o.DatabaseURL != "" {
+		return nil, ErrEmpty
+	}
+	if err := migrate(ctx, db, d); err != nil {
 		return nil, err
 	}
 	if ring == nil {
-		if ring, err = newKeyring(ctx, o, writes); err != nil {
-			return nil, err
-		}
+		ring, err = newKeyring(ctx, o, db)
 	}
-	readers, err := openSQLite(path, readerPool, true)
-	if err != nil {
-		return nil, fmt.Errorf("open the database for reading: %w", err)
-	}
-	w, err := newWriter(ctx, writes)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open the database for writing: %w", translate(err)), readers.Close())
-	}
-	return &DB{writer: w, writes: writes, readers: readers, reads: newStatements(readers), ring: ring, options: o}, nil
+	return ring, err
 }
 
-// privateFile makes the database file before SQLite does, which would leave it to the umask; the
-// files beside it (-wal, -shm) take its mode. A file of wider mode is narrowed.
-func privateFile(path string) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- in the operator's folder
-	if err != nil {
-		return fmt.Errorf("open the database file: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat()
-	if err == nil && info.Mode().Perm()&0o077 != 0 {
-		err = file.Chmod(0o600)
-	}
-	if err != nil {
-		return fmt.Errorf("keep the database file from other users: %w", err)
-	}
-	return nil
-}
-
-func migrate(ctx context.Context, db *sql.DB) error {
+// migrate brings the tables up to date. A store that is newer than this program is taken as it is, since
+// migrations only add: while servers are upgraded one after the other, the old ones go on, and may be started
+// again. A migration that breaks with this says so in schema_floor.
+func migrate(ctx context.Context, db *sql.DB, d dialect) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return fmt.Errorf("find the migrations: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(d.goose, db, d.migrations(files), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
+	}
+	sources := provider.ListSources()
+	if err := checkFloor(ctx, db, d, sources[len(sources)-1].Version); err != nil {
+		return err
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("bring the tables up to date: %w", translate(err))
@@ -111,16 +75,44 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// existingKeyring opens the keyring of a store that has one. A new store gives nil. It only reads, so
-// that a wrong key leaves the store as it was; a missing key file is never made anew here.
-func existingKeyring(ctx context.Context, o Options, db *sql.DB) (*seal.Keyring, error) {
+// ErrTooNew is returned for a store that a newer program changed in a way that this one cannot work with.
+var ErrTooNew = errors.New("the store was changed by a newer regwarden and cannot be used by this one; start the newer one")
+
+// checkFloor compares the newest migration that this program knows with the oldest that the store can be used with.
+func checkFloor(ctx context.Context, db *sql.DB, d dialect, newest int64) error {
+	there, err := exists(ctx, db, d.floorExists)
+	if err != nil || !there {
+		return err
+	}
+	var least int64
+	if err := db.QueryRowContext(ctx, "SELECT least FROM schema_floor WHERE id = 1").Scan(&least); err != nil {
+		return fmt.Errorf("read which programs may use the store: %w", translate(err))
+	}
+	if least > newest {
+		return fmt.Errorf("%w (it needs migration %d, this one ends at %d)", ErrTooNew, least, newest)
+	}
+	return nil
+}
+
+// exists tells whether a query gives a row.
+func exists(ctx context.Context, db *sql.DB, query string) (bool, error) {
 	var name string
-	err := db.QueryRowContext(ctx, keysetExists).Scan(&name)
+	err := db.QueryRowContext(ctx, query).Scan(&name)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+		return false, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for the keyring: %w", translate(err))
+		return false, fmt.Errorf("look which tables there are: %w", translate(err))
+	}
+	return true, nil
+}
+
+// keyringOf opens the keyring of a store that has one. A new store gives nil. It only reads, so
+// that a wrong key leaves the store as it was; a missing key file is never made anew here.
+func keyringOf(ctx context.Context, o Options, db *sql.DB, d dialect) (*seal.Keyring, error) {
+	there, err := exists(ctx, db, d.keysetExists)
+	if err != nil || !there {
+		return nil, err
 	}
 	wrapped, err := wrappedKeyring(ctx, db)
 	if wrapped == nil || err != nil {
@@ -169,6 +161,9 @@ func wrappedKeyring(ctx context.Context, db *sql.DB) ([]byte, error) {
 func newKeyring(ctx context.Context, o Options, db *sql.DB) (*seal.Keyring, error) {
 	master := o.MasterKey
 	if master.IsZero() {
+		if err := makeDataDir(filepath.Dir(o.keyFile())); err != nil {
+			return nil, err
+		}
 		var err error
 		if master, err = seal.LoadOrCreateMasterKey(o.keyFile()); err != nil {
 			return nil, err

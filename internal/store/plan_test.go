@@ -42,7 +42,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 func planOf(t *testing.T, db *DB, query string) []string {
 	t.Helper()
 	args := make([]any, 13)
-	rows, err := db.readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args[:placeholders(query)]...)
+	rows, err := db.database.(*sqliteDB).readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args[:placeholders(query)]...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,21 +25,38 @@ func newStatements(source preparer) *statements {
 	return &statements{source: source, prepared: map[string]*sql.Stmt{}}
 }
 
-func (s *statements) exec(ctx context.Context, query string, args []any) (sql.Result, error) {
+func (s *statements) exec(ctx context.Context, query string, args []any) (int64, error) {
 	stmt, err := s.prepare(ctx, query)
 	if err != nil {
-		return nil, err
+		return 0, translate(err)
 	}
-	return stmt.ExecContext(ctx, args...)
+	result, err := stmt.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, translate(err)
+	}
+	return result.RowsAffected()
 }
 
-func (s *statements) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
+func (s *statements) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
 	stmt, err := s.prepare(ctx, query)
 	if err != nil {
-		return nil, err
+		return translate(err)
 	}
-	return stmt.QueryContext(ctx, args...) //nolint:sqlclosecheck // Tx.each closes them
+	rows, err := stmt.QueryContext(ctx, args...)
+	if err != nil {
+		return translate(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return translate(rows.Err())
 }
+
+// wake has nothing to do: the processes of one machine ask often enough.
+func (s *statements) wake() {}
 
 func (s *statements) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	s.mu.RLock()

@@ -8,7 +8,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // Errors that callers decide on. Everything else is a *fault.Error of kind Unavailable (the store is
@@ -25,14 +25,17 @@ var (
 	ErrNotFound = errors.New("no such record")
 	ErrExists   = errors.New("there is such a record already")
 	ErrLocked   = errors.New("the data folder is in use by another server")
+	ErrEmpty    = errors.New("there is no store in this database yet")
 )
 
 // retryAfter is what a client is told when the store can't answer now.
 const retryAfter = 2 * time.Second
 
-// Options say where the store is. DataDir is required.
+// Options say where the store is: in a file of DataDir, or in a PostgreSQL database.
 type Options struct {
-	DataDir       string         // made with mode 0700 when it is missing
+	DatabaseURL   secret.String  // postgres://…; empty: SQLite in DataDir
+	Existing      bool           // ErrEmpty for a PostgreSQL database that has no store yet
+	DataDir       string         // required but for PostgreSQL with a key that is given; made with mode 0700 when it is missing
 	MasterKeyFile string         // empty: master.key in DataDir; made at the first start
 	MasterKey     seal.MasterKey // when given, used instead of the file
 	Now           func() time.Time
@@ -54,10 +57,7 @@ func (o Options) keyFile() string {
 
 // DB is an open store. It is safe for concurrent use.
 type DB struct {
-	writer  *writer
-	writes  *sql.DB // the writer's one connection
-	readers *sql.DB
-	reads   *statements
+	database
 	ring    *seal.Keyring
 	options Options
 
@@ -65,14 +65,40 @@ type DB struct {
 	told     []func(subjects []string)
 }
 
+// database is what differs between the two: SQLite in a file of ours (sqlite.go), and PostgreSQL (postgres.go).
+type database interface {
+	// write runs work in one transaction and returns when it is durable, or else undone. It may run work again.
+	write(ctx context.Context, work func(querier) error) error
+	// reader answers questions, each from the newest committed state.
+	reader() (querier, error)
+	// lockOpening waits for the lock under which a store is opened, so that two processes neither migrate nor make
+	// keys at the same time.
+	lockOpening(ctx context.Context) (release func() error, err error)
+
+	// Ping tells whether the store answers.
+	Ping(ctx context.Context) error
+	// Close ends the store after the running transactions. Later calls fail with kind Unavailable.
+	Close() error
+	// Changed gives a value soon after another process committed a change (NoteChange); it may be missed, so that
+	// ChangesSince has to be asked all the same. It is nil where the database does not tell.
+	Changed() <-chan struct{}
+	// Listening tells whether Changed is to be expected to give values now.
+	Listening() bool
+	// Shared tells whether other servers may use the store.
+	Shared() bool
+	// Ports lists the TCP ports of the database, for those who must not be led to it.
+	Ports() []uint16
+}
+
 // InTx runs fn in one write transaction. When fn returns nil and InTx returns nil, what fn wrote is
 // durable. When fn returns an error nothing of it is kept, and that error is returned.
 //
-// Several calls may share one commit, so fn has to be quick and self-contained: no hashing, no
-// network, no other transaction inside. It may be run again when the database asks for a retry.
+// Several calls may share one commit, and on PostgreSQL they run side by side; so fn has to be quick and
+// self-contained: no hashing, no network, no other transaction inside. It may be run again when the database asks
+// for a retry. When a statement fails, fn has to return an error: PostgreSQL runs no other after it.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
-	err := db.writer.do(ctx, func(q querier) error {
+	err := db.write(ctx, func(q querier) error {
 		tx = &Tx{q: q, ring: db.ring}
 		return fn(tx)
 	})
@@ -82,23 +108,14 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	return err
 }
 
-// View runs fn on a connection that can only read. Each question sees the newest committed state, so
-// two questions may see two states.
+// View runs fn on what can only read. Each question sees the newest committed state, so two questions may see two
+// states.
 func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
-	if db.writer.stopped() {
-		return unavailable(errClosed) // database/sql has no typed error for it
+	q, err := db.reader()
+	if err != nil {
+		return err
 	}
-	return fn(&Tx{q: db.reads, ring: db.ring})
-}
-
-// Ping tells whether the store answers.
-func (db *DB) Ping(ctx context.Context) error {
-	return translate(db.readers.PingContext(ctx))
-}
-
-// Close ends the store after the running transaction. Later calls fail with kind Unavailable.
-func (db *DB) Close() error {
-	return errors.Join(db.writer.close(), db.reads.close(), db.readers.Close(), db.writes.Close())
+	return fn(&Tx{q: q, ring: db.ring})
 }
 
 // Tx asks questions and makes changes inside InTx or View. It may not be used after its function ends,
@@ -109,19 +126,22 @@ type Tx struct {
 	changed []string // subjects of NoteChange
 }
 
-// querier runs the store's queries: on the writer's connection or on the pool of readers.
+// querier runs the store's queries. Its errors are translated.
 type querier interface {
-	exec(ctx context.Context, query string, args []any) (sql.Result, error)
-	query(ctx context.Context, query string, args []any) (*sql.Rows, error)
+	// exec runs a query that changes rows and returns how many.
+	exec(ctx context.Context, query string, args []any) (int64, error)
+	// each calls scan for every row that a query gives.
+	each(ctx context.Context, query string, args []any, scan func(scanner) error) error
+	// wake makes other processes look at the list of changes once the transaction is committed.
+	wake()
 }
+
+// scanner reads one row.
+type scanner interface{ Scan(dest ...any) error }
 
 // change runs a query that changes rows and returns how many.
 func (tx *Tx) change(ctx context.Context, query string, args ...any) (int64, error) {
-	result, err := tx.q.exec(ctx, query, args)
-	if err != nil {
-		return 0, translate(err)
-	}
-	return result.RowsAffected()
+	return tx.q.exec(ctx, query, args)
 }
 
 // changeOne is change for a query that must change exactly one row, else ErrNotFound.
@@ -133,22 +153,9 @@ func (tx *Tx) changeOne(ctx context.Context, query string, args ...any) error {
 	return err
 }
 
-// scanner is the part of *sql.Rows that reads one row.
-type scanner interface{ Scan(dest ...any) error }
-
-// each calls scan for every row that query gives.
+// each calls scan for every row that query gives. scan must not ask another question.
 func (tx *Tx) each(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
-	rows, err := tx.q.query(ctx, query, args)
-	if err != nil {
-		return translate(err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return translate(rows.Err())
+	return tx.q.each(ctx, query, args, scan)
 }
 
 // one returns the single record that query gives, else ErrNotFound.
