@@ -13,15 +13,20 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/store"
 )
 
 // The administration commands work on the store, also beside a running server. Whoever may read the
 // data folder is trusted; what is done is on record as done from the command line.
 
+// commandLine is where such a command comes from.
+var commandLine = audit.Origin{Address: "cli"}
+
 // admin is what such a command works with.
 type admin struct {
 	cmd       *cobra.Command
 	ctx       context.Context
+	db        *store.DB
 	auth      *auth.Service
 	directory *directory.Directory
 	origin    audit.Origin
@@ -39,13 +44,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 		if err != nil {
 			return err
 		}
-		if err := settings.load(os.Getenv); err != nil {
-			return err
-		}
-		if err := initialized(settings.DataDir); err != nil {
-			return err
-		}
-		db, err := openStore(cmd.Context(), settings.Config)
+		db, err := settings.open(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -55,8 +54,8 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 			return err
 		}
 		return do(&admin{
-			cmd: cmd, ctx: cmd.Context(), auth: authService, directory: directory.New(db, authService.Passwords(), time.Now),
-			origin: audit.Origin{Address: "cli"}, operator: auth.Operator(), json: asJSON,
+			cmd: cmd, ctx: cmd.Context(), db: db, auth: authService, directory: directory.New(db, authService.Passwords(), time.Now),
+			origin: commandLine, operator: auth.Operator(), json: asJSON,
 		}, args)
 	}
 	if list {
@@ -64,6 +63,17 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 	}
 	settings.addTo(cmd.PersistentFlags(), storeFlags...)
 	return cmd
+}
+
+// open reads the settings and opens the store of a service that was started before.
+func (s *settings) open(ctx context.Context) (*store.DB, error) {
+	if err := s.load(os.Getenv); err != nil {
+		return nil, err
+	}
+	if err := initialized(s.DataDir); err != nil {
+		return nil, err
+	}
+	return openStore(ctx, s.Config)
 }
 
 // initialized keeps a mistyped --data-dir from becoming a new, empty store.

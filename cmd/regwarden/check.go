@@ -8,10 +8,13 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -38,15 +41,20 @@ type checkFlags struct {
 	timeout                               time.Duration
 	noColor                               bool
 	output                                string
+
+	registry, org string // a kept definition
+	settings      *settings
 }
 
 func newCheck() *cobra.Command {
-	var f checkFlags
+	f := checkFlags{settings: newSettings()}
 	cmd := &cobra.Command{
 		Use:   "check [FILE|-]",
 		Short: "Check a registry definition by really using the registry; no server needed",
 		Long: `Check reads a registry definition as the HTTP interface takes it (JSON) from FILE or, for -, from standard
-input, and tells whether it is valid; flags add to it or stand alone.
+input, and tells whether it is valid; flags add to it or stand alone. With --registry it is the definition that the
+service keeps under this name, with its secrets from the data folder; they are used only with the endpoint and the
+trust that they are kept with.
 
 The password comes from ` + envRegistryPassword + ` or --password-stdin, the token from ` + envRegistryToken + `
 or --token-stdin; never from an argument, which every user of the machine can read.
@@ -54,7 +62,8 @@ or --token-stdin; never from an argument, which every user of the machine can re
 Exit code: 0 valid, 1 not valid, 2 the definition or the command line cannot be used.`,
 		Example: `  regwarden check --endpoint ghcr.io --content stefanprodan/charts/podinfo
   regwarden check registry.json --output json
-  regwarden check --endpoint harbor.example.com --username 'robot$ci' --password-stdin < password`,
+  regwarden check --endpoint harbor.example.com --username 'robot$ci' --password-stdin < password
+  regwarden check --registry harbor --org Acme --content charts/podinfo`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -76,6 +85,9 @@ Exit code: 0 valid, 1 not valid, 2 the definition or the command line cannot be 
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "bound of the whole check")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colour, even in a terminal")
 	outputFlag(cmd, &f.output)
+	flags.StringVar(&f.registry, "registry", "", "kept definition, by name or uid")
+	flags.StringVar(&f.org, "org", "", "organization of --registry, by name")
+	f.settings.addTo(flags, "config", "data-dir", "master-key-file")
 	return cmd
 }
 
@@ -84,30 +96,82 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	definition, err := f.definition(cmd.InOrStdin(), args)
-	if err != nil {
-		return err
-	}
 	checker, err := f.checker()
 	if err != nil {
 		return err
 	}
+	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.noColor}
+	if f.registry != "" {
+		return f.runKept(show, checker, args)
+	}
+	if f.org != "" {
+		return usageError{errors.New("--org goes with --registry, which names a kept definition")}
+	}
+	definition, err := f.definition(cmd.InOrStdin(), args)
+	if err != nil {
+		return err
+	}
+	return show.check(definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
+		return checker.Check(cmd.Context(), definition, observe)
+	})
+}
+
+// runKept checks a kept definition, with the flags over it. It is on record, as every use of stored secrets is.
+func (f *checkFlags) runKept(show shown, checker *regcheck.Checker, args []string) error {
+	if len(args) > 0 || f.passwordStdin && f.tokenStdin {
+		return usageError{errors.New("--registry takes no definition file, and standard input can be only one of: the password, the token")}
+	}
+	ctx := show.cmd.Context()
+	db, err := f.settings.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	checks := registries.New(db, checker, registries.Limits{})
+	opened, err := checks.Open(ctx, auth.Operator(), f.org, f.registry, func(d *regcheck.Definition) error {
+		return asUsage(f.overlay(d, show.cmd.InOrStdin()))
+	})
+	if err != nil {
+		return err
+	}
+	return show.check(opened.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
+		return checks.Check(ctx, auth.Operator(), commandLine, registries.Request{
+			AuditUID: uuid.NewString(), Purpose: registries.Diagnose, Definition: opened.Definition, OrgUID: opened.Registry.OrgUID, Observe: observe,
+		})
+	})
+}
+
+func asUsage(err error) error {
+	if err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// shown is how a check is shown.
+type shown struct {
+	cmd             *cobra.Command
+	asJSON, noColor bool
+}
+
+// check runs a check and shows it: stage by stage as they end, or as JSON when all have. errNotValid is its finding.
+func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Report, error)) error {
 	var printer *regcheck.Printer
 	var observe regcheck.Observer
-	if !asJSON {
-		printer = printerTo(cmd.OutOrStdout(), f.noColor)
-		printer.Start(definition.Endpoint)
+	if !s.asJSON {
+		printer = printerTo(s.cmd.OutOrStdout(), s.noColor)
+		printer.Start(endpoint)
 		observe = printer.Observe
 	}
-	report, err := checker.Check(cmd.Context(), definition, observe)
+	report, err := run(observe)
 	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
 		return definitionProblems(nil, problems.Problems)
 	}
 	if err != nil {
 		return fmt.Errorf("the check was broken off: %w", err)
 	}
-	if asJSON {
-		err = printJSON(cmd, report)
+	if s.asJSON {
+		err = printJSON(s.cmd, report)
 	} else {
 		err = printer.Finish(report)
 	}
@@ -147,8 +211,8 @@ func (f *checkFlags) definition(stdin io.Reader, args []string) (regcheck.Defini
 			return d, unreadable(args[0], err)
 		}
 	}
-	if err := f.overlay(&d, stdin); err != nil {
-		return d, usageError{err}
+	if err := asUsage(f.overlay(&d, stdin)); err != nil {
+		return d, err
 	}
 	return d, definitionProblems(wrong, d.Problems())
 }

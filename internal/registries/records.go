@@ -188,21 +188,6 @@ func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID str
 	return visible(r), asDone("look up a registry", err)
 }
 
-// Open returns the definition of a registry with its secrets in it, for a check from the command line.
-//
-// Faults: Forbidden; NotFound; Conflict with CodeSecretUnreadable.
-func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID string) (regcheck.Definition, error) {
-	if err := p.May(auth.OpenRegistries); err != nil {
-		return regcheck.Definition{}, err
-	}
-	found, err := s.Find(ctx, p, org, nameOrUID)
-	if err != nil {
-		return regcheck.Definition{}, err
-	}
-	opened, err := s.stored(ctx, found.OrgUID, found.UID)
-	return opened.Definition, err
-}
-
 // allowed decides whether p may, and records a refusal.
 func (s *Service) allowed(ctx context.Context, origin audit.Origin, p auth.Principal, permission auth.Permission, action audit.Action, object string) error {
 	refusal := p.May(permission)

@@ -51,6 +51,8 @@ type Request struct {
 	AuditUID   string // random UUID; the record's uid
 	Purpose    Purpose
 	Definition regcheck.Definition
+	OrgUID     string            // of an operator's validation; others' is their own
+	Observe    regcheck.Observer // hears of each stage; nil for nobody
 }
 
 // Check really uses the registry and reports. A registry that is not valid is a report and no error;
@@ -74,7 +76,7 @@ func (s *Service) Check(ctx context.Context, p auth.Principal, origin audit.Orig
 			_ = s.complete(ctx, r.AuditUID, nil, errPanicked)
 		}
 	}()
-	report, err := s.checker.Check(ctx, r.Definition, nil)
+	report, err := s.checker.Check(ctx, r.Definition, r.Observe)
 	ended = true
 	if completeErr := s.complete(ctx, r.AuditUID, report, err); completeErr != nil {
 		return nil, completeErr
@@ -132,6 +134,9 @@ func (s *Service) complete(ctx context.Context, uid string, report *regcheck.Rep
 func (s *Service) event(p auth.Principal, origin audit.Origin, r Request, outcome audit.Outcome, reason string) audit.Event {
 	e := p.Event(origin, r.Purpose)
 	e.UID, e.At, e.Object, e.Outcome, e.Reason = r.AuditUID, s.now(), r.Definition.Endpoint, outcome, reason
+	if r.OrgUID != "" {
+		e.OrgUID = r.OrgUID
+	}
 	return e
 }
 
