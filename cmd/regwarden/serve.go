@@ -166,15 +166,23 @@ func (c *Config) logger(to io.Writer) (*slog.Logger, error) {
 }
 
 func openStore(ctx context.Context, c Config) (*store.DB, error) {
+	options, err := storeOptions(c)
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(ctx, options)
+}
+
+func storeOptions(c Config) (store.Options, error) {
 	options := store.Options{DataDir: c.DataDir, MasterKeyFile: c.MasterKeyFile}
 	if text := os.Getenv(envMasterKey); text != "" {
 		key, err := seal.ParseMasterKey(secret.String(text))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", envMasterKey, err)
+			return options, fmt.Errorf("%s: %w", envMasterKey, err)
 		}
 		options.MasterKey = key
 	}
-	return store.Open(ctx, options)
+	return options, nil
 }
 
 func newAuth(ctx context.Context, db *store.DB, c Config, log *slog.Logger) (*auth.Service, error) {

@@ -9,7 +9,7 @@ var Actions = []Action{
 	OrgCreate, ProjectCreate,
 	UserCreate, UserRole, UserProjects, UserDisable, UserEnable, PasswordChange, PasswordSet,
 	APIKeyCreate, APIKeyUpdate, APIKeyDelete,
-	KeysRotate, MasterRotate,
+	KeysRotate, MasterRotate, StoreBackup,
 }
 
 // Kinds of change, as far as an action is one.
@@ -35,7 +35,7 @@ func (a Action) Kind() string {
 // Change is which kind of change an action is.
 func (a Action) Change() string {
 	switch a {
-	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose:
+	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, StoreBackup:
 		return ChangeNone
 	}
 	switch _, verb, _ := strings.Cut(string(a), "."); verb {

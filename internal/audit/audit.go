@@ -36,6 +36,7 @@ const (
 	UserEnable       Action = "user.enable"
 	KeysRotate       Action = "key.rotate"
 	MasterRotate     Action = "key.rotateMaster"
+	StoreBackup      Action = "store.backup"
 )
 
 // Outcome is how it ended.

@@ -1,0 +1,165 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/regwarden/regwarden/internal/seal"
+)
+
+// Errors of Backup and Restore that say what to do rather than what went wrong.
+var (
+	ErrInTheWay = errors.New("there is something in its place already")
+	ErrNoBackup = errors.New("this is no whole backup")
+)
+
+// Backup writes a consistent copy of the database to a new file of mode 0600, while others read and write.
+// The file is durable and under its name only when Backup returns nil; a file that is there is ErrInTheWay.
+// Secrets in it are sealed as in the database: the master key is not part of it.
+func (db *DB) Backup(ctx context.Context, target string) (err error) {
+	if target, err = filepath.Abs(target); err != nil { // SQLite takes some relative names for URIs
+		return fmt.Errorf("find the backup's folder: %w", err)
+	}
+	part := target + ".part"
+	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(target)))
+	}
+	// Made here and not by SQLite, which would leave its mode to the umask.
+	file, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- the operator names the file
+	if err != nil {
+		return fmt.Errorf("make the backup file: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close(), ignoreMissing(os.Remove(part))) }()
+	source, err := openSQLite(filepath.Join(db.options.DataDir, databaseName), 1, false)
+	if err != nil {
+		return fmt.Errorf("open the database to copy it: %w", err)
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if _, err := source.ExecContext(ctx, "VACUUM INTO $1", part); err != nil { // one read transaction: writers go on
+		return fmt.Errorf("copy the database: %w", translate(err))
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("write the backup to disk: %w", err)
+	}
+	return publish(part, target)
+}
+
+// publish gives a finished file its name, which must be free: a link fails where a rename would replace.
+func publish(part, target string) error {
+	err := os.Link(part, target)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(target))
+	}
+	if err != nil {
+		return fmt.Errorf("name the finished file: %w", err)
+	}
+	return syncFolder(filepath.Dir(target))
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path) // #nosec G304 -- the operator's folder
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Restore puts a backup into a data folder that has no database, after making sure that it is whole and that
+// the master key, which must be in its place already, opens it. Nothing is changed otherwise. No server
+// may run on the folder: ErrLocked.
+func Restore(ctx context.Context, o Options, backup string) (err error) {
+	if o.DataDir, err = filepath.Abs(o.DataDir); err != nil {
+		return fmt.Errorf("find the data folder: %w", err)
+	}
+	server, err := LockServer(o.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Release()) }()
+	opening, err := lockOpening(ctx, o.DataDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opening.Release()) }()
+
+	target := filepath.Join(o.DataDir, databaseName)
+	for _, beside := range []string{"", "-wal", "-shm"} {
+		if _, err := os.Lstat(target + beside); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("%w: %s; move it away first", ErrInTheWay, target+beside))
+		}
+	}
+	part := target + ".part"
+	if err := copyFile(backup, part); err != nil {
+		return fmt.Errorf("copy the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(part))) }()
+	if err := examine(ctx, o, part); err != nil {
+		return err
+	}
+	return publish(part, target)
+}
+
+// copyFile makes a durable copy of mode 0600, over what an interrupted restore left.
+func copyFile(from, to string) error {
+	source, err := os.Open(from) // #nosec G304 -- the operator names the file
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	if err := ignoreMissing(os.Remove(to)); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- in the operator's folder
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, source)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+// examine tells whether the file at path is a whole store of ours, and the master key at hand opens it.
+func examine(ctx context.Context, o Options, path string) (err error) {
+	db, err := openSQLite(path, 1, true)
+	if err != nil {
+		return fmt.Errorf("open the backup: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, db.Close(), ignoreMissing(os.Remove(path+"-wal")), ignoreMissing(os.Remove(path+"-shm")))
+	}()
+	if err := intact(ctx, db); err != nil {
+		return err
+	}
+	ring, err := existingKeyring(ctx, o, db)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, seal.ErrWrongKey):
+		return fmt.Errorf("%w; put the master key that the backup was made under into its place first", err)
+	case err == nil && ring == nil:
+		return fmt.Errorf("%w: it has no keyring", ErrNoBackup)
+	}
+	return err
+}
+
+// intact has SQLite look at every page and index. A file that is no database fails at the first question.
+func intact(ctx context.Context, db *sql.DB) error {
+	var verdict string
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoBackup, err)
+	}
+	if verdict != "ok" {
+		return fmt.Errorf("%w: %s", ErrNoBackup, verdict)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// masterKeyOf copies the key of one data folder to another, as an operator does before a restore.
+func masterKeyOf(t *testing.T, from, to string) {
+	t.Helper()
+	key, err := os.ReadFile(filepath.Join(from, "master.key"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(to, "master.key"), key, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func addOrg(ctx context.Context, db *store.DB, name string) error {
+	return db.InTx(ctx, func(tx *store.Tx) error {
+		return tx.InsertOrg(ctx, store.Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: time.Now()})
+	})
+}
+
+// TestBackupWhileOthersWrite takes a backup in the midst of writes: all that was acknowledged before it began is in
+// it, and it is one moment: organizations are written in order, so there may be no gap.
+func TestBackupWhileOthersWrite(t *testing.T) {
+	dir := t.TempDir()
+	db := mustOpen(t, store.Options{DataDir: dir})
+	var written atomic.Int64
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				ended <- nil
+				return
+			default:
+			}
+			if err := addOrg(t.Context(), db, fmt.Sprintf("org-%06d", i)); err != nil {
+				ended <- err
+				return
+			}
+			written.Store(int64(i + 1))
+		}
+	}()
+	for written.Load() < 50 {
+		time.Sleep(time.Millisecond)
+	}
+	before := written.Load()
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := db.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	close(stop)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(backup); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode of the backup: %v, %v", info.Mode(), err)
+	}
+	if left, _ := filepath.Glob(backup + "?*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+
+	again := t.TempDir()
+	masterKeyOf(t, dir, again)
+	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup); err != nil {
+		t.Fatal(err)
+	}
+	restored := mustOpen(t, store.Options{DataDir: again})
+	if err := restored.View(t.Context(), func(tx *store.Tx) error {
+		orgs, err := tx.Orgs(t.Context())
+		if int64(len(orgs)) < before {
+			t.Errorf("%d organizations were acknowledged before the backup, %d are in it", before, len(orgs))
+		}
+		for i, org := range orgs {
+			if org.Name != fmt.Sprintf("org-%06d", i) {
+				t.Fatalf("organization %d is %s: the backup is of no one moment", i, org.Name)
+			}
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBackupReplacesNothing(t *testing.T) {
+	db := mustOpen(t, store.Options{DataDir: t.TempDir()})
+	path := filepath.Join(t.TempDir(), "backup.db")
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Backup(t.Context(), path); !errors.Is(err, store.ErrInTheWay) {
+		t.Errorf("over a file: %v", err)
+	}
+	if kept, err := os.ReadFile(path); err != nil || string(kept) != "mine" {
+		t.Errorf("the file is now %q, %v", kept, err)
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	dir := t.TempDir()
+	db := mustOpen(t, store.Options{DataDir: dir})
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := db.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name    string
+		prepare func(t *testing.T, dir string) (file string)
+		want    error
+	}{
+		{"a folder with a database", func(t *testing.T, to string) string {
+			masterKeyOf(t, dir, to)
+			writeFile(t, filepath.Join(to, "regwarden.db"), []byte("x"))
+			return backup
+		}, store.ErrInTheWay},
+		{"a log without its database", func(t *testing.T, to string) string {
+			masterKeyOf(t, dir, to)
+			writeFile(t, filepath.Join(to, "regwarden.db-wal"), []byte("x"))
+			return backup
+		}, store.ErrInTheWay},
+		{"no master key", func(*testing.T, string) string { return backup }, fs.ErrNotExist},
+		{"another master key", func(t *testing.T, to string) string {
+			if _, err := seal.LoadOrCreateMasterKey(filepath.Join(to, "master.key")); err != nil {
+				t.Fatal(err)
+			}
+			return backup
+		}, seal.ErrWrongKey},
+		{"no backup", func(t *testing.T, to string) string {
+			masterKeyOf(t, dir, to)
+			return writeFile(t, filepath.Join(t.TempDir(), "text"), []byte("this is no database, whatever its name is"))
+		}, store.ErrNoBackup},
+		{"half a backup", func(t *testing.T, to string) string {
+			masterKeyOf(t, dir, to)
+			whole, err := os.ReadFile(backup)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return writeFile(t, filepath.Join(t.TempDir(), "half"), whole[:len(whole)/2])
+		}, store.ErrNoBackup},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			to := t.TempDir()
+			file := c.prepare(t, to)
+			before := folder(t, to)
+			if err := store.Restore(t.Context(), store.Options{DataDir: to}, file); !errors.Is(err, c.want) {
+				t.Errorf("got %v, want %v", err, c.want)
+			}
+			if after := folder(t, to); after != before {
+				t.Errorf("the folder was changed from\n%s to\n%s", before, after)
+			}
+		})
+	}
+	t.Run("beside a server", func(t *testing.T) {
+		to := t.TempDir()
+		lock, err := store.LockServer(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = lock.Release() }()
+		if err := store.Restore(t.Context(), store.Options{DataDir: to}, backup); !errors.Is(err, store.ErrLocked) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func writeFile(t *testing.T, path string, content []byte) string {
+	t.Helper()
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// folder lists what is in a folder, lock files aside.
+func folder(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list string
+	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".lock" {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list += fmt.Sprintf("%s %q\n", e.Name(), content)
+	}
+	return list
+}
