@@ -27,6 +27,9 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
 		"SetUserRole": sqlSetUserRole, "DeleteMemberships": sqlDeleteMemberships,
+		"RegistrySync": sqlRegistrySync, "DueSync": sqlDueSync, "TakeSync": sqlTakeSync,
+		"KeepSync": sqlKeepSync, "AdvanceSync": sqlAdvanceSync, "FinishSync": sqlFinishSync, "InsertContent": sqlInsertContent,
+		"DeleteContents": sqlDeleteContents, "Contents": sqlContents, "CountContents": sqlCountContents, "DropContents": sqlDropContents,
 	} {
 		for _, step := range planOf(t, db, query) {
 			if strings.HasPrefix(step, "SCAN ") && step != "SCAN counted" || strings.Contains(step, "TEMP B-TREE") {

@@ -38,6 +38,10 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"service keys are sealed and one of each is in use", serviceKeys},
 		{"audit", audits},
 		{"audit records are listed by filter and in pages", auditLists},
+		{"synchronizations are taken once, resumed and shown when finished", syncRuns},
+		{"a synchronization ends with its definition", syncFences},
+		{"synchronizations are taken in turn", syncQueue},
+		{"content is listed by prefix and in pages", syncContents},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, open(t)) })
 	}
