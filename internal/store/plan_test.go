@@ -26,7 +26,9 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
-		"SetUserRole": sqlSetUserRole, "DeleteMemberships": sqlDeleteMemberships,
+		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "ReplaceRegistry": sqlReplaceRegistry,
+		"DeleteRegistry": sqlDeleteRegistry,
+		"SetUserRole":    sqlSetUserRole, "DeleteMemberships": sqlDeleteMemberships,
 		"RegistrySync": sqlRegistrySync, "DueSync": sqlDueSync, "TakeSync": sqlTakeSync,
 		"KeepSync": sqlKeepSync, "AdvanceSync": sqlAdvanceSync, "FinishSync": sqlFinishSync, "InsertContent": sqlInsertContent,
 		"DeleteContents": sqlDeleteContents, "Contents": sqlContents, "CountContents": sqlCountContents, "DropContents": sqlDropContents,
@@ -44,7 +46,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 
 func planOf(t *testing.T, db *DB, query string) []string {
 	t.Helper()
-	args := make([]any, 13)
+	args := make([]any, maxPlaceholders)
 	rows, err := db.database.(*sqliteDB).readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args[:placeholders(query)]...)
 	if err != nil {
 		t.Fatal(err)
@@ -65,9 +67,12 @@ func planOf(t *testing.T, db *DB, query string) []string {
 	return steps
 }
 
+// maxPlaceholders is more than any query has.
+const maxPlaceholders = 40
+
 // placeholders counts those of a query, which has each number up to the last at least once.
 func placeholders(query string) int {
-	for n := 13; n > 0; n-- {
+	for n := maxPlaceholders; n > 0; n-- {
 		if strings.Contains(query, fmt.Sprintf("$%d", n)) {
 			return n
 		}

@@ -1,0 +1,159 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// fullRegistry has something in every field.
+func fullRegistry(org store.Org, name string) store.Registry {
+	return store.Registry{
+		UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: strings.ToLower(name), Version: 1, CreatedAt: start, UpdatedAt: start,
+		Endpoint: " https://Registry.example.com/ ", ProviderType: "zarf", Scope: "tenant", SyncSupported: true, SpectroManifest: true, Private: true,
+		BasePath: "/v2/", BaseContentPath: "a/b,c", AuthType: "basic", Username: "ada",
+		TLSEnabled: true, TLSSkipVerify: true, CA: "ca\n", Certificate: "certificate\r\n",
+		Annotations: map[string]string{"a": "1"}, Labels: map[string]string{"b": "", "ü": "\x00"},
+		Secrets: store.RegistrySecrets{Password: "päss \"word\" <&>", Token: "token", Key: "-----BEGIN KEY\n"},
+	}
+}
+
+// withoutSecrets is a record as it is read without opening them.
+func withoutSecrets(r store.Registry) store.Registry {
+	r.HasPassword, r.HasToken, r.HasKey = r.Secrets.Password != "", r.Secrets.Token != "", r.Secrets.Key != ""
+	r.Secrets = store.RegistrySecrets{}
+	return r
+}
+
+func withSecrets(r store.Registry) store.Registry {
+	secrets := r.Secrets
+	r = withoutSecrets(r)
+	r.Secrets = secrets
+	return r
+}
+
+// registries reads back what was kept, byte for byte, in its own organization only.
+func registries(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
+	full := fullRegistry(org, "Full")
+	bare := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: "Bare", Canonical: "bare", Version: 1, CreatedAt: start, UpdatedAt: start}
+	elsewhere := fullRegistry(other, "Full")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.InsertRegistry(ctx, full), tx.InsertRegistry(ctx, bare), tx.InsertRegistry(ctx, elsewhere))
+	})
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		opened, errO := tx.Registry(ctx, org.UID, full.UID)
+		plain, errP := tx.RegistryPlain(ctx, org.UID, full.UID)
+		named, errN := tx.RegistryByName(ctx, org.UID, "full")
+		empty, errE := tx.Registry(ctx, org.UID, bare.UID)
+		if diff := cmp.Diff([]store.Registry{withSecrets(full), withoutSecrets(full), withoutSecrets(full), bare}, []store.Registry{opened, plain, named, empty}); diff != "" {
+			t.Error(diff)
+		}
+		list, errL := tx.RegistriesOfOrg(ctx, org.UID)
+		want := []store.RegistrySummary{
+			{UID: bare.UID, Name: "Bare", CreatedAt: start, UpdatedAt: start},
+			{UID: full.UID, Name: "Full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint, ProviderType: "zarf", Scope: "tenant",
+				SyncSupported: true, SpectroManifest: true, Private: true},
+		}
+		if diff := cmp.Diff(want, list); diff != "" {
+			t.Error(diff)
+		}
+		return errors.Join(errO, errP, errN, errE, errL)
+	})
+	for name, try := range map[string]func(ctx context.Context, tx *store.Tx) error{
+		"read": func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.Registry(ctx, other.UID, full.UID)
+			return err
+		},
+		"show": func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.RegistryPlain(ctx, other.UID, full.UID)
+			return err
+		},
+		"find": func(ctx context.Context, tx *store.Tx) error {
+			_, err := tx.RegistryByName(ctx, other.UID, "bare")
+			return err
+		},
+		"delete": func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, other.UID, full.UID) },
+		"replace": func(ctx context.Context, tx *store.Tx) error {
+			r := full
+			r.OrgUID = other.UID
+			return tx.ReplaceRegistry(ctx, r)
+		},
+	} {
+		t.Run(name+" another organization's", func(t *testing.T) { wantError(t, db, store.ErrNotFound, try) })
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, full.UID) })
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, full.UID) })
+}
+
+// registryNames are unique in an organization, also among those who take one at the same time.
+func registryNames(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	const rivals = 20
+	var won atomic.Int64
+	var wait sync.WaitGroup
+	for range rivals {
+		wait.Go(func() {
+			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.InsertRegistry(t.Context(), fullRegistry(org, "Rival")) })
+			switch {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, store.ErrExists):
+				t.Errorf("lost with %v, want ErrExists", err)
+			}
+		})
+	}
+	wait.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%d of %d took the name, want 1", won.Load(), rivals)
+	}
+	second := fullRegistry(org, "Second")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRegistry(ctx, second) })
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
+		second.Name, second.Canonical = "RIVAL", "rival"
+		return tx.ReplaceRegistry(ctx, second)
+	})
+}
+
+// replacements happen on the version that was read: of many with one version exactly one is kept.
+func replacements(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	made := fullRegistry(org, "Made")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRegistry(ctx, made) })
+	const rivals = 20
+	var won atomic.Pointer[store.Registry]
+	var wait sync.WaitGroup
+	for i := range rivals {
+		next := store.Registry{UID: made.UID, OrgUID: org.UID, Name: fmt.Sprint("n", i), Canonical: fmt.Sprint("n", i), Version: 1, UpdatedAt: start.Add(time.Hour),
+			Endpoint: "h", AuthType: "token", Secrets: store.RegistrySecrets{Token: "another"}}
+		wait.Go(func() {
+			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.ReplaceRegistry(t.Context(), next) })
+			if err == nil && won.Swap(&next) != nil {
+				t.Error("two replaced one version")
+			}
+			if err != nil && !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("lost with %v, want ErrNotFound", err)
+			}
+		})
+	}
+	wait.Wait()
+	want := withSecrets(*won.Load())
+	want.Version, want.CreatedAt = 2, start
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		kept, err := tx.Registry(ctx, org.UID, made.UID)
+		if diff := cmp.Diff(want, kept); diff != "" {
+			t.Error(diff)
+		}
+		return err
+	})
+}
