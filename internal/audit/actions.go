@@ -6,6 +6,7 @@ import "strings"
 var Actions = []Action{
 	Login, Refresh, Logout, LoginAlert, TokensRevoke, SessionEnd,
 	RegistryValidate, RegistryDiagnose, RegistryCreate, RegistryUpdate, RegistryDelete,
+	RegistryWatch, AlertCreate, AlertUpdate, AlertDelete,
 	OrgCreate, ProjectCreate,
 	UserCreate, UserRole, UserProjects, UserDisable, UserEnable, PasswordChange, PasswordSet,
 	APIKeyCreate, APIKeyUpdate, APIKeyDelete,
@@ -35,7 +36,7 @@ func (a Action) Kind() string {
 // Change is which kind of change an action is.
 func (a Action) Change() string {
 	switch a {
-	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, StoreBackup:
+	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, StoreBackup, RegistryWatch:
 		return ChangeNone
 	}
 	switch _, verb, _ := strings.Cut(string(a), "."); verb {

@@ -35,6 +35,10 @@ const (
 	UserDisable      Action = "user.disable"
 	UserEnable       Action = "user.enable"
 	KeysRotate       Action = "key.rotate"
+	RegistryWatch    Action = "registry.watch" // the watch found that a kept definition's state changed
+	AlertCreate      Action = "alert.create"   // a channel by which alerts leave a project
+	AlertUpdate      Action = "alert.update"
+	AlertDelete      Action = "alert.delete"
 	MasterRotate     Action = "key.rotateMaster"
 	StoreBackup      Action = "store.backup"
 )
@@ -66,7 +70,7 @@ type Event struct {
 	OrgUID    string // empty: no organization is known (a sign-in that named none of ours)
 	ActorUID  string // the user who acted, empty when unknown
 	ActorName string // e-mail as known to us, or as claimed; at most 256 bytes, control characters removed by the writer
-	Means     string // "password", "token", "apiKey", "refreshToken", "cli"
+	Means     string // "password", "token", "apiKey", "refreshToken", "cli", "service"
 	Action    Action
 	Object    string // uid or name of what was acted on; a validation's endpoint
 	Outcome   Outcome

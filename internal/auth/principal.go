@@ -54,6 +54,7 @@ const (
 	SetPasswords       Permission = "user.setPassword" // #nosec G101 -- a word, not a credential
 	DisableUsers       Permission = "user.disable"
 	RevokeAllTokens    Permission = "token.revokeAll"
+	ConfigureAlerts    Permission = "alert.update"
 	RotateServiceKeys  Permission = "key.rotate" // the operator's: the keys serve all organizations
 )
 
@@ -61,7 +62,7 @@ const (
 var granted = map[Role]map[Permission]bool{
 	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ReadUsers: true,
 		CreateUsers: true, ChangeUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
-		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true,
+		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true, ConfigureAlerts: true,
 		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},
 	RoleMember: {ValidateRegistries: true},
 }

@@ -119,6 +119,9 @@ func (s *Service) replace(ctx context.Context, origin audit.Origin, p auth.Princ
 
 // changed does what belongs to every change of a definition, in its transaction.
 func (s *Service) changed(ctx context.Context, tx *store.Tx, origin audit.Origin, p auth.Principal, action audit.Action, r store.Registry, _ bool) error {
+	if err := tx.ScheduleWatch(ctx, r.OrgUID, r.UID, s.now()); err != nil {
+		return err
+	}
 	return tx.AppendAudit(ctx, s.done(origin, p, action, r.OrgUID, r.UID))
 }
 

@@ -7,35 +7,176 @@ import (
 	"time"
 )
 
-// Watched is a registry whose turn it is to be checked, with what was learned before. The zero Since says that
-// no check has counted yet.
-type Watched struct {
-	RegistryUID, OrgUID string
-	Unreachable         int64 // checks in a row that ended retryable
-	State               WatchState
-	Run                 int64 // the newest run of verdicts, 0 for none
-	Behaviour           string
-	NextAt              time.Time
-}
-
-// WatchState is the newest verdict that counts.
-type WatchState struct {
-	Since time.Time
-	Verdict
-}
-
-// Verdict is what a check came to, as far as two checks are compared by it.
+// Verdict is what a check of a kept registry came to, as far as two checks are compared by it.
 type Verdict struct {
 	Valid                      bool
 	Code, Stage, Reason, Field string
-	ExpiresSoon                bool // the server's certificate
+	ExpiresSoon                bool // the server's certificate, that is
 }
 
-const sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
-	ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, behaviour = ''`
+// Watched is what the watch knows of a registry. The zero Since says that no check has counted yet.
+type Watched struct {
+	RegistryUID, OrgUID string
+	NextAt              time.Time // when it is due, or until when a check of it may last
+	LeaseOwner          string    // who checks it now
+	Unreachable         int64     // checks in a row that ended retryable
+	Unconfirmed         bool      // the newest check ended retryable, and does not count yet
+	Since               time.Time // of State
+	State               Verdict   // the newest one that counts
+	LastAt              time.Time // the newest check, whether it counts or not
+	Run                 int64     // the newest run of verdicts, 0 for none
+	Behaviour           string    // how the registry answered, for cheaper checks
+}
+
+// VerdictRun is a run of equal verdicts.
+type VerdictRun struct {
+	Run           int64
+	Since, LastAt time.Time
+	Checks        int64
+	Counted       bool // it became the state
+	Verdict       Verdict
+	Report        []byte // JSON, of the run's first check; nil when the definition could not be tried
+}
+
+// Share is how many rows of an organization to take.
+type Share struct {
+	OrgUID string
+	Count  int
+}
+
+// maxVerdictRuns bounds a registry's history.
+const maxVerdictRuns = 200
+
+const (
+	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour`
+
+	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
+	sqlWatchDue = `SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT 1`
+	// The organizations one after the other by the index, whatever the number of their registries.
+	sqlWatchOrgs = `WITH RECURSIVE waiting (org_uid) AS (
+			SELECT MIN(org_uid) FROM registry_watch
+			UNION ALL
+			SELECT (SELECT MIN(w.org_uid) FROM registry_watch w WHERE w.org_uid > waiting.org_uid) FROM waiting WHERE waiting.org_uid IS NOT NULL)
+		SELECT org_uid FROM waiting WHERE EXISTS (SELECT 1 FROM registry_watch w WHERE w.org_uid = waiting.org_uid AND w.next_at <= $1)`
+	// The condition stands twice: who waited for another's update judges the row as it is then.
+	sqlClaimWatch = `UPDATE registry_watch SET lease_owner = $4, next_at = $5 WHERE next_at <= $2 AND registry_uid IN
+		(SELECT registry_uid FROM registry_watch WHERE org_uid = $1 AND next_at <= $2 ORDER BY next_at LIMIT $3) RETURNING ` + watchColumns
+	sqlReleaseWatch = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
+	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = $4, unreachable = $5, since = $6, valid = $7, code = $8,
+		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16
+		WHERE registry_uid = $1 AND lease_owner = $2 AND EXISTS (SELECT 1 FROM registries r WHERE r.uid = registry_uid AND r.version = $3)`
+	sqlExtendRun = `UPDATE registry_verdicts SET last_at = $3, checks = checks + 1, counted = CASE WHEN $4 = 1 THEN 1 ELSE counted END
+		WHERE registry_uid = $1 AND run = $2 AND valid = $5 AND code = $6 AND stage = $7 AND reason = $8 AND field = $9 AND expires_soon = $10`
+	sqlInsertRun = `INSERT INTO registry_verdicts (registry_uid, run, org_uid, since, last_at, checks, counted, valid, code, stage, reason, field, expires_soon, report)
+		VALUES ($1, $2, $3, $4, $4, 1, $5, $6, $7, $8, $9, $10, $11, $12)`
+	sqlDeleteRuns = `DELETE FROM registry_verdicts WHERE registry_uid = $1 AND run <= $2`
+	sqlWatchOf    = `SELECT ` + watchColumns + ` FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
+	sqlVerdicts   = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field, expires_soon, report FROM registry_verdicts
+		WHERE registry_uid = $2 AND org_uid = $1 ORDER BY run DESC LIMIT $3`
+	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
+		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
+	sqlCountWatch = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT $2) AS counted`
+)
+
+func scanWatched(row scanner, w *Watched) error {
+	return row.Scan(&w.RegistryUID, &w.OrgUID, moment{&w.NextAt}, text{&w.LeaseOwner}, &w.Unreachable, truth{&w.Unconfirmed}, moment{&w.Since}, truth{&w.State.Valid},
+		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.ExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.Behaviour)
+}
+
+func scanText(row scanner, s *string) error { return row.Scan(s) }
+
+func scanCount(row scanner, n *int64) error { return row.Scan(n) }
 
 // ScheduleWatch has a registry checked from that moment on. It belongs in the transaction that makes or replaces
 // the record: a check of the older one that is under way loses its lease, and with it the right to be heard.
 func (tx *Tx) ScheduleWatch(ctx context.Context, orgUID, registryUID string, at time.Time) error {
-	return tx.changeOne(ctx, sqlScheduleWatch, registryUID, orgUID, millis(at), rand.Int64N(math.MaxInt32))
+	return tx.changeOne(ctx, sqlScheduleWatch, registryUID, orgUID, millis(at), rand.Int64N(math.MaxInt32)) //nolint:gosec // spreads load, hides nothing
+}
+
+// OrgsToWatch lists the organizations that have a registry due at that moment, by uid.
+func (tx *Tx) OrgsToWatch(ctx context.Context, now time.Time) ([]string, error) {
+	due, err := all(ctx, tx, scanCount, sqlWatchDue, millis(now))
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	return all(ctx, tx, scanText, sqlWatchOrgs, millis(now))
+}
+
+// ClaimWatch takes registries that are due, the longest overdue of each organization first: nobody else takes
+// them before leaseUntil. owner names this claim alone, and is needed to end the checks.
+func (tx *Tx) ClaimWatch(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]Watched, error) {
+	var claimed []Watched
+	for _, share := range shares {
+		list, err := all(ctx, tx, scanWatched, sqlClaimWatch, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil))
+		if err != nil {
+			return nil, err
+		}
+		claimed = append(claimed, list...)
+	}
+	return claimed, nil
+}
+
+// ReleaseWatch gives a claimed registry back unchecked, to be due at that moment. A lease that was lost is no error.
+func (tx *Tx) ReleaseWatch(ctx context.Context, registryUID, owner string, next time.Time) error {
+	_, err := tx.change(ctx, sqlReleaseWatch, registryUID, owner, millis(next))
+	return err
+}
+
+// EndWatch stores what a check came to: w as it is to be, and the verdict in the history. It is ErrNotFound, and the
+// transaction must then not be kept, when the lease was lost, or the record is not of that version any more, or gone.
+func (tx *Tx) EndWatch(ctx context.Context, w Watched, version int64, seen VerdictRun) error {
+	extended, err := tx.extendRun(ctx, w, seen)
+	if err != nil {
+		return err
+	}
+	if !extended {
+		w.Run++
+	}
+	s := w.State
+	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, version, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
+		s.Code, s.Stage, s.Reason, s.Field, flag(s.ExpiresSoon), millis(w.LastAt), w.Run, w.Behaviour, flag(w.Unconfirmed))
+	if err != nil || extended {
+		return err
+	}
+	v := seen.Verdict
+	if err := tx.changeOne(ctx, sqlInsertRun, w.RegistryUID, w.Run, w.OrgUID, millis(w.LastAt), flag(seen.Counted), flag(v.Valid),
+		v.Code, v.Stage, v.Reason, v.Field, flag(v.ExpiresSoon), seen.Report); err != nil {
+		return err
+	}
+	_, err = tx.change(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxVerdictRuns)
+	return err
+}
+
+// extendRun counts a verdict to the newest run when it is equal to it.
+func (tx *Tx) extendRun(ctx context.Context, w Watched, seen VerdictRun) (bool, error) {
+	v := seen.Verdict
+	n, err := tx.change(ctx, sqlExtendRun, w.RegistryUID, w.Run, millis(w.LastAt), flag(seen.Counted), flag(v.Valid), v.Code, v.Stage, v.Reason,
+		v.Field, flag(v.ExpiresSoon))
+	return n == 1, err
+}
+
+// WatchOf returns what the watch knows of a registry.
+func (tx *Tx) WatchOf(ctx context.Context, orgUID, registryUID string) (Watched, error) {
+	return one(ctx, tx, scanWatched, sqlWatchOf, orgUID, registryUID)
+}
+
+// Verdicts lists a registry's newest runs of equal verdicts, the newest first.
+func (tx *Tx) Verdicts(ctx context.Context, orgUID, registryUID string, limit int) ([]VerdictRun, error) {
+	return all(ctx, tx, func(row scanner, r *VerdictRun) error {
+		v := &r.Verdict
+		return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted}, truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
+			&v.Field, truth{&v.ExpiresSoon}, &r.Report)
+	}, sqlVerdicts, orgUID, registryUID, limit)
+}
+
+// SpreadWatch gives at most limit registries that were due before overdue a moment within one interval from now,
+// and returns how many: after an outage what was missed is not made up for all at once.
+func (tx *Tx) SpreadWatch(ctx context.Context, now time.Time, interval time.Duration, overdue time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlSpreadWatch, millis(now), interval.Milliseconds(), millis(overdue), limit)
+}
+
+// CountWatch counts the registries that were due at that moment, up to atMost.
+func (tx *Tx) CountWatch(ctx context.Context, due time.Time, atMost int) (int64, error) {
+	return one(ctx, tx, scanCount, sqlCountWatch, millis(due), atMost)
 }

@@ -11,7 +11,8 @@ CREATE TABLE registry_watch (
     next_at      BIGINT NOT NULL,
     lease_owner  TEXT,
     phase        BIGINT NOT NULL,            -- random: spreads what an outage left overdue
-    unreachable  BIGINT NOT NULL DEFAULT 0,  -- checks in a row that ended retryable: for confirming and backing off
+    unreachable  BIGINT NOT NULL DEFAULT 0,  -- checks in a row that ended retryable, for backing off
+    unconfirmed  BIGINT NOT NULL DEFAULT 0,  -- the newest check ended retryable, and does not count yet
     since        BIGINT,                     -- of the state; NULL while there was no check
     valid        BIGINT NOT NULL DEFAULT 0,  -- the state: the newest verdict that counts
     code         TEXT   NOT NULL DEFAULT '',

@@ -1,0 +1,139 @@
+package registries
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// meansService stands in the record of what the service does unasked.
+const meansService = "service"
+
+// tell raises the alert of a change of state and puts it on record.
+func (w *watch) tell(ctx context.Context, tx *store.Tx, f finding, d decision, now time.Time) error {
+	org, err := tx.OrgByUID(ctx, f.OrgUID)
+	if err != nil {
+		return err
+	}
+	alert := alerts.Alert{Component: alerts.RegistryHealth, Kind: d.alert, At: now,
+		Organization: alerts.Organization{UID: org.UID, Name: org.Name},
+		Registry:     &alerts.Registry{UID: f.UID, Name: f.Name, Endpoint: f.Definition.Endpoint, Previous: previous(f.row), Current: current(f, d)}}
+	alert.Message = sentence(alert)
+	if err := alerts.Raise(ctx, tx, alert); err != nil {
+		return err
+	}
+	return tx.AppendAudit(ctx, changeRecord(f, d, now))
+}
+
+func previous(before store.Watched) *alerts.Verdict {
+	if before.Since.IsZero() {
+		return nil
+	}
+	v := shown(before.State)
+	return &v
+}
+
+func current(f finding, d decision) alerts.Verdict {
+	v := shown(d.after.State)
+	switch {
+	case f.report != nil:
+		v.Message, v.Hint = f.report.Message, f.report.Hint
+	case v.Code == CodeSecretUnreadable:
+		v.Message, v.Hint = "The stored secrets of this registry cannot be read.", "Send the registry again with its secrets."
+	default:
+		v.Message, v.Hint = "The stored definition cannot be used.", "Correct the field and send the registry again."
+	}
+	return v
+}
+
+func shown(v store.Verdict) alerts.Verdict {
+	return alerts.Verdict{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
+}
+
+// sentence is the alert on one line.
+func sentence(a alerts.Alert) string {
+	r := a.Registry
+	switch a.Kind {
+	case alerts.RegistryValid:
+		return fmt.Sprintf("Registry %q (%s) is valid again.", r.Name, r.Endpoint)
+	case alerts.RegistryCodeChanged:
+		return fmt.Sprintf("Registry %q (%s) is still not valid, now for another reason: %s (before: %s).", r.Name, r.Endpoint, r.Current.Code, r.Previous.Code)
+	case alerts.CertificateExpiresSoon:
+		return fmt.Sprintf("The certificate of registry %q (%s) expires within 30 days.", r.Name, r.Endpoint)
+	default:
+		return fmt.Sprintf("Registry %q (%s) is not valid: %s.", r.Name, r.Endpoint, r.Current.Code)
+	}
+}
+
+func changeRecord(f finding, d decision, now time.Time) audit.Event {
+	e := audit.Event{UID: uuid.NewString(), At: now, OrgUID: f.OrgUID, ActorName: meansService, Means: meansService, Action: audit.RegistryWatch,
+		Object: f.UID, Outcome: audit.NotValid, Reason: d.after.State.Code}
+	if d.after.State.Valid {
+		e.Outcome = audit.Valid
+	}
+	if d.alert == alerts.CertificateExpiresSoon {
+		e.Reason = string(alerts.CertificateExpiresSoon)
+	}
+	return e
+}
+
+// WatchStatus is what the watch knows of a kept definition now. The zero Since says that no check has counted yet.
+type WatchStatus struct {
+	State         store.Verdict
+	Since, LastAt time.Time
+	NextAt        time.Time
+	Unconfirmed   bool // the newest check failed in a way that may pass, and is looked at again soon
+}
+
+// maxHistory bounds what is listed of a history.
+const maxHistory = 200
+
+// History tells what the watch found of a kept definition: what holds now, and the newest runs of equal verdicts, the
+// newest first. limit is 1 to 200; 0 means all that is kept.
+//
+// Faults: NotFound.
+func (s *Service) History(ctx context.Context, orgUID, uid string, limit int) (WatchStatus, []store.VerdictRun, error) {
+	if limit == 0 {
+		limit = maxHistory
+	}
+	var row store.Watched
+	var runs []store.VerdictRun
+	if !isUID(uid) {
+		return WatchStatus{}, nil, noSuchRegistry()
+	}
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if row, err = tx.WatchOf(ctx, orgUID, uid); err != nil {
+			return err
+		}
+		runs, err = tx.Verdicts(ctx, orgUID, uid, limit)
+		return err
+	})
+	if err != nil {
+		return WatchStatus{}, nil, fmt.Errorf("read a registry's history: %w", notFound(err))
+	}
+	return WatchStatus{State: row.State, Since: row.Since, LastAt: row.LastAt, NextAt: row.NextAt, Unconfirmed: row.Unconfirmed}, runs, nil
+}
+
+// WatchLoad tells how many kept definitions are due now, and how many of these should have been checked an
+// interval ago. Both are counted up to 100,000.
+func (s *Service) WatchLoad(ctx context.Context, interval time.Duration) (due, late int64, err error) {
+	now := s.now()
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if due, err = tx.CountWatch(ctx, now, 100_000); err != nil {
+			return err
+		}
+		late, err = tx.CountWatch(ctx, now.Add(-interval), 100_000)
+		return err
+	})
+	if err != nil {
+		return 0, 0, fault.Busy("The watch cannot be counted now.", time.Second)
+	}
+	return due, late, nil
+}

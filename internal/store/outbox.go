@@ -1,0 +1,236 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Alert tells of one change. Body is JSON, and the same for every channel.
+type Alert struct {
+	UID, OrgUID, Component string
+	At                     time.Time
+	Body                   []byte
+}
+
+// Delivery is one alert on its way by one channel. Told lists the e-mail addresses that have it already.
+type Delivery struct {
+	UID, ChannelUID  string
+	CreatedAt        time.Time
+	NextAt           time.Time // zero when there is no next attempt
+	Attempts         int64
+	Told             []string
+	EndedAt          time.Time
+	Delivered        bool
+	AlertBody        []byte // read with the delivery
+	AlertUID, OrgUID string // read with the delivery
+}
+
+// ClaimedChannel is a channel that has something to send, and the claim's owner.
+type ClaimedChannel struct{ UID, OrgUID, Owner string }
+
+// ExpiringKey is an API key that ends soon.
+type ExpiringKey struct {
+	UID, OrgUID, OrgName, Name, UserUID, Email string
+	ExpiresAt                                  time.Time
+}
+
+const (
+	sqlInsertAlert    = `INSERT INTO alerts (uid, org_uid, component, at, body) VALUES ($1, $2, $3, $4, $5)`
+	sqlActiveChannels = `SELECT uid FROM alert_channels WHERE org_uid = $1 AND component = $2 AND active = 1 ORDER BY uid`
+	// Before the delivery is written, and whatever it changes: the lock on the row orders this before or after
+	// an attempt that ends, which looks for what is left to be sent only once it has the lock.
+	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND next_at IS NULL THEN CAST($3 AS BIGINT) ELSE next_at END
+		WHERE org_uid = $1 AND uid = $2`
+
+	sqlInsertDelivery = `INSERT INTO alert_deliveries (uid, org_uid, alert_uid, channel_uid, created_at, next_at) VALUES ($1, $2, $3, $4, $5, $5)`
+	sqlNextDelivery   = `SELECT d.uid, d.channel_uid, d.created_at, d.next_at, d.attempts, d.told, a.body, a.uid, a.org_uid FROM alert_deliveries d JOIN alerts a ON a.uid = d.alert_uid
+		WHERE d.channel_uid = $1 AND d.next_at <= $2 ORDER BY d.next_at LIMIT 1`
+	sqlEndDelivery     = `UPDATE alert_deliveries SET next_at = $2, attempts = $3, told = $4, ended_at = $5, delivered = $6 WHERE uid = $1 AND ended_at IS NULL`
+	sqlHurryDeliveries = `UPDATE alert_deliveries SET next_at = $2 WHERE channel_uid = $1 AND next_at > $2`
+	sqlDeliveryLeft    = `SELECT next_at FROM alert_deliveries WHERE channel_uid = $1 AND next_at IS NOT NULL ORDER BY next_at LIMIT 1`
+	sqlDeleteAlerts    = `DELETE FROM alerts WHERE uid IN (SELECT uid FROM alerts WHERE at < $1 LIMIT $2)`
+	sqlCountDeliveries = `SELECT COUNT(*) FROM (SELECT 1 FROM alert_deliveries WHERE next_at IS NOT NULL LIMIT $1) AS counted`
+
+	sqlChannelsDue = `SELECT 1 FROM alert_channels WHERE next_at <= $1 LIMIT 1`
+	sqlChannelOrgs = `WITH RECURSIVE waiting (org_uid) AS (
+			SELECT MIN(org_uid) FROM alert_channels
+			UNION ALL
+			SELECT (SELECT MIN(c.org_uid) FROM alert_channels c WHERE c.org_uid > waiting.org_uid) FROM waiting WHERE waiting.org_uid IS NOT NULL)
+		SELECT org_uid FROM waiting WHERE EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = waiting.org_uid AND c.next_at <= $1)`
+	sqlClaimChannels = `UPDATE alert_channels SET lease_owner = $4, next_at = $5 WHERE next_at <= $2 AND uid IN
+		(SELECT uid FROM alert_channels WHERE org_uid = $1 AND next_at <= $2 ORDER BY next_at LIMIT $3) RETURNING uid, org_uid, lease_owner`
+	sqlFreeChannel    = `UPDATE alert_channels SET lease_owner = NULL WHERE uid = $1 AND lease_owner = $2`
+	sqlNoteAttempt    = `UPDATE alert_channels SET failures = $2, status_ok = $3, status_message = $4, status_at = $5 WHERE uid = $1`
+	sqlPlanChannel    = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 THEN CAST($2 AS BIGINT) ELSE NULL END WHERE uid = $1`
+	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = $3 WHERE uid = $1 AND lease_owner = $2 AND active = 1`
+
+	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL AND (u.role = 'admin' OR EXISTS
+		(SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2)) ORDER BY u.canonical LIMIT $3`
+
+	// A key of an organization that has nobody to tell waits for the channel that somebody may make in time.
+	sqlExpiringKeys = `SELECT k.uid, k.org_uid, o.name, k.name, k.user_uid, u.email, k.expires_at FROM api_keys k
+		JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid
+		WHERE k.expires_at > $1 AND k.expires_at <= $2 AND k.deactivated_at IS NULL AND u.disabled_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at)
+		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $3 AND c.active = 1)
+		ORDER BY k.expires_at LIMIT $4`
+	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+)
+
+// InsertAlert writes an alert, and what it owes to every active channel of its organization and component. It
+// belongs in the transaction of the change that it tells of.
+func (tx *Tx) InsertAlert(ctx context.Context, a Alert) error {
+	if err := tx.changeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, millis(a.At), a.Body); err != nil {
+		return err
+	}
+	channels, err := all(ctx, tx, scanText, sqlActiveChannels, a.OrgUID, a.Component)
+	if err != nil {
+		return err
+	}
+	for _, uid := range channels {
+		woken, err := tx.change(ctx, sqlWakeChannel, a.OrgUID, uid, millis(a.At))
+		if err != nil {
+			return err
+		}
+		if woken == 0 {
+			continue // deleted since it was listed
+		}
+		if err := tx.changeOne(ctx, sqlInsertDelivery, uuid.NewString(), a.OrgUID, a.UID, uid, millis(a.At)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OrgsToAlert lists the organizations that have something to send at that moment, by uid.
+func (tx *Tx) OrgsToAlert(ctx context.Context, now time.Time) ([]string, error) {
+	due, err := all(ctx, tx, scanCount, sqlChannelsDue, millis(now))
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	return all(ctx, tx, scanText, sqlChannelOrgs, millis(now))
+}
+
+// ClaimChannels takes channels that have something to send, the longest overdue of each organization first:
+// nobody else sends by them before leaseUntil. owner names this claim alone.
+func (tx *Tx) ClaimChannels(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]ClaimedChannel, error) {
+	var claimed []ClaimedChannel
+	for _, share := range shares {
+		list, err := all(ctx, tx, func(row scanner, c *ClaimedChannel) error { return row.Scan(&c.UID, &c.OrgUID, &c.Owner) },
+			sqlClaimChannels, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil))
+		if err != nil {
+			return nil, err
+		}
+		claimed = append(claimed, list...)
+	}
+	return claimed, nil
+}
+
+// NextDelivery returns what a channel has to send first at that moment, with its alert.
+func (tx *Tx) NextDelivery(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
+	return one(ctx, tx, func(row scanner, d *Delivery) error {
+		var told string
+		err := row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, &told, &d.AlertBody, &d.AlertUID, &d.OrgUID)
+		if err != nil || told == "" {
+			return err
+		}
+		return json.Unmarshal([]byte(told), &d.Told)
+	}, sqlNextDelivery, channelUID, millis(now))
+}
+
+// EndAttempt stores how an attempt ended: d as it is to be, and the channel's status and failures in a row. The
+// channel is tried again at notBefore, or later when nothing is due by then.
+func (tx *Tx) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, failures int64, status ChannelStatus, notBefore time.Time) error {
+	held, err := tx.change(ctx, sqlFreeChannel, c.UID, c.Owner) // first: see sqlWakeChannel
+	if err != nil {
+		return err
+	}
+	told := ""
+	if len(d.Told) > 0 {
+		if told, err = list(d.Told); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.change(ctx, sqlEndDelivery, d.UID, millis(d.NextAt), d.Attempts, told, millis(d.EndedAt), flag(d.Delivered)); err != nil {
+		return err
+	}
+	if _, err := tx.change(ctx, sqlNoteAttempt, c.UID, failures, flag(status.OK), status.Message, millis(status.At)); err != nil {
+		return err
+	}
+	if d.Delivered {
+		// The receiver is there: whatever waits out a failure need not any longer.
+		if _, err := tx.change(ctx, sqlHurryDeliveries, c.UID, millis(status.At)); err != nil {
+			return err
+		}
+	}
+	return tx.planChannel(ctx, c, held == 1, notBefore)
+}
+
+// EndIdle gives a claimed channel back that has nothing to send now.
+func (tx *Tx) EndIdle(ctx context.Context, c ClaimedChannel) error {
+	held, err := tx.change(ctx, sqlFreeChannel, c.UID, c.Owner)
+	if err != nil {
+		return err
+	}
+	return tx.planChannel(ctx, c, held == 1, time.Time{})
+}
+
+// planChannel says when a channel is to be taken again: never, when nothing is left. Whoever lost the lease does not
+// know better than who has it.
+func (tx *Tx) planChannel(ctx context.Context, c ClaimedChannel, held bool, notBefore time.Time) error {
+	if !held {
+		return nil
+	}
+	next, err := one(ctx, tx, func(row scanner, at *time.Time) error { return row.Scan(moment{at}) }, sqlDeliveryLeft, c.UID)
+	if errors.Is(err, ErrNotFound) {
+		next, notBefore, err = time.Time{}, time.Time{}, nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for what is left to send: %w", err)
+	}
+	if next.Before(notBefore) {
+		next = notBefore
+	}
+	_, err = tx.change(ctx, sqlPlanChannel, c.UID, millis(next))
+	return err
+}
+
+// ReleaseChannel gives a claimed channel back untried, to be taken at that moment. A lease that was lost is no error.
+func (tx *Tx) ReleaseChannel(ctx context.Context, c ClaimedChannel, next time.Time) error {
+	_, err := tx.change(ctx, sqlReleaseChannel, c.UID, c.Owner, millis(next))
+	return err
+}
+
+// CountDeliveries counts what waits to be sent, up to atMost.
+func (tx *Tx) CountDeliveries(ctx context.Context, atMost int) (int64, error) {
+	return one(ctx, tx, scanCount, sqlCountDeliveries, atMost)
+}
+
+// DeleteAlerts deletes at most limit alerts from before a moment with what they still owe, and returns how many.
+func (tx *Tx) DeleteAlerts(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteAlerts, millis(before), limit)
+}
+
+// AlertedEmails lists the addresses of a project's enabled users and of the organization's enabled administrators.
+func (tx *Tx) AlertedEmails(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
+	return all(ctx, tx, scanText, sqlAlertedEmails, orgUID, projectUID, limit)
+}
+
+// ExpiringKeys lists active API keys that end after now and until then, that were not told of yet, and whose
+// organization has an active channel of the component.
+func (tx *Tx) ExpiringKeys(ctx context.Context, component string, now, until time.Time, limit int) ([]ExpiringKey, error) {
+	return all(ctx, tx, func(row scanner, k *ExpiringKey) error {
+		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, moment{&k.ExpiresAt})
+	}, sqlExpiringKeys, millis(now), millis(until), component, limit)
+}
+
+// NoteKeyAlert tells whether it is the first to say that this key expires then.
+func (tx *Tx) NoteKeyAlert(ctx context.Context, keyUID string, expiresAt time.Time) (bool, error) {
+	n, err := tx.change(ctx, sqlNoteKeyAlert, keyUID, millis(expiresAt))
+	return n == 1, err
+}
