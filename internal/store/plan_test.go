@@ -26,7 +26,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
-		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "ReplaceRegistry": sqlReplaceRegistry,
+		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "ReplaceRegistry": sqlReplaceRegistry, "ReplaceRegistryDetails": sqlReplaceRegistryDetails,
 		"DeleteRegistry": sqlDeleteRegistry,
 		"SetUserRole":    sqlSetUserRole, "DeleteMemberships": sqlDeleteMemberships,
 		"RegistrySync": sqlRegistrySync, "DueSync": sqlDueSync, "TakeSync": sqlTakeSync,

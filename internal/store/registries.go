@@ -43,65 +43,74 @@ type RegistrySummary struct {
 const (
 	registryColumns = `uid, org_uid, name, canonical, version, created_at, updated_at, endpoint, provider_type, scope,
 		sync_supported, spectro_manifest, private, base_path, base_content_path, auth_type, username, tls_enabled, tls_skip_verify,
-		has_password, has_token, has_key, sealed, annotations, labels, tls_ca, tls_certificate`
+		has_password, has_token, has_key`
+	selectRegistry = `SELECT r.uid, r.org_uid, r.name, r.canonical, r.version, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
+		r.sync_supported, r.spectro_manifest, r.private, r.base_path, r.base_content_path, r.auth_type, r.username, r.tls_enabled, r.tls_skip_verify,
+		r.has_password, r.has_token, r.has_key, d.sealed, d.annotations, d.labels, d.tls_ca, d.tls_certificate
+		FROM registries r JOIN registry_details d ON d.org_uid = r.org_uid AND d.registry_uid = r.uid WHERE r.org_uid = $1`
 
 	sqlInsertRegistry = `INSERT INTO registries (` + registryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)`
-	sqlRegistry        = `SELECT ` + registryColumns + ` FROM registries WHERE org_uid = $1 AND uid = $2`
-	sqlRegistryByName  = `SELECT ` + registryColumns + ` FROM registries WHERE org_uid = $1 AND canonical = $2`
+		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
+	sqlInsertRegistryDetails = `INSERT INTO registry_details (registry_uid, org_uid, sealed, annotations, labels, tls_ca, tls_certificate)
+		VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	sqlRegistry        = selectRegistry + ` AND r.uid = $2`
+	sqlRegistryByName  = selectRegistry + ` AND r.canonical = $2`
 	sqlReplaceRegistry = `UPDATE registries SET name = $3, canonical = $4, version = version + 1, updated_at = $6, endpoint = $7, provider_type = $8,
 		scope = $9, sync_supported = $10, spectro_manifest = $11, private = $12, base_path = $13, base_content_path = $14, auth_type = $15,
-		username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19, has_token = $20, has_key = $21, sealed = $22,
-		annotations = $23, labels = $24, tls_ca = $25, tls_certificate = $26
+		username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19, has_token = $20, has_key = $21
 		WHERE org_uid = $2 AND uid = $1 AND version = $5`
+	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7
+		WHERE org_uid = $2 AND registry_uid = $1`
 	sqlDeleteRegistry  = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
 	sqlRegistriesOfOrg = `SELECT uid, name, created_at, updated_at, endpoint, provider_type, scope, sync_supported, spectro_manifest, private
 		FROM registries WHERE org_uid = $1 ORDER BY canonical`
 )
 
 func registryPlace(orgUID, uid string) seal.Place {
-	return seal.Place{Table: "registries", Row: uid, Org: orgUID, Column: "sealed"}
+	return seal.Place{Table: "registry_details", Row: uid, Org: orgUID, Column: "sealed"}
 }
 
 // InsertRegistry adds a registry. Its canonical name being taken in the organization is ErrExists.
 func (tx *Tx) InsertRegistry(ctx context.Context, r Registry) error {
-	rest, err := tx.registryValues(r)
-	if err != nil {
+	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version, millis(r.CreatedAt)}, registryValues(r)...)
+	if err := tx.changeOne(ctx, sqlInsertRegistry, args...); err != nil {
 		return err
 	}
-	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version, millis(r.CreatedAt)}, rest...)
-	return tx.changeOne(ctx, sqlInsertRegistry, args...)
+	return tx.writeDetails(ctx, sqlInsertRegistryDetails, r)
 }
 
 // ReplaceRegistry stores every field of a registry but CreatedAt, and counts its version up, if the version is
 // still the one given. It is ErrNotFound when it is not, or there is no such registry; ErrExists when another
 // one has the name.
 func (tx *Tx) ReplaceRegistry(ctx context.Context, r Registry) error {
-	rest, err := tx.registryValues(r)
-	if err != nil {
+	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version}, registryValues(r)...)
+	if err := tx.changeOne(ctx, sqlReplaceRegistry, args...); err != nil {
 		return err
 	}
-	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version}, rest...)
-	return tx.changeOne(ctx, sqlReplaceRegistry, args...)
+	return tx.writeDetails(ctx, sqlReplaceRegistryDetails, r)
 }
 
 // registryValues are the columns from updated_at on.
-func (tx *Tx) registryValues(r Registry) ([]any, error) {
+func registryValues(r Registry) []any {
+	return []any{millis(r.UpdatedAt), r.Endpoint, r.ProviderType, r.Scope, flag(r.SyncSupported), flag(r.SpectroManifest), flag(r.Private),
+		r.BasePath, r.BaseContentPath, r.AuthType, r.Username, flag(r.TLSEnabled), flag(r.TLSSkipVerify),
+		flag(r.Secrets.Password != ""), flag(r.Secrets.Token != ""), flag(r.Secrets.Key != "")}
+}
+
+func (tx *Tx) writeDetails(ctx context.Context, query string, r Registry) error {
 	sealed, err := tx.sealRegistry(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	annotations, err := pairs(r.Annotations)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	labels, err := pairs(r.Labels)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return []any{millis(r.UpdatedAt), r.Endpoint, r.ProviderType, r.Scope, flag(r.SyncSupported), flag(r.SpectroManifest), flag(r.Private),
-		r.BasePath, r.BaseContentPath, r.AuthType, r.Username, flag(r.TLSEnabled), flag(r.TLSSkipVerify),
-		flag(r.Secrets.Password != ""), flag(r.Secrets.Token != ""), flag(r.Secrets.Key != ""), sealed, annotations, labels, r.CA, r.Certificate}, nil
+	return tx.changeOne(ctx, query, r.UID, r.OrgUID, sealed, annotations, labels, r.CA, r.Certificate)
 }
 
 // sealedRegistry is the text that is sealed. Its strings are plain because here, and nowhere else, they must be written.

@@ -1,6 +1,6 @@
--- Kept registry definitions, as flat columns of what was sent, byte for byte. Secrets are in one sealed value,
--- bound to table, row and organization; the has_ columns tell which there are, so that a list or an answer
--- need not open it. The columns of the list come first: what is long lies behind them.
+-- Kept registry definitions, as flat columns of what was sent, byte for byte. What may be long is in a table of
+-- its own, so that a list of ten thousand reads few pages. Secrets are in one sealed value, bound to table, row
+-- and organization; the has_ columns tell which there are, so that an answer need not open it.
 
 -- +goose Up
 CREATE TABLE registries (
@@ -26,14 +26,22 @@ CREATE TABLE registries (
     has_password      BIGINT NOT NULL,
     has_token         BIGINT NOT NULL,
     has_key           BIGINT NOT NULL,
-    sealed            BYTEA,           -- NULL when there is no secret
-    annotations       TEXT,            -- JSON
-    labels            TEXT,            -- JSON
-    tls_ca            TEXT   NOT NULL,
-    tls_certificate   TEXT   NOT NULL,
     UNIQUE (org_uid, canonical),
     UNIQUE (org_uid, uid)
 );
 
+CREATE TABLE registry_details (
+    org_uid         TEXT  NOT NULL,
+    registry_uid    TEXT  NOT NULL,
+    sealed          BYTEA,         -- NULL when there is no secret
+    annotations     TEXT,          -- JSON
+    labels          TEXT,          -- JSON
+    tls_ca          TEXT  NOT NULL,
+    tls_certificate TEXT  NOT NULL,
+    PRIMARY KEY (org_uid, registry_uid),
+    FOREIGN KEY (org_uid, registry_uid) REFERENCES registries (org_uid, uid) ON DELETE CASCADE
+);
+
 -- +goose Down
+DROP TABLE registry_details;
 DROP TABLE registries;
