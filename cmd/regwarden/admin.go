@@ -19,8 +19,11 @@ import (
 // The administration commands work on the store, also beside a running server. Whoever may read the
 // data folder is trusted; what is done is on record as done from the command line.
 
-// commandLine is where such a command comes from.
-var commandLine = audit.Origin{Address: "cli"}
+// Who works on the command line, and from where.
+var (
+	operator    = auth.Operator()
+	commandLine = audit.Origin{Address: "cli"}
+)
 
 // admin is what such a command works with.
 type admin struct {
@@ -55,7 +58,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 		}
 		return do(&admin{
 			cmd: cmd, ctx: cmd.Context(), db: db, auth: authService, directory: directory.New(db, authService.Passwords(), time.Now),
-			origin: commandLine, operator: auth.Operator(), json: asJSON,
+			origin: commandLine, operator: operator, json: asJSON,
 		}, args)
 	}
 	if list {

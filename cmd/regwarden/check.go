@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/egress"
-	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
@@ -128,14 +127,14 @@ func (f *checkFlags) runKept(show shown, checker *regcheck.Checker, args []strin
 	}
 	defer db.Close()
 	checks := registries.New(db, checker, registries.Limits{})
-	opened, err := checks.Open(ctx, auth.Operator(), f.org, f.registry, func(d *regcheck.Definition) error {
+	opened, err := checks.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
 		return asUsage(f.overlay(d, show.cmd.InOrStdin()))
 	})
 	if err != nil {
 		return err
 	}
 	return show.check(opened.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
-		return checks.Check(ctx, auth.Operator(), commandLine, registries.Request{
+		return checks.Check(ctx, operator, commandLine, registries.Request{
 			AuditUID: uuid.NewString(), Purpose: registries.Diagnose, Definition: opened.Definition, OrgUID: opened.Registry.OrgUID, Observe: observe,
 		})
 	})

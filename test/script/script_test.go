@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +70,11 @@ func newWorld(t *testing.T) map[string]string {
 	bearer := realregistry.Distribution(t, realregistry.Options{Token: server})
 	realregistry.Push(t, open, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	realregistry.Push(t, secure.As(user, password), realregistry.Helm, realregistry.ChartPath, "6.7.1")
+	unused := "http://" + realregistry.Unused(t)
 	service := instance.Start(t, instance.Options{})
+	keep(t, service, kept{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user, Password: password, CA: ca.PEM()})
+	keep(t, service, kept{Name: "Open Charts", Endpoint: open.Endpoint})
+	keep(t, service, kept{Name: "gone", Endpoint: unused, Username: user, Password: password})
 	if code := service.Stop(syscall.SIGTERM); code != 0 {
 		t.Fatalf("making a data folder: exit code %d\n%s", code, service.Log())
 	}
@@ -80,9 +85,26 @@ func newWorld(t *testing.T) map[string]string {
 	}
 	return map[string]string{
 		"PATH": filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": "http://" + realregistry.Unused(t),
+		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": unused,
 		"CA_FILE": caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir,
 	}
+}
+
+// kept is a definition that the service keeps before the scripts begin.
+type kept struct{ Name, Endpoint, Content, Username, Password, CA string }
+
+func keep(t *testing.T, service *instance.Server, k kept) {
+	t.Helper()
+	credentials := map[string]any{"username": k.Username, "password": k.Password}
+	if k.CA != "" {
+		credentials["tls"] = map[string]any{"enabled": true, "ca": k.CA}
+	}
+	body := instance.JSON(map[string]any{
+		"metadata": map[string]string{"name": k.Name},
+		"spec":     map[string]any{"endpoint": k.Endpoint, "baseContentPath": k.Content, "providerType": "helm", "auth": credentials},
+	})
+	client := service.Client(t)
+	client.Do(http.MethodPost, "/v1/registries/oci/basic", body, "Authorization", client.SignIn().Authorization).Want(http.StatusCreated)
 }
 
 // In a terminal the tree has colour; NO_COLOR and --no-color take it away.

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+func newRegistry() *cobra.Command {
+	var org string
+	list := adminCommand("list --org ORG", "List an organization's kept definitions, with what is known of them", cobra.NoArgs, true, func(a *admin, _ []string) error {
+		return listRegistries(a, org)
+	})
+	show := adminCommand("show NAME --org ORG", "Show a kept definition, secrets masked, and what is known of it", cobra.ExactArgs(1), true, func(a *admin, args []string) error {
+		return showRegistry(a, org, args[0])
+	})
+	limit := 0
+	history := adminCommand("history NAME --org ORG", "List the verdicts on a kept definition, the newest first; equal ones in a row are one line", cobra.ExactArgs(1), true, func(a *admin, args []string) error {
+		return registryHistory(a, org, args[0], limit)
+	})
+	history.Flags().IntVar(&limit, "limit", 20, "how many, at most 200; 0: all that are kept")
+	check := newRegistryCheck(&org)
+	orgFlag(&org, list, show, history, check)
+	return group("registry", "Kept registry definitions; a uid will do in place of a name", list, show, check, history)
+}
+
+// registries are the kept definitions, to be read.
+func (a *admin) registries() *registries.Service {
+	return registries.New(a.db, &regcheck.Checker{}, registries.Limits{})
+}
+
+func listRegistries(a *admin, org string) error {
+	list, err := a.registries().Standings(a.ctx, a.operator, org)
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, len(list))
+	for i, r := range list {
+		state := store.Verdict{Valid: r.Valid, Code: r.Code}
+		rows[i] = []string{r.UID, r.Name, r.ProviderType, r.Endpoint, verdict(state, r.Since), stamp(r.Since), stamp(r.LastAt), dash(string(r.Sync))}
+	}
+	return a.table([]string{"uid", "name", "type", "endpoint", "state", "since", "checked", "sync"}, rows)
+}
+
+// verdict is a state in a word; since is zero while there is none.
+func verdict(v store.Verdict, since time.Time) string {
+	switch {
+	case since.IsZero():
+		return "-"
+	case v.Valid:
+		return "valid"
+	default:
+		return v.Code
+	}
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func registryHistory(a *admin, org, name string, limit int) error {
+	if limit < 0 || limit > 200 {
+		return usageError{fmt.Errorf("--limit %d: write 1 to 200, or 0 for all", limit)}
+	}
+	checks := a.registries()
+	found, err := checks.Find(a.ctx, a.operator, org, name)
+	if err != nil {
+		return err
+	}
+	_, runs, err := checks.History(a.ctx, found.OrgUID, found.UID, limit)
+	if err != nil {
+		return err
+	}
+	rows := make([][]string, len(runs))
+	for i, r := range runs {
+		counted := "yes"
+		if !r.Counted {
+			counted = "no"
+		}
+		v := r.Verdict
+		rows[i] = []string{stamp(r.Since), stamp(r.LastAt), fmt.Sprint(r.Checks), verdict(v, r.Since), dash(v.Stage), dash(v.Reason), dash(v.Field), counted}
+	}
+	return a.table([]string{"since", "last", "checks", "verdict", "stage", "reason", "field", "counted"}, rows)
+}
+
+// newRegistryCheck is no adminCommand: what it finds is on record as the watch's finding, so it judges addresses as
+// the server does, by the same settings.
+func newRegistryCheck(org *string) *cobra.Command {
+	settings, output, noColor := newSettings(), "", false
+	cmd := &cobra.Command{
+		Use:   "check NAME --org ORG",
+		Short: "Check a kept definition now, as the watch does",
+		Long: `Check a kept definition now, with its secrets, and put the verdict into its history, as the watch does: a change is
+told by alerts. Addresses are judged as the server judges them, so give the settings that the server has.
+
+To try it without consequences, or with something different: regwarden check --registry NAME --org ORG
+
+Exit code: 0 valid, 1 not valid or not checked, 2 the command line or the definition cannot be used.`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		asJSON, err := wantsJSON(output)
+		if err != nil {
+			return err
+		}
+		return checkRegistry(shown{cmd: cmd, asJSON: asJSON, noColor: noColor}, settings, *org, args[0])
+	}
+	outputFlag(cmd, &output)
+	cmd.Flags().BoolVar(&noColor, "no-color", false, "no colour, even in a terminal")
+	settings.addTo(cmd.Flags(), "config", "data-dir", "master-key-file", "check-timeout",
+		"egress-profile", "egress-allow", "egress-deny", "egress-allow-only", "egress-proxy")
+	return cmd
+}
+
+func checkRegistry(show shown, settings *settings, org, name string) error {
+	ctx := show.cmd.Context()
+	db, err := settings.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	checker, err := newChecker(settings.Config)
+	if err != nil {
+		return err
+	}
+	checks := registries.New(db, checker, registries.Limits{})
+	found, err := checks.Find(ctx, operator, org, name)
+	if err != nil {
+		return err
+	}
+	return show.check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
+		return checks.CheckNow(ctx, commandLine, operator, found, 15*time.Minute, observe)
+	})
+}
+
+// shownRegistry is a kept definition and what is known of it, for scripts. Masks stand for secrets.
+type shownRegistry struct {
+	UID         string              `json:"uid"`
+	Name        string              `json:"name"`
+	Created     string              `json:"created"`
+	Changed     string              `json:"changed"`
+	Definition  regcheck.Definition `json:"definition"`
+	State       string              `json:"state"`
+	Since       string              `json:"since"`
+	Checked     string              `json:"checked"`
+	NextCheck   string              `json:"nextCheck"`
+	Unconfirmed bool                `json:"unconfirmed"`
+	Verdict     shownVerdict        `json:"verdict"`
+	Sync        shownSync           `json:"sync"`
+}
+
+type shownVerdict struct {
+	Stage                  string `json:"stage,omitempty"`
+	Reason                 string `json:"reason,omitempty"`
+	Field                  string `json:"field,omitempty"`
+	CertificateExpiresSoon bool   `json:"certificateExpiresSoon"`
+}
+
+type shownSync struct {
+	Supported    bool   `json:"supported"`
+	Status       string `json:"status"`
+	Message      string `json:"message,omitempty"`
+	Synchronized string `json:"synchronized"`
+	Repositories int64  `json:"repositories"`
+	Tags         int64  `json:"tags"`
+}
+
+func showRegistry(a *admin, org, name string) error {
+	checks := a.registries()
+	found, err := checks.Find(a.ctx, a.operator, org, name)
+	if err != nil {
+		return err
+	}
+	watched, _, err := checks.History(a.ctx, found.OrgUID, found.UID, 1)
+	if err != nil {
+		return err
+	}
+	synchronized, err := checks.Synchronized(a.ctx, found)
+	if err != nil {
+		return err
+	}
+	v := watched.State
+	s := shownRegistry{
+		UID: found.UID, Name: found.Name, Created: stamp(found.CreatedAt), Changed: stamp(found.UpdatedAt), Definition: found.Definition,
+		State: verdict(v, watched.Since), Since: stamp(watched.Since), Checked: stamp(watched.LastAt), NextCheck: stamp(watched.NextAt), Unconfirmed: watched.Unconfirmed,
+		Verdict: shownVerdict{v.Stage, v.Reason, v.Field, v.ExpiresSoon},
+		Sync: shownSync{found.SyncSupported, dash(string(synchronized.Status)), synchronized.Message, stamp(synchronized.LastSyncedAt),
+			synchronized.Repositories, synchronized.Tags},
+	}
+	if a.json {
+		return printJSON(a.cmd, s)
+	}
+	table := tabwriter.NewWriter(a.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for _, line := range s.lines() {
+		fmt.Fprintf(table, "%s\t%s\n", line[0], line[1])
+	}
+	return table.Flush()
+}
+
+// lines are what a person reads: the fields by the names that messages give them, empty ones left out.
+func (s shownRegistry) lines() (lines [][2]string) {
+	add := func(name, value string) {
+		if value != "" {
+			lines = append(lines, [2]string{name, value})
+		}
+	}
+	d, auth := s.Definition, s.Definition.Auth
+	add("uid", s.UID)
+	add("name", s.Name)
+	add("created", s.Created)
+	add("changed", s.Changed)
+	add("endpoint", d.Endpoint)
+	add("basePath", d.BasePath)
+	add("baseContentPath", d.BaseContentPath)
+	add("providerType", string(d.ProviderType))
+	add("scope", d.Scope)
+	add("auth.type", string(auth.Type))
+	add("auth.username", auth.Username)
+	add("auth.password", auth.Password.String())
+	add("auth.token", auth.Token.String())
+	add("auth.tls", tlsWords(auth.TLS))
+	add("state", s.State)
+	add("since", s.Since)
+	add("checked", s.checkedWords())
+	add("next check", s.NextCheck)
+	add("sync", s.syncWords())
+	return lines
+}
+
+// tlsWords names what is set, and not the texts of certificates.
+func tlsWords(t regcheck.TLS) string {
+	if !t.Enabled {
+		return ""
+	}
+	words := []string{"enabled"}
+	for _, w := range []struct {
+		name string
+		set  bool
+	}{{"insecureSkipVerify", t.InsecureSkipVerify}, {"ca", t.CA != ""}, {"certificate", t.Certificate != ""}, {"key", t.Key != ""}} {
+		if w.set {
+			words = append(words, w.name)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+func (s shownRegistry) checkedWords() string {
+	words := s.Checked
+	if s.Unconfirmed {
+		words += ", failed in a way that may pass; looked at again soon"
+	}
+	if s.Verdict.Field != "" {
+		words += ", at fault: " + s.Verdict.Field
+	}
+	if s.Verdict.CertificateExpiresSoon {
+		words += ", the certificate expires soon"
+	}
+	return words
+}
+
+func (s shownRegistry) syncWords() string {
+	switch y := s.Sync; {
+	case !y.Supported:
+		return "off"
+	case y.Synchronized == "-":
+		return strings.TrimSuffix(y.Status+", "+y.Message, ", ")
+	default:
+		return strings.TrimSuffix(fmt.Sprintf("%s, %d repositories and %d tags at %s, %s", y.Status, y.Repositories, y.Tags, y.Synchronized, y.Message), ", ")
+	}
+}

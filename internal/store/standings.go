@@ -1,0 +1,35 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// RegistryStanding is a kept registry in a list, with what is known of it.
+type RegistryStanding struct {
+	UID, Name, Endpoint, ProviderType string
+	Since                             time.Time // of the state; zero while no check has counted
+	Valid                             bool
+	Code                              string
+	LastAt                            time.Time // the newest check
+	Sync                              SyncStatus
+}
+
+const sqlRegistryStandings = `SELECT r.uid, r.name, r.endpoint, r.provider_type, w.since, COALESCE(w.valid, 0), COALESCE(w.code, ''), w.last_at, COALESCE(s.status, '')
+	FROM registries r LEFT JOIN registry_watch w ON w.registry_uid = r.uid LEFT JOIN registry_sync s ON s.registry_uid = r.uid
+	WHERE r.org_uid = $1 ORDER BY r.canonical`
+
+// RegistryStandings lists an organization's registries by name.
+func (tx *Tx) RegistryStandings(ctx context.Context, orgUID string) ([]RegistryStanding, error) {
+	return all(ctx, tx, func(row scanner, s *RegistryStanding) error {
+		return row.Scan(&s.UID, &s.Name, &s.Endpoint, &s.ProviderType, moment{&s.Since}, truth{&s.Valid}, &s.Code, moment{&s.LastAt}, &s.Sync)
+	}, sqlRegistryStandings, orgUID)
+}
+
+const sqlTakeWatch = `UPDATE registry_watch SET lease_owner = $3, next_at = $4 WHERE org_uid = $1 AND registry_uid = $2 RETURNING ` + watchColumns
+
+// TakeWatch takes one registry out of the watch until leaseUntil, due or not. A check of it that is under way loses
+// its lease.
+func (tx *Tx) TakeWatch(ctx context.Context, orgUID, registryUID, owner string, leaseUntil time.Time) (Watched, error) {
+	return one(ctx, tx, scanWatched, sqlTakeWatch, orgUID, registryUID, owner, millis(leaseUntil))
+}
