@@ -30,6 +30,7 @@ var mayImport = map[string][]string{
 	"internal/strictjson":   {"internal/fault"},
 	"internal/seal":         {"secret"},
 	"internal/store":        {"internal/audit", "internal/fault", "internal/seal", "secret"},
+	"internal/store/postgrestest": {},
 	"internal/store/storetest": {
 		"internal/audit", "internal/fault", "internal/seal", "internal/store", "secret"},
 	"internal/auth":       {"internal/audit", "internal/fault", "internal/seal", "internal/store", "internal/strictjson", "secret"},

@@ -2,9 +2,256 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/secret"
 )
 
-func openPostgres(context.Context, Options) (*DB, error) { return nil, errors.New("not built yet") }
+const (
+	connectTimeout = 2 * time.Second // for each host, unless connect_timeout says otherwise
+	writeConns     = 12              // of one server, unless pool_max_conns says otherwise
+	readConns      = 6
+	openingWait    = 5 * time.Minute // for another process that opens the store
+)
 
-func meaningOfPostgres(err error) error { return err }
+// Settings of every connection of the pools. A commit is durable before it is acknowledged, whatever the role or the
+// database has as its default; remote_apply promises more, and stays. A stuck lock holds no request for long,
+// and the locks of a server that stopped in the middle of a transaction are given up.
+const sqlPrepareSession = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+	SET lock_timeout = '2s'; SET statement_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`
+
+const sqlReadOnlySession = `; SET default_transaction_read_only = on`
+
+func postgresDialect() dialect {
+	const table = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = "
+	return dialect{
+		goose:        goose.DialectPostgres,
+		migrations:   func(files fs.FS) fs.FS { return collated{files} },
+		keysetExists: table + "'data_keyset'",
+		floorExists:  table + "'schema_floor'",
+	}
+}
+
+// postgres is a PostgreSQL database. Transactions run side by side on a pool of connections, questions outside of
+// them on another, which can only read.
+type postgres struct {
+	config  *pgxpool.Config
+	writers *pool
+	readers *pool
+	begin   string
+	notify  bool // the database knows NOTIFY
+	*listener
+}
+
+// ErrDatabaseURL is returned for an address of a database that cannot be read. The address is not repeated, since a
+// password may be anywhere in it.
+var ErrDatabaseURL = errors.New("the database URL cannot be read; write postgres://user@host:5432/database?sslmode=verify-full, " +
+	"several hosts as host1:5432,host2:5432, and in a password each of : / ? # [ ] @ % as %XX")
+
+// parseDatabaseURL reads the address. Whatever it says, only a server that takes writes will do: a standby would answer
+// questions from the past.
+func parseDatabaseURL(url secret.String) (*pgxpool.Config, error) {
+	if !strings.HasPrefix(url.Reveal(), "postgres://") && !strings.HasPrefix(url.Reveal(), "postgresql://") {
+		return nil, ErrDatabaseURL
+	}
+	config, err := pgxpool.ParseConfig(url.Reveal())
+	if err != nil {
+		return nil, ErrDatabaseURL // the cause repeats what it could not read
+	}
+	c := config.ConnConfig
+	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute {
+		c.ConnectTimeout = connectTimeout
+	}
+	// A server that vanished without a word is noticed within some 15 s also where nobody waits for it.
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 3 * time.Second, Count: 3}}
+	c.DialFunc = dialer.DialContext
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "regwarden"
+	}
+	if !strings.Contains(url.Reveal(), "pool_max_conns=") {
+		config.MaxConns = writeConns
+	}
+	c.OnNotice = noteWarning
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // who finds a connection dead takes another
+	config.MaxConnLifetimeJitter = config.MaxConnLifetime / 4
+	return config, nil
+}
+
+// openPostgres opens the store in a PostgreSQL database.
+func openPostgres(ctx context.Context, o Options) (*DB, error) {
+	config, err := parseDatabaseURL(o.DatabaseURL)
+	if err != nil {
+		return nil, err
+	}
+	p := &postgres{config: config, begin: "BEGIN ISOLATION LEVEL READ COMMITTED"}
+	ring, err := p.prepare(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if p.writers, err = newPool(ctx, config, config.MaxConns, sqlPrepareSession); err != nil {
+		return nil, err
+	}
+	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), sqlPrepareSession+sqlReadOnlySession); err != nil {
+		p.writers.close()
+		return nil, err
+	}
+	p.listener = listen(config.ConnConfig, p.notify)
+	return &DB{database: p, ring: ring, options: o}, nil
+}
+
+// prepare does what happens once per process: the tables and the key.
+func (p *postgres) prepare(ctx context.Context, o Options) (ring *seal.Keyring, err error) {
+	db := p.openingPool()
+	defer func() { err = errors.Join(err, db.Close()) }()
+	release, err := lockStore(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if ring, err = bringUp(ctx, o, db, postgresDialect()); err != nil {
+		return nil, err
+	}
+	p.notify, err = knowsNotify(ctx, db)
+	return ring, err
+}
+
+// openingPool is for migrations, which may take their time.
+func (p *postgres) openingPool() *sql.DB {
+	db := stdlib.OpenDB(*p.config.ConnConfig.Copy(), stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
+		return runAll(ctx, conn, "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0")
+	}))
+	db.SetMaxOpenConns(3) // the lock's, goose's, one more
+	return db
+}
+
+// runAll runs several statements at once, which prepared ones can't.
+func runAll(ctx context.Context, conn *pgx.Conn, statements string) error {
+	return conn.PgConn().Exec(ctx, statements).Close()
+}
+
+const (
+	sqlLockOpening = `SELECT id FROM opening_lock WHERE id = 1 FOR UPDATE`
+	sqlMakeLock    = `CREATE TABLE IF NOT EXISTS opening_lock (id BIGINT PRIMARY KEY)`
+	sqlFillLock    = `INSERT INTO opening_lock (id) VALUES (1) ON CONFLICT DO NOTHING`
+)
+
+// lockStore waits for the lock under which a store is opened. It is a locked row: unlike an advisory lock, every
+// database that speaks the protocol has it, and it works through a pooler of transactions. It is gone when the process
+// is, however it ends.
+func lockStore(ctx context.Context, db *sql.DB) (release func() error, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, openingWait, errors.New("another process opens the store, and does not end"))
+	defer cancel()
+	for {
+		tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
+		if err != nil {
+			return nil, fmt.Errorf("open the database: %w", translate(err))
+		}
+		var id int64
+		err = tx.QueryRowContext(ctx, sqlLockOpening).Scan(&id)
+		if err == nil {
+			return tx.Rollback, nil
+		}
+		_ = tx.Rollback()
+		if context.Cause(ctx) != nil {
+			return nil, fmt.Errorf("wait for another process to open the store: %w", context.Cause(ctx))
+		}
+		if !errors.Is(err, sql.ErrNoRows) && codeOf(err) != codeNoTable {
+			return nil, fmt.Errorf("lock the store to open it: %w", translate(err))
+		}
+		if err := makeLock(ctx, db); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// makeLock makes the row to lock. Of several who do so at once the database may refuse all but one; they look again.
+func makeLock(ctx context.Context, db *sql.DB) error {
+	for _, query := range []string{sqlMakeLock, sqlFillLock} {
+		_, err := db.ExecContext(ctx, query)
+		switch codeOf(err) {
+		case "", codeUnique, codeTableExists, codeNoTable, codeSerialization, codeDeadlock:
+		case codeNotAllowed:
+			return errors.Join(errors.New("the database user may not make tables; grant it CREATE on the schema, or have a user who may start regwarden first"), translate(err))
+		}
+		if err != nil && codeOf(err) == "" {
+			return fmt.Errorf("make the lock of the store: %w", translate(err))
+		}
+	}
+	return nil
+}
+
+// knowsNotify asks the database for what some that speak the protocol do not have.
+func knowsNotify(ctx context.Context, db *sql.DB) (bool, error) {
+	_, err := db.ExecContext(ctx, sqlNotify)
+	if err == nil {
+		return true, nil
+	}
+	if codeOf(err) == "" {
+		return false, translate(err)
+	}
+	return false, nil
+}
+
+func (p *postgres) lockOpening(ctx context.Context) (func() error, error) {
+	db := p.openingPool()
+	release, err := lockStore(ctx, db)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return func() error { return errors.Join(release(), db.Close()) }, nil
+}
+
+// distrust lets no connection be used again: where one was lost the others are likely to be.
+func (p *postgres) distrust() {
+	p.writers.conns.Reset()
+	p.readers.conns.Reset()
+}
+
+// Ping asks the database itself.
+func (p *postgres) Ping(ctx context.Context) error {
+	q, err := p.reader()
+	if err != nil {
+		return err
+	}
+	return q.each(ctx, "SELECT 1", nil, func(scanner) error { return nil })
+}
+
+func (p *postgres) Close() error {
+	p.listener.close()
+	p.readers.close()
+	p.writers.close()
+	return nil
+}
+
+// Shared is true: that is what it is for.
+func (p *postgres) Shared() bool { return true }
+
+// Ports lists the ports of all hosts; a socket in the file system has none.
+func (p *postgres) Ports() []uint16 {
+	var ports []uint16
+	add := func(host string, port uint16) {
+		if !strings.HasPrefix(host, "/") && !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	add(p.config.ConnConfig.Host, p.config.ConnConfig.Port)
+	for _, other := range p.config.ConnConfig.Fallbacks {
+		add(other.Host, other.Port)
+	}
+	return ports
+}

@@ -209,11 +209,16 @@ func syncQueue(t *testing.T, db *store.DB) {
 	for i := range 12 {
 		go func() {
 			var uid string
-			_ = db.InTx(t.Context(), func(tx *store.Tx) error {
-				s, err := tx.TakeSync(t.Context(), fmt.Sprint("w", i), "", start.Add(2*time.Second), start.Add(time.Hour))
-				uid = s.RegistryUID
-				return err
-			})
+			for range 12 { // who loses a row to another looks again
+				_ = db.InTx(t.Context(), func(tx *store.Tx) error {
+					s, err := tx.TakeSync(t.Context(), fmt.Sprint("w", i), "", start.Add(2*time.Second), start.Add(time.Hour))
+					uid = s.RegistryUID
+					return err
+				})
+				if uid != "" {
+					break
+				}
+			}
 			taken <- uid
 		}()
 	}

@@ -1,0 +1,217 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	txTimeout = 8 * time.Second // of a transaction, for a server that says nothing any more
+	maxTries  = 10              // of a transaction that the database asks to repeat
+	maxPause  = 100 * time.Millisecond
+	lostTries = 2 // of a transaction whose connection was lost before its commit was sent
+)
+
+// write runs work in a transaction of its own. Nothing of it is kept before the commit, so that it is run again when
+// the database asks for it (serialization failure, deadlock), or when the connection was lost before the commit was sent.
+func (p *postgres) write(ctx context.Context, work func(querier) error) error {
+	for try := 1; ; try++ {
+		t := &pgTx{db: p}
+		err := p.attempt(ctx, t, work)
+		if err == nil || !t.repeatable(try) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(pause(try)):
+		}
+	}
+}
+
+// pause grows, and is random, so that those who met do not meet again.
+func pause(try int) time.Duration {
+	return rand.N(min(time.Millisecond<<try, maxPause))
+}
+
+func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) error) error {
+	conn, err := p.writers.acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release() // which closes one that is not as it was
+	var cancel context.CancelFunc
+	t.conn = conn.Conn()
+	// A caller that goes away ends what it wants, but not the connection: opening another costs the database a process.
+	t.bound, cancel = context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
+	defer cancel()
+	err = protect(work, t)
+	if err == nil && t.failure != nil {
+		err = fmt.Errorf("a transaction went on after a failed statement: %w", t.failure)
+	}
+	if err == nil {
+		err = t.commit()
+	} else {
+		t.revert()
+	}
+	if t.lost {
+		p.distrust()
+	}
+	return err
+}
+
+// pgTx is one transaction on one connection. It begins with its first statement, in the same round trip.
+type pgTx struct {
+	db      *postgres
+	conn    *pgx.Conn
+	bound   context.Context // ends what takes too long
+	begun   bool
+	waking  bool  // others are to look at the list of changes
+	failure error // the first statement that failed, as pgx says it
+	lost    bool  // the connection was
+	sent    bool  // the commit was
+}
+
+func (t *pgTx) wake() { t.waking = t.db.notify }
+
+// repeatable tells whether the transaction may be run once more: it is certain that nothing of it was kept.
+func (t *pgTx) repeatable(try int) bool {
+	switch codeOf(t.failure) {
+	case codeSerialization, codeDeadlock:
+		return try < maxTries
+	}
+	return t.lost && !t.sent && try < lostTries
+}
+
+func (t *pgTx) exec(ctx context.Context, query string, args []any) (int64, error) {
+	if err := ready(ctx, args); err != nil {
+		return 0, err
+	}
+	var tag pgconn.CommandTag
+	var err error
+	if t.begun {
+		tag, err = t.conn.Exec(t.bound, query, args...)
+	} else {
+		results := t.first(query, args)
+		tag, err = results.Exec()
+		err = cmp.Or(err, results.Close())
+	}
+	return tag.RowsAffected(), t.ended(err)
+}
+
+func (t *pgTx) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
+	if err := ready(ctx, args); err != nil {
+		return noneIfUnstorable(query, err)
+	}
+	if t.begun {
+		rows, err := t.conn.Query(t.bound, query, args...)
+		_, err, wrong := scanAll(rows, err, scan)
+		return cmp.Or(t.ended(err), wrong)
+	}
+	results := t.first(query, args)
+	rows, err := results.Query()
+	_, err, wrong := scanAll(rows, err, scan)
+	return cmp.Or(t.ended(cmp.Or(err, results.Close())), wrong)
+}
+
+// first begins the transaction with its first statement.
+func (t *pgTx) first(query string, args []any) pgx.BatchResults {
+	batch := &pgx.Batch{}
+	batch.Queue(t.db.begin)
+	batch.Queue(query, args...)
+	t.begun = true
+	results := t.conn.SendBatch(t.bound, batch)
+	_, _ = results.Exec() // when this fails, so does the statement behind it
+	return results
+}
+
+// ended notes how a statement ended.
+func (t *pgTx) ended(err error) error {
+	if err == nil {
+		return nil
+	}
+	if t.failure == nil {
+		t.failure = err
+	}
+	t.lost = t.lost || isLost(t.conn, err)
+	return meaning(t.conn, err)
+}
+
+// commit makes the transaction durable. When the connection is lost on the way, nobody knows whether it was: that is
+// Unavailable, and the transaction is not run again.
+func (t *pgTx) commit() error {
+	if !t.begun {
+		return nil
+	}
+	before := warned(t.conn.PgConn())
+	t.sent = true
+	tag, err := t.sendCommit()
+	switch {
+	case err == nil && tag.String() != "COMMIT":
+		return fmt.Errorf("the database answered %s to a commit", tag)
+	case err == nil && warned(t.conn.PgConn()) != before:
+		// Somebody cut off the wait for a standby: it is committed, but a failover could take it back.
+		return unavailable(errors.New("the database warned about a commit"))
+	case err == nil:
+		return nil
+	case settles(codeOf(err)):
+		return t.ended(err)
+	}
+	t.lost = true
+	return unavailable(fmt.Errorf("the outcome of a commit is not known: %s", err.Error()))
+}
+
+func (t *pgTx) sendCommit() (pgconn.CommandTag, error) {
+	if !t.waking {
+		return t.conn.Exec(t.bound, "COMMIT")
+	}
+	batch := &pgx.Batch{}
+	batch.Queue(sqlNotify)
+	batch.Queue("COMMIT")
+	results := t.conn.SendBatch(t.bound, batch)
+	_, errN := results.Exec()
+	tag, err := results.Exec()
+	return tag, cmp.Or(errN, err, results.Close())
+}
+
+func (t *pgTx) revert() {
+	if !t.begun || t.conn.IsClosed() || t.conn.PgConn().TxStatus() == 'I' {
+		return
+	}
+	if _, err := t.conn.Exec(t.bound, "ROLLBACK"); err != nil {
+		t.lost = t.lost || isLost(t.conn, err)
+	}
+}
+
+// isLost tells whether an error cost the connection, or says that it leads to a server that takes no writes.
+func isLost(conn *pgx.Conn, err error) bool { return conn.IsClosed() || codeOf(err) == codeReadOnly }
+
+// meaning translates an error of a statement on a connection.
+func meaning(conn *pgx.Conn, err error) error {
+	if codeOf(err) == "" && conn.IsClosed() {
+		return away(err)
+	}
+	return translate(err)
+}
+
+// warned counts the warnings that a connection had.
+func warned(conn *pgconn.PgConn) int {
+	count, _ := conn.CustomData()[warnings].(int)
+	return count
+}
+
+// noteWarning is for pgconn.Config.OnNotice.
+func noteWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
+	if notice.SeverityUnlocalized == "WARNING" {
+		conn.CustomData()[warnings] = warned(conn) + 1
+	}
+}
+
+const warnings = "warnings"

@@ -1,0 +1,316 @@
+// Package postgrestest runs a real PostgreSQL server for tests: Debian's binaries, on a folder and a port of its
+// own, on loopback. It can be stopped, killed and started again in the middle of a test. It is for tests alone, and
+// knows nothing of what the store keeps.
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Who connects. The password has characters that a URL must escape, since passwords have.
+const (
+	User     = "regwarden"
+	Password = "p:a/s?s#w@o%rd-marked"
+)
+
+const (
+	startWait = 60 * time.Second // a second when the machine is idle
+	stopWait  = 30 * time.Second
+	tries     = 3 // a free port may be taken between choosing and using it
+)
+
+// Options say how the server runs. The zero value is a server as in production: what is committed survives a crash.
+type Options struct {
+	NoSync   bool     // fsync off: quick, for tests that lose no power
+	Settings []string // more of postgresql.conf, each "name = value"
+}
+
+// Server is a running PostgreSQL.
+type Server struct {
+	Folder string // the data folder is in it, and the socket
+	Port   int
+
+	options Options
+	bin     string
+	owner   *syscall.Credential // nil: as the test itself
+
+	mu   sync.Mutex
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the running process has ended
+	made int           // databases
+}
+
+// Start makes a server and runs it until the test ends.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of PostgreSQL:\n%s", s.Log())
+		}
+		if err := s.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// New makes a server and runs it until Remove; for TestMain, which has no test to end with.
+func New(o Options) (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: o, bin: bin}
+	if s.owner, err = owner(); err != nil {
+		return nil, err
+	}
+	// Not the test's own folder: PostgreSQL's user may not pass through that, and the path of a socket has to be short.
+	if s.Folder, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(s.own(s.Folder), s.init()); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.Folder))
+	}
+	for try := 1; ; try++ {
+		if s.Port, err = freePort(); err == nil {
+			err = s.Run()
+		}
+		if err == nil {
+			return s, nil
+		}
+		if try == tries {
+			return nil, errors.Join(fmt.Errorf("%w\n%s", err, s.Log()), s.Remove())
+		}
+	}
+}
+
+// binaries finds the newest server that Debian has installed.
+func binaries() (string, error) {
+	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
+	if err != nil || len(found) == 0 {
+		return "", errors.Join(err, errors.New("PostgreSQL is not installed, and this test runs it; install the Debian package: test/install-deps, or apt-get install --no-install-recommends postgresql"))
+	}
+	version := func(path string) int {
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // 0 for a name that is no number
+		return n
+	}
+	slices.SortFunc(found, func(a, b string) int { return version(a) - version(b) })
+	return filepath.Dir(found[len(found)-1]), nil
+}
+
+// owner is whom the server runs as when the test is root, which PostgreSQL refuses to be.
+func owner() (*syscall.Credential, error) {
+	if os.Getuid() != 0 {
+		return nil, nil
+	}
+	account, err := user.Lookup("postgres")
+	if err != nil {
+		if account, err = user.Lookup("nobody"); err != nil {
+			return nil, err
+		}
+	}
+	uid, errU := strconv.ParseUint(account.Uid, 10, 32)
+	gid, errG := strconv.ParseUint(account.Gid, 10, 32)
+	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(errU, errG)
+}
+
+func (s *Server) own(path string) error {
+	if s.owner == nil {
+		return nil
+	}
+	return os.Chown(path, int(s.owner.Uid), int(s.owner.Gid))
+}
+
+func (s *Server) data() string { return filepath.Join(s.Folder, "data") }
+
+// init makes the data folder. Texts sort as in a language, which is what our own columns must not depend on.
+func (s *Server) init() error {
+	passwords := filepath.Join(s.Folder, "password")
+	if err := errors.Join(os.WriteFile(passwords, []byte(Password+"\n"), 0o600), s.own(passwords)); err != nil {
+		return err
+	}
+	command := s.command("initdb", "--pgdata", s.data(), "--username", User, "--pwfile", passwords, "--auth", "scram-sha-256",
+		"--encoding", "UTF8", "--locale", "C.UTF-8", "--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	settings := append([]string{
+		"listen_addresses = '127.0.0.1'", "unix_socket_directories = '" + s.Folder + "'",
+		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica", "log_min_messages = fatal",
+		"fsync = " + onOff(!s.options.NoSync), "full_page_writes = " + onOff(!s.options.NoSync),
+	}, s.options.Settings...)
+	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(strings.Join(settings, "\n") + "\n")
+	return errors.Join(err, file.Close())
+}
+
+func onOff(is bool) string {
+	if is {
+		return "on"
+	}
+	return "off"
+}
+
+// command is a program of PostgreSQL's, run as its owner and with an environment of its own.
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...) // #nosec G204 -- a test's own words
+	cmd.Dir = s.Folder
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.Folder, "LC_ALL=C.UTF-8", "PGPASSWORD=" + Password}
+	// A test binary that dies by its own time limit runs no clean-up: the kernel ends the server then.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner, Pdeathsig: syscall.SIGINT}
+	return cmd
+}
+
+// Run starts the server, which must not be running, and waits until it takes connections.
+func (s *Server) Run() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the server has its own
+	cmd, done := s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.Port)), make(chan struct{})
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(done)
+	}()
+	s.cmd, s.done = cmd, done
+	return s.await(done)
+}
+
+func (s *Server) await(done chan struct{}) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startWait)
+	defer cancel()
+	for {
+		err := s.Exec(ctx, s.URL("postgres"), "SELECT 1")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-done:
+			return errors.New("PostgreSQL ended at its start")
+		case <-ctx.Done():
+			return fmt.Errorf("PostgreSQL does not answer: %w", err)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// Stop ends the server in order, cutting connections off.
+func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
+
+// Kill ends the server and its processes at once, as a crash does.
+func (s *Server) Kill() error { return s.end(syscall.SIGQUIT) }
+
+func (s *Server) end(signal syscall.Signal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cmd == nil {
+		return nil
+	}
+	_ = s.cmd.Process.Signal(signal) // fails when it has ended, which is what is wanted
+	select {
+	case <-s.done:
+	case <-time.After(stopWait):
+		_ = s.cmd.Process.Kill()
+		<-s.done
+		return errors.New("PostgreSQL did not end")
+	}
+	s.cmd = nil
+	return nil
+}
+
+// Remove ends the server and deletes its folder.
+func (s *Server) Remove() error { return errors.Join(s.Kill(), os.RemoveAll(s.Folder)) }
+
+func (s *Server) logFile() string { return filepath.Join(s.Folder, "log") }
+
+// Log is the end of what the server wrote.
+func (s *Server) Log() string {
+	log, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(log[max(0, len(log)-8<<10):])
+}
+
+// URL is the address of a database of this server, by TCP and with the password.
+func (s *Server) URL(database string) string { return s.URLVia(s.Address(), database) }
+
+// Address is host and port of the server.
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
+
+// URLVia is URL by way of another address, such as a proxy's.
+func (s *Server) URLVia(address, database string) string {
+	u := url.URL{Scheme: "postgres", User: url.UserPassword(User, Password), Host: address, Path: database, RawQuery: "sslmode=disable"}
+	return u.String()
+}
+
+// NewDatabase makes an empty database and returns its address.
+func (s *Server) NewDatabase(t testing.TB) string {
+	t.Helper()
+	s.mu.Lock()
+	s.made++
+	name := fmt.Sprintf("test_%d", s.made)
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), startWait)
+	defer cancel()
+	if err := s.Exec(ctx, s.URL("postgres"), "CREATE DATABASE "+name); err != nil {
+		t.Fatalf("make a database: %v", err)
+	}
+	return s.URL(name)
+}
+
+// Exec runs statements on a connection of their own.
+func (s *Server) Exec(ctx context.Context, url string, statements ...string) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for _, statement := range statements {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	number, errN := strconv.Atoi(port)
+	return number, errors.Join(err, errN, listener.Close())
+}
