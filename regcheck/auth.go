@@ -94,6 +94,19 @@ func (a *access) remember(scope, token string) {
 	a.tokens[scope] = token
 }
 
+// forget drops the token for a scope, which has expired.
+func (a *access) forget(scope string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.tokens, scope)
+}
+
+func (a *access) forgetAll() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.tokens)
+}
+
 // good tells whether an answer shows that the caller was let in. What follows a refusal in order is
 // 404 and 405: the door was open, the room was empty.
 func good(a *answer) bool {

@@ -39,30 +39,43 @@ func (r reading) why() string {
 // another scope than the usual one, it is asked once more.
 func (s *session) tags(ctx context.Context, acc *access, repository string) reading {
 	r := s.tagsOnce(ctx, acc, repository, pullScope(repository))
-	// Content may be redirected to a stranger, whose challenge must not choose where credentials go.
-	if r.answer == nil || r.answer.status != 401 || r.answer.from != s.base.origin {
+	if r.answer == nil || r.answer.status != 401 {
 		return r
 	}
-	o := readOffers(r.answer.header.Values("WWW-Authenticate"))
-	if o.bearer == nil {
-		return r
+	if next, ok := s.otherWay(acc, r.answer, repository); ok {
+		return s.tagsOnce(ctx, next.access, repository, next.scope)
 	}
-	t, f := s.readService(o.bearer, r.answer)
+	return r
+}
+
+// otherWay reads from a 401 of content how else to ask. Content may be redirected to a stranger, whose challenge
+// must not choose where credentials go.
+func (s *session) otherWay(acc *access, a *answer, repository string) (next way, ok bool) {
+	o := readOffers(a.header.Values("WWW-Authenticate"))
+	if a.from != s.base.origin || o.bearer == nil {
+		return way{}, false
+	}
+	t, f := s.readService(o.bearer, a)
 	if f != nil {
-		return r
+		return way{}, false
 	}
 	scope := strings.Join(t.scopes, " ")
 	if scope == "" {
 		scope = pullScope(repository)
 	}
 	if acc.service != nil && scope == pullScope(repository) {
-		return r
+		return way{}, false
 	}
-	next := acc
 	if acc.service == nil {
-		next = &access{service: t, who: s.whoFor(acc)}
+		acc = &access{service: t, who: s.whoFor(acc)}
 	}
-	return s.tagsOnce(ctx, next, repository, scope)
+	return way{acc, scope}, true
+}
+
+// way is how content is asked for: whose rights, and for which scope.
+type way struct {
+	*access
+	scope string
 }
 
 // whoFor is the login of a token service that only the content named.

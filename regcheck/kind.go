@@ -21,7 +21,8 @@ const (
 )
 
 type manifest struct {
-	Config struct {
+	ArtifactType string `json:"artifactType"`
+	Config       struct {
 		MediaType string `json:"mediaType"`
 	} `json:"config"`
 	Layers []struct {
@@ -30,6 +31,17 @@ type manifest struct {
 	Manifests []struct {
 		Digest string `json:"digest"`
 	} `json:"manifests"`
+}
+
+// empty tells that nothing was read.
+func (m manifest) empty() bool {
+	return m.Config.MediaType == "" && m.ArtifactType == "" && len(m.Layers)+len(m.Manifests) == 0
+}
+
+// untyped tells that nobody gave the artifact a type: what oras writes then, 1.0 into the config, newer ones
+// into the artifact type.
+func (m manifest) untyped() bool {
+	return m.Config.MediaType == "application/vnd.unknown.config.v1+json" || m.ArtifactType == "application/vnd.unknown.artifact.v1"
 }
 
 func (m manifest) kind() kind {

@@ -47,6 +47,20 @@ func (t *told) add(value string) {
 	}
 }
 
+// mark is the place to which forget goes back: a long inventory sends a token per repository, and what was
+// shown meanwhile is masked already.
+func (t *told) mark() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.forms)
+}
+
+func (t *told) forget(mark int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.forms = slices.Delete(t.forms, mark, len(t.forms))
+}
+
 // masked is text with every credential, or the beginning of a long one, taken out.
 func (t *told) masked(text string) string {
 	t.mu.Lock()

@@ -92,9 +92,14 @@ func (c *Checker) check(ctx context.Context, d Definition, known []lesson, o Obs
 	}
 	s := newSession(c, p)
 	s.known = known
-	defer s.close() // after cancel, so that nothing in the background keeps it waiting
+	defer s.close()
+	return s.checked(ctx, o)
+}
+
+// checked runs the stages within their time.
+func (s *session) checked(ctx context.Context, o Observer) (*Report, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.limits.Total)
-	defer cancel()
+	defer cancel() // before close, so that nothing in the background keeps it waiting
 	report := s.run(bounded, o)
 	if err := ctx.Err(); err != nil && !report.Valid {
 		return nil, err // what failed then failed because the caller went away

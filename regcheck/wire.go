@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,6 +111,23 @@ func (w *wire) close() {
 		c.close()
 	}
 	w.work.Wait()
+}
+
+// keepOnly closes the connections to all other origins and forgets them. No request may be under way.
+func (w *wire) keepOnly(homes ...origin) {
+	w.mu.Lock()
+	var ended []*conn
+	for o, p := range w.peers {
+		if !slices.Contains(homes, o) {
+			ended = append(ended, p.conns...)
+			p.conns = nil
+			delete(w.peers, o)
+		}
+	}
+	w.mu.Unlock()
+	for _, c := range ended {
+		c.close()
+	}
 }
 
 // reach makes an origin known: looked up and judged, not yet dialled.

@@ -1,0 +1,194 @@
+package regcheck_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+)
+
+// listing is an inventory of a server of the kit, and what its sink was handed.
+type listing struct {
+	*regcheck.Inventory
+	report *regcheck.Report
+	list   []regcheck.Repository
+}
+
+// login is goodLogin with more fields.
+func login(fields string) string {
+	return `{` + fields + `"auth":{"type":"basic","username":"${user}","password":"${password}"}}`
+}
+
+func mustList(t *testing.T, g *regchecktest.Registry, definition string, from regcheck.InventoryCursor, limits regcheck.InventoryLimits) listing {
+	t.Helper()
+	c, d := mustRow(t, g, definition)
+	var l listing
+	var err error
+	l.report, l.Inventory, err = c.Inventory(t.Context(), d, from, limits, func(r regcheck.Repository) error {
+		l.list = append(l.list, r)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if faults := secretsKept(g, l.report, errors.New(l.text())); len(faults) > 0 {
+		t.Error(faults)
+	}
+	return l
+}
+
+// names are the repositories, each with its tags and their kinds.
+func (l listing) names() (names []string) {
+	for _, r := range l.list {
+		text := r.Name
+		for _, tag := range r.Tags {
+			text += " " + tag.Name + "=" + string(tag.Kind)
+		}
+		names = append(names, text)
+	}
+	return names
+}
+
+// text is everything that came from the registry.
+func (l listing) text() string {
+	text := fmt.Sprint(l.list)
+	if l.Inventory != nil {
+		text += fmt.Sprint(l.Notes, l.Stopped)
+	}
+	return text
+}
+
+func chart(name string) string { return name + " 1.2.3=helm 1.3.0_build.7=helm" }
+
+const pack = "packs/spectro-packs/archive/calico 3.27.0=pack"
+
+// What each kind of registry shows: all of it, what is below a path, or the path alone.
+func TestInventory(t *testing.T) {
+	charts := []string{chart("charts/nginx"), chart("charts/redis"), chart("charts/team/web")}
+	zarf := "packages/podinfo 6.4.0=zarf"
+	all := append(append([]string{chart("acme-project/charts/nginx")}, charts...), "empty/none", "images/alpine 3.20=other", zarf, pack, chart("public/hello"))
+	for _, row := range []struct {
+		server, definition string
+		want               []string
+		note               string // a part of the only one; empty: none
+	}{
+		{"htpasswd", login(`"baseContentPath":"charts",`), charts, ""},
+		{"htpasswd-http2", login(`"baseContentPath":"/charts/",`), charts, ""},
+		{"bearer", login(`"baseContentPath":"charts",`), charts, ""},
+		{"bearer-other-host", login(`"baseContentPath":"charts/team",`), charts[2:], ""},
+		{"open", `{"baseContentPath":"charts/nginx","auth":{"type":"noAuth"}}`, charts[:1], ""},
+		{"htpasswd", login(``), all, ""},
+		{"htpasswd", login(`"baseContentPath":"packages","providerType":"zarf",`), []string{zarf}, ""},
+		{"htpasswd", login(`"baseContentPath":"packs","providerType":"pack",`), []string{pack}, ""},
+		{"htpasswd", login(`"baseContentPath":"packs","providerType":"helm",`), []string{pack}, ""},
+		{"htpasswd", login(`"providerType":"pack","baseContentPath":"charts",`), charts, "no packs below charts/spectro-packs/archive"},
+		{"catalog-max-entries", login(`"baseContentPath":"charts",`), charts, ""},
+		{"dockerhub", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Listed is charts/nginx alone"},
+		{"dockerhub", login(``), nil, "there is no baseContentPath"},
+		{"ghcr", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Listed is charts/nginx alone"},
+		{"ghcr", `{"baseContentPath":"public/hello","auth":{"type":"noAuth"}}`, []string{chart("public/hello")}, "Listed is public/hello alone"},
+		{"harbor", login(`"baseContentPath":"charts",`), charts, ""},
+		{"harbor", `{"baseContentPath":"charts","auth":{"type":"basic","username":"${robot}","password":"${robotPassword}"}}`, nil, "charts itself is no repository"},
+		{"acr", login(`"baseContentPath":"charts/nginx",`), charts[:1], ""},
+		{"gitea", login(`"baseContentPath":"charts/nginx",`), charts[:1], ""},
+		{"quay", login(`"baseContentPath":"charts",`), charts, ""},
+		{"scopeless-content", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Listed is charts/nginx alone"},
+	} {
+		g := regchecktest.Start(t, row.server)
+		l := mustList(t, g, row.definition, regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+		name := row.server + " " + row.definition
+		if l.Inventory == nil {
+			t.Errorf("%s: %s", name, told(l.report, nil))
+			continue
+		}
+		if diff := cmp.Diff(row.want, l.names()); diff != "" {
+			t.Errorf("%s: %v\n%s", name, l.Notes, diff)
+		}
+		if !l.Complete || row.note == "" && len(l.Notes) > 0 || row.note != "" && !strings.Contains(strings.Join(l.Notes, "\n"), row.note) {
+			t.Errorf("%s: complete %v, stopped %q, notes %q, want %q", name, l.Complete, l.Stopped, l.Notes, row.note)
+		}
+		for _, r := range l.list {
+			for _, tag := range r.Tags {
+				if tag.Problem != "" || len(tag.Digest) != len("sha256:")+64 {
+					t.Errorf("%s: %s: %+v", name, r.Name, tag)
+				}
+			}
+		}
+	}
+}
+
+// A definition that is not valid is reported and not listed.
+func TestInventoryOfWhatIsNotValid(t *testing.T) {
+	g := regchecktest.Start(t, "htpasswd")
+	if l := mustList(t, g, wrongLogin, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}); l.report.Code != regcheck.CodeAuthFailed || l.Inventory != nil || l.list != nil {
+		t.Errorf("%s %+v", told(l.report, nil), l)
+	}
+	c, d := mustRow(t, g, goodLogin)
+	d.Endpoint = ""
+	if _, _, err := c.Inventory(t.Context(), d, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}, nil); len(problemFields(err)) != 1 {
+		t.Error(err)
+	}
+}
+
+// An inventory goes on behind its cursor, and what two calls list is what one would.
+func TestInventoryGoesOn(t *testing.T) {
+	g := regchecktest.Start(t, "bearer")
+	whole := mustList(t, g, login(``), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	for i := range whole.list {
+		broken := errors.New("the store is away")
+		c, d := mustRow(t, g, login(``))
+		var got []regcheck.Repository
+		_, _, err := c.Inventory(t.Context(), d, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}, func(r regcheck.Repository) error {
+			if len(got) == i {
+				return broken
+			}
+			got = append(got, r)
+			return nil
+		})
+		if !errors.Is(err, broken) {
+			t.Fatalf("after %d: %v", i, err)
+		}
+		cursor := regcheck.InventoryCursor{Repositories: i}
+		for _, r := range got {
+			cursor.After = r.Name
+			cursor.Tags += len(r.Tags)
+		}
+		rest := mustList(t, g, login(``), cursor, regcheck.InventoryLimits{})
+		if diff := cmp.Diff(whole.list, append(got, rest.list...)); diff != "" {
+			t.Errorf("broken off after %d: %s", i, diff)
+		}
+		if diff := cmp.Diff(whole.Cursor, rest.Cursor); diff != "" {
+			t.Errorf("broken off after %d: %s", i, diff)
+		}
+	}
+}
+
+// Bounds hold, and are told.
+func TestInventoryIsBounded(t *testing.T) {
+	g := regchecktest.Start(t, "htpasswd")
+	for _, row := range []struct {
+		limits       regcheck.InventoryLimits
+		repositories int
+		tags         int
+		told         string
+	}{
+		{regcheck.InventoryLimits{Repositories: 2}, 2, 4, "more than 2 repositories"},
+		{regcheck.InventoryLimits{Tags: 3}, 2, 3, "the first 2 repositories with 3 tags"},
+		{regcheck.InventoryLimits{RepositoryTags: 1}, 3, 3, "more than 1 tag, of which the first are listed"},
+	} {
+		l := mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, row.limits)
+		if l.Cursor.Repositories != row.repositories || l.Cursor.Tags != row.tags || !l.Complete || !strings.Contains(l.text(), row.told) {
+			t.Errorf("%+v: %+v %q", row.limits, l.Cursor, l.text())
+		}
+	}
+	l := mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{Time: time.Nanosecond})
+	if l.Complete || l.Stopped == "" || len(l.list) != 0 {
+		t.Errorf("no time at all: %+v %q", l.Inventory, l.list)
+	}
+}

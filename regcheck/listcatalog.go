@@ -1,0 +1,104 @@
+package regcheck
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+)
+
+// catalog lists the names of the catalog that are wanted. A catalog that can't be read is no failure: see noCatalog.
+func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]string, error) {
+	c := &catalogue{lister: l, wanted: wanted, seen: map[string]bool{}}
+	at := way{l.access, "registry:catalog:*"}
+	a, why, err := l.firstPage(ctx, &at)
+	for range maxCatalogPages {
+		if err != nil {
+			return nil, err
+		}
+		if a == nil {
+			l.noCatalog = why
+			return c.names, nil
+		}
+		var next string
+		if next, l.noCatalog = c.read(a); next == "" {
+			return c.names, nil
+		}
+		a, why, err = l.get(ctx, at, "_catalog", next)
+	}
+	l.noCatalog = "it has too many pages"
+	return c.names, err
+}
+
+// firstPage also finds out how the catalog wants to be asked.
+func (l *lister) firstPage(ctx context.Context, at *way) (*answer, string, error) {
+	query := "n=1000"
+	a, why, err := l.get(ctx, *at, "_catalog", query)
+	if a != nil && l.takesBasic(a, *at) {
+		*at = way{&access{header: basicHeader(l.plan.username, l.plan.password)}, ""}
+		a, why, err = l.get(ctx, *at, "_catalog", query)
+	}
+	if a != nil && a.status == 400 {
+		// distribution 3 refuses an n above its catalog.maxentries, and knows one of its own
+		a, why, err = l.get(ctx, *at, "_catalog", "")
+	}
+	return a, why, err
+}
+
+// takesBasic: Harbor takes no token for its catalog, but offers Basic there.
+func (l *lister) takesBasic(a *answer, tried way) bool {
+	return a.status == 401 && a.from == l.base.origin && tried.service != nil && l.plan.auth == Basic &&
+		readOffers(a.header.Values("WWW-Authenticate")).basic
+}
+
+// catalogue reads the pages of a catalog.
+type catalogue struct {
+	*lister
+	wanted func(string) bool
+	names  []string
+	seen   map[string]bool // queries of pages
+}
+
+// read takes the names of a page. next is the query of the next one; why tells that the catalog is not whole.
+func (c *catalogue) read(a *answer) (next, why string) {
+	switch {
+	case a.status != 200:
+		return "", "it was answered " + itoa(a.status)
+	case a.packed:
+		return "", "it came compressed, which nobody asked for"
+	}
+	full := false
+	there, err := eachName(a.body, "repositories", func(name string) bool {
+		switch {
+		case !isRepository(name) || c.tells(name):
+			c.left++
+		case !c.wanted(name):
+		case len(c.names) == c.limits.Repositories:
+			full = true
+		default:
+			c.names = append(c.names, name)
+		}
+		return !full
+	})
+	next = sameQuery(nextPage(a))
+	switch {
+	case full:
+		return "", fmt.Sprintf("it has more than %d repositories", c.limits.Repositories)
+	case a.over:
+		return "", fmt.Sprintf("its answer is longer than %d KiB", c.session.limits.Body>>10)
+	case a.cut != nil, err != nil, !there && len(a.body) > len("{}"):
+		return "", "its answer is no list of repositories, or ends early"
+	case next != "" && c.seen[next]:
+		return "", "its pages lead in a circle"
+	}
+	c.seen[next] = true
+	return next, ""
+}
+
+// sameQuery makes a next page's query comparable whatever the order of its members.
+func sameQuery(query string) string {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return query
+	}
+	return values.Encode()
+}

@@ -1,0 +1,214 @@
+package regcheck
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+)
+
+// repository lists the tags of one. It is not there when the content path itself is no repository. The tags
+// that were read come with a *stop, too.
+func (l *lister) repository(ctx context.Context, name string) (r Repository, there bool, err error) {
+	list := &tagListing{lister: l, name: name, way: way{l.access, pullScope(name)}, known: map[string]bool{}, seen: map[string]bool{}}
+	r.Name = name
+	there, err = list.read(ctx)
+	if err != nil || !there {
+		return r, there, err
+	}
+	r.Problem = list.problem()
+	for _, tag := range list.tags {
+		t, err := l.tag(ctx, list.way, name, tag)
+		if err != nil {
+			return r, true, err
+		}
+		r.Tags = append(r.Tags, t)
+	}
+	return r, true, nil
+}
+
+// tagListing reads the pages of a repository's tags.
+type tagListing struct {
+	*lister
+	name  string
+	way   way
+	tags  []string
+	known map[string]bool
+	seen  map[string]bool // queries of pages
+	left  int             // that are no tags, or repeat a secret
+	why   string          // the list is not whole
+}
+
+func (t *tagListing) read(ctx context.Context) (there bool, err error) {
+	query := "n=100"
+	for range maxTagPages {
+		a, why, err := t.page(ctx, query)
+		if err != nil {
+			return true, err
+		}
+		if a == nil {
+			t.why = why
+			return t.mayBeThere(), nil
+		}
+		if a.status != 200 {
+			t.why = "its list of tags was answered " + itoa(a.status)
+			return t.mayBeThere(), nil
+		}
+		query = t.add(a)
+		if query == "" {
+			return true, nil
+		}
+	}
+	t.why = "its list of tags has too many pages"
+	return true, nil
+}
+
+// mayBeThere: the content path need not be a repository, what the catalog lists is one.
+func (t *tagListing) mayBeThere() bool {
+	return t.name != t.plan.contentPath || len(t.tags) > 0 || t.troubles > 0
+}
+
+// page asks for a page. Where the registry names a token service, or a scope, only now, the rest of the
+// repository is asked for with that.
+func (t *tagListing) page(ctx context.Context, query string) (*answer, string, error) {
+	a, why, err := t.get(ctx, t.way, t.name+"/tags/list", query)
+	if a == nil || a.status != 401 {
+		return a, why, err
+	}
+	next, ok := t.otherWay(t.way.access, a, t.name)
+	if !ok {
+		return a, why, err
+	}
+	t.way = next
+	return t.get(ctx, t.way, t.name+"/tags/list", query)
+}
+
+// add takes the tags of a page and gives the query of the next one, "" when there is none.
+func (t *tagListing) add(a *answer) (next string) {
+	if a.packed {
+		t.why = "its list of tags came compressed, which nobody asked for"
+		return ""
+	}
+	room, full, news := t.room(), false, false
+	there, err := eachName(a.body, "tags", func(tag string) bool {
+		switch {
+		case !isTag(tag) || t.tells(tag):
+			t.left++
+		case t.known[tag]:
+		case len(t.tags) == room:
+			full = true
+		default:
+			news, t.known[tag], t.tags = true, true, append(t.tags, tag)
+		}
+		return !full
+	})
+	next = nextPage(a)
+	switch {
+	case full:
+		t.why = "it has more than " + counted(room, "tag", "tags") + ", of which the first are listed"
+	case a.over, a.cut != nil:
+		t.why = "its list of tags is too long, or ends early"
+	case err != nil, !there && !(reading{repository: t.name, answer: a}).namesItself():
+		t.why = "its list of tags was answered with something else"
+	case next == "":
+	case t.seen[sameQuery(next)] || !news:
+		t.why = "the pages of its tags lead in a circle"
+	default:
+		t.seen[sameQuery(next)] = true
+		return next
+	}
+	return ""
+}
+
+// room is how many tags of this repository may be listed.
+func (t *tagListing) room() int {
+	return min(t.limits.RepositoryTags, max(1, t.limits.Tags-t.result.Cursor.Tags))
+}
+
+func (t *tagListing) problem() string {
+	var words []string
+	if t.why != "" {
+		words = append(words, t.why)
+	}
+	if t.left > 0 {
+		words = append(words, "names that no tag can have, or that repeat credentials, are left out: "+itoa(t.left))
+	}
+	return t.shown(strings.Join(words, "; "))
+}
+
+// tag reads the manifest of a tag. Its digest is of the bytes that came; what the registry says of it
+// (Docker-Content-Digest) must be the same.
+func (l *lister) tag(ctx context.Context, at way, repository, name string) (RepositoryTag, error) {
+	t := RepositoryTag{Name: name}
+	m, a, err := l.manifest(ctx, at, repository, name, &t)
+	if err != nil || t.Problem != "" {
+		return t, err
+	}
+	t.Digest = digestOf(a.body)
+	if said := a.header.Get("Docker-Content-Digest"); strings.HasPrefix(said, "sha256:") && said != t.Digest {
+		t.Problem = "the registry says another digest than its manifest has"
+	}
+	if len(m.Manifests) > 0 { // Zarf pushes an index with one manifest per architecture
+		m, err = l.child(ctx, at, repository, m.Manifests[0].Digest, &t)
+		if err != nil || m.empty() {
+			return t, err
+		}
+	}
+	t.Kind = l.kindIn(repository, m)
+	return t, nil
+}
+
+// child reads the first manifest of an index, which must be the one that the index names.
+func (l *lister) child(ctx context.Context, at way, repository, digest string, t *RepositoryTag) (manifest, error) {
+	if !isReference(digest) || !strings.HasPrefix(digest, "sha256:") {
+		t.Problem = "its index names a manifest in a way that cannot be followed"
+		return manifest{}, nil
+	}
+	m, a, err := l.manifest(ctx, at, repository, digest, t)
+	if err == nil && a != nil && digestOf(a.body) != digest {
+		t.Problem = "the manifest that its index names has another digest"
+		return manifest{}, nil
+	}
+	return m, err
+}
+
+// manifest reads one, or says in t what is wrong with it.
+func (l *lister) manifest(ctx context.Context, at way, repository, reference string, t *RepositoryTag) (m manifest, a *answer, err error) {
+	a, why, err := l.get(ctx, at, repository+"/manifests/"+reference, "")
+	switch {
+	case err != nil:
+		return m, nil, err
+	case a == nil:
+		t.Problem = why
+	case a.status != 200:
+		t.Problem = "its manifest was answered " + itoa(a.status)
+	case a.over || a.packed || a.cut != nil:
+		t.Problem = "its manifest is too long, compressed, or ends early"
+	case json.Unmarshal(a.body, &m) != nil:
+		t.Problem = "its manifest cannot be read"
+	default:
+		return m, a, nil
+	}
+	return manifest{}, nil, nil
+}
+
+// kindIn is what a manifest in a repository is.
+func (l *lister) kindIn(repository string, m manifest) ArtifactKind {
+	switch m.kind() {
+	case kindHelm:
+		return HelmChart
+	case kindZarf:
+		return ZarfPackage
+	case kindOther:
+		if m.untyped() && (l.plan.provider == Pack || strings.Contains("/"+repository, "/"+packPlace+"/")) {
+			return PackArchive
+		}
+	}
+	return OtherArtifact
+}
+
+func digestOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

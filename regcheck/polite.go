@@ -1,0 +1,112 @@
+package regcheck
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	patienceLimited = 5 * time.Second // before the next try, where a registry that asks for time does not say how much
+	patienceBroken  = time.Second
+)
+
+// get asks for something below /v2/ until there is an answer that says something. There is none, and why in its
+// place, when the token service gives no token or nothing usable comes; the error is a *stop.
+func (l *lister) get(ctx context.Context, at way, rest, query string) (a *answer, why string, err error) {
+	renewed := false
+	for try := 1; ; try++ {
+		a, why = nil, ""
+		header, g := l.authorization(ctx, at.access, at.scope)
+		if at.service != nil && header == "" && g.failure == nil {
+			return nil, "the token service gives no token for it", nil
+		}
+		wait := patienceBroken
+		if g.failure != nil {
+			why = g.failure.seen
+		} else if a, why, wait = l.request(ctx, rest, query, header); why == "" {
+			if a.status == 401 && at.service != nil && !renewed {
+				renewed = true // it has expired: an inventory takes longer than a token lives
+				at.forget(at.scope)
+				continue
+			}
+			l.troubles = 0
+			return a, "", nil
+		}
+		limited := a != nil && saysLater(a)
+		switch {
+		case ctx.Err() != nil:
+			return nil, "", &stop{words: "the time for one call is over."}
+		case limited && (try == 3 || wait > l.limits.Pause):
+			return nil, "", &stop{"the registry asks to be called less often: " + why, wait}
+		case wait < 0:
+			return nil, l.shown(why), nil
+		case try == 2 && !limited:
+			if l.troubles++; l.troubles > maxTroubles {
+				return nil, "", &stop{"the registry gives no usable answers any more: " + why, patienceLimited}
+			}
+			return nil, l.shown(why), nil
+		}
+		if err := l.pause(ctx, wait); err != nil {
+			return nil, "", err
+		}
+	}
+}
+
+// request sends one request. An empty why means that the answer may be read; a negative wait that asking again
+// would change nothing.
+func (l *lister) request(ctx context.Context, rest, query, header string) (a *answer, why string, wait time.Duration) {
+	u := l.base.url(rest)
+	u.RawQuery = query
+	a, err := l.wire.fetch(ctx, call{url: u, authorization: header, accept: manifestAccept, keep: l.session.limits.Body}, len(l.strangers) < maxStrangers)
+	if err != nil {
+		wait = patienceBroken
+		if _, redirected := errors.AsType[*redirectError](err); redirected {
+			wait = -1
+		}
+		return nil, l.unreadable(reading{err: err}).seen, wait
+	}
+	if a.from != l.base.origin {
+		l.strangers[a.from] = true
+	}
+	switch {
+	case saysLater(a):
+		wait = retryAfter(a, l.now())
+	case a.status >= 500:
+		wait = patienceBroken
+	default:
+		return a, "", 0
+	}
+	return a, "GET " + showURL(a.url) + " was answered " + a.said() + ".", wait
+}
+
+// saysLater: 429, and 503 that says when (RFC 9110 section 15.6.4).
+func saysLater(a *answer) bool {
+	return a.status == 429 || a.status == 503 && a.header.Get("Retry-After") != ""
+}
+
+// retryAfter reads the header in both its forms (RFC 9110 section 10.2.3); at least a second.
+func retryAfter(a *answer, now time.Time) time.Duration {
+	text := strings.TrimSpace(a.header.Get("Retry-After"))
+	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
+		return max(time.Second, time.Duration(seconds)*time.Second)
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(time.Second, at.Sub(now))
+	}
+	return patienceLimited
+}
+
+func (l *lister) pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return &stop{words: "the time for one call is over."}
+	}
+}
