@@ -1,0 +1,295 @@
+package alerts
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// maxChannels bounds the channels of one component in one project.
+const maxChannels = 20
+
+// Channel is one way by which alerts leave a project. When it is shown, what may be secret is masked; when it is
+// wanted, a mask means what is stored, if that may be sent where the channel leads.
+type Channel struct {
+	UID           string
+	Type          string
+	Active        bool
+	AlertAllUsers bool
+	Identifiers   []string // e-mail addresses
+	HTTP          *HTTP
+	Status        store.ChannelStatus
+	CreatedAt     time.Time
+}
+
+// HTTP is where and what a channel of type http sends.
+type HTTP struct {
+	URL     secret.String
+	Method  string // POST when empty
+	Headers map[string]secret.String
+	Body    secret.String // a template; empty: the alert as JSON
+	Secret  secret.String // signs what is sent; never shown
+}
+
+// Service keeps channels and delivers alerts by them. It is safe for concurrent use.
+type Service struct {
+	db     *store.DB
+	config Config
+	now    func() time.Time
+}
+
+// New makes a service on an opened store.
+func New(db *store.DB, c Config) *Service { return &Service{db: db, config: c, now: time.Now} }
+
+// Scope is whose channels a call is about. The project is one that the caller may see.
+type Scope struct{ OrgUID, ProjectUID, Component string }
+
+// Channels lists the channels of a component in a project.
+//
+// Faults: NotFound for an unknown component.
+func (s *Service) Channels(ctx context.Context, in Scope) ([]Channel, error) {
+	if err := known(in.Component); err != nil {
+		return nil, err
+	}
+	var stored []store.Channel
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		stored, err = tx.Channels(ctx, in.OrgUID, in.ProjectUID, in.Component)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list alert channels: %w", err)
+	}
+	list := make([]Channel, len(stored))
+	for i, c := range stored {
+		list[i] = visible(c)
+	}
+	return list, nil
+}
+
+// Channel returns one channel.
+//
+// Faults: NotFound for an unknown component or channel.
+func (s *Service) Channel(ctx context.Context, in Scope, uid string) (Channel, error) {
+	list, err := s.Channels(ctx, in)
+	if err != nil {
+		return Channel{}, err
+	}
+	for _, c := range list {
+		if c.UID == uid {
+			return c, nil
+		}
+	}
+	return Channel{}, noSuchChannel()
+}
+
+func known(component string) error {
+	for _, c := range Components() {
+		if c.Name == component {
+			return nil
+		}
+	}
+	return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such alert component. GET /v1/projects/alerts lists them."}
+}
+
+func noSuchChannel() error {
+	return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such alert channel."}
+}
+
+// Create adds a channel. signing is set when the channel's secret was made here; it is shown this once.
+//
+// Faults: Invalid; Forbidden; NotFound for an unknown component.
+func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, w Channel) (uid string, signing secret.String, err error) {
+	if w.Type == TypeHTTP && w.HTTP != nil && w.HTTP.Secret == "" {
+		signing = secret.String(rand.Text())
+		made := *w.HTTP
+		made.Secret, w.HTTP = signing, &made
+	}
+	err = s.change(ctx, origin, p, in, audit.AlertCreate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
+		if len(stored) >= maxChannels {
+			return fault.InvalidFields(fault.Field{Field: "type", Problem: tooMany})
+		}
+		added, problems := s.fill(w, store.Channel{})
+		if len(problems) > 0 {
+			return fault.InvalidFields(problems...)
+		}
+		last := int64(0)
+		for _, c := range stored {
+			last = max(last, c.Position)
+		}
+		added.UID, added.Position = uuid.NewString(), last+1
+		uid = added.UID
+		return s.insert(ctx, tx, in, added, record)
+	})
+	return uid, signing, err
+}
+
+// Update replaces a channel.
+//
+// Faults: Invalid; Forbidden; NotFound for an unknown component or channel.
+func (s *Service) Update(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, uid string, w Channel) error {
+	return s.change(ctx, origin, p, in, audit.AlertUpdate, uid, func(tx *store.Tx, stored []store.Channel, record recorder) error {
+		for _, old := range stored {
+			if old.UID != uid {
+				continue
+			}
+			changed, problems := s.fill(w, old)
+			if len(problems) > 0 {
+				return fault.InvalidFields(problems...)
+			}
+			return s.update(ctx, tx, old, changed, old.Position, record)
+		}
+		return noSuchChannel()
+	})
+}
+
+// Replace makes the list of a component's channels the wanted one. A wanted channel is a stored one when it names
+// its uid, or names none and leads where that one does. Others are added, and the rest of the stored ones deleted.
+//
+// Faults: Invalid, the fields beginning with channels[i]; Forbidden; NotFound for an unknown component.
+func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, wanted []Channel) error {
+	return s.change(ctx, origin, p, in, audit.AlertUpdate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
+		matched, problems := match(wanted, stored)
+		if len(wanted) > maxChannels {
+			problems = append(problems, fault.Field{Field: "channels", Problem: tooMany})
+		}
+		filled := make([]store.Channel, len(wanted))
+		for i, w := range wanted {
+			old := store.Channel{}
+			if matched[i] >= 0 {
+				old = stored[matched[i]]
+			}
+			var wrong []fault.Field
+			filled[i], wrong = s.fill(w, old)
+			problems = append(problems, below(fmt.Sprintf("channels[%d].", i), wrong)...)
+		}
+		if len(problems) > 0 {
+			return fault.InvalidFields(problems...)
+		}
+		return s.replace(ctx, tx, in, stored, filled, matched, record)
+	})
+}
+
+func (s *Service) replace(ctx context.Context, tx *store.Tx, in Scope, stored, filled []store.Channel, matched []int, record recorder) error {
+	kept := map[int]bool{}
+	for _, index := range matched {
+		kept[index] = true
+	}
+	for i, old := range stored {
+		if kept[i] {
+			continue
+		}
+		if err := s.remove(ctx, tx, old, record); err != nil {
+			return err
+		}
+	}
+	for i, c := range filled {
+		var err error
+		if matched[i] >= 0 {
+			err = s.update(ctx, tx, stored[matched[i]], c, int64(i), record)
+		} else {
+			c.UID, c.Position = uuid.NewString(), int64(i)
+			err = s.insert(ctx, tx, in, c, record)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete deletes a channel and what it still had to send; all of the component's when uid is empty.
+//
+// Faults: Forbidden; NotFound for an unknown component or channel.
+func (s *Service) Delete(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, uid string) error {
+	return s.change(ctx, origin, p, in, audit.AlertDelete, uid, func(tx *store.Tx, stored []store.Channel, record recorder) error {
+		found := uid == ""
+		for _, old := range stored {
+			if uid != "" && old.UID != uid {
+				continue
+			}
+			found = true
+			if err := s.remove(ctx, tx, old, record); err != nil {
+				return err
+			}
+		}
+		if !found {
+			return noSuchChannel()
+		}
+		return nil
+	})
+}
+
+// recorder puts one change on record.
+type recorder func(action audit.Action, uid string) error
+
+// change decides whether the caller may, makes the change and records it, or records the refusal.
+func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, action audit.Action, object string,
+	change func(*store.Tx, []store.Channel, recorder) error) error {
+	event := p.Event(origin, action)
+	event.UID, event.At, event.Object = uuid.NewString(), s.now(), object
+	if refusal := p.May(auth.ConfigureAlerts); refusal != nil {
+		event.Outcome, event.Reason = audit.Refused, fault.CodeOperationForbidden
+		if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) }); err != nil {
+			return fmt.Errorf("record a refusal: %w", err)
+		}
+		return refusal
+	}
+	if err := known(in.Component); err != nil {
+		return err
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		stored, err := tx.Channels(ctx, in.OrgUID, in.ProjectUID, in.Component)
+		if err != nil {
+			return err
+		}
+		return change(tx, stored, func(action audit.Action, uid string) error {
+			done := event
+			done.UID, done.Action, done.Object, done.Outcome = uuid.NewString(), action, uid, audit.Succeeded
+			return tx.AppendAudit(ctx, done)
+		})
+	})
+	if _, told := errors.AsType[*fault.Error](err); err == nil || told {
+		return err
+	}
+	return fmt.Errorf("change alert channels: %w", err)
+}
+
+func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Channel, record recorder) error {
+	c.OrgUID, c.ProjectUID, c.Component, c.CreatedAt = in.OrgUID, in.ProjectUID, in.Component, s.now()
+	if err := tx.InsertChannel(ctx, c); err != nil {
+		return err
+	}
+	return record(audit.AlertCreate, c.UID)
+}
+
+func (s *Service) update(ctx context.Context, tx *store.Tx, old, c store.Channel, position int64, record recorder) error {
+	c.UID, c.OrgUID, c.Position = old.UID, old.OrgUID, position
+	if err := tx.UpdateChannel(ctx, c, s.now()); err != nil {
+		return gone(err)
+	}
+	return record(audit.AlertUpdate, c.UID)
+}
+
+func (s *Service) remove(ctx context.Context, tx *store.Tx, old store.Channel, record recorder) error {
+	if err := tx.DeleteChannel(ctx, old.OrgUID, old.UID); err != nil {
+		return gone(err)
+	}
+	return record(audit.AlertDelete, old.UID)
+}
+
+func gone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return noSuchChannel()
+	}
+	return err
+}

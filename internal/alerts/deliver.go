@@ -1,0 +1,202 @@
+package alerts
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/queue"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+const (
+	// deliveries is how many channels are served at once. Each is served by one at a time, so that a slow receiver
+	// costs one place and no more.
+	deliveries = 16
+	// lease is longer than an attempt may take and its end needs to be written. It is also how long something on its
+	// way waits when the process dies.
+	lease         = 30 * time.Second
+	attemptTime   = 15 * time.Second
+	recordTimeout = 5 * time.Second
+)
+
+// Outcome says how an attempt to deliver ended, for those who count.
+type Outcome string
+
+// Outcomes of attempts.
+const (
+	Delivered Outcome = "delivered"
+	Failed    Outcome = "failed"
+	Forbidden Outcome = "forbidden" // by the egress policy: the receiver was not contacted
+	GivenUp   Outcome = "givenUp"
+)
+
+// Config says how alerts are delivered. Zero fields mean the system's resolver, dialer and roots, the zero policy,
+// no proxy and no mail server.
+type Config struct {
+	Egress   egress.Policy
+	Resolver egress.Resolver
+	Dialer   egress.Dialer
+	Roots    *x509.CertPool
+	Proxy    func(target *url.URL) (*url.URL, error)
+	// Header is sent with every webhook: the mark by which our own server knows and refuses what comes back to it.
+	Header  map[string]string
+	Mail    *Mail // nil: channels of type email are refused
+	Observe func(channelType string, o Outcome)
+	Log     *slog.Logger
+}
+
+// Deliver sends what is owed until ctx ends. Any number of replicas may work on the same store.
+func (s *Service) Deliver(ctx context.Context) {
+	queue.Queue[store.ClaimedChannel]{
+		Name:   "alerts",
+		Places: deliveries,
+		Waiting: func(ctx context.Context) (orgs []string, err error) {
+			err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+				orgs, err = tx.OrgsToAlert(ctx, s.now())
+				return err
+			})
+			return orgs, err
+		},
+		Claim: s.claim,
+		OrgOf: func(c store.ClaimedChannel) string { return c.OrgUID },
+		Work:  s.serve,
+		Log:   s.config.Log,
+	}.Run(ctx)
+}
+
+func (s *Service) claim(ctx context.Context, shares []queue.Share) (rows []store.ClaimedChannel, err error) {
+	wanted := make([]store.Share, len(shares))
+	for i, share := range shares {
+		wanted[i] = store.Share(share)
+	}
+	owner, now := uuid.NewString(), s.now()
+	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		rows, err = tx.ClaimChannels(ctx, owner, now, now.Add(lease), wanted)
+		return err
+	})
+	return rows, err
+}
+
+// serve sends one alert by a channel, and gives the channel back.
+func (s *Service) serve(ctx context.Context, claimed store.ClaimedChannel) {
+	err := s.try(ctx, claimed)
+	if err == nil {
+		return
+	}
+	if ctx.Err() == nil && s.config.Log != nil {
+		s.config.Log.Error("an alert was not sent", "channel", claimed.UID, "error", err)
+	}
+	after := s.now()
+	if ctx.Err() == nil {
+		after = after.Add(firstWait)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.ReleaseChannel(ctx, claimed, after) }); err != nil && s.config.Log != nil {
+		s.config.Log.Error("a lease was not given back and will run out", "channel", claimed.UID, "error", err)
+	}
+}
+
+// try makes one attempt and stores how it ended. Its error is one of ours.
+func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
+	var channel store.Channel
+	var owed store.Delivery
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if channel, err = tx.Channel(ctx, claimed.OrgUID, claimed.UID); err != nil {
+			return err
+		}
+		owed, err = tx.NextDelivery(ctx, claimed.UID, s.now())
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) || err == nil && !channel.Active {
+		return s.record(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.EndIdle(ctx, claimed) })
+	}
+	if err != nil {
+		return err
+	}
+	alert, err := readAlert(owed)
+	if err != nil {
+		return err
+	}
+	sent := s.send(ctx, channel, owed, alert)
+	if ctx.Err() != nil && !sent.ok {
+		return ctx.Err() // cut off by our own end: no failure of the receiver
+	}
+	now := s.now()
+	after, failures, notBefore := next(owed, channel.Failures, sent, now)
+	status := store.ChannelStatus{OK: sent.ok, Message: sent.message, At: now}
+	if !sent.ok && !after.EndedAt.IsZero() {
+		status.Message = "given up after three days: " + status.Message
+	}
+	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndAttempt(ctx, claimed, after, failures, status, notBefore)
+	})
+	if err == nil {
+		s.observe(channel.Type, sent, after)
+	}
+	return err
+}
+
+// record writes the end of what was done, also when the service is to end.
+func (s *Service) record(ctx context.Context, write func(context.Context, *store.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer cancel()
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return write(ctx, tx) }); err != nil {
+		return fmt.Errorf("store how an attempt ended: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) observe(channelType string, sent result, after store.Delivery) {
+	if s.config.Observe == nil {
+		return
+	}
+	switch {
+	case sent.ok:
+		s.config.Observe(channelType, Delivered)
+	case !after.EndedAt.IsZero():
+		s.config.Observe(channelType, GivenUp)
+	case sent.rare:
+		s.config.Observe(channelType, Forbidden)
+	default:
+		s.config.Observe(channelType, Failed)
+	}
+}
+
+func readAlert(d store.Delivery) (a Alert, err error) {
+	if err := json.Unmarshal(d.AlertBody, &a); err != nil {
+		return a, fmt.Errorf("read alert %s: %w", d.AlertUID, err)
+	}
+	return a, nil
+}
+
+func (s *Service) send(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	switch {
+	case c.Damaged:
+		return result{message: "what is stored of this channel cannot be read; send the channel again", rare: true}
+	case c.Type == TypeEmail:
+		return s.email(ctx, c, d, a)
+	default:
+		return s.webhook(ctx, c, d, a)
+	}
+}
+
+// Waiting counts what is still to be sent, up to 100,000.
+func (s *Service) Waiting(ctx context.Context) (n int64, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		n, err = tx.CountDeliveries(ctx, 100_000)
+		return err
+	})
+	return n, err
+}

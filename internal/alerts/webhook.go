@@ -1,0 +1,237 @@
+package alerts
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// Headers of a webhook.
+const (
+	HeaderDelivery  = "Regwarden-Delivery"  // the same for every attempt to deliver the same thing
+	HeaderSignature = "Regwarden-Signature" // t=<unix seconds>,v1=<hex of HMAC-SHA-256 over "<t>.<body>">
+)
+
+const (
+	connectTime = 5 * time.Second
+	maxAnswer   = 64 << 10
+)
+
+// notice is what a webhook receives.
+type notice struct {
+	DeliveryID string `json:"deliveryId"`
+	Alert
+}
+
+// webhook makes one attempt. Whatever the receiver answers but 2xx is a failure; a redirect is not followed, since it
+// would take the secrets in header and body to a place that nobody configured.
+func (s *Service) webhook(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
+	request, err := s.request(ctx, c.HTTP, d, a)
+	if err != nil {
+		return result{message: "the request cannot be made from what is stored; send the channel again", rare: true}
+	}
+	transport, err := s.transport(ctx, request.URL)
+	if err != nil {
+		return unsent(err)
+	}
+	defer transport.CloseIdleConnections()
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return unsent(err)
+	}
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
+	_ = response.Body.Close()
+	return answered(response, s.now())
+}
+
+func answered(response *http.Response, now time.Time) result {
+	message := fmt.Sprintf("the receiver answered HTTP %d", response.StatusCode)
+	switch {
+	case response.StatusCode/100 == 2:
+		return result{ok: true, message: message}
+	case response.StatusCode/100 == 3:
+		return result{message: message + "; redirects are not followed, so write the address that it leads to"}
+	default:
+		return result{message: message, retryAfter: retryAfter(response.Header.Get("Retry-After"), now)}
+	}
+}
+
+// retryAfter reads the header (RFC 9110 section 10.2.3), 0 when there is none that can be read.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+func (s *Service) request(ctx context.Context, h store.ChannelHTTP, d store.Delivery, a Alert) (*http.Request, error) {
+	body, err := content(h.Body, notice{d.UID, a})
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, h.Method, h.URL, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "regwarden")
+	for name, value := range h.Headers {
+		r.Header.Set(name, value)
+	}
+	for name, value := range s.config.Header {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set(HeaderDelivery, d.UID)
+	if h.Secret != "" {
+		r.Header.Set(HeaderSignature, sign(h.Secret, s.now(), body))
+	}
+	return r, nil
+}
+
+// sign covers the time too, so that a receiver can refuse what was recorded and sent again later.
+func sign(key string, at time.Time, body string) string {
+	t := strconv.FormatInt(at.Unix(), 10)
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write([]byte(t + "." + body))
+	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// content is the notice as JSON, or the channel's template with its placeholders filled in. What is filled in is
+// escaped as the inside of a JSON string, so that no name of a registry can change what a template says.
+func content(template string, n notice) (string, error) {
+	if template == "" {
+		body, err := json.Marshal(n)
+		return string(body), err
+	}
+	registry, endpoint, code := "", "", ""
+	if r := n.Registry; r != nil {
+		registry, endpoint, code = r.Name, r.Endpoint, r.Current.Code
+	}
+	var pairs []string
+	for _, p := range [][2]string{
+		{"message", n.Message}, {"kind", string(n.Kind)}, {"component", n.Component}, {"organization", n.Organization.Name},
+		{"registry", registry}, {"endpoint", endpoint}, {"code", code}, {"at", n.At.UTC().Format(time.RFC3339)},
+		{"deliveryId", n.DeliveryID}, {"alertUid", n.UID},
+	} {
+		quoted, err := json.Marshal(p[1])
+		if err != nil {
+			return "", err
+		}
+		pairs = append(pairs, "{{"+p[0]+"}}", string(quoted[1:len(quoted)-1]))
+	}
+	return strings.NewReplacer(pairs...).Replace(template), nil
+}
+
+// transport is made for one attempt: no connection is shared between channels. Its dialer judges what it dials.
+// Behind a proxy only the proxy would be seen, so the target is judged here; a name that does not exist here is left
+// to the proxy, as the engine does.
+func (s *Service) transport(ctx context.Context, target *url.URL) (*http.Transport, error) {
+	t := &http.Transport{
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
+		TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: attemptTime,
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.Roots},
+	}
+	guard := &egress.Guard{Policy: s.config.Egress, Resolver: s.config.Resolver, Dialer: s.config.Dialer}
+	dial := guard.DialContext
+	if s.config.Proxy != nil {
+		proxy, err := s.config.Proxy(target)
+		if err != nil {
+			return nil, err
+		}
+		if proxy != nil {
+			if err := s.judge(ctx, target); err != nil {
+				return nil, err
+			}
+			t.Proxy = http.ProxyURL(proxy)
+			dial = s.dialer().DialContext // to the proxy, which the operator named
+		}
+	}
+	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, connectTime)
+		defer cancel()
+		return dial(ctx, network, address)
+	}
+	return t, nil
+}
+
+func (s *Service) dialer() egress.Dialer {
+	if s.config.Dialer != nil {
+		return s.config.Dialer
+	}
+	return &net.Dialer{}
+}
+
+func (s *Service) resolver() egress.Resolver {
+	if s.config.Resolver != nil {
+		return s.config.Resolver
+	}
+	return net.DefaultResolver
+}
+
+// judge holds every address of a target against the policy.
+func (s *Service) judge(ctx context.Context, target *url.URL) error {
+	port, err := strconv.ParseUint(strings.TrimPrefix(originOf(target.String()), target.Scheme+"://"+strings.ToLower(target.Hostname())+":"), 10, 16)
+	if err != nil {
+		return fmt.Errorf("port of a webhook: %w", err)
+	}
+	addresses, err := s.lookup(ctx, target.Hostname())
+	if err != nil {
+		return err
+	}
+	for _, a := range addresses {
+		if _, err := s.config.Egress.Judge(netip.AddrPortFrom(a, uint16(port))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{a}, nil
+	}
+	addresses, err := s.resolver().LookupNetIP(ctx, "ip", host)
+	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
+		return nil, nil
+	}
+	return addresses, err
+}
+
+// unsent says in plain words why there is no answer. It names no address: who may read a channel need not know ours.
+func unsent(err error) result {
+	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
+		return result{rare: true, message: "not sent: it is not allowed to connect there, since " + forbidden.Reason()}
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok && !dns.IsTimeout {
+		return result{message: "the host of the address was not found"}
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return result{message: "the receiver's certificate is not trusted, has expired or belongs to another name"}
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
+		return result{message: "the receiver did not answer within " + attemptTime.String()}
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return result{message: "the receiver could not be connected to"}
+	}
+	return result{message: "the connection ended before there was an answer"}
+}
