@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -73,13 +74,22 @@ func (s *settings) open(ctx context.Context) (*store.DB, error) {
 	if err := s.load(os.Getenv); err != nil {
 		return nil, err
 	}
-	if err := initialized(s.DataDir); err != nil {
+	options, err := storeOptions(s.Config)
+	if err == nil && s.DatabaseURL == "" {
+		err = initialized(s.DataDir)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return openStore(ctx, s.Config)
+	options.Existing = true
+	db, err := store.Open(ctx, options)
+	if errors.Is(err, store.ErrEmpty) {
+		err = usageError{fmt.Errorf("%w; name the server's with --database-url, or start it first: regwarden serve", err)}
+	}
+	return db, err
 }
 
-// initialized keeps a mistyped --data-dir from becoming a new, empty store.
+// initialized keeps a mistyped --data-dir from becoming a new, empty store; a database is asked itself.
 func initialized(dataDir string) error {
 	there, err := exists(dataDir)
 	if err == nil && !there {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // envPrefix begins the environment's name of every setting: --login-wait is REGWARDEN_LOGIN_WAIT.
@@ -37,7 +38,9 @@ type Config struct {
 	InsecureHTTP  bool
 	MetricsListen string
 
-	MasterKeyFile string
+	DatabaseURL     secret.String
+	DatabaseURLFile string
+	MasterKeyFile   string
 
 	DefaultOrg                  string
 	TrustedProxies              []string
@@ -87,6 +90,8 @@ func newSettings() *settings {
 	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a self-made certificate, for trials")
 	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on other addresses than loopback")
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: nowhere)")
+	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL to keep everything in, as postgres://user@host/database; a password in it only by the environment or the settings file (default: SQLite in the data folder)")
+	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data folder)")
 	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a sign-in that names none")
 	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is believed")
@@ -116,7 +121,7 @@ func newSettings() *settings {
 }
 
 // storeFlags are the settings that a command on the store needs.
-var storeFlags = []string{"config", "data-dir", "master-key-file", "default-org"}
+var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "master-key-file", "default-org"}
 
 // addTo gives a command these settings as flags; all of them when none is named.
 func (s *settings) addTo(target *pflag.FlagSet, names ...string) {
@@ -154,6 +159,7 @@ func (s *settings) load(getenv func(string) string) error {
 			set(s.flags.Lookup(name), "file", value)
 		}
 	}
+	problems = append(problems, s.completeDatabaseURL()...)
 	if s.MasterKeyFile == "" {
 		s.MasterKeyFile = filepath.Join(s.DataDir, "master.key")
 	}

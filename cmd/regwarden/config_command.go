@@ -57,8 +57,11 @@ func (s *settings) list() []setting {
 	return lines
 }
 
-// shown masks the one setting that may hold a secret: a proxy's URL with a password in it.
+// shown masks the settings that may hold a secret: URLs with a password in them.
 func (s *settings) shown(f *pflag.Flag) string {
+	if f.Name == "database-url" && s.DatabaseURL != "" {
+		return maskDatabaseURL(s.DatabaseURL)
+	}
 	if f.Name != "egress-proxy" {
 		return f.Value.String()
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -45,7 +46,7 @@ func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal 
 	f := first{org: firstOrg, email: firstEmail, passwordFile: os.Getenv(envBootstrapPasswordFile)}
 	set(&f.org, os.Getenv(envBootstrapOrg))
 	set(&f.email, os.Getenv(envBootstrapEmail))
-	password := secret.String(rand.Text()) // 130 bits
+	password, part := secret.String(rand.Text()), "" // 130 bits
 	switch {
 	case f.passwordFile != "":
 		if password, err = readPasswordFile(f.passwordFile); err != nil {
@@ -55,13 +56,28 @@ func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal 
 		f.password = password
 	default:
 		f.passwordFile = filepath.Join(c.DataDir, firstPasswordFile)
-		if err := writePasswordFile(f.passwordFile, password); err != nil {
+		part = f.passwordFile + "." + rand.Text() // of its own: another server may start for the first time on the same folder
+		if err := errors.Join(os.MkdirAll(c.DataDir, 0o700), writePasswordFile(part, password)); err != nil {
 			return first{}, fmt.Errorf("keep the first password: %w", err)
 		}
 	}
 	_, err = d.Bootstrap(ctx, audit.Origin{Address: "cli"}, f.org, f.email, password)
-	if err != nil {
+	return f.settled(err, part)
+}
+
+// settled is the end of a first start: the file at part, if any, gets its name, or goes when another server on the same
+// database was first, and has told its own password.
+func (f first) settled(err error, part string) (first, error) {
+	lost, ok := errors.AsType[*fault.Error](err)
+	switch {
+	case ok && lost.Code == directory.CodeNotEmpty && part != "":
+		return first{}, os.Remove(part)
+	case ok && lost.Code == directory.CodeNotEmpty:
+		return first{}, nil
+	case err != nil:
 		return first{}, fmt.Errorf("make the first organization: %w", err)
+	case part != "":
+		return f, os.Rename(part, f.passwordFile)
 	}
 	return f, nil
 }

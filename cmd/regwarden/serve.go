@@ -63,11 +63,11 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	lock, err := store.LockServer(c.DataDir)
+	unlock, err := lockFolder(c)
 	if err != nil {
 		return err
 	}
-	defer lock.Release()
+	defer unlock()
 	db, err := openStore(ctx, c)
 	if err != nil {
 		return err
@@ -165,6 +165,18 @@ func (c *Config) logger(to io.Writer) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(to, options)), nil
 }
 
+// lockFolder makes this the only server on a database file; one in PostgreSQL is for many.
+func lockFolder(c Config) (unlock func() error, err error) {
+	if c.DatabaseURL != "" {
+		return func() error { return nil }, nil
+	}
+	lock, err := store.LockServer(c.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	return lock.Release, nil
+}
+
 func openStore(ctx context.Context, c Config) (*store.DB, error) {
 	options, err := storeOptions(c)
 	if err != nil {
@@ -174,7 +186,7 @@ func openStore(ctx context.Context, c Config) (*store.DB, error) {
 }
 
 func storeOptions(c Config) (store.Options, error) {
-	options := store.Options{DataDir: c.DataDir, MasterKeyFile: c.MasterKeyFile}
+	options := store.Options{DatabaseURL: c.DatabaseURL, DataDir: c.DataDir, MasterKeyFile: c.MasterKeyFile}
 	if text := os.Getenv(envMasterKey); text != "" {
 		key, err := seal.ParseMasterKey(secret.String(text))
 		if err != nil {
@@ -194,9 +206,9 @@ func newAuth(ctx context.Context, db *store.DB, c Config, log *slog.Logger) (*au
 	})
 }
 
-// newChecker makes the engine. It refuses to check what listens here, at this machine's own addresses.
+// newChecker makes the engine. It refuses to check what listens here, at this machine's own addresses: us and our database.
 func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) {
-	var ports []uint16
+	ports := store.DatabasePorts(c.DatabaseURL)
 	for _, l := range listeners {
 		if l == nil {
 			continue
@@ -236,6 +248,9 @@ func publicAddress(addr net.Addr, tls bool) string {
 func (c *Config) tls() (*tls.Config, string, error) {
 	certFile, keyFile, caFile := c.TLSCert, c.TLSKey, ""
 	if c.TLSSelfSigned {
+		if err := os.MkdirAll(c.DataDir, 0o700); err != nil { // with PostgreSQL there may be none yet
+			return nil, "", fmt.Errorf("make the data folder: %w", err)
+		}
 		var err error
 		if certFile, keyFile, err = selfSigned(c.DataDir, c.Listen, time.Now()); err != nil {
 			return nil, "", fmt.Errorf("make a certificate: %w", err)

@@ -20,16 +20,16 @@ const module = "github.com/regwarden/regwarden"
 // mayImport lists, for every package of the product, the packages of ours that it may import. Data
 // flows one way: cmd, server, domain, store. A new package needs a line here.
 var mayImport = map[string][]string{
-	"secret":                {},
-	"egress":                {},
-	"regcheck":              {"egress", "secret"},
-	"regcheck/regchecktest": {"egress", "regcheck", "secret"},
-	"api":                   {"regcheck", "secret"},
-	"internal/fault":        {},
-	"internal/audit":        {},
-	"internal/strictjson":   {"internal/fault"},
-	"internal/seal":         {"secret"},
-	"internal/store":        {"internal/audit", "internal/fault", "internal/seal", "secret"},
+	"secret":                      {},
+	"egress":                      {},
+	"regcheck":                    {"egress", "secret"},
+	"regcheck/regchecktest":       {"egress", "regcheck", "secret"},
+	"api":                         {"regcheck", "secret"},
+	"internal/fault":              {},
+	"internal/audit":              {},
+	"internal/strictjson":         {"internal/fault"},
+	"internal/seal":               {"secret"},
+	"internal/store":              {"internal/audit", "internal/fault", "internal/seal", "secret"},
 	"internal/store/postgrestest": {},
 	"internal/store/storetest": {
 		"internal/audit", "internal/fault", "internal/seal", "internal/store", "secret"},

@@ -13,6 +13,7 @@ import (
 
 const (
 	hearEvery  = 250 * time.Millisecond // how often Watch asks
+	hearRarely = 750 * time.Millisecond // how often where the store tells of changes; less than staleAfter, should it fail to
 	staleAfter = time.Second            // how old the last asking may be when a remembered credential is used
 	hearPause  = 20 * time.Millisecond  // between askings for tokens of keys that are not known here
 	hearStep   = 1000                   // changes read at once
@@ -33,15 +34,18 @@ func (h *hearing) elapsed() time.Duration { return time.Since(h.born) }
 // Watch hears of what other processes change in the store, until ctx ends. Without it the service asks when
 // a credential is used, at most once a second.
 func (s *Service) Watch(ctx context.Context) {
-	tick := time.NewTicker(hearEvery)
-	defer tick.Stop()
 	for {
 		// A failure is told to whoever presents a credential once it lasts longer than staleAfter.
 		_ = s.hear(ctx)
+		pause := hearEvery
+		if s.db.Listening() {
+			pause = hearRarely
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-s.db.Changed():
+		case <-time.After(pause):
 		}
 	}
 }

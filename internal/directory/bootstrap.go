@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -46,9 +45,8 @@ func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, ema
 }
 
 func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, ask NewUser, hash string) (Bootstrapped, error) {
-	if _, err := tx.AnyOrg(ctx); !errors.Is(err, store.ErrNotFound) {
-		return Bootstrapped{}, errors.Join(err, onlyIf(err == nil, &fault.Error{Kind: fault.Conflict, Code: CodeNotEmpty,
-			Message: "The store has an organization already."}))
+	if err := tx.FirstOrg(ctx); err != nil {
+		return Bootstrapped{}, existsAs(err, CodeNotEmpty, "The store has an organization already.")
 	}
 	now := d.now()
 	org, project, err := insertOrg(ctx, tx, ask.Org, now)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -22,6 +23,7 @@ const (
 	sqlOrgByName      = `SELECT uid, name, canonical, created_at FROM orgs WHERE canonical = $1`
 	sqlOrgByUID       = `SELECT uid, name, canonical, created_at FROM orgs WHERE uid = $1`
 	sqlOrgs           = `SELECT uid, name, canonical, created_at FROM orgs ORDER BY canonical`
+	sqlLockKeyset     = `UPDATE data_keyset SET id = id WHERE id = 1`
 	sqlAnyOrg         = `SELECT uid, name, canonical, created_at FROM orgs LIMIT 1`
 	sqlInsertProject  = `INSERT INTO projects (uid, org_uid, name, canonical, created_at) VALUES ($1, $2, $3, $4, $5)`
 	sqlProjects       = `SELECT uid, org_uid, name, canonical, created_at FROM projects WHERE org_uid = $1 ORDER BY canonical`
@@ -62,6 +64,23 @@ func (tx *Tx) Orgs(ctx context.Context) ([]Org, error) { return all(ctx, tx, sca
 
 // AnyOrg returns some organization, ErrNotFound when there is none yet.
 func (tx *Tx) AnyOrg(ctx context.Context) (Org, error) { return one(ctx, tx, scanOrg, sqlAnyOrg) }
+
+// FirstOrg is ErrExists when there is an organization, or else keeps others from asking until the transaction ends: of
+// several that make a first organization at once, one does.
+func (tx *Tx) FirstOrg(ctx context.Context) error {
+	// Every opened store has the row. Its lock is what matters.
+	if err := tx.changeOne(ctx, sqlLockKeyset); err != nil {
+		return err
+	}
+	_, err := tx.AnyOrg(ctx)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err == nil:
+		return ErrExists
+	}
+	return err
+}
 
 // InsertProject adds a project. Its canonical name being taken in the organization is ErrExists.
 func (tx *Tx) InsertProject(ctx context.Context, p Project) error {

@@ -6,26 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
 	"github.com/regwarden/regwarden/internal/seal"
-	"github.com/regwarden/regwarden/secret"
 )
 
 const (
-	connectTimeout = 2 * time.Second // for each host, unless connect_timeout says otherwise
-	writeConns     = 12              // of one server, unless pool_max_conns says otherwise
-	readConns      = 6
-	openingWait    = 5 * time.Minute // for another process that opens the store
+	readConns   = 6
+	openingWait = 5 * time.Minute // for another process that opens the store
 )
 
 // Settings of every connection of the pools. A commit is durable before it is acknowledged, whatever the role or the
@@ -55,41 +48,6 @@ type postgres struct {
 	begin   string
 	notify  bool // the database knows NOTIFY
 	*listener
-}
-
-// ErrDatabaseURL is returned for an address of a database that cannot be read. The address is not repeated, since a
-// password may be anywhere in it.
-var ErrDatabaseURL = errors.New("the database URL cannot be read; write postgres://user@host:5432/database?sslmode=verify-full, " +
-	"several hosts as host1:5432,host2:5432, and in a password each of : / ? # [ ] @ % as %XX")
-
-// parseDatabaseURL reads the address. Whatever it says, only a server that takes writes will do: a standby would answer
-// questions from the past.
-func parseDatabaseURL(url secret.String) (*pgxpool.Config, error) {
-	if !strings.HasPrefix(url.Reveal(), "postgres://") && !strings.HasPrefix(url.Reveal(), "postgresql://") {
-		return nil, ErrDatabaseURL
-	}
-	config, err := pgxpool.ParseConfig(url.Reveal())
-	if err != nil {
-		return nil, ErrDatabaseURL // the cause repeats what it could not read
-	}
-	c := config.ConnConfig
-	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
-	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute {
-		c.ConnectTimeout = connectTimeout
-	}
-	// A server that vanished without a word is noticed within some 15 s also where nobody waits for it.
-	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 3 * time.Second, Count: 3}}
-	c.DialFunc = dialer.DialContext
-	if c.RuntimeParams["application_name"] == "" {
-		c.RuntimeParams["application_name"] = "regwarden"
-	}
-	if !strings.Contains(url.Reveal(), "pool_max_conns=") {
-		config.MaxConns = writeConns
-	}
-	c.OnNotice = noteWarning
-	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // who finds a connection dead takes another
-	config.MaxConnLifetimeJitter = config.MaxConnLifetime / 4
-	return config, nil
 }
 
 // openPostgres opens the store in a PostgreSQL database.
@@ -240,18 +198,3 @@ func (p *postgres) Close() error {
 
 // Shared is true: that is what it is for.
 func (p *postgres) Shared() bool { return true }
-
-// Ports lists the ports of all hosts; a socket in the file system has none.
-func (p *postgres) Ports() []uint16 {
-	var ports []uint16
-	add := func(host string, port uint16) {
-		if !strings.HasPrefix(host, "/") && !slices.Contains(ports, port) {
-			ports = append(ports, port)
-		}
-	}
-	add(p.config.ConnConfig.Host, p.config.ConnConfig.Port)
-	for _, other := range p.config.ConnConfig.Fallbacks {
-		add(other.Host, other.Port)
-	}
-	return ports
-}

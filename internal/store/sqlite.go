@@ -172,7 +172,6 @@ func (s *sqliteDB) Close() error {
 func (s *sqliteDB) Changed() <-chan struct{} { return nil }
 func (s *sqliteDB) Listening() bool          { return false }
 func (s *sqliteDB) Shared() bool             { return false }
-func (s *sqliteDB) Ports() []uint16          { return nil }
 
 // meaningOfSQLite is translate for an error of SQLite.
 func meaningOfSQLite(err error) error {

@@ -86,8 +86,6 @@ type database interface {
 	Listening() bool
 	// Shared tells whether other servers may use the store.
 	Shared() bool
-	// Ports lists the TCP ports of the database, for those who must not be led to it.
-	Ports() []uint16
 }
 
 // InTx runs fn in one write transaction. When fn returns nil and InTx returns nil, what fn wrote is

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/secret"
+)
+
+func TestADatabasePasswordIsNotShown(t *testing.T) {
+	for address, want := range map[string]string{
+		"postgres://u:marked@h:5432,i:5433/d?sslmode=require": "postgres://u:********@h:5432,i:5433/d?sslmode=require",
+		"postgres://u@h/d": "postgres://u@h/d",
+		"postgres:///d?host=/run&user=u&password=marked":       "postgres:///d?host=/run&user=u&password=********",
+		"postgres://u@h/d?sslpassword=marked&p%61ssword=marke": "postgres://u@h/d?sslpassword=********&p%61ssword=********",
+		"postgres://u:mar/ked@h/d":                             "********",
+		"postgres://u:mar@ked@h/d":                             "********",
+		"postgres://u:mar#ked@h/d":                             "********",
+		"host=h password=marked":                               "********",
+	} {
+		if got := maskDatabaseURL(secret.String(address)); got != want {
+			t.Errorf("%s is shown as %s", address, got)
+		}
+	}
+}
+
+func TestWhereADatabaseURLMayComeFrom(t *testing.T) {
+	const address = "postgres://u:marked@127.0.0.1/d"
+	file := filepath.Join(t.TempDir(), "url")
+	if err := os.WriteFile(file, []byte(address+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name, env string
+		flags     []string
+		problem   string
+	}{
+		{name: "environment", env: address},
+		{name: "file", flags: []string{"--database-url-file", file}},
+		{name: "flag without a password", flags: []string{"--database-url", "postgres://u@127.0.0.1/d"}},
+		{name: "flag with a password", flags: []string{"--database-url", address}, problem: "can be read by everybody"},
+		{name: "flag with a password in an odd place", flags: []string{"--database-url", "postgres://u:mar/ked@h/d"}, problem: "can be read by everybody"},
+		{name: "flag with a password among the parameters", flags: []string{"--database-url", "postgres://u@h/d?password=marked"}, problem: "can be read by everybody"},
+		{name: "both", env: address, flags: []string{"--database-url-file", file}, problem: "give one of them"},
+		{name: "no file", flags: []string{"--database-url-file", file + "x"}, problem: "no such file"},
+		{name: "another database", env: "mysql://u:marked@h/d", problem: "cannot be read"},
+		{name: "a port that is none", env: "postgres://u:marked@h:marked/d", problem: "cannot be read"},
+		{name: "a certificate that is not there", env: address + "?sslmode=verify-full&sslrootcert=/nowhere", problem: "/nowhere"},
+	} {
+		s := newSettings()
+		if err := s.flags.Parse(row.flags); err != nil {
+			t.Fatal(err)
+		}
+		err := s.load(func(name string) string {
+			if name == "REGWARDEN_DATABASE_URL" {
+				return row.env
+			}
+			return ""
+		})
+		text := ""
+		if err != nil {
+			text = err.Error()
+		}
+		if row.problem == "" && err != nil || !strings.Contains(text, row.problem) || strings.Contains(text, "mar") && strings.Contains(text, "ked") {
+			t.Errorf("%s: %v", row.name, err)
+		}
+		for _, line := range s.list() {
+			if err == nil && strings.Contains(line.Value, "marked") {
+				t.Errorf("%s: shown as %s", row.name, line.Value)
+			}
+		}
+	}
+}

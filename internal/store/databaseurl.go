@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/regwarden/regwarden/secret"
+)
+
+const (
+	connectTimeout = 2 * time.Second // for each host, unless connect_timeout says otherwise
+	writeConns     = 12              // of one server, unless pool_max_conns says otherwise
+)
+
+// CheckDatabaseURL tells what is wrong with the address of a database, without contacting it.
+func CheckDatabaseURL(url secret.String) error {
+	_, err := parseDatabaseURL(url)
+	return err
+}
+
+// DatabasePorts lists the TCP ports of a database, for those who must not be led to it; a socket in the file system has
+// none, nor has an address that cannot be read.
+func DatabasePorts(url secret.String) []uint16 {
+	config, err := parseDatabaseURL(url)
+	if err != nil {
+		return nil
+	}
+	var ports []uint16
+	add := func(host string, port uint16) {
+		if !strings.HasPrefix(host, "/") && !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	add(config.ConnConfig.Host, config.ConnConfig.Port)
+	for _, other := range config.ConnConfig.Fallbacks {
+		add(other.Host, other.Port)
+	}
+	return ports
+}
+
+// ErrDatabaseURL is returned for an address of a database that cannot be read. The address is not repeated, since a
+// password may be anywhere in it.
+var ErrDatabaseURL = errors.New("the database URL cannot be read; write postgres://user@host:5432/database?sslmode=verify-full, " +
+	"several hosts as host1:5432,host2:5432, and in a password each of : / ? # [ ] @ % as %XX")
+
+// parseDatabaseURL reads the address. Whatever it says, only a server that takes writes will do: a standby would answer
+// questions from the past.
+func parseDatabaseURL(url secret.String) (*pgxpool.Config, error) {
+	if !strings.HasPrefix(url.Reveal(), "postgres://") && !strings.HasPrefix(url.Reveal(), "postgresql://") {
+		return nil, ErrDatabaseURL
+	}
+	config, err := pgxpool.ParseConfig(url.Reveal())
+	if file, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("the database URL leads to a file that cannot be used: %w", file)
+	}
+	if err != nil {
+		return nil, ErrDatabaseURL // the cause repeats what it could not read
+	}
+	c := config.ConnConfig
+	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute {
+		c.ConnectTimeout = connectTimeout
+	}
+	// A server that vanished without a word is noticed within some 15 s also where nobody waits for it.
+	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 3 * time.Second, Count: 3}}
+	c.DialFunc = dialer.DialContext
+	if c.RuntimeParams["application_name"] == "" {
+		c.RuntimeParams["application_name"] = "regwarden"
+	}
+	if !strings.Contains(url.Reveal(), "pool_max_conns=") {
+		config.MaxConns = writeConns
+	}
+	c.OnNotice = noteWarning
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // who finds a connection dead takes another
+	config.MaxConnLifetimeJitter = config.MaxConnLifetime / 4
+	return config, nil
+}
