@@ -14,15 +14,3 @@ type Project struct {
 type NewProject struct {
 	Metadata Named `json:"metadata"`
 }
-
-// AlertComponents answers PathProjectAlerts.
-type AlertComponents struct {
-	Components []AlertComponent `json:"components"`
-}
-
-// AlertComponent is one thing that alerts can be had about.
-type AlertComponent struct {
-	Name              string   `json:"name"`
-	Description       string   `json:"description"`
-	SupportedChannels []string `json:"supportedChannels"`
-}

@@ -92,6 +92,9 @@ type WatchStatus struct {
 	Unconfirmed   bool // the newest check failed in a way that may pass, and is looked at again soon
 }
 
+// VerdictRun is a run of equal verdicts.
+type VerdictRun = store.VerdictRun
+
 // maxHistory bounds what is listed of a history.
 const maxHistory = 200
 
@@ -99,7 +102,7 @@ const maxHistory = 200
 // newest first. limit is 1 to 200; 0 means all that is kept.
 //
 // Faults: NotFound.
-func (s *Service) History(ctx context.Context, orgUID, uid string, limit int) (WatchStatus, []store.VerdictRun, error) {
+func (s *Service) History(ctx context.Context, orgUID, uid string, limit int) (WatchStatus, []VerdictRun, error) {
 	if limit == 0 {
 		limit = maxHistory
 	}

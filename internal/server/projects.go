@@ -39,8 +39,3 @@ func (s *Server) listProjectNames(c *call) (answer, error) {
 	}
 	return answer{http.StatusOK, api.Projects{Items: items}}, err
 }
-
-// projectAlerts is GET /v1/projects/alerts. No component raises alerts yet.
-func (s *Server) projectAlerts(*call) (answer, error) {
-	return answer{http.StatusOK, api.AlertComponents{Components: []api.AlertComponent{}}}, nil
-}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
@@ -34,6 +35,7 @@ type Server struct {
 	Auth           *auth.Service
 	Directory      *directory.Directory
 	Registries     *registries.Service
+	Alerts         *alerts.Service
 	Ready          func(context.Context) error // nil error: send requests here
 	Log            *slog.Logger
 	Metrics        *Metrics       // nil: nothing is counted
@@ -59,6 +61,7 @@ func (s *Server) routes() []route {
 		{method: "DELETE", path: api.PathOCIRegistry, handle: s.deleteRegistry, identified: true},
 		{method: "GET", path: api.PathOCIRegistrySummary, handle: s.listRegistries, identified: true},
 		{method: "GET", path: api.PathOCIRegistryOfAnyType, handle: s.getRegistrySummary, identified: true},
+		{method: "GET", path: api.PathOCIRegistryHistory, handle: s.registryHistory, identified: true},
 		{method: "GET", path: api.PathOCIRegistryECR, handle: s.noSuchKind, identified: true},
 		{method: "GET", path: api.PathRegistryNames, handle: s.listRegistryNames, identified: true},
 		{method: "GET", path: api.PathHelmRegistries, handle: s.listHelmRegistries, identified: true},
@@ -67,7 +70,14 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathProjects, handle: s.listProjects, identified: true},
 		{method: "POST", path: api.PathProjects, handle: s.createProject, identified: true},
 		{method: "GET", path: api.PathProjectNames, handle: s.listProjectNames, identified: true},
-		{method: "GET", path: api.PathProjectAlerts, handle: s.projectAlerts, identified: true},
+		{method: "GET", path: api.PathProjectAlerts, handle: s.alertComponents, identified: true},
+		{method: "GET", path: api.PathAlert, handle: s.listChannels, identified: true},
+		{method: "PUT", path: api.PathAlert, handle: s.replaceChannels, identified: true},
+		{method: "POST", path: api.PathAlert, handle: s.createChannel, identified: true},
+		{method: "DELETE", path: api.PathAlert, handle: s.deleteChannels, identified: true},
+		{method: "GET", path: api.PathAlertChannel, handle: s.getChannel, identified: true},
+		{method: "PUT", path: api.PathAlertChannel, handle: s.updateChannel, identified: true},
+		{method: "DELETE", path: api.PathAlertChannel, handle: s.deleteChannels, identified: true},
 
 		{method: "GET", path: api.PathUsers, handle: s.listUsers, identified: true},
 		{method: "POST", path: api.PathUsers, handle: s.createUser, identified: true},

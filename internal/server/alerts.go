@@ -1,0 +1,173 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
+)
+
+// alertComponents is GET /v1/projects/alerts.
+func (s *Server) alertComponents(*call) (answer, error) {
+	components := alerts.Components()
+	shown := make([]api.AlertComponent, len(components))
+	for i, c := range components {
+		shown[i] = api.AlertComponent{Name: c.Name, Description: c.Description, SupportedChannels: c.Channels}
+	}
+	return answer{http.StatusOK, api.AlertComponents{Components: shown}}, nil
+}
+
+// scope is whose channels the path names. Public clients take ResourceNotFound for "gone"; a project in the path that
+// is not there, or not the caller's to see, takes its alerts with it.
+func (s *Server) scope(c *call) (alerts.Scope, error) {
+	project, err := s.Directory.Project(c.Context(), c.principal, c.PathValue("uid"))
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.CodeProjectNotFound {
+		missing := *f
+		missing.Code = fault.CodeResourceNotFound
+		return alerts.Scope{}, &missing
+	}
+	return alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PathValue("component")}, err
+}
+
+// listChannels is GET /v1/projects/{uid}/alerts/{component}.
+func (s *Server) listChannels(c *call) (answer, error) {
+	in, err := s.scope(c)
+	if err != nil {
+		return answer{}, err
+	}
+	list, err := s.Alerts.Channels(c.Context(), in)
+	shown := make([]api.AlertChannel, len(list))
+	for i, channel := range list {
+		shown[i] = alertChannel(channel)
+	}
+	return answer{http.StatusOK, api.Alert{Component: in.Component, Channels: shown}}, err
+}
+
+// getChannel is GET /v1/projects/{uid}/alerts/{component}/{alertUid}.
+func (s *Server) getChannel(c *call) (answer, error) {
+	in, err := s.scope(c)
+	if err != nil {
+		return answer{}, err
+	}
+	channel, err := s.Alerts.Channel(c.Context(), in, c.PathValue("alertUid"))
+	return answer{http.StatusOK, alertChannel(channel)}, err
+}
+
+func alertChannel(c alerts.Channel) api.AlertChannel {
+	shown := api.AlertChannel{UID: c.UID, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: append([]string{}, c.Identifiers...), CreatedAt: c.CreatedAt}
+	if h := c.HTTP; h != nil {
+		shown.HTTP = &api.AlertChannelHTTP{URL: h.URL.Reveal(), Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret} // the URL is masked already, but for scheme and host
+	}
+	if !c.Status.At.IsZero() {
+		shown.Status = &api.AlertStatus{IsSucceeded: c.Status.OK, Message: c.Status.Message, Time: c.Status.At}
+	}
+	return shown
+}
+
+// createChannel is POST /v1/projects/{uid}/alerts/{component}.
+func (s *Server) createChannel(c *call) (answer, error) {
+	in, wanted, err := s.readChannel(c)
+	if err != nil {
+		return answer{}, err
+	}
+	uid, signing, err := s.Alerts.Create(c.Context(), c.origin, c.principal, in, wanted)
+	return answer{http.StatusCreated, api.CreatedAlertChannel{UID: uid, SigningSecret: signing.Reveal()}}, err
+}
+
+// updateChannel is PUT /v1/projects/{uid}/alerts/{component}/{alertUid}.
+func (s *Server) updateChannel(c *call) (answer, error) {
+	in, wanted, err := s.readChannel(c)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, s.Alerts.Update(c.Context(), c.origin, c.principal, in, c.PathValue("alertUid"), wanted)
+}
+
+func (s *Server) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
+	var body api.AlertChannelRequest
+	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
+		return alerts.Scope{}, alerts.Channel{}, err
+	}
+	in, err := s.scope(c)
+	return in, wantedChannel(body), err
+}
+
+// replaceChannels is PUT /v1/projects/{uid}/alerts/{component}.
+func (s *Server) replaceChannels(c *call) (answer, error) {
+	var body api.AlertRequest
+	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
+		return answer{}, err
+	}
+	in, err := s.scope(c)
+	if err != nil {
+		return answer{}, err
+	}
+	wanted := make([]alerts.Channel, len(body.Channels))
+	for i, channel := range body.Channels {
+		wanted[i] = wantedChannel(channel)
+		wanted[i].UID = channel.UID
+	}
+	return answer{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.origin, c.principal, in, wanted)
+}
+
+// wantedChannel leaves the uid out: where one channel is meant, the path names it.
+func wantedChannel(body api.AlertChannelRequest) alerts.Channel {
+	wanted := alerts.Channel{Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers, Identifiers: body.Identifiers}
+	if h := body.HTTP; h != nil {
+		wanted.HTTP = &alerts.HTTP{URL: h.URL, Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret}
+	}
+	return wanted
+}
+
+// deleteChannels is DELETE /v1/projects/{uid}/alerts/{component} and …/{alertUid}.
+func (s *Server) deleteChannels(c *call) (answer, error) {
+	in, err := s.scope(c)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, s.Alerts.Delete(c.Context(), c.origin, c.principal, in, c.PathValue("alertUid"))
+}
+
+const maxHistoryPage = 200
+
+// registryHistory is GET /v1/registries/oci/{uid}/basic/history.
+func (s *Server) registryHistory(c *call) (answer, error) {
+	query := readQuery(c.URL.RawQuery)
+	limit, text := maxHistoryPage, query.text("limit")
+	if text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxHistoryPage {
+			query.problems = append(query.problems, fault.Field{Field: "limit", Problem: "is no number from 1 to 200"})
+		}
+	}
+	if err := invalid(query.problems); err != nil {
+		return answer{}, err
+	}
+	status, runs, err := s.Registries.History(c.Context(), c.principal.OrgUID, c.PathValue("uid"), limit)
+	if err != nil {
+		return answer{}, err
+	}
+	v := status.State
+	shown := api.RegistryHistory{Items: make([]api.RegistryVerdict, len(runs)), Status: api.RegistryWatchStatus{
+		Checked: !status.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon,
+		Unconfirmed: status.Unconfirmed, Since: status.Since, LastCheckedAt: status.LastAt, NextCheckAt: status.NextAt}}
+	for i, r := range runs {
+		shown.Items[i] = verdictRun(r)
+	}
+	return answer{http.StatusOK, shown}, nil
+}
+
+func verdictRun(r registries.VerdictRun) api.RegistryVerdict {
+	v := r.Verdict
+	shown := api.RegistryVerdict{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
+		Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
+	if r.Report != nil {
+		shown.Report = json.RawMessage(r.Report)
+	}
+	return shown
+}
