@@ -22,12 +22,15 @@ const (
 // What goes on beside the serving of requests.
 
 // background runs what the service does unasked, until stop is called, which waits for it: hearing of what
-// other processes change, and deleting what is not needed any more.
-func background(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger) (stop func()) {
+// other processes change, deleting what is not needed any more, and what more is named.
+func background(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger, more ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { a.Watch(ctx) })
 	running.Go(func() { sweepHourly(ctx, a, auditRetention, log) })
+	for _, unasked := range more {
+		running.Go(func() { unasked(ctx) })
+	}
 	return func() {
 		cancel()
 		running.Wait()

@@ -65,6 +65,15 @@ type Config struct {
 	EgressAllowOnly  []string
 	EgressProxy      string
 
+	WatchInterval    time.Duration
+	WatchConcurrency int
+	SMTPHost         string
+	SMTPPort         int
+	SMTPUsername     string
+	SMTPPasswordFile string
+	SMTPFrom         string
+	SMTPTLS          string
+
 	AuditRetention time.Duration
 
 	LogFormat string
@@ -114,6 +123,14 @@ func newSettings() *settings {
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
+	f.DurationVar(&c.WatchInterval, "watch-interval", 15*time.Minute, "how often each kept registry is checked; 0s: never")
+	f.IntVar(&c.WatchConcurrency, "watch-concurrency", 16, "kept registries checked at once, beside the validations that users ask for")
+	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
+	f.IntVar(&c.SMTPPort, "smtp-port", 0, "its port (default: 587 for starttls, 465 for tls, 25 for none)")
+	f.StringVar(&c.SMTPUsername, "smtp-username", "", "user name at the mail server")
+	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file that holds its password")
+	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender's address of alerts")
+	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "starttls, tls or none")
 	f.DurationVar(&c.AuditRetention, "audit-retention", 365*24*time.Hour, "how long audit records are kept; 0s: for ever")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -231,6 +248,8 @@ func (c *Config) Validate() []error {
 		{c.CheckPerOrg < 1, "check-per-org: at least 1"},
 		{c.CheckPerMinute < 1, "check-per-minute: at least 1"},
 		{c.CheckTimeout < time.Second || c.CheckTimeout > time.Minute, "check-timeout: from 1s to 1m"},
+		{c.WatchInterval != 0 && c.WatchInterval < time.Second || c.WatchInterval > 7*24*time.Hour, "watch-interval: from 1s to 168h, or 0s for never"},
+		{c.WatchConcurrency < 1 || c.WatchConcurrency > 1000, "watch-concurrency: from 1 to 1000"},
 		{c.AuditRetention != 0 && c.AuditRetention < 24*time.Hour, "audit-retention: at least 24h, or 0s for ever"},
 		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: text or json"},
 		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: debug, info, warn or error"},
@@ -239,6 +258,7 @@ func (c *Config) Validate() []error {
 			problems = append(problems, errors.New(rule.problem))
 		}
 	}
+	problems = append(problems, c.smtpProblems()...)
 	_, err := c.egressPolicy(nil)
 	if wrong, ok := errors.AsType[*egress.SettingsError](err); ok {
 		flags := strings.NewReplacer("egress.allowOnly", "egress-allow-only", "egress.", "egress-")

@@ -106,10 +106,16 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	}
 	checks := registries.New(db, checker, registries.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute})
 	metrics := server.NewMetrics(version, map[string]server.Load{"validation": checks.Load, "login": authService.Passwords().Load})
+	alerting, err := newAlerts(db, c, checker, metrics, log)
+	if err != nil {
+		return err
+	}
+	metrics.Watch(checks, c.WatchInterval, alerting)
 	s := &server.Server{
 		Auth:           authService,
 		Directory:      people,
 		Registries:     checks,
+		Alerts:         alerting,
 		Metrics:        metrics,
 		Ready:          db.Ping,
 		Log:            log,
@@ -124,7 +130,11 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	first.print(out, log, address, caFile)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", version, address)
-	defer background(ctx, authService, c.AuditRetention, log)() // ends before the store closes
+	unasked := []func(context.Context){alerting.Deliver, alerting.WatchKeys}
+	if c.WatchInterval > 0 {
+		unasked = append(unasked, func(ctx context.Context) { checks.Watch(ctx, c.watch(metrics, log)) })
+	}
+	defer background(ctx, authService, c.AuditRetention, log, unasked...)() // ends before the store closes
 	defer serveMetrics(metricsListener, metrics, log)()
 	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)
 }

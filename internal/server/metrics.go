@@ -25,6 +25,8 @@ type Metrics struct {
 	validations    *prometheus.CounterVec
 	validationTime prometheus.Histogram
 	logins         *prometheus.CounterVec
+	watchChecks    *prometheus.CounterVec
+	deliveries     *prometheus.CounterVec
 }
 
 // Load tells how much of something is going on and how much waits for its turn.
@@ -48,12 +50,18 @@ func NewMetrics(version string, queues map[string]Load) *Metrics {
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "regwarden_logins_total", Help: "Sign-ins by outcome.",
 		}, []string{"outcome"}),
+		watchChecks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "regwarden_watch_checks_total", Help: "Checks of kept registries that nobody asked for, by outcome.",
+		}, []string{"outcome"}),
+		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "regwarden_alert_deliveries_total", Help: "Attempts to deliver an alert, by type of channel and outcome.",
+		}, []string{"channel", "outcome"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "regwarden_build_info", Help: "1, with the version as label.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
-	m.registry.MustRegister(m.requests, m.validations, m.validationTime, m.logins, build,
+	m.registry.MustRegister(m.requests, m.validations, m.validationTime, m.logins, m.watchChecks, m.deliveries, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for name, load := range queues {
 		m.registry.MustRegister(newQueue(name, load))

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/mail"
+	"os"
+	"strings"
+
+	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/server"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// The watch over kept registries, and the alerts that come of it.
+
+// smtpPorts are the usual ones for each way of TLS (RFC 8314 section 3.3, RFC 6409).
+var smtpPorts = map[string]int{alerts.StartTLS: 587, alerts.DirectTLS: 465, alerts.NoTLS: 25}
+
+// smtpProblems lists what is wrong with the settings of the mail server.
+func (c *Config) smtpProblems() []error {
+	var problems []error
+	_, known := smtpPorts[c.SMTPTLS]
+	from, err := mail.ParseAddress(c.SMTPFrom)
+	for _, rule := range []struct {
+		broken  bool
+		problem string
+	}{
+		{!known, "smtp-tls: starttls, tls or none"},
+		{c.SMTPPort < 0 || c.SMTPPort > 65535, "smtp-port: from 1 to 65535, or 0 for the usual one"},
+		{c.SMTPHost == "" && (c.SMTPUsername != "" || c.SMTPFrom != "" || c.SMTPPasswordFile != ""), "smtp-host: is missing beside other smtp settings"},
+		{c.SMTPHost != "" && (err != nil || from.Address != c.SMTPFrom), "smtp-from: name the sender, as an address like regwarden@example.com"},
+		{(c.SMTPUsername == "") != (c.SMTPPasswordFile == ""), "smtp-username, smtp-password-file: give both or neither"},
+		{c.SMTPUsername != "" && c.SMTPTLS == alerts.NoTLS, "smtp-tls: the password of smtp-username would cross the network in clear"},
+	} {
+		if rule.broken {
+			problems = append(problems, errors.New(rule.problem))
+		}
+	}
+	return problems
+}
+
+// mailServer is nil when none is set.
+func (c *Config) mailServer() (*alerts.Mail, error) {
+	if c.SMTPHost == "" {
+		return nil, nil
+	}
+	m := &alerts.Mail{Host: c.SMTPHost, Port: cmp.Or(c.SMTPPort, smtpPorts[c.SMTPTLS]), Username: c.SMTPUsername, From: c.SMTPFrom, TLS: c.SMTPTLS}
+	if c.SMTPPasswordFile != "" {
+		text, err := os.ReadFile(c.SMTPPasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("smtp-password-file: %w", err)
+		}
+		m.Password = secret.String(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
+		if m.Password == "" {
+			return nil, errors.New("smtp-password-file: is empty")
+		}
+	}
+	return m, nil
+}
+
+// newAlerts makes what delivers alerts, under the same policy and through the same proxy as the engine.
+func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metrics, log *slog.Logger) (*alerts.Service, error) {
+	mailServer, err := c.mailServer()
+	if err != nil {
+		return nil, err
+	}
+	return alerts.New(db, alerts.Config{
+		Egress: checker.Egress, Proxy: checker.Proxy, Header: map[string]string{regcheck.HairpinHeader: checker.Hairpin},
+		Mail: mailServer, Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) }, Log: log,
+	}), nil
+}
+
+func (c *Config) watch(m *server.Metrics, log *slog.Logger) registries.WatchConfig {
+	return registries.WatchConfig{Interval: c.WatchInterval, Concurrency: c.WatchConcurrency, Log: log,
+		Observe: func(o registries.WatchOutcome) { m.WatchCheck(string(o)) }}
+}
