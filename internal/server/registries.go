@@ -30,6 +30,7 @@ func (s *Server) diagnose(c *call) (answer, error) {
 func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, error) {
 	definition, err := s.decodeDefinition(c)
 	if err != nil {
+		s.Metrics.validation(nil, err)
 		return nil, err
 	}
 	c.recorded = true

@@ -110,6 +110,7 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 	sendSignIns(s, client, tokens)
 	sendPasswords(t, s, server, admin)
 	sendDefinitions(t, s, admin)
+	sendRegistries(t, s, server, admin)
 	sendMalformed(s, admin)
 	sendToBrokenStore(t, s, server, admin)
 	scanEverything(t, s, server, answers)
@@ -208,6 +209,47 @@ func sendDefinitions(t *testing.T, s *secrets, admin person) {
 	}
 }
 
+// sendRegistries keeps secrets in the store, in every way that they can be sent, refused, replaced and used.
+func sendRegistries(t *testing.T, s *secrets, server *instance.Server, admin person) {
+	t.Helper()
+	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
+	s.keep("kept client key", strings.Split(certificate.Key, "\n")[2])
+	password, token := s.mark("kept password"), s.mark("kept token")
+	endpoint := unusedEndpoint(t)
+	tls := object{"enabled": true, "certificate": certificate.Certificate, "key": certificate.Key}
+	withPassword := object{"type": "basic", "username": ada, "password": password, "tls": tls}
+	withToken := object{"type": "token", "token": token, "tls": tls}
+	first := admin.make(kept, newRegistry("with password", spec(endpoint, withPassword, nil)))
+	second := admin.make(kept, newRegistry("with token", spec(endpoint, withToken, nil)))
+	for _, uid := range []string{first, second} {
+		for _, path := range []string{at(uid), "/v1/registries/oci/" + uid, "/v1/registries/oci/summary", "/v1/registries/metadata"} {
+			admin.get(path, new(any))
+		}
+		admin.refused("PUT", at(uid), newRegistry("x", spec("http://127.0.0.1:1", object{"type": "basic", "username": ada}, nil)), 400, "InvalidRequest")
+		for _, auth := range []object{
+			{"type": "basic", "username": ada, "password": "********", "tls": tls}, {"type": "token", "token": "********", "tls": tls}, {"type": "basic", "username": ada, "password": s.mark("unused " + uid)},
+		} {
+			admin.do("POST", validate, definition(endpoint, auth, object{"registryUid": uid}))
+			admin.do("POST", diagnose, definition(endpoint, auth, object{"registryUid": uid}))
+		}
+	}
+	admin.refused("POST", kept, newRegistry("with password", spec(endpoint, withPassword, nil)), 409, "RegistryAlreadyExists")
+	admin.refused("POST", kept, newRegistry("wrong", spec("http://ada:"+password+"@h", withPassword, nil)), 400, "InvalidRequest")
+	admin.refused("PUT", at(noUID), newRegistry("nowhere", spec(endpoint, withToken, nil)), 404, "ResourceNotFound")
+	admin.do("PUT", at(first), newRegistry("replaced", spec(endpoint, object{"type": "basic", "username": ada, "password": s.mark("second kept password"), "tls": tls}, nil))).Want(http.StatusNoContent)
+	admin.do("PUT", at(second), newRegistry("dropped", spec(endpoint, object{"type": "noAuth"}, nil))).Want(http.StatusNoContent)
+	gone := admin.make(kept, newRegistry("gone", spec(endpoint, object{"type": "token", "token": s.mark("deleted token")}, nil)))
+	admin.do("DELETE", at(gone), "").Want(http.StatusNoContent)
+
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	server.Admin(t, "", "backup", backup)
+	data, err := os.ReadFile(backup)
+	if err != nil || !strings.Contains(string(data), "with password") && !strings.Contains(string(data), "replaced") {
+		t.Errorf("the backup does not have the registries: %v", err)
+	}
+	s.search(t, "the backup", string(data))
+}
+
 // sendMalformed sends secrets where nobody expects them.
 func sendMalformed(s *secrets, admin person) {
 	odd := s.mark("secret in a malformed body")
@@ -229,7 +271,7 @@ func sendMalformed(s *secrets, admin person) {
 // sendToBrokenStore has every operation fail inside, where errors are told at length.
 func sendToBrokenStore(t *testing.T, s *secrets, server *instance.Server, admin person) {
 	t.Helper()
-	for _, table := range []string{"users", "sessions", "api_keys"} {
+	for _, table := range []string{"users", "sessions", "api_keys", "registry_details"} {
 		if _, err := openStore(t, server).ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatal(err)
 		}
