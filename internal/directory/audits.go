@@ -202,5 +202,6 @@ func seesAudit(p auth.Principal, e audit.Event) bool {
 	case p.OrgUID == "" || e.OrgUID != p.OrgUID:
 		return false
 	}
-	return e.Action.Kind() == audit.RegistryValidate.Kind() || p.Can(auth.ReadAllAudits) || e.ActorUID == p.UserUID
+	validation := e.Action == audit.RegistryValidate || e.Action == audit.RegistryDiagnose
+	return validation || p.Can(auth.ReadAllAudits) || e.ActorUID == p.UserUID
 }

@@ -30,7 +30,7 @@ func TestWhoReadsWhichRecord(t *testing.T) {
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	friend, stranger := w.mustUser(t, acme, "friend@acme.example", auth.RoleMember), w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 	login, check := w.mustRecord(t, member, audit.Login, time.Hour), w.mustRecord(t, member, audit.RegistryValidate, time.Hour)
-	nowhere := w.mustRecord(t, auth.Principal{}, audit.Login, time.Hour)
+	nowhere, change := w.mustRecord(t, auth.Principal{}, audit.Login, time.Hour), w.mustRecord(t, admin, audit.RegistryUpdate, 30*time.Second)
 	for _, row := range []struct {
 		name   string
 		who    auth.Principal
@@ -39,7 +39,7 @@ func TestWhoReadsWhichRecord(t *testing.T) {
 	}{
 		{"administrator", admin, login, true}, {"administrator", admin, check, true},
 		{"actor", member, login, true}, {"actor", member, check, true},
-		{"colleague", friend, login, false}, {"colleague", friend, check, true},
+		{"colleague", friend, login, false}, {"colleague", friend, check, true}, {"colleague", friend, change, false}, {"administrator", admin, change, true},
 		{"stranger", stranger, login, false}, {"stranger", stranger, check, false},
 		{"nobody", auth.Principal{}, nowhere, false}, {"administrator", admin, nowhere, false}, {"operator", operator, nowhere, true}, {"operator", operator, login, true},
 		{"operator", operator, "unknown", false},
