@@ -23,6 +23,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"DeleteThrottles": sqlDeleteThrottles, "APIKey": sqlAPIKey, "APIKeyByUID": sqlAPIKeyByUID, "DeleteAudits": sqlDeleteAudits,
 		"SetPassword": sqlSetPassword, "ChangePassword": sqlChangePassword, "DisableUser": sqlDisableUser,
 		"SpentJTI": sqlSpentJTI, "DeleteSpentJTIs": sqlDeleteSpentJTIs, "DeleteSessions": sqlDeleteSessions,
+		"Allowance": sqlAllowance, "DeleteAllowances": sqlDeleteAllowances,
 		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,

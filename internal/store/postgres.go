@@ -24,10 +24,10 @@ const (
 // Settings of every connection of the pools. A commit is durable before it is acknowledged, whatever the role or the
 // database has as its default; remote_apply promises more, and stays. A stuck lock holds no request for long,
 // and the locks of a server that stopped in the middle of a transaction are given up.
-const sqlPrepareSession = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+const prepareSession = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
 	SET lock_timeout = '2s'; SET statement_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`
 
-const sqlReadOnlySession = `; SET default_transaction_read_only = on`
+const readOnlySession = `; SET default_transaction_read_only = on`
 
 func postgresDialect() dialect {
 	const table = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = "
@@ -61,10 +61,10 @@ func openPostgres(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.writers, err = newPool(ctx, config, config.MaxConns, sqlPrepareSession); err != nil {
+	if p.writers, err = newPool(ctx, config, config.MaxConns, prepareSession); err != nil {
 		return nil, err
 	}
-	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), sqlPrepareSession+sqlReadOnlySession); err != nil {
+	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), prepareSession+readOnlySession); err != nil {
 		p.writers.close()
 		return nil, err
 	}
@@ -182,6 +182,8 @@ func (p *postgres) distrust() {
 
 // Ping asks the database itself.
 func (p *postgres) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, acquireTimeout)
+	defer cancel()
 	q, err := p.reader()
 	if err != nil {
 		return err

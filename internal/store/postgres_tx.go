@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	txTimeout = 8 * time.Second // of a transaction, for a server that says nothing any more
+	txTimeout = 6 * time.Second // of a transaction, for a server that says nothing any more
 	maxTries  = 10              // of a transaction that the database asks to repeat
 	maxPause  = 100 * time.Millisecond
 	lostTries = 2 // of a transaction whose connection was lost before its commit was sent
@@ -47,10 +47,9 @@ func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) erro
 		return err
 	}
 	defer conn.Release() // which closes one that is not as it was
-	var cancel context.CancelFunc
 	t.conn = conn.Conn()
-	// A caller that goes away ends what it wants, but not the connection: opening another costs the database a process.
-	t.bound, cancel = context.WithTimeout(context.WithoutCancel(ctx), txTimeout)
+	var cancel context.CancelFunc
+	t.bound, cancel = detach(ctx)
 	defer cancel()
 	err = protect(work, t)
 	if err == nil && t.failure != nil {
@@ -65,6 +64,16 @@ func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) erro
 		p.distrust()
 	}
 	return err
+}
+
+// detach bounds what is done on a connection: by txTimeout, and by the caller's own time limit. That a caller goes away
+// before does not end it, since that would cost the connection, and opening another costs the database a process.
+func detach(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := time.Now().Add(txTimeout)
+	if own, has := ctx.Deadline(); has && own.Before(limit) {
+		limit = own
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), limit)
 }
 
 // pgTx is one transaction on one connection. It begins with its first statement, in the same round trip.

@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"sessions of a user end together", endings},
 		{"changes are numbered without a gap", changes},
 		{"failures are counted and tries taken once", throttles},
+		{"allowances are used up together", allowances},
 		{"API keys", apiKeys},
 		{"service keys are sealed and one of each is in use", serviceKeys},
 		{"registries", registries},
