@@ -1,0 +1,119 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+func newMigrate() *cobra.Command {
+	settings := newSettings()
+	var from, to, output string
+	cmd := &cobra.Command{
+		Use:   "migrate --from sqlite:FOLDER --to postgres://HOST/DATABASE",
+		Short: "Move a store from its data folder to an empty PostgreSQL database",
+		Long: `Move a store from its data folder to an empty PostgreSQL database. Stop the server first. Every table is copied in one
+transaction, read back, and compared by the number and a digest of its rows; when anything differs the database stays empty.
+The folder is left as it was.
+
+A password does not belong into an argument: leave --to out and give the URL as ` + envName("database-url") + ` or with
+--database-url-file, or keep the password in a PGPASSFILE. Credentials stay sealed under the same master key, which the servers on the new
+database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` + envMasterKey + `.`,
+		Args: usageArgs(cobra.NoArgs),
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		asJSON, err := wantsJSON(output)
+		if err != nil {
+			return err
+		}
+		if err := settings.movingBetween(from, to); err != nil {
+			return err
+		}
+		if err := settings.load(os.Getenv); err != nil {
+			return err
+		}
+		source, target, err := movingOptions(settings.Config)
+		if err != nil {
+			return err
+		}
+		moved, err := store.Move(cmd.Context(), source, target, progressTo(cmd.ErrOrStderr()))
+		if err != nil {
+			return moveUsage(err)
+		}
+		return printMoved(cmd, moved, asJSON)
+	}
+	cmd.Flags().StringVar(&from, "from", "", "where the store is: sqlite:FOLDER (default: the data folder)")
+	cmd.Flags().StringVar(&to, "to", "", "the empty database: postgres://… (default: database-url)")
+	outputFlag(cmd, &output)
+	settings.addTo(cmd.Flags(), storeFlags...)
+	return cmd
+}
+
+// movingBetween takes --from and --to for what they are, other names of data-dir and database-url, so that the same
+// rules hold for both.
+func (s *settings) movingBetween(from, to string) error {
+	folder, isFolder := strings.CutPrefix(from, "sqlite:")
+	if from != "" && (!isFolder || folder == "") {
+		return usageError{errors.New("--from: write sqlite:FOLDER, the data folder of the store")}
+	}
+	for name, value := range map[string]string{"data-dir": folder, "database-url": to} {
+		if value == "" {
+			continue
+		}
+		if err := s.flags.Set(name, value); err != nil {
+			return usageError{fmt.Errorf("%s: %w", name, err)}
+		}
+	}
+	return nil
+}
+
+// movingOptions are where the store is and where it goes.
+func movingOptions(c Config) (source, target store.Options, err error) {
+	if c.DatabaseURL == "" {
+		return source, target, usageError{errors.New("name the empty database with --to postgres://…\nSee 'regwarden migrate --help'")}
+	}
+	if err := initialized(c.DataDir); err != nil {
+		return source, target, err
+	}
+	if target, err = storeOptions(c); err != nil {
+		return source, target, err
+	}
+	c.DatabaseURL = ""
+	source, err = storeOptions(c)
+	return source, target, err
+}
+
+func moveUsage(err error) error {
+	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, store.ErrLocked) || errors.Is(err, seal.ErrWrongKey) {
+		return usageError{err}
+	}
+	return err
+}
+
+// progressTo tells how far a long copy has come.
+func progressTo(out io.Writer) store.Progress {
+	return func(table string, rows int64) {
+		if rows > 0 {
+			fmt.Fprintf(out, "%s: %d rows\n", table, rows)
+		}
+	}
+}
+
+func printMoved(cmd *cobra.Command, moved []store.Moved, asJSON bool) error {
+	rows := make([][]string, len(moved))
+	for i, m := range moved {
+		rows[i] = []string{m.Table, strconv.FormatInt(m.Rows, 10), m.Digest}
+		if !asJSON {
+			rows[i][2] = m.Digest[:16]
+		}
+	}
+	return (&admin{cmd: cmd, json: asJSON}).table([]string{"table", "rows", "digest"}, rows)
+}

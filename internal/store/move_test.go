@@ -1,0 +1,216 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5/stdlib" // database/sql beside the store
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// furnished makes a store with rows in tables that refer to each other, secrets, and texts that are awkward to carry.
+func furnished(t *testing.T) (dir, orgUID, registryUID string) {
+	t.Helper()
+	dir, orgUID, registryUID = t.TempDir(), uuid.NewString(), uuid.NewString()
+	db := mustOpen(t, store.Options{DataDir: dir})
+	ctx := t.Context()
+	if err := db.InTx(ctx, func(tx *store.Tx) error {
+		if err := tx.InsertOrg(ctx, store.Org{UID: orgUID, Name: "Zwölf \\N \t Boxkämpfer\n", Canonical: "zwölf", CreatedAt: start}); err != nil {
+			return err
+		}
+		user := store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: "a@b.example", Canonical: "a@b.example", Role: "admin",
+			PasswordHash: "hash", PasswordChangedAt: start, CreatedAt: start}
+		if err := tx.InsertUser(ctx, user); err != nil {
+			return err
+		}
+		for i := range 300 {
+			s := store.Session{UID: uuid.NewString(), OrgUID: orgUID, UserUID: user.UID, Generation: int64(i), Address: "192.0.2.1",
+				CreatedAt: start, IdleUntil: start.Add(time.Hour), MaxUntil: start.Add(24 * time.Hour)}
+			if err := tx.InsertSession(ctx, s); err != nil {
+				return err
+			}
+		}
+		if err := tx.AppendAudit(ctx, audit.Event{UID: uuid.NewString(), At: start, OrgUID: orgUID, Action: audit.Login, Outcome: audit.Valid, Report: []byte{0, 1, 2, 0xff}}); err != nil {
+			return err
+		}
+		return tx.InsertRegistry(ctx, store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,
+			Endpoint: "https://r.example", Secrets: store.RegistrySecrets{Password: "hunter2-moved"}})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return tx.NoteChange(ctx, "u") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, orgUID, registryUID
+}
+
+func TestMove(t *testing.T) {
+	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	dir, orgUID, registryUID := furnished(t)
+	target := secret.String(server.NewDatabase(t))
+	counts := rowCounts(t, "sqlite", filepath.Join(dir, "regwarden.db"), nil)
+	moved, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tables []string
+	for _, m := range moved {
+		tables = append(tables, m.Table)
+		if m.Rows != counts[m.Table] {
+			t.Errorf("%s: %d rows were moved, of %d", m.Table, m.Rows, counts[m.Table])
+		}
+	}
+	if len(moved) != len(counts) || counts["sessions"] != 300 {
+		t.Errorf("moved %v, of %v", moved, counts)
+	}
+	for name, n := range rowCounts(t, "pgx", target.Reveal(), tables) {
+		if n != counts[name] {
+			t.Errorf("%s: %d rows in the new database, %d in the old", name, n, counts[name])
+		}
+	}
+	there := mustOpen(t, store.Options{DatabaseURL: target, MasterKeyFile: filepath.Join(dir, "master.key")})
+	if err := there.View(t.Context(), func(tx *store.Tx) error {
+		r, err := tx.Registry(t.Context(), orgUID, registryUID)
+		if r.Secrets.Password != "hunter2-moved" {
+			t.Errorf("the sealed password is now %q", r.Secrets.Password.Reveal())
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	// The numbers of changes go on where they were.
+	if err := there.InTx(t.Context(), func(tx *store.Tx) error { return tx.NoteChange(t.Context(), "v") }); err != nil {
+		t.Error(err)
+	}
+	_, err = store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
+	if !errors.Is(err, store.ErrNotEmpty) {
+		t.Errorf("a second time: %v", err)
+	}
+}
+
+// rowCounts counts the rows of the named tables, or of all that a folder's database has.
+func rowCounts(t *testing.T, driver, address string, tables []string) map[string]int64 {
+	t.Helper()
+	if driver == "sqlite" {
+		address = (&url.URL{Scheme: "file", Path: address}).String()
+	}
+	db, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if tables == nil {
+		rows, err := db.Query(`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'goose%'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = rows.Close() }()
+		for rows.Next() {
+			var name string
+			if err := rows.Scan(&name); err != nil {
+				t.Fatal(err)
+			}
+			tables = append(tables, name)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	counts := map[string]int64{}
+	for _, name := range tables {
+		var n int64
+		if err := db.QueryRow("SELECT COUNT(*) FROM " + name).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		counts[name] = n
+	}
+	return counts
+}
+
+func TestMoveKeepsAllOrNothing(t *testing.T) {
+	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	t.Run("a value that PostgreSQL cannot keep", func(t *testing.T) {
+		dir, _, _ := furnished(t)
+		spoil(t, dir, `UPDATE sessions SET address = 'a' || char(0) || 'b' WHERE generation = 7`)
+		target := secret.String(server.NewDatabase(t))
+		if _, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
+			t.Fatal("a text that is cut off was taken for moved")
+		}
+		for name, n := range rowCounts(t, "pgx", target.Reveal(), []string{"orgs", "sessions", "data_keyset"}) {
+			if n != 0 {
+				t.Errorf("%d rows of %s are in the new database", n, name)
+			}
+		}
+		// What was mended can be moved into the same database.
+		spoil(t, dir, `UPDATE sessions SET address = 'ab' WHERE generation = 7`)
+		if _, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a value of another kind than its column", func(t *testing.T) {
+		dir, _, _ := furnished(t)
+		spoil(t, dir, `UPDATE sessions SET address = CAST('ab' AS BLOB) WHERE generation = 7`)
+		target := secret.String(server.NewDatabase(t))
+		if _, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
+			t.Error("bytes were moved as text")
+		}
+	})
+	t.Run("beside a server", func(t *testing.T) {
+		dir, _, _ := furnished(t)
+		lock, err := store.LockServer(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = lock.Release() }()
+		_, err = store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: secret.String(server.NewDatabase(t))}, nil)
+		if !errors.Is(err, store.ErrLocked) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("the wrong master key", func(t *testing.T) {
+		dir, _, _ := furnished(t)
+		target := secret.String(server.NewDatabase(t))
+		_, err := store.Move(t.Context(), store.Options{DataDir: dir, MasterKey: seal.NewMasterKey()}, store.Options{DatabaseURL: target}, nil)
+		if !errors.Is(err, seal.ErrWrongKey) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a database that is in use", func(t *testing.T) {
+		dir, _, _ := furnished(t)
+		target := secret.String(server.NewDatabase(t))
+		mustOpen(t, store.Options{DatabaseURL: target, DataDir: t.TempDir()})
+		_, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
+		if !errors.Is(err, store.ErrNotEmpty) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func spoil(t *testing.T, dir, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", fmt.Sprintf("file:%s/regwarden.db", dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if result, err := db.ExecContext(context.Background(), statement); err != nil {
+		t.Fatal(err)
+	} else if n, err := result.RowsAffected(); n != 1 || err != nil {
+		t.Fatalf("%d rows, %v", n, err)
+	}
+}
