@@ -266,9 +266,16 @@ func details(f *fault.Error) json.RawMessage {
 func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil && r.Context().Err() == nil {
+	if err := write(w, body); err != nil && r.Context().Err() == nil {
 		noteOutcome(r, "AnswerNotSent", err)
 	}
+}
+
+func write(w http.ResponseWriter, body any) error {
+	if list, ok := body.(interface{ writeTo(io.Writer) error }); ok {
+		return list.writeTo(w)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(body)
 }

@@ -108,11 +108,7 @@ func syncStatus(supported bool) api.SyncStatus {
 // listRegistries is GET /v1/registries/oci/summary.
 func (s *Server) listRegistries(c *call) (answer, error) {
 	list, err := s.Registries.List(c.Context(), c.principal, "")
-	items := make([]api.OCIRegistrySummary, len(list))
-	for i, r := range list {
-		items[i] = registrySummary(r)
-	}
-	return answer{http.StatusOK, api.OCIRegistrySummaries{Items: items}}, err
+	return answer{http.StatusOK, items[api.OCIRegistrySummary]{len(list), func(i int) api.OCIRegistrySummary { return registrySummary(list[i]) }}}, err
 }
 
 // getRegistrySummary is GET /v1/registries/oci/{uid}.
@@ -141,11 +137,9 @@ func registrySummary(r registries.Summary) api.OCIRegistrySummary {
 // listRegistryNames is GET /v1/registries/metadata.
 func (s *Server) listRegistryNames(c *call) (answer, error) {
 	list, err := s.Registries.List(c.Context(), c.principal, "")
-	items := make([]api.RegistryName, len(list))
-	for i, r := range list {
-		items[i] = api.RegistryName{Name: r.Name, UID: r.UID, Kind: "oci", Scope: scopeOf(r), IsPrivate: r.Private}
-	}
-	return answer{http.StatusOK, api.RegistryNames{Items: items}}, err
+	return answer{http.StatusOK, items[api.RegistryName]{len(list), func(i int) api.RegistryName {
+		return api.RegistryName{Name: list[i].Name, UID: list[i].UID, Kind: "oci", Scope: scopeOf(list[i]), IsPrivate: list[i].Private}
+	}}}, err
 }
 
 func scopeOf(r registries.Summary) string {

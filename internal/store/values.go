@@ -26,6 +26,10 @@ func orNull(text string) any {
 type moment struct{ at *time.Time }
 
 func (m moment) Scan(value any) error {
+	if stored, ok := value.(int64); ok { // as both drivers give it, and the quick way: lists have thousands
+		*m.at = time.UnixMilli(stored).UTC()
+		return nil
+	}
 	var stored sql.NullInt64
 	if err := stored.Scan(value); err != nil {
 		return err
@@ -59,6 +63,10 @@ func flag(is bool) int64 {
 type truth struct{ to *bool }
 
 func (t truth) Scan(value any) error {
+	if stored, ok := value.(int64); ok { // as in moment
+		*t.to = stored != 0
+		return nil
+	}
 	var stored sql.NullInt64
 	err := stored.Scan(value)
 	*t.to = stored.Int64 != 0
