@@ -90,7 +90,7 @@ func (c *Checker) Inventory(ctx context.Context, d Definition, from InventoryCur
 	limits = limits.withDefaults()
 	bounded, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
-	l := &lister{session: s, limits: limits, sink: sink, strangers: map[origin]bool{}, result: Inventory{Cursor: from}}
+	l := &lister{session: s, limits: limits, sink: sink, strangers: map[string]bool{}, result: Inventory{Cursor: from}}
 	if err := l.run(bounded); err != nil {
 		return nil, nil, err
 	}

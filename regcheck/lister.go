@@ -11,8 +11,8 @@ import (
 const (
 	maxCatalogPages = 200
 	maxTagPages     = 100
-	maxStrangers    = 4 // other origins that content may lead to, over all of an inventory
-	maxTroubles     = 3 // repositories or tags in a row that got no usable answer
+	maxStrangers    = 4 // other hosts that content may lead to, over all of an inventory
+	maxTroubles     = 3 // requests that got no usable answer, with no manifest read in between
 
 	packPlace = "spectro-packs/archive"
 )
@@ -23,8 +23,8 @@ type lister struct {
 	limits    InventoryLimits
 	sink      func(Repository) error
 	result    Inventory
-	strangers map[origin]bool
-	troubles  int // in a row
+	strangers map[string]bool // hosts that content was redirected to
+	troubles  int             // in a row
 
 	handed     int    // by this call
 	catalogued int    // names that the catalog gave

@@ -41,7 +41,7 @@ type tagListing struct {
 }
 
 func (t *tagListing) read(ctx context.Context) (there bool, err error) {
-	query := "n=100"
+	query, before := "n=100", t.troubles
 	for range maxTagPages {
 		a, why, err := t.page(ctx, query)
 		if err != nil {
@@ -49,11 +49,11 @@ func (t *tagListing) read(ctx context.Context) (there bool, err error) {
 		}
 		if a == nil {
 			t.why = why
-			return t.mayBeThere(), nil
+			return t.mayBeThere(before), nil
 		}
 		if a.status != 200 {
 			t.why = "its list of tags was answered " + itoa(a.status)
-			return t.mayBeThere(), nil
+			return t.mayBeThere(before), nil
 		}
 		query = t.add(a)
 		if query == "" {
@@ -65,8 +65,8 @@ func (t *tagListing) read(ctx context.Context) (there bool, err error) {
 }
 
 // mayBeThere: the content path need not be a repository, what the catalog lists is one.
-func (t *tagListing) mayBeThere() bool {
-	return t.name != t.plan.contentPath || len(t.tags) > 0 || t.troubles > 0
+func (t *tagListing) mayBeThere(troublesBefore int) bool {
+	return t.name != t.plan.contentPath || len(t.tags) > 0 || t.troubles > troublesBefore
 }
 
 // page asks for a page. Where the registry names a token service, or a scope, only now, the rest of the
@@ -188,6 +188,7 @@ func (l *lister) manifest(ctx context.Context, at way, repository, reference str
 	case json.Unmarshal(a.body, &m) != nil:
 		t.Problem = "its manifest cannot be read"
 	default:
+		l.troubles = 0
 		return m, a, nil
 	}
 	return manifest{}, nil, nil

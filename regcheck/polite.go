@@ -33,7 +33,6 @@ func (l *lister) get(ctx context.Context, at way, rest, query string) (a *answer
 				at.forget(at.scope)
 				continue
 			}
-			l.troubles = 0
 			return a, "", nil
 		}
 		limited := a != nil && saysLater(a)
@@ -64,13 +63,14 @@ func (l *lister) request(ctx context.Context, rest, query, header string) (a *an
 	a, err := l.wire.fetch(ctx, call{url: u, authorization: header, accept: manifestAccept, keep: l.session.limits.Body}, len(l.strangers) < maxStrangers)
 	if err != nil {
 		wait = patienceBroken
-		if _, redirected := errors.AsType[*redirectError](err); redirected {
+		if x, redirected := errors.AsType[*redirectError](err); redirected {
+			l.strangers[x.to.Host] = true
 			wait = -1
 		}
 		return nil, l.unreadable(reading{err: err}).seen, wait
 	}
 	if a.from != l.base.origin {
-		l.strangers[a.from] = true
+		l.strangers[a.url.Host] = true
 	}
 	switch {
 	case saysLater(a):

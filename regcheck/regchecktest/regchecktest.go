@@ -116,7 +116,7 @@ func table() map[string]builder {
 	all := map[string]builder{}
 	for _, part := range []map[string]builder{
 		plainServers(), productServers(), challengeServers(), tokenServers(), foreignServers(),
-		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(),
+		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(), listingServers(),
 	} {
 		for name, build := range part {
 			all[name] = build

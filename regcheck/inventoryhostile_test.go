@@ -1,0 +1,143 @@
+package regcheck_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+)
+
+// What a registry can do to whoever lists it: nothing but to be listed less. Each row says what has to be told.
+func TestInventoryOfHostileRegistries(t *testing.T) {
+	const nginx = "charts/nginx"
+	for _, row := range []struct {
+		server       string
+		limits       regcheck.InventoryLimits
+		repositories int
+		tags         int
+		told         []string
+	}{
+		{"listing-catalog-loop", regcheck.InventoryLimits{}, 1, 2, []string{"its pages lead in a circle", "Listed is charts/nginx alone"}},
+		{"listing-catalog-endless", regcheck.InventoryLimits{}, 1, 2, []string{"it has too many pages", "Listed is charts/nginx alone"}},
+		{"listing-catalog-huge", regcheck.InventoryLimits{}, 1, 2, []string{"its answer is longer than 1024 KiB"}},
+		{"catalog-link-elsewhere", regcheck.InventoryLimits{}, 1, 2, []string{"lead in a circle"}},
+		{"listing-names", regcheck.InventoryLimits{}, 1, 1, []string{"are left out: 11.", "names that no tag can have, or that repeat credentials, are left out: 8"}},
+		{"listing-tags-loop", regcheck.InventoryLimits{}, 1, 1, []string{"the pages of its tags lead in a circle"}},
+		{"listing-tags-endless", regcheck.InventoryLimits{RepositoryTags: 5}, 1, 5, []string{"more than 5 tags"}},
+		{"listing-tags-endless", regcheck.InventoryLimits{}, 1, 100, []string{"too many pages"}},
+		{"listing-lies", regcheck.InventoryLimits{}, 1, 2, []string{"another digest than its manifest has", "names has another digest"}},
+		{"listing-elsewhere", regcheck.InventoryLimits{}, 1, 40, []string{"nothing listens on that port", "redirect"}},
+		{"listing-token-expires", regcheck.InventoryLimits{}, 1, 2, nil},
+	} {
+		g := regchecktest.Start(t, row.server)
+		l := mustList(t, g, login(`"baseContentPath":"`+nginx+`",`), regcheck.InventoryCursor{}, row.limits)
+		if l.Inventory == nil {
+			t.Errorf("%s: %s", row.server, l.report.Message)
+			continue
+		}
+		if !l.Complete || l.Cursor.Repositories != row.repositories || l.Cursor.Tags != row.tags {
+			t.Errorf("%s: complete %v (%s), %+v", row.server, l.Complete, l.Stopped, l.Cursor)
+		}
+		for _, told := range row.told {
+			if !strings.Contains(l.text(), told) {
+				t.Errorf("%s: %q is not told: %.600s", row.server, told, l.text())
+			}
+		}
+		if row.told == nil && (l.list[0].Problem != "" || l.list[0].Tags[0].Problem != "" || len(l.Notes) > 1) {
+			t.Errorf("%s: %s", row.server, l.text())
+		}
+		if strings.Contains(strings.ToLower(l.text()), regchecktest.Password) {
+			t.Errorf("%s: a name repeats the password: %s", row.server, l.text())
+		}
+	}
+}
+
+// Redirects are followed to a few hosts only: who lists must not be led to knock at every door of a network.
+func TestInventoryKnocksAtFewDoors(t *testing.T) {
+	g := regchecktest.Start(t, "listing-elsewhere")
+	mustList(t, g, login(`"baseContentPath":"charts/nginx",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	doors := 0
+	for _, address := range g.Dials() {
+		if strings.HasPrefix(address, "10.20.99.1:2") {
+			doors++
+		}
+	}
+	if doors == 0 || doors > 6 { // the check's own included
+		t.Errorf("%d doors were tried", doors)
+	}
+}
+
+// A registry that asks for a moment is given it, and one that asks for an hour is left alone, to be resumed.
+func TestInventoryIsPolite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits as long as it is asked to")
+	}
+	g := regchecktest.Start(t, "listing-limits")
+	begin := time.Now()
+	l := mustList(t, g, login(`"baseContentPath":"charts/nginx",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	if l.Inventory == nil || !l.Complete || l.Cursor.Tags != 2 || time.Since(begin) < time.Second {
+		t.Errorf("asked for a second: %v %+v", time.Since(begin), l)
+	}
+	g = regchecktest.Start(t, "listing-limits-long")
+	begin = time.Now()
+	l = mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	if l.Inventory == nil || l.Complete || l.RetryAfter != time.Hour || l.Cursor.Repositories == 0 || l.Cursor.After == "" || time.Since(begin) > 30*time.Second {
+		t.Errorf("asked for an hour: %v %+v", time.Since(begin), l)
+	}
+}
+
+// One broken repository is told of and passed over; when nothing works any more, the rest is left for later.
+func TestInventoryOfABrokenStorage(t *testing.T) {
+	g := regchecktest.Start(t, "listing-breaks")
+	l := mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	if l.Inventory == nil || !l.Complete || l.Cursor.Repositories != 3 || !strings.Contains(l.list[1].Tags[0].Problem, "502") || l.list[2].Tags[0].Problem != "" {
+		t.Errorf("%+v", l)
+	}
+	g = regchecktest.Start(t, "listing-breaks-all")
+	l = mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	if l.Inventory == nil || l.Complete || l.Cursor.Repositories == 0 || l.Cursor.Repositories == 3 || !strings.Contains(l.Stopped, "502") {
+		t.Errorf("%+v", l)
+	}
+}
+
+// Endless lists take neither memory nor connections.
+func TestInventoryIsFrugal(t *testing.T) {
+	for _, server := range []string{"listing-catalog-huge", "endless-tags", "listing-catalog-endless"} {
+		before := runtime.NumGoroutine()
+		g, err := regchecktest.Open(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&at)
+		most := make(chan uint64)
+		quit := make(chan struct{})
+		go func() {
+			var peak uint64
+			for {
+				select {
+				case <-quit:
+					most <- peak
+					return
+				case <-time.After(5 * time.Millisecond):
+					runtime.ReadMemStats(&after)
+					peak = max(peak, after.HeapAlloc)
+				}
+			}
+		}()
+		c, d := mustRow(t, g, login(`"baseContentPath":"charts/nginx",`))
+		_, _, err = c.Inventory(t.Context(), d, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}, func(regcheck.Repository) error { return nil })
+		close(quit)
+		if peak := <-most; err != nil || peak > at.HeapAlloc+32<<20 {
+			t.Errorf("%s: %v, %d KiB more", server, err, (peak-at.HeapAlloc)>>10)
+		}
+		g.Close()
+		if left := goroutinesLeft(before); left > 0 {
+			t.Errorf("%s: %d goroutines are left", server, left)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package regchecktest
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Registries whose definitions are valid, and that trouble whoever lists what is in them.
+
+func listingServers() map[string]builder {
+	all := map[string]builder{
+		"listing-lies":          buildListingLies,
+		"listing-limits":        func(g *Registry) error { return g.limitsListing("1", func(n int32) bool { return n%4 == 3 }) },
+		"listing-limits-long":   func(g *Registry) error { return g.limitsListing("3600", func(n int32) bool { return n > 9 }) },
+		"listing-breaks":        func(g *Registry) error { return g.breaksListing("charts/redis") },
+		"listing-breaks-all":    func(g *Registry) error { return g.breaksListing("") },
+		"listing-elsewhere":     buildListingElsewhere,
+		"listing-token-expires": buildTokenExpires,
+		"listing-unhurried":     buildUnhurried,
+	}
+	for name, catalog := range map[string]func(*Registry, *visit){
+		"listing-catalog-loop": func(_ *Registry, v *visit) {
+			v.linked("_catalog?last=charts%2Fnginx&n=1000")
+			v.json(http.StatusOK, map[string]any{"repositories": []string{"charts/nginx"}})
+		},
+		"listing-catalog-endless": func(_ *Registry, v *visit) {
+			n, _ := strconv.Atoi(v.r.URL.Query().Get("last"))
+			v.linked(fmt.Sprintf("_catalog?last=%d", n+1))
+			v.json(http.StatusOK, map[string]any{"repositories": []string{fmt.Sprintf("elsewhere/%d", n)}})
+		},
+		"listing-catalog-huge": func(g *Registry, v *visit) { g.endless(v.w, v.r, `{"repositories":["charts/nginx","`) },
+		"listing-names": func(_ *Registry, v *visit) {
+			v.json(http.StatusOK, map[string]any{"repositories": []string{"charts/nginx", "charts/Upper", "../etc/passwd", "charts/../vault/secret", "charts//x",
+				"charts/\u202e", "charts/\x1b[31m", "charts/a b", "charts/%2e%2e", "charts/" + strings.Repeat("a", 300), "charts/" + Password, ""}})
+		},
+	} {
+		all[name] = func(g *Registry) error {
+			s := g.htpasswdRegistry("Registry Realm")
+			s.catalog = func(v *visit) { catalog(g, v) }
+			s.tagsDenied = func(v *visit) bool {
+				if name == "listing-names" {
+					v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": []string{"1.2.3", "1.2.3", "..", "", "a/b", "x\n", "-x", Password, strings.Repeat("t", 129), "\u202e"}})
+					return true
+				}
+				return false
+			}
+			return g.at(s)
+		}
+	}
+	for name, tags := range map[string]func(*visit){
+		"listing-tags-loop": func(v *visit) {
+			v.linked(v.repo + "/tags/list?last=1.2.3&n=100")
+			v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": []string{"1.2.3"}})
+		},
+		"listing-tags-endless": func(v *visit) {
+			n, _ := strconv.Atoi(v.r.URL.Query().Get("last"))
+			v.linked(fmt.Sprintf("%s/tags/list?last=%d", v.repo, n+1))
+			v.json(http.StatusOK, map[string]any{"name": v.repo, "tags": []string{fmt.Sprint("t", n)}})
+		},
+	} {
+		all[name] = func(g *Registry) error {
+			s := g.htpasswdRegistry("Registry Realm")
+			s.tagsDenied = func(v *visit) bool {
+				tags(v)
+				return true
+			}
+			return g.at(s)
+		}
+	}
+	return all
+}
+
+func (v *visit) linked(to string) { v.w.Header().Set("Link", `</v2/`+to+`>; rel="next"`) }
+
+// content wraps the htpasswd registry: what instead does with a request for content counts, until it says false.
+func (g *Registry) content(instead func(w http.ResponseWriter, r *http.Request) bool) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" || r.Header.Get("Authorization") == "" || !instead(w, r) {
+			s.ServeHTTP(w, r)
+		}
+	}))
+}
+
+// limitsListing answers some requests for content with 429; they are counted from 1.
+func (g *Registry) limitsListing(after string, some func(n int32) bool) error {
+	var n atomic.Int32
+	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+		if !some(n.Add(1)) {
+			return false
+		}
+		limited(after).ServeHTTP(w, r)
+		return true
+	})
+}
+
+// breaksListing fails at the manifests of a repository, of all for "".
+func (g *Registry) breaksListing(repository string) error {
+	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, repository+"/manifests/") {
+			return false
+		}
+		http.Error(w, "the storage is away", http.StatusBadGateway)
+		return true
+	})
+}
+
+// buildListingLies says wrong digests: of a manifest, and in an index.
+func buildListingLies(g *Registry) error {
+	index := `{"schemaVersion":2,"manifests":[{"mediaType":"` + manifestType + `","digest":"sha256:` + strings.Repeat("0", 64) + `","size":1}]}`
+	true1 := g.tree.repositories["charts/nginx"]
+	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+		_, reference, isManifest := strings.Cut(r.URL.Path, "charts/nginx/manifests/")
+		switch {
+		case !isManifest:
+			return false
+		case reference == "1.2.3":
+			w.Header().Set("Docker-Content-Digest", "sha256:"+strings.Repeat("f", 64))
+			_, _ = w.Write(true1.manifests[true1.tags["1.2.3"]])
+		case strings.HasPrefix(reference, "sha256:"):
+			_, _ = w.Write(true1.manifests[true1.tags["1.2.3"]])
+		default:
+			_, _ = w.Write([]byte(index))
+		}
+		return true
+	})
+}
+
+// buildListingElsewhere redirects each manifest to another port of a host where nobody listens.
+func buildListingElsewhere(g *Registry) error {
+	many := &repository{tags: map[string]string{}}
+	for i := range 40 {
+		many.tags[fmt.Sprintf("t%02d", i)] = ""
+	}
+	g.tree = &tree{map[string]*repository{"charts/nginx": many}}
+	var n atomic.Int32
+	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.Contains(r.URL.Path, "/manifests/") {
+			http.Redirect(w, r, fmt.Sprintf("https://closed.test:%d/", 20000+n.Add(1)), http.StatusTemporaryRedirect)
+			return true
+		}
+		return false
+	})
+}
+
+// buildTokenExpires takes each token for three requests only.
+func buildTokenExpires(g *Registry) error {
+	used := map[string]*atomic.Int32{}
+	s := g.tokenRegistry("/token", "registry.test")
+	inner := s.admit
+	s.admit = func(v *visit) bool {
+		text := bearerText(v.r)
+		g.mints.mu.Lock()
+		if used[text] == nil {
+			used[text] = new(atomic.Int32)
+		}
+		if text != "" && used[text].Add(1) > 3 {
+			delete(g.mints.given, text)
+		}
+		g.mints.mu.Unlock()
+		return inner(v)
+	}
+	return g.at(beside("/token", &tokenService{g: g, post: true}, s))
+}
+
+// buildUnhurried takes its time for each request for content.
+func buildUnhurried(g *Registry) error {
+	return g.content(func(_ http.ResponseWriter, r *http.Request) bool {
+		g.pause(r, 60*time.Millisecond)
+		return false
+	})
+}
