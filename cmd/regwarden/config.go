@@ -67,6 +67,7 @@ type Config struct {
 
 	WatchInterval    time.Duration
 	WatchConcurrency int
+	SyncInterval     time.Duration
 	SMTPHost         string
 	SMTPPort         int
 	SMTPUsername     string
@@ -125,6 +126,7 @@ func newSettings() *settings {
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
 	f.DurationVar(&c.WatchInterval, "watch-interval", 15*time.Minute, "how often each kept registry is checked; 0s: never")
 	f.IntVar(&c.WatchConcurrency, "watch-concurrency", 16, "kept registries checked at once, beside the validations that users ask for")
+	f.DurationVar(&c.SyncInterval, "sync-interval", 24*time.Hour, "how often the content of each kept registry is listed; 0s: only when asked")
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
 	f.IntVar(&c.SMTPPort, "smtp-port", 0, "its port (default: 587 for starttls, 465 for tls, 25 for none)")
 	f.StringVar(&c.SMTPUsername, "smtp-username", "", "user name at the mail server")
@@ -250,6 +252,7 @@ func (c *Config) Validate() []error {
 		{c.CheckTimeout < time.Second || c.CheckTimeout > time.Minute, "check-timeout: from 1s to 1m"},
 		{c.WatchInterval != 0 && c.WatchInterval < time.Second || c.WatchInterval > 7*24*time.Hour, "watch-interval: from 1s to 168h, or 0s for never"},
 		{c.WatchConcurrency < 1 || c.WatchConcurrency > 1000, "watch-concurrency: from 1 to 1000"},
+		{c.SyncInterval != 0 && c.SyncInterval < time.Second || c.SyncInterval > 30*24*time.Hour, "sync-interval: from 1s to 720h, or 0s for only when asked"},
 		{c.AuditRetention != 0 && c.AuditRetention < 24*time.Hour, "audit-retention: at least 24h, or 0s for ever"},
 		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: text or json"},
 		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: debug, info, warn or error"},

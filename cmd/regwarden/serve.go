@@ -134,6 +134,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if c.WatchInterval > 0 {
 		unasked = append(unasked, func(ctx context.Context) { checks.Watch(ctx, c.watch(metrics, log)) })
 	}
+	unasked = append(unasked, func(ctx context.Context) { checks.RunSyncs(ctx, registries.SyncSettings{Every: c.SyncInterval, Log: log}) })
 	defer background(ctx, authService, c.AuditRetention, log, unasked...)() // ends before the store closes
 	defer serveMetrics(metricsListener, metrics, log)()
 	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)

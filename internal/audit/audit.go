@@ -18,6 +18,7 @@ const (
 	RegistryCreate   Action = "registry.create"
 	RegistryUpdate   Action = "registry.update"
 	RegistryDelete   Action = "registry.delete"
+	RegistrySync     Action = "registry.sync" // somebody asked for it
 	OrgCreate        Action = "org.create"
 	ProjectCreate    Action = "project.create"
 	UserCreate       Action = "user.create"

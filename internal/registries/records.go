@@ -26,6 +26,7 @@ type Registry struct {
 	Annotations, Labels                     map[string]string
 	Definition                              regcheck.Definition // byte for byte as it was sent
 	SyncSupported, SpectroManifest, Private bool
+	Sync                                    SyncStatus
 }
 
 // Summary is what a list tells of a registry.
@@ -118,7 +119,10 @@ func (s *Service) replace(ctx context.Context, origin audit.Origin, p auth.Princ
 }
 
 // changed does what belongs to every change of a definition, in its transaction.
-func (s *Service) changed(ctx context.Context, tx *store.Tx, origin audit.Origin, p auth.Principal, action audit.Action, r store.Registry, _ bool) error {
+func (s *Service) changed(ctx context.Context, tx *store.Tx, origin audit.Origin, p auth.Principal, action audit.Action, r store.Registry, skipSync bool) error {
+	if err := s.scheduleSync(ctx, tx, r, skipSync); err != nil {
+		return err
+	}
 	if err := tx.ScheduleWatch(ctx, r.OrgUID, r.UID, s.now()); err != nil {
 		return err
 	}
@@ -152,11 +156,17 @@ func (s *Service) Get(ctx context.Context, p auth.Principal, uid string) (Regist
 		return Registry{}, noSuchRegistry()
 	}
 	var r store.Registry
+	var row store.RegistrySync
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		r, err = tx.RegistryPlain(ctx, p.OrgUID, uid)
-		return notFound(err)
+		if r, err = tx.RegistryPlain(ctx, p.OrgUID, uid); err != nil {
+			return notFound(err)
+		}
+		row, err = syncRow(ctx, tx, p.OrgUID, uid)
+		return err
 	})
-	return visible(r), asDone("look up a registry", err)
+	shown := visible(r)
+	shown.Sync = syncStatusOf(r.SyncSupported, row)
+	return shown, asDone("look up a registry", err)
 }
 
 // List lists an organization's registries by name. An operator names the organization; others leave it empty.

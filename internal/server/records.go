@@ -76,7 +76,7 @@ func (s *Server) getRegistry(c *call) (answer, error) {
 	return answer{http.StatusOK, api.OCIRegistry{
 		Metadata: registryMetadata(kept),
 		Spec:     registrySpec(kept),
-		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(kept.SyncSupported)},
+		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(kept.Sync)},
 	}}, nil
 }
 
@@ -101,14 +101,16 @@ func registryTLS(t regcheck.TLS) *api.OCIRegistryTLS {
 	return &api.OCIRegistryTLS{Enabled: t.Enabled, InsecureSkipVerify: t.InsecureSkipVerify, CA: t.CA, Certificate: t.Certificate, Key: t.Key}
 }
 
-func syncStatus(supported bool) api.SyncStatus {
-	return api.SyncStatus{IsSyncSupported: supported}
+func syncStatus(s registries.SyncStatus) api.SyncStatus {
+	return api.SyncStatus{IsSyncSupported: s.Supported, Status: string(s.Status), Message: s.Message, LastRunTime: s.LastRunAt, LastSyncedTime: s.LastEndedAt}
 }
 
 // listRegistries is GET /v1/registries/oci/summary.
 func (s *Server) listRegistries(c *call) (answer, error) {
 	list, err := s.Registries.List(c.Context(), c.principal, "")
-	return answer{http.StatusOK, items[api.OCIRegistrySummary]{len(list), func(i int) api.OCIRegistrySummary { return registrySummary(list[i]) }}}, err
+	return answer{http.StatusOK, items[api.OCIRegistrySummary]{len(list), func(i int) api.OCIRegistrySummary {
+		return registrySummary(list[i], registries.SyncStatusOf(list[i]))
+	}}}, err
 }
 
 // getRegistrySummary is GET /v1/registries/oci/{uid}.
@@ -120,17 +122,17 @@ func (s *Server) getRegistrySummary(c *call) (answer, error) {
 	short := registrySummary(registries.Summary{
 		Endpoint: r.Definition.Endpoint, ProviderType: string(r.Definition.ProviderType), Scope: r.Definition.Scope,
 		SyncSupported: r.SyncSupported, SpectroManifest: r.SpectroManifest, Private: r.Private,
-	})
+	}, r.Sync)
 	short.Metadata = registryMetadata(r)
 	return answer{http.StatusOK, short}, nil
 }
 
-func registrySummary(r registries.Summary) api.OCIRegistrySummary {
+func registrySummary(r registries.Summary, sync registries.SyncStatus) api.OCIRegistrySummary {
 	return api.OCIRegistrySummary{
 		Metadata: api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt},
 		Spec: api.OCIRegistrySummarySpec{RegistryType: "basic", Endpoint: r.Endpoint, ProviderType: r.ProviderType, Scope: r.Scope,
 			IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
-		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(r.SyncSupported)},
+		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(sync)},
 	}
 }
 

@@ -38,6 +38,7 @@ type RegistrySummary struct {
 	CreatedAt, UpdatedAt                    time.Time
 	Endpoint, ProviderType, Scope           string
 	SyncSupported, SpectroManifest, Private bool
+	Sync                                    RegistrySync // status, message, times and progress; zero when there never was one
 }
 
 const (
@@ -62,8 +63,9 @@ const (
 	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7
 		WHERE org_uid = $2 AND registry_uid = $1`
 	sqlDeleteRegistry  = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
-	sqlRegistriesOfOrg = `SELECT uid, name, created_at, updated_at, endpoint, provider_type, scope, sync_supported, spectro_manifest, private
-		FROM registries WHERE org_uid = $1 ORDER BY canonical`
+	sqlRegistriesOfOrg = `SELECT r.uid, r.name, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope, r.sync_supported, r.spectro_manifest, r.private,
+		s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0)
+		FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE r.org_uid = $1 ORDER BY r.canonical`
 )
 
 func registryPlace(orgUID, uid string) seal.Place {
@@ -191,6 +193,7 @@ func (tx *Tx) DeleteRegistry(ctx context.Context, orgUID, uid string) error {
 func (tx *Tx) RegistriesOfOrg(ctx context.Context, orgUID string) ([]RegistrySummary, error) {
 	return all(ctx, tx, func(row scanner, r *RegistrySummary) error {
 		return row.Scan(&r.UID, &r.Name, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
-			truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private})
+			truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private},
+			text{(*string)(&r.Sync.Status)}, text{&r.Sync.Message}, moment{&r.Sync.NextAt}, moment{&r.Sync.LastRunAt}, moment{&r.Sync.LastSyncedAt}, &r.Sync.RunRepositories)
 	}, sqlRegistriesOfOrg, orgUID)
 }

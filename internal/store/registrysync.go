@@ -83,6 +83,11 @@ func (tx *Tx) ScheduleSync(ctx context.Context, orgUID, registryUID string, at t
 	return tx.changeOne(ctx, sqlScheduleSync, registryUID, orgUID, millis(at))
 }
 
+// HoldSync drops a run under way like ScheduleSync, and has the next one wait until it is asked for.
+func (tx *Tx) HoldSync(ctx context.Context, orgUID, registryUID string) error {
+	return tx.ScheduleSync(ctx, orgUID, registryUID, time.Time{})
+}
+
 // AskForSync has a registry synchronized from at on. A run under way goes on, and one that was broken off is resumed.
 func (tx *Tx) AskForSync(ctx context.Context, orgUID, registryUID string, at time.Time) error {
 	_, err := tx.change(ctx, sqlAskForSync, registryUID, orgUID, millis(at))

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
+)
+
+// syncRegistry is POST /v1/registries/oci/{uid}/basic/sync. Public clients may send forceSync, and a body: each
+// synchronization looks at everything anyway.
+func (s *Server) syncRegistry(c *call) (answer, error) {
+	return answer{status: http.StatusAccepted}, s.Registries.Sync(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+}
+
+// getSyncStatus is GET /v1/registries/oci/{uid}/basic/sync/status.
+func (s *Server) getSyncStatus(c *call) (answer, error) {
+	status, err := s.Registries.SyncStatus(c.Context(), c.principal, c.PathValue("uid"))
+	return answer{http.StatusOK, syncStatus(status)}, err
+}
+
+// listContent is GET /v1/registries/oci/{uid}/basic/content.
+func (s *Server) listContent(c *call) (answer, error) {
+	q := readQuery(c.URL.RawQuery)
+	asked := registries.ContentQuery{Repository: q.text("repository"), Continue: q.text("continue")}
+	if limit := q.text("limit"); limit != "" {
+		n, err := strconv.Atoi(limit)
+		if asked.Limit = n; err != nil || n == 0 {
+			asked.Limit = -1 // told as a problem of the query
+		}
+	}
+	if err := invalid(fault.Join(q.problems, asked.Problems())); err != nil {
+		return answer{}, err
+	}
+	page, err := s.Registries.Content(c.Context(), c.principal, c.PathValue("uid"), asked)
+	items := make([]api.OCIRegistryTag, len(page.Items))
+	for i, item := range page.Items {
+		items[i] = api.OCIRegistryTag(item)
+	}
+	meta := api.ListMeta{Continue: page.Continue, Count: page.Count, Limit: page.Limit, Offset: page.Offset}
+	return answer{http.StatusOK, api.OCIRegistryContent{Items: items, ListMeta: meta, Status: syncStatus(page.Sync)}}, err
+}
