@@ -46,7 +46,8 @@ type postgres struct {
 	writers *pool
 	readers *pool
 	begin   string
-	notify  bool // the database knows NOTIFY
+	limit   time.Duration // of a transaction or a question, for a server that says nothing any more
+	notify  bool          // the database knows NOTIFY
 	*listener
 }
 
@@ -56,7 +57,7 @@ func openPostgres(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{config: config, begin: "BEGIN ISOLATION LEVEL READ COMMITTED"}
+	p := &postgres{config: config, begin: "BEGIN ISOLATION LEVEL READ COMMITTED", limit: txTimeout}
 	ring, err := p.prepare(ctx, o)
 	if err != nil {
 		return nil, err
@@ -182,20 +183,30 @@ func (p *postgres) distrust() {
 
 // Ping asks the database itself.
 func (p *postgres) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, acquireTimeout)
+	bound, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
-	q, err := p.reader()
-	if err != nil {
-		return err
+	err := pgReader{p}.each(bound, "SELECT 1", nil, func(scanner) error { return nil })
+	if bound.Err() != nil && ctx.Err() == nil {
+		return unavailable(errNoConn)
 	}
-	return q.each(ctx, "SELECT 1", nil, func(scanner) error { return nil })
+	return err
 }
 
+// Close waits for what is under way, but not for a database that says nothing any more.
 func (p *postgres) Close() error {
-	p.listener.close()
-	p.readers.close()
-	p.writers.close()
-	return nil
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		p.listener.close()
+		p.readers.close()
+		p.writers.close()
+	}()
+	select {
+	case <-closed:
+		return nil
+	case <-time.After(txTimeout + time.Second):
+		return unavailable(errors.New("the database does not answer to the end of its connections"))
+	}
 }
 
 // Shared is true: that is what it is for.

@@ -42,7 +42,7 @@ func (r pgReader) ask(ctx context.Context, query string, args []any, scan func(s
 		return 0, false, err
 	}
 	defer conn.Release()
-	bound, cancel := detach(ctx)
+	bound, cancel := r.db.detach(ctx)
 	defer cancel()
 	answer, err := conn.Conn().Query(bound, query, args...)
 	rows, err, wrong := scanAll(answer, err, scan)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	txTimeout = 6 * time.Second // of a transaction, for a server that says nothing any more
-	maxTries  = 10              // of a transaction that the database asks to repeat
+	txTimeout = 6 * time.Second
+	maxTries  = 10 // of a transaction that the database asks to repeat
 	maxPause  = 100 * time.Millisecond
 	lostTries = 2 // of a transaction whose connection was lost before its commit was sent
 )
@@ -49,7 +49,7 @@ func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) erro
 	defer conn.Release() // which closes one that is not as it was
 	t.conn = conn.Conn()
 	var cancel context.CancelFunc
-	t.bound, cancel = detach(ctx)
+	t.bound, cancel = p.detach(ctx)
 	defer cancel()
 	err = protect(work, t)
 	if err == nil && t.failure != nil {
@@ -66,10 +66,10 @@ func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) erro
 	return err
 }
 
-// detach bounds what is done on a connection: by txTimeout, and by the caller's own time limit. That a caller goes away
+// detach bounds what is done on a connection, by our time limit and by the caller's own time limit. That a caller goes away
 // before does not end it, since that would cost the connection, and opening another costs the database a process.
-func detach(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := time.Now().Add(txTimeout)
+func (p *postgres) detach(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := time.Now().Add(p.limit)
 	if own, has := ctx.Deadline(); has && own.Before(limit) {
 		limit = own
 	}

@@ -157,7 +157,8 @@ func (s *Server) init() error {
 	}
 	settings := append([]string{
 		"listen_addresses = '127.0.0.1'", "unix_socket_directories = '" + s.Folder + "'",
-		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica", "log_min_messages = fatal",
+		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica", "log_min_messages = panic", "log_error_verbosity = terse",
+		"recovery_init_sync_method = syncfs",
 		"fsync = " + onOff(!s.options.NoSync), "full_page_writes = " + onOff(!s.options.NoSync),
 	}, s.options.Settings...)
 	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)

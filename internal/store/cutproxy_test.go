@@ -1,0 +1,132 @@
+package store
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+)
+
+// cutProxy stands between the store and its database and cuts connections on demand. A connection passes one message
+// after the other, so that "the next one" is a thing.
+type cutProxy struct {
+	listener net.Listener
+	target   string
+
+	mu    sync.Mutex
+	cut   cut
+	conns []net.Conn
+}
+
+// cut says what happens to what a client sends next.
+type cut int
+
+const (
+	pass       cut = iota
+	cutBefore      // it does not get through, and the connection ends
+	cutAnswer      // it gets through, and the connection ends before the answer
+	cutSilence     // nothing gets through any more, and nobody is told
+)
+
+func startCutProxy(t *testing.T, target string) *cutProxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &cutProxy{listener: listener, target: target}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { p.serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		p.endAll()
+		running.Wait()
+	})
+	return p
+}
+
+func (p *cutProxy) address() string { return p.listener.Addr().String() }
+
+// next says what happens to the next message from any client; cutSilence stays until it is taken back.
+func (p *cutProxy) next(what cut) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = what
+}
+
+func (p *cutProxy) take() cut {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	what := p.cut
+	if what != cutSilence {
+		p.cut = pass
+	}
+	return what
+}
+
+// endAll cuts all connections.
+func (p *cutProxy) endAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range p.conns {
+		_ = conn.Close()
+	}
+	p.conns = nil
+}
+
+func (p *cutProxy) serve(client net.Conn) {
+	defer func() { _ = client.Close() }()
+	server, err := net.Dial("tcp", p.target)
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	p.mu.Lock()
+	p.conns = append(p.conns, client, server)
+	p.mu.Unlock()
+	answers := make(chan struct{})
+	go func() {
+		defer close(answers)
+		_, _ = io.Copy(client, server)
+		_ = client.Close()
+	}()
+	p.forward(client, server)
+	_ = server.Close()
+	<-answers
+}
+
+// forward passes on what the client sends. pgx writes what belongs together at once.
+func (p *cutProxy) forward(client, server net.Conn) {
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := client.Read(buffer)
+		if err != nil {
+			return
+		}
+		switch p.take() {
+		case cutBefore:
+			return
+		case cutAnswer:
+			_ = client.(*net.TCPConn).SetLinger(0)
+			_ = client.Close()
+			_, _ = server.Write(buffer[:n])
+			time.Sleep(200 * time.Millisecond) // the server does what it was told
+			return
+		case cutSilence:
+			continue
+		case pass:
+		}
+		if _, err := server.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
