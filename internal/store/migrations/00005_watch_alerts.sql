@@ -70,7 +70,7 @@ CREATE TABLE alert_channels (
     UNIQUE (org_uid, uid),
     FOREIGN KEY (org_uid, project_uid) REFERENCES projects (org_uid, uid) ON DELETE CASCADE
 );
-CREATE INDEX alert_channels_project ON alert_channels (org_uid, project_uid, component, position);
+CREATE INDEX alert_channels_project ON alert_channels (org_uid, project_uid, component, position, uid);
 CREATE INDEX alert_channels_component ON alert_channels (org_uid, component);
 CREATE INDEX alert_channels_due ON alert_channels (org_uid, next_at) WHERE next_at IS NOT NULL;
 CREATE INDEX alert_channels_next ON alert_channels (next_at) WHERE next_at IS NOT NULL;

@@ -1,0 +1,262 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+func mustProject(t *testing.T, db *store.DB, org store.Org) store.Project {
+	t.Helper()
+	p := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "P", Canonical: "p", CreatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertProject(ctx, p) })
+	return p
+}
+
+func mustChannel(t *testing.T, db *store.DB, p store.Project, position int64) store.Channel {
+	t.Helper()
+	c := store.Channel{UID: uuid.NewString(), OrgUID: p.OrgUID, ProjectUID: p.UID, Component: "c", Type: "http", Position: position, Active: true,
+		Identifiers: []string{"a", "b"}, CreatedAt: start,
+		HTTP: store.ChannelHTTP{URL: "https://hooks.example.com/secret-path", Method: "POST", Headers: map[string]string{"X": "secret"}, Body: "{}", Secret: "s"}}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertChannel(ctx, c) })
+	return c
+}
+
+func mustAlert(t *testing.T, db *store.DB, org store.Org, at time.Time) store.Alert {
+	t.Helper()
+	a := store.Alert{UID: uuid.NewString(), OrgUID: org.UID, Component: "c", At: at, Body: []byte(`{"n":1}`)}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertAlert(ctx, a) })
+	return a
+}
+
+func mustTakeChannel(t *testing.T, db *store.DB, org store.Org, now time.Time) (taken []store.ClaimedChannel) {
+	t.Helper()
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		taken, err = tx.ClaimChannels(ctx, uuid.NewString(), now, now.Add(time.Minute), []store.Share{{OrgUID: org.UID, Count: 2}})
+		return err
+	})
+	return taken
+}
+
+func mustNext(t *testing.T, db *store.DB, c store.ClaimedChannel, now time.Time) (d store.Delivery) {
+	t.Helper()
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		d, err = tx.NextDelivery(ctx, c.UID, now)
+		return err
+	})
+	return d
+}
+
+// channels come back as they were kept, in order, to their own project alone.
+func channels(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
+	p := mustProject(t, db, org)
+	second, first := mustChannel(t, db, p, 2), mustChannel(t, db, p, 1)
+	mail := store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: p.UID, Component: "c", Type: "email", Position: 3, AlertAllUsers: true,
+		Identifiers: []string{}, CreatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertChannel(ctx, mail) })
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		list, errL := tx.Channels(ctx, org.UID, p.UID, "c")
+		none, errN := tx.Channels(ctx, other.UID, p.UID, "c")
+		if diff := cmp.Diff([]store.Channel{first, second, mail}, list); diff != "" || len(none) != 0 {
+			t.Error(diff, none)
+		}
+		return errors.Join(errL, errN)
+	})
+	first.HTTP.URL, first.Active, first.Position = "http://other.example.com/", false, 9
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, first, start) })
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		changed, err := tx.Channel(ctx, org.UID, first.UID)
+		if diff := cmp.Diff(first, changed); diff != "" {
+			t.Error(diff)
+		}
+		return err
+	})
+	foreign := func(ctx context.Context, tx *store.Tx) error { return tx.DeleteChannel(ctx, other.UID, first.UID) }
+	wantError(t, db, store.ErrNotFound, foreign)
+}
+
+// outbox owes each alert to every active channel, has each channel served by one at a time, and loses nothing.
+func outbox(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	p := mustProject(t, db, org)
+	a, b, idle := mustChannel(t, db, p, 1), mustChannel(t, db, p, 2), mustChannel(t, db, p, 3)
+	idle.Active = false
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, idle, start) })
+	alert := mustAlert(t, db, org, start)
+	taken := mustTakeChannel(t, db, org, start)
+	if len(taken) != 2 || taken[0].UID == idle.UID || taken[1].UID == idle.UID || len(mustTakeChannel(t, db, org, start)) != 0 {
+		t.Fatalf("taken: %+v, want %s and %s once", taken, a.UID, b.UID)
+	}
+	d := mustNext(t, db, taken[0], start)
+	if d.AlertUID != alert.UID || string(d.AlertBody) != `{"n":1}` || d.Attempts != 0 {
+		t.Errorf("the delivery is %+v", d)
+	}
+	later := mustAlert(t, db, org, start.Add(time.Second)) // while the first is on its way
+	failed := d
+	failed.Attempts, failed.NextAt, failed.Told = 1, start.Add(time.Hour), []string{"x@example.com"}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndAttempt(ctx, taken[0], failed, 1, store.ChannelStatus{Message: "HTTP 500", At: start}, start.Add(30*time.Second))
+	})
+	if got := mustTakeChannel(t, db, org, start.Add(29*time.Second)); len(got) != 0 {
+		t.Errorf("taken too early: %+v", got)
+	}
+	again := mustTakeChannel(t, db, org, start.Add(30*time.Second))
+	if len(again) != 1 || mustNext(t, db, again[0], start.Add(30*time.Second)).AlertUID != later.UID {
+		t.Fatalf("the later alert is behind the one that waits: %+v", again)
+	}
+	delivered := mustNext(t, db, again[0], start.Add(30*time.Second))
+	delivered.Delivered, delivered.EndedAt, delivered.NextAt = true, start.Add(31*time.Second), time.Time{}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndAttempt(ctx, again[0], delivered, 0, store.ChannelStatus{OK: true, Message: "HTTP 200", At: start.Add(31 * time.Second)}, time.Time{})
+	})
+	// The receiver is back: what failed need not wait out its hour.
+	hurried := mustTakeChannel(t, db, org, start.Add(31*time.Second))
+	if len(hurried) != 1 {
+		t.Fatalf("what failed still waits: %+v", hurried)
+	}
+	if d = mustNext(t, db, hurried[0], start.Add(31*time.Second)); d.UID != failed.UID || d.Attempts != 1 || len(d.Told) != 1 {
+		t.Errorf("the second attempt is of %+v, want the same delivery", d)
+	}
+	outboxEnds(t, db, org, hurried[0], d, taken[1])
+}
+
+// outboxEnds gives up one delivery, and takes the channel of one who died.
+func outboxEnds(t *testing.T, db *store.DB, org store.Org, c store.ClaimedChannel, d store.Delivery, dead store.ClaimedChannel) {
+	t.Helper()
+	d.EndedAt, d.NextAt = start.Add(32*time.Second), time.Time{}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndAttempt(ctx, c, d, 1, store.ChannelStatus{Message: "given up", At: d.EndedAt}, start.Add(33*time.Second))
+	})
+	late := start.Add(2 * time.Minute) // the other channel's lease ran out
+	taken := mustTakeChannel(t, db, org, late)
+	if len(taken) != 1 || taken[0].UID != dead.UID {
+		t.Fatalf("taken %+v, want the one whose lease ran out: nothing else is left", taken)
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		channel, err := tx.Channel(ctx, org.UID, c.UID)
+		if channel.Status.Message != "given up" || channel.Status.OK || channel.Failures != 1 || !channel.NextAt.IsZero() {
+			t.Errorf("the channel is %+v", channel)
+		}
+		return err
+	})
+	// Who lost the lease may say that it delivered, but not when the channel is served next.
+	held := mustNext(t, db, dead, late)
+	held.Delivered, held.EndedAt, held.NextAt = true, late, time.Time{}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.EndAttempt(ctx, dead, held, 0, store.ChannelStatus{OK: true, At: late}, time.Time{})
+	})
+	if got := mustTakeChannel(t, db, org, late.Add(time.Second)); len(got) != 0 {
+		t.Errorf("taken from who has it: %+v", got)
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndIdle(ctx, taken[0]) })
+	if got := mustTakeChannel(t, db, org, late.Add(time.Second)); len(got) != 1 {
+		t.Errorf("the second delivery of that channel was forgotten")
+	}
+}
+
+// outboxContention writes alerts while others deliver: each is delivered once, none is forgotten.
+func outboxContention(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	mustChannel(t, db, mustProject(t, db, org), 1)
+	const alerts = 60
+	var writing, sending sync.WaitGroup
+	var mu sync.Mutex
+	sent := map[string]int{}
+	written := make(chan struct{})
+	for range 3 {
+		writing.Go(func() {
+			for range alerts / 3 {
+				mustAlert(t, db, org, start)
+			}
+		})
+	}
+	for range 4 {
+		sending.Go(func() {
+			for last := false; !last; {
+				select {
+				case <-written:
+					last = true
+				default:
+				}
+				for _, c := range mustTakeChannel(t, db, org, start) {
+					last = false
+					d := mustNext(t, db, c, start)
+					d.Delivered, d.EndedAt, d.NextAt = true, start, time.Time{}
+					mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+						return tx.EndAttempt(ctx, c, d, 0, store.ChannelStatus{OK: true, At: start}, time.Time{})
+					})
+					mu.Lock()
+					sent[d.AlertUID]++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(written)
+	sending.Wait()
+	for _, n := range sent {
+		if n != 1 {
+			t.Errorf("one alert was delivered %d times", n)
+		}
+	}
+	if len(sent) != alerts {
+		t.Errorf("%d of %d alerts were delivered", len(sent), alerts)
+	}
+}
+
+// keyAlerts tells of a key once for each of its ends, and only where somebody is to be told.
+func keyAlerts(t *testing.T, db *store.DB) {
+	org, quiet := mustOrg(t, db, "one"), mustOrg(t, db, "two")
+	mustChannel(t, db, mustProject(t, db, org), 1)
+	key := func(org store.Org, name string, expires time.Time) store.APIKey {
+		user := mustUser(t, db, org, name+"@example.com")
+		k := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: name, Canonical: name, Hash: []byte(name + org.UID), CreatedAt: start, ExpiresAt: expires}
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertAPIKey(ctx, k) })
+		return k
+	}
+	soon := key(org, "soon", start.Add(time.Hour))
+	key(org, "late", start.Add(1000*time.Hour))
+	key(org, "past", start.Add(-time.Hour))
+	key(quiet, "unheard", start.Add(time.Hour))
+	expiring := func() (names []string) {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			keys, err := tx.ExpiringKeys(ctx, "c", start, start.Add(24*time.Hour), 10)
+			for _, k := range keys {
+				names = append(names, fmt.Sprint(k.Name, k.Email, k.OrgName))
+			}
+			return err
+		})
+		return names
+	}
+	if got := expiring(); len(got) != 1 || got[0] != "soonsoon@example.comone" {
+		t.Errorf("expiring: %v", got)
+	}
+	var first int
+	for range 2 {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			was, err := tx.NoteKeyAlert(ctx, soon.UID, soon.ExpiresAt)
+			if was {
+				first++
+			}
+			return err
+		})
+	}
+	if got := expiring(); first != 1 || len(got) != 0 {
+		t.Errorf("%d were the first to tell; still expiring: %v", first, got)
+	}
+	soon.ExpiresAt = start.Add(2 * time.Hour)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateAPIKey(ctx, soon) })
+	if got := expiring(); len(got) != 1 {
+		t.Errorf("a key with another end: %v", got)
+	}
+}

@@ -1,0 +1,203 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// mustWatched keeps a registry that is due for its first check at start.
+func mustWatched(t *testing.T, db *store.DB, org store.Org, name string) store.Registry {
+	t.Helper()
+	r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, Version: 1, CreatedAt: start, UpdatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.InsertRegistry(ctx, r), tx.ScheduleWatch(ctx, org.UID, r.UID, start))
+	})
+	return r
+}
+
+func mustClaim(t *testing.T, db *store.DB, now time.Time, shares ...store.Share) (rows []store.Watched) {
+	t.Helper()
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+		rows, err = tx.ClaimWatch(ctx, uuid.NewString(), now, now.Add(time.Minute), shares)
+		return err
+	})
+	return rows
+}
+
+// watchClaims has each due record taken by one of many who ask at once, and again once a lease ran out.
+func watchClaims(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
+	const records = 40
+	for i := range records {
+		mustWatched(t, db, org, fmt.Sprint("r", i))
+	}
+	single := mustWatched(t, db, other, "single")
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		before, errB := tx.OrgsToWatch(ctx, start.Add(-time.Millisecond))
+		due, errD := tx.OrgsToWatch(ctx, start)
+		count, errC := tx.CountWatch(ctx, start, 30)
+		if len(before) != 0 || len(due) != 2 || due[0] >= due[1] || count != 30 {
+			t.Errorf("waiting before %v, then %v; counted %d", before, due, count)
+		}
+		return errors.Join(errB, errD, errC)
+	})
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	taken := map[string]int{}
+	for range 8 {
+		all.Go(func() {
+			for range 4 {
+				rows := mustClaim(t, db, start, store.Share{OrgUID: org.UID, Count: 3}, store.Share{OrgUID: other.UID, Count: 3})
+				mu.Lock()
+				for _, row := range rows {
+					taken[row.RegistryUID]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	for uid, n := range taken {
+		if n != 1 {
+			t.Errorf("%s was taken %d times", uid, n)
+		}
+	}
+	if len(taken) != records+1 || taken[single.UID] != 1 {
+		t.Errorf("%d of %d were taken, the single one %d times", len(taken), records+1, taken[single.UID])
+	}
+	if rows := mustClaim(t, db, start.Add(59*time.Second), store.Share{OrgUID: other.UID, Count: 3}); len(rows) != 0 {
+		t.Errorf("taken from who has it: %v", rows)
+	}
+	if rows := mustClaim(t, db, start.Add(time.Minute), store.Share{OrgUID: other.UID, Count: 3}); len(rows) != 1 {
+		t.Errorf("%d were taken after the lease ran out, want the one", len(rows))
+	}
+}
+
+// verdictOf is what a check came to, and the row as it is to be.
+func ending(row store.Watched, v store.Verdict, at time.Time) (store.Watched, store.VerdictRun) {
+	row.State, row.Since, row.LastAt, row.NextAt = v, at, at, at.Add(15*time.Minute)
+	row.Behaviour, row.Unreachable = "known", 2
+	return row, store.VerdictRun{Counted: true, Verdict: v, Report: []byte(`{"valid":true}`)}
+}
+
+// watchEnds keeps one row per run of equal verdicts, and hears nobody whose lease or version is not the newest.
+func watchEnds(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	r := mustWatched(t, db, org, "r")
+	share := store.Share{OrgUID: org.UID, Count: 1}
+	row := mustClaim(t, db, start, share)[0]
+	if !row.Since.IsZero() || row.Run != 0 || row.RegistryUID != r.UID || row.OrgUID != org.UID || row.LeaseOwner == "" {
+		t.Errorf("the first claim is %+v", row)
+	}
+	end := func(row store.Watched, version int64, v store.Verdict, at time.Time) error {
+		return db.InTx(t.Context(), func(tx *store.Tx) error {
+			after, run := ending(row, v, at)
+			return tx.EndWatch(t.Context(), after, version, run)
+		})
+	}
+	good, bad := store.Verdict{Valid: true}, store.Verdict{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password"}
+	if err := end(row, 2, good, start); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("another version: %v", err)
+	}
+	at := start
+	for _, v := range []store.Verdict{good, good, bad, bad, good} {
+		if err := end(row, 1, v, at); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(row, 1, v, at); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("ended twice: %v", err)
+		}
+		at = at.Add(15 * time.Minute)
+		row = mustClaim(t, db, at, share)[0]
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		runs, err := tx.Verdicts(ctx, org.UID, r.UID, 10)
+		for i := range runs {
+			runs[i].Report = nil
+		}
+		minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
+		want := []store.VerdictRun{
+			{Run: 3, Since: minute(60), LastAt: minute(60), Checks: 1, Counted: true, Verdict: good},
+			{Run: 2, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Verdict: bad},
+			{Run: 1, Since: minute(0), LastAt: minute(15), Checks: 2, Counted: true, Verdict: good},
+		}
+		if diff := cmp.Diff(want, runs); diff != "" {
+			t.Error(diff)
+		}
+		foreign, errF := tx.Verdicts(ctx, mustOrg(t, db, "other").UID, r.UID, 10)
+		if len(foreign) != 0 {
+			t.Error("another organization reads the history")
+		}
+		return errors.Join(err, errF)
+	})
+	if row.Behaviour != "known" || row.Run != 3 || row.State != good || row.Unreachable != 2 {
+		t.Errorf("the row is %+v", row)
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.ScheduleWatch(ctx, org.UID, r.UID, at) })
+	if err := end(row, 1, bad, at); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a check of what was replaced meanwhile is heard: %v", err)
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		now, err := tx.WatchOf(ctx, org.UID, r.UID)
+		if now.Behaviour != "" || now.LeaseOwner != "" || now.State != good || !now.NextAt.Equal(at) {
+			t.Errorf("after a replacement the row is %+v", now)
+		}
+		return err
+	})
+	row = mustClaim(t, db, at, share)[0]
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, r.UID) })
+	if err := end(row, 1, bad, at); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a check of what was deleted meanwhile: %v", err)
+	}
+}
+
+// watchBounds keeps a history short, and spreads what an outage left.
+func watchBounds(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	r := mustWatched(t, db, org, "r")
+	at := start
+	for i := range 205 {
+		row := mustClaim(t, db, at, store.Share{OrgUID: org.UID, Count: 1})[0]
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			after, run := ending(row, store.Verdict{Code: fmt.Sprint(i)}, at)
+			return tx.EndWatch(ctx, after, 1, run)
+		})
+		at = at.Add(15 * time.Minute)
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		runs, err := tx.Verdicts(ctx, org.UID, r.UID, 1000)
+		if len(runs) != 200 || runs[0].Verdict.Code != "204" || runs[199].Verdict.Code != "5" {
+			t.Errorf("%d runs are kept", len(runs))
+		}
+		return err
+	})
+	for i := range 20 {
+		mustWatched(t, db, org, fmt.Sprint("overdue", i))
+	}
+	now := start.Add(1000 * time.Hour)
+	spread := int64(0)
+	for n := int64(15); n == 15; {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			n, err = tx.SpreadWatch(ctx, now, 15*time.Minute, now.Add(-time.Minute), 15)
+			spread += n
+			return err
+		})
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		soon, errS := tx.CountWatch(ctx, now.Add(time.Minute), 1000)
+		all, errA := tx.CountWatch(ctx, now.Add(15*time.Minute), 1000)
+		if spread != 21 || soon > 10 || all != 21 {
+			t.Errorf("%d were spread; %d are due within a minute, %d within the interval", spread, soon, all)
+		}
+		return errors.Join(errS, errA)
+	})
+}
