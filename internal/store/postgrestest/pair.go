@@ -1,0 +1,167 @@
+package postgrestest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Pair is a primary and a standby that streams from it, over loopback. The roles change: the primary is killed, the
+// standby promoted, and the one that was killed made anew as the standby of the other.
+//
+// Replication is synchronous (synchronous_standby_names): a commit is acknowledged once both have it on disk. Without
+// it the last commits that were acknowledged are lost at a promotion, by the nature of asynchronous replication, and no
+// client could do anything about it. A pair whose standby is lost has to go on alone until there is another one; as
+// a failover manager does, Promote takes the lost standby out of the setting, and Rebuild puts the new one in.
+type Pair struct{ primary, standby *Server }
+
+const (
+	wholeSettings = "host=127.0.0.1 port=%d user=" + User + " application_name=standby"
+	sqlCaughtUp   = `SELECT EXISTS (SELECT 1 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum') AND flush_lsn >= $1::pg_lsn)`
+)
+
+// StartPair runs a pair until the test ends.
+func StartPair(t testing.TB, o Options) *Pair {
+	t.Helper()
+	o.Settings = append(o.Settings, "dynamic_shared_memory_type = mmap") // in the data folder, so that it goes with it after a kill
+	p := &Pair{primary: Start(t, o)}
+	standby, err := p.primary.beside()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.standby = standby
+	removeAfter(t, standby)
+	if err := p.Rebuild(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// removeAfter ends a server with its test.
+func removeAfter(t testing.TB, s *Server) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("log of PostgreSQL on port %d:\n%s", s.Port, s.Log())
+		}
+		if err := s.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// beside is a server of the same kind that has no data yet, and does not run.
+func (s *Server) beside() (*Server, error) {
+	other := &Server{options: s.options, bin: s.bin, owner: s.owner}
+	var err error
+	if other.Folder, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
+		return nil, err
+	}
+	other.Port, err = freePort()
+	return other, errors.Join(err, other.own(other.Folder))
+}
+
+// NewDatabase makes an empty database on both and returns its address, which names both.
+func (p *Pair) NewDatabase(t testing.TB) string {
+	t.Helper()
+	alone := p.primary.NewDatabase(t)
+	both := p.primary.Address() + "," + p.standby.Address()
+	return strings.Replace(alone, p.primary.Address(), both, 1) + "&target_session_attrs=read-write"
+}
+
+// Primary is the server that takes writes at present.
+func (p *Pair) Primary() *Server { return p.primary }
+
+// Standby is the other one.
+func (p *Pair) Standby() *Server { return p.standby }
+
+// Promote makes the standby the primary, and returns when it takes writes. The old one must have been killed.
+func (p *Pair) Promote(ctx context.Context) error {
+	p.primary, p.standby = p.standby, p.primary
+	if err := p.primary.set(ctx, "synchronous_standby_names", ""); err != nil {
+		return fmt.Errorf("go on without the lost standby: %w", err)
+	}
+	if err := p.primary.Exec(ctx, p.primary.URL("postgres"), "SELECT pg_promote(true, 60)"); err != nil {
+		return fmt.Errorf("promote the standby: %w", err)
+	}
+	return nil
+}
+
+// Rebuild makes the standby, which must not run, anew from the primary, and returns when every commit is on both.
+func (p *Pair) Rebuild() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startWait)
+	defer cancel()
+	if err := os.RemoveAll(p.standby.data()); err != nil {
+		return err
+	}
+	from := fmt.Sprintf(wholeSettings, p.primary.Port)
+	backup := p.primary.command("pg_basebackup", "--pgdata", p.standby.data(), "--dbname", from, "--checkpoint", "fast", "--wal-method", "stream", "--no-sync")
+	if out, err := backup.CombinedOutput(); err != nil {
+		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)
+	}
+	if err := p.standby.follow(from); err != nil {
+		return err
+	}
+	if err := p.standby.Run(); err != nil {
+		return errors.Join(err, errors.New(p.standby.Log()))
+	}
+	if err := p.primary.set(ctx, "synchronous_standby_names", "*"); err != nil {
+		return err
+	}
+	return p.primary.awaitStandby(ctx)
+}
+
+// follow has a server that is about to run stream from another.
+func (s *Server) follow(from string) error {
+	signal := filepath.Join(s.data(), "standby.signal")
+	if err := errors.Join(os.WriteFile(signal, nil, 0o600), s.own(signal)); err != nil {
+		return err
+	}
+	settings, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	// The last one counts. The password comes from the server's environment.
+	_, err = fmt.Fprintf(settings, "primary_conninfo = '%s'\nunix_socket_directories = '%s'\n", from, s.Folder)
+	return errors.Join(err, settings.Close())
+}
+
+// set changes a setting for good; a standby's too, since that writes nothing of the database.
+func (s *Server) set(ctx context.Context, name, value string) error {
+	return s.Exec(ctx, s.URL("postgres"), "ALTER SYSTEM SET "+name+" = '"+value+"'", "SELECT pg_reload_conf()")
+}
+
+// awaitStandby returns when the standby is a synchronous one and has all that was committed before it was.
+func (s *Server) awaitStandby(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	for synchronous := false; ; {
+		var end string
+		if err := conn.QueryRow(ctx, "SELECT pg_current_wal_lsn()::text").Scan(&end); err != nil {
+			return err
+		}
+		var caughtUp bool
+		if err := conn.QueryRow(ctx, sqlCaughtUp, end).Scan(&caughtUp); err != nil {
+			return err
+		}
+		if caughtUp && synchronous {
+			return nil
+		}
+		synchronous = caughtUp // twice: what was committed while it became one counts as well
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the standby does not catch up: %w", ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}

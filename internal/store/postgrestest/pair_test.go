@@ -1,0 +1,75 @@
+package postgrestest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TestPairLosesNothing kills the primary twice, right after a commit was acknowledged.
+func TestPairLosesNothing(t *testing.T) {
+	p := StartPair(t, Options{NoSync: true})
+	url := p.NewDatabase(t)
+	if err := p.Primary().Exec(t.Context(), url, "CREATE TABLE kept (n BIGINT)"); err != nil {
+		t.Fatal(err)
+	}
+	for round := range 2 {
+		for n := range 20 {
+			if err := p.Primary().Exec(t.Context(), url, fmt.Sprintf("INSERT INTO kept VALUES (%d)", n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Primary().KillHard(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Promote(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := count(t, url); got != 20*(round+1) {
+			t.Errorf("round %d: %d rows of %d", round, got, 20*(round+1))
+		}
+		if err := p.Rebuild(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func count(t *testing.T, url string) (n int) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM kept").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestCommitsWaitForTheStandby freezes the standby: what is acknowledged is on both, so nothing is.
+func TestCommitsWaitForTheStandby(t *testing.T) {
+	p := StartPair(t, Options{NoSync: true})
+	url := p.NewDatabase(t)
+	if err := p.Standby().Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- p.Primary().Exec(context.WithoutCancel(t.Context()), url, "CREATE TABLE kept (n BIGINT)")
+	}()
+	select {
+	case err := <-ended:
+		t.Errorf("acknowledged with one copy: %v", err)
+	case <-time.After(500 * time.Millisecond):
+	}
+	if err := p.Standby().Thaw(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
