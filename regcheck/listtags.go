@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,7 @@ func (l *lister) repository(ctx context.Context, name string) (r Repository, the
 		return r, there, err
 	}
 	r.Problem = list.problem()
+	slices.Sort(list.tags) // distribution 2 lists them in any order
 	for _, tag := range list.tags {
 		t, err := l.tag(ctx, list.way, name, tag)
 		if err != nil {
