@@ -1,0 +1,73 @@
+package replicas_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// TestMovingHouse keeps a store in a folder, moves it, and goes on with it on PostgreSQL: the password, the session,
+// the API key and the kept registry with its secret are what they were.
+func TestMovingHouse(t *testing.T) {
+	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	url := urlFile(t, database.NewDatabase(t))
+	old := instance.Start(t, instance.Options{})
+	client := old.Client(t)
+	tokens := client.SignIn()
+	made := client.Do(http.MethodPost, "/v1/registries/oci/basic", `{"metadata":{"name":"kept"},"spec":{"endpoint":"http://127.0.0.1:9",
+		"auth":{"type":"basic","username":"u","password":"hunter2-moved"}}}`, "Authorization", tokens.Authorization).Want(http.StatusCreated)
+	var registry struct{ UID string }
+	made.Into(&registry)
+	key := old.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--name", "pipeline")
+
+	moving := []string{"migrate", "--from", "sqlite:" + old.DataDir, "--database-url-file", url}
+	if beside := instance.Run(t, "", moving...); beside.Code != 2 || !strings.Contains(beside.Err, "in use by another server") {
+		t.Errorf("beside the running server: %+v", beside)
+	}
+	old.Stop(syscall.SIGTERM)
+	done := instance.Run(t, "", moving...)
+	if done.Code != 0 || !strings.Contains(done.Out, "sessions") {
+		t.Fatalf("%+v", done)
+	}
+	if again := instance.Run(t, "", moving...); again.Code != 2 || !strings.Contains(again.Err, "not empty") {
+		t.Errorf("a second time: %+v", again)
+	}
+
+	moved := instance.Start(t, instance.Options{Bare: true, Flags: []string{"--database-url-file", url, "--master-key-file", filepath.Join(old.DataDir, "master.key")}})
+	client = moved.Client(t)
+	client.SignIn()
+	client.Do(http.MethodGet, "/v1/auth/refresh/"+tokens.RefreshToken, "").Want(http.StatusOK)
+	client.Do(http.MethodGet, "/v1/projects", "", "ApiKey", key).Want(http.StatusOK)
+	read := client.Do(http.MethodGet, "/v1/registries/oci/"+registry.UID+"/basic", "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+	if !strings.Contains(read.Body, `"password":"********"`) {
+		t.Errorf("the kept registry is now %s", read.Body)
+	}
+	// Nobody listens there: the verdict comes from really using the stored definition.
+	client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"http://127.0.0.1:9","registryUid":"`+registry.UID+`","auth":{"type":"basic","username":"u"}}`,
+		"Authorization", tokens.Authorization).Want(http.StatusOK)
+}
+
+func TestMigrateMistakes(t *testing.T) {
+	data := instance.Start(t, instance.Options{}).DataDir
+	for _, c := range []struct {
+		name, says string
+		args       []string
+	}{
+		{"nowhere", "--to postgres", []string{"--from", "sqlite:" + data}},
+		{"from what is no folder", "sqlite:FOLDER", []string{"--from", data, "--to", "postgres://127.0.0.1:1/x"}},
+		{"from a folder that is not there", "there is no data folder", []string{"--from", "sqlite:" + data + "-not", "--to", "postgres://127.0.0.1:1/x"}},
+		{"a password in an argument", "password in an argument", []string{"--from", "sqlite:" + data, "--to", "postgres://u:hunter2@127.0.0.1:1/x"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := instance.Run(t, "", append([]string{"migrate"}, c.args...)...)
+			if got.Code != 2 || !strings.Contains(got.Err, c.says) || strings.Contains(got.Err, "hunter2") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
