@@ -64,7 +64,7 @@ CREATE TABLE alert_channels (
     next_at         BIGINT,          -- NULL while nothing waits to be sent
     lease_owner     TEXT,
     failures        BIGINT NOT NULL DEFAULT 0, -- in a row
-    status_ok       BIGINT,
+    status_ok       BIGINT NOT NULL DEFAULT 0,
     status_message  TEXT   NOT NULL DEFAULT '',
     status_at       BIGINT,
     UNIQUE (org_uid, uid),
