@@ -1,0 +1,230 @@
+package palette_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// sdkSignIn is the body of the SDK's own sign-in: no organization.
+var sdkSignIn = instance.JSON(map[string]string{"emailId": instance.Email, "password": instance.Password})
+
+// signIn is New(WithUsername, WithPassword): the SDK reads the token and nothing else.
+func (c goSDK) signIn() string {
+	c.wire.t.Helper()
+	c.key = ""
+	var tokens struct{ Authorization string }
+	c.must(post("/v1/auth/authenticate", sdkSignIn, 200), &tokens)
+	if tokens.Authorization == "" {
+		c.wire.t.Fatal("the sign-in answers no token")
+	}
+	return tokens.Authorization
+}
+
+// The ways in: the SDK's, the generated call's, and the prose's.
+func TestSignIns(t *testing.T) {
+	w := start(t, "--default-org", instance.Org)
+	for name, o := range map[string]operation{
+		"no organization":           post("/v1/auth/authenticate", sdkSignIn, 200),
+		"generated":                 post("/v1/auth/authenticate?setCookie=true", instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
+		"generated, no cookie":      post("/v1/auth/authenticate?setCookie=false", instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
+		"other path":                post("/v1/auth", sdkSignIn, 200),
+		"empty organization":        post("/v1/auth/authenticate", instance.Credentials(instance.Email, "", instance.Password), 200),
+		"line end behind the body":  post("/v1/auth/authenticate", sdkSignIn+"\n", 200),
+		"unknown field in the body": post("/v1/auth/authenticate", strings.Replace(sdkSignIn, "{", `{"rememberMe":true,`, 1), 200),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := w.in(t)
+			c := w.sdk()
+			c.key = ""
+			var tokens struct {
+				Authorization string
+				RefreshToken  string `json:"refreshToken"`
+			}
+			c.must(o, &tokens)
+			c.jwt = tokens.Authorization
+			c.projectUID("Default")
+			renew(t, c, tokens.Authorization)
+			renew(t, c, tokens.RefreshToken)
+		})
+	}
+}
+
+// renew refreshes without credentials; the token is part of the path, not escaped.
+func renew(t *testing.T, c goSDK, token string) {
+	t.Helper()
+	if strings.ContainsAny(token, "/?#%+ ") || token == "" {
+		t.Fatalf("the token %q cannot stand in a path as it is", token)
+	}
+	c.jwt = ""
+	var tokens struct{ Authorization string }
+	c.must(get("/v1/auth/refresh/"+token+"?setCookie=true"), &tokens)
+	c.jwt = tokens.Authorization
+	c.projectUID("Default")
+}
+
+// Without a standard organization the SDK's sign-in is refused for good, naming what lacks.
+func TestSignInWithoutOrganization(t *testing.T) {
+	w := start(t)
+	c := w.sdk()
+	c.key = ""
+	err := c.refused(post("/v1/auth/authenticate", sdkSignIn, 200), 400, "InvalidRequest")
+	if text := instance.JSON(err.Details); !strings.Contains(text, `"org"`) {
+		t.Errorf("details %s do not name org", text)
+	}
+	c.refused(post("/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, "no such password"), 200), 401, "AuthenticationFailed")
+}
+
+// projectUID is GetProjectUID, and Validate.
+func (c goSDK) projectUID(name string) string {
+	c.wire.t.Helper()
+	c.project = ""
+	var list readList
+	c.must(get("/v1/dashboard/projects/metadata"), &list)
+	for _, item := range list.Items {
+		if item.Metadata.Name == name {
+			return item.Metadata.UID
+		}
+	}
+	c.wire.t.Fatalf("no project %q", name)
+	return ""
+}
+
+// ValidateTenantAdmin asks for the users, which only an administrator may.
+func TestValidateTenantAdmin(t *testing.T) {
+	w := start(t)
+	c := w.sdk()
+	var users readList
+	c.must(get("/v1/users"), &users)
+	if len(users.Items) == 0 {
+		t.Error("an administrator sees no users")
+	}
+	c.key = w.newMember("member@acme.example")
+	c.refused(get("/v1/users"), 403, "OperationForbidden")
+}
+
+// CreateAPIKey, GetAPIKeys, DeleteAPIKeyByName.
+func TestAPIKeys(t *testing.T) {
+	w := start(t)
+	c := w.sdk()
+	var info struct {
+		TenantUID string `json:"tenantUid"`
+	}
+	c.must(get("/v1/users/info"), &info)
+	body := encoded(t, map[string]any{
+		"metadata": map[string]any{"name": "pipeline", "annotations": map[string]string{"description": "for CI"}, "creationTimestamp": zeroTime, "deletionTimestamp": zeroTime, "lastModifiedTimestamp": zeroTime},
+		"spec":     map[string]any{"userUid": info.TenantUID, "expiry": time.Now().Add(24 * time.Hour).UTC().Format("2006-01-02T15:04:05.000Z")},
+	})
+	var made struct {
+		APIKey string `json:"apiKey"`
+		UID    string `json:"uid"`
+	}
+	c.must(post("/v1/apiKeys", body, 201), &made)
+	if made.APIKey == "" || made.UID == "" {
+		t.Fatalf("made %+v", made)
+	}
+	made2 := c
+	made2.key = made.APIKey
+	made2.projectUID("Default")
+
+	var keys readList
+	c.must(get("/v1/apiKeys"), &keys)
+	var uid string
+	for _, item := range keys.Items {
+		if item.Metadata.Name == "pipeline" {
+			uid = item.Metadata.UID
+		}
+	}
+	if uid != made.UID {
+		t.Fatalf("the list has uid %q, want %q", uid, made.UID)
+	}
+	c.must(del("/v1/apiKeys/"+uid), nil)
+	made2.refused(get("/v1/dashboard/projects/metadata"), 401, "UnAuthorizedAccess")
+	c.refused(del("/v1/apiKeys/"+uid), 404, "ResourceNotFound")
+}
+
+// The SDK takes the key out of what it shows; nothing of ours needs that.
+func TestErrorsDoNotRepeatTheKey(t *testing.T) {
+	w := start(t)
+	c := w.sdk()
+	for _, o := range []operation{get("/v1/" + w.key), get(of(w.key, "/basic")), post(registriesPath+"/basic", `{"metadata":{"name":7},"x":"`+w.key+`"}`, 201)} {
+		answer, err := c.wire.send(c.request(o.method, o.path, o.body))
+		if err != nil || answer.status < 400 {
+			t.Fatalf("%s: status %d, error %v", o.path, answer.status, err)
+		}
+		if strings.Contains(string(answer.body), w.key) {
+			t.Errorf("%s %s repeats the key", o.method, o.path)
+		}
+	}
+}
+
+// ListOCIRegistries and SearchPackRegistryCommon, with a token in the place of the key and a scope.
+func TestSDKLists(t *testing.T) {
+	w := start(t, "--default-org", instance.Org)
+	c := anonymous(t)
+	uid := w.plugin().create(c)
+	sdk := w.sdk()
+	sdk.jwt, sdk.key = sdk.signIn(), ""
+	sdk.project = sdk.projectUID("Default")
+	p := &provider{goSDK: sdk}
+	if found := findSummary(t, p.summary(), c.Name); found.uid != uid {
+		t.Errorf("uid %s, want %s", found.uid, uid)
+	}
+	var names readNames
+	sdk.must(get("/v1/registries/metadata"), &names)
+	if len(names.Items) != 1 || names.Items[0].UID != uid {
+		t.Errorf("%+v", names)
+	}
+}
+
+// AuditUid is read on 201, 202 and 204 where it is, and Go finds it under its own spelling.
+func TestAuditUID(t *testing.T) {
+	w := start(t)
+	p := w.plugin()
+	answer, err := p.wire.send(p.request(http.MethodPost, registriesPath+"/basic/validate", encoded(t, anonymous(t).spec())))
+	if err != nil || answer.header.Get("AuditUid") == "" {
+		t.Fatalf("status %d, error %v, header %v", answer.status, err, answer.header)
+	}
+	var record struct{ Metadata readMetadata }
+	p.must(get("/v1/audits/"+answer.header.Get("AuditUid")), &record)
+}
+
+// Section 7: the components that alerts can be had about, and one that is not ours.
+func TestAlertComponents(t *testing.T) {
+	w := start(t)
+	p := w.plugin()
+	var list struct {
+		Components []struct {
+			Name              string   `json:"name"`
+			Description       string   `json:"description"`
+			SupportedChannels []string `json:"supportedChannels"`
+		} `json:"components"`
+	}
+	p.must(get("/v1/projects/alerts"), &list)
+	found := false
+	for _, component := range list.Components {
+		if component.Name == "" || component.Description == "" || component.SupportedChannels == nil {
+			t.Errorf("%+v", component)
+		}
+		for _, channel := range component.SupportedChannels {
+			if channel != "email" && channel != "http" && channel != "app" {
+				t.Errorf("channel %q is not of the specification", channel)
+			}
+		}
+		found = found || component.Name == "RegistryHealth"
+	}
+	if !found {
+		t.Errorf("no RegistryHealth in %+v", list.Components)
+	}
+	// The provider's alert resource knows ClusterHealth only, which is not ours: an error, at once, and not "gone"
+	// for anything but itself.
+	body := json.RawMessage(`{"component":"ClusterHealth","spec":{"channels":[{"isActive":true,"alertAllUsers":false,"identifiers":["a@b.example"],"type":"email"}]}}`)
+	err := p.call(put("/v1/projects/"+p.projectUID+"/alerts/ClusterHealth", string(body)), nil)
+	if err == nil || err.Retried != "" || err.Lossy != "" || err.Status/100 != 4 {
+		t.Errorf("ClusterHealth: %v", err)
+	}
+}
