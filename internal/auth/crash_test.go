@@ -19,6 +19,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -38,11 +39,11 @@ func TestMain(m *testing.M) {
 		work(service)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(postgrestest.Twice{Tests: m, Begin: func(s *postgrestest.Server) { server = s }})
 }
 
 func mustCrashService(ctx context.Context, dir string, ahead time.Duration) (*Service, *store.DB) {
-	db, err := store.Open(ctx, store.Options{DataDir: dir})
+	db, err := store.Open(ctx, storeIn(dir, nil))
 	if err != nil {
 		panic(err)
 	}
@@ -230,8 +231,11 @@ func rotateUntilKilled(service *Service) {
 // time, with the tokens of before.
 func TestKillDuringRotationLosesNoKey(t *testing.T) {
 	t.Parallel()
-	rounds, rotations := 12, 0
+	rounds, rotations, within := 12, 0, 60*time.Millisecond
 	w := mustWorld(t, nil)
+	if server != nil {
+		within = 250 * time.Millisecond // a process more to wait for
+	}
 	closeNow(t, w.db)
 	service, db := mustCrashService(t.Context(), w.dir, 0)
 	tokens, err := service.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
@@ -240,7 +244,7 @@ func TestKillDuringRotationLosesNoKey(t *testing.T) {
 	}
 	closeNow(t, db)
 	for range rounds {
-		mustKill(t, w.dir, "rotate", "", 60*time.Millisecond, func(string) { rotations++ })
+		mustKill(t, w.dir, "rotate", "", within, func(string) { rotations++ })
 		service, db := mustCrashService(t.Context(), w.dir, 0)
 		next, err := service.Refresh(t.Context(), origin, tokens.Refresh)
 		if err != nil {

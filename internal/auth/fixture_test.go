@@ -10,10 +10,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -56,6 +58,23 @@ type world struct {
 	user  store.User
 }
 
+// server is where the stores of these tests are; nil while they are in SQLite (TestMain).
+var server *postgrestest.Server
+
+// mustPlace decides where the store of a new folder is.
+func mustPlace(t *testing.T, dir string) {
+	t.Helper()
+	if server != nil {
+		if err := server.WriteURL(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func storeIn(dir string, now func() time.Time) store.Options {
+	return store.Options{DataDir: dir, DatabaseURL: secret.String(postgrestest.ReadURL(dir)), Now: now}
+}
+
 func mustWorld(t *testing.T, change func(*Config)) *world {
 	t.Helper()
 	w := &world{clock: &clock{at: start}, dir: t.TempDir()}
@@ -63,7 +82,8 @@ func mustWorld(t *testing.T, change func(*Config)) *world {
 	if change != nil {
 		change(&config)
 	}
-	db, err := store.Open(t.Context(), store.Options{DataDir: w.dir, Now: w.clock.now})
+	mustPlace(t, w.dir)
+	db, err := store.Open(t.Context(), storeIn(w.dir, w.clock.now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,12 +150,30 @@ func (w *world) session(t *testing.T, uid string) (session store.Session) {
 // that of the rows.
 func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
 	t.Helper()
-	raw, err := sql.Open("sqlite", filepath.Join(w.dir, "regwarden.db"))
+	driver, address, order := "sqlite", filepath.Join(w.dir, "regwarden.db"), "rowid"
+	if url := postgrestest.ReadURL(w.dir); url != "" {
+		driver, address, order = "pgx", url, "ctid"
+	}
+	raw, err := sql.Open(driver, address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = raw.Close() }()
-	rows, err := raw.QueryContext(t.Context(), "SELECT uid FROM audits ORDER BY rowid DESC LIMIT $1", n)
+	for _, uid := range uids(t, raw, "SELECT uid FROM audits ORDER BY "+order+" DESC LIMIT $1", n) {
+		if err := w.db.View(t.Context(), func(tx *store.Tx) error {
+			event, err := tx.Audit(t.Context(), uid)
+			events = append(events, event)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return events
+}
+
+func uids(t *testing.T, raw *sql.DB, query string, args ...any) (list []string) {
+	t.Helper()
+	rows, err := raw.QueryContext(t.Context(), query, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,18 +183,12 @@ func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
 		if err := rows.Scan(&uid); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.db.View(t.Context(), func(tx *store.Tx) error {
-			event, err := tx.Audit(t.Context(), uid)
-			events = append(events, event)
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		list = append(list, uid)
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
-	return events
+	return list
 }
 
 // wantFault demands a fault of that code and reason.

@@ -185,7 +185,9 @@ func TestSettingsAreChecked(t *testing.T) {
 }
 
 func TestKeysAreMadeOnceAndKept(t *testing.T) {
-	db, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir()})
+	dir := t.TempDir()
+	mustPlace(t, dir)
+	db, err := store.Open(t.Context(), storeIn(dir, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

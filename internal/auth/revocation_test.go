@@ -17,7 +17,7 @@ import (
 // mustSecond opens the same store as another process would: with its own memory and its own connections.
 func (w *world) mustSecond(t *testing.T) *Service {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{DataDir: w.dir, Now: w.clock.now})
+	db, err := store.Open(t.Context(), storeIn(w.dir, w.clock.now))
 	if err != nil {
 		t.Fatal(err)
 	}

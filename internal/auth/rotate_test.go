@@ -113,7 +113,9 @@ func TestMasterKeyRotates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Open(t.Context(), store.Options{DataDir: w.dir, MasterKey: old}); !errors.Is(err, seal.ErrWrongKey) {
+	withOld := storeIn(w.dir, nil)
+	withOld.MasterKey = old
+	if _, err := store.Open(t.Context(), withOld); !errors.Is(err, seal.ErrWrongKey) {
 		t.Errorf("the old key opens the store: %v", err)
 	}
 }

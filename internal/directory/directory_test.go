@@ -16,10 +16,16 @@ import (
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/secret"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// server is where the stores of these tests are; nil while they are in SQLite.
+var server *postgrestest.Server
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(postgrestest.Twice{Tests: m, Begin: func(s *postgrestest.Server) { server = s }})
+}
 
 const goodPassword = "nine purple ducks on ice"
 
@@ -37,7 +43,11 @@ type world struct {
 
 func mustWorld(t *testing.T) *world {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir()})
+	options := store.Options{DataDir: t.TempDir()}
+	if server != nil {
+		options.DatabaseURL = secret.String(server.NewDatabase(t))
+	}
+	db, err := store.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

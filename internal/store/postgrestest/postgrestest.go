@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,13 +198,22 @@ func (s *Server) Run() error {
 	defer func() { _ = log.Close() }() // the server has its own
 	cmd, done := s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.Port)), make(chan struct{})
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	started := make(chan error)
+	go func() {
+		// The kernel takes the end of the thread that started the server for the end of the test (PR_SET_PDEATHSIG(2const)),
+		// so that thread has to stay.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(done)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // how it ended is in its log
+		}
+	}()
+	if err := <-started; err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	go func() {
-		_ = cmd.Wait() // how it ended is in its log
-		close(done)
-	}()
 	s.cmd, s.done = cmd, done
 	return s.await(done)
 }
@@ -279,16 +289,21 @@ func (s *Server) URLVia(address, database string) string {
 // NewDatabase makes an empty database and returns its address.
 func (s *Server) NewDatabase(t testing.TB) string {
 	t.Helper()
+	url, err := s.newDatabase()
+	if err != nil {
+		t.Fatalf("make a database: %v", err)
+	}
+	return url
+}
+
+func (s *Server) newDatabase() (url string, err error) {
 	s.mu.Lock()
 	s.made++
 	name := fmt.Sprintf("test_%d", s.made)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
-	if err := s.Exec(ctx, s.URL("postgres"), "CREATE DATABASE "+name); err != nil {
-		t.Fatalf("make a database: %v", err)
-	}
-	return s.URL(name)
+	return s.URL(name), s.Exec(ctx, s.URL("postgres"), "CREATE DATABASE "+name)
 }
 
 // Exec runs statements on a connection of their own.

@@ -1,0 +1,55 @@
+package postgrestest
+
+import (
+	"fmt"
+	"os"
+)
+
+// Twice runs the tests of a package on SQLite, and then once more on PostgreSQL. It stands in for a *testing.M.
+type Twice struct {
+	Tests interface{ Run() int }
+	Begin func(*Server) // is told of the server before the second run
+}
+
+// Run returns the exit code.
+func (t Twice) Run() int {
+	if code := t.Tests.Run(); code != 0 {
+		return code
+	}
+	server, err := New(Options{NoSync: true})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	t.Begin(server)
+	fmt.Fprintln(os.Stderr, "once more, on PostgreSQL:")
+	code := t.Tests.Run()
+	if code != 0 {
+		fmt.Fprintf(os.Stderr, "these failed on PostgreSQL, whose log ends with:\n%s\n", server.Log())
+	}
+	if err := server.Remove(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
+
+// WriteURL makes a database and leaves its address in a data folder, for ReadURL.
+func (s *Server) WriteURL(folder string) error {
+	url, err := s.newDatabase()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(urlFile(folder), []byte(url), 0o600)
+}
+
+// ReadURL is the address that was left in a data folder; empty for a store that is in the folder itself.
+func ReadURL(folder string) string {
+	url, err := os.ReadFile(urlFile(folder))
+	if err != nil {
+		return ""
+	}
+	return string(url)
+}
+
+func urlFile(folder string) string { return folder + "/database-url" }
