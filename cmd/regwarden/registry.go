@@ -117,7 +117,7 @@ Exit code: 0 valid, 1 not valid or not checked, 2 the command line or the defini
 	}
 	outputFlag(cmd, &output)
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "no colour, even in a terminal")
-	settings.addTo(cmd.Flags(), "config", "data-dir", "master-key-file", "check-timeout",
+	settings.addTo(cmd.Flags(), "config", "data-dir", "master-key-file", "check-timeout", "watch-interval",
 		"egress-profile", "egress-allow", "egress-deny", "egress-allow-only", "egress-proxy")
 	return cmd
 }
@@ -139,7 +139,7 @@ func checkRegistry(show shown, settings *settings, org, name string) error {
 		return err
 	}
 	return show.check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
-		return checks.CheckNow(ctx, commandLine, operator, found, 15*time.Minute, observe)
+		return checks.CheckNow(ctx, commandLine, operator, found, settings.WatchInterval, observe)
 	})
 }
 

@@ -71,7 +71,7 @@ func newWorld(t *testing.T) map[string]string {
 	realregistry.Push(t, open, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	realregistry.Push(t, secure.As(user, password), realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	unused := "http://" + realregistry.Unused(t)
-	service := instance.Start(t, instance.Options{})
+	service := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}}) // the scripts check by themselves
 	keep(t, service, kept{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user, Password: password, CA: ca.PEM()})
 	keep(t, service, kept{Name: "Open Charts", Endpoint: open.Endpoint})
 	keep(t, service, kept{Name: "gone", Endpoint: unused, Username: user, Password: password})
