@@ -25,8 +25,8 @@ const (
 	syncsAtOnce = 4
 	syncsPerOrg = 2 // so that one organization's many registries leave room for another's few
 	syncPoll    = time.Second
-	syncLease   = time.Minute
-	syncBatch   = 200 // rows of one transaction
+	syncLease   = 20 * time.Second // kept up by a beat; what a killed process leaves is resumed after it
+	syncBatch   = 200              // rows of one transaction
 
 	retryFirst  = 5 * time.Minute // after a failure that may mend itself, then doubling
 	pauseFirst  = 15 * time.Second
@@ -182,7 +182,7 @@ func (r *syncRun) list(ctx context.Context, kept record) (report *regcheck.Repor
 
 // keep prolongs the lease; when it is lost, the work ends.
 func (r *syncRun) keep(ctx context.Context, lease store.RegistrySync, stop func()) {
-	beat := time.NewTicker(syncLease / 3)
+	beat := time.NewTicker(syncLease / 4)
 	defer beat.Stop()
 	for {
 		select {

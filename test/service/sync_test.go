@@ -1,0 +1,241 @@
+package service_test
+
+import (
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
+)
+
+// syncState is what clients read of a synchronization's status.
+type syncState struct {
+	IsSyncSupported             bool
+	Status, Message             string
+	LastRunTime, LastSyncedTime time.Time
+}
+
+type contentList struct {
+	Items []struct{ Repository, Tag, Kind, Digest, Problem string }
+	Meta  struct {
+		Continue             string
+		Count, Limit, Offset int
+	} `json:"listmeta"`
+	Status syncState
+}
+
+// clientWords are the words that end nobody's wait with an error.
+var clientWords = []string{"Pending", "InProgress", "Success", "Failed"}
+
+// synced polls as a client does.
+func (p person) synced(uid string, within time.Duration) (s syncState) {
+	p.t.Helper()
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		p.get(at(uid)+"/sync/status", &s)
+		if !strings.Contains(strings.Join(clientWords, " "), s.Status) || s.Status == "" {
+			p.t.Fatalf("status %q is none that clients know", s.Status)
+		}
+		if s.Status == "Success" || s.Status == "Failed" {
+			return s
+		}
+	}
+	p.t.Fatalf("it stays at %+v", s)
+	return s
+}
+
+func (c contentList) lines() (lines []string) {
+	for _, item := range c.Items {
+		lines = append(lines, item.Repository+":"+item.Tag+" "+item.Kind+" "+item.Digest+item.Problem)
+	}
+	return lines
+}
+
+// What is kept is synchronized by itself, listed in pages, and again when it is asked for.
+func TestSynchronization(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	registry := secured(t)
+	push := registry.As(ada, adaPassword)
+	web := realregistry.Push(t, push, realregistry.Helm, "charts/web", "1.0.0").Digest.String()
+	auth := object{"type": "basic", "username": ada, "password": adaPassword, "tls": object{"enabled": true, "ca": registry.CA}}
+	sent := spec(registry.Endpoint, auth, object{"isSyncSupported": true, "baseContentPath": "charts"})
+	uid := admin.make(kept+"?skipPackSync=false", newRegistry("charts", sent))
+	began := time.Now()
+	s := admin.synced(uid, 20*time.Second)
+	if s.Status != "Success" || s.Message != "2 repositories with 2 tags." || s.LastSyncedTime.IsZero() || s.LastRunTime.IsZero() || !s.IsSyncSupported {
+		t.Errorf("after %v: %+v", time.Since(began), s)
+	}
+	var list contentList
+	admin.get(at(uid)+"/content", &list)
+	if len(list.Items) != 2 || list.Items[1].Repository != "charts/web" || list.Items[1].Digest != web || list.Items[1].Kind != "helm" || list.Meta.Count != 2 {
+		t.Errorf("%+v", list)
+	}
+	if diff := cmp.Diff(s, list.Status); diff != "" {
+		t.Error(diff)
+	}
+	admin.get(at(uid)+"/content?limit=1", &list)
+	if len(list.Items) != 1 || list.Meta.Continue == "" {
+		t.Errorf("a page of one: %+v", list)
+	}
+	next := contentList{}
+	admin.get(at(uid)+"/content?limit=1&repository=charts&continue="+url.QueryEscape(list.Meta.Continue), &next)
+	if len(next.Items) != 1 || next.Items[0].Repository != "charts/web" || next.Meta.Continue != "" || next.Meta.Offset != 2 {
+		t.Errorf("the page after it: %+v", next)
+	}
+	admin.get(at(uid)+"/content?repository=charts/web", &list)
+	if len(list.Items) != 1 {
+		t.Errorf("one repository: %+v", list)
+	}
+
+	// The record and the list tell the same.
+	var record struct {
+		Status struct{ SyncStatus syncState }
+	}
+	admin.get(at(uid), &record)
+	var all struct {
+		Items []struct{ Status struct{ Sync syncState } }
+	}
+	admin.get("/v1/registries/oci/summary", &all)
+	if len(all.Items) != 1 || all.Items[0].Status.Sync != s || record.Status.SyncStatus != s {
+		t.Errorf("the record tells %+v, the list %+v, the status %+v", record.Status.SyncStatus, all.Items, s)
+	}
+
+	realregistry.Push(t, push, realregistry.Helm, "charts/web", "1.1.0")
+	if answer := admin.do("POST", at(uid)+"/sync?forceSync=true", "").Want(http.StatusAccepted); answer.Body != "" {
+		t.Errorf("202 with a body: %s", answer.Body)
+	}
+	for deadline := time.Now().Add(20 * time.Second); s.Message != "2 repositories with 3 tags." && time.Now().Before(deadline); {
+		s = admin.synced(uid, 20*time.Second)
+	}
+	if s.Message != "2 repositories with 3 tags." {
+		t.Errorf("asked for: %+v", s)
+	}
+}
+
+// Whoever may not, or asks for what cannot be, is told so.
+func TestSynchronizationIsRefused(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--sync-interval", "0s"}})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin.make("/v1/users", newUser("mate@acme.example"))
+	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	gone := unusedEndpoint(t)
+	uid := admin.make(kept, newRegistry("gone", spec(gone, object{"type": "noAuth"}, object{"isSyncSupported": true})))
+	off := admin.make(kept, newRegistry("off", spec(gone, object{"type": "noAuth"}, nil)))
+
+	mate.refused("POST", at(uid)+"/sync", "", 403, "OperationForbidden")
+	wantFields(t, admin.refused("POST", at(off)+"/sync", "", 400, "InvalidRequest").Fault(), "isSyncSupported")
+	admin.refused("POST", at("gone")+"/sync", "", 404, "ResourceNotFound")
+	wantFields(t, mate.refused("GET", at(uid)+"/content?limit=501&continue=x", "", 400, "InvalidRequest").Fault(), "continue", "limit")
+
+	if s := mate.synced(uid, 20*time.Second); s.Status != "Failed" || !strings.HasPrefix(s.Message, "RegistryUnreachable: ") || !s.LastSyncedTime.IsZero() {
+		t.Errorf("a registry that is not there: %+v", s)
+	}
+	var s syncState
+	if mate.get(at(off)+"/sync/status", &s); s.IsSyncSupported || s.Status != "" {
+		t.Errorf("switched off: %+v", s)
+	}
+	var list contentList
+	if mate.get(at(uid)+"/content", &list); len(list.Items) != 0 || list.Meta.Count != 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// A secret that does not open fails the synchronization of its registry alone, and says what to do.
+func TestSynchronizationWithoutItsSecret(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	registry := realregistry.Distribution(t, realregistry.Options{Users: map[string]string{ada: adaPassword}})
+	realregistry.Push(t, registry.As(ada, adaPassword), realregistry.Helm, "charts/web", "1.0.0")
+	body := func(name string) string {
+		return newRegistry(name, spec(registry.Endpoint, basicAuth(adaPassword), object{"isSyncSupported": true, "baseContentPath": "charts"}))
+	}
+	damaged := admin.make(kept+"?skipPackSync=true", body("damaged"))
+	if _, err := openStore(t, server).ExecContext(t.Context(), "UPDATE registry_details SET sealed = x'00' WHERE registry_uid = ?", damaged); err != nil {
+		t.Fatal(err)
+	}
+	admin.do("POST", at(damaged)+"/sync", "").Want(http.StatusAccepted)
+	whole := admin.make(kept, body("whole"))
+	if s := admin.synced(damaged, 20*time.Second); s.Status != "Failed" || !strings.HasPrefix(s.Message, "RegistrySecretUnreadable: ") {
+		t.Errorf("%+v", s)
+	}
+	if s := admin.synced(whole, 20*time.Second); s.Status != "Success" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// hesitant is a registry behind a line that takes its time for manifests, and counts them.
+func hesitant(t *testing.T, endpoint string, pause time.Duration) (url string, asked func() map[string]int) {
+	t.Helper()
+	to := mustURL(t, endpoint)
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }}
+	var mu sync.Mutex
+	counts := map[string]int{}
+	url = serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if repository, _, isManifest := strings.Cut(r.URL.Path, "/manifests/"); isManifest {
+			mu.Lock()
+			counts[strings.TrimPrefix(repository, "/v2/")]++
+			mu.Unlock()
+			time.Sleep(pause)
+		}
+		proxy.ServeHTTP(w, r)
+	})
+	return url, func() map[string]int {
+		mu.Lock()
+		defer mu.Unlock()
+		out := map[string]int{}
+		for name, n := range counts {
+			out[name] = n
+		}
+		return out
+	}
+}
+
+func mustURL(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// kill -9 amid a synchronization: the next process goes on behind the repository that was finished last.
+func TestKilledSynchronizationIsResumed(t *testing.T) {
+	registry := realregistry.Distribution(t, realregistry.Options{})
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		for _, tag := range []string{"1", "2", "3"} {
+			realregistry.Push(t, registry, realregistry.Helm, "charts/"+name, tag)
+		}
+	}
+	endpoint, asked := hesitant(t, registry.Endpoint, 150*time.Millisecond)
+	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	uid := admin.make(kept, newRegistry("charts", spec(endpoint, object{"type": "noAuth"}, object{"isSyncSupported": true, "baseContentPath": "charts"})))
+	var s syncState
+	for deadline := time.Now().Add(20 * time.Second); !strings.HasPrefix(s.Message, "3 repositories so far") && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		admin.get(at(uid)+"/sync/status", &s)
+	}
+	server.Kill()
+	before := asked()
+	after := instance.Start(t, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "0s"}})
+	again, _ := signedIn(t, after, instance.Email, instance.Org, instance.Password)
+	if s = again.synced(uid, 60*time.Second); s.Message != "5 repositories with 15 tags." {
+		t.Errorf("%+v", s)
+	}
+	now := asked()
+	if before["charts/e"] > 0 || now["charts/b"] != before["charts/b"] || now["charts/c"] != before["charts/c"] || now["charts/e"] < 3 {
+		t.Errorf("before the kill %v, after it %v", before, now)
+	}
+	var list contentList
+	again.get(at(uid)+"/content?limit=500", &list)
+	if lines := list.lines(); len(lines) != 15 || !strings.HasPrefix(lines[0], "charts/a:1 helm sha256:") || list.Meta.Count != 15 {
+		t.Errorf("%q", lines)
+	}
+}
