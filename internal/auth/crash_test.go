@@ -256,7 +256,7 @@ func TestKillDuringRotationLosesNoKey(t *testing.T) {
 		tokens = next
 		closeNow(t, db)
 	}
-	if rotations < 2*rounds {
+	if rotations < rounds+rounds/2 {
 		t.Errorf("only %d rotations in %d rounds", rotations, rounds)
 	}
 	t.Logf("%d kills in %d rotations", rounds, rotations)

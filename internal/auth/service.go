@@ -197,6 +197,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 		func(tx *store.Tx) (int64, error) { return tx.DeleteSessions(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.DeleteChanges(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.DeleteThrottles(ctx, s.now().Add(-time.Hour), sweepStep) },
+		func(tx *store.Tx) (int64, error) { return tx.DeleteAllowances(ctx, s.now().Add(-time.Hour), sweepStep) },
 	} {
 		if err := s.inSteps(ctx, step); err != nil {
 			return err

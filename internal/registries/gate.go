@@ -119,9 +119,8 @@ func tooLong(ctx context.Context) error {
 func (g *gate) admit(org, user string) (*orgGate, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if after := g.tooOften(user); after > 0 {
-		return nil, &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: after,
-			Message: "You have begun too many validations in the last minute."}
+	if after := g.spend(user); after > 0 {
+		return nil, tooOften(after)
 	}
 	of := g.orgs[org]
 	if of == nil {
@@ -151,8 +150,8 @@ func (g *gate) depart(org string) {
 	}
 }
 
-// tooOften spends one validation of the user's allowance, or says how long until there is one.
-func (g *gate) tooOften(user string) time.Duration {
+// spend takes one validation of the user's allowance, or says how long until there is one.
+func (g *gate) spend(user string) time.Duration {
 	now := g.now()
 	if now.Sub(g.swept) > time.Minute {
 		for uid, limiter := range g.users {

@@ -67,7 +67,7 @@ func (s *Service) Check(ctx context.Context, p auth.Principal, origin audit.Orig
 		return nil, s.refused(ctx, p, origin, r, err)
 	}
 	defer leave()
-	if err := s.append(ctx, s.event(p, origin, r, audit.Started, "")); err != nil {
+	if err := s.begin(ctx, p, origin, r); err != nil {
 		return nil, err
 	}
 	ended := false

@@ -1,0 +1,63 @@
+package auth
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+)
+
+// TestEndsAreHeardOfWithoutListening keeps the store from telling of changes, where it does: asking has to do.
+func TestEndsAreHeardOfWithoutListening(t *testing.T) {
+	t.Parallel()
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	deafened(t, w.dir)
+	watched(t, second)
+	for range 5 {
+		tokens := w.mustLogin(t)
+		if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Logout(t.Context(), origin, w.mustPrincipal(t, tokens)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(staleAfter)
+		_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+	}
+	heard := 0
+	for range 10 {
+		if second.db.Listening() {
+			heard++
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if heard == 10 {
+		t.Error("the store tells of changes, so this test shows nothing")
+	}
+}
+
+// deafened cuts the connections that listen, again and again, until the test ends.
+func deafened(t *testing.T, dir string) {
+	t.Helper()
+	url := postgrestest.ReadURL(dir)
+	if url == "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			if err := server.Exec(ctx, url, cutListeners); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`
