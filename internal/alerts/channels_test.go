@@ -1,0 +1,201 @@
+package alerts
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+func slack(path string) Channel {
+	return Channel{Type: TypeHTTP, Active: true, Identifiers: []string{}, HTTP: &HTTP{URL: secret.String("https://hooks.example.com" + path), Method: "POST",
+		Headers: map[string]secret.String{"Authorization": "Bearer h1dden"}, Body: `{"k": "r0uting"}`, Secret: "a secret of 16 bytes"}}
+}
+
+func fieldsOf(err error) string {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Kind != fault.Invalid {
+		return fmt.Sprint(err)
+	}
+	var names []string
+	for _, field := range f.Fields {
+		names = append(names, field.Field)
+	}
+	return strings.Join(names, " ")
+}
+
+func (f *fixture) update(uid string, c Channel) error {
+	return f.Update(f.t.Context(), audit.Origin{}, f.admin, f.in, uid, c)
+}
+
+func (f *fixture) stored(uid string) (c store.Channel) {
+	f.t.Helper()
+	if err := f.db.View(f.t.Context(), func(tx *store.Tx) (err error) {
+		c, err = tx.Channel(f.t.Context(), f.in.OrgUID, uid)
+		return err
+	}); err != nil {
+		f.t.Fatal(err)
+	}
+	return c
+}
+
+// What may be secret is read back masked, and the masked form means what is stored, but only where it was stored for.
+func TestMasksAndWhatTheyKeep(t *testing.T) {
+	f := newFixture(t, Config{})
+	uid, signing := f.create(slack("/T0/B0/x0x"))
+	if signing != "" {
+		t.Error("a secret was made although one was sent")
+	}
+	before := f.stored(uid).HTTP
+	shown := f.channel(uid)
+	if all := fmt.Sprintf("%+v %v", shown.HTTP.URL.Reveal(), shown.HTTP); strings.Contains(all, "x0x") || shown.HTTP.URL != "https://hooks.example.com/********" ||
+		shown.HTTP.Headers["Authorization"] != mask || shown.HTTP.Body != mask || shown.HTTP.Secret != mask {
+		t.Errorf("shown: %+v", shown.HTTP)
+	}
+	if err := f.update(uid, shown); err != nil {
+		t.Fatalf("what was read back is refused: %v", err)
+	}
+	if diff := cmp.Diff(before, f.stored(uid).HTTP); diff != "" {
+		t.Error(diff)
+	}
+	moved := func(url string) Channel {
+		c := f.channel(uid)
+		c.HTTP.URL = secret.String(url)
+		return c
+	}
+	for _, url := range []string{"https://evil.example.com/", "http://hooks.example.com/", "https://hooks.example.com:8443/", "https://hooks.example.com.evil.example/"} {
+		if got := fieldsOf(f.update(uid, moved(url))); got != "http.body http.headers.Authorization" {
+			t.Errorf("to %s: %s", url, got)
+		}
+	}
+	if got := fieldsOf(f.update(uid, moved("https://evil.example.com/********"))); !strings.Contains(got, "http.url") {
+		t.Errorf("the mask of another host: %s", got)
+	}
+	if err := f.update(uid, moved("https://HOOKS.example.com:443/other")); err != nil || f.stored(uid).HTTP.Headers["Authorization"] != "Bearer h1dden" {
+		t.Errorf("another path of the same server: %v", err)
+	}
+	if diff := cmp.Diff(before, f.stored(uid).HTTP); !strings.Contains(diff, "/other") {
+		t.Error("the path did not change")
+	}
+}
+
+func TestChannelProblemsAreToldTogether(t *testing.T) {
+	f := newFixture(t, Config{})
+	create := func(c Channel) string {
+		_, _, err := f.Create(t.Context(), audit.Origin{}, f.admin, f.in, c)
+		return fieldsOf(err)
+	}
+	hook := func(h HTTP) Channel { return Channel{Type: TypeHTTP, HTTP: &h} }
+	for _, tt := range []struct {
+		channel Channel
+		want    string
+	}{
+		{Channel{}, "type"},
+		{Channel{Type: "app"}, "type"},
+		{Channel{Type: TypeHTTP}, "http"},
+		{hook(HTTP{}), "http.url"},
+		{hook(HTTP{URL: "ftp://x/", Method: "GET"}), "http.url http.method"},
+		{hook(HTTP{URL: "https://u:p@x.example.com/"}), "http.url"},
+		{hook(HTTP{URL: "https://x.example.com/#f"}), "http.url"},
+		{hook(HTTP{URL: "https:///x"}), "http.url"},
+		{hook(HTTP{URL: "https://x.example.com/\n"}), "http.url"},
+		{hook(HTTP{URL: "https://x.example.com/********"}), "http.url"},
+		{hook(HTTP{URL: "https://x.example.com/", Secret: "short"}), "http.secret"},
+		{hook(HTTP{URL: "https://x.example.com/", Body: mask}), "http.body"},
+		{hook(HTTP{URL: "https://x.example.com/", Secret: mask}), "http.secret"},
+		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"Host": "x"}}), "http.headers.Host"},
+		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"regwarden-signature": "x"}}), "http.headers.regwarden-signature"},
+		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"X": "a\r\nY: b"}}), "http.headers.X"},
+		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"X Y": "a"}}), "http.headers"},
+		{hook(HTTP{URL: "https://x.example.com/", Headers: map[string]secret.String{"X": mask}}), "http.headers.X"},
+		{Channel{Type: TypeEmail}, "type identifiers"},
+		{Channel{Type: TypeEmail, Identifiers: []string{"a@b.example\r\nBcc: c@d.example", "Ann <a@b.example>"}}, "type identifiers[0] identifiers[0] identifiers[1]"},
+	} {
+		if got := create(tt.channel); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.channel, got, tt.want)
+		}
+	}
+	for range maxChannels {
+		f.create(slack("/x"))
+	}
+	if got := create(slack("/x")); got != "type" {
+		t.Errorf("one channel too many: %s", got)
+	}
+}
+
+func TestReplaceKeepsWhatIsTheSame(t *testing.T) {
+	f := newFixture(t, Config{})
+	a, _ := f.create(slack("/a"))
+	b, _ := f.create(slack("/b"))
+	c, _ := f.create(slack("/c"))
+	wanted := []Channel{slack("/b"), f.channel(c), slack("/new")}
+	wanted[0].HTTP.Secret = "" // a public client knows of none
+	if err := f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, wanted); err != nil {
+		t.Fatal(err)
+	}
+	list, err := f.Channels(t.Context(), f.in)
+	if err != nil || len(list) != 3 || list[0].UID != b || list[1].UID != c || list[2].UID == a {
+		t.Fatalf("channels %+v: %v", list, err)
+	}
+	if f.stored(b).HTTP.Secret == "" || f.stored(c).HTTP.URL != "https://hooks.example.com/c" {
+		t.Errorf("kept: %v %v", f.stored(b).HTTP.Secret != "", f.stored(c).HTTP.URL)
+	}
+	unknown := slack("/d")
+	unknown.UID = a
+	if got := fieldsOf(f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, []Channel{unknown, {Type: "app"}})); got != "channels[0].uid channels[1].type" {
+		t.Errorf("problems %s", got)
+	}
+	if list, _ := f.Channels(t.Context(), f.in); len(list) != 3 {
+		t.Error("a refused list changed something")
+	}
+}
+
+// Members may read what admins configure, and every change and refusal is on record, without a secret.
+func TestChangesAreRecorded(t *testing.T) {
+	f := newFixture(t, Config{})
+	member := f.admin
+	member.Role = auth.RoleMember
+	if _, _, err := f.Create(t.Context(), audit.Origin{}, member, f.in, slack("/x")); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("a member may: %v", err)
+	}
+	uid, _ := f.create(slack("/x"))
+	if err := f.update(uid, f.channel(uid)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Delete(t.Context(), audit.Origin{}, f.admin, f.in, uid); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Delete(t.Context(), audit.Origin{}, f.admin, f.in, uid); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("deleted twice: %v", err)
+	}
+	if err := f.Delete(t.Context(), audit.Origin{}, f.admin, Scope{f.in.OrgUID, f.in.ProjectUID, "ClusterHealth"}, ""); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("an unknown component: %v", err)
+	}
+	var got []string
+	if err := f.db.View(t.Context(), func(tx *store.Tx) error {
+		events, err := tx.AuditsNewest(t.Context(), 10)
+		for _, e := range events {
+			got = append(got, fmt.Sprint(e.Action, " ", e.Outcome, " ", e.Object == uid))
+			if text, _ := json.Marshal(e); strings.Contains(string(text), "h1dden") {
+				t.Error("a secret is on record")
+			}
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"alert.create refused false", "alert.create succeeded true", "alert.update succeeded true", "alert.delete succeeded true"} {
+		if !strings.Contains(strings.Join(got, "; "), want) {
+			t.Errorf("%q lacks %q", got, want)
+		}
+	}
+}

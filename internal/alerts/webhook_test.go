@@ -1,0 +1,250 @@
+package alerts
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/secret"
+)
+
+// receiver records what it is sent, and answers as it is told.
+type receiver struct {
+	*httptest.Server
+	mu     sync.Mutex
+	got    []*http.Request
+	bodies []string
+	answer func(http.ResponseWriter, *http.Request)
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		r.mu.Lock()
+		r.got, r.bodies = append(r.got, req), append(r.bodies, string(body))
+		answer := r.answer
+		r.mu.Unlock()
+		answer(w, req)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) hook() Channel {
+	return Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: secret.String(r.URL + "/hook?token=t0p"), Headers: map[string]secret.String{"X-Token": "h1dden"}}}
+}
+
+// A delivery says who it is, is signed over its time and body, and carries what the channel asks for.
+func TestAWebhookIsSigned(t *testing.T) {
+	r := newReceiver(t)
+	f := newFixture(t, Config{Egress: loopback(t), Header: map[string]string{"Regwarden-Hairpin": "mark"}})
+	uid, signing := f.create(r.hook())
+	f.raise()
+	if !f.attempt() || len(r.got) != 1 {
+		t.Fatal("nothing was sent")
+	}
+	got, body := r.got[0], r.bodies[0]
+	var n notice
+	if err := json.Unmarshal([]byte(body), &n); err != nil || n.Kind != RegistryNotValid || n.Registry.Current.Code != "RegistryAuthFailed" || n.UID == "" {
+		t.Errorf("the body is %s: %v", body, err)
+	}
+	at := fmt.Sprint(f.clock.Unix())
+	mac := hmac.New(sha256.New, []byte(signing))
+	mac.Write([]byte(at + "." + body))
+	if want := "t=" + at + ",v1=" + hex.EncodeToString(mac.Sum(nil)); signing == "" || got.Header.Get(HeaderSignature) != want {
+		t.Errorf("signature %q, want %q", got.Header.Get(HeaderSignature), want)
+	}
+	if got.Header.Get(HeaderDelivery) == "" || got.Header.Get(HeaderDelivery) != n.DeliveryID {
+		t.Errorf("delivery %q, in the body %q", got.Header.Get(HeaderDelivery), n.DeliveryID)
+	}
+	if got.Method != "POST" || got.URL.String() != "/hook?token=t0p" || got.Header.Get("X-Token") != "h1dden" || got.Header.Get("Regwarden-Hairpin") != "mark" {
+		t.Errorf("%s %s %v", got.Method, got.URL, got.Header)
+	}
+	if s := f.channel(uid).Status; !s.OK || s.Message != "the receiver answered HTTP 204" {
+		t.Errorf("status %+v", s)
+	}
+	if f.attempt() {
+		t.Error("it is sent again")
+	}
+}
+
+// What fails is tried again as the same delivery, later and later, and given up after three days.
+func TestAFailureIsTriedAgainForThreeDays(t *testing.T) {
+	r := newReceiver(t)
+	r.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
+	f := newFixture(t, Config{Egress: loopback(t)})
+	uid, _ := f.create(r.hook())
+	began := f.clock
+	f.raise()
+	var waits []time.Duration
+	last := f.clock
+	for step := 10 * time.Second; f.clock.Sub(began) < 100*time.Hour; f.clock = f.clock.Add(step) {
+		if f.clock.Sub(began) > time.Hour {
+			step = 5 * time.Minute
+		}
+		if !f.attempt() {
+			continue
+		}
+		waits, last = append(waits, f.clock.Sub(last)), f.clock
+		if s := f.channel(uid).Status; strings.HasPrefix(s.Message, "given up after three days: ") && !s.OK {
+			break
+		}
+	}
+	if took := f.clock.Sub(began); took < 71*time.Hour || took > 73*time.Hour {
+		t.Errorf("given up after %v; status %+v", took, f.channel(uid).Status)
+	}
+	if len(waits) < 70 || len(waits) > 110 || waits[1] > time.Minute || waits[20] < 40*time.Minute {
+		t.Errorf("%d attempts, waits %v", len(waits), waits)
+	}
+	for _, got := range r.got {
+		if got.Header.Get(HeaderDelivery) != r.got[0].Header.Get(HeaderDelivery) {
+			t.Error("a retry is another delivery")
+		}
+	}
+	f.raise() // the next alert is tried all the same
+	r.answer = func(http.ResponseWriter, *http.Request) {}
+	f.clock = f.clock.Add(maxWait)
+	f.attempt()
+	if s := f.channel(uid).Status; !s.OK {
+		t.Errorf("the next alert: %+v", s)
+	}
+}
+
+func TestWhatAReceiverAnswers(t *testing.T) {
+	other := newReceiver(t)
+	for _, tt := range []struct {
+		name    string
+		answer  func(http.ResponseWriter, *http.Request)
+		message string
+		atLeast time.Duration // before the next attempt
+		atMost  time.Duration
+	}{
+		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, other.URL, http.StatusPermanentRedirect)
+		},
+			"the receiver answered HTTP 308; redirects are not followed, so write the address that it leads to", 20 * time.Second, time.Minute},
+		{"come back later", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "600"); w.WriteHeader(429) },
+			"the receiver answered HTTP 429", 10 * time.Minute, 11 * time.Minute},
+		{"come back in a year", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "31536000")
+			w.WriteHeader(503)
+		},
+			"the receiver answered HTTP 503", 4 * time.Hour, 4*time.Hour + time.Minute},
+		{"come back at once", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "0"); w.WriteHeader(503) },
+			"the receiver answered HTTP 503", 20 * time.Second, time.Minute},
+		{"no HTTP", func(w http.ResponseWriter, _ *http.Request) {
+			c, _, _ := w.(http.Hijacker).Hijack()
+			_, _ = io.WriteString(c, "hello\r\n\r\n")
+			_ = c.Close()
+		}, "the connection ended before there was an answer", 20 * time.Second, time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReceiver(t)
+			r.answer = tt.answer
+			f := newFixture(t, Config{Egress: loopback(t)})
+			uid, _ := f.create(r.hook())
+			f.raise()
+			f.attempt()
+			if s := f.channel(uid).Status; s.OK || s.Message != tt.message {
+				t.Errorf("status %+v", s)
+			}
+			f.clock = f.clock.Add(tt.atLeast - 5*time.Second)
+			if f.attempt() {
+				t.Error("tried too early")
+			}
+			f.clock = f.clock.Add(tt.atMost - tt.atLeast + 5*time.Second)
+			if !f.attempt() {
+				t.Error("not tried again")
+			}
+		})
+	}
+	if len(other.got) != 0 {
+		t.Error("a redirect was followed")
+	}
+}
+
+// A forbidden address is not contacted, by whatever name it comes, with a proxy and without.
+func TestForbiddenAddressesAreNotContacted(t *testing.T) {
+	proxy := newReceiver(t)
+	proxyURL, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, through := range []string{"", "a proxy"} {
+		n := &network{to: proxy.Listener.Addr().String(), names: map[string]netip.Addr{
+			"metadata.example.com": netip.MustParseAddr("169.254.169.254"), "self.example.com": netip.MustParseAddr("127.0.0.1"),
+			"wrapped.example.com": netip.MustParseAddr("::ffff:169.254.169.254"), "good.example.com": netip.MustParseAddr("192.0.2.7")}}
+		c := Config{Resolver: n, Dialer: n}
+		if through != "" {
+			c.Proxy = func(*url.URL) (*url.URL, error) { return proxyURL, nil }
+		}
+		for _, host := range []string{"169.254.169.254", "metadata.example.com", "self.example.com", "wrapped.example.com", "127.0.0.1", "[::1]", "10.0.0.1:6379"} {
+			f := newFixture(t, c)
+			uid, _ := f.create(Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: secret.String("http://" + host + "/")}})
+			f.raise()
+			f.attempt()
+			s := f.channel(uid).Status
+			if s.OK || !strings.HasPrefix(s.Message, "not sent: it is not allowed to connect there") || strings.Contains(s.Message, "169.254") {
+				t.Errorf("%s through %q: %+v", host, through, s)
+			}
+			if n.dials() != 0 || len(proxy.got) != 0 {
+				t.Fatalf("%s through %q was contacted: %v", host, through, n.dialed)
+			}
+			f.clock = f.clock.Add(3 * time.Hour)
+			if f.attempt() {
+				t.Errorf("%s: tried again within three hours", host)
+			}
+			f.clock = f.clock.Add(2 * time.Hour)
+			if !f.attempt() {
+				t.Errorf("%s: not tried again", host)
+			}
+		}
+	}
+}
+
+// A name that does not exist here is left to the proxy, which is spoken to without being judged.
+func TestThroughAProxy(t *testing.T) {
+	proxy := newReceiver(t)
+	proxyURL, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{to: proxy.Listener.Addr().String()}
+	f := newFixture(t, Config{Resolver: n, Dialer: n, Proxy: func(*url.URL) (*url.URL, error) { return proxyURL, nil }})
+	uid, _ := f.create(Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: "http://only-the-proxy-knows.example.com/x"}})
+	f.raise()
+	f.attempt()
+	if s := f.channel(uid).Status; !s.OK || len(proxy.got) != 1 || proxy.got[0].RequestURI != "http://only-the-proxy-knows.example.com/x" {
+		t.Errorf("status %+v, the proxy got %d", s, len(proxy.got))
+	}
+}
+
+// What is filled into a template stays the inside of a string.
+func TestATemplateIsFilledIn(t *testing.T) {
+	r := newReceiver(t)
+	f := newFixture(t, Config{Egress: loopback(t)})
+	hook := r.hook()
+	hook.HTTP.Body = `{"text": "{{message}} {{registry}} {{code}} {{unknown}}"}`
+	f.create(hook)
+	f.raise()
+	f.attempt()
+	var got map[string]string
+	if err := json.Unmarshal([]byte(r.bodies[0]), &got); err != nil || len(got) != 1 {
+		t.Fatalf("%s: %v", r.bodies[0], err)
+	}
+	if want := `Registry "a\b" is not valid. a"}, "x": {" RegistryAuthFailed {{unknown}}`; got["text"] != want {
+		t.Errorf("text %q, want %q", got["text"], want)
+	}
+}
