@@ -177,12 +177,9 @@ func notFoundIf(missing bool) error {
 func all[T any](ctx context.Context, tx *Tx, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
 	var list []T
 	err := tx.each(ctx, func(row scanner) error {
-		var record T
-		if err := scan(row, &record); err != nil {
-			return err
-		}
-		list = append(list, record)
-		return nil
+		var empty T
+		list = append(list, empty)
+		return scan(row, &list[len(list)-1]) // in place: a record of its own would be one allocation more for each row
 	}, query, args...)
 	return list, err
 }
