@@ -1,0 +1,302 @@
+package alerts
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/mail"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// mailServer is a small SMTP server (RFC 5321) with STARTTLS or TLS from the start and AUTH PLAIN.
+type mailServer struct {
+	config *tls.Config
+	direct bool // TLS from the start
+	roots  *x509.CertPool
+	port   int
+
+	mu       sync.Mutex
+	messages []string          // as they came
+	to       []string          // envelope
+	refuse   map[string]string // what RCPT is answered to an address
+	clear    bool              // a password or message came without TLS
+	login    string            // what AUTH PLAIN said
+}
+
+func newMailServer(t *testing.T, direct bool) *mailServer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mail"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &mailServer{direct: direct, roots: x509.NewCertPool(), refuse: map[string]string{},
+		config: &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}}
+	s.roots.AddCert(leaf)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.port = listener.Addr().(*net.TCPAddr).Port
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { s.serve(c) })
+		}
+	})
+	t.Cleanup(func() { _ = listener.Close(); serving.Wait() })
+	return s
+}
+
+func (s *mailServer) serve(c net.Conn) {
+	defer func() { _ = c.Close() }()
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	secure := s.direct
+	if secure {
+		c = tls.Server(c, s.config)
+	}
+	in := bufio.NewReader(c)
+	say := func(lines string) { _, _ = io.WriteString(c, lines+"\r\n") }
+	say("220 mail.example.com")
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		line = strings.TrimSpace(line)
+		verb, rest, _ := strings.Cut(line, " ")
+		switch strings.ToUpper(verb) {
+		case "EHLO":
+			extensions := "250-mail.example.com\r\n250-ENHANCEDSTATUSCODES\r\n"
+			if !secure {
+				extensions += "250-STARTTLS\r\n"
+			}
+			say(extensions + "250 AUTH PLAIN")
+		case "STARTTLS":
+			say("220 go")
+			secure, c = true, tls.Server(c, s.config)
+			in = bufio.NewReader(c)
+		case "AUTH":
+			text, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN "))
+			s.mu.Lock()
+			s.login, s.clear = string(text), s.clear || !secure
+			s.mu.Unlock()
+			say("235 2.7.0 welcome")
+		case "RCPT":
+			address := strings.TrimSuffix(strings.TrimPrefix(rest, "TO:<"), ">")
+			s.mu.Lock()
+			answer := s.refuse[address]
+			if answer == "" {
+				answer = "250 2.1.5 ok"
+				s.to = append(s.to, address)
+			}
+			s.mu.Unlock()
+			say(answer)
+		case "DATA":
+			say("354 go on")
+			var text strings.Builder
+			for {
+				line, err := in.ReadString('\n')
+				if err != nil || line == ".\r\n" {
+					break
+				}
+				text.WriteString(line)
+			}
+			s.mu.Lock()
+			s.messages, s.clear = append(s.messages, text.String()), s.clear || !secure
+			s.mu.Unlock()
+			say("250 2.0.0 taken")
+		case "QUIT":
+			say("221 bye")
+			return
+		default:
+			say("250 2.0.0 ok")
+		}
+	}
+}
+
+func (s *mailServer) mail(way string) *Mail {
+	return &Mail{Host: "127.0.0.1", Port: s.port, From: "regwarden@acme.example", TLS: way, Roots: s.roots, Username: "robot", Password: "pa55"}
+}
+
+func addUser(f *fixture, email, role string, member, disabled bool) {
+	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: email, Canonical: email, Role: role, PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.InsertUser(ctx, u); err != nil {
+			return err
+		}
+		if member {
+			if err := tx.InsertMember(ctx, u.OrgUID, f.in.ProjectUID, u.UID); err != nil {
+				return err
+			}
+		}
+		if disabled {
+			return tx.DisableUser(ctx, u.OrgUID, u.UID, f.clock)
+		}
+		return nil
+	})
+}
+
+// Everybody who is to be told is, by a message of their own, over TLS.
+func TestEmailReachesEveryone(t *testing.T) {
+	for _, way := range []string{StartTLS, DirectTLS} {
+		t.Run(way, func(t *testing.T) {
+			s := newMailServer(t, way == DirectTLS)
+			f := newFixture(t, Config{Mail: s.mail(way)})
+			addUser(f, "admin@acme.example", "admin", false, false)
+			addUser(f, "member@acme.example", "member", true, false)
+			addUser(f, "stranger@acme.example", "member", false, false)
+			addUser(f, "left@acme.example", "member", true, true)
+			uid, _ := f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true, Identifiers: []string{"ops@acme.example", "member@acme.example"}})
+			f.write(func(ctx context.Context, tx *store.Tx) error {
+				a := sample(f)
+				a.Message = "Registry \"x\r\nBcc: evil@example.com\r\n\r\nbody\" is not valid."
+				a.Registry.Name = "x\r\n.\r\nMAIL FROM:<evil@example.com>"
+				return Raise(ctx, tx, a)
+			})
+			f.attempt()
+			slices.Sort(s.to)
+			if want := []string{"admin@acme.example", "member@acme.example", "ops@acme.example"}; !slices.Equal(s.to, want) {
+				t.Fatalf("told %v, want %v; status %+v", s.to, want, f.channel(uid).Status)
+			}
+			if s.clear || s.login != "\x00robot\x00pa55" {
+				t.Errorf("in clear: %t; signed in as %q", s.clear, s.login)
+			}
+			ids := map[string]bool{}
+			for _, text := range s.messages {
+				m, err := mail.ReadMessage(strings.NewReader(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				to, _ := m.Header.AddressList("To")
+				ids[m.Header.Get("Message-Id")] = true
+				if len(to) != 1 || m.Header.Get("Bcc") != "" || m.Header.Get("Auto-Submitted") != "auto-generated" || m.Header.Get("From") != "<regwarden@acme.example>" {
+					t.Errorf("headers %v", m.Header)
+				}
+			}
+			if len(ids) != 1 || ids[""] {
+				t.Errorf("message ids %v", ids)
+			}
+			if st := f.channel(uid).Status; !st.OK || st.Message != "sent to 3 of 3 addresses" {
+				t.Errorf("status %+v", st)
+			}
+		})
+	}
+}
+
+// Who was told is not told again, and one bad address keeps nothing from the others.
+func TestEmailGoesOnWhereItStopped(t *testing.T) {
+	s := newMailServer(t, false)
+	f := newFixture(t, Config{Mail: s.mail(StartTLS)})
+	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@acme.example", "b@acme.example", "c@acme.example"}})
+	s.refuse["a@acme.example"], s.refuse["c@acme.example"] = "550 5.1.1 nobody", "451 4.7.1 later"
+	f.raise()
+	f.attempt()
+	if st := f.channel(uid).Status; st.OK || !strings.Contains(st.Message, "451 4.7.1") || !slices.Equal(s.to, []string{"b@acme.example"}) {
+		t.Errorf("status %+v, told %v", st, s.to)
+	}
+	s.mu.Lock()
+	delete(s.refuse, "c@acme.example")
+	s.mu.Unlock()
+	f.clock = f.clock.Add(time.Minute)
+	f.attempt()
+	if st := f.channel(uid).Status; !st.OK || !strings.Contains(st.Message, "550") || !slices.Equal(s.to, []string{"b@acme.example", "c@acme.example"}) {
+		t.Errorf("status %+v, told %v", st, s.to)
+	}
+	if f.clock = f.clock.Add(100 * time.Hour); f.attempt() {
+		t.Error("it is sent again")
+	}
+}
+
+// Without TLS nothing is sent, unless the operator says so; and a server that is away is waited for.
+func TestEmailFailures(t *testing.T) {
+	s := newMailServer(t, false)
+	untrusted := s.mail(StartTLS)
+	untrusted.Roots = x509.NewCertPool()
+	gone := s.mail(StartTLS)
+	gone.Port = 1
+	for name, m := range map[string]*Mail{"untrusted": untrusted, "gone": gone} {
+		f := newFixture(t, Config{Mail: m})
+		uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@acme.example"}})
+		f.raise()
+		f.attempt()
+		if st := f.channel(uid).Status; st.OK || !strings.HasPrefix(st.Message, "the mail server could not be used: ") {
+			t.Errorf("%s: status %+v", name, st)
+		}
+	}
+	if len(s.messages) != 0 || s.login != "" {
+		t.Error("something was sent to a server that is not trusted")
+	}
+}
+
+func TestExpiringKeysAreToldOfOnce(t *testing.T) {
+	r := newReceiver(t)
+	f := newFixture(t, Config{Egress: loopback(t)})
+	f.in.Component = APIKeyExpiry
+	f.create(r.hook())
+	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: "u@acme.example", Canonical: "u", Role: "member", PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.InsertUser(ctx, u); err != nil {
+			return err
+		}
+		for i, days := range []int{6, 8, 60} {
+			k := store.APIKey{UID: uuid.NewString(), OrgUID: u.OrgUID, UserUID: u.UID, Name: fmt.Sprint("k", i), Canonical: fmt.Sprint("k", i), Hash: []byte{byte(i)},
+				CreatedAt: f.clock, ExpiresAt: f.clock.Add(time.Duration(days) * 24 * time.Hour)}
+			if err := tx.InsertAPIKey(ctx, k); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for day, want := range []int{1, 2, 2, 2} {
+		var both sync.WaitGroup
+		for range 2 { // as two replicas would
+			both.Go(func() {
+				if err := f.tellExpiring(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		for f.attempt() {
+		}
+		if len(r.bodies) != want {
+			t.Errorf("day %d: %d alerts, want %d", day, len(r.bodies), want)
+		}
+		f.clock = f.clock.Add(24 * time.Hour)
+	}
+	if !strings.Contains(r.bodies[0], `"kind":"apiKeyExpiresSoon"`) || !strings.Contains(r.bodies[0], `"user":"u@acme.example"`) {
+		t.Errorf("body %s", r.bodies[0])
+	}
+}
