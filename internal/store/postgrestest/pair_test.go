@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 // TestPairLosesNothing kills the primary twice, right after a commit was acknowledged.
@@ -28,26 +26,13 @@ func TestPairLosesNothing(t *testing.T) {
 		if err := p.Promote(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := count(t, url); got != 20*(round+1) {
-			t.Errorf("round %d: %d rows of %d", round, got, 20*(round+1))
+		if got, err := Number(t.Context(), url, "SELECT count(*) FROM kept"); err != nil || got != int64(20*(round+1)) {
+			t.Errorf("round %d: %d rows of %d, %v", round, got, 20*(round+1), err)
 		}
 		if err := p.Rebuild(); err != nil {
 			t.Fatal(err)
 		}
 	}
-}
-
-func count(t *testing.T, url string) (n int) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close(t.Context()) }()
-	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM kept").Scan(&n); err != nil {
-		t.Fatal(err)
-	}
-	return n
 }
 
 // TestCommitsWaitForTheStandby freezes the standby: what is acknowledged is on both, so nothing is.

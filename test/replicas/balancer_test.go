@@ -1,0 +1,97 @@
+package replicas_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// toReplica is the header by which a test names the replica that is to answer, by its number.
+const toReplica = "X-Replica"
+
+// balancer stands before the replicas as a load balancer does: each request goes to the next one, or to the one that
+// its header names. One that takes no connections is passed over. When a replica ends in the middle of a request, the
+// client's connection ends too: nobody knows what became of it, and nothing else may be said.
+type balancer struct {
+	server *httptest.Server
+
+	mu      sync.Mutex
+	targets []string // host:port; empty for one that is known to be away
+	turn    int
+}
+
+func startBalancer(t testing.TB, targets []string) *balancer {
+	t.Helper()
+	b := &balancer{targets: targets}
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+	b.server = httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", "replica.invalid" // chosen by forward
+			r.SetXForwarded()
+		},
+		Transport:    roundTripper(func(r *http.Request) (*http.Response, error) { return b.forward(transport, r) }),
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	})
+	t.Cleanup(func() {
+		b.server.Close()
+		transport.CloseIdleConnections()
+	})
+	return b
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// set names the replica at a place anew.
+func (b *balancer) set(place int, target string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.targets[place] = target
+}
+
+// candidates lists where a request may go, in order.
+func (b *balancer) candidates(named string) (list []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if place, err := strconv.Atoi(named); err == nil {
+		return []string{b.targets[place]}
+	}
+	b.turn++
+	for i := range b.targets {
+		if target := b.targets[(b.turn+i)%len(b.targets)]; target != "" {
+			list = append(list, target)
+		}
+	}
+	return list
+}
+
+var errNobody = errors.New("no replica takes connections")
+
+func (b *balancer) forward(transport http.RoundTripper, r *http.Request) (*http.Response, error) {
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	for _, target := range b.candidates(r.Header.Get(toReplica)) {
+		out := r.Clone(r.Context())
+		out.URL.Host, out.Body = target, io.NopCloser(bytes.NewReader(body))
+		out.Header.Del(toReplica)
+		response, err := transport.RoundTrip(out)
+		if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+			continue // nothing was sent
+		}
+		return response, err
+	}
+	return nil, errNobody
+}

@@ -1,0 +1,62 @@
+package replicas_test
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+)
+
+var long = flag.Bool("long", false, "20 rounds of failures instead of a few")
+
+const (
+	longRounds = 20
+	warmUp     = 700 * time.Millisecond // of load before a failure, and after it
+	noPrimary  = time.Second            // between the loss of a primary and the promotion
+	backWithin = 10 * time.Second       // of the promotion every kind of request is served again
+)
+
+func rounds(short int) int {
+	if *long {
+		return longRounds
+	}
+	return short
+}
+
+// TestFailover loses the primary again and again, under the load of honest clients on three replicas, and promotes its
+// standby. After each round everything that was acknowledged is in the store, once.
+func TestFailover(t *testing.T) {
+	pair := postgrestest.StartPair(t, postgrestest.Options{NoSync: !*long})
+	url := pair.NewDatabase(t)
+	f := startFleet(t, 3, url)
+	l := newLoad(t, f, url)
+	var slowest time.Duration
+	for round := range rounds(2) {
+		l.start()
+		l.watch()
+		l.awaitEach(t, time.Minute, everything...)
+		time.Sleep(warmUp)
+		if err := pair.Primary().KillHard(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(noPrimary)
+		l.watch()
+		if err := pair.Promote(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		back := l.awaitEach(t, backWithin, everything...)
+		slowest = max(slowest, back)
+		time.Sleep(warmUp)
+		l.stop()
+		t.Logf("round %d: every kind of request was served %v after the promotion", round+1, back.Round(time.Millisecond))
+		if l.check(); t.Failed() {
+			t.FailNow()
+		}
+		if err := pair.Rebuild(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.end()
+	t.Logf("%d rounds; the slowest return of service was %v", rounds(2), slowest.Round(time.Millisecond))
+}

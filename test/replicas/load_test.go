@@ -1,0 +1,192 @@
+package replicas_test
+
+import (
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
+)
+
+const (
+	families = 6
+	keepers  = 3
+)
+
+// load is what honest clients do to the replicas, and what each of them was told.
+type load struct {
+	*account
+	t        *testing.T
+	url      string // of the database, to look into it
+	families []*family
+	keepers  []*keeper
+	visitors visitors
+	checks   checks
+	clients  []interface{ run(stop <-chan struct{}) }
+	stopped  chan struct{}
+	running  sync.WaitGroup
+}
+
+// everything is each kind of request that the load makes all the time.
+var everything = []string{signingIn, refreshing, tokenUse, creating, replacing, reading, deleting, validating, loggingOut}
+
+func newLoad(t *testing.T, f *fleet, url string) *load {
+	t.Helper()
+	l := &load{account: newAccount(), t: t, url: url}
+	base := &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}
+	t.Cleanup(base.CloseIdleConnections)
+	h := honest{l.account, (&instance.Server{URL: f.server.URL}).ClientThrough(t, base)}
+	credential := []string{"ApiKey", f.admin(t, "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--name", t.Name())}
+	for range families {
+		one := &family{honest: h}
+		l.families, l.clients = append(l.families, one), append(l.clients, one)
+	}
+	for i := range keepers {
+		one := &keeper{honest: h, name: string(rune('a' + i)), credential: credential, live: map[string]string{}}
+		l.keepers, l.clients = append(l.keepers, one), append(l.clients, one)
+	}
+	l.visitors = visitors{honest: h}
+	l.checks = checks{honest: h, credential: credential, endpoint: realregistry.Distribution(t, realregistry.Options{}).Endpoint}
+	l.clients = append(l.clients, &l.visitors, &l.checks)
+	return l
+}
+
+// start lets all clients work, until stop.
+func (l *load) start() {
+	l.stopped = make(chan struct{})
+	for _, client := range l.clients {
+		l.running.Go(func() { client.run(l.stopped) })
+	}
+}
+
+// stop returns when every client has the answer to what it asked last.
+func (l *load) stop() {
+	close(l.stopped)
+	l.running.Wait()
+}
+
+// check holds what the clients were told against the store, and prints the counts.
+func (l *load) check() {
+	l.t.Helper()
+	for _, f := range l.families {
+		f.check(l.t, l.url)
+	}
+	checkRecords(l.t, l.url, l.keepers)
+	l.visitors.check(l.t, l.url)
+	l.checks.check()
+	l.tell(l.t)
+}
+
+// end spends what tokens are left, after the last check.
+func (l *load) end() {
+	l.t.Helper()
+	for _, f := range l.families {
+		f.end(l.t)
+	}
+	l.visitors.end()
+	l.tell(l.t)
+}
+
+// visitors sign in, and most of them out again.
+type visitors struct {
+	honest
+	left []instance.Tokens // they logged out
+	stay []instance.Tokens
+}
+
+func (v *visitors) run(stop <-chan struct{}) {
+	for n := 0; going(stop); n++ {
+		tokens, ok := v.signIn()
+		if !ok {
+			return
+		}
+		if n%4 == 3 {
+			v.stay = append(v.stay, tokens)
+			continue
+		}
+		answer, again, ok := v.settle(loggingOut, http.MethodPost, "/v1/auth/logout", "", "Authorization", tokens.Authorization)
+		if !ok {
+			return
+		}
+		// After an asking without an answer, the session may be over already.
+		if answer.Status != http.StatusNoContent && !(answer.Status == http.StatusUnauthorized && again) {
+			v.complain("%s: answered %d %s", loggingOut, answer.Status, answer.Body)
+			return
+		}
+		v.acknowledged(loggingOut)
+		v.left = append(v.left, tokens)
+		time.Sleep(100 * time.Millisecond) // few: a sign-in costs a password hash
+	}
+}
+
+func (v *visitors) check(t *testing.T, url string) {
+	t.Helper()
+	const ended = "SELECT count(*) FROM sessions WHERE uid = $1 AND ended_at IS NOT NULL"
+	for _, tokens := range v.left {
+		v.refuse(http.MethodGet, refresh+tokens.RefreshToken, "")
+		if n, err := postgrestest.Number(t.Context(), url, ended, sessionOf(tokens.Authorization)); err != nil || n != 1 {
+			t.Errorf("session %s was logged out, and is not ended: %v", sessionOf(tokens.Authorization), err)
+		}
+	}
+	for _, tokens := range lastOf(v.left, 9) { // three of each replica, and long enough after the logout
+		v.refuse(http.MethodGet, alerts, "", "Authorization", tokens.Authorization)
+	}
+	for _, tokens := range v.stay {
+		v.usable(tokens.Authorization)
+	}
+}
+
+func (v *visitors) refuse(method, path, body string, headers ...string) {
+	v.want("after a logout", http.StatusUnauthorized, method, path, body, headers...)
+}
+
+func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
+
+// end refreshes what those got who only signed in.
+func (v *visitors) end() {
+	for _, tokens := range v.stay {
+		v.want(refreshing, http.StatusOK, http.MethodGet, refresh+tokens.RefreshToken, "")
+	}
+}
+
+// checks has definitions validated.
+type checks struct {
+	honest
+	credential []string
+	endpoint   string
+	audits     []string
+}
+
+func (c *checks) run(stop <-chan struct{}) {
+	body := instance.JSON(map[string]any{"endpoint": c.endpoint, "auth": map[string]any{"type": "noAuth"}})
+	for going(stop) {
+		answer, ok := c.want(validating, http.StatusNoContent, http.MethodPost, keptRegistries+"/validate", body, c.credential...)
+		if !ok {
+			return
+		}
+		c.audits = append(c.audits, answer.Header.Get("AuditUid"))
+	}
+}
+
+// check reads the record of each validation, which has its report.
+func (c *checks) check() {
+	for _, uid := range c.audits {
+		answer, ok := c.want("a record", http.StatusOK, http.MethodGet, "/v1/audits/"+uid, "", c.credential...)
+		if !ok {
+			continue
+		}
+		var record struct {
+			Spec struct {
+				Outcome string
+				Report  *struct{ Valid bool }
+			}
+		}
+		if answer.Into(&record); record.Spec.Outcome != "valid" || record.Spec.Report == nil || !record.Spec.Report.Valid {
+			c.complain("the record of validation %s is %.500s", uid, answer.Body)
+		}
+	}
+	c.audits = nil // once each
+}

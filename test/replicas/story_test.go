@@ -1,0 +1,185 @@
+package replicas_test
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// story is several replicas and a client that says which of them is to answer.
+type story struct {
+	*fleet
+	t      *testing.T
+	client *instance.Client
+}
+
+// on asks the replica of that number.
+func (s story) on(replica int, method, path, body string, headers ...string) instance.Answer {
+	s.t.Helper()
+	return s.client.Do(method, path, body, append(headers, toReplica, strconv.Itoa(replica))...)
+}
+
+// within demands that every replica comes to answer so within a second, and then stays with it.
+func (s story) within(what string, status int, method, path string, headers ...string) {
+	s.t.Helper()
+	began := time.Now()
+	for replica := range s.replicas {
+		for {
+			asked := time.Now()
+			got := s.on(replica, method, path, "", headers...).Status
+			if got == status {
+				break
+			}
+			if asked.Sub(began) > time.Second {
+				s.t.Errorf("%s: replica %d answers %d after a second, want %d", what, replica, got, status)
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	s.t.Logf("%s: known to all after %v", what, time.Since(began).Round(time.Millisecond))
+	for replica := range s.replicas {
+		s.on(replica, method, path, "", headers...).Want(status)
+	}
+}
+
+func signInAs(email string) string {
+	return instance.Credentials(email, instance.Org, instance.Password)
+}
+
+// TestStoryOverThreeReplicas plays what concerns more than one replica, each step on another of them.
+func TestStoryOverThreeReplicas(t *testing.T) {
+	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	f := startFleet(t, 3, database.NewDatabase(t), "--check-per-minute", "4")
+	s := story{f, t, f.client(t)}
+	admin := s.on(0, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
+	for _, part := range []struct {
+		name string
+		play func(s story, admin []string)
+	}{
+		{"a session", aSession},
+		{"retries on all replicas at once", retriesEverywhere},
+		{"a user and a key", aUserAndAKey},
+		{"wrong passwords", wrongPasswords},
+		{"validations per minute", perMinute},
+		{"new signing keys", newKeys},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			part.play(story{f, t, f.client(t)}, []string{"Authorization", admin.Authorization})
+		})
+	}
+}
+
+// aSession signs in on one replica, refreshes on another and revokes on the third.
+func aSession(s story, _ []string) {
+	first := s.on(0, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
+	next := s.on(1, http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusOK).Tokens()
+	for replica := range s.replicas {
+		s.on(replica, http.MethodGet, alerts, "", "Authorization", first.Authorization).Want(http.StatusOK)
+		s.on(replica, http.MethodGet, alerts, "", "Authorization", next.Authorization).Want(http.StatusOK)
+	}
+	s.on(2, http.MethodPost, "/v1/users/auth/tokens/revoke", instance.JSON(map[string][]string{"tokens": {next.RefreshToken}}),
+		"Authorization", next.Authorization).Want(http.StatusNoContent)
+	s.within("a revoked session", http.StatusUnauthorized, http.MethodGet, alerts, "Authorization", next.Authorization)
+	s.within("its older token", http.StatusUnauthorized, http.MethodGet, alerts, "Authorization", first.Authorization)
+	for replica := range s.replicas {
+		s.on(replica, http.MethodGet, refresh+next.RefreshToken, "").Want(http.StatusUnauthorized)
+	}
+}
+
+// retriesEverywhere sends one refresh token to all replicas at once, again and again.
+func retriesEverywhere(s story, _ []string) {
+	tokens := s.on(0, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
+	for range 20 {
+		answers := make([]instance.Answer, 2*len(s.replicas))
+		var asking sync.WaitGroup
+		for i := range answers {
+			asking.Go(func() {
+				answers[i] = s.on(i%len(s.replicas), http.MethodGet, refresh+tokens.RefreshToken, "")
+			})
+		}
+		asking.Wait()
+		next := answers[0].Want(http.StatusOK).Tokens()
+		for _, answer := range answers {
+			if other := answer.Want(http.StatusOK).Tokens(); other.RefreshToken != next.RefreshToken {
+				s.t.Fatal("one refresh token has two successors")
+			}
+		}
+		tokens = next
+	}
+}
+
+// aUserAndAKey makes a user and a key on one replica, and takes them away on others.
+func aUserAndAKey(s story, admin []string) {
+	const email = "mate@acme.example"
+	var user, key struct{ UID, APIKey string }
+	s.on(0, http.MethodPost, "/v1/users", instance.JSON(map[string]any{"spec": map[string]string{"emailId": email, "password": instance.Password}}), admin...).
+		Want(http.StatusCreated).Into(&user)
+	mate := s.on(1, http.MethodPost, "/v1/auth", signInAs(email)).Want(http.StatusOK).Tokens()
+	tomorrow := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
+	s.on(2, http.MethodPost, "/v1/apiKeys", instance.JSON(map[string]any{"metadata": map[string]string{"name": "ci"}, "spec": map[string]string{"expiry": tomorrow}}),
+		"Authorization", mate.Authorization).Want(http.StatusCreated).Into(&key)
+	for replica := range s.replicas {
+		s.on(replica, http.MethodGet, alerts, "", "ApiKey", key.APIKey).Want(http.StatusOK)
+	}
+	s.on(1, http.MethodDelete, "/v1/apiKeys/"+key.UID, "", "Authorization", mate.Authorization).Want(http.StatusNoContent)
+	s.within("a deleted key", http.StatusUnauthorized, http.MethodGet, alerts, "ApiKey", key.APIKey)
+	s.within("its user", http.StatusOK, http.MethodGet, alerts, "Authorization", mate.Authorization)
+	s.admin(s.t, "user", "disable", "--org", instance.Org, "--email", email)
+	s.within("a disabled user", http.StatusUnauthorized, http.MethodGet, alerts, "Authorization", mate.Authorization)
+}
+
+// wrongPasswords come on every replica in turn, and have the free failures of one.
+func wrongPasswords(s story, _ []string) {
+	wrong := instance.Credentials("nobody@acme.example", instance.Org, "eleven gulls over the harbour")
+	for n := range 5 {
+		s.on(n%len(s.replicas), http.MethodPost, "/v1/auth", wrong).Want(http.StatusUnauthorized)
+	}
+	for replica := range s.replicas {
+		s.on(replica, http.MethodPost, "/v1/auth", wrong).Want(http.StatusTooManyRequests)
+	}
+}
+
+// perMinute is what a user may have validated, on all replicas together.
+func perMinute(s story, admin []string) {
+	const path, body = "/v1/registries/oci/basic/diagnose", `{"endpoint":"http://127.0.0.1:1","auth":{"type":"noAuth"}}`
+	for n := range 4 {
+		s.on(n%len(s.replicas), http.MethodPost, path, body, admin...).Want(http.StatusOK)
+	}
+	for replica := range s.replicas {
+		s.on(replica, http.MethodPost, path, body, admin...).Want(http.StatusTooManyRequests)
+	}
+}
+
+// newKeys are put into use from the command line: what any replica then signs is taken by all, and so is what was
+// signed before.
+func newKeys(s story, admin []string) {
+	before := s.on(0, http.MethodGet, "/.well-known/jwks.json", "").Body
+	s.admin(s.t, "key", "rotate")
+	for replica := range s.replicas {
+		tokens := s.on(replica, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
+		for other := range s.replicas {
+			s.on(other, http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+			tokens.RefreshToken = s.on(other, http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens().RefreshToken
+		}
+		s.on(replica, http.MethodGet, alerts, "", admin...).Want(http.StatusOK)
+	}
+	after := s.on(0, http.MethodGet, "/.well-known/jwks.json", "").Body
+	if after == before || strings.Count(after, `"kid"`) != 2 {
+		s.t.Errorf("the published keys are %s, and were %s", after, before)
+	}
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if s.on(1, http.MethodGet, "/.well-known/jwks.json", "").Body == after && s.on(2, http.MethodGet, "/.well-known/jwks.json", "").Body == after {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatal("the replicas publish other keys after a second")
+		}
+	}
+}
