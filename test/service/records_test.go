@@ -14,6 +14,8 @@ import (
 	"github.com/regwarden/regwarden/test/testca"
 )
 
+// What is kept here is watched as well. Its endpoints are on loopback, or below .onion, for which Go asks no
+// server (RFC 7686), so that no packet leaves.
 const kept = "/v1/registries/oci/basic"
 
 // at is the path of a kept registry.
@@ -44,7 +46,7 @@ func TestKeptRegistries(t *testing.T) {
 	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
 	auth := object{"type": "basic", "username": " ada ", "password": "pässword", "tls": object{"enabled": true, "insecureSkipVerify": true,
 		"ca": "\n" + certificate.Certificate, "certificate": certificate.Certificate + "\n", "key": certificate.Key}}
-	sent := spec(" HTTPS://Registry.Example.com:443/v2/ ", auth, object{"basePath": "/v2/", "baseContentPath": "/a/b/", "providerType": "zarf", "scope": "tenant",
+	sent := spec(" HTTPS://Registry.Onion:443/v2/ ", auth, object{"basePath": "/v2/", "baseContentPath": "/a/b/", "providerType": "zarf", "scope": "tenant",
 		"isSyncSupported": true, "containsSpectroManifest": true, "isPrivate": true, "unknown": object{"a": 1}})
 	uid := admin.make(kept+"?skipPackSync=false", newRegistry("My Reg/x", sent))
 
@@ -265,13 +267,13 @@ func TestReplaceKeepsSecretsWhereTheyBelong(t *testing.T) {
 	}
 	uid := admin.make(kept, newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
 	for _, password := range []string{"", "********"} {
-		wantFields(t, put(uid, "https://attacker.example", password, tls).Want(http.StatusBadRequest).Fault(), "spec.auth.password")
+		wantFields(t, put(uid, "https://attacker.onion", password, tls).Want(http.StatusBadRequest).Fault(), "spec.auth.password")
 		wantFields(t, put(uid, registry.Endpoint, password, object{"enabled": true, "insecureSkipVerify": true}).Want(http.StatusBadRequest).Fault(), "spec.auth.password")
 		put(uid, registry.Endpoint, password, tls).Want(http.StatusNoContent)
 	}
 	stored := basic(registry.Endpoint, ada, "", trusting(registry.CA), object{"registryUid": uid})
 	admin.do("POST", validate, stored).Want(http.StatusNoContent)
-	put(uid, "https://registry.example.org", "another", tls).Want(http.StatusNoContent) // with its secret it may go anywhere
+	put(uid, "https://registry.onion", "another", tls).Want(http.StatusNoContent) // with its secret it may go anywhere
 	wantFields(t, admin.refused("POST", validate, stored, 400, "InvalidRequest").Fault(), "auth.password")
 	put(uid, registry.Endpoint, "", tls).Want(http.StatusBadRequest)
 }
@@ -349,9 +351,9 @@ func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 		"nothing":               {"", `{}`, "metadata.name spec.auth spec.endpoint"},
 		"null":                  {"", `{"metadata":null,"spec":null}`, "metadata.name spec.auth spec.endpoint"},
 		"wrong types":           {"", `{"metadata":{"name":7,"labels":[]},"spec":{"endpoint":[],"isSyncSupported":"yes","auth":{"tls":{"enabled":1}}}}`, "metadata.labels metadata.name spec.auth.tls.enabled spec.endpoint spec.isSyncSupported"},
-		"a mask":                {"", newRegistry("a", spec("h.example", basicAuth("********"), nil)), "spec.auth.password"},
+		"a mask":                {"", newRegistry("a", spec("h.onion", basicAuth("********"), nil)), "spec.auth.password"},
 		"no name":               {"", newRegistry(" ", open), "metadata.name"},
-		"no such provider type": {"", newRegistry("a", spec("h.example", object{"type": "noAuth"}, object{"providerType": "tar"})), "spec.providerType"},
+		"no such provider type": {"", newRegistry("a", spec("h.onion", object{"type": "noAuth"}, object{"providerType": "tar"})), "spec.providerType"},
 		"an odd switch":         {"?skipPackSync=maybe", newRegistry("a", open), "skipPackSync"},
 		"two switches":          {"?skipPackSync=true&skipPackSync=false", newRegistry("a", open), "skipPackSync"},
 	} {
@@ -385,7 +387,7 @@ func TestCreateIsRetried(t *testing.T) {
 	answers := make(chan int, 8)
 	for range cap(answers) {
 		wait.Go(func() {
-			answer, err := admin.client.Try("POST", kept, newRegistry("one", spec("h.example", object{"type": "noAuth"}, nil)), admin.credential...)
+			answer, err := admin.client.Try("POST", kept, newRegistry("one", spec("h.onion", object{"type": "noAuth"}, nil)), admin.credential...)
 			if err != nil {
 				t.Error(err)
 			}
