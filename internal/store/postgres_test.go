@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/seal"
@@ -386,6 +387,9 @@ func passwordIsHidden(t *testing.T, server *postgrestest.Server) {
 		_, err := Open(t.Context(), Options{DatabaseURL: secret.String(url), DataDir: t.TempDir()})
 		if err == nil {
 			t.Errorf("%s: opened", name)
+		}
+		if _, holds := errors.AsType[*pgconn.ConnectError](err); holds {
+			t.Errorf("%s: the error holds the configuration", name)
 		}
 		for _, form := range []string{"%v", "%+v", "%#v", "%q"} {
 			if text := fmt.Sprintf(form, err); strings.Contains(text, "marked") {
