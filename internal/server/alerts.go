@@ -100,7 +100,12 @@ func (s *Server) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
 // replaceChannels is PUT /v1/projects/{uid}/alerts/{component}.
 func (s *Server) replaceChannels(c *call) (answer, error) {
 	var body api.AlertRequest
-	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
+	if err := c.read(&body, func() []fault.Field {
+		if body.Channels == nil { // an empty list is an intent to delete all; a missing one is a slip
+			return problem("channels", "is required")
+		}
+		return nil
+	}); err != nil {
 		return answer{}, err
 	}
 	in, err := s.scope(c)

@@ -214,7 +214,7 @@ func TestInternalError(t *testing.T) {
 	client := server.Client(t)
 	known, unknown := client.SignIn(), server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
 	db := openStore(t, server)
-	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries"} {
+	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries", "registry_watch"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}

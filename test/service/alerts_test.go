@@ -1,0 +1,367 @@
+package service_test
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// channelsOf is where a project's channels for the health of registries are.
+func channelsOf(project string) string { return "/v1/projects/" + project + "/alerts/RegistryHealth" }
+
+func hook(url string) string {
+	return instance.JSON(object{"type": "http", "isActive": true, "alertAllUsers": false, "identifiers": []string{}, "http": object{"url": url, "method": "POST"}})
+}
+
+// project is the uid of the first project.
+func (p person) project() string {
+	p.t.Helper()
+	var list items
+	p.get("/v1/projects", &list)
+	return list.Items[0].Metadata.UID
+}
+
+// account is a registry that knows one password, which can be changed.
+type account struct {
+	mu       sync.Mutex
+	password string
+	checks   int
+}
+
+func (a *account) change(password string) { a.mu.Lock(); defer a.mu.Unlock(); a.password = password }
+
+func (a *account) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.checks++
+	w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
+	w.Header().Set("Content-Type", "application/json")
+	if _, password, ok := r.BasicAuth(); !ok || password != a.password {
+		w.Header().Set("WWW-Authenticate", `Basic realm="r"`)
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, `{"errors":[{"code":"UNAUTHORIZED","message":"no"}]}`)
+		return
+	}
+	_, _ = io.WriteString(w, "{}")
+}
+
+func (a *account) checked() int { a.mu.Lock(); defer a.mu.Unlock(); return a.checks }
+
+// delivery is what a webhook was sent.
+type delivery struct {
+	ID   string `json:"deliveryId"`
+	Kind string
+	At   time.Time
+	key  string // of the header
+}
+
+// hooks receives deliveries.
+type hooks struct {
+	mu   sync.Mutex
+	got  []delivery
+	hold chan struct{} // when set, answers wait for it
+}
+
+func (h *hooks) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var d delivery
+	_ = json.Unmarshal(body, &d) // what is no delivery has no kind, and fails the test by that
+	d.key = r.Header.Get("Regwarden-Delivery")
+	h.mu.Lock()
+	h.got = append(h.got, d)
+	hold := h.hold
+	h.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+		}
+	}
+}
+
+func (h *hooks) kinds() (kinds []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, d := range h.got {
+		kinds = append(kinds, d.Kind)
+	}
+	return kinds
+}
+
+// eventually waits until it holds.
+func eventually(t *testing.T, what string, within time.Duration, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(within); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", within, what)
+		}
+	}
+}
+
+func listenHere(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	s := httptest.NewServer(handler)
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s.URL
+}
+
+type history struct {
+	Status struct {
+		Checked, Valid, Unconfirmed bool
+		Code                        string
+	}
+	Items []struct {
+		Valid, Counted bool
+		Code, Field    string
+		Checks         int
+		Report         *struct{ Valid bool }
+	}
+}
+
+func watchEvery(interval string, more ...string) instance.Options {
+	return instance.Options{Flags: append([]string{"--watch-interval", interval, "--metrics-listen", "127.0.0.1:0"}, more...)}
+}
+
+// The registry of a kept definition changes its password while it is watched: one alert out, one when it is mended.
+func TestAPasswordChangesWhileWatched(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, watchEvery("1s"))
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	registry, receiver := &account{password: "first"}, &hooks{}
+	admin.make(channelsOf(admin.project()), hook(listenHere(t, receiver)))
+	endpoint := listenHere(t, registry)
+	uid := admin.make(kept, newRegistry("watched", spec(endpoint, basicAuth("first"), nil)))
+	var h history
+	standing := func(valid bool) func() bool {
+		return func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked && h.Status.Valid == valid }
+	}
+	eventually(t, "the first check", 5*time.Second, standing(true))
+
+	registry.change("second")
+	eventually(t, "the watch notices", 10*time.Second, standing(false))
+	seen := registry.checked()
+	eventually(t, "it is checked again and again", 20*time.Second, func() bool { return registry.checked() > seen+6 })
+	if got := receiver.kinds(); !slices.Equal(got, []string{"registryNotValid"}) {
+		t.Errorf("alerts %v, want one", got)
+	}
+	registry.change("third")
+	admin.do("PUT", at(uid), newRegistry("watched", spec(endpoint, basicAuth("third"), nil))).Want(http.StatusNoContent)
+	eventually(t, "it is mended", 10*time.Second, standing(true))
+	eventually(t, "and told", 10*time.Second, func() bool { return len(receiver.kinds()) > 1 })
+	seen = registry.checked()
+	eventually(t, "it is checked once more", 20*time.Second, func() bool { return registry.checked() > seen+4 })
+	if got := receiver.kinds(); !slices.Equal(got, []string{"registryNotValid", "registryValid"}) {
+		t.Errorf("alerts %v", got)
+	}
+	admin.get(at(uid)+"/history", &h)
+	if len(h.Items) != 3 || !h.Items[0].Valid || h.Items[1].Code != "RegistryAuthFailed" || h.Items[1].Field != "auth.password" || h.Items[1].Checks < 2 || h.Items[1].Report == nil || !h.Items[2].Counted {
+		t.Errorf("history %+v", h)
+	}
+	admin.refused("GET", at(uid)+"/history?limit=0", "", 400, "InvalidRequest")
+	admin.get(at(uid)+"/history?limit=1", &h)
+	if len(h.Items) != 1 {
+		t.Errorf("a limit of 1 gives %d", len(h.Items))
+	}
+	page := admin.records("?action=registry.watch")
+	if len(page.Items) != 2 {
+		t.Errorf("%d changes are on record, want 2", len(page.Items))
+	}
+	text := scrape(t, server)
+	for _, want := range []string{`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`, `regwarden_watch_checks_total{outcome="notValid"}`,
+		`regwarden_watch_records{state="late"} 0`, `regwarden_alert_deliveries_waiting 0`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the metrics lack %s", want)
+		}
+	}
+	if code := server.Stop(syscall.SIGTERM); code != 0 || strings.Contains(server.Log(), "level=ERROR") {
+		t.Errorf("exit %d\n%s", code, server.Log())
+	}
+}
+
+// statuses are the messages of all channels, in order.
+func (p person) statuses(project string) (messages []string) {
+	p.t.Helper()
+	var list struct {
+		Channels []struct{ Status *struct{ Message string } }
+	}
+	p.get(channelsOf(project), &list)
+	for _, c := range list.Channels {
+		message := ""
+		if c.Status != nil {
+			message = c.Status.Message
+		}
+		messages = append(messages, message)
+	}
+	return messages
+}
+
+// A receiver that is down, slow, sends us elsewhere or stands where nothing may be sent keeps nothing from the others,
+// and the watch goes on.
+func TestReceiversThatFail(t *testing.T) {
+	t.Parallel()
+	forbidden, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	contacted := make(chan struct{}, 16)
+	go func() {
+		for {
+			c, err := forbidden.Accept()
+			if err != nil {
+				return
+			}
+			contacted <- struct{}{}
+			_ = c.Close()
+		}
+	}()
+	defer forbidden.Close()
+	server := instance.Start(t, watchEvery("1s", "--egress-deny", "127.0.0.2"))
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	project := admin.project()
+	slow, good, elsewhere := &hooks{hold: make(chan struct{})}, &hooks{}, &hooks{}
+	defer close(slow.hold)
+	target := listenHere(t, elsewhere)
+	for _, url := range []string{
+		unusedEndpoint(t), listenHere(t, slow), "http://" + forbidden.Addr().String() + "/", server.URL,
+		listenHere(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, target, http.StatusTemporaryRedirect)
+		})),
+		listenHere(t, good),
+	} {
+		admin.make(channelsOf(project), hook(url))
+	}
+	registry := &account{password: "first"}
+	uid := admin.make(kept, newRegistry("watched", spec(listenHere(t, registry), basicAuth("first"), nil)))
+	var h history
+	eventually(t, "the first check", 5*time.Second, func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked })
+	registry.change("second")
+	eventually(t, "the good receiver is told", 10*time.Second, func() bool { return len(good.kinds()) == 1 })
+	want := []string{"the receiver could not be connected to", "the receiver did not answer within 15s",
+		"not sent: it is not allowed to connect there, since the operator denies this address",
+		"not sent: it is not allowed to connect there, since regwarden itself or its store listens there",
+		"the receiver answered HTTP 307; redirects are not followed, so write the address that it leads to", "the receiver answered HTTP 200"}
+	eventually(t, "every channel says how it went", 30*time.Second, func() bool { return slices.Equal(admin.statuses(project), want) })
+	seen := registry.checked()
+	eventually(t, "the watch goes on", 10*time.Second, func() bool { return registry.checked() > seen })
+	if len(elsewhere.kinds()) != 0 || len(contacted) != 0 {
+		t.Errorf("a redirect was followed %d times, a forbidden address contacted %d times", len(elsewhere.kinds()), len(contacted))
+	}
+	if !strings.Contains(scrape(t, server), "regwarden_alert_deliveries_waiting 5") {
+		t.Error("something is not waiting to be sent again")
+	}
+}
+
+// A kill between the change of state and the end of its delivery loses nothing: it is delivered again, as the same.
+func TestAKillLosesNoAlert(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, watchEvery("1s"))
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	receiver := &hooks{hold: make(chan struct{})}
+	admin.make(channelsOf(admin.project()), hook(listenHere(t, receiver)))
+	uid := admin.make(kept, newRegistry("watched", spec(listenHere(t, &account{password: "first"}), basicAuth("wrong"), nil)))
+	eventually(t, "the delivery begins", 15*time.Second, func() bool { return len(receiver.kinds()) == 1 })
+	server.Kill()
+	receiver.mu.Lock()
+	close(receiver.hold)
+	receiver.hold = nil
+	receiver.mu.Unlock()
+	again := instance.Start(t, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "1s"}})
+	admin, _ = signedIn(t, again, instance.Email, instance.Org, instance.Password)
+	eventually(t, "the delivery is made", 45*time.Second, func() bool { return len(receiver.kinds()) == 2 })
+	first, second := receiver.got[0], receiver.got[1]
+	if first.ID == "" || first.ID != second.ID || first.key != first.ID || second.key != first.ID || second.Kind != "registryNotValid" || !first.At.Equal(second.At) {
+		t.Errorf("delivered %+v, then %+v", first, second)
+	}
+	var h history
+	admin.get(at(uid)+"/history", &h)
+	if len(h.Items) != 1 || h.Status.Code != "RegistryAuthFailed" {
+		t.Errorf("history %+v", h)
+	}
+}
+
+// Channels over HTTP, in the shapes that public clients use.
+func TestAlertChannels(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	var components struct {
+		Components []struct {
+			Name, Description string
+			SupportedChannels []string
+		}
+	}
+	admin.get(alerts, &components)
+	if len(components.Components) != 2 || components.Components[0].Name != "RegistryHealth" || components.Components[1].Name != "ApiKeyExpiry" ||
+		!slices.Equal(components.Components[0].SupportedChannels, []string{"email", "http"}) || components.Components[0].Description == "" {
+		t.Errorf("components %+v", components)
+	}
+	project := admin.project()
+	path := channelsOf(project)
+	const secretURL = "https://hooks.example.com/services/T0/x0xSECRET"
+	var made struct{ UID, SigningSecret string }
+	admin.do("POST", path, hook(secretURL)).Want(http.StatusCreated).Into(&made)
+	if len(made.SigningSecret) < 16 {
+		t.Errorf("made %+v", made)
+	}
+	var shown object
+	admin.get(path+"/"+made.UID, &shown)
+	sends := shown["http"].(object)
+	if sends["url"] != "https://hooks.example.com/********" || sends["secret"] != "********" || shown["isActive"] != true || shown["status"] != nil {
+		t.Errorf("shown %v", shown)
+	}
+	admin.do("PUT", path+"/"+made.UID, instance.JSON(shown)).Want(http.StatusNoContent)
+	admin.do("PUT", path, instance.JSON(object{"channels": []any{shown, object{"type": "http", "http": object{"url": "http://x.example.com/", "secret": "sixteen bytes or so"}}}})).Want(http.StatusNoContent)
+	var list struct{ Channels []struct{ UID string } }
+	admin.get(path, &list)
+	if len(list.Channels) != 2 || list.Channels[0].UID != made.UID {
+		t.Errorf("channels %+v", list)
+	}
+	wantFields(t, admin.refused("PUT", path, `{"channels":[{"type":"app"},{"type":"email"}]}`, 400, "InvalidRequest").Fault(), "channels[0].type", "channels[1].identifiers", "channels[1].type")
+	wantFields(t, admin.refused("POST", path, `{"type":"http","http":{"url":"http://u:p@x.example.com/"}}`, 400, "InvalidRequest").Fault(), "http.url")
+
+	for _, unknown := range []string{channelsOf(noUID), "/v1/projects/" + project + "/alerts/ClusterHealth"} {
+		admin.refused("GET", unknown, "", 404, "ResourceNotFound")
+		admin.refused("PUT", unknown, `{"channels":[]}`, 404, "ResourceNotFound")
+		admin.refused("POST", unknown, hook(secretURL), 404, "ResourceNotFound")
+		admin.refused("DELETE", unknown, "", 404, "ResourceNotFound")
+	}
+	for _, method := range []string{"GET", "DELETE"} {
+		admin.refused(method, path+"/"+noUID, "", 404, "ResourceNotFound")
+	}
+	admin.refused("PUT", path+"/"+noUID, hook(secretURL), 404, "ResourceNotFound")
+
+	admin.make("/v1/users", newUser("mate@acme.example", object{"projects": []string{"Default"}}))
+	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate.get(path, &list)
+	mate.get(path+"/"+made.UID, &shown)
+	for _, try := range [][3]string{{"PUT", path, `{"channels":[]}`}, {"POST", path, hook(secretURL)}, {"DELETE", path, ""},
+		{"PUT", path + "/" + made.UID, hook(secretURL)}, {"DELETE", path + "/" + made.UID, ""}} {
+		mate.refused(try[0], try[1], try[2], 403, "OperationForbidden")
+	}
+	admin.do("DELETE", path+"/"+made.UID, "").Want(http.StatusNoContent)
+	admin.do("DELETE", path, "").Want(http.StatusNoContent)
+	admin.get(path, &list)
+	if len(list.Channels) != 0 {
+		t.Errorf("channels are left: %+v", list)
+	}
+	server.Kill()
+	for _, name := range []string{"regwarden.db", "regwarden.db-wal"} {
+		for _, hidden := range []string{"x0xSECRET", made.SigningSecret, "sixteen bytes or so"} {
+			if strings.Contains(file(t, server, name), hidden) {
+				t.Errorf("%.3s… is in clear in %s", hidden, name)
+			}
+		}
+	}
+	if !strings.Contains(file(t, server, "regwarden.db")+file(t, server, "regwarden.db-wal"), made.UID) {
+		t.Error("the search does not see what the store holds")
+	}
+}
