@@ -38,7 +38,7 @@ func (p *postgres) write(ctx context.Context, work func(querier) error) error {
 
 // pause grows, and is random, so that those who met do not meet again.
 func pause(try int) time.Duration {
-	return rand.N(min(time.Millisecond<<try, maxPause))
+	return rand.N(min(time.Millisecond<<try, maxPause)) // #nosec G404 -- spreads, and guards nothing
 }
 
 func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) error) error {
