@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -177,6 +178,9 @@ func notFoundIf(missing bool) error {
 func all[T any](ctx context.Context, tx *Tx, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
 	var list []T
 	err := tx.each(ctx, func(row scanner) error {
+		if len(list) == cap(list) { // twofold: append's own growth copies a long list five times over
+			list = slices.Grow(list, max(len(list), 8))
+		}
 		var empty T
 		list = append(list, empty)
 		return scan(row, &list[len(list)-1]) // in place: a record of its own would be one allocation more for each row
