@@ -185,7 +185,7 @@ func TestDamagedSecretsAreAState(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = raw.Close() }()
-	if _, err := raw.ExecContext(t.Context(), "UPDATE registry_details SET sealed = x'00' WHERE org_uid = ?", damaged); err != nil {
+	if _, err := raw.ExecContext(t.Context(), "UPDATE registry_details SET sealed = x'00' WHERE registry_uid = ?", damaged); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
