@@ -15,6 +15,9 @@ import (
 
 func newBackup() *cobra.Command {
 	cmd := adminCommand("backup FILE", "Copy the database to a new file, also while the server runs", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+		if a.db.Shared() {
+			return backupUsage(store.ErrNoFile)
+		}
 		if err := a.record(audit.StoreBackup); err != nil { // first, so that the copy has it too
 			return err
 		}
@@ -62,7 +65,7 @@ Sessions and API keys are then what they were at the time of the backup: what wa
 
 // backupUsage tells the mistakes that can be made with files from what went wrong.
 func backupUsage(err error) error {
-	if errors.Is(err, store.ErrInTheWay) || errors.Is(err, store.ErrNoBackup) || errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, store.ErrInTheWay) || errors.Is(err, store.ErrNoBackup) || errors.Is(err, store.ErrNoFile) || errors.Is(err, os.ErrNotExist) {
 		return usageError{err}
 	}
 	return err

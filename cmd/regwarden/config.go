@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,6 +65,7 @@ type Config struct {
 	EgressDeny       []string
 	EgressAllowOnly  []string
 	EgressProxy      string
+	EgressDNS        string
 
 	WatchInterval    time.Duration
 	WatchConcurrency int
@@ -133,6 +135,7 @@ func newSettings() *settings {
 	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file that holds its password")
 	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender's address of alerts")
 	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "starttls, tls or none")
+	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks (default: the system's)")
 	f.DurationVar(&c.AuditRetention, "audit-retention", 365*24*time.Hour, "how long audit records are kept; 0s: for ever")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
 	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -253,6 +256,7 @@ func (c *Config) Validate() []error {
 		{c.WatchInterval != 0 && c.WatchInterval < time.Second || c.WatchInterval > 7*24*time.Hour, "watch-interval: from 1s to 168h, or 0s for never"},
 		{c.WatchConcurrency < 1 || c.WatchConcurrency > 1000, "watch-concurrency: from 1 to 1000"},
 		{c.SyncInterval != 0 && c.SyncInterval < time.Second || c.SyncInterval > 30*24*time.Hour, "sync-interval: from 1s to 720h, or 0s for only when asked"},
+		{c.EgressDNS != "" && !isAddressPort(c.EgressDNS), "egress-dns: " + c.EgressDNS + " is no address of the form 192.0.2.1:53"},
 		{c.AuditRetention != 0 && c.AuditRetention < 24*time.Hour, "audit-retention: at least 24h, or 0s for ever"},
 		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: text or json"},
 		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: debug, info, warn or error"},
@@ -325,6 +329,21 @@ func isHostPort(listen string) bool {
 	}
 	_, err = strconv.ParseUint(port, 10, 16)
 	return err == nil
+}
+
+func isAddressPort(text string) bool {
+	_, err := netip.ParseAddrPort(text)
+	return err == nil
+}
+
+// resolver asks the DNS server of the settings; nil is the system's.
+func (c *Config) resolver() egress.Resolver {
+	if c.EgressDNS == "" {
+		return nil
+	}
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, c.EgressDNS)
+	}}
 }
 
 func isLoopback(listen string) bool {

@@ -134,7 +134,9 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if c.WatchInterval > 0 {
 		unasked = append(unasked, func(ctx context.Context) { checks.Watch(ctx, c.watch(metrics, log)) })
 	}
-	unasked = append(unasked, func(ctx context.Context) { checks.RunSyncs(ctx, registries.SyncSettings{Every: c.SyncInterval, Log: log}) })
+	unasked = append(unasked, func(ctx context.Context) {
+		checks.RunSyncs(ctx, registries.SyncSettings{Every: c.SyncInterval, Log: log})
+	})
 	defer background(ctx, authService, c.AuditRetention, log, unasked...)() // ends before the store closes
 	defer serveMetrics(metricsListener, metrics, log)()
 	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)
@@ -232,7 +234,7 @@ func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) 
 	if err != nil {
 		return nil, err
 	}
-	checker := &regcheck.Checker{Egress: policy, Hairpin: rand.Text()}
+	checker := &regcheck.Checker{Resolver: c.resolver(), Egress: policy, Hairpin: rand.Text()}
 	checker.Limits.Total = c.CheckTimeout
 	checker.Proxy, err = proxyFunc(c.EgressProxy)
 	return checker, err

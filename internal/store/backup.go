@@ -17,12 +17,16 @@ import (
 var (
 	ErrInTheWay = errors.New("there is something in its place already")
 	ErrNoBackup = errors.New("this is no whole backup")
+	ErrNoFile   = errors.New("the store is in PostgreSQL, which is backed up and restored with its own means: pg_basebackup, pg_dump")
 )
 
 // Backup writes a consistent copy of the database to a new file of mode 0600, while others read and write.
 // The file is durable and under its name only when Backup returns nil; a file that is there is ErrInTheWay.
-// Secrets in it are sealed as in the database: the master key is not part of it.
+// Secrets in it are sealed as in the database: the master key is not part of it. ErrNoFile on PostgreSQL.
 func (db *DB) Backup(ctx context.Context, target string) (err error) {
+	if db.options.DatabaseURL != "" {
+		return ErrNoFile
+	}
 	if target, err = filepath.Abs(target); err != nil { // SQLite takes some relative names for URIs
 		return fmt.Errorf("find the backup's folder: %w", err)
 	}
@@ -79,8 +83,11 @@ func ignoreMissing(err error) error {
 
 // Restore puts a backup into a data folder that has no database, after making sure that it is whole and that
 // the master key, which must be in its place already, opens it. Nothing is changed otherwise. No server
-// may run on the folder: ErrLocked.
+// may run on the folder: ErrLocked. ErrNoFile for a store in PostgreSQL.
 func Restore(ctx context.Context, o Options, backup string) (err error) {
+	if o.DatabaseURL != "" {
+		return ErrNoFile
+	}
 	if o.DataDir, err = filepath.Abs(o.DataDir); err != nil {
 		return fmt.Errorf("find the data folder: %w", err)
 	}

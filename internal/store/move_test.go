@@ -101,6 +101,10 @@ func TestMove(t *testing.T) {
 	if !errors.Is(err, store.ErrNotEmpty) {
 		t.Errorf("a second time: %v", err)
 	}
+	// The folder's file is not the store any more, so no copy of it is a backup.
+	if err := there.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db")); !errors.Is(err, store.ErrNoFile) {
+		t.Errorf("backup: %v", err)
+	}
 }
 
 // rowCounts counts the rows of the named tables, or of all that a folder's database has.

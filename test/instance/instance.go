@@ -68,7 +68,8 @@ func Start(t testing.TB, o Options) *Server {
 		o.DataDir = filepath.Join(t.TempDir(), "data")
 	}
 	s := &Server{t: t, DataDir: o.DataDir, done: make(chan struct{})}
-	args := []string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0"}
+	// No DNS server is asked, so that a name in a test, of a kept registry that is watched say, makes no traffic.
+	args := []string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0", "--egress-dns", "127.0.0.1:9"}
 	if !o.Fenced {
 		args = append(args, "--egress-allow", "127.0.0.0/8")
 	}

@@ -1,0 +1,86 @@
+package service_test
+
+import (
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// TestNamesAreAskedWhereTheSettingSays has a DNS server of its own tell where a registry is: nowhere else is its name
+// known.
+func TestNamesAreAskedWhereTheSettingSays(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close() // nobody listens there: the check gets as far as connecting
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "registry.nowhere.example."
+	asked := make(chan string, 64)
+	server := instance.Start(t, instance.Options{Flags: []string{"--egress-dns", nameServer(t, name, asked)}})
+	client := server.Client(t)
+	tokens := client.SignIn()
+	for endpoint, code := range map[string]string{
+		"http://registry.nowhere.example:" + port: "RegistryUnreachable",
+		"http://other.nowhere.example:" + port:    "RegistryHostNotFound",
+	} {
+		answer := client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"`+endpoint+`","auth":{}}`, "Authorization", tokens.Authorization).Want(http.StatusOK)
+		if !strings.Contains(answer.Body, `"code":"`+code+`"`) {
+			t.Errorf("%s: %s", endpoint, answer.Body)
+		}
+	}
+	if len(asked) < 2 {
+		t.Errorf("the server was asked %d times", len(asked))
+	}
+}
+
+// nameServer answers A questions about one name with 127.0.0.1, and says of all others that they do not exist.
+func nameServer(t *testing.T, name string, asked chan<- string) (address string) {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		buffer := make([]byte, 4096)
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(buffer[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			asked <- m.Questions[0].Name.String()
+			if answer, err := answerTo(m, name); err == nil {
+				_, _ = conn.WriteTo(answer, from)
+			}
+		}
+	}()
+	return conn.LocalAddr().String()
+}
+
+func answerTo(m dnsmessage.Message, name string) ([]byte, error) {
+	question := m.Questions[0]
+	m.Response, m.Additionals = true, nil
+	switch {
+	case question.Name.String() != name:
+		m.RCode = dnsmessage.RCodeNameError
+	case question.Type == dnsmessage.TypeA:
+		m.Answers = []dnsmessage.Resource{{
+			Header: dnsmessage.ResourceHeader{Name: question.Name, Class: dnsmessage.ClassINET, TTL: 1},
+			Body:   &dnsmessage.AResource{A: [4]byte{127, 0, 0, 1}},
+		}}
+	}
+	return m.Pack()
+}
