@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSettingsOfTheWatchAndTheMailServer(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string // part of the problem; "" for none
+	}{
+		{nil, ""},
+		{[]string{"--watch-interval", "0s"}, ""},
+		{[]string{"--watch-interval", "10ms"}, "watch-interval: from 1s"},
+		{[]string{"--watch-concurrency", "0"}, "watch-concurrency: from 1"},
+		{[]string{"--smtp-host", "mail.example.com"}, "smtp-from: name the sender"},
+		{[]string{"--smtp-host", "mail.example.com", "--smtp-from", "Regwarden <r@example.com>"}, "smtp-from: name the sender"},
+		{[]string{"--smtp-host", "mail.example.com", "--smtp-from", "r@example.com"}, ""},
+		{[]string{"--smtp-from", "r@example.com"}, "smtp-host: is missing"},
+		{[]string{"--smtp-tls", "maybe"}, "smtp-tls: starttls, tls or none"},
+		{[]string{"--smtp-port", "70000"}, "smtp-port"},
+		{[]string{"--smtp-host", "m", "--smtp-from", "r@example.com", "--smtp-username", "u"}, "smtp-username, smtp-password-file: give both"},
+		{[]string{"--smtp-host", "m", "--smtp-from", "r@example.com", "--smtp-username", "u", "--smtp-password-file", "f", "--smtp-tls", "none"}, "in clear"},
+	} {
+		_, err := loaded(t, tt.args, nil, "")
+		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: %v, want %q", tt.args, err, tt.want)
+		}
+	}
+}
+
+func TestThePasswordOfTheMailServer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "password")
+	c := &Config{SMTPHost: "m", SMTPTLS: "tls", SMTPUsername: "u", SMTPPasswordFile: path, SMTPFrom: "r@example.com"}
+	for text, want := range map[string]string{"pa55 \r\n": "pa55 ", "pa55": "pa55", "\n": ""} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := c.mailServer()
+		if (err == nil) != (want != "") || err == nil && (m.Password.Reveal() != want || m.Port != 465) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if m, err := (&Config{}).mailServer(); m != nil || err != nil {
+		t.Errorf("without settings: %v, %v", m, err)
+	}
+}
