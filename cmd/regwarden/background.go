@@ -7,16 +7,20 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
+	"runtime"
 	"sync"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/auth"
-	"github.com/regwarden/regwarden/internal/server"
 )
 
 const (
-	metricsHeaderTimeout = 5 * time.Second
-	metricsTimeout       = 30 * time.Second
+	asideHeaderTimeout = 5 * time.Second
+	asideTimeout       = 90 * time.Second // a profile takes 30 s, or as long as is asked for
+
+	blockProfileRate     = 100_000 // nanoseconds of waiting that one sample stands for
+	mutexProfileFraction = 100     // one of so many
 )
 
 // What goes on beside the serving of requests.
@@ -55,34 +59,46 @@ func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Durat
 	}
 }
 
-// listenForMetrics binds the address of /metrics, nil when there is none.
-func listenForMetrics(address string) (net.Listener, error) {
+// listenAlso binds the address of something served beside the interface, nil when there is none.
+func listenAlso(address, what string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s for metrics: %w", address, err)
+		return nil, fmt.Errorf("listen on %s for %s: %w", address, what, err)
 	}
 	return listener, nil
 }
 
-// serveMetrics answers /metrics until stop is called. Without a listener there is nothing to do.
-func serveMetrics(listener net.Listener, m *server.Metrics, log *slog.Logger) (stop func()) {
+// serveAlso answers with handler until stop is called. Without a listener there is nothing to do.
+func serveAlso(listener net.Listener, what string, handler http.Handler, log *slog.Logger) (stop func()) {
 	if listener == nil {
 		return func() {}
 	}
-	s := &http.Server{Handler: m.Handler(log), ReadHeaderTimeout: metricsHeaderTimeout, ReadTimeout: metricsTimeout, WriteTimeout: metricsTimeout, IdleTimeout: metricsTimeout,
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: asideHeaderTimeout, ReadTimeout: asideTimeout, WriteTimeout: asideTimeout, IdleTimeout: asideTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("metrics are not served any more", "error", err)
+			log.Error(what+" are not served any more", "error", err)
 		}
 	})
-	log.Info("serving metrics", "address", listener.Addr().String())
+	log.Info("serving "+what, "address", listener.Addr().String())
 	return func() {
 		_ = s.Close() // a collector asks again
 		running.Wait()
 	}
+}
+
+// profiles are Go's own (net/http/pprof), on a listener that only this machine reaches. What profiles of waiting
+// cost is paid only where they can be asked for.
+func profiles() http.Handler {
+	runtime.SetBlockProfileRate(blockProfileRate)
+	runtime.SetMutexProfileFraction(mutexProfileFraction)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index) // heap, block, mutex, goroutine
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
 }

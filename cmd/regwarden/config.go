@@ -38,6 +38,7 @@ type Config struct {
 	TLSSelfSigned bool
 	InsecureHTTP  bool
 	MetricsListen string
+	DebugListen   string
 
 	DatabaseURL     secret.String
 	DatabaseURLFile string
@@ -55,6 +56,7 @@ type Config struct {
 	LoginWait                   time.Duration
 	LoginFreeFailures           int
 	LoginMaxWait                time.Duration
+	LoginIsolation              string
 
 	CheckConcurrency int
 	CheckPerOrg      int
@@ -104,6 +106,7 @@ func newSettings() *settings {
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: nowhere)")
 	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL to keep everything in, as postgres://user@host/database; a password in it only by the environment or the settings file (default: SQLite in the data folder)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
+	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: nowhere)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data folder)")
 	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a sign-in that names none")
 	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is believed")
@@ -117,6 +120,7 @@ func newSettings() *settings {
 	f.DurationVar(&c.LoginWait, "login-wait", 2*time.Second, "how long a sign-in may wait for a hash")
 	f.IntVar(&c.LoginFreeFailures, "login-free-failures", 5, "wrong passwords of one address for one account before it has to wait")
 	f.DurationVar(&c.LoginMaxWait, "login-max-wait", 15*time.Minute, "the longest wait that wrong passwords lead to")
+	f.StringVar(&c.LoginIsolation, "login-isolation", "threads", "where passwords are hashed: threads (of low priority, so that all else stays quick) or none (more sign-ins a second)")
 	f.IntVar(&c.CheckConcurrency, "check-concurrency", 64, "validations at once")
 	f.IntVar(&c.CheckPerOrg, "check-per-org", 8, "validations at once for one organization")
 	f.IntVar(&c.CheckPerMinute, "check-per-minute", 120, "validations that one user may begin per minute")
@@ -240,6 +244,7 @@ func (c *Config) Validate() []error {
 		{!isHostPort(c.Listen), "listen: " + c.Listen + " is no address of the form host:port"},
 		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is no loopback address, and passwords would cross the network in clear; give tls-cert and tls-key, or insecure-http when something in front of regwarden does TLS"},
 		{c.MetricsListen != "" && !isHostPort(c.MetricsListen), "metrics-listen: " + c.MetricsListen + " is no address of the form host:port"},
+		{c.DebugListen != "" && (!isHostPort(c.DebugListen) || !isLoopback(c.DebugListen)), "debug-listen: " + c.DebugListen + " is no loopback address of the form host:port; profiles tell what memory holds"},
 		{c.TokenLifetime < time.Second || c.TokenLifetime > 15*time.Minute, "token-lifetime: from 1s to 15m"},
 		{c.RefreshGrace < time.Second || c.RefreshGrace > 5*time.Minute, "refresh-grace: from 1s to 5m"},
 		{c.SessionIdle < time.Minute, "session-idle: at least 1m"},
@@ -249,6 +254,7 @@ func (c *Config) Validate() []error {
 		{c.LoginWait < 10*time.Millisecond || c.LoginWait > time.Minute, "login-wait: from 10ms to 1m"},
 		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > 100, "login-free-failures: from 1 to 100"},
 		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "login-max-wait: from 1s to 24h"},
+		{c.LoginIsolation != "threads" && c.LoginIsolation != "none", "login-isolation: threads or none"},
 		{c.CheckConcurrency < 1 || c.CheckConcurrency > 10_000, "check-concurrency: from 1 to 10000"},
 		{c.CheckPerOrg < 1, "check-per-org: at least 1"},
 		{c.CheckPerMinute < 1, "check-per-minute: at least 1"},

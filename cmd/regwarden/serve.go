@@ -87,7 +87,11 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
 	defer listener.Close() // the server closes it too; this is for the ways out before that
-	metricsListener, err := listenForMetrics(c.MetricsListen)
+	metricsListener, err := listenAlso(c.MetricsListen, "metrics")
+	if err != nil {
+		return err
+	}
+	debugListener, err := listenAlso(c.DebugListen, "profiles")
 	if err != nil {
 		return err
 	}
@@ -95,7 +99,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	checker, err := newChecker(c, listener, metricsListener)
+	checker, err := newChecker(c, listener, metricsListener, debugListener)
 	if err != nil {
 		return err
 	}
@@ -138,7 +142,10 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		checks.RunSyncs(ctx, registries.SyncSettings{Every: c.SyncInterval, Log: log})
 	})
 	defer background(ctx, authService, c.AuditRetention, log, unasked...)() // ends before the store closes
-	defer serveMetrics(metricsListener, metrics, log)()
+	defer serveAlso(metricsListener, "metrics", metrics.Handler(log), log)()
+	if debugListener != nil {
+		defer serveAlso(debugListener, "profiles", profiles(), log)()
+	}
 	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)
 }
 
@@ -215,7 +222,8 @@ func newAuth(ctx context.Context, db *store.DB, c Config, log *slog.Logger) (*au
 		TokenLifetime: c.TokenLifetime, RefreshGrace: c.RefreshGrace, SessionIdle: c.SessionIdle, SessionMax: c.SessionMax,
 		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, DefaultOrg: c.DefaultOrg,
 		LoginWorkers: c.LoginWorkers, LoginQueue: c.LoginQueue, LoginWait: c.LoginWait,
-		LoginFreeFailures: c.LoginFreeFailures, LoginMaxWait: c.LoginMaxWait, Log: log,
+		LoginFreeFailures: c.LoginFreeFailures, LoginMaxWait: c.LoginMaxWait,
+		LoginIsolation: auth.Isolation(c.LoginIsolation), Log: log,
 	})
 }
 
