@@ -10,15 +10,19 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-var metricsAddress = regexp.MustCompile(`msg="serving metrics" address=(\S+)`)
+// servedOn is the address that the log names for what is served beside the interface.
+func servedOn(t *testing.T, server *instance.Server, message string) string {
+	t.Helper()
+	if !server.Logs(message) {
+		t.Fatalf("the log does not have %q", message)
+	}
+	return regexp.MustCompile(`msg="` + message + `" address=(\S+)`).FindStringSubmatch(server.Log())[1]
+}
 
 // scrape asks for the metrics, at the address that the log names.
 func scrape(t *testing.T, server *instance.Server) string {
 	t.Helper()
-	if !server.Logs("serving metrics") {
-		t.Fatal("the log does not tell where the metrics are")
-	}
-	response, err := http.Get("http://" + metricsAddress.FindStringSubmatch(server.Log())[1] + "/metrics") //nolint:noctx // a test's own
+	response, err := http.Get("http://" + servedOn(t, server, "serving metrics") + "/metrics") //nolint:noctx // a test's own
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,4 +69,24 @@ func TestMetrics(t *testing.T) {
 		t.Error("a client chooses a label")
 	}
 	admin.client.Do("GET", "/metrics", "").Want(http.StatusNotFound) // on its own listener alone
+}
+
+// Profiles are served on a listener of their own, and only on this machine.
+func TestProfiles(t *testing.T) {
+	server := instance.Start(t, instance.Options{Flags: []string{"--debug-listen", "127.0.0.1:0"}})
+	address := servedOn(t, server, "serving profiles")
+	for path, status := range map[string]int{"/debug/pprof/heap": http.StatusOK, "/debug/pprof/block": http.StatusOK, "/debug/pprof/cmdline": http.StatusNotFound} {
+		response, err := http.Get("http://" + address + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != status {
+			t.Errorf("%s: %s", path, response.Status)
+		}
+	}
+	server.Client(t).Do("GET", "/debug/pprof/heap", "").Want(http.StatusNotFound)
+	if everywhere := instance.Run(t, "", "serve", "--debug-listen", "0.0.0.0:0"); everywhere.Code != 2 {
+		t.Errorf("on every address: %+v", everywhere)
+	}
 }
