@@ -48,6 +48,7 @@ type postgres struct {
 	begin   string
 	limit   time.Duration // of a transaction or a question, for a server that says nothing any more
 	notify  bool          // the database knows NOTIFY
+	doubt   *doubt
 	*listener
 }
 
@@ -62,10 +63,11 @@ func openPostgres(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.writers, err = newPool(ctx, config, config.MaxConns, prepareSession); err != nil {
+	p.doubt = newDoubt(config.ConnConfig)
+	if p.writers, err = newPool(ctx, config, config.MaxConns, prepareSession, p.doubt); err != nil {
 		return nil, err
 	}
-	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), prepareSession+readOnlySession); err != nil {
+	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), prepareSession+readOnlySession, p.doubt); err != nil {
 		p.writers.close()
 		return nil, err
 	}

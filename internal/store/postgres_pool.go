@@ -25,11 +25,12 @@ var (
 // nobody wait for long.
 type pool struct {
 	conns   *pgxpool.Pool
+	doubt   *doubt
 	waiting atomic.Int64
 }
 
 // newPool makes a pool of at most that many connections, each prepared by these statements.
-func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare string) (*pool, error) {
+func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare string, doubt *doubt) (*pool, error) {
 	config = config.Copy()
 	config.MaxConns = conns
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return runAll(ctx, conn, prepare) }
@@ -37,13 +38,16 @@ func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare s
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", translate(err))
 	}
-	return &pool{conns: made}, nil
+	return &pool{conns: made, doubt: doubt}, nil
 }
 
 // acquire returns a connection, to be released. Its error is a fault, or ctx's own when the caller went away.
 func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	if p.doubt.away.Load() {
+		return nil, unavailable(errSilent)
 	}
 	if p.waiting.Add(1) > maxAcquiring {
 		p.waiting.Add(-1)
@@ -52,6 +56,7 @@ func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	defer p.waiting.Add(-1)
 	bound, cancel := context.WithTimeout(ctx, acquireTimeout)
 	defer cancel()
+	defer p.doubt.waiting(cancel)()
 	conn, err := p.conns.Acquire(bound)
 	switch {
 	case err == nil:

@@ -73,7 +73,12 @@ func (p *postgres) detach(ctx context.Context) (context.Context, context.CancelF
 	if own, has := ctx.Deadline(); has && own.Before(limit) {
 		limit = own
 	}
-	return context.WithDeadline(context.WithoutCancel(ctx), limit)
+	bound, cancel := context.WithDeadline(context.WithoutCancel(ctx), limit)
+	over := p.doubt.waiting(cancel)
+	return bound, func() {
+		over()
+		cancel()
+	}
 }
 
 // pgTx is one transaction on one connection. It begins with its first statement, in the same round trip.
