@@ -46,6 +46,40 @@ func (s *Service) Authenticate(ctx context.Context, presented Presented) (Princi
 	return principal, nil
 }
 
+const (
+	recognizeWithin = 250 * time.Millisecond // a store that is there answers sooner
+	recognizeFor    = maxTokenLifetime       // after it last answered
+)
+
+// Recognize is Authenticate for what is read from no store and is the same for every caller: while the store cannot be
+// asked whether a credential was revoked, one that was good when it was used here before is good enough for that. An
+// answer that differs by caller would be none to give on such a credential.
+func (s *Service) Recognize(ctx context.Context, presented Presented) (Principal, error) {
+	known, ok := s.recall(presented)
+	if !ok {
+		return s.Authenticate(ctx, presented)
+	}
+	bound, cancel := context.WithTimeout(ctx, recognizeWithin)
+	defer cancel()
+	if s.upToDate(bound) == nil || s.hearing.age() > recognizeFor {
+		return s.Authenticate(ctx, presented)
+	}
+	return known.principal, ctx.Err()
+}
+
+// recall returns what is remembered of a caller who presents one credential.
+func (s *Service) recall(presented Presented) (remembered, bool) {
+	credential, means := withoutScheme(presented.Authorization), MeansToken
+	if presented.APIKey != "" {
+		if credential != "" {
+			return remembered{}, false
+		}
+		credential, means = presented.APIKey, MeansAPIKey
+	}
+	known, ok := s.view.find(idOf(credential), means)
+	return known, ok && s.now().Before(known.expires)
+}
+
 // withoutScheme takes "Bearer " off; scheme names have no case (RFC 9110 section 11.1).
 func withoutScheme(header secret.String) secret.String {
 	const scheme = "bearer "
@@ -62,7 +96,7 @@ func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, 
 		return Principal{}, err
 	}
 	id := idOf(token)
-	known, ok := s.view.find(id)
+	known, ok := s.view.find(id, MeansToken)
 	if !ok {
 		var err error
 		if known, err = s.lookUpToken(ctx, token); err != nil {
@@ -81,6 +115,9 @@ func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, 
 func (s *Service) lookUpToken(ctx context.Context, token secret.String) (remembered, error) {
 	epoch := s.view.begin()
 	c, err := s.verifyAnew(ctx, token)
+	if errors.Is(err, errNotHeard) {
+		return remembered{}, err
+	}
 	if errors.Is(err, errExpiredToken) {
 		return remembered{}, unauthorized(ReasonExpired)
 	}
@@ -129,7 +166,7 @@ func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, e
 		return Principal{}, err
 	}
 	id := credentialID(hash)
-	known, ok := s.view.find(id)
+	known, ok := s.view.find(id, MeansAPIKey)
 	if !ok {
 		var err error
 		if known, err = s.lookUpAPIKey(ctx, hash); err != nil {

@@ -2,12 +2,14 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -16,6 +18,7 @@ const (
 	hearRarely = 750 * time.Millisecond // how often where the store tells of changes; less than staleAfter, should it fail to
 	staleAfter = time.Second            // how old the last asking may be when a remembered credential is used
 	hearPause  = 20 * time.Millisecond  // between askings for tokens of keys that are not known here
+	hearWithin = 2 * time.Second        // an asking has to be answered
 	hearStep   = 1000                   // changes read at once
 )
 
@@ -25,11 +28,16 @@ type hearing struct {
 	born  time.Time
 	asked atomic.Int64 // when the last asking that succeeded began, since born
 
-	mu   sync.Mutex
-	last int64 // the newest change that was heard
+	last int64 // the newest change that was heard; whoever asks has it alone
+
+	mu    sync.Mutex
+	under *asking // nil when nobody asks
 }
 
 func (h *hearing) elapsed() time.Duration { return time.Since(h.born) }
+
+// age is how long ago the newest asking that succeeded began.
+func (h *hearing) age() time.Duration { return h.elapsed() - time.Duration(h.asked.Load()) }
 
 // Watch hears of what other processes change in the store, until ctx ends. Without it the service asks when
 // a credential is used, at most once a second.
@@ -53,38 +61,81 @@ func (s *Service) Watch(ctx context.Context) {
 // upToDate makes sure that no change older than staleAfter is missing from what this process remembers. It
 // fails when the store cannot be asked: then nothing remembered may be believed.
 func (s *Service) upToDate(ctx context.Context) error {
-	if s.hearing.elapsed()-time.Duration(s.hearing.asked.Load()) <= staleAfter {
+	if s.hearing.age() <= staleAfter {
 		return nil
 	}
 	return s.hear(ctx)
+}
+
+// asking is one look at the list of changes, for everybody who waits for it.
+type asking struct {
+	began time.Duration
+	done  chan struct{}
+	err   error // once done is closed
 }
 
 // hear asks for what changed. Callers that come while one asks share the next asking.
 func (s *Service) hear(ctx context.Context) error { return s.hearAfter(ctx, 0) }
 
 // hearAfter is hear, at least pause after the last asking: for callers whom a flood of forged tokens brings.
+//
+// An asking that began before its caller came is not enough, since a change may have come between. One that failed is:
+// when the store is away, those who wait would otherwise find out one after the other.
 func (s *Service) hearAfter(ctx context.Context, pause time.Duration) error {
-	h := &s.hearing
-	arrived := h.elapsed()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	last := time.Duration(h.asked.Load())
-	if last > arrived {
-		return nil // somebody asked after we came
-	}
-	if wait := last + pause - arrived; wait > 0 {
+	for arrived := s.hearing.elapsed(); ; {
+		one, mine := s.hearing.join()
+		if mine {
+			// For others too: that this caller goes away, or waits no longer, is nothing to them.
+			go s.ask(context.WithoutCancel(ctx), one, pause)
+		}
 		select {
+		case <-one.done:
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(wait):
+		}
+		if one.err != nil || one.began >= arrived {
+			return one.err
 		}
 	}
-	began := h.elapsed()
-	if err := s.catchUp(ctx); err != nil {
-		return fmt.Errorf("ask what changed: %w", err)
+}
+
+// join returns the asking that is under way, or a new one that is the caller's to do.
+func (h *hearing) join() (one *asking, mine bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.under == nil {
+		h.under, mine = &asking{done: make(chan struct{})}, true
 	}
-	h.asked.Store(int64(began))
-	return nil
+	return h.under, mine
+}
+
+func (s *Service) ask(ctx context.Context, one *asking, pause time.Duration) {
+	h := &s.hearing
+	defer func() {
+		h.mu.Lock()
+		h.under = nil
+		h.mu.Unlock()
+		close(one.done)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, hearWithin)
+	defer cancel()
+	time.Sleep(time.Duration(h.asked.Load()) + pause - h.elapsed())
+	one.began = h.elapsed()
+	if err := s.catchUp(ctx); err != nil {
+		one.err = fmt.Errorf("ask what changed: %w", inTime(err))
+		return
+	}
+	h.asked.Store(int64(one.began))
+}
+
+// inTime gives our own time limit its fault: whoever waits for the asking has another.
+func inTime(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	busy := fault.Busy("The store cannot answer now. Try again.", hearWithin)
+	busy.Cause = err
+	return busy
 }
 
 // catchUp reads the changes since the last one heard, and does what follows from them.

@@ -41,13 +41,16 @@ func (s *Service) Refresh(ctx context.Context, origin audit.Origin, token secret
 
 func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
 	epoch := s.view.begin()
-	uid, generation, genuine := s.parseRefresh(ctx, token)
+	uid, generation, genuine, err := s.parseRefresh(ctx, token)
+	if err != nil {
+		return Tokens{}, err
+	}
 	if !genuine {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
 	var session store.Session
 	var decided verdict
-	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		now := s.now()
 		session, decided, err = s.spend(ctx, tx, uid.String(), generation, now)
 		if err != nil {
@@ -96,6 +99,9 @@ func (s *Service) spend(ctx context.Context, tx *store.Tx, uid string, generatio
 // exchange answers an authorization token with another one of the same session.
 func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
 	c, err := s.verifyAnew(ctx, token)
+	if errors.Is(err, errNotHeard) {
+		return Tokens{}, err
+	}
 	now := s.now()
 	expired := errors.Is(err, errExpiredToken)
 	if tooOld := expired && !now.Before(c.expiresAt().Add(s.config.RefreshGrace)); tooOld {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
@@ -48,13 +49,18 @@ func (k *keySet) parseRefreshToken(token secret.String) (uuid.UUID, int64, bool)
 	return uuid.UUID(body[:16]), generation, genuine && generation > 0
 }
 
-// parseRefresh is parseRefreshToken with the keys that are in use anywhere, also for less than a second.
-func (s *Service) parseRefresh(ctx context.Context, token secret.String) (uuid.UUID, int64, bool) {
-	uid, generation, genuine := s.keySet().parseRefreshToken(token)
-	if !genuine && wellFormed(token) && s.hearAfter(ctx, hearPause) == nil {
-		uid, generation, genuine = s.keySet().parseRefreshToken(token)
+// parseRefresh is parseRefreshToken with the keys that are in use anywhere, also for less than a second. It fails when
+// that cannot be found out.
+func (s *Service) parseRefresh(ctx context.Context, token secret.String) (uid uuid.UUID, generation int64, genuine bool, err error) {
+	uid, generation, genuine = s.keySet().parseRefreshToken(token)
+	if genuine || !wellFormed(token) {
+		return uid, generation, genuine, nil
 	}
-	return uid, generation, genuine
+	if err := s.hearAfter(ctx, hearPause); err != nil {
+		return uid, 0, false, fmt.Errorf("%w: %w", errNotHeard, err)
+	}
+	uid, generation, genuine = s.keySet().parseRefreshToken(token)
+	return uid, generation, genuine, nil
 }
 
 func wellFormed(token secret.String) bool {

@@ -211,7 +211,7 @@ func TestViewForgetsWhatItMust(t *testing.T) {
 			"": func(r *rapid.T) {
 				for n, epoch := range read {
 					stale := changed[fmt.Sprintf("s%d", n)] > epoch || changed[fmt.Sprintf("u%d", n)] > epoch
-					if _, ok := v.find(credentialID{n}); ok && stale {
+					if _, ok := v.find(credentialID{n}, ""); ok && stale {
 						r.Fatalf("credential %d counts though what it rests on has changed", n)
 					}
 				}

@@ -105,7 +105,10 @@ func (s *Service) RevokeTokens(ctx context.Context, origin audit.Origin, p Princ
 	}
 	uids := make([]string, len(tokens))
 	for i, token := range tokens {
-		uids[i] = s.sessionOfToken(ctx, token)
+		var err error
+		if uids[i], err = s.sessionOfToken(ctx, token); err != nil {
+			return asDone("revoke tokens", err)
+		}
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
@@ -153,16 +156,21 @@ func revocable(ctx context.Context, tx *store.Tx, p Principal, uids []string) ([
 	return sessions, nil
 }
 
-// sessionOfToken is the uid of the session that a token of ours belongs to, expired or not, else "".
-func (s *Service) sessionOfToken(ctx context.Context, token secret.String) string {
-	if uid, _, genuine := s.parseRefresh(ctx, token); genuine {
-		return uid.String()
+// sessionOfToken is the uid of the session that a token of ours belongs to, expired or not, else "". It fails when that
+// cannot be found out.
+func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (string, error) {
+	uid, _, genuine, err := s.parseRefresh(ctx, token)
+	if genuine || err != nil {
+		return uid.String(), err
 	}
 	c, err := s.verifyAnew(ctx, withoutScheme(token))
-	if err != nil && !errors.Is(err, errExpiredToken) {
-		return ""
+	if errors.Is(err, errNotHeard) {
+		return "", err
 	}
-	return c.Session
+	if err != nil && !errors.Is(err, errExpiredToken) {
+		return "", nil
+	}
+	return c.Session, nil
 }
 
 // succeeded is the record of something that the principal did.

@@ -45,12 +45,13 @@ func (v *view) begin() uint64 {
 	return v.epoch
 }
 
-// find returns what is remembered of a credential and still counts.
-func (v *view) find(id credentialID) (remembered, bool) {
+// find returns what is remembered of a credential of that kind and still counts. A credential of one kind is none of
+// another, though it be good.
+func (v *view) find(id credentialID, means string) (remembered, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	found, ok := v.entries[id]
-	if !ok || found.epoch < v.floor {
+	if !ok || found.epoch < v.floor || found.principal.Means != means {
 		return remembered{}, false
 	}
 	p := found.principal

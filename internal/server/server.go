@@ -73,7 +73,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathProjects, handle: s.listProjects, identified: true},
 		{method: "POST", path: api.PathProjects, handle: s.createProject, identified: true},
 		{method: "GET", path: api.PathProjectNames, handle: s.listProjectNames, identified: true},
-		{method: "GET", path: api.PathProjectAlerts, handle: s.alertComponents, identified: true},
+		{method: "GET", path: api.PathProjectAlerts, handle: s.alertComponents, identified: true, storeless: true},
 		{method: "GET", path: api.PathAlert, handle: s.listChannels, identified: true},
 		{method: "PUT", path: api.PathAlert, handle: s.replaceChannels, identified: true},
 		{method: "POST", path: api.PathAlert, handle: s.createChannel, identified: true},

@@ -1,0 +1,145 @@
+package auth
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// asks makes the last asking that succeeded so old.
+func (s *Service) lastAsked(ago time.Duration) {
+	s.hearing.asked.Store(int64(s.hearing.elapsed() - ago))
+}
+
+// TestRecognize takes the store away: what was verified before is good enough for what concerns no store, for a while,
+// and for nothing else.
+func TestRecognize(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens, ended := w.mustLogin(t), w.mustLogin(t)
+	unused, err := w.mustSecond(t).Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, key, err := w.CreateAPIKey(t.Context(), origin, w.mustPrincipal(t, tokens), NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := []Presented{{Authorization: tokens.Authorization}, {Authorization: "Bearer " + tokens.Authorization}, {APIKey: key}}
+	for _, presented := range append(good, Presented{Authorization: ended.Authorization}) {
+		if _, err := w.Recognize(t.Context(), presented); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Logout(t.Context(), origin, w.mustPrincipal(t, ended)); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.db.Close()
+	w.lastAsked(2 * staleAfter)
+	for _, presented := range good {
+		if _, err := w.Authenticate(t.Context(), presented); fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("without a store: %v", err)
+		}
+		if p, err := w.Recognize(t.Context(), presented); err != nil || p.UserUID != w.user.UID {
+			t.Errorf("recognized: %v, %v", p, err)
+		}
+	}
+	for what, presented := range map[string]Presented{
+		"never used here":         {Authorization: unused.Authorization},
+		"ended here":              {Authorization: ended.Authorization},
+		"two at once":             {Authorization: tokens.Authorization, APIKey: key},
+		"a token as an API key":   {APIKey: tokens.Authorization},
+		"an API key as the token": {Authorization: key},
+	} {
+		if _, err := w.Recognize(t.Context(), presented); err == nil {
+			t.Errorf("%s: recognized", what)
+		}
+	}
+	w.lastAsked(recognizeFor + time.Second)
+	if _, err := w.Recognize(t.Context(), good[0]); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("long after the store was asked: %v", err)
+	}
+	w.lastAsked(2 * staleAfter)
+	w.clock.move(16 * time.Minute)
+	if _, err := w.Recognize(t.Context(), good[0]); err == nil {
+		t.Error("an expired token is recognized")
+	}
+}
+
+// TestKindsDoNotMix presents a good API key, used before, where a token belongs, and the other way round.
+func TestKindsDoNotMix(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	_, key, err := w.CreateAPIKey(t.Context(), origin, w.mustPrincipal(t, tokens), NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	for _, presented := range []Presented{{Authorization: key}, {APIKey: tokens.Authorization}, {Authorization: key, APIKey: key}} {
+		_, err := w.Authenticate(t.Context(), presented)
+		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonMalformed)
+	}
+}
+
+// TestOneAskingForAll lets many ask while the first asking hangs: its failure is everybody's.
+func TestOneAskingForAll(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	w.mustPrincipal(t, tokens)
+	w.lastAsked(2 * staleAfter)
+	hanging, mine := w.hearing.join()
+	if !mine {
+		t.Fatal("somebody asks already")
+	}
+	const callers = 50
+	var waiting sync.WaitGroup
+	for range callers {
+		waiting.Go(func() {
+			if err := w.authenticate(t, tokens.Authorization); fault.KindOf(err) != fault.Unavailable {
+				t.Errorf("told %v", err)
+			}
+		})
+	}
+	time.Sleep(50 * time.Millisecond) // all of them wait now; one that comes later asks anew, and is told so too
+	_ = w.db.Close()
+	hanging.err = fault.Busy("The store cannot answer now.", time.Second)
+	w.hearing.mu.Lock()
+	w.hearing.under = nil
+	w.hearing.mu.Unlock()
+	close(hanging.done)
+	waiting.Wait()
+}
+
+// TestNothingIsSaidAboutUnknownKeys rotates the keys elsewhere, and takes the store away before that is heard of: the new
+// tokens are refused by nobody who does not know better.
+func TestNothingIsSaidAboutUnknownKeys(t *testing.T) {
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	if err := second.RotateKeys(t.Context(), origin, Operator()); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := second.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := Principal{OrgUID: w.org.UID, UserUID: w.user.UID, Role: RoleAdmin}
+	_ = w.db.Close()
+	w.lastAsked(0)
+	for what, err := range map[string]error{
+		"a token":                       w.authenticate(t, tokens.Authorization),
+		"a refresh token":               errorOf(w.Refresh(t.Context(), origin, tokens.Refresh)),
+		"a token at the refresh path":   errorOf(w.Refresh(t.Context(), origin, tokens.Authorization)),
+		"a token that is to be revoked": w.RevokeTokens(t.Context(), origin, p, []secret.String{tokens.Authorization}),
+		"a refresh token to be revoked": w.RevokeTokens(t.Context(), origin, p, []secret.String{tokens.Refresh}),
+	} {
+		if fault.KindOf(err) != fault.Unavailable {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+func errorOf[T any](_ T, err error) error { return err }
