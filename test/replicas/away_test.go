@@ -1,0 +1,222 @@
+package replicas_test
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const (
+	awayFor    = 6 * time.Second
+	awayAsking = 48 // clients at once
+)
+
+// asked is what clients of one kind were answered while the store was away.
+type asked struct {
+	name, method, path, body string
+	headers                  []string
+	status                   int // the only one that is right
+
+	mu    sync.Mutex
+	took  []time.Duration
+	other map[int]int // answers with another status
+}
+
+// ask asks again and again until stop.
+func (a *asked) ask(t *testing.T, client *http.Client, url string, stop <-chan struct{}) {
+	for going(stop) {
+		request, err := http.NewRequestWithContext(t.Context(), a.method, url+a.path, strings.NewReader(a.body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		request.Header.Set("Content-Type", "application/json")
+		for i := 0; i+1 < len(a.headers); i += 2 {
+			request.Header.Set(a.headers[i], a.headers[i+1])
+		}
+		began := time.Now()
+		response, err := client.Do(request)
+		if err != nil {
+			t.Errorf("%s: %v", a.name, err)
+			return
+		}
+		_, _ = io.Copy(io.Discard, response.Body) // what it says is tested elsewhere
+		_ = response.Body.Close()
+		a.note(t, response, time.Since(began))
+	}
+}
+
+func (a *asked) note(t *testing.T, response *http.Response, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.took = append(a.took, took)
+	if response.StatusCode != a.status {
+		a.other[response.StatusCode]++
+	}
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); response.StatusCode == http.StatusServiceUnavailable && (err != nil || seconds < 1) {
+		t.Errorf("%s: 503 with Retry-After %q", a.name, response.Header.Get("Retry-After"))
+	}
+}
+
+// at is the duration that this share of the answers took at most.
+func (a *asked) at(share float64) time.Duration {
+	slices.Sort(a.took)
+	return a.took[int(math.Ceil(share*float64(len(a.took))))-1]
+}
+
+// TestStoreAway takes the database away under load, in the two ways there are: it is gone and refuses connections, or
+// it is silent and leaves everybody waiting. What needs no store goes on, everything else is told soon, nothing piles
+// up, and when the database is back so is the service, by itself.
+func TestStoreAway(t *testing.T) {
+	for _, way := range []struct {
+		name       string
+		away, back func(*postgrestest.Server) error
+		quick      time.Duration // within which 99 of 100 have to be answered
+	}{
+		{"refusing", (*postgrestest.Server).KillHard, (*postgrestest.Server).Run, time.Second},
+		{"silent", (*postgrestest.Server).Freeze, (*postgrestest.Server).Thaw, 3 * time.Second},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+			metrics := freeAddress(t)
+			f := startFleet(t, 1, database.NewDatabase(t), "--watch-interval", "2s", "--metrics-listen", metrics)
+			replica := f.replicas[0]
+			client := replica.Client(t)
+			tokens := client.SignIn()
+			client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
+			kinds := whileAway(tokens)
+			before := footprintOf(t, replica, metrics)
+			if err := way.away(database); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = database.Thaw() })
+			stop := askAll(t, replica.URL, kinds)
+			time.Sleep(awayFor)
+			during := footprintOf(t, replica, metrics)
+			stop()
+			for _, kind := range kinds {
+				t.Logf("%-28s %5d answers, half within %v, 99 of 100 within %v, all within %v; other statuses %v", kind.name, len(kind.took), kind.at(0.5), kind.at(0.99), kind.at(1), kind.other)
+				if len(kind.other) > 0 || kind.at(0.99) > way.quick {
+					t.Errorf("%s: 99 of 100 answers within %v, want %v; statuses but %d: %v", kind.name, kind.at(0.99), way.quick, kind.status, kind.other)
+				}
+			}
+			t.Logf("before: %v; in the end: %v", before, during)
+			// Each client has a connection, which two or three goroutines serve.
+			if during.resident > before.resident+64<<10 || during.open > before.open+4*awayAsking || during.goroutines > before.goroutines+6*awayAsking {
+				t.Errorf("something piles up: %v before, %v in the end", before, during)
+			}
+			back := time.Now()
+			if err := way.back(database); err != nil {
+				t.Fatal(err)
+			}
+			awaitService(t, client, tokens, back)
+		})
+	}
+}
+
+// whileAway lists what is asked while the store is away, and the only right answer.
+func whileAway(tokens instance.Tokens) []*asked {
+	token := []string{"Authorization", tokens.Authorization}
+	kinds := []*asked{
+		{name: "health", method: http.MethodGet, path: "/healthz", status: http.StatusOK},
+		{name: "published keys", method: http.MethodGet, path: "/.well-known/jwks.json", status: http.StatusOK},
+		{name: "description", method: http.MethodGet, path: "/v1/openapi.json", status: http.StatusOK},
+		{name: "a token that was used before", method: http.MethodGet, path: alerts, headers: token, status: http.StatusOK},
+		{name: "readiness", method: http.MethodGet, path: "/readyz", status: http.StatusServiceUnavailable},
+		{name: "sign-in", method: http.MethodPost, path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password), status: http.StatusServiceUnavailable},
+		{name: "refresh", method: http.MethodGet, path: refresh + tokens.RefreshToken, status: http.StatusServiceUnavailable},
+		{name: "list of registries", method: http.MethodGet, path: "/v1/registries/oci/summary", headers: token, status: http.StatusServiceUnavailable},
+		{name: "validation", method: http.MethodPost, path: validate, body: `{"endpoint":"http://127.0.0.1:1"}`, headers: token, status: http.StatusServiceUnavailable},
+		{name: "logout", method: http.MethodPost, path: logout, headers: token, status: http.StatusServiceUnavailable},
+	}
+	for _, kind := range kinds {
+		kind.other = map[int]int{}
+	}
+	return kinds
+}
+
+// askAll lets clients of all kinds ask until the returned function is called.
+func askAll(t *testing.T, url string, kinds []*asked) (stop func()) {
+	transport := &http.Transport{MaxIdleConnsPerHost: awayAsking}
+	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
+	stopped := make(chan struct{})
+	var asking sync.WaitGroup
+	for i := range awayAsking {
+		asking.Go(func() { kinds[i%len(kinds)].ask(t, client, url, stopped) })
+	}
+	return func() {
+		close(stopped)
+		asking.Wait()
+		transport.CloseIdleConnections()
+	}
+}
+
+// footprint is what piles up when nothing is bounded.
+type footprint struct{ resident, open, goroutines int }
+
+func (f footprint) String() string {
+	return fmt.Sprintf("%d KiB, %d descriptors, %d goroutines", f.resident, f.open, f.goroutines)
+}
+
+var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)$`)
+
+func footprintOf(t *testing.T, s *instance.Server, metrics string) footprint {
+	t.Helper()
+	open, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(s.PID()), "fd"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get("http://" + metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	page, err := io.ReadAll(response.Body)
+	match := goroutines.FindSubmatch(page)
+	if err != nil || match == nil {
+		t.Fatalf("no count of goroutines: %v\n%s", err, page)
+	}
+	n, err := strconv.Atoi(string(match[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return footprint{s.ResidentKiB(), len(open), n}
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// awaitService demands that a replica serves again by itself.
+func awaitService(t *testing.T, client *instance.Client, tokens instance.Tokens, back time.Time) {
+	t.Helper()
+	for client.Do(http.MethodGet, "/readyz", "").Status != http.StatusOK {
+		if time.Since(back) > backWithin {
+			t.Fatalf("not ready %v after the database came back", time.Since(back))
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	next := client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
+	client.Do(http.MethodGet, "/v1/registries/oci/summary", "", "Authorization", next.Authorization).Want(http.StatusOK)
+	t.Logf("served again %v after the database came back", time.Since(back).Round(time.Millisecond))
+}
