@@ -64,7 +64,10 @@ bench-hostile: ## Run 500 checks at once against registries that never end
 bench-login: ## Storm the sign-in
 	$(bench_run) Login $(BENCH)
 
+bench-records: ## Keep and watch 10,000 definitions of one organization
+	$(bench_run) Records $(BENCH)
+
 clean: ## Remove what was built; data stays
 	rm -rf bin
 
-.PHONY: help build run demo test deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login clean
+.PHONY: help build run demo test deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-records clean

@@ -116,7 +116,7 @@ func runStorm(asked string) (string, error) {
 	if err := json.Unmarshal([]byte(asked), &s); err != nil {
 		return "", err
 	}
-	c := &caller{s.URL, &http.Client{Timeout: time.Minute}}
+	c := &caller{url: s.URL, http: &http.Client{Timeout: time.Minute}}
 	defer c.http.CloseIdleConnections()
 	end := stormEnd{Outcomes: map[string]int{}}
 	var mu sync.Mutex

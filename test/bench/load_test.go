@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -24,8 +25,9 @@ const (
 // caller sends requests without holding them against the API description, which would cost more than
 // the service does.
 type caller struct {
-	url  string
-	http *http.Client
+	url     string
+	http    *http.Client
+	discard bool // bodies are read and not kept: megabytes would be the client's work, not the service's
 }
 
 // bareCaller calls a server that does nothing, in a process of its own.
@@ -35,14 +37,14 @@ func bareCaller(b *testing.B) *caller {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &caller{url, &http.Client{Timeout: time.Minute}}
+	return &caller{url: url, http: &http.Client{Timeout: time.Minute}}
 }
 
 func newCaller(b *testing.B, server *instance.Server, transport *http.Transport) *caller {
 	b.Helper()
 	transport.MaxIdleConnsPerHost, transport.DisableCompression = 1024, true
 	b.Cleanup(transport.CloseIdleConnections)
-	return &caller{server.URL, &http.Client{Transport: transport, Timeout: time.Minute}}
+	return &caller{url: server.URL, http: &http.Client{Transport: transport, Timeout: time.Minute}}
 }
 
 // send returns the status and the body of an answer; status 0 when there was none.
@@ -62,7 +64,11 @@ func (c *caller) send(ctx context.Context, method, path, body, authorization str
 		return 0, err.Error(), nil
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	if c.discard {
+		_, err = io.Copy(io.Discard, response.Body)
+	}
+	text, readErr := io.ReadAll(response.Body)
+	err = errors.Join(err, readErr)
 	if err != nil {
 		return 0, err.Error(), nil
 	}
@@ -83,14 +89,19 @@ const beatsPerSecond = 50
 
 func startBeat(b *testing.B, c *caller, authorization string) *beat {
 	b.Helper()
+	return startBeatOf(b, c, pathAlerts, authorization, beatsPerSecond)
+}
+
+func startBeatOf(b *testing.B, c *caller, path, authorization string, perSecond int) *beat {
+	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	t := &beat{end: cancel}
 	t.done.Go(func() {
-		const interval = time.Second / beatsPerSecond
+		interval := time.Second / time.Duration(perSecond)
 		for meant := time.Now().Add(interval); ctx.Err() == nil; meant = meant.Add(interval) {
 			time.Sleep(time.Until(meant))
 			t.done.Go(func() {
-				status, _, _ := c.send(context.WithoutCancel(ctx), http.MethodGet, pathAlerts, "", authorization)
+				status, _, _ := c.send(context.WithoutCancel(ctx), http.MethodGet, path, "", authorization)
 				took := time.Since(meant)
 				t.mu.Lock()
 				defer t.mu.Unlock()

@@ -2,7 +2,7 @@
 // figures that move with the machine stand beside what the same machine does in the same run.
 //
 // The benchmarks are started by the Makefile: `make bench`, `make bench-hostile`, `make bench-roundtrips`,
-// `make bench-login`. Each prints a table. With -strict a missed limit fails the run, and with -write the
+// `make bench-login`, `make bench-records`. Each prints a table. With -strict a missed limit fails the run, and with -write the
 // tables go into docs/benchmarks.md.
 package bench
 

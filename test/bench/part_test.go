@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
@@ -21,12 +22,13 @@ const (
 	partLines   = "lines"   // asked with the address of a server, answers with that of a line to it
 	partStorm   = "storm"   // see runStorm
 	partBare    = "bare"    // see openBare
+	partVisits  = "visits"  // see visits.answer
 	partServers = "servers" // asked with the name of a server of the kit, answers with its address
 )
 
 // runPart is a part's whole life: until its input ends.
 func runPart(name string) error {
-	answer := map[string]func(string) (string, error){partLines: openLine, partServers: openServer, partStorm: runStorm, partBare: openBare}[name]
+	answer := map[string]func(string) (string, error){partLines: openLine, partServers: openServer, partStorm: runStorm, partBare: openBare, partVisits: (&visits{seen: map[string][]time.Time{}}).answer}[name]
 	for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 		said, err := answer(asked.Text())
 		if err != nil {
