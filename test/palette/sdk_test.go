@@ -1,7 +1,6 @@
 package palette_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -193,6 +192,9 @@ func TestAuditUID(t *testing.T) {
 	p.must(get("/v1/audits/"+answer.header.Get("AuditUid")), &record)
 }
 
+// clusterHealth is what the provider's alert resource sends.
+const clusterHealth = `{"channels":[{"alertAllUsers":true,"identifiers":["ops@acme.example"],"isActive":true,"type":"email"}]}`
+
 // Section 7: the components that alerts can be had about, and one that is not ours.
 func TestAlertComponents(t *testing.T) {
 	w := start(t)
@@ -222,8 +224,7 @@ func TestAlertComponents(t *testing.T) {
 	}
 	// The provider's alert resource knows ClusterHealth only, which is not ours: an error, at once, and not "gone"
 	// for anything but itself.
-	body := json.RawMessage(`{"component":"ClusterHealth","spec":{"channels":[{"isActive":true,"alertAllUsers":false,"identifiers":["a@b.example"],"type":"email"}]}}`)
-	err := p.call(put("/v1/projects/"+p.projectUID+"/alerts/ClusterHealth", string(body)), nil)
+	err := p.call(put("/v1/projects/"+p.projectUID+"/alerts/ClusterHealth", clusterHealth), nil)
 	if err == nil || err.Retried != "" || err.Lossy != "" || err.Status/100 != 4 {
 		t.Errorf("ClusterHealth: %v", err)
 	}
