@@ -86,7 +86,7 @@ Exit code: 0 valid, 1 not valid, 2 the definition or the command line cannot be 
 	outputFlag(cmd, &f.output)
 	flags.StringVar(&f.registry, "registry", "", "kept definition, by name or uid")
 	flags.StringVar(&f.org, "org", "", "organization of --registry, by name")
-	f.settings.addTo(flags, "config", "data-dir", "master-key-file")
+	f.settings.addTo(flags, storeFlags...)
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -117,8 +118,8 @@ Exit code: 0 valid, 1 not valid or not checked, 2 the command line or the defini
 	}
 	outputFlag(cmd, &output)
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "no colour, even in a terminal")
-	settings.addTo(cmd.Flags(), "config", "data-dir", "master-key-file", "check-timeout", "watch-interval",
-		"egress-profile", "egress-allow", "egress-deny", "egress-allow-only", "egress-proxy")
+	settings.addTo(cmd.Flags(), append(slices.Clone(storeFlags), "check-timeout", "watch-interval",
+		"egress-profile", "egress-allow", "egress-deny", "egress-allow-only", "egress-proxy")...)
 	return cmd
 }
 
