@@ -63,7 +63,7 @@ func openPostgres(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.doubt = newDoubt(config.ConnConfig)
+	p.doubt = newDoubt(config.ConnConfig, p.distrust)
 	if p.writers, err = newPool(ctx, config, config.MaxConns, prepareSession, p.doubt); err != nil {
 		return nil, err
 	}

@@ -19,10 +19,15 @@ const (
 var errSilent = errors.New("the database does not answer")
 
 // doubt keeps those who need the database from waiting for one that is silent: a machine that stopped, a network that
-// drops everything. Whoever has waited for a while raises it; then one connection of its own is tried, and when that
-// fails too nobody waits any more until one succeeds: neither who comes, nor who is waiting.
+// drops everything. Whoever has waited for a while raises it; then a connection to each host is tried. When none
+// succeeds nobody waits any more until one does: neither who comes, nor who is waiting. When one succeeds at another
+// server than where the connections lead, whoever is waiting waits for a server that lost its part.
 type doubt struct {
-	try     func(context.Context) error // a connection
+	hosts  *hosts
+	config *pgx.ConnConfig
+	moved  func() // called when another server takes the writes
+
+	serving atomic.Pointer[string] // the address of the server that the newest connection leads to
 	away    atomic.Bool
 	raised  atomic.Bool
 	ctx     context.Context
@@ -31,22 +36,21 @@ type doubt struct {
 
 	mu     sync.Mutex
 	closed bool
-	there  context.Context // ends when the database is found to be away
+	there  context.Context // ends when waiting is in vain
 	leave  context.CancelFunc
 }
 
-func newDoubt(config *pgx.ConnConfig) *doubt {
-	config = config.Copy()
-	d := &doubt{try: func(ctx context.Context) error {
-		conn, err := pgx.ConnectConfig(ctx, config)
-		if err == nil {
-			_ = conn.Close(ctx) // it answered, which is all that was asked
-		}
-		return err
-	}}
+func newDoubt(config *pgx.ConnConfig, moved func()) *doubt {
+	d := &doubt{hosts: hostsOf(config), config: config.Copy(), moved: moved}
 	d.ctx, d.end = context.WithCancel(context.Background())
 	d.there, d.leave = context.WithCancel(d.ctx)
 	return d
+}
+
+// served notes where a new connection of a pool leads.
+func (d *doubt) served(conn *pgx.Conn) {
+	address := conn.PgConn().Conn().RemoteAddr().String()
+	d.serving.Store(&address)
 }
 
 // waiting is called by who begins to wait, and what it returns once that is over. cancel ends the waiting when the
@@ -75,20 +79,75 @@ func (d *doubt) raise() {
 // look tries connections until one succeeds. One that did is believed for a while, since it cost the database a process.
 func (d *doubt) look() {
 	defer d.raised.Store(false)
-	for !answers(d.try(d.ctx)) {
+	for {
+		index, address, ok := d.tryAll()
+		if ok {
+			d.found(index, address)
+			break
+		}
 		d.away.Store(true)
-		d.leave()
+		d.cut()
 		if !pauseFor(d.ctx, lookAgain) {
 			return
 		}
 	}
-	if d.away.Load() {
-		d.mu.Lock()
-		d.there, d.leave = context.WithCancel(d.ctx)
-		d.mu.Unlock()
-		d.away.Store(false)
-	}
+	d.away.Store(false)
 	pauseFor(d.ctx, doubtAfter)
+}
+
+// found puts a server first that answered, and gives those up who wait for another.
+func (d *doubt) found(index int, address string) {
+	if address == "" { // it answered that there is no room
+		return
+	}
+	d.hosts.first.Store(int64(index))
+	if serving := d.serving.Swap(&address); serving != nil && *serving != address {
+		d.cut()
+		d.moved()
+	}
+}
+
+// cut ends all waiting.
+func (d *doubt) cut() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.leave()
+	d.there, d.leave = context.WithCancel(d.ctx)
+}
+
+// tryAll tries a connection to each host at the same time, and returns the first that answers, and from which address.
+func (d *doubt) tryAll() (index int, address string, ok bool) {
+	type outcome struct {
+		index   int
+		address string
+		ok      bool
+	}
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	outcomes := make(chan outcome, len(d.hosts.list))
+	for i := range d.hosts.list {
+		d.running.Go(func() {
+			address, err := try(ctx, d.hosts.only(d.config, i))
+			outcomes <- outcome{i, address, answers(err)}
+		})
+	}
+	for range d.hosts.list {
+		if o := <-outcomes; o.ok {
+			return o.index, o.address, true
+		}
+	}
+	return 0, "", false
+}
+
+// try makes a connection, which is all that is asked, and tells where it led.
+func try(ctx context.Context, config *pgx.ConnConfig) (address string, err error) {
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return "", err
+	}
+	address = conn.PgConn().Conn().RemoteAddr().String()
+	_ = conn.Close(ctx)
+	return address, nil
 }
 
 // answers tells whether the outcome of a try is a database's that works for those who have a connection: it may have no

@@ -33,7 +33,11 @@ type pool struct {
 func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare string, doubt *doubt) (*pool, error) {
 	config = config.Copy()
 	config.MaxConns = conns
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return runAll(ctx, conn, prepare) }
+	config.BeforeConnect = doubt.hosts.order
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		doubt.served(conn)
+		return runAll(ctx, conn, prepare)
+	}
 	made, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", translate(err))

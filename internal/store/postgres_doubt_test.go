@@ -1,0 +1,110 @@
+package store
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+)
+
+func lastChange(t *testing.T, db *DB) error {
+	return db.View(t.Context(), func(tx *Tx) error {
+		_, err := tx.LastChange(t.Context())
+		return err
+	})
+}
+
+// TestSilenceIsFoundOutOnce has a database that stops answering: those who wait are told once it was tried in vain, those
+// who come then at once, and all are served again when it answers.
+func TestSilenceIsFoundOutOnce(t *testing.T) {
+	db, proxy := mustOpenVia(t, postgrestest.Start(t, postgrestest.Options{NoSync: true}))
+	if err := lastChange(t, db); err != nil {
+		t.Fatal(err)
+	}
+	proxy.next(cutSilence)
+	began := time.Now()
+	var waiting sync.WaitGroup
+	for range 30 { // more than there are connections
+		waiting.Go(func() {
+			if err := lastChange(t, db); fault.KindOf(err) != fault.Unavailable {
+				t.Errorf("told %v", err)
+			}
+		})
+	}
+	waiting.Wait()
+	if waited := time.Since(began); waited > doubtAfter+connectTimeout+time.Second {
+		t.Errorf("told after %v", waited)
+	}
+	began = time.Now()
+	for range 1000 {
+		if err := lastChange(t, db); fault.KindOf(err) != fault.Unavailable {
+			t.Fatalf("told %v", err)
+		}
+	}
+	if waited := time.Since(began); waited > time.Second {
+		t.Errorf("1000 were told after %v", waited)
+	}
+	proxy.next(pass)
+	began = time.Now()
+	for lastChange(t, db) != nil {
+		if time.Since(began) > connectTimeout+3*time.Second {
+			t.Fatal("does not recover")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestAnotherHostTakesOver has two ways to a database, and the one that is in use fall silent in the middle of a question.
+func TestAnotherHostTakesOver(t *testing.T) {
+	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	direct := server.NewDatabase(t)
+	first, second := startCutProxy(t, server.Address()), startCutProxy(t, server.Address())
+	db := mustOpenURL(t, strings.Replace(direct, server.Address(), first.address()+","+second.address(), 1), Options{MasterKey: testKey})
+	if err := lastChange(t, db); err != nil {
+		t.Fatal(err)
+	}
+	first.next(cutSilence)
+	began := time.Now()
+	for lastChange(t, db) != nil {
+		if time.Since(began) > txTimeout {
+			t.Fatal("the other host is not used")
+		}
+	}
+	if waited := time.Since(began); waited > doubtAfter+2*time.Second {
+		t.Errorf("served after %v", waited)
+	}
+	began = time.Now()
+	if err := db.InTx(t.Context(), func(tx *Tx) error { return insertOrg(t.Context(), tx, "kept") }); err != nil || time.Since(began) > time.Second {
+		t.Errorf("a first write took %v: %v", time.Since(began), err)
+	}
+}
+
+func TestHostsInOrder(t *testing.T) {
+	config, err := pgx.ParseConfig("postgres://u@a:1,b:2,c:3/d?sslmode=prefer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(c *pgx.ConnConfig) string {
+		ways := []string{c.Host}
+		for _, way := range c.Fallbacks {
+			ways = append(ways, way.Host)
+		}
+		return strings.Join(ways, " ")
+	}
+	h := hostsOf(config)
+	h.first.Store(1)
+	for range 2 { // the list stays as it is
+		ordered := config.Copy()
+		if err := h.order(t.Context(), ordered); err != nil || said(ordered) != "b b a a c c" || ordered.TLSConfig == nil || ordered.Fallbacks[0].TLSConfig != nil {
+			t.Errorf("in order: %s, %v", said(ordered), err)
+		}
+	}
+	if alone := h.only(config, 2); said(alone) != "c c" || alone.Port != 3 {
+		t.Errorf("alone: %s", said(alone))
+	}
+}
