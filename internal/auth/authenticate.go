@@ -46,22 +46,15 @@ func (s *Service) Authenticate(ctx context.Context, presented Presented) (Princi
 	return principal, nil
 }
 
-const (
-	recognizeWithin = 250 * time.Millisecond // a store that is there answers sooner
-	recognizeFor    = maxTokenLifetime       // after it last answered
-)
+// recognizeFor is how long after the store last answered what was remembered before is still recognized.
+const recognizeFor = maxTokenLifetime
 
-// Recognize is Authenticate for what is read from no store and is the same for every caller: while the store cannot be
-// asked whether a credential was revoked, one that was good when it was used here before is good enough for that. An
+// Recognize is Authenticate for what is read from no store and is the same for every caller: when the store was asked in
+// vain whether a credential was revoked, one that was good when it was used here before is good enough for that. An
 // answer that differs by caller would be none to give on such a credential.
 func (s *Service) Recognize(ctx context.Context, presented Presented) (Principal, error) {
 	known, ok := s.recall(presented)
-	if !ok {
-		return s.Authenticate(ctx, presented)
-	}
-	bound, cancel := context.WithTimeout(ctx, recognizeWithin)
-	defer cancel()
-	if s.upToDate(bound) == nil || s.hearing.age() > recognizeFor {
+	if !ok || s.upToDate(ctx) == nil || s.hearing.age() > recognizeFor {
 		return s.Authenticate(ctx, presented)
 	}
 	return known.principal, ctx.Err()
