@@ -91,6 +91,9 @@ func (a *account) awaitEach(t *testing.T, within time.Duration, kinds ...string)
 			for _, kind := range kinds {
 				slowest = max(slowest, first[kind])
 			}
+			if slowest > time.Second {
+				t.Logf("by kind: %v", first)
+			}
 			if slowest > within {
 				t.Errorf("service came back after %v, by kind %v; want %v at most", slowest, first, within)
 			}

@@ -131,8 +131,8 @@ func (v *visitors) check(t *testing.T, url string) {
 			t.Errorf("session %s was logged out, and is not ended: %v", sessionOf(tokens.Authorization), err)
 		}
 	}
-	for _, tokens := range lastOf(v.left, 9) { // three of each replica, and long enough after the logout
-		v.refuse(http.MethodGet, alerts, "", "Authorization", tokens.Authorization)
+	for _, tokens := range lastOf(v.left, 9) { // three of each replica
+		v.refuse(http.MethodGet, "/v1/users/me/sessions", "", "Authorization", tokens.Authorization)
 	}
 	for _, tokens := range v.stay {
 		v.usable(tokens.Authorization)

@@ -1,0 +1,122 @@
+package replicas_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// TestShutdownHandsOver ends a replica by SIGTERM in the middle of its work: requests under way are answered, and what
+// its watch had begun is done by another replica at once, though the leases would last for longer.
+func TestShutdownHandsOver(t *testing.T) {
+	const records, slow, soon = 6, 2 * time.Second, 15 * time.Second // a lease lasts 90 s
+	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	url := database.NewDatabase(t)
+	f := startFleet(t, 1, url, "--watch-interval", "1h")
+	registry := startWatched(t, slow)
+	client := f.replicas[0].Client(t)
+	credential := []string{"Authorization", client.SignIn().Authorization}
+	var names []string
+	for i := range records {
+		names = append(names, fmt.Sprintf("record-%d", i))
+	}
+	registry.keep(t, client, credential, names...)
+	registry.awaitUnderWay(t, records)
+	second := instance.Start(t, f.options)
+
+	var asking sync.WaitGroup
+	body := instance.JSON(map[string]any{"endpoint": registry.URL, "basePath": "/asked", "auth": map[string]any{"type": "noAuth"}})
+	for range 3 {
+		asking.Go(func() {
+			if answer, err := client.Try(http.MethodPost, validate, body, credential...); err != nil || answer.Status != http.StatusNoContent {
+				t.Errorf("a validation under way: %d %s, %v", answer.Status, answer.Body, err)
+			}
+		})
+	}
+	registry.awaitUnderWay(t, records+1)
+	began := time.Now()
+	if code := f.replicas[0].Stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d\n%s", code, f.replicas[0].Log())
+	}
+	ended := time.Since(began)
+	asking.Wait()
+	for done := int64(0); done != records; time.Sleep(20 * time.Millisecond) {
+		var err error
+		if done, err = postgrestest.Number(t.Context(), url, "SELECT count(DISTINCT registry_uid) FROM registry_verdicts"); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(began) > soon {
+			t.Fatalf("only %d of %d records were checked %v after the end of the replica that had begun to", done, records, soon)
+		}
+	}
+	t.Logf("ended in %v; all that it had begun was done by the other one %v after the signal", ended.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	second.Client(t).Do(http.MethodGet, alerts, "", credential...).Want(http.StatusOK)
+}
+
+// awaitUnderWay waits until so many names are being visited.
+func (r *watchedRegistry) awaitUnderWay(t *testing.T, names int) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		under := 0
+		r.mu.Lock()
+		for _, n := range r.now {
+			under += min(n, 1)
+		}
+		r.mu.Unlock()
+		if under >= names {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d names are being visited, want %d", under, names)
+		}
+	}
+}
+
+// nextVersion is what the migrations of a later version may do: add.
+var nextVersion = []string{
+	"ALTER TABLE sessions ADD COLUMN next_version TEXT NOT NULL DEFAULT 'x'",
+	"ALTER TABLE registries ADD COLUMN next_version BIGINT",
+	"ALTER TABLE audits ADD COLUMN next_version BIGINT",
+	"CREATE TABLE next_version (id BIGINT PRIMARY KEY)",
+	"CREATE INDEX sessions_next_version ON sessions (next_version)",
+	"INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)",
+}
+
+// TestRollingUpgrade brings the tables to a later version under load, and then ends and starts the replicas, which are of
+// the version before, one after the other by SIGTERM. No client notices, but by asking again.
+func TestRollingUpgrade(t *testing.T) {
+	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	url := database.NewDatabase(t)
+	f := startFleet(t, 3, url)
+	l := newLoad(t, f, url)
+	l.start()
+	l.watch()
+	l.awaitEach(t, time.Minute, everything...)
+	if err := database.Exec(t.Context(), url, nextVersion...); err != nil {
+		t.Fatal(err)
+	}
+	for place, replica := range f.replicas {
+		if code := replica.Stop(syscall.SIGTERM); code != 0 {
+			t.Errorf("exit code %d\n%s", code, replica.Log())
+		}
+		if log := replica.Log(); strings.Contains(log, "level=ERROR") {
+			t.Errorf("a replica of the version before logs errors:\n%s", log)
+		}
+		f.start(place)
+		l.watch()
+		l.awaitEach(t, backWithin, everything...)
+	}
+	l.stop()
+	l.check()
+	l.end()
+	if l.refused > 0 {
+		t.Errorf("%d requests were answered 503", l.refused)
+	}
+}
