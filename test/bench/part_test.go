@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -23,12 +24,17 @@ const (
 	partStorm   = "storm"   // see runStorm
 	partBare    = "bare"    // see openBare
 	partVisits  = "visits"  // see visits.answer
+	partLoad    = "load"    // see generator.answer
+	partLimits  = "limits"  // see runLimit
 	partServers = "servers" // asked with the name of a server of the kit, answers with its address
 )
 
 // runPart is a part's whole life: until its input ends.
 func runPart(name string) error {
-	answer := map[string]func(string) (string, error){partLines: openLine, partServers: openServer, partStorm: runStorm, partBare: openBare, partVisits: (&visits{seen: map[string][]time.Time{}}).answer}[name]
+	answer := map[string]func(string) (string, error){
+		partLines: openLine, partServers: openServer, partStorm: runStorm, partBare: openBare, partLimits: (&limits{}).answer,
+		partVisits: (&visits{seen: map[string][]time.Time{}}).answer, partLoad: (&generator{tokens: map[string][]string{}}).answer,
+	}[name]
 	for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
 		said, err := answer(asked.Text())
 		if err != nil {
@@ -43,6 +49,7 @@ func runPart(name string) error {
 
 // openBare starts a server that does nothing but answer: what it takes to be answered is the machine's part.
 func openBare(string) (string, error) {
+	runtime.GOMAXPROCS(runtime.NumCPU())
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err

@@ -18,6 +18,7 @@ type table struct {
 	columns []string
 	rows    []row
 	notes   []string
+	kept    []keptFigure
 }
 
 type row struct {
@@ -52,6 +53,13 @@ func (t *table) note(format string, args ...any) {
 func (t *table) tell(b *testing.B) {
 	b.Helper()
 	lines := append(t.notes, machine())
+	against, err := t.compare()
+	if err != nil {
+		b.Error(err)
+	}
+	if against != "" {
+		lines = append(lines, against)
+	}
 	fmt.Printf("\n%s\n\n%s\n%s\n\n", t.name, t.text(), strings.Join(lines, "\n"))
 	for _, r := range t.rows {
 		if r.verdict == missed && *strict {
@@ -62,6 +70,9 @@ func (t *table) tell(b *testing.B) {
 		return
 	}
 	if err := writeSection(t.name, t.markdown()+"\n"+strings.Join(lines, "\n")); err != nil {
+		b.Error(err)
+	}
+	if err := t.writeLastRun(); err != nil {
 		b.Error(err)
 	}
 }

@@ -37,9 +37,10 @@ type Options struct {
 	DataDir  string   // kept from an earlier start; empty: a new one
 	Flags    []string // after those that every start has
 	Env      []string
-	Fenced   bool // loopback registries are not allowed, as by default
-	Insecure bool // readiness is asked for without verifying a certificate
-	Bare     bool // no bootstrap settings: the service chooses the first administrator
+	Fenced   bool   // loopback registries are not allowed, as by default
+	Insecure bool   // readiness is asked for without verifying a certificate
+	Bare     bool   // no bootstrap settings: the service chooses the first administrator
+	LogFile  string // takes the log, which is then not read; empty: Log has it
 
 	Terminal *Terminal // the process's stdout; nil for a pipe
 }
@@ -75,6 +76,15 @@ func Start(t testing.TB, o Options) *Server {
 	}
 	s.cmd = exec.Command(Binary(t), append(args, o.Flags...)...)
 	s.cmd.Env = environment(t, o)
+	s.cmd.Stderr = lockedWriter{s, &s.log}
+	if o.LogFile != "" {
+		log, err := os.OpenFile(o.LogFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatalf("make the log of regwarden: %v", err)
+		}
+		defer log.Close() // the process has its own
+		s.cmd.Stderr = log
+	}
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no survivor when the test process dies
 	address, endOutput := s.watch(o)
 	began := time.Now()
@@ -119,7 +129,6 @@ func passwordFile(t testing.TB) string {
 // watch collects what the process writes and finds the address in it. The function it returns ends
 // the collecting.
 func (s *Server) watch(o Options) (<-chan string, func()) {
-	s.cmd.Stderr = lockedWriter{s, &s.log}
 	address := make(chan string, 1)
 	if o.Terminal != nil {
 		s.cmd.Stdout = o.Terminal.Slave
