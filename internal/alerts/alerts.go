@@ -39,7 +39,7 @@ func Components() []Component {
 	channels := []string{TypeEmail, TypeHTTP}
 	return []Component{
 		{RegistryHealth, "A kept registry definition is no longer valid, is valid again, is not valid for another reason, or its server's certificate expires soon.", channels},
-		{APIKeyExpiry, "An API key expires within seven days.", channels},
+		{APIKeyExpiry, "API keys expire within seven days.", channels},
 	}
 }
 
@@ -64,7 +64,7 @@ type Alert struct {
 	Message      string       `json:"message"` // one line
 	Organization Organization `json:"organization"`
 	Registry     *Registry    `json:"registry,omitempty"`
-	APIKey       *APIKey      `json:"apiKey,omitempty"`
+	APIKeys      []APIKey     `json:"apiKeys,omitempty"`
 }
 
 // Organization is whose alert it is.
@@ -94,7 +94,7 @@ type Verdict struct {
 	CertificateExpiresSoon bool   `json:"certificateExpiresSoon"`
 }
 
-// APIKey is the key that an alert is about.
+// APIKey is a key that an alert is about.
 type APIKey struct {
 	UID       string    `json:"uid"`
 	Name      string    `json:"name"`

@@ -16,8 +16,11 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// maxChannels bounds the channels of one component in one project.
-const maxChannels = 20
+// Bounds of the channels of one component: an alert is written to all of them in one transaction.
+const (
+	maxChannels    = 20 // in a project
+	maxOrgChannels = 100
+)
 
 // Channel is one way by which alerts leave a project. When it is shown, what may be secret is masked; when it is
 // wanted, a mask means what is stored, if that may be sent where the channel leads.
@@ -115,8 +118,8 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 		made.Secret, w.HTTP = signing, &made
 	}
 	err = s.change(ctx, origin, p, in, audit.AlertCreate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
-		if len(stored) >= maxChannels {
-			return fault.InvalidFields(fault.Field{Field: "type", Problem: tooMany})
+		if err := s.room(ctx, tx, in, len(stored), len(stored)+1, "type"); err != nil {
+			return err
 		}
 		added, problems := s.fill(w, store.Channel{})
 		if len(problems) > 0 {
@@ -158,10 +161,10 @@ func (s *Service) Update(ctx context.Context, origin audit.Origin, p auth.Princi
 // Faults: Invalid, the fields beginning with channels[i]; Forbidden; NotFound for an unknown component.
 func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, wanted []Channel) error {
 	return s.change(ctx, origin, p, in, audit.AlertUpdate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
-		matched, problems := match(wanted, stored)
-		if len(wanted) > maxChannels {
-			problems = append(problems, fault.Field{Field: "channels", Problem: tooMany})
+		if err := s.room(ctx, tx, in, len(stored), len(wanted), "channels"); err != nil {
+			return err
 		}
+		matched, problems := match(wanted, stored)
 		filled := make([]store.Channel, len(wanted))
 		for i, w := range wanted {
 			old := store.Channel{}
@@ -177,6 +180,18 @@ func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Princ
 		}
 		return s.replace(ctx, tx, in, stored, filled, matched, record)
 	})
+}
+
+// room tells whether a project that has so many channels of a component may have that many.
+func (s *Service) room(ctx context.Context, tx *store.Tx, in Scope, has, wants int, field string) error {
+	others, err := tx.CountChannels(ctx, in.OrgUID, in.Component)
+	if err != nil {
+		return err
+	}
+	if wants > has && (wants > maxChannels || others-int64(has)+int64(wants) > maxOrgChannels) {
+		return fault.InvalidFields(fault.Field{Field: field, Problem: tooMany})
+	}
+	return nil
 }
 
 func (s *Service) replace(ctx context.Context, tx *store.Tx, in Scope, stored, filled []store.Channel, matched []int, record recorder) error {

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
@@ -197,5 +199,58 @@ func TestChangesAreRecorded(t *testing.T) {
 		if !strings.Contains(strings.Join(got, "; "), want) {
 			t.Errorf("%q lacks %q", got, want)
 		}
+	}
+}
+
+// A stored header stays with the host it was stored for, however another host's name is spelt: "İ" (U+0130) in lower
+// case looks like "i", and is another name on the wire.
+func TestStoredHeadersFollowNoTwinOfAHost(t *testing.T) {
+	const stored = "https://ci.example.com/hook"
+	old := store.Channel{UID: "u", Type: TypeHTTP, HTTP: store.ChannelHTTP{URL: stored, Headers: map[string]string{"Authorization": "Bearer stored-secret"}}}
+	for url, same := range map[string]bool{
+		"https://ci.example.com/other":      true,
+		"https://CI.example.com:443/":       true,
+		"https://cİ.example.com/":           false,
+		"https://c%C4%B0.example.com/":      false,
+		"https://ci.example.com.:443/":      false,
+		"http://ci.example.com:443/":        false,
+		"https://ci.example.com:8443/":      false,
+		"https://ci.example.com@evil.test/": false,
+	} {
+		w := Channel{Type: TypeHTTP, HTTP: &HTTP{URL: secret.String(url), Headers: map[string]secret.String{"Authorization": mask}}}
+		filled, problems := (&Service{}).fill(w, old)
+		if kept := len(problems) == 0; kept != same {
+			t.Errorf("%s: %v", url, problems)
+		}
+		if !same && len(problems) == 0 && filled.HTTP.Headers["Authorization"] != "" {
+			t.Errorf("%s is sent the stored header", url)
+		}
+	}
+}
+
+// An alert is written to every channel in one transaction, so an organization has no thousands of them.
+func TestChannelsOfAnOrganizationAreBounded(t *testing.T) {
+	f := newFixture(t, Config{Egress: loopback(t)})
+	wanted := func(n int) []Channel {
+		list := make([]Channel, n)
+		for i := range list {
+			list[i] = Channel{Type: TypeHTTP, HTTP: &HTTP{URL: secret.String(fmt.Sprintf("http://127.0.0.1:%d/", 2000+i))}}
+		}
+		return list
+	}
+	in := f.in
+	for project := range 6 {
+		uid := uuid.NewString()
+		f.write(func(ctx context.Context, tx *store.Tx) error {
+			return tx.InsertProject(ctx, store.Project{UID: uid, OrgUID: in.OrgUID, Name: uid, Canonical: uid, CreatedAt: f.clock})
+		})
+		in.ProjectUID = uid
+		err := f.Replace(t.Context(), audit.Origin{}, f.admin, in, wanted(maxChannels))
+		if fits := project < maxOrgChannels/maxChannels; fits != (err == nil) {
+			t.Errorf("project %d: %v", project, err)
+		}
+	}
+	if err := f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, wanted(1)); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("one more: %v", err)
 	}
 }

@@ -198,7 +198,7 @@ func text(a Alert) string {
 		add("Field", r.Current.Field)
 		add("What to do", r.Current.Hint)
 	}
-	if k := a.APIKey; k != nil {
+	for _, k := range a.APIKeys {
 		add("API key", k.Name+" ("+k.UID+")")
 		add("User", k.User)
 		add("Expires", k.ExpiresAt.UTC().Format(time.RFC3339))

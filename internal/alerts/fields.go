@@ -2,8 +2,10 @@ package alerts
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"net/mail"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/idna"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
@@ -30,7 +33,7 @@ const (
 
 const (
 	mask    = secret.String(secret.Mask)
-	tooMany = "would be more than 20 channels of this component; delete one first"
+	tooMany = "would be more than 20 channels of this component, or 100 in the organization; delete one first"
 )
 
 // reserved are the headers that belong to the connection or to us.
@@ -119,7 +122,8 @@ func fillHTTP(w HTTP, old store.Channel, found *problems) store.ChannelHTTP {
 	if stored.URL != "" && h.URL == maskURL(stored.URL) {
 		h.URL = stored.URL
 	}
-	same := stored.URL != "" && originOf(h.URL) == originOf(stored.URL)
+	origin := originOf(h.URL)
+	same := origin != "" && origin == originOf(stored.URL)
 	if w.Body == mask {
 		h.Body = keep("http.body", stored.Body, stored.Body != "", same, found)
 	}
@@ -201,6 +205,8 @@ func checkURL(text string, found *problems) {
 		found.add("http.url", "is longer than %d bytes", maxURL)
 	case err != nil || !printable(text) || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		found.add("http.url", "is no address of the form https://host/path")
+	case originOf(text) == "":
+		found.add("http.url", "has a host that is no name and no address")
 	case u.User != nil:
 		found.add("http.url", "holds a user name or password; put these into a header")
 	case u.Fragment != "":
@@ -219,17 +225,34 @@ func maskURL(text string) string {
 	return u.Scheme + "://" + u.Host + "/" + secret.Mask
 }
 
-// originOf is scheme, host and port, in one spelling.
+// originOf is scheme, host and port in the one spelling that is connected to; empty for what has none.
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
 		return ""
 	}
-	port := u.Port()
+	host, port := hostPort(u)
+	if host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + net.JoinHostPort(host, port)
+}
+
+// hostPort is where a URL is connected to, the name as IDNA writes it. Lower case alone is another mapping, by which two
+// names that lead to different hosts can look alike ("İ" and "i"). host is empty for what is no name and no address.
+func hostPort(u *url.URL) (host, port string) {
+	host, port = u.Hostname(), u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.String(), port
+	}
+	host, err := idna.Lookup.ToASCII(host)
+	if err != nil {
+		return "", port
+	}
+	return host, port
 }
 
 // visible is a stored channel as it may be shown.

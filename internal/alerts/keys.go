@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,11 +13,12 @@ const (
 	keyWarning = 7 * 24 * time.Hour
 	keyEvery   = 5 * time.Minute
 	keyBatch   = 100
+	sweepBatch = 10                  // alerts, each with what it owed to up to a hundred channels
 	keptFor    = 30 * 24 * time.Hour // alerts, after which nothing of them can still be on its way
 )
 
-// WatchKeys raises an alert for each API key that expires within seven days, until ctx ends. A key that is given
-// another end is told of again in its time. It also deletes alerts that are long past.
+// WatchKeys raises alerts for API keys that expire within seven days, until ctx ends. A key that is given another end
+// is told of again in its time; one that was made to live no longer than seven days is not told of. It also deletes alerts that are long past.
 func (s *Service) WatchKeys(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.tellExpiring(ctx)
@@ -33,47 +35,72 @@ func (s *Service) WatchKeys(ctx context.Context) {
 	}
 }
 
+// tellExpiring goes through the keys in batches. An organization whose alert cannot be written is left for the next
+// time and keeps no other one from its own.
 func (s *Service) tellExpiring(ctx context.Context) error {
-	for {
-		now := s.now()
+	now := s.now()
+	var failed error
+	for after := (store.ExpiringKey{ExpiresAt: now}); ; {
 		var keys []store.ExpiringKey
 		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			keys, err = tx.ExpiringKeys(ctx, APIKeyExpiry, now, now.Add(keyWarning), keyBatch)
+			keys, err = tx.ExpiringKeys(ctx, APIKeyExpiry, after, now.Add(keyWarning), keyWarning, keyBatch)
 			return err
 		})
 		if err != nil || len(keys) == 0 {
-			return err
+			return errors.Join(failed, err)
 		}
-		if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tellKeys(ctx, tx, keys, now) }); err != nil {
-			return fmt.Errorf("tell of expiring API keys: %w", err)
+		after = keys[len(keys)-1]
+		for _, of := range byOrganization(keys) {
+			if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tellKeys(ctx, tx, of, now) }); err != nil {
+				failed = fmt.Errorf("tell of expiring API keys: %w", err)
+			}
 		}
 	}
 }
 
-// tellKeys raises one alert for each key that no other replica told of meanwhile.
+// byOrganization gives the keys of each organization together.
+func byOrganization(keys []store.ExpiringKey) [][]store.ExpiringKey {
+	var groups [][]store.ExpiringKey
+	at := map[string]int{}
+	for _, k := range keys {
+		i, known := at[k.OrgUID]
+		if !known {
+			i, groups = len(groups), append(groups, nil)
+			at[k.OrgUID] = i
+		}
+		groups[i] = append(groups[i], k)
+	}
+	return groups
+}
+
+// tellKeys raises one alert for those of an organization's keys that no other replica told of meanwhile: whoever
+// makes keys by the hundred makes no hundred e-mails.
 func tellKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now time.Time) error {
+	a := Alert{Component: APIKeyExpiry, Kind: APIKeyExpiresSoon, At: now, Organization: Organization{keys[0].OrgUID, keys[0].OrgName}}
 	for _, k := range keys {
 		first, err := tx.NoteKeyAlert(ctx, k.UID, k.ExpiresAt)
 		if err != nil {
 			return err
 		}
-		if !first {
-			continue
-		}
-		err = Raise(ctx, tx, Alert{Component: APIKeyExpiry, Kind: APIKeyExpiresSoon, At: now, Organization: Organization{k.OrgUID, k.OrgName},
-			Message: fmt.Sprintf("API key %q of %s expires on %s.", k.Name, k.Email, k.ExpiresAt.UTC().Format(time.RFC1123)),
-			APIKey:  &APIKey{UID: k.UID, Name: k.Name, User: k.Email, ExpiresAt: k.ExpiresAt}})
-		if err != nil {
-			return err
+		if first {
+			a.APIKeys = append(a.APIKeys, APIKey{UID: k.UID, Name: k.Name, User: k.Email, ExpiresAt: k.ExpiresAt})
 		}
 	}
-	return nil
+	switch len(a.APIKeys) {
+	case 0:
+		return nil
+	case 1:
+		a.Message = fmt.Sprintf("API key %q of %s expires on %s.", a.APIKeys[0].Name, a.APIKeys[0].User, a.APIKeys[0].ExpiresAt.UTC().Format(time.RFC1123))
+	default:
+		a.Message = fmt.Sprintf("%d API keys expire within seven days, the first on %s.", len(a.APIKeys), a.APIKeys[0].ExpiresAt.UTC().Format(time.RFC1123))
+	}
+	return Raise(ctx, tx, a)
 }
 
 func (s *Service) sweep(ctx context.Context) error {
-	for n := int64(keyBatch); n == keyBatch; {
+	for n := int64(sweepBatch); n == sweepBatch; {
 		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteAlerts(ctx, s.now().Add(-keptFor), keyBatch)
+			n, err = tx.DeleteAlerts(ctx, s.now().Add(-keptFor), sweepBatch)
 			return err
 		})
 		if err != nil {

@@ -189,11 +189,12 @@ func (s *Service) resolver() egress.Resolver {
 
 // judge holds every address of a target against the policy.
 func (s *Service) judge(ctx context.Context, target *url.URL) error {
-	port, err := strconv.ParseUint(strings.TrimPrefix(originOf(target.String()), target.Scheme+"://"+strings.ToLower(target.Hostname())+":"), 10, 16)
+	host, text := hostPort(target)
+	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
 		return fmt.Errorf("port of a webhook: %w", err)
 	}
-	addresses, err := s.lookup(ctx, target.Hostname())
+	addresses, err := s.lookup(ctx, host)
 	if err != nil {
 		return err
 	}

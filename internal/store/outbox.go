@@ -75,10 +75,11 @@ const (
 	// A key of an organization that has nobody to tell waits for the channel that somebody may make in time.
 	sqlExpiringKeys = `SELECT k.uid, k.org_uid, o.name, k.name, k.user_uid, u.email, k.expires_at FROM api_keys k
 		JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid
-		WHERE k.expires_at > $1 AND k.expires_at <= $2 AND k.deactivated_at IS NULL AND u.disabled_at IS NULL
+		WHERE k.expires_at >= $1 AND k.expires_at <= $2 AND (k.expires_at > $1 OR k.uid > $3) AND k.expires_at - k.created_at > $4
+		AND k.deactivated_at IS NULL AND u.disabled_at IS NULL
 		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at)
-		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $3 AND c.active = 1)
-		ORDER BY k.expires_at LIMIT $4`
+		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $5 AND c.active = 1)
+		ORDER BY k.expires_at, k.uid LIMIT $6`
 	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
@@ -221,12 +222,13 @@ func (tx *Tx) AlertedEmails(ctx context.Context, orgUID, projectUID string, limi
 	return all(ctx, tx, scanText, sqlAlertedEmails, orgUID, projectUID, limit)
 }
 
-// ExpiringKeys lists active API keys that end after now and until then, that were not told of yet, and whose
-// organization has an active channel of the component.
-func (tx *Tx) ExpiringKeys(ctx context.Context, component string, now, until time.Time, limit int) ([]ExpiringKey, error) {
+// ExpiringKeys lists active API keys that end until then, that were not told of yet, and whose organization has an
+// active channel of the component; in the order of their ends, from after that key on. Keys that were made to live no
+// longer than shortLived are left out.
+func (tx *Tx) ExpiringKeys(ctx context.Context, component string, after ExpiringKey, until time.Time, shortLived time.Duration, limit int) ([]ExpiringKey, error) {
 	return all(ctx, tx, func(row scanner, k *ExpiringKey) error {
 		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, moment{&k.ExpiresAt})
-	}, sqlExpiringKeys, millis(now), millis(until), component, limit)
+	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, shortLived.Milliseconds(), component, limit)
 }
 
 // NoteKeyAlert tells whether it is the first to say that this key expires then.

@@ -110,7 +110,7 @@ CREATE TABLE api_key_alerts (
     expires_at BIGINT NOT NULL,
     PRIMARY KEY (key_uid, expires_at)
 );
-CREATE INDEX api_keys_expiry ON api_keys (expires_at);
+CREATE INDEX api_keys_expiry ON api_keys (expires_at, uid);
 
 -- +goose Down
 DROP INDEX api_keys_expiry;

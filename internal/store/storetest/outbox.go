@@ -227,10 +227,11 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	soon := key(org, "soon", start.Add(time.Hour))
 	key(org, "late", start.Add(1000*time.Hour))
 	key(org, "past", start.Add(-time.Hour))
+	key(org, "short", start.Add(time.Minute)) // meant to end soon when it was made
 	key(quiet, "unheard", start.Add(time.Hour))
 	expiring := func() (names []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			keys, err := tx.ExpiringKeys(ctx, "c", start, start.Add(24*time.Hour), 10)
+			keys, err := tx.ExpiringKeys(ctx, "c", store.ExpiringKey{ExpiresAt: start}, start.Add(24*time.Hour), time.Minute, 10)
 			for _, k := range keys {
 				names = append(names, fmt.Sprint(k.Name, k.Email, k.OrgName))
 			}
