@@ -2,6 +2,7 @@ package auth
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -180,4 +181,24 @@ func FuzzAPIKey(f *testing.F) {
 			t.Errorf("%q is taken for a key", text)
 		}
 	})
+}
+
+// Keys are told of when they expire, so a user has no thousands of them.
+func TestKeysOfAUserAreBounded(t *testing.T) {
+	w := mustWorld(t, nil)
+	me := w.principal(t)
+	ask := func(i int) NewAPIKey {
+		return NewAPIKey{Name: fmt.Sprint("key ", i), ExpiresAt: start.Add(time.Hour)}
+	}
+	first, _ := w.mustKey(t, me, ask(0))
+	for i := 1; i < maxAPIKeys; i++ {
+		w.mustKey(t, me, ask(i))
+	}
+	if _, _, err := w.CreateAPIKey(t.Context(), origin, me, ask(maxAPIKeys)); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("one more: %v", err)
+	}
+	if err := w.DeleteAPIKey(t.Context(), origin, me, first.UID); err != nil {
+		t.Fatal(err)
+	}
+	w.mustKey(t, me, ask(maxAPIKeys))
 }

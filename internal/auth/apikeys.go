@@ -47,6 +47,9 @@ func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 		if err != nil {
 			return err
 		}
+		if n, err := tx.CountAPIKeys(ctx, user.OrgUID, user.UID); err != nil || n >= maxAPIKeys {
+			return errors.Join(err, tooManyKeysIf(err == nil))
+		}
 		made = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(ask.Name),
 			Canonical: Canonical(ask.Name), Hash: hash, CreatedAt: now, ExpiresAt: ask.ExpiresAt, Email: user.Email}
 		if err := tx.InsertAPIKey(ctx, made); err != nil {
@@ -60,6 +63,16 @@ func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 		return APIKey{}, "", asDone("make an API key", keyNameTaken(err))
 	}
 	return visible(made), key, nil
+}
+
+// maxAPIKeys bounds the keys of one user: each is looked at, listed and told of when it expires.
+const maxAPIKeys = 100
+
+func tooManyKeysIf(full bool) error {
+	if !full {
+		return nil
+	}
+	return fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("would be the user's key number %d, and %d is the most; delete one first", maxAPIKeys+1, maxAPIKeys)})
 }
 
 // APIKeyProblems lists what is wrong with a key that is to be made, as far as it shows without the store.

@@ -23,6 +23,7 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
 	sqlAPIKeyByHash  = selectAPIKey + ` WHERE k.hash = $1`
 	sqlAPIKeysOfUser = selectAPIKey + ` WHERE k.org_uid = $1 AND k.user_uid = $2 ORDER BY k.canonical`
+	sqlCountAPIKeys  = `SELECT COUNT(*) FROM api_keys WHERE org_uid = $1 AND user_uid = $2`
 	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 ORDER BY k.user_uid, k.canonical`
 	sqlAPIKey        = selectAPIKey + ` WHERE k.org_uid = $1 AND k.uid = $2`
 	sqlAPIKeyByUID   = selectAPIKey + ` WHERE k.uid = $1`
@@ -55,6 +56,11 @@ func (tx *Tx) APIKey(ctx context.Context, orgUID, uid string) (APIKey, error) {
 // APIKeyByUID looks a key up in whatever organization.
 func (tx *Tx) APIKeyByUID(ctx context.Context, uid string) (APIKey, error) {
 	return one(ctx, tx, scanAPIKey, sqlAPIKeyByUID, uid)
+}
+
+// CountAPIKeys counts a user's keys.
+func (tx *Tx) CountAPIKeys(ctx context.Context, orgUID, userUID string) (int64, error) {
+	return one(ctx, tx, scanCount, sqlCountAPIKeys, orgUID, userUID)
 }
 
 // UpdateAPIKey stores name, expiry and deactivation of a key. Another key of the user having the name is ErrExists.
