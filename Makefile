@@ -49,11 +49,17 @@ matrix: ## Print the matrix of definitions: what each should come to, and what i
 fuzz: ## Run every fuzz target for 60 s
 	@./fuzz 60s
 
-# BENCH takes -strict (fail when a limit is missed) and -write (write docs/benchmarks.md).
-bench_run = cd test && $(GO) test ./bench -run '^$$' -benchtime 1x -timeout 10m -bench
+# BENCH takes -strict (fail when a limit is missed) and -write (write docs/benchmarks.md and docs/benchmarks.json).
+bench_run = cd test && $(GO) test ./bench -run '^$$' -benchtime 1x -timeout 30m -bench
 
-bench: ## Run all benchmarks; BENCH='-strict -write' to fail on missed limits and to keep the figures
-	$(bench_run) . $(BENCH)
+bench: ## Run all benchmarks but bench-growth; BENCH='-strict -write' to fail on missed limits and to keep the figures
+	$(bench_run) . -skip 'Growth|Profile' $(BENCH)
+
+bench-speed: ## Requests and refreshes beside what the machine can do
+	$(bench_run) Speed $(BENCH)
+
+profile: ## Write CPU, heap, block and mutex profiles of the service under load into ./profiles
+	$(bench_run) Profile
 
 bench-roundtrips: ## Count how often a check waits for its registry
 	$(bench_run) RoundTrips $(BENCH)
@@ -70,4 +76,4 @@ bench-records: ## Keep and watch 10,000 definitions of one organization
 clean: ## Remove what was built; data stays
 	rm -rf bin
 
-.PHONY: help build run demo test deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-records clean
+.PHONY: help build run demo test deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-records bench-speed profile clean
