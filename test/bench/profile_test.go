@@ -1,0 +1,85 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const (
+	profiles    = "../../profiles" // kept out of the repository
+	profileTime = 10 * time.Second
+)
+
+// BenchmarkProfile puts each kind of load on the service and writes what Go's profiles tell of it: where processor
+// time goes, what is on the heap and was put there, and what waits. `make profile` starts it.
+func BenchmarkProfile(b *testing.B) {
+	for range b.N {
+		debug := freeAddress(b)
+		server := instance.Start(b, instance.Options{LogFile: filepath.Join(b.TempDir(), "log"), Flags: []string{"--debug-listen", debug}})
+		clients, authorization := startClients(b), server.Client(b).SignIn().Authorization
+		tokens := refreshTokens(b, server.DataDir, manyClients)
+		(&logins{b: b, server: server}).makeUsers()
+		if err := os.MkdirAll(profiles, 0o755); err != nil {
+			b.Fatal(err)
+		}
+		for _, kind := range []string{loadGet, loadRefresh, loadSignIn} {
+			taken := make(chan error)
+			go func() { taken <- takeProfiles(debug, kind) }()
+			clients.put(workload{URLs: []string{server.URL}, Kind: kind, Clients: manyClients, For: profileTime + time.Second,
+				Authorization: authorization, Tokens: tokens, Users: signers})
+			if err := <-taken; err != nil {
+				b.Fatal(err)
+			}
+		}
+		fmt.Printf("\nProfiles are in ./profiles; look at one with\n  go tool pprof -http 127.0.0.1:0 profiles/get-cpu.pprof\n\n")
+	}
+}
+
+// takeProfiles is called while a load is on. The heap and what waits are of the whole life of the process.
+func takeProfiles(address, kind string) error {
+	var problems []error
+	for _, profile := range []struct{ name, path string }{
+		{"cpu", "profile?seconds=" + strconv.Itoa(int(profileTime.Seconds()))}, {"heap", "heap"}, {"block", "block"}, {"mutex", "mutex"},
+	} {
+		problems = append(problems, fetchProfile("http://"+address+"/debug/pprof/"+profile.path, filepath.Join(profiles, kind+"-"+profile.name+".pprof")))
+	}
+	return errors.Join(problems...)
+}
+
+func fetchProfile(url, path string) error {
+	response, err := http.Get(url) //nolint:gosec // our own
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, response.Body)
+	return errors.Join(err, file.Close())
+}
+
+// freeAddress is one that nobody listens at.
+func freeAddress(b *testing.B) string {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
