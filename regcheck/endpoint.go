@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/net/idna"
+	"github.com/regwarden/regwarden/egress"
 )
 
 // origin is scheme, host and port: what may see the credentials (RFC 6454).
@@ -163,7 +163,7 @@ func parseEndpoint(text string) (t target, problem string) {
 		return t, problem
 	}
 	t.port = port
-	t.host, problem = readHost(host)
+	t.host, problem = egress.ReadHost(host)
 	// Docker Hub's three names are one registry, and only the last one serves the API.
 	if t.host == "docker.io" || t.host == "index.docker.io" {
 		t.host = "registry-1.docker.io"
@@ -220,54 +220,4 @@ func splitAuthority(authority string, standard uint16) (host string, port uint16
 		return "", 0, "has " + strconv.Quote(number) + " where a port from 1 to 65535 belongs"
 	}
 	return host, uint16(n), ""
-}
-
-// hostProfile turns names to ASCII, non-transitional (UTS 46). Underscores stay: compose files
-// name hosts so.
-var hostProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(false))
-
-func readHost(host string) (ascii, problem string) {
-	if strings.HasPrefix(host, "[") {
-		a, err := netip.ParseAddr(strings.Trim(host, "[]"))
-		if err != nil || !a.Is6() {
-			return "", "has no IPv6 address between its brackets"
-		}
-		return a.String(), ""
-	}
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.String(), ""
-	}
-	ascii, err := hostProfile.ToASCII(host)
-	if err != nil {
-		return "", "has a host name that cannot be used in the DNS"
-	}
-	name := strings.TrimSuffix(ascii, ".")
-	if len(name) > 253 {
-		return "", "has a host name longer than 253 characters"
-	}
-	labels := strings.Split(name, ".")
-	for _, label := range labels {
-		if !isLabel(label) {
-			return "", "has " + strconv.Quote(cleanText(host)) + " as host, which is no host name"
-		}
-	}
-	// getaddrinfo takes 2852039166 and 0xa9fea9fe for 169.254.169.254 (WHATWG URL, "ends in a number").
-	if isNumber(labels[len(labels)-1]) {
-		return "", "has a numeric host that is no IPv4 address; write four decimal numbers from 0 to 255"
-	}
-	return ascii, ""
-}
-
-func isLabel(label string) bool {
-	if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' {
-		return false
-	}
-	return strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
-}
-
-func isNumber(label string) bool {
-	if hex, ok := strings.CutPrefix(label, "0x"); ok {
-		return strings.Trim(hex, "0123456789abcdef") == ""
-	}
-	return strings.Trim(label, "0123456789") == ""
 }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/regwarden/regwarden/egress"
 )
 
 // redirectError is a redirect that is not followed.
@@ -130,7 +132,7 @@ func originOf(u *url.URL) (origin, error) {
 	if name == "" || strings.Contains(name, "%") {
 		return o, urlError("it names no usable host")
 	}
-	host, problem := readHost(name)
+	host, problem := egress.ReadHost(name)
 	if problem != "" {
 		return o, urlError("it " + problem)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/regwarden/regwarden/egress"
 )
 
 // tlsSeen is what there is to say about a handshake when it failed.
@@ -121,7 +123,7 @@ func certificateNames(c *x509.Certificate) []string {
 
 func firstPlainName(names []string) string {
 	for _, n := range names {
-		if host, problem := readHost(n); problem == "" && host == n {
+		if host, problem := egress.ReadHost(n); problem == "" && host == n {
 			return n
 		}
 	}

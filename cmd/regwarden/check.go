@@ -52,8 +52,8 @@ func newCheck() *cobra.Command {
 		Short: "Check a registry definition by really using the registry; no server needed",
 		Long: `Check reads a registry definition as the HTTP interface takes it (JSON) from FILE or, for -, from standard
 input, and tells whether it is valid; flags add to it or stand alone. With --registry it is the definition that the
-service keeps under this name, with its secrets from the data folder; they are used only with the endpoint and the
-trust that they are kept with.
+service keeps under this name, with its secrets from the store; they are used only with the endpoint and the trust that
+they are kept with, and addresses are judged as the server judges them: by the egress settings in --config or the environment.
 
 The password comes from ` + envRegistryPassword + ` or --password-stdin, the token from ` + envRegistryToken + `
 or --token-stdin; never from an argument, which every user of the machine can read.
@@ -95,13 +95,13 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.noColor}
+	if f.registry != "" {
+		return f.runKept(show, args)
+	}
 	checker, err := f.checker()
 	if err != nil {
 		return err
-	}
-	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.noColor}
-	if f.registry != "" {
-		return f.runKept(show, checker, args)
 	}
 	if f.org != "" {
 		return usageError{errors.New("--org goes with --registry, which names a kept definition")}
@@ -115,8 +115,10 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// runKept checks a kept definition, with the flags over it. It is on record, as every use of stored secrets is.
-func (f *checkFlags) runKept(show shown, checker *regcheck.Checker, args []string) error {
+// runKept checks a kept definition, with the flags over it. It is on record, as every use of stored secrets is, and
+// judges addresses as the server does: whoever kept the definition may read the report, and would else have the operator
+// look where the server must not.
+func (f *checkFlags) runKept(show shown, args []string) error {
 	if len(args) > 0 || f.passwordStdin && f.tokenStdin {
 		return usageError{errors.New("--registry takes no definition file, and standard input can be only one of: the password, the token")}
 	}
@@ -126,6 +128,16 @@ func (f *checkFlags) runKept(show shown, checker *regcheck.Checker, args []strin
 		return err
 	}
 	defer db.Close()
+	checker, err := newChecker(f.settings.Config)
+	if err != nil {
+		return err
+	}
+	checker.Limits.Total = f.timeout
+	if f.proxy != "" {
+		if checker.Proxy, err = proxyFunc(f.proxy); err != nil {
+			return usageError{err}
+		}
+	}
 	checks := registries.New(db, checker, registries.Limits{})
 	opened, err := checks.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
 		return asUsage(f.overlay(d, show.cmd.InOrStdin()))

@@ -119,7 +119,7 @@ Exit code: 0 valid, 1 not valid or not checked, 2 the command line or the defini
 	outputFlag(cmd, &output)
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "no colour, even in a terminal")
 	settings.addTo(cmd.Flags(), append(slices.Clone(storeFlags), "check-timeout", "watch-interval",
-		"egress-profile", "egress-allow", "egress-deny", "egress-allow-only", "egress-proxy")...)
+		"egress-profile", "egress-allow", "egress-deny", "egress-allow-only", "egress-proxy", "egress-dns")...)
 	return cmd
 }
 

@@ -228,6 +228,16 @@ func TestStoredHeadersFollowNoTwinOfAHost(t *testing.T) {
 	}
 }
 
+// What a proxy might take for an address, and is none, is no host: a proxy would be asked to connect to it unjudged.
+func TestHostsThatOnlySomeTakeForAddresses(t *testing.T) {
+	for _, host := range []string{"2852039166", "0xa9fea9fe", "169.254.43518", "169.254.169.254.", "0251.0376.0251.0376", "a.0x7f"} {
+		_, problems := (&Service{}).fill(Channel{Type: TypeHTTP, HTTP: &HTTP{URL: secret.String("http://" + host + "/")}}, store.Channel{})
+		if len(problems) != 1 || problems[0].Field != "http.url" {
+			t.Errorf("%s: %v", host, problems)
+		}
+	}
+}
+
 // An alert is written to every channel in one transaction, so an organization has no thousands of them.
 func TestChannelsOfAnOrganizationAreBounded(t *testing.T) {
 	f := newFixture(t, Config{Egress: loopback(t)})

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/http/httpguts"
-	"golang.org/x/net/idna"
 
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
@@ -88,7 +87,9 @@ func (s *Service) checkEmail(w Channel, found *problems) {
 	if len(w.Identifiers) == 0 && !w.AlertAllUsers {
 		found.add("identifiers", "has no address; give one, or set alertAllUsers")
 	}
-	checkIdentifiers(w.Identifiers, found)
+	if !checkIdentifiers(w.Identifiers, found) {
+		return
+	}
 	for i, address := range w.Identifiers {
 		parsed, err := mail.ParseAddress(address)
 		if err != nil || parsed.Address != address || len(address) > maxAddress {
@@ -97,15 +98,18 @@ func (s *Service) checkEmail(w Channel, found *problems) {
 	}
 }
 
-func checkIdentifiers(identifiers []string, found *problems) {
+// checkIdentifiers tells whether there are few enough of them to look at each.
+func checkIdentifiers(identifiers []string, found *problems) bool {
 	if len(identifiers) > maxIdentifiers {
 		found.add("identifiers", "has more than %d entries", maxIdentifiers)
+		return false
 	}
 	for i, text := range identifiers {
 		if !printable(text) || len(text) > maxValue {
 			found.add(fmt.Sprintf("identifiers[%d]", i), "has control characters, or is too long")
 		}
 	}
+	return true
 }
 
 func printable(text string) bool {
@@ -172,6 +176,7 @@ func checkHTTP(h store.ChannelHTTP, found *problems) {
 	}
 	if len(h.Headers) > maxHeaders {
 		found.add("http.headers", "has more than %d entries", maxHeaders)
+		return
 	}
 	names := map[string]bool{}
 	for name, value := range h.Headers {
@@ -238,18 +243,15 @@ func originOf(text string) string {
 	return u.Scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// hostPort is where a URL is connected to, the name as IDNA writes it. Lower case alone is another mapping, by which two
-// names that lead to different hosts can look alike ("İ" and "i"). host is empty for what is no name and no address.
+// hostPort is where a URL is connected to. Lower case alone is another mapping than IDNA's, by which two names that lead
+// to different hosts can look alike ("İ" and "i"). host is empty for what is no name and no address.
 func hostPort(u *url.URL) (host, port string) {
-	host, port = u.Hostname(), u.Port()
+	port = u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	if address, err := netip.ParseAddr(host); err == nil {
-		return address.String(), port
-	}
-	host, err := idna.Lookup.ToASCII(host)
-	if err != nil {
+	host, problem := egress.ReadHost(u.Hostname())
+	if problem != "" {
 		return "", port
 	}
 	return host, port

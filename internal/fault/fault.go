@@ -82,10 +82,17 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// InvalidFields is the fault of a request with these problems.
+// MaxFields is how many problems a fault lists: an answer must not be many times what was asked.
+const MaxFields = 100
+
+// InvalidFields is the fault of a request with these problems, of which it lists the first MaxFields.
 func InvalidFields(fields ...Field) *Error {
 	message := "The request has a field that cannot be used."
-	if len(fields) > 1 {
+	switch {
+	case len(fields) > MaxFields:
+		message = fmt.Sprintf("The request has more than %d fields that cannot be used; these are the first.", MaxFields)
+		fields = fields[:MaxFields]
+	case len(fields) > 1:
 		message = fmt.Sprintf("The request has %d fields that cannot be used.", len(fields))
 	}
 	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}

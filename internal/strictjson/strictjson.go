@@ -24,6 +24,10 @@ import (
 // MaxDepth is the deepest nesting of objects and arrays that is read.
 const MaxDepth = 32
 
+// MaxElements is how many elements an array, or members an object, may have: each takes many times the memory in
+// which it is written.
+const MaxElements = 10_000
+
 // Body is the name of the whole body in a fault.Field, where no single field is meant.
 const Body = "body"
 
@@ -44,6 +48,9 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 		// The pointer names the value only once it has been read.
 		if err := dec.SkipValue(); err != nil {
 			return err
+		}
+		if len(wrong) > fault.MaxFields { // more are not shown, and what they are called takes long to write
+			return nil
 		}
 		wrong = append(wrong, fault.Field{
 			Field:   path(dec.StackPointer()),
@@ -82,10 +89,21 @@ func wellFormed(data []byte) error {
 			return malformed(fmt.Sprintf("is not valid JSON (byte %d)", dec.InputOffset()), err)
 		case dec.StackDepth() > MaxDepth:
 			return malformed(fmt.Sprintf("is nested more than %d levels deep", MaxDepth), nil)
+		case tooLong(dec):
+			return malformed(fmt.Sprintf("has a list or an object of more than %d elements", MaxElements), nil)
 		case dec.StackDepth() == 0 && len(bytes.TrimSpace(data[dec.InputOffset():])) > 0:
 			return malformed("has data after the JSON object", nil)
 		}
 	}
+}
+
+// tooLong looks at the array or object that was just read from.
+func tooLong(dec *jsontext.Decoder) bool {
+	kind, length := dec.StackIndex(dec.StackDepth())
+	if kind == '{' {
+		length /= 2 // names count too
+	}
+	return length > MaxElements
 }
 
 // malformed leaves the library's error out of the message: it may quote the input, which may be a secret.

@@ -2,6 +2,7 @@ package strictjson_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -112,4 +113,34 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A body of a megabyte must become neither an answer of many megabytes nor a list of a hundred times its size.
+func TestListsHaveAnEnd(t *testing.T) {
+	type body struct {
+		List []string          `json:"list"`
+		Map  map[string]string `json:"map"`
+	}
+	many := strings.TrimSuffix(strings.Repeat("1,", strictjson.MaxElements), ",")
+	var v body
+	wrong, err := strictjson.Decode([]byte(`{"list":[`+many+`]}`), &v)
+	if err != nil || len(wrong) < fault.MaxFields || len(wrong) > fault.MaxFields+1 {
+		t.Errorf("%d problems, %v", len(wrong), err)
+	}
+	if f := fault.InvalidFields(wrong...); len(f.Fields) != fault.MaxFields || !strings.Contains(f.Message, "more than 100") {
+		t.Errorf("%d problems are listed: %s", len(f.Fields), f.Message)
+	}
+	if _, err := strictjson.Decode([]byte(`{"list":[`+many+`,1]}`), &v); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("one element more: %v", err)
+	}
+	members := make([]string, strictjson.MaxElements+1)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"%d":"x"`, i)
+	}
+	if _, err := strictjson.Decode([]byte(`{"map":{`+strings.Join(members, ",")+`}}`), &v); fault.KindOf(err) != fault.Invalid {
+		t.Errorf("one member more: %v", err)
+	}
+	if _, err := strictjson.Decode([]byte(`{"map":{`+strings.Join(members[:strictjson.MaxElements], ",")+`}}`), &v); err != nil {
+		t.Errorf("as many members as there may be: %v", err)
+	}
 }
