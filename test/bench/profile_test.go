@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
@@ -27,7 +28,7 @@ func BenchmarkProfile(b *testing.B) {
 		debug := freeAddress(b)
 		server := instance.Start(b, instance.Options{LogFile: filepath.Join(b.TempDir(), "log"), Flags: []string{"--debug-listen", debug}})
 		clients, authorization := startClients(b), server.Client(b).SignIn().Authorization
-		tokens := refreshTokens(b, server.DataDir, manyClients)
+		tokens := refreshTokens(b, store.Options{DataDir: server.DataDir}, manyClients)
 		(&logins{b: b, server: server}).makeUsers()
 		if err := os.MkdirAll(profiles, 0o755); err != nil {
 			b.Fatal(err)

@@ -46,7 +46,7 @@ func BenchmarkSpeed(b *testing.B) {
 	for range b.N {
 		server := instance.Start(b, instance.Options{LogFile: filepath.Join(b.TempDir(), "log")})
 		s := &speed{b: b, server: server, clients: startClients(b), limits: startLimits(b), figures: series{},
-			authorization: server.Client(b).SignIn().Authorization, tokens: refreshTokens(b, server.DataDir, manyClients)}
+			authorization: server.Client(b).SignIn().Authorization, tokens: refreshTokens(b, store.Options{DataDir: server.DataDir}, manyClients)}
 		bare, err := startBare(b)
 		if err != nil {
 			b.Fatal(err)
@@ -156,10 +156,10 @@ func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
 // refreshTokens begins sessions of the administrator in a store, without a sign-in each, and returns a file of their
 // tokens. They are made as the service makes them, with its own key.
-func refreshTokens(b *testing.B, dataDir string, sessions int) string {
+func refreshTokens(b *testing.B, o store.Options, sessions int) string {
 	b.Helper()
 	ctx := context.Background()
-	db, err := store.Open(ctx, store.Options{DataDir: dataDir})
+	db, err := store.Open(ctx, o)
 	if err != nil {
 		b.Fatal(err)
 	}
