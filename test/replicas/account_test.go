@@ -22,6 +22,8 @@ const (
 	deleting   = "delete"
 	validating = "validate"
 	loggingOut = "logout"
+
+	doneBefore = "found done when asked again"
 )
 
 // account is what the clients were told, together: the counts, what went wrong, and when each kind of request was
@@ -84,14 +86,18 @@ func (a *account) awaitEach(t *testing.T, within time.Duration, kinds ...string)
 	t.Helper()
 	for {
 		a.mu.Lock()
-		first, since := maps.Clone(a.first), a.since
+		first, since, wrong := maps.Clone(a.first), a.since, len(a.wrong)
 		a.mu.Unlock()
+		if wrong > 0 {
+			a.tell(t) // a client that was wronged asks no more
+			t.FailNow()
+		}
 		missing := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { _, seen := first[kind]; return seen })
 		if len(missing) == 0 {
 			for _, kind := range kinds {
 				slowest = max(slowest, first[kind])
 			}
-			if slowest > time.Second {
+			if slowest > within/2 {
 				t.Logf("by kind: %v", first)
 			}
 			if slowest > within {

@@ -116,6 +116,9 @@ func (v *visitors) run(stop <-chan struct{}) {
 			v.complain("%s: answered %d %s", loggingOut, answer.Status, answer.Body)
 			return
 		}
+		if answer.Status == http.StatusUnauthorized {
+			v.acknowledged(doneBefore)
+		}
 		v.acknowledged(loggingOut)
 		v.left = append(v.left, tokens)
 		time.Sleep(100 * time.Millisecond) // few: a sign-in costs a password hash

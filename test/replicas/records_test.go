@@ -72,6 +72,7 @@ func (k *keeper) create() bool {
 			return false
 		}
 		k.live[uid] = path
+		k.acknowledged(doneBefore)
 	default:
 		k.complain("%s: answered %d %s", creating, answer.Status, answer.Body)
 		return false
@@ -128,6 +129,9 @@ func (k *keeper) remove(uid string) bool {
 	if answer.Status != http.StatusNoContent && !(answer.Status == http.StatusNotFound && again) {
 		k.complain("%s: answered %d %s", deleting, answer.Status, answer.Body)
 		return false
+	}
+	if answer.Status == http.StatusNotFound {
+		k.acknowledged(doneBefore)
 	}
 	k.acknowledged(deleting)
 	delete(k.live, uid)

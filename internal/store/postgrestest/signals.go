@@ -51,6 +51,25 @@ func (s *Server) Freeze() error {
 	return s.signal(syscall.SIGSTOP)
 }
 
+// StopSending stops the processes that send to standbys, and no other: what is committed from then on is on no standby.
+func (s *Server) StopSending() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	children, err := childrenOf(s.cmd.Process.Pid)
+	stopped := 0
+	for _, child := range children {
+		title, readErr := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
+		if readErr == nil && strings.HasPrefix(string(title), "postgres: walsender") {
+			err = errors.Join(err, syscall.Kill(child, syscall.SIGSTOP))
+			stopped++
+		}
+	}
+	if stopped == 0 {
+		err = errors.Join(err, errors.New("PostgreSQL sends to no standby"))
+	}
+	return err
+}
+
 // Thaw lets a frozen server go on.
 func (s *Server) Thaw() error {
 	s.mu.Lock()
