@@ -52,9 +52,10 @@ const (
 
 	sqlInsertChannel = `INSERT INTO alert_channels (uid, org_uid, project_uid, component, position, type, active, alert_all_users, identifiers, sealed, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
-	// What waited while the channel was not active is sent once it is again.
+	// What waited while the channel was not active is sent once it is again. A lease keeps its end, on or off: whoever
+	// has it then, or takes the channel when it ran out, sees what the channel is and plans it anew.
 	sqlUpdateChannel = `UPDATE alert_channels SET position = $3, active = $4, alert_all_users = $5, identifiers = $6, sealed = $7, failures = 0,
-		next_at = CASE WHEN CAST($4 AS BIGINT) = 0 THEN NULL WHEN lease_owner IS NULL THEN CAST($8 AS BIGINT) ELSE next_at END
+		next_at = CASE WHEN lease_owner IS NOT NULL THEN next_at WHEN CAST($4 AS BIGINT) = 0 THEN NULL ELSE CAST($8 AS BIGINT) END
 		WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteChannel = `DELETE FROM alert_channels WHERE org_uid = $1 AND uid = $2`
 	sqlChannels      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND project_uid = $2 AND component = $3 ORDER BY position, uid`

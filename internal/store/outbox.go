@@ -67,7 +67,8 @@ const (
 	sqlFreeChannel    = `UPDATE alert_channels SET lease_owner = NULL WHERE uid = $1 AND lease_owner = $2`
 	sqlNoteAttempt    = `UPDATE alert_channels SET failures = $2, status_ok = $3, status_message = $4, status_at = $5 WHERE uid = $1`
 	sqlPlanChannel    = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 THEN CAST($2 AS BIGINT) ELSE NULL END WHERE uid = $1`
-	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = $3 WHERE uid = $1 AND lease_owner = $2 AND active = 1`
+	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT) ELSE NULL END
+		WHERE uid = $1 AND lease_owner = $2`
 
 	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL AND (u.role = 'admin' OR EXISTS
 		(SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2)) ORDER BY u.canonical LIMIT $3`

@@ -163,6 +163,52 @@ func outboxEnds(t *testing.T, db *store.DB, org store.Org, c store.ClaimedChanne
 	}
 }
 
+// switchedOff has what a channel owes sent after the channel was switched off and on again, whatever became of an
+// attempt that was under way: it ended, was given back, or nobody ever heard of it again.
+func switchedOff(t *testing.T, db *store.DB) {
+	for name, after := range map[string]func(context.Context, *store.Tx, store.ClaimedChannel) error{
+		"given back": func(ctx context.Context, tx *store.Tx, c store.ClaimedChannel) error {
+			return tx.ReleaseChannel(ctx, c, start)
+		},
+		"ended": func(ctx context.Context, tx *store.Tx, c store.ClaimedChannel) error { return tx.EndIdle(ctx, c) },
+		"died":  func(context.Context, *store.Tx, store.ClaimedChannel) error { return nil },
+	} {
+		for _, early := range []bool{true, false} { // on again before the end of the attempt, or after it
+			org := mustOrg(t, db, fmt.Sprint(name, early))
+			c := mustChannel(t, db, mustProject(t, db, org), 1)
+			mustAlert(t, db, org, start)
+			taken := mustTakeChannel(t, db, org, start)[0]
+			turn := func(on bool) {
+				c.Active = on
+				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, c, start) })
+			}
+			end := func() {
+				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return after(ctx, tx, taken) })
+			}
+			turn(false)
+			if early {
+				turn(true)
+				end()
+			} else {
+				end()
+				turn(true)
+			}
+			if got := mustTakeChannel(t, db, org, start.Add(59*time.Second)); (name == "died") != (len(got) == 0) {
+				t.Errorf("%s, on early %t: taken %v while a lease holds", name, early, got)
+			} else if got = append(got, mustTakeChannel(t, db, org, start.Add(time.Minute))...); len(got) != 1 {
+				t.Errorf("%s, on early %t: taken %v, want it once", name, early, got)
+			}
+			turn(false)
+			if got := mustTakeChannel(t, db, org, start.Add(time.Hour)); len(got) == 1 { // by its lease, for the last time
+				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndIdle(ctx, got[0]) })
+			}
+			if got := mustTakeChannel(t, db, org, start.Add(2*time.Hour)); len(got) != 0 {
+				t.Errorf("%s, on early %t: taken %v though it is off", name, early, got)
+			}
+		}
+	}
+}
+
 // outboxContention writes alerts while others deliver: each is delivered once, none is forgotten.
 func outboxContention(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")

@@ -48,6 +48,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"alert channels", channels},
 		{"alerts are owed and delivered", outbox},
 		{"alerts are delivered once by many", outboxContention},
+		{"a channel that was switched off and on owes what it owed", switchedOff},
 		{"expiring API keys are told of once", keyAlerts},
 		{"synchronizations are taken once, resumed and shown when finished", syncRuns},
 		{"a synchronization ends with its definition", syncFences},
