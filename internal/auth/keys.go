@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,9 +31,10 @@ type keySet struct {
 }
 
 type signingKey struct {
-	kid    string
-	public ed25519.PublicKey
-	signer jose.Signer
+	kid     string
+	public  ed25519.PublicKey
+	private ed25519.PrivateKey
+	header  string // of its tokens, encoded
 }
 
 // loadKeys reads the keys from the store, and makes those that are missing. When several processes do
@@ -153,10 +155,9 @@ func newSigningKey(key store.ServiceKey) (*signingKey, error) {
 	if !ok || !public.Equal(ed25519.PublicKey(key.Public)) {
 		return nil, fmt.Errorf("signing key %s does not fit its public key", key.UID)
 	}
-	options := (&jose.SignerOptions{}).WithType(tokenType)
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: private, KeyID: key.UID}}, options)
+	header, err := json.Marshal(tokenHeader{Algorithm: string(jose.EdDSA), KeyID: key.UID, Type: tokenType})
 	if err != nil {
 		return nil, fmt.Errorf("use signing key %s: %w", key.UID, err)
 	}
-	return &signingKey{kid: key.UID, public: public, signer: signer}, nil
+	return &signingKey{kid: key.UID, public: public, private: private, header: base64.RawURLEncoding.EncodeToString(header)}, nil
 }

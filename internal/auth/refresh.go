@@ -68,12 +68,16 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 	return s.answer(session, epoch)
 }
 
-// spend applies judgeRefresh to the stored session and returns the session as it is afterwards. The
-// generation moves by one conditional update; whoever loses it to another reads again and is judged anew,
-// which is settled the second time since generations and ends only move forward.
+// spend moves a session on by one conditional update, which holds what judgeRefresh asks for, and returns the session as
+// it is afterwards. Whoever it refuses reads the row and is judged by it. A row that changed in between, so that
+// it could be advanced now, is tried again.
 func (s *Service) spend(ctx context.Context, tx *store.Tx, uid string, generation int64, now time.Time) (store.Session, verdict, error) {
 	for range 3 {
-		session, err := tx.Session(ctx, uid)
+		session, err := tx.AdvanceSession(ctx, uid, generation, now, now.Add(s.config.SessionIdle))
+		if !errors.Is(err, store.ErrNotFound) {
+			return session, advance, err
+		}
+		session, err = tx.Session(ctx, uid)
 		if errors.Is(err, store.ErrNotFound) {
 			return store.Session{}, ReasonUnknown, nil
 		}
@@ -86,11 +90,6 @@ func (s *Service) spend(ctx context.Context, tx *store.Tx, uid string, generatio
 		}
 		if decided != advance {
 			return session, decided, err
-		}
-		advanced, err := tx.AdvanceSession(ctx, uid, generation, now, now.Add(s.config.SessionIdle))
-		if advanced || err != nil {
-			session.Generation++
-			return session, advance, err
 		}
 	}
 	return store.Session{}, "", errors.New("a session neither advances nor says why")

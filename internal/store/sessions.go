@@ -37,9 +37,14 @@ const (
 
 	sqlInsertSession = `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8)`
-	sqlSession        = `SELECT ` + sessionColumns + ` WHERE s.uid = $1`
+	sqlSession = `SELECT ` + sessionColumns + ` WHERE s.uid = $1`
+	// What it returns is sessionColumns; SQLite's RETURNING sees no other table but by subqueries.
 	sqlAdvanceSession = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4
-		WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3`
+		WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
+		AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL
+		RETURNING uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until, ended_at, end_reason,
+		(SELECT email FROM users WHERE users.uid = sessions.user_uid), (SELECT role FROM users WHERE users.uid = sessions.user_uid),
+		(SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL`
 	sqlUseSession = `UPDATE sessions SET used_at = $2, idle_until = $3
 		WHERE uid = $1 AND ended_at IS NULL AND idle_until > $2 AND max_until > $2`
 	sqlEndSession      = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE uid = $1 AND ended_at IS NULL`
@@ -74,11 +79,11 @@ func (tx *Tx) Session(ctx context.Context, uid string) (Session, error) {
 	return one(ctx, tx, scanSession, sqlSession, uid)
 }
 
-// AdvanceSession moves a session from one generation to the next, if it is live at that moment and its
-// generation is the given one. Of any number of callers with one generation exactly one is told true.
-func (tx *Tx) AdvanceSession(ctx context.Context, uid string, generation int64, now, idleUntil time.Time) (bool, error) {
-	n, err := tx.change(ctx, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
-	return n == 1, err
+// AdvanceSession moves a session from one generation to the next, if it is live at that moment, its user is not
+// disabled, and its generation is the given one, and returns it as it is then. Of any number of callers with one
+// generation exactly one is given the session, the others ErrNotFound.
+func (tx *Tx) AdvanceSession(ctx context.Context, uid string, generation int64, now, idleUntil time.Time) (Session, error) {
+	return one(ctx, tx, scanSession, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
 }
 
 // UseSession moves the idle end of a session that is live at that moment, and tells whether it is. The

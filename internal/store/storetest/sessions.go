@@ -47,9 +47,12 @@ func sessions(t *testing.T, db *store.DB) {
 		{"at its absolute end", 3, max, false},
 	} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			advanced, err := tx.AdvanceSession(ctx, session.UID, step.generation, step.at, max.Add(time.Hour))
+			next, advanced, err := advance(ctx, tx, session.UID, step.generation, step.at, max.Add(time.Hour))
 			if advanced != step.advances {
 				t.Errorf("%s: advanced %v", step.name, advanced)
+			}
+			if stored, err := tx.Session(ctx, session.UID); advanced && (err != nil || next != stored) {
+				t.Errorf("%s: returned %+v, stored %+v, %v", step.name, next, stored, err)
 			}
 			return err
 		})
@@ -73,6 +76,37 @@ func sessions(t *testing.T, db *store.DB) {
 	})
 }
 
+// advance tells whether a session moved on.
+func advance(ctx context.Context, tx *store.Tx, uid string, generation int64, now, idleUntil time.Time) (store.Session, bool, error) {
+	session, err := tx.AdvanceSession(ctx, uid, generation, now, idleUntil)
+	if errors.Is(err, store.ErrNotFound) {
+		return session, false, nil
+	}
+	return session, err == nil, err
+}
+
+// disabledAdvance keeps a session that was begun while its user was being disabled from moving on.
+func disabledAdvance(t *testing.T, db *store.DB) {
+	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.DisableUser(ctx, user.OrgUID, user.UID, start)
+	})
+	session := mustSession(t, db, user)
+	try := func(want bool) {
+		t.Helper()
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			_, advanced, err := advance(ctx, tx, session.UID, 1, start, start.Add(time.Hour))
+			if advanced != want {
+				t.Errorf("advanced %v", advanced)
+			}
+			return err
+		})
+	}
+	try(false)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EnableUser(ctx, user.OrgUID, user.UID) })
+	try(true)
+}
+
 // contention lets many present one generation at once, generation after generation.
 func contention(t *testing.T, db *store.DB) {
 	const clients, rounds = 50, 8
@@ -84,7 +118,7 @@ func contention(t *testing.T, db *store.DB) {
 			wait.Go(func() {
 				advanced := false
 				err := db.InTx(t.Context(), func(tx *store.Tx) (err error) {
-					advanced, err = tx.AdvanceSession(t.Context(), session.UID, int64(round+1), start, start.Add(time.Hour))
+					_, advanced, err = advance(t.Context(), tx, session.UID, int64(round+1), start, start.Add(time.Hour))
 					return err
 				})
 				if err != nil {
@@ -124,7 +158,7 @@ func endContention(t *testing.T, db *store.DB) {
 					if err != nil {
 						return err
 					}
-					done, err = tx.AdvanceSession(t.Context(), session.UID, now.Generation, start, start.Add(time.Hour))
+					_, done, err = advance(t.Context(), tx, session.UID, now.Generation, start, start.Add(time.Hour))
 					if done && !now.EndedAt.IsZero() {
 						t.Error("advanced after its end")
 					}
