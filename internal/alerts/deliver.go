@@ -133,7 +133,7 @@ func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
 	}
 	now := s.now()
 	after, failures, notBefore := next(owed, channel.Failures, sent, now)
-	status := store.ChannelStatus{OK: sent.ok, Message: sent.message, At: now}
+	status := store.ChannelStatus{OK: sent.ok || sent.more && after.EndedAt.IsZero(), Message: sent.message, At: now}
 	if !sent.ok && !after.EndedAt.IsZero() {
 		status.Message = "given up after three days: " + status.Message
 	}
@@ -161,6 +161,7 @@ func (s *Service) observe(channelType string, sent result, after store.Delivery)
 		return
 	}
 	switch {
+	case sent.more && after.EndedAt.IsZero(): // it has not ended
 	case sent.ok:
 		s.config.Observe(channelType, Delivered)
 	case !after.EndedAt.IsZero():

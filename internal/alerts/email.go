@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,6 +41,8 @@ type Mail struct {
 	From     string
 	TLS      string
 	Roots    *x509.CertPool // nil: the system's
+
+	last time.Duration // in place of smtpLast
 }
 
 func (m *Mail) client() (*mail.Client, error) {
@@ -68,10 +71,18 @@ func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, 
 	if m == nil {
 		return result{message: "not sent: the setting smtp-host is missing", rare: true, told: d.Told}
 	}
-	addresses, err := s.addresses(ctx, c)
+	addresses, cut, err := s.addresses(ctx, c)
 	if err != nil {
 		return result{message: "the addresses could not be read from the store", told: d.Told}
 	}
+	r := s.emailTo(ctx, m, addresses, d, a)
+	if cut {
+		r.message += fmt.Sprintf("; more than %d users are to be told, only the first %d of them are", maxRecipients, maxRecipients)
+	}
+	return r
+}
+
+func (s *Service) emailTo(ctx context.Context, m *Mail, addresses []string, d store.Delivery, a Alert) result {
 	addresses = slices.DeleteFunc(addresses, func(address string) bool { return slices.Contains(d.Told, address) })
 	if len(addresses) == 0 {
 		return result{ok: true, message: "nobody is left to tell", told: d.Told}
@@ -84,46 +95,63 @@ func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, 
 		return result{message: "the mail server could not be used: " + mailReason(err), told: d.Told}
 	}
 	defer func() { _ = client.Close() }()
-	return s.sendEach(client, m, addresses, d, a)
+	return sendEach(client, m, addresses, d, a)
+}
+
+// handedOver is what became of the addresses of one attempt.
+type handedOver struct {
+	told, refused []string
+	reason        string // of what was not told
+	late          bool   // there was not time for all
 }
 
 // sendEach hands over one message after the other, as far as there is time.
-func (s *Service) sendEach(client *mail.Client, m *Mail, addresses []string, d store.Delivery, a Alert) result {
-	began, told, refused, reason := time.Now(), slices.Clone(d.Told), []string(nil), ""
+func sendEach(client *mail.Client, m *Mail, addresses []string, d store.Delivery, a Alert) result {
+	began, h := time.Now(), handedOver{}
 	for _, address := range addresses {
-		if time.Since(began) > smtpLast {
-			reason = "there was not time for all addresses"
+		if h.late = time.Since(began) > cmp.Or(m.last, smtpLast); h.late {
 			break
 		}
 		message, err := m.message(address, d, a)
 		if err != nil {
-			refused, reason = append(refused, address), "an address cannot be written to"
+			h.refused, h.reason = append(h.refused, address), "an address cannot be written to"
 			continue
 		}
 		err = client.Send(message)
 		failed, _ := errors.AsType[*mail.SendError](err)
 		switch {
 		case message.IsDelivered():
-			told = append(told, address)
-		case failed != nil && !failed.IsTemp() && failed.ErrorCode()/100 == 5 && failed.Reason == mail.ErrSMTPRcptTo:
-			refused, reason = append(refused, address), mailReason(err)
+			h.told = append(h.told, address)
+		case failed != nil && failed.Reason == mail.ErrSMTPRcptTo && !failed.IsTemp() && failed.ErrorCode()/100 == 5:
+			h.refused, h.reason = append(h.refused, address), mailReason(err)
 		default:
-			return result{message: "the mail server did not take the message: " + mailReason(err), told: told}
+			return result{message: "the mail server did not take the message: " + mailReason(err), told: append(slices.Clone(d.Told), h.told...)}
 		}
 	}
-	return summary(len(addresses), told, len(d.Told), refused, reason)
+	return h.summary(d, len(addresses))
 }
 
 // summary gives up on refused addresses once others were told; where all are refused, it is rather the server's
-// settings that are wrong.
-func summary(wanted int, told []string, before int, refused []string, reason string) result {
-	sent := len(told) - before
-	message := fmt.Sprintf("sent to %d of %d addresses", sent, wanted)
-	if reason != "" {
-		message += "; " + reason
+// settings that are wrong. Those for whom there was not time come in the next attempt, which begins at once.
+func (h handedOver) summary(d store.Delivery, left int) result {
+	sent := len(d.Told) - int(d.Refused) + len(h.told)
+	r := result{told: append(slices.Clone(d.Told), h.told...), ok: sent > 0 && !h.late, more: sent > 0 && h.late}
+	refused := d.Refused
+	if r.more { // and is not to be refused again
+		r.told, r.refused = append(r.told, h.refused...), int64(len(h.refused))
+		refused += r.refused
 	}
-	ok := sent+len(refused) == wanted && (sent > 0 || before > 0)
-	return result{ok: ok, message: message, told: told}
+	r.message = fmt.Sprintf("sent to %d of %d addresses", sent, len(d.Told)+left)
+	if r.more {
+		r.message += " so far"
+	}
+	if refused > 0 {
+		r.message += fmt.Sprintf("; %d were refused", refused)
+	}
+	if h.reason != "" {
+		r.message += "; " + h.reason
+	}
+	return r
 }
 
 // mailReason is a server's answer by its number; its words are not ours to show.
@@ -134,21 +162,23 @@ func mailReason(err error) string {
 	return strings.Replace(unsent(err).message, "receiver", "mail server", 1)
 }
 
-// addresses are the channel's own, and those of the project's users when all are to be told.
-func (s *Service) addresses(ctx context.Context, c store.Channel) ([]string, error) {
-	addresses := slices.Clone(c.Identifiers)
+// addresses are the channel's own, and those of the project's users when all are to be told; of very many the first.
+func (s *Service) addresses(ctx context.Context, c store.Channel) (addresses []string, cut bool, err error) {
+	addresses = slices.Clone(c.Identifiers)
 	if c.AlertAllUsers {
-		err := s.db.View(ctx, func(tx *store.Tx) error {
-			users, err := tx.AlertedEmails(ctx, c.OrgUID, c.ProjectUID, maxRecipients)
-			addresses = append(addresses, users...)
+		var users []string
+		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+			users, err = tx.AlertedEmails(ctx, c.OrgUID, c.ProjectUID, maxRecipients+1)
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		cut = len(users) > maxRecipients
+		addresses = append(addresses, users[:min(len(users), maxRecipients)]...)
 	}
 	slices.Sort(addresses)
-	return slices.Compact(addresses), nil
+	return slices.Compact(addresses), cut, nil
 }
 
 // message is the alert as plain text. The library encodes what stands in headers; line ends are taken out before.

@@ -39,6 +39,7 @@ type mailServer struct {
 	refuse   map[string]string // what RCPT is answered to an address
 	clear    bool              // a password or message came without TLS
 	login    string            // what AUTH PLAIN said
+	pause    time.Duration     // before each answer to RCPT
 }
 
 func newMailServer(t *testing.T, direct bool) *mailServer {
@@ -115,6 +116,7 @@ func (s *mailServer) serve(c net.Conn) {
 			say("235 2.7.0 welcome")
 		case "RCPT":
 			address := strings.TrimSuffix(strings.TrimPrefix(rest, "TO:<"), ">")
+			time.Sleep(s.pause)
 			s.mu.Lock()
 			answer := s.refuse[address]
 			if answer == "" {
@@ -236,6 +238,75 @@ func TestEmailGoesOnWhereItStopped(t *testing.T) {
 	}
 	if f.clock = f.clock.Add(100 * time.Hour); f.attempt() {
 		t.Error("it is sent again")
+	}
+}
+
+// Whom there was not time to tell is told at once, however many attempts it takes: none of them is a failure, and who
+// is refused in one is not tried in another.
+func TestManyAddressesAreToldWithoutWaiting(t *testing.T) {
+	s := newMailServer(t, false)
+	s.pause = 10 * time.Millisecond
+	m := s.mail(NoTLS)
+	m.Username, m.last = "", 45*time.Millisecond
+	f := newFixture(t, Config{Mail: m})
+	var all []string
+	for i := range 20 {
+		all = append(all, fmt.Sprintf("u%02d@acme.example", i))
+	}
+	for _, refused := range []string{all[1], all[2], all[12]} {
+		s.refuse[refused] = "550 5.1.1 nobody"
+	}
+	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: all})
+	f.raise()
+	attempts := 0
+	for ; f.attempt(); attempts++ { // and the clock stands
+		if st := f.channel(uid).Status; !st.OK || !strings.HasPrefix(st.Message, fmt.Sprintf("sent to %d of 20 addresses", len(s.to))) {
+			t.Errorf("status %+v when %d were told", st, len(s.to))
+		}
+	}
+	if st := f.channel(uid).Status; len(s.to) != 17 || attempts < 3 || st.Message != "sent to 17 of 20 addresses; 3 were refused" {
+		t.Errorf("%d of 17 told in %d attempts; status %+v", len(s.to), attempts, st)
+	}
+	slices.Sort(s.to)
+	if told := len(slices.Compact(s.to)); told != 17 {
+		t.Errorf("%d different addresses were told", told)
+	}
+}
+
+// Progress costs no time and no attempt; three days bound it all the same.
+func TestProgressIsNoFailure(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	d := store.Delivery{CreatedAt: at.Add(-giveUp + time.Hour), Attempts: 3, Refused: 1}
+	after, failures, notBefore := next(d, 2, result{more: true, told: []string{"a"}, refused: 2}, at)
+	if after.Attempts != 3 || failures != 2 || !notBefore.IsZero() || !after.NextAt.Equal(at) || len(after.Told) != 1 || after.Refused != 3 {
+		t.Errorf("%+v, %d failures, not before %v", after, failures, notBefore)
+	}
+	if after, _, _ = next(d, 2, result{more: true}, at.Add(time.Hour)); after.EndedAt.IsZero() {
+		t.Errorf("goes on after three days: %+v", after)
+	}
+}
+
+// More users than one alert is mailed to are not passed over in silence.
+func TestTooManyUsersAreSaid(t *testing.T) {
+	s := newMailServer(t, false)
+	m := s.mail(NoTLS)
+	m.Username = ""
+	f := newFixture(t, Config{Mail: m})
+	f.write(func(ctx context.Context, tx *store.Tx) error {
+		for i := range maxRecipients + 1 {
+			name := fmt.Sprintf("u%03d@acme.example", i)
+			u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: name, Canonical: name, Role: "admin", PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
+			if err := tx.InsertUser(ctx, u); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true})
+	f.raise()
+	f.attempt()
+	if st := f.channel(uid).Status; len(s.to) != maxRecipients || st.Message != "sent to 500 of 500 addresses; more than 500 users are to be told, only the first 500 of them are" {
+		t.Errorf("%d told; status %+v", len(s.to), st)
 	}
 }
 

@@ -22,19 +22,25 @@ type result struct {
 	retryAfter time.Duration // what the receiver asked for
 	rare       bool          // trying soon is of no use
 	told       []string      // e-mail addresses that need not be told again
+	refused    int64         // how many of these were refused in this attempt
+	more       bool          // there was not time for all addresses, and that is all that was wrong
 }
 
 // next is what follows from an attempt: the delivery as it is to be, the channel's failures in a row, and the moment
 // before which the channel is left alone.
 func next(d store.Delivery, failures int64, r result, now time.Time) (store.Delivery, int64, time.Time) {
+	d.Told, d.Refused = r.told, d.Refused+r.refused
+	end := d.CreatedAt.Add(giveUp)
+	if r.more && now.Before(end) {
+		d.NextAt = now
+		return d, failures, time.Time{}
+	}
 	d.Attempts++
-	d.Told = r.told
 	if r.ok {
 		d.Delivered, d.EndedAt, d.NextAt = true, now, time.Time{}
 		return d, 0, time.Time{}
 	}
 	failures++
-	end := d.CreatedAt.Add(giveUp)
 	if !now.Before(end) {
 		d.EndedAt, d.NextAt = now, time.Time{}
 		return d, failures, now.Add(wait(failures, r))

@@ -17,13 +17,15 @@ type Alert struct {
 	Body                   []byte
 }
 
-// Delivery is one alert on its way by one channel. Told lists the e-mail addresses that have it already.
+// Delivery is one alert on its way by one channel. Told lists the e-mail addresses that have it already, and those
+// that refused it, whose number is Refused.
 type Delivery struct {
 	UID, ChannelUID  string
 	CreatedAt        time.Time
 	NextAt           time.Time // zero when there is no next attempt
 	Attempts         int64
 	Told             []string
+	Refused          int64
 	EndedAt          time.Time
 	Delivered        bool
 	AlertBody        []byte // read with the delivery
@@ -48,9 +50,9 @@ const (
 		WHERE org_uid = $1 AND uid = $2`
 
 	sqlInsertDelivery = `INSERT INTO alert_deliveries (uid, org_uid, alert_uid, channel_uid, created_at, next_at) VALUES ($1, $2, $3, $4, $5, $5)`
-	sqlNextDelivery   = `SELECT d.uid, d.channel_uid, d.created_at, d.next_at, d.attempts, d.told, a.body, a.uid, a.org_uid FROM alert_deliveries d JOIN alerts a ON a.uid = d.alert_uid
+	sqlNextDelivery   = `SELECT d.uid, d.channel_uid, d.created_at, d.next_at, d.attempts, d.told, d.refused, a.body, a.uid, a.org_uid FROM alert_deliveries d JOIN alerts a ON a.uid = d.alert_uid
 		WHERE d.channel_uid = $1 AND d.next_at <= $2 ORDER BY d.next_at LIMIT 1`
-	sqlEndDelivery     = `UPDATE alert_deliveries SET next_at = $2, attempts = $3, told = $4, ended_at = $5, delivered = $6 WHERE uid = $1 AND ended_at IS NULL`
+	sqlEndDelivery     = `UPDATE alert_deliveries SET next_at = $2, attempts = $3, told = $4, ended_at = $5, delivered = $6, refused = $7 WHERE uid = $1 AND ended_at IS NULL`
 	sqlHurryDeliveries = `UPDATE alert_deliveries SET next_at = $2 WHERE channel_uid = $1 AND next_at > $2`
 	sqlDeliveryLeft    = `SELECT next_at FROM alert_deliveries WHERE channel_uid = $1 AND next_at IS NOT NULL ORDER BY next_at LIMIT 1`
 	sqlDeleteAlerts    = `DELETE FROM alerts WHERE uid IN (SELECT uid FROM alerts WHERE at < $1 LIMIT $2)`
@@ -137,7 +139,7 @@ func (tx *Tx) ClaimChannels(ctx context.Context, owner string, now, leaseUntil t
 func (tx *Tx) NextDelivery(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
 	return one(ctx, tx, func(row scanner, d *Delivery) error {
 		var told string
-		err := row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, &told, &d.AlertBody, &d.AlertUID, &d.OrgUID)
+		err := row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, &told, &d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
 		if err != nil || told == "" {
 			return err
 		}
@@ -158,7 +160,7 @@ func (tx *Tx) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, fail
 			return err
 		}
 	}
-	if _, err := tx.change(ctx, sqlEndDelivery, d.UID, millis(d.NextAt), d.Attempts, told, millis(d.EndedAt), flag(d.Delivered)); err != nil {
+	if _, err := tx.change(ctx, sqlEndDelivery, d.UID, millis(d.NextAt), d.Attempts, told, millis(d.EndedAt), flag(d.Delivered), d.Refused); err != nil {
 		return err
 	}
 	if _, err := tx.change(ctx, sqlNoteAttempt, c.UID, failures, flag(status.OK), status.Message, millis(status.At)); err != nil {

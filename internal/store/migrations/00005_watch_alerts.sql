@@ -94,7 +94,8 @@ CREATE TABLE alert_deliveries (
     created_at  BIGINT NOT NULL,
     next_at     BIGINT,          -- NULL once it was delivered or given up
     attempts    BIGINT NOT NULL DEFAULT 0,
-    told        TEXT   NOT NULL DEFAULT '', -- JSON: the addresses of an e-mail channel that have it already
+    told        TEXT   NOT NULL DEFAULT '', -- JSON: the addresses of an e-mail channel that have it already, or refused it
+    refused     BIGINT NOT NULL DEFAULT 0,  -- how many of these refused it
     ended_at    BIGINT,
     delivered   BIGINT NOT NULL DEFAULT 0,
     FOREIGN KEY (org_uid, alert_uid) REFERENCES alerts (org_uid, uid) ON DELETE CASCADE,
