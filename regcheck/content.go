@@ -112,6 +112,8 @@ func (s *session) unread(r reading) *failure {
 		return r.granted.failure
 	case r.answer != nil && (r.answer.status == 429 || r.answer.status >= 500):
 		return unavailable("GET "+showURL(r.answer.url), r.answer)
+	case r.answer != nil && r.answer.status == 200 && r.answer.cut != nil:
+		return fail(CodeUnavailable, "", "GET %s was answered 200, and the answer ended early or came too slowly.", showURL(r.answer.url))
 	}
 	return nil
 }

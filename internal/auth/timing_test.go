@@ -32,7 +32,7 @@ func TestRefusalsTakeTheSameTime(t *testing.T) {
 		}
 	}
 	broken := timeRefusals(t, 40, true)
-	if share := slowerShare(broken[2], broken[1]); share < 0.5+2*limit {
+	if share := slowerShare(broken[2], broken[1]); share < 0.5+limit {
 		t.Errorf("a skipped hash is not noticed: %.3f, medians %v and %v", share, median(broken[2]), median(broken[1]))
 	} else {
 		t.Logf("with a skipped hash for unknown users: %.3f", share)

@@ -37,6 +37,7 @@ func hostileServers() map[string]builder {
 	}
 	all["endless-tags"] = buildEndlessTags
 	all["slow-tags"] = buildSlowTags
+	all["cut-tags"] = buildCutTags
 	return all
 }
 
@@ -170,6 +171,21 @@ func buildEndlessTags(g *Registry) error {
 }
 
 // buildSlowTags never answers once content is asked for.
+// buildCutTags announces a list of tags and ends the connection in the midst of it.
+func buildCutTags(g *Registry) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v2/" {
+			s.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", "200")
+		_, _ = fmt.Fprint(w, `{"name":"charts/nginx","tags":["1.0.0"`)
+		panic(http.ErrAbortHandler)
+	}))
+}
+
 func buildSlowTags(g *Registry) error {
 	s := g.htpasswdRegistry("Registry Realm")
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
