@@ -68,6 +68,7 @@ func openPostgres(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), prepareSession+readOnlySession, p.doubt); err != nil {
+		p.doubt.close()
 		p.writers.close()
 		return nil, err
 	}
@@ -202,6 +203,7 @@ func (p *postgres) Close() error {
 		p.listener.close()
 		p.readers.close()
 		p.writers.close()
+		p.doubt.close() // last: its end cuts off who is waiting
 	}()
 	select {
 	case <-closed:
