@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/alerts"
@@ -12,14 +13,19 @@ import (
 	"github.com/regwarden/regwarden/internal/registries"
 )
 
-// alertComponents is GET /v1/projects/alerts.
-func (s *Server) alertComponents(*call) (answer, error) {
+// shownComponents is the same for everybody; clients ask for it again and again.
+var shownComponents = sync.OnceValue(func() api.AlertComponents {
 	components := alerts.Components()
 	shown := make([]api.AlertComponent, len(components))
 	for i, c := range components {
 		shown[i] = api.AlertComponent{Name: c.Name, Description: c.Description, SupportedChannels: c.Channels}
 	}
-	return answer{http.StatusOK, api.AlertComponents{Components: shown}}, nil
+	return api.AlertComponents{Components: shown}
+})
+
+// alertComponents is GET /v1/projects/alerts.
+func (s *Server) alertComponents(*call) (answer, error) {
+	return answer{http.StatusOK, shownComponents()}, nil
 }
 
 // scope is whose channels the path names. Public clients take ResourceNotFound for "gone"; a project in the path that

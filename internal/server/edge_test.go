@@ -159,7 +159,7 @@ func TestXForwardedForCountsOnlyFromTrustedProxies(t *testing.T) {
 			r := httptest.NewRequest("GET", "/", nil)
 			r.RemoteAddr = c.remote
 			r.Header.Set("X-Forwarded-For", c.forwarded)
-			if got := edge(io.Discard, "10.0.0.0/8").origin(r).Address; got != c.want {
+			if got := edge(io.Discard, "10.0.0.0/8").address(r); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})

@@ -90,7 +90,7 @@ func (s *Server) perMethod(path string, set methodSet) http.Handler {
 	}
 	slices.Sort(allow)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setTemplate(r, path)
+		recordOf(w).template = path
 		route, ok := set[r.Method]
 		if !ok {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
@@ -104,7 +104,7 @@ func (s *Server) perMethod(path string, set methodSet) http.Handler {
 
 // serve runs one operation: who calls, for which project, then the handler, then the encoding.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
-	c := &call{Request: r, w: w, origin: s.origin(r)}
+	c := &call{Request: r, w: w, origin: recordOf(w).origin}
 	result, err := s.run(c, route)
 	if err != nil && c.auditUID != "" && !c.recorded {
 		// The validation never began; the caller's AuditUid must still name a record.
@@ -225,17 +225,17 @@ func (s *Server) succeed(w http.ResponseWriter, r *http.Request, a answer) {
 
 // fail turns a fault or a verdict into its answer. What has no kind is ours, and told to the log alone.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	body := &api.Error{Ref: requestID(r)}
+	body := &api.Error{Ref: recordOf(w).origin.RequestID}
 	if verdict, ok := errors.AsType[notValid](err); ok {
 		s.failNotValid(w, r, body, verdict.report)
 		return
 	}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind == fault.Internal {
-		s.logInternal(r, err)
+		s.logInternal(w, r, err)
 		f = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternalError, Message: "Something went wrong in the service; its log has the cause under this ref."}
 	}
-	noteOutcome(r, f.Code, f.Cause)
+	noteOutcome(w, f.Code, f.Cause)
 	body.Status, body.Code, body.Message, body.Details = statusOf[f.Kind], f.Code, f.Message, details(f)
 	if status, ok := statusOfCode[f.Code]; ok {
 		body.Status = status
@@ -253,7 +253,7 @@ func (s *Server) failNotValid(w http.ResponseWriter, r *http.Request, body *api.
 		return
 	}
 	body.Code, body.Message, body.Details = string(report.Code), report.Message, details
-	noteOutcome(r, body.Code, nil)
+	noteOutcome(w, body.Code, nil)
 	s.encode(w, r, http.StatusUnprocessableEntity, body)
 }
 
@@ -269,10 +269,10 @@ func details(f *fault.Error) json.RawMessage {
 }
 
 func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
+	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
 	if err := write(w, body); err != nil && r.Context().Err() == nil {
-		noteOutcome(r, "AnswerNotSent", err)
+		noteOutcome(w, "AnswerNotSent", err)
 	}
 }
 

@@ -1,12 +1,12 @@
 package server
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"path"
@@ -23,56 +23,59 @@ import (
 // record is what the access log tells of one request. The template stands for the path: a refresh
 // token is part of the path, and must not reach a log.
 type record struct {
-	id       string
+	origin   audit.Origin
 	template string
 	outcome  string
 	cause    error
+	status   int
 }
 
-type recordKey struct{}
-
-func recordOf(r *http.Request) *record {
-	if rec, ok := r.Context().Value(recordKey{}).(*record); ok {
-		return rec
+// recordOf finds the record in the writer that envelope handed on. A context would have it copied with the request.
+func recordOf(w http.ResponseWriter) *record {
+	if own, ok := w.(*recorder); ok {
+		return &own.record
 	}
 	return &record{} // a request that did not come through envelope, as in a unit test
 }
 
-func requestID(r *http.Request) string             { return recordOf(r).id }
-func setTemplate(r *http.Request, template string) { recordOf(r).template = template }
-
-func noteOutcome(r *http.Request, outcome string, cause error) {
-	rec := recordOf(r)
+func noteOutcome(w http.ResponseWriter, outcome string, cause error) {
+	rec := recordOf(w)
 	rec.outcome, rec.cause = outcome, cause
 }
 
 // envelope is around every request: its id, the security headers, one log line, and no panic.
 func (s *Server) envelope(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rec := &record{id: newRequestID(), template: "unknown"}
-		r = r.WithContext(context.WithValue(r.Context(), recordKey{}, rec))
-		s.setHeaders(w, r, rec.id)
-		writer := &statusWriter{ResponseWriter: w}
+		id := newRequestID()
+		writer := &recorder{w, record{origin: audit.Origin{RequestID: id, Address: s.address(r)}, template: "unknown"}}
+		s.setHeaders(w, r, id)
 		started := time.Now()
 		defer func() {
 			if p := recover(); p != nil {
 				s.recovered(writer, r, p)
 			}
 			took := time.Since(started)
-			s.Metrics.request(rec.template, knownMethod(r.Method), writer.status, took)
-			s.logAccess(r, rec, writer.status, took)
+			s.Metrics.request(writer.template, knownMethod(r.Method), writer.status, took)
+			s.logAccess(r, &writer.record, took)
 		}()
 		next.ServeHTTP(writer, r)
 	})
 }
 
+// fixedHeaders are of every answer. Their values are shared by all answers: whoever sets another value sets another list.
+var fixedHeaders = map[string][]string{
+	"X-Content-Type-Options":  {"nosniff"},
+	"Cache-Control":           {"no-store"},
+	"Referrer-Policy":         {"no-referrer"},
+	"Content-Security-Policy": {"default-src 'none'; frame-ancestors 'none'"},
+}
+
+var jsonType = []string{"application/json"}
+
 func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request, id string) {
 	h := w.Header()
+	maps.Copy(h, fixedHeaders)
 	h.Set(api.HeaderRequestID, id)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	if s.TLS {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
@@ -85,20 +88,20 @@ func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request, id string) {
 
 // recovered answers for a handler that panicked. The panic's value stays out of the log, since it may
 // hold what the request held; its type and the stack tell enough.
-func (s *Server) recovered(w *statusWriter, r *http.Request, p any) {
+func (s *Server) recovered(w *recorder, r *http.Request, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
-	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", requestID(r), "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
 	if w.status == 0 {
 		s.fail(w, r, &fault.Error{Kind: fault.Internal})
 	}
 }
 
-func (s *Server) logAccess(r *http.Request, rec *record, status int, took time.Duration) {
+func (s *Server) logAccess(r *http.Request, rec *record, took time.Duration) {
 	attrs := []slog.Attr{
-		slog.String("ref", rec.id), slog.String("method", knownMethod(r.Method)), slog.String("path", rec.template),
-		slog.Int("status", status), slog.Duration("took", took.Round(time.Microsecond)), slog.String("from", s.origin(r).Address),
+		slog.String("ref", rec.origin.RequestID), slog.String("method", knownMethod(r.Method)), slog.String("path", rec.template),
+		slog.Int("status", rec.status), slog.Duration("took", took.Round(time.Microsecond)), slog.String("from", rec.origin.Address),
 	}
 	if rec.outcome != "" {
 		attrs = append(attrs, slog.String("code", rec.outcome))
@@ -109,12 +112,12 @@ func (s *Server) logAccess(r *http.Request, rec *record, status int, took time.D
 	s.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
 }
 
-func (s *Server) logInternal(r *http.Request, err error) {
+func (s *Server) logInternal(w http.ResponseWriter, r *http.Request, err error) {
 	level := slog.LevelError
 	if r.Context().Err() != nil { // the client went away; what broke off because of it is no fault of ours
 		level = slog.LevelDebug
 	}
-	s.Log.Log(r.Context(), level, "request failed", "ref", requestID(r), "error", err)
+	s.Log.Log(r.Context(), level, "request failed", "ref", recordOf(w).origin.RequestID, "error", err)
 }
 
 // knownMethod keeps a made-up method, which may be any text, out of the log.
@@ -156,15 +159,17 @@ func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is nothing at this path."})
 }
 
-// origin tells where the request came from. X-Forwarded-For counts only from trusted proxies, read
+// address tells where the request came from. X-Forwarded-For counts only from trusted proxies, read
 // from the right: everything left of the first untrusted address is the client's own claim.
-func (s *Server) origin(r *http.Request) audit.Origin {
-	origin := audit.Origin{RequestID: requestID(r)}
+func (s *Server) address(r *http.Request) string {
 	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return origin
+		return ""
 	}
 	client := remote.Addr().Unmap()
+	if !s.trusted(client) {
+		return client.String()
+	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(hops) - 1; i >= 0 && s.trusted(client); i-- {
 		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
@@ -173,8 +178,7 @@ func (s *Server) origin(r *http.Request) audit.Origin {
 		}
 		client = hop.Unmap().WithZone("")
 	}
-	origin.Address = client.String()
-	return origin
+	return client.String()
 }
 
 func (s *Server) trusted(addr netip.Addr) bool {
@@ -192,20 +196,20 @@ func newRequestID() string {
 	return "ref-" + hex.EncodeToString(b[:])
 }
 
-// statusWriter remembers the status for the log.
-type statusWriter struct {
+// recorder keeps the record of a request beside its answer.
+type recorder struct {
 	http.ResponseWriter
-	status int
+	record
 }
 
-func (w *statusWriter) WriteHeader(status int) {
+func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *statusWriter) Write(b []byte) (int, error) {
+func (w *recorder) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
 	}
@@ -213,4 +217,4 @@ func (w *statusWriter) Write(b []byte) (int, error) {
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
