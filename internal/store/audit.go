@@ -76,9 +76,10 @@ func (f AuditFilter) text(all, ofOrg, ofActor string) string {
 	return all
 }
 
-// AppendAudit adds a record. It belongs in the transaction of the change that it tells of.
+// AppendAudit adds a record. It belongs in the transaction of the change that it tells of, and is in vain where that
+// fails: so its own failure may come out at the commit.
 func (tx *Tx) AppendAudit(ctx context.Context, e audit.Event) error {
-	return tx.changeOne(ctx, sqlAppendAudit, e.UID, millis(e.At), orNull(e.OrgUID), orNull(e.ActorUID), recordText(e.ActorName),
+	return tx.insert(ctx, sqlAppendAudit, e.UID, millis(e.At), orNull(e.OrgUID), orNull(e.ActorUID), recordText(e.ActorName),
 		e.Means, string(e.Action), recordText(e.Object), string(e.Outcome), recordText(e.Reason),
 		recordText(e.Origin.RequestID), recordText(e.Origin.Address), e.Report)
 }

@@ -21,6 +21,8 @@ var errOnlyReads = errors.New("a view only reads")
 
 func (pgReader) exec(context.Context, string, []any) (int64, error) { return 0, errOnlyReads }
 
+func (pgReader) later(context.Context, string, []any) error { return errOnlyReads }
+
 func (pgReader) wake() {}
 
 // each asks again on another connection when the first was lost before it gave a row.

@@ -57,7 +57,8 @@ func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) erro
 	}
 	if err == nil {
 		err = t.commit()
-	} else {
+	}
+	if err != nil {
 		t.revert()
 	}
 	if t.lost {
@@ -81,16 +82,24 @@ func (p *postgres) detach(ctx context.Context) (context.Context, context.CancelF
 	}
 }
 
-// pgTx is one transaction on one connection. It begins with its first statement, in the same round trip.
+// pgTx is one transaction on one connection. It begins with its first statement, in the same round trip. What nobody
+// waits for the result of goes with the next statement, or with the commit.
 type pgTx struct {
 	db      *postgres
 	conn    *pgx.Conn
 	bound   context.Context // ends what takes too long
 	begun   bool
+	unsent  []statement
 	waking  bool  // others are to look at the list of changes
 	failure error // the first statement that failed, as pgx says it
 	lost    bool  // the connection was
 	sent    bool  // the commit was
+}
+
+// statement is a query with its arguments.
+type statement struct {
+	query string
+	args  []any
 }
 
 func (t *pgTx) wake() { t.waking = t.db.notify }
@@ -110,10 +119,10 @@ func (t *pgTx) exec(ctx context.Context, query string, args []any) (int64, error
 	}
 	var tag pgconn.CommandTag
 	var err error
-	if t.begun {
+	if t.begun && len(t.unsent) == 0 {
 		tag, err = t.conn.Exec(t.bound, query, args...)
 	} else {
-		results := t.first(query, args)
+		results := t.send(statement{query, args})
 		tag, err = results.Exec()
 		err = cmp.Or(err, results.Close())
 	}
@@ -124,25 +133,45 @@ func (t *pgTx) each(ctx context.Context, query string, args []any, scan func(sca
 	if err := ready(ctx, args); err != nil {
 		return noneIfUnstorable(query, err)
 	}
-	if t.begun {
+	if t.begun && len(t.unsent) == 0 {
 		rows, err := t.conn.Query(t.bound, query, args...)
 		_, err, wrong := scanAll(rows, err, scan)
 		return cmp.Or(t.ended(err), wrong)
 	}
-	results := t.first(query, args)
+	results := t.send(statement{query, args})
 	rows, err := results.Query()
 	_, err, wrong := scanAll(rows, err, scan)
 	return cmp.Or(t.ended(cmp.Or(err, results.Close())), wrong)
 }
 
-// first begins the transaction with its first statement.
-func (t *pgTx) first(query string, args []any) pgx.BatchResults {
+// later keeps a statement for the next round trip.
+func (t *pgTx) later(ctx context.Context, query string, args []any) error {
+	if err := ready(ctx, args); err != nil {
+		return err
+	}
+	t.unsent = append(t.unsent, statement{query, args})
+	return nil
+}
+
+// send sends what has to go before some statements, and them, in one round trip. The results are those of the statements:
+// when one fails, so do those behind it, which the database does not run then.
+func (t *pgTx) send(last ...statement) pgx.BatchResults {
 	batch := &pgx.Batch{}
-	batch.Queue(t.db.begin)
-	batch.Queue(query, args...)
-	t.begun = true
+	if !t.begun {
+		batch.Queue(t.db.begin)
+	}
+	for _, s := range t.unsent {
+		batch.Queue(s.query, s.args...)
+	}
+	before := batch.Len()
+	for _, s := range last {
+		batch.Queue(s.query, s.args...)
+	}
+	t.begun, t.unsent = true, nil
 	results := t.conn.SendBatch(t.bound, batch)
-	_, _ = results.Exec() // when this fails, so does the statement behind it
+	for range before {
+		_, _ = results.Exec()
+	}
 	return results
 }
 
@@ -161,7 +190,7 @@ func (t *pgTx) ended(err error) error {
 // commit makes the transaction durable. When the connection is lost on the way, nobody knows whether it was: that is
 // Unavailable, and the transaction is not run again.
 func (t *pgTx) commit() error {
-	if !t.begun {
+	if !t.begun && len(t.unsent) == 0 {
 		return nil
 	}
 	before := warned(t.conn.PgConn())
@@ -182,17 +211,19 @@ func (t *pgTx) commit() error {
 	return unavailable(fmt.Errorf("the outcome of a commit is not known: %s", err.Error()))
 }
 
-func (t *pgTx) sendCommit() (pgconn.CommandTag, error) {
-	if !t.waking {
+func (t *pgTx) sendCommit() (tag pgconn.CommandTag, err error) {
+	if !t.waking && len(t.unsent) == 0 {
 		return t.conn.Exec(t.bound, "COMMIT")
 	}
-	batch := &pgx.Batch{}
-	batch.Queue(sqlNotify)
-	batch.Queue("COMMIT")
-	results := t.conn.SendBatch(t.bound, batch)
-	_, errN := results.Exec()
-	tag, err := results.Exec()
-	return tag, cmp.Or(errN, err, results.Close())
+	last := []statement{{query: "COMMIT"}}
+	if t.waking {
+		last = append([]statement{{query: sqlNotify}}, last...)
+	}
+	results := t.send(last...)
+	for range last {
+		tag, err = results.Exec()
+	}
+	return tag, cmp.Or(err, results.Close())
 }
 
 func (t *pgTx) revert() {

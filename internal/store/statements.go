@@ -37,6 +37,12 @@ func (s *statements) exec(ctx context.Context, query string, args []any) (int64,
 	return result.RowsAffected()
 }
 
+// later has nothing to save: a statement is no round trip here.
+func (s *statements) later(ctx context.Context, query string, args []any) error {
+	_, err := s.exec(ctx, query, args)
+	return err
+}
+
 func (s *statements) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
 	stmt, err := s.prepare(ctx, query)
 	if err != nil {

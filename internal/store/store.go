@@ -129,6 +129,9 @@ type Tx struct {
 type querier interface {
 	// exec runs a query that changes rows and returns how many.
 	exec(ctx context.Context, query string, args []any) (int64, error)
+	// later is exec for a query that cannot but change one row, or fail. It may be run as late as with the commit,
+	// which fails then.
+	later(ctx context.Context, query string, args []any) error
 	// each calls scan for every row that a query gives.
 	each(ctx context.Context, query string, args []any, scan func(scanner) error) error
 	// wake makes other processes look at the list of changes once the transaction is committed.
@@ -150,6 +153,12 @@ func (tx *Tx) changeOne(ctx context.Context, query string, args ...any) error {
 		err = ErrNotFound
 	}
 	return err
+}
+
+// insert runs a query that adds one row, and need not be seen by the rest of the transaction. That it fails may come out
+// at the commit.
+func (tx *Tx) insert(ctx context.Context, query string, args ...any) error {
+	return tx.q.later(ctx, query, args)
 }
 
 // each calls scan for every row that query gives. scan must not ask another question.
