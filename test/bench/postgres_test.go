@@ -102,11 +102,11 @@ func (d *database) options() store.Options {
 	return store.Options{DatabaseURL: secret.String(d.url), MasterKey: key}
 }
 
-func (d *database) start(replicas int) []*instance.Server {
+func (d *database) start(replicas int, flags ...string) []*instance.Server {
 	d.b.Helper()
 	var all []*instance.Server
 	for range replicas {
-		all = append(all, instance.Start(d.b, instance.Options{LogFile: filepath.Join(d.b.TempDir(), "log"),
+		all = append(all, instance.Start(d.b, instance.Options{LogFile: filepath.Join(d.b.TempDir(), "log"), Flags: flags,
 			Env: []string{"REGWARDEN_DATABASE_URL=" + d.url, "REGWARDEN_MASTER_KEY=" + base64.StdEncoding.EncodeToString(d.key)}}))
 	}
 	return all

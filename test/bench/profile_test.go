@@ -25,24 +25,32 @@ const (
 // time goes, what is on the heap and was put there, and what waits. `make profile` starts it.
 func BenchmarkProfile(b *testing.B) {
 	for range b.N {
-		debug := freeAddress(b)
-		server := instance.Start(b, instance.Options{LogFile: filepath.Join(b.TempDir(), "log"), Flags: []string{"--debug-listen", debug}})
-		clients, authorization := startClients(b), server.Client(b).SignIn().Authorization
-		tokens := refreshTokens(b, store.Options{DataDir: server.DataDir}, manyClients)
-		(&logins{b: b, server: server}).makeUsers()
 		if err := os.MkdirAll(profiles, 0o755); err != nil {
 			b.Fatal(err)
 		}
+		debug := freeAddress(b)
+		server := instance.Start(b, instance.Options{LogFile: filepath.Join(b.TempDir(), "log"), Flags: []string{"--debug-listen", debug}})
+		authorization, tokens := server.Client(b).SignIn().Authorization, refreshTokens(b, store.Options{DataDir: server.DataDir}, manyClients)
+		(&logins{b: b, server: server}).makeUsers()
 		for _, kind := range []string{loadGet, loadRefresh, loadSignIn} {
-			taken := make(chan error)
-			go func() { taken <- takeProfiles(debug, kind) }()
-			clients.put(workload{URLs: []string{server.URL}, Kind: kind, Clients: manyClients, For: profileTime + time.Second,
-				Authorization: authorization, Tokens: tokens, Users: signers})
-			if err := <-taken; err != nil {
-				b.Fatal(err)
-			}
+			profileLoad(b, kind, debug, workload{URLs: []string{server.URL}, Kind: kind, Authorization: authorization, Tokens: tokens, Users: signers})
 		}
+		server.Kill()
+		d := startDatabase(b)
+		shared := d.start(1, "--debug-listen", debug)
+		profileLoad(b, "refresh-postgres", debug, workload{URLs: []string{shared[0].URL}, Kind: loadRefresh, Tokens: refreshTokens(b, d.options(), manyClients)})
 		fmt.Printf("\nProfiles are in ./profiles; look at one with\n  go tool pprof -http 127.0.0.1:0 profiles/get-cpu.pprof\n\n")
+	}
+}
+
+func profileLoad(b *testing.B, name, debug string, w workload) {
+	b.Helper()
+	taken := make(chan error)
+	go func() { taken <- takeProfiles(debug, name) }()
+	w.Clients, w.For = manyClients, profileTime+time.Second
+	startClients(b).put(w)
+	if err := <-taken; err != nil {
+		b.Fatal(err)
 	}
 }
 
