@@ -1,11 +1,15 @@
 package regcheck_test
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
@@ -51,6 +55,38 @@ func TestInventoryOfHostileRegistries(t *testing.T) {
 		}
 		if strings.Contains(strings.ToLower(l.text()), regchecktest.Password) {
 			t.Errorf("%s: a name repeats the password: %s", row.server, l.text())
+		}
+	}
+}
+
+// A content path that no repository can have is not listed, even by a registry that has it: who keeps what is listed
+// relies on the names being names.
+func TestInventoryOfAPathThatIsNoName(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
+		w.Header().Set("Content-Type", "application/json")
+		name, isList := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v2/"), "/tags/list")
+		if isList {
+			_, _ = fmt.Fprintf(w, `{"name":%q,"tags":["a"]}`, name)
+			return
+		}
+		_, _ = w.Write([]byte("{}")) // a manifest, and no list of repositories
+	}))
+	defer server.Close()
+	local, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := regcheck.Checker{Egress: local}
+	for path, listed := range map[string]int{"charts": 1, strings.Repeat("a", 255): 1, strings.Repeat("a", 256): 0, "Charts": 0, "charts/-x": 0} {
+		d := regcheck.Definition{Endpoint: server.URL, BaseContentPath: path, Auth: &regcheck.Auth{Type: regcheck.NoAuth}}
+		report, found, err := c.Inventory(t.Context(), d, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}, func(regcheck.Repository) error { return nil })
+		if err != nil || found == nil {
+			t.Errorf("%.20s: %+v %v", path, report, err)
+			continue
+		}
+		if told := strings.Contains(strings.Join(found.Notes, " "), "cannot be the name of a repository"); found.Cursor.Repositories != listed || told != (listed == 0) {
+			t.Errorf("%.20s: %+v", path, found)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (l *lister) names(ctx context.Context) ([]string, error) {
 	if l.plan.provider == Pack {
 		below = l.packs(below)
 	}
-	if path != "" {
+	if isRepository(path) {
 		below = append(below, path)
 	}
 	slices.Sort(below)
@@ -134,6 +134,9 @@ func (l *lister) tells(name string) bool { return l.wire.told.masked(name) != na
 func (l *lister) notes() []string {
 	var notes []string
 	path := cleanText(l.plan.contentPath)
+	if path != "" && !isRepository(l.plan.contentPath) {
+		notes = append(notes, "The baseContentPath "+path+" cannot be the name of a repository: that has up to 255 lower-case letters, digits and single separators.")
+	}
 	if l.noCatalog != "" {
 		notes = append(notes, "The registry's catalog cannot be read whole: "+l.noCatalog+". "+l.known(path))
 	}
