@@ -27,10 +27,12 @@ type Share struct {
 	Count  int
 }
 
-// Queue says what to work on and how. All fields are required but After and Log.
+// Queue says what to work on and how. All fields are required but Newcomers, After and Log.
 type Queue[T any] struct {
 	Name   string
 	Places int // rows worked on at once, by this process
+	// Newcomers are the last places, which only organizations get that have none. It is for rows that take long.
+	Newcomers int
 
 	// Waiting lists the organizations that have rows due, in the same order each time.
 	Waiting func(ctx context.Context) ([]string, error)
@@ -156,7 +158,8 @@ func (r *run[T]) share(waiting []string) []Share {
 		gave = false
 		for i := range waiting {
 			org := waiting[(begin+i)%len(waiting)]
-			if free == 0 || r.byOrg[org]+counts[org] >= r.mostPerOrg() {
+			has := r.byOrg[org] + counts[org]
+			if free == 0 || has >= r.mostPerOrg() || has > 0 && free <= r.Newcomers {
 				continue
 			}
 			if counts[org] == 0 {

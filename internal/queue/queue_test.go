@@ -122,6 +122,37 @@ func TestOrganizationsTakeTurns(t *testing.T) {
 	})
 }
 
+// Two organizations with rows that take very long leave places to those that have none, who come at once.
+func TestNewcomersDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPond(time.Hour, map[string]int{"a": 1000, "b": 1000})
+		q := p.queue(8)
+		q.Newcomers = 2
+		ctx, cancel := context.WithCancel(t.Context())
+		go q.Run(ctx)
+		time.Sleep(10 * time.Second)
+		p.mu.Lock()
+		a, b := p.running["a"], p.running["b"]
+		p.due["c"], p.due["d"] = 5, 5
+		p.mu.Unlock()
+		if a != 3 || b != 3 {
+			t.Errorf("%d and %d of 8 places are taken, want 3 each", a, b)
+		}
+		time.Sleep(poll + breath)
+		p.mu.Lock()
+		if p.running["c"] != 1 || p.running["d"] != 1 {
+			t.Errorf("newcomers have %d and %d places, want 1 each", p.running["c"], p.running["d"])
+		}
+		p.mu.Unlock()
+		time.Sleep(4 * time.Hour)
+		if c, a := p.finished("c"), p.finished("a"); c < 5 || a < 6 {
+			t.Errorf("after four hours %d of the newcomer's rows are done, and %d of the other's", c, a)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
+
 func TestASingleOrganizationIsNotHeldUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPond(time.Millisecond, map[string]int{"a": 300})
