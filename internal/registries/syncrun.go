@@ -1,6 +1,7 @@
 package registries
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,12 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/queue"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -22,122 +25,89 @@ import (
 // time, under a lease that ends by itself when the process dies.
 
 const (
-	syncsAtOnce = 4
-	syncsPerOrg = 2 // so that one organization's many registries leave room for another's few
-	syncPoll    = time.Second
-	syncLease   = 20 * time.Second // kept up by a beat; what a killed process leaves is resumed after it
-	syncBatch   = 200              // rows of one transaction
+	syncsAtOnce    = 8
+	syncsNewcomers = 2                // of these, for organizations that have none under way: each may take 15 minutes
+	syncLease      = 20 * time.Second // kept up by a beat; what a killed process leaves is resumed after it
+	syncBatch      = 200              // rows of one transaction
 
-	retryFirst  = 5 * time.Minute // after a failure that may mend itself, then doubling
-	pauseFirst  = 15 * time.Second
-	pauseLimit  = time.Hour
-	pausesVain  = 8    // in a row without progress
-	maxMessage  = 1000 // bytes
-	sweepAtOnce = 1000 // rows
+	retryFirst = 5 * time.Minute // after a failure that may mend itself, then doubling
+	pauseFirst = 15 * time.Second
+	pauseLimit = time.Hour
+	pausesVain = 8    // in a row without progress
+	maxMessage = 1000 // bytes
+
+	// orgContents bounds what the registries of an organization have together: rows, of which a hostile registry fills
+	// about a KiB each.
+	orgContents = 200_000
 )
 
 // SyncSettings say how synchronizations go on unasked.
 type SyncSettings struct {
-	Every  time.Duration            // from the end of one to the next; 0: only when asked
-	Limits regcheck.InventoryLimits // of each
-	Log    *slog.Logger             // of what goes wrong in the service itself, never of registries
+	Every       time.Duration            // from the end of one to the next; 0: only when asked
+	Limits      regcheck.InventoryLimits // of each
+	OrgContents int64                    // tags, and repositories without any, that are kept of an organization's registries; 0: 200,000
+	Log         *slog.Logger             // of what goes wrong in the service itself, never of registries
 }
 
 // RunSyncs synchronizes what is due until ctx ends, and waits for what is under way then: that is resumed later.
 func (s *Service) RunSyncs(ctx context.Context, settings SyncSettings) {
-	r := &syncs{Service: s, settings: settings, orgs: map[string]int{}, freed: make(chan struct{}, 1)}
-	defer r.running.Wait()
-	poll := time.NewTicker(syncPoll)
-	defer poll.Stop()
-	failing := false
-	for {
-		err := r.startDue(ctx)
-		if err != nil && !failing && ctx.Err() == nil {
-			settings.Log.Error("synchronizations wait", "error", err) // once, and not each second that the store is away
-		}
-		failing = err != nil
-		select {
-		case <-ctx.Done():
-			return
-		case <-poll.C:
-		case <-r.freed:
-		}
-	}
+	settings.OrgContents = cmp.Or(settings.OrgContents, orgContents)
+	r := &syncs{Service: s, settings: settings}
+	var sweeping sync.WaitGroup
+	sweeping.Go(func() { r.sweepAll(ctx) })
+	defer sweeping.Wait()
+	queue.Queue[store.RegistrySync]{
+		Name:      "synchronizations",
+		Places:    syncsAtOnce,
+		Newcomers: syncsNewcomers,
+		Waiting:   r.waiting,
+		Claim:     r.claim,
+		OrgOf:     func(row store.RegistrySync) string { return row.OrgUID },
+		Work:      r.work,
+		Log:       settings.Log,
+	}.Run(ctx)
 }
 
 // syncs are the synchronizations of one process.
 type syncs struct {
 	*Service
 	settings SyncSettings
-	running  sync.WaitGroup
-	freed    chan struct{}
-
-	mu   sync.Mutex
-	orgs map[string]int // under way
+	sweeping sync.Mutex // held for a step, and the rest after it
 }
 
-// startDue takes what is due while there is room.
-func (r *syncs) startDue(ctx context.Context) error {
-	for ctx.Err() == nil {
-		full, notOf := r.room()
-		if full {
-			return nil
-		}
-		var taken store.RegistrySync
-		owner, now := uuid.NewString(), r.now()
-		err := r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			taken, err = tx.TakeSync(ctx, owner, notOf, now, now.Add(syncLease))
-			return err
-		})
-		if errors.Is(err, store.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("take a synchronization: %w", err)
-		}
-		r.start(ctx, taken)
-	}
-	return nil
-}
-
-// room tells whether no more can run, and else which organization has its share; while there is room at all, at
-// most one has.
-func (r *syncs) room() (full bool, notOf string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	total := 0
-	for org, n := range r.orgs {
-		total += n
-		if n >= syncsPerOrg {
-			notOf = org
-		}
-	}
-	return total >= syncsAtOnce, notOf
-}
-
-func (r *syncs) start(ctx context.Context, taken store.RegistrySync) {
-	r.count(taken.OrgUID, 1)
-	r.running.Go(func() {
-		defer func() {
-			r.count(taken.OrgUID, -1)
-			select {
-			case r.freed <- struct{}{}:
-			default:
-			}
-		}()
-		run := &syncRun{syncs: r, at: taken, began: taken.ResumeAfter}
-		if err := run.do(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
-			r.settings.Log.Error("a registry was not synchronized", "registry", taken.RegistryUID, "error", err)
-		}
+func (r *syncs) waiting(ctx context.Context) (orgs []string, err error) {
+	err = r.db.View(ctx, func(tx *store.Tx) (err error) {
+		orgs, err = tx.OrgsToSync(ctx, r.now())
+		return err
 	})
+	return orgs, err
 }
 
-func (r *syncs) count(org string, more int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.orgs[org] += more; r.orgs[org] == 0 {
-		delete(r.orgs, org)
+func (r *syncs) claim(ctx context.Context, shares []queue.Share) (taken []store.RegistrySync, err error) {
+	wanted := make([]store.Share, len(shares))
+	for i, s := range shares {
+		wanted[i] = store.Share(s)
 	}
+	owner, now := uuid.NewString(), r.now()
+	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		taken, err = tx.TakeSyncs(ctx, owner, now, now.Add(syncLease), wanted)
+		return err
+	})
+	return taken, err
+}
+
+// work does one synchronization. A store that is away leaves it to the lease, which runs out; whatever else goes wrong
+// with it would go wrong again each time, so it ends as failed.
+func (r *syncs) work(ctx context.Context, taken store.RegistrySync) {
+	run := &syncRun{syncs: r, at: taken, began: taken.ResumeAfter}
+	err := run.do(ctx)
+	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
+		return
+	}
+	if fault.KindOf(err) != fault.Unavailable {
+		err = errors.Join(err, run.fail(ctx, run.afterFailure(true), "Something went wrong in the service; its log has the cause."))
+	}
+	r.settings.Log.Error("a registry was not synchronized", "registry", taken.RegistryUID, "error", err)
 }
 
 // syncRun is one synchronization under way. Its lease is kept by a goroutine of its own, and what the store
@@ -158,12 +128,21 @@ func (r *syncRun) do(ctx context.Context) error {
 	}
 	working, stop := context.WithCancel(ctx)
 	defer stop()
+	var lost atomic.Bool
 	var beating sync.WaitGroup
 	lease := r.at // which of it the lease is made of does not change
-	beating.Go(func() { r.keep(working, lease, stop) })
+	beating.Go(func() {
+		if r.keep(working, lease) {
+			lost.Store(true)
+			stop()
+		}
+	})
 	report, found, err := r.list(working, kept)
 	stop()
 	beating.Wait()
+	if lost.Load() {
+		return store.ErrNotFound
+	}
 	return r.conclude(ctx, report, found, err)
 }
 
@@ -174,33 +153,42 @@ func (r *syncRun) list(ctx context.Context, kept record) (report *regcheck.Repor
 			err = fmt.Errorf("%w: %v", errPanicked, cause)
 		}
 	}()
+	// Who drops runs again and again waits here until they are deleted.
+	if err := r.sweep(ctx, r.at.OrgUID); err != nil {
+		return nil, nil, err
+	}
 	from := regcheck.InventoryCursor{After: r.at.ResumeAfter, Repositories: int(r.at.RunRepositories), Tags: int(r.at.RunTags)}
 	return r.checker.Inventory(ctx, kept.Definition, from, r.settings.Limits, func(repository regcheck.Repository) error {
 		return r.add(ctx, repository)
 	})
 }
 
-// keep prolongs the lease; when it is lost, the work ends.
-func (r *syncRun) keep(ctx context.Context, lease store.RegistrySync, stop func()) {
+// keep prolongs the lease until ctx ends, or the lease is lost.
+func (r *syncRun) keep(ctx context.Context, lease store.RegistrySync) (lost bool) {
 	beat := time.NewTicker(syncLease / 4)
 	defer beat.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return false
 		case <-beat.C:
 		}
 		err := r.db.InTx(ctx, func(tx *store.Tx) error { return tx.KeepSync(ctx, lease, r.now().Add(syncLease)) })
 		if errors.Is(err, store.ErrNotFound) {
-			stop()
-			return
+			return true
 		}
 	}
 }
 
+// errOrgFull ends a run that would have its organization keep more than it may.
+var errOrgFull = errors.New("the organization has as much content as it may")
+
 // add writes a repository; the last transaction of it moves the cursor.
 func (r *syncRun) add(ctx context.Context, repository regcheck.Repository) error {
 	rows := rowsOf(repository)
+	if err := r.hasRoom(ctx, len(rows)); err != nil {
+		return err
+	}
 	next := r.at
 	next.ResumeAfter = repository.Name
 	next.RunRepositories++
@@ -220,6 +208,19 @@ func (r *syncRun) add(ctx context.Context, repository regcheck.Repository) error
 	}
 	r.at = next
 	return nil
+}
+
+// hasRoom may let a few repositories too many through, of runs that ask at the same moment.
+func (r *syncRun) hasRoom(ctx context.Context, rows int) error {
+	var others int64
+	err := r.db.View(ctx, func(tx *store.Tx) (err error) {
+		others, err = tx.OtherContents(ctx, r.at)
+		return err
+	})
+	if err == nil && others+int64(rows) > r.settings.OrgContents {
+		err = errOrgFull
+	}
+	return err
 }
 
 // rowsOf are the rows of a repository: one per tag, and one without for a problem or for having none.
@@ -242,41 +243,28 @@ func (r *syncRun) conclude(ctx context.Context, report *regcheck.Report, found *
 		return r.end(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.KeepSync(ctx, r.at, r.now()) })
 	case isDefinition:
 		return r.fail(ctx, r.next(), unusable.Error())
-	case errors.Is(err, errPanicked):
-		return errors.Join(err, r.fail(ctx, r.next(), "Something went wrong in the service; its log has the cause."))
+	case errors.Is(err, errOrgFull):
+		return r.finish(ctx, fmt.Sprintf("The rest is left out: %d tags are kept of all registries of an organization together, and that is reached.", r.settings.OrgContents))
 	case err != nil:
-		return err // the lease runs out, and the next one goes on
+		return err
 	case !report.Valid:
 		return r.fail(ctx, r.afterFailure(report.Retryable), string(report.Code)+": "+report.Message+" "+report.Hint)
 	case !found.Complete:
 		return r.pause(ctx, found)
 	}
+	return r.finish(ctx, found.Notes...)
+}
+
+func (r *syncRun) finish(ctx context.Context, notes ...string) error {
 	message := counted(r.at.RunRepositories, "repository", "repositories") + " with " + counted(r.at.RunTags, "tag", "tags") + "."
-	message = strings.Join(append([]string{message}, found.Notes...), " ")
-	err = r.end(ctx, func(ctx context.Context, tx *store.Tx) error {
+	message = strings.Join(append([]string{message}, notes...), " ")
+	return r.end(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.FinishSync(ctx, r.at, r.now(), r.next(), bounded(message))
 	})
-	return errors.Join(err, r.clear(ctx))
 }
 
 func (r *syncRun) fail(ctx context.Context, next time.Time, message string) error {
-	err := r.end(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.FailSync(ctx, r.at, next, bounded(message)) })
-	return errors.Join(err, r.clear(ctx))
-}
-
-// clear deletes what runs up to this one have left that nobody sees, in steps that hold up nobody for long.
-func (r *syncRun) clear(ctx context.Context) error {
-	for ctx.Err() == nil {
-		var n int64
-		err := r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteContents(ctx, r.at, sweepAtOnce)
-			return err
-		})
-		if err != nil || n < sweepAtOnce {
-			return err
-		}
-	}
-	return nil
+	return r.end(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.FailSync(ctx, r.at, next, bounded(message)) })
 }
 
 // pause breaks off what the registry would not let us finish now. Progress was stored with each repository, so

@@ -2,11 +2,13 @@ package store_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,8 +47,19 @@ func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 		if err := tx.AppendAudit(ctx, audit.Event{UID: uuid.NewString(), At: start, OrgUID: orgUID, Action: audit.Login, Outcome: audit.Valid, Report: []byte{0, 1, 2, 0xff}}); err != nil {
 			return err
 		}
-		return tx.InsertRegistry(ctx, store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,
-			Endpoint: "https://r.example", Secrets: store.RegistrySecrets{Password: "hunter2-moved"}})
+		if err := tx.InsertRegistry(ctx, store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,
+			Endpoint: "https://r.example", Secrets: store.RegistrySecrets{Password: "hunter2-moved"}}); err != nil {
+			return err
+		}
+		if err := tx.ScheduleSync(ctx, orgUID, registryUID, start); err != nil {
+			return err
+		}
+		runs, err := tx.TakeSyncs(ctx, "w", start, start.Add(time.Hour), []store.Share{{OrgUID: orgUID, Count: 1}})
+		if err != nil {
+			return err
+		}
+		// Names as long as they may be, of which an index can compress nothing.
+		return tx.AddContents(ctx, runs[0], []store.RegistryContent{{Repository: digits(255), Tag: digits(128), Kind: "helm"}})
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -57,6 +70,14 @@ func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 		t.Fatal(err)
 	}
 	return dir, orgUID, registryUID
+}
+
+func digits(length int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < length; i++ {
+		fmt.Fprintf(&b, "%x", sha256.Sum256([]byte{byte(i)}))
+	}
+	return b.String()[:length]
 }
 
 func TestMove(t *testing.T) {

@@ -36,15 +36,26 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"WakeChannel": sqlWakeChannel, "NextDelivery": sqlNextDelivery, "EndDelivery": sqlEndDelivery, "HurryDeliveries": sqlHurryDeliveries,
 		"DeliveryLeft": sqlDeliveryLeft, "DeleteAlerts": sqlDeleteAlerts, "ChannelsDue": sqlChannelsDue, "ChannelOrgs": sqlChannelOrgs,
 		"ClaimChannels": sqlClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "AlertedEmails": sqlAlertedEmails,
-		"RegistrySync": sqlRegistrySync, "DueSync": sqlDueSync, "TakeSync": sqlTakeSync,
-		"KeepSync": sqlKeepSync, "AdvanceSync": sqlAdvanceSync, "FinishSync": sqlFinishSync, "InsertContent": sqlInsertContent,
-		"DeleteContents": sqlDeleteContents, "Contents": sqlContents, "CountContents": sqlCountContents, "DropContents": sqlDropContents,
+		"RegistrySync": sqlRegistrySync, "SyncDue": sqlSyncDue, "SyncOrgs": sqlSyncOrgs, "DueSyncs": sqlDueSyncs, "TakeSync": sqlTakeSync,
+		"KeepSync": sqlKeepSync, "AdvanceSync": sqlAdvanceSync, "FinishSync": sqlFinishSync, "OwnRun": sqlOwnRun, "CountEntries": sqlCountEntries,
+		"OtherEntries": sqlOtherEntries, "DropRuns": sqlDropRuns, "DroppedRun": sqlDroppedRun, "AnyDropped": sqlAnyDropped,
+		"SweepBound": sqlSweepBound, "SweepPart": sqlSweepPart, "SweepRest": sqlSweepRest, "ForgetRun": sqlForgetRun,
+		"Contents": sqlContents, "CountContents": sqlCountContents,
 	} {
 		for _, step := range planOf(t, db, query) {
 			if strings.HasPrefix(step, "SCAN ") && step != "SCAN counted" && step != "SCAN waiting" || strings.Contains(step, "TEMP B-TREE") {
 				t.Errorf("%s: %s", name, step)
 			}
 		}
+	}
+	// A registry's content is many rows: an index on the registry alone would be no better than a scan.
+	for name, query := range map[string]string{"Contents": sqlContents, "CountContents": sqlCountContents} {
+		if plan := strings.Join(planOf(t, db, query), "\n"); !strings.Contains(plan, "(repository,tag)>") || !strings.Contains(plan, "repository<") {
+			t.Errorf("%s: not by a range of names: %s", name, plan)
+		}
+	}
+	if plan := strings.Join(planOf(t, db, sqlSweepPart), "\n"); !strings.Contains(plan, "(repository,tag)<") {
+		t.Errorf("SweepPart: not by a range of names: %s", plan)
 	}
 	if whole := planOf(t, db, sqlOrgs); !strings.HasPrefix(whole[0], "SCAN ") {
 		t.Errorf("this test would not notice a scan: %v", whole)

@@ -184,9 +184,12 @@ func (tx *Tx) RegistryByName(ctx context.Context, orgUID, canonical string) (Reg
 	return one(ctx, tx, scanPlainRegistry, sqlRegistryByName, orgUID, canonical)
 }
 
-// DeleteRegistry deletes a registry and everything that was learned of it.
+// DeleteRegistry deletes a registry and everything that was learned of it; its content only when it is swept.
 func (tx *Tx) DeleteRegistry(ctx context.Context, orgUID, uid string) error {
-	return tx.changeOne(ctx, sqlDeleteRegistry, orgUID, uid)
+	if err := tx.changeOne(ctx, sqlDeleteRegistry, orgUID, uid); err != nil {
+		return err
+	}
+	return tx.dropRuns(ctx, uid, 0)
 }
 
 // RegistriesOfOrg lists an organization's registries by name.

@@ -31,9 +31,6 @@ type RegistrySync struct {
 	LeaseOwner                    string
 }
 
-// RegistryContent is one tag of a repository, or with an empty tag a repository that has none.
-type RegistryContent struct{ Repository, Tag, Kind, Digest, Problem string }
-
 const (
 	syncColumns = `registry_uid, org_uid, next_at, lease_owner, status, message, last_run_at, last_synced_at, run, resume_after,
 		run_repositories, run_tags, failures, shown_run, repositories, tags`
@@ -44,11 +41,21 @@ const (
 	sqlAskForSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run) VALUES ($1, $2, $3, 1, 'Pending', '', 1)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL, status = 'Pending', message = ''
 		WHERE registry_sync.lease_owner IS NULL OR registry_sync.next_at IS NULL OR registry_sync.next_at <= $3`
-	sqlDropSync     = `DELETE FROM registry_sync WHERE org_uid = $1 AND registry_uid = $2`
-	sqlDropContents = `DELETE FROM registry_contents WHERE org_uid = $1 AND registry_uid = $2`
+	// The row stays, and with it the number of the newest run.
+	sqlDropSync = `UPDATE registry_sync SET next_at = NULL, asked = 0, lease_owner = NULL, status = 'Pending', message = '', last_run_at = NULL,
+		last_synced_at = NULL, run = run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0, shown_run = 0, repositories = 0, tags = 0
+		WHERE org_uid = $1 AND registry_uid = $2`
 	sqlRegistrySync = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND registry_uid = $2`
-	sqlDueSync      = `SELECT ` + syncColumns + ` FROM registry_sync WHERE asked = $1 AND next_at <= $2 AND org_uid <> $3 ORDER BY next_at LIMIT 1`
-	sqlTakeSync     = `UPDATE registry_sync SET next_at = $4, lease_owner = $5, status = 'InProgress', message = '', last_run_at = $6,
+	sqlSyncDue      = `SELECT 1 FROM registry_sync WHERE next_at <= $1 LIMIT 1`
+	// The organizations one after the other by the index, whatever the number of their registries.
+	sqlSyncOrgs = `WITH RECURSIVE waiting (org_uid) AS (
+			SELECT MIN(org_uid) FROM registry_sync WHERE next_at IS NOT NULL
+			UNION ALL
+			SELECT (SELECT MIN(s.org_uid) FROM registry_sync s WHERE s.next_at IS NOT NULL AND s.org_uid > waiting.org_uid) FROM waiting
+				WHERE waiting.org_uid IS NOT NULL)
+		SELECT org_uid FROM waiting WHERE EXISTS (SELECT 1 FROM registry_sync s WHERE s.org_uid = waiting.org_uid AND s.asked IN (0, 1) AND s.next_at <= $1)`
+	sqlDueSyncs = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND asked = $2 AND next_at <= $3 ORDER BY next_at LIMIT $4`
+	sqlTakeSync = `UPDATE registry_sync SET next_at = $4, lease_owner = $5, status = 'InProgress', message = '', last_run_at = $6,
 		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid = $1 AND run = $2 AND next_at = $3 RETURNING ` + syncColumns
 	sqlKeepSync    = `UPDATE registry_sync SET next_at = $4 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, failures = 0
@@ -59,17 +66,7 @@ const (
 		status = 'Success', asked = 0, lease_owner = NULL, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlFailSync = `UPDATE registry_sync SET next_at = $4, message = $5, status = 'Failed', asked = 0, lease_owner = NULL, resume_after = '',
-		run_repositories = 0, run_tags = 0, failures = failures + 1 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
-	sqlInsertContent = `INSERT INTO registry_contents (registry_uid, org_uid, run, repository, tag, kind, digest, problem)
-		SELECT $1, s.org_uid, s.run, $4, $5, $6, $7, $8 FROM registry_sync s WHERE s.registry_uid = $1 AND s.lease_owner = $2 AND s.run = $3
-		ON CONFLICT (registry_uid, run, repository, tag) DO UPDATE SET kind = $6, digest = $7, problem = $8`
-	sqlDeleteContents = `DELETE FROM registry_contents WHERE registry_uid = $1 AND run <= $2 AND (run, repository, tag) IN
-		(SELECT c.run, c.repository, c.tag FROM registry_contents c JOIN registry_sync s ON s.registry_uid = c.registry_uid
-			WHERE c.registry_uid = $1 AND c.run <= $2 AND c.run <> s.shown_run LIMIT $3)`
-	contentFilter = ` FROM registry_contents WHERE registry_uid = $1 AND org_uid = $2 AND run = $3
-		AND ($4 = '' OR repository = $4 OR substr(repository, 1, length($4) + 1) = $4 || '/')`
-	sqlContents      = `SELECT repository, tag, kind, digest, problem` + contentFilter + ` AND (repository, tag) > ($5, $6) ORDER BY repository, tag LIMIT $7`
-	sqlCountContents = `SELECT COUNT(*) FROM (SELECT 1` + contentFilter + ` LIMIT $5) AS counted`
+		run_repositories = 0, run_tags = 0, failures = $6 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 )
 
 func scanSync(row scanner, s *RegistrySync) error {
@@ -80,7 +77,10 @@ func scanSync(row scanner, s *RegistrySync) error {
 // ScheduleSync has a registry synchronized from at on, after it was made or replaced. A run under way is
 // dropped: it was begun for another definition. The content that is seen stays until the next run is finished.
 func (tx *Tx) ScheduleSync(ctx context.Context, orgUID, registryUID string, at time.Time) error {
-	return tx.changeOne(ctx, sqlScheduleSync, registryUID, orgUID, millis(at))
+	if err := tx.changeOne(ctx, sqlScheduleSync, registryUID, orgUID, millis(at)); err != nil {
+		return err
+	}
+	return tx.dropRuns(ctx, registryUID, 0)
 }
 
 // HoldSync drops a run under way like ScheduleSync, and has the next one wait until it is asked for.
@@ -94,13 +94,12 @@ func (tx *Tx) AskForSync(ctx context.Context, orgUID, registryUID string, at tim
 	return err
 }
 
-// DropSync ends the synchronization of a registry and deletes its content.
+// DropSync ends the synchronization of a registry. Its content is not seen any more.
 func (tx *Tx) DropSync(ctx context.Context, orgUID, registryUID string) error {
 	if _, err := tx.change(ctx, sqlDropSync, orgUID, registryUID); err != nil {
 		return err
 	}
-	_, err := tx.change(ctx, sqlDropContents, orgUID, registryUID)
-	return err
+	return tx.dropRuns(ctx, registryUID, 0)
 }
 
 // RegistrySync tells how the synchronization of a registry stands; ErrNotFound when there never was one.
@@ -108,34 +107,71 @@ func (tx *Tx) RegistrySync(ctx context.Context, orgUID, registryUID string) (Reg
 	return one(ctx, tx, scanSync, sqlRegistrySync, orgUID, registryUID)
 }
 
-// TakeSync takes the synchronization that is due first, those that somebody waits for before the others, and
-// none of the organization notOf. The lease is owner's until then; ErrNotFound when nothing is due, or another
-// was faster.
-func (tx *Tx) TakeSync(ctx context.Context, owner, notOf string, now, until time.Time) (RegistrySync, error) {
-	due, err := one(ctx, tx, scanSync, sqlDueSync, 1, millis(now), notOf)
-	if errors.Is(err, ErrNotFound) {
-		due, err = one(ctx, tx, scanSync, sqlDueSync, 0, millis(now), notOf)
+// OrgsToSync lists the organizations that have a synchronization due at that moment, by uid.
+func (tx *Tx) OrgsToSync(ctx context.Context, now time.Time) ([]string, error) {
+	due, err := all(ctx, tx, scanCount, sqlSyncDue, millis(now))
+	if err != nil || len(due) == 0 {
+		return nil, err
 	}
+	return all(ctx, tx, scanText, sqlSyncOrgs, millis(now))
+}
+
+// askedAhead is how much earlier a synchronization comes because somebody waits for it. It is bounded, so that those
+// which nobody waits for come in the end, however often others are asked for.
+const askedAhead = time.Hour
+
+// TakeSyncs takes synchronizations that are due, of each organization at most its share: first those that are due for
+// longest, where those that somebody waits for count as due an hour longer. The leases are owner's until then; what
+// another was faster to take is left out.
+func (tx *Tx) TakeSyncs(ctx context.Context, owner string, now, until time.Time, shares []Share) ([]RegistrySync, error) {
+	var taken []RegistrySync
+	for _, share := range shares {
+		due, err := tx.dueSyncs(ctx, share, now)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range due {
+			s, err := tx.takeSync(ctx, owner, d, now, until)
+			if err == nil {
+				taken = append(taken, s)
+			} else if !errors.Is(err, ErrNotFound) {
+				return nil, err
+			}
+		}
+	}
+	return taken, nil
+}
+
+func (tx *Tx) dueSyncs(ctx context.Context, share Share, now time.Time) ([]RegistrySync, error) {
+	asked, err := all(ctx, tx, scanSync, sqlDueSyncs, share.OrgUID, 1, millis(now), share.Count)
 	if err != nil {
-		return RegistrySync{}, err
+		return nil, err
 	}
-	return one(ctx, tx, scanSync, sqlTakeSync, due.RegistryUID, due.Run, millis(due.NextAt), millis(until), owner, millis(now))
+	unasked, err := all(ctx, tx, scanSync, sqlDueSyncs, share.OrgUID, 0, millis(now), share.Count)
+	var due []RegistrySync
+	for len(due) < share.Count && len(asked)+len(unasked) > 0 {
+		from := &asked
+		if len(asked) == 0 || len(unasked) > 0 && unasked[0].NextAt.Before(asked[0].NextAt.Add(-askedAhead)) {
+			from = &unasked
+		}
+		due, *from = append(due, (*from)[0]), (*from)[1:]
+	}
+	return due, err
+}
+
+// takeSync is ErrNotFound when the row is not as it was found.
+func (tx *Tx) takeSync(ctx context.Context, owner string, due RegistrySync, now, until time.Time) (RegistrySync, error) {
+	s, err := one(ctx, tx, scanSync, sqlTakeSync, due.RegistryUID, due.Run, millis(due.NextAt), millis(until), owner, millis(now))
+	if err != nil {
+		return s, err
+	}
+	return s, tx.beginRun(ctx, s)
 }
 
 // KeepSync prolongs the lease of a run. Like all that follows for a run that was taken, it is ErrNotFound once
 // the run is no longer its owner's: taken by another, dropped, or its registry deleted.
 func (tx *Tx) KeepSync(ctx context.Context, s RegistrySync, until time.Time) error {
 	return tx.changeOne(ctx, sqlKeepSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(until))
-}
-
-// AddContents writes content under the number of the run, unseen before FinishSync.
-func (tx *Tx) AddContents(ctx context.Context, s RegistrySync, contents []RegistryContent) error {
-	for _, c := range contents {
-		if err := tx.changeOne(ctx, sqlInsertContent, s.RegistryUID, s.LeaseOwner, s.Run, c.Repository, c.Tag, c.Kind, c.Digest, c.Problem); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // AdvanceSync records how far a run is (ResumeAfter, RunRepositories, RunTags) and prolongs its lease.
@@ -150,28 +186,17 @@ func (tx *Tx) PauseSync(ctx context.Context, s RegistrySync, at time.Time, messa
 
 // FinishSync makes what the run has written the content that is seen. A zero next means: only when asked for.
 func (tx *Tx) FinishSync(ctx context.Context, s RegistrySync, at, next time.Time, message string) error {
-	return tx.changeOne(ctx, sqlFinishSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, millis(at))
+	if err := tx.changeOne(ctx, sqlFinishSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, millis(at)); err != nil {
+		return err
+	}
+	return tx.dropRuns(ctx, s.RegistryUID, 0)
 }
 
-// FailSync gives the run up; what was seen before stays. A zero next means: only when asked for.
+// FailSync gives the run up; what was seen before stays. A zero next means: only when asked for. It is one failure more
+// than when the run was taken, whatever progress the run made.
 func (tx *Tx) FailSync(ctx context.Context, s RegistrySync, next time.Time, message string) error {
-	return tx.changeOne(ctx, sqlFailSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message)
-}
-
-// DeleteContents deletes at most limit rows of runs up to that of s that are not seen, and returns how many.
-func (tx *Tx) DeleteContents(ctx context.Context, s RegistrySync, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteContents, s.RegistryUID, s.Run, limit)
-}
-
-// RegistryContents lists content of a run behind a place, by repository and tag. prefix is a repository or the
-// beginning of several up to a slash; empty lets all through.
-func (tx *Tx) RegistryContents(ctx context.Context, s RegistrySync, run int64, prefix string, after RegistryContent, limit int) ([]RegistryContent, error) {
-	return all(ctx, tx, func(row scanner, c *RegistryContent) error {
-		return row.Scan(&c.Repository, &c.Tag, &c.Kind, &c.Digest, &c.Problem)
-	}, sqlContents, s.RegistryUID, s.OrgUID, run, prefix, after.Repository, after.Tag, limit)
-}
-
-// CountRegistryContents counts content, up to atMost.
-func (tx *Tx) CountRegistryContents(ctx context.Context, s RegistrySync, run int64, prefix string, atMost int) (int64, error) {
-	return one(ctx, tx, func(row scanner, n *int64) error { return row.Scan(n) }, sqlCountContents, s.RegistryUID, s.OrgUID, run, prefix, atMost)
+	if err := tx.changeOne(ctx, sqlFailSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, s.Failures+1); err != nil {
+		return err
+	}
+	return tx.dropRuns(ctx, s.RegistryUID, 0)
 }

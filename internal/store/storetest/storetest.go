@@ -54,6 +54,9 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"synchronizations are taken once, resumed and shown when finished", syncRuns},
 		{"a synchronization ends with its definition", syncFences},
 		{"synchronizations are taken in turn", syncQueue},
+		{"synchronizations of organizations take turns", syncTurns},
+		{"content that is dropped is deleted in steps", syncSweeps},
+		{"names of content have a length", syncLengths},
 		{"content is listed by prefix and in pages", syncContents},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, open(t)) })

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -23,13 +26,23 @@ func mustSynced(t *testing.T, db *store.DB, org store.Org, name string, at time.
 	return r
 }
 
-func mustTake(t *testing.T, db *store.DB, owner string, now time.Time) (s store.RegistrySync) {
+// take takes what is due of an organization.
+func take(t *testing.T, db *store.DB, orgUID, owner string, now time.Time, count int) (taken []store.RegistrySync) {
 	t.Helper()
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		s, err = tx.TakeSync(ctx, owner, "", now, now.Add(time.Minute))
+		taken, err = tx.TakeSyncs(ctx, owner, now, now.Add(time.Minute), []store.Share{{OrgUID: orgUID, Count: count}})
 		return err
 	})
-	return s
+	return taken
+}
+
+func mustTake(t *testing.T, db *store.DB, orgUID, owner string, now time.Time) store.RegistrySync {
+	t.Helper()
+	taken := take(t, db, orgUID, owner, now, 1)
+	if len(taken) != 1 {
+		t.Fatalf("%d synchronizations were due, want 1", len(taken))
+	}
+	return taken[0]
 }
 
 func syncOf(t *testing.T, db *store.DB, r store.Registry) (s store.RegistrySync) {
@@ -57,11 +70,10 @@ func syncRuns(t *testing.T, db *store.DB) {
 	if s := syncOf(t, db, r); s.Status != store.SyncPending || !s.NextAt.Equal(start) || s.ShownRun != 0 {
 		t.Errorf("after it was made: %+v", s)
 	}
-	first := mustTake(t, db, "a", start)
-	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.TakeSync(ctx, "b", "", start.Add(59*time.Second), start.Add(time.Hour))
-		return err
-	})
+	first := mustTake(t, db, org.UID, "a", start)
+	if twice := take(t, db, org.UID, "b", start.Add(59*time.Second), 9); len(twice) != 0 {
+		t.Errorf("taken twice: %+v", twice)
+	}
 	one := []store.RegistryContent{{Repository: "a/x", Tag: "1", Kind: "helm", Digest: "sha256:1"}}
 	first.ResumeAfter, first.RunRepositories, first.RunTags = "a/x", 1, 1
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -71,7 +83,7 @@ func syncRuns(t *testing.T, db *store.DB) {
 		t.Errorf("under way: %+v", s)
 	}
 	// The process is killed; another goes on where it stood, and the first may not write any more.
-	second := mustTake(t, db, "b", start.Add(time.Minute))
+	second := mustTake(t, db, org.UID, "b", start.Add(time.Minute))
 	if second.Run != first.Run || second.ResumeAfter != "a/x" || second.RunTags != 1 {
 		t.Errorf("resumed: %+v", second)
 	}
@@ -108,12 +120,11 @@ func syncRuns(t *testing.T, db *store.DB) {
 // syncReplaces runs once more over other content, which is seen when the run is finished and not before.
 func syncReplaces(t *testing.T, db *store.DB, r store.Registry) {
 	at := start.Add(time.Hour)
-	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.TakeSync(ctx, "c", "", at, at.Add(time.Minute)) // nobody asked
-		return err
-	})
+	if unasked := take(t, db, r.OrgUID, "c", at, 9); len(unasked) != 0 {
+		t.Errorf("nobody asked for %+v", unasked)
+	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.AskForSync(ctx, r.OrgUID, r.UID, at) })
-	run := mustTake(t, db, "c", at)
+	run := mustTake(t, db, r.OrgUID, "c", at)
 	fresh := []store.RegistryContent{{Repository: "c", Tag: "3", Kind: "zarf"}}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.AddContents(ctx, run, fresh), tx.AskForSync(ctx, r.OrgUID, r.UID, at.Add(time.Second)))
@@ -124,25 +135,31 @@ func syncReplaces(t *testing.T, db *store.DB, r store.Registry) {
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.FinishSync(ctx, run, at, at.Add(time.Hour), "")
 	})
-	for _, left := range []int64{3, 0} {
-		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			n, err := tx.DeleteContents(ctx, run, 100)
-			if n != left {
-				t.Errorf("%d old rows deleted, want %d", n, left)
-			}
-			return err
-		})
+	if steps := sweep(t, db, r.OrgUID, 100); steps != 1 {
+		t.Errorf("the content that was replaced took %d steps to delete, want 1", steps)
 	}
 	if diff := cmp.Diff(fresh, contentsOf(t, db, syncOf(t, db, r), "")); diff != "" {
 		t.Error(diff)
 	}
 }
 
+// sweep deletes what is dropped of an organization, and counts the steps.
+func sweep(t *testing.T, db *store.DB, orgUID string, limit int) (steps int) {
+	t.Helper()
+	for more := true; more; steps++ {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			more, err = tx.SweepContents(ctx, orgUID, limit)
+			return err
+		})
+	}
+	return steps - 1
+}
+
 // syncFences drops what a run brings after its registry was replaced or deleted, and leaves what is seen.
 func syncFences(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	replaced, deleted := mustSynced(t, db, org, "replaced", start), mustSynced(t, db, org, "deleted", start.Add(time.Millisecond))
-	a, b := mustTake(t, db, "a", start.Add(time.Second)), mustTake(t, db, "b", start.Add(time.Second))
+	a, b := mustTake(t, db, org.UID, "a", start.Add(time.Second)), mustTake(t, db, org.UID, "b", start.Add(time.Second))
 	if a.RegistryUID != replaced.UID || b.RegistryUID != deleted.UID {
 		t.Fatal("not the oldest first")
 	}
@@ -164,18 +181,24 @@ func syncFences(t *testing.T, db *store.DB) {
 		_, err := tx.RegistrySync(ctx, org.UID, deleted.UID)
 		return err
 	})
-	next := mustTake(t, db, "c", start.Add(time.Hour))
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.FailSync(ctx, next, time.Time{}, "RegistryAuthFailed")
-	})
-	if s := syncOf(t, db, replaced); s.Status != store.SyncFailed || s.Message != "RegistryAuthFailed" || !s.NextAt.IsZero() || s.Failures != 1 || !s.LastSyncedAt.IsZero() {
-		t.Errorf("after a failure: %+v", s)
+	var next store.RegistrySync
+	for failures := range int64(2) { // they count although the run got on, which counts for pauses
+		at := start.Add(time.Duration(failures+1) * time.Hour)
+		next = mustTake(t, db, org.UID, "c", at)
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return errors.Join(tx.AdvanceSync(ctx, next, at), tx.FailSync(ctx, next, at.Add(time.Hour), "RegistryAuthFailed"))
+		})
+		s := syncOf(t, db, replaced)
+		if s.Status != store.SyncFailed || s.Message != "RegistryAuthFailed" || !s.NextAt.Equal(at.Add(time.Hour)) || s.Failures != failures+1 || !s.LastSyncedAt.IsZero() {
+			t.Errorf("after a failure: %+v", s)
+		}
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DropSync(ctx, org.UID, replaced.UID) })
-	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.RegistrySync(ctx, org.UID, replaced.UID)
-		return err
-	})
+	off := syncOf(t, db, replaced)
+	want := store.RegistrySync{Status: store.SyncPending, Run: next.Run + 1, OrgUID: org.UID, RegistryUID: replaced.UID}
+	if diff := cmp.Diff(want, off); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // syncQueue has many take at once; each gets another one, and those that somebody waits for come first.
@@ -184,7 +207,7 @@ func syncQueue(t *testing.T, db *store.DB) {
 	for i := range 6 {
 		r := mustSynced(t, db, org, fmt.Sprint("r", i), start)
 		if i < 5 { // as after a run, with the next one due
-			s := mustTake(t, db, "before", start)
+			s := mustTake(t, db, org.UID, "before", start)
 			mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 				return tx.FinishSync(ctx, s, start, start.Add(time.Second), "")
 			})
@@ -193,26 +216,24 @@ func syncQueue(t *testing.T, db *store.DB) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 			return tx.AskForSync(ctx, org.UID, r.UID, start.Add(time.Minute))
 		})
-		if s := mustTake(t, db, "first", start.Add(time.Minute)); s.RegistryUID != r.UID {
+		if s := mustTake(t, db, org.UID, "first", start.Add(time.Minute)); s.RegistryUID != r.UID {
 			t.Error("the one that is waited for is not the first")
 		}
 	}
 	foreign := mustSynced(t, db, other, "foreign", start.Add(time.Minute))
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		s, err := tx.TakeSync(ctx, "x", org.UID, start.Add(time.Minute), start.Add(time.Hour))
-		if s.RegistryUID != foreign.UID {
-			t.Errorf("an organization that has its share was not passed over: %+v", s)
-		}
-		return err
-	})
+	if s := mustTake(t, db, other.UID, "x", start.Add(time.Minute)); s.RegistryUID != foreign.UID {
+		t.Errorf("another organization's was taken: %+v", s)
+	}
 	taken := make(chan string, 12)
 	for i := range 12 {
 		go func() {
 			var uid string
 			for range 12 { // who loses a row to another looks again
 				_ = db.InTx(t.Context(), func(tx *store.Tx) error {
-					s, err := tx.TakeSync(t.Context(), fmt.Sprint("w", i), "", start.Add(2*time.Second), start.Add(time.Hour))
-					uid = s.RegistryUID
+					list, err := tx.TakeSyncs(t.Context(), fmt.Sprint("w", i), start.Add(2*time.Second), start.Add(time.Hour), []store.Share{{OrgUID: org.UID, Count: 1}})
+					for _, s := range list {
+						uid = s.RegistryUID
+					}
 					return err
 				})
 				if uid != "" {
@@ -231,10 +252,145 @@ func syncQueue(t *testing.T, db *store.DB) {
 	}
 }
 
+// syncTurns lists whose turn it can be, and has nothing wait for ever: what nobody asked for comes after an hour.
+func syncTurns(t *testing.T, db *store.DB) {
+	orgs := func(now time.Time) (list []string) {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			list, err = tx.OrgsToSync(ctx, now)
+			return err
+		})
+		return list
+	}
+	if list := orgs(start); len(list) != 0 {
+		t.Errorf("due in an empty store: %v", list)
+	}
+	org, later, never := mustOrg(t, db, "one"), mustOrg(t, db, "later"), mustOrg(t, db, "never")
+	unasked := mustSynced(t, db, org, "unasked", start)
+	s := mustTake(t, db, org.UID, "before", start)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.FinishSync(ctx, s, start, start, "") })
+	mustSynced(t, db, later, "later", start.Add(2*time.Hour))
+	mustSynced(t, db, never, "never", time.Time{})
+	for hours, want := range map[time.Duration][]string{0: {org.UID}, 1: {org.UID}, 2: {later.UID, org.UID}} {
+		slices.Sort(want)
+		if diff := cmp.Diff(want, orgs(start.Add(hours*time.Hour))); diff != "" {
+			t.Errorf("due after %d h: %s", hours, diff)
+		}
+	}
+	early, late := mustSynced(t, db, org, "early", start.Add(59*time.Minute)), mustSynced(t, db, org, "late", start.Add(61*time.Minute))
+	var order []string
+	for _, s := range take(t, db, org.UID, "a", start.Add(2*time.Hour), 9) {
+		order = append(order, s.RegistryUID)
+	}
+	if diff := cmp.Diff([]string{early.UID, unasked.UID, late.UID}, order); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// syncSweeps deletes what is dropped in steps, whatever dropped it, and nothing else. What is kept for an organization
+// is counted until it is deleted.
+func syncSweeps(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
+	rows := make([]store.RegistryContent, 25)
+	for i := range rows {
+		rows[i] = store.RegistryContent{Repository: fmt.Sprint("r", i/10), Tag: fmt.Sprintf("%02d", i)}
+	}
+	at := start
+	filled := func(org store.Org, name string, finished bool) (r store.Registry, s store.RegistrySync) {
+		r = mustSynced(t, db, org, name, at)
+		s = mustTake(t, db, org.UID, name, at)
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			if err := tx.AddContents(ctx, s, rows); err != nil || !finished {
+				return err
+			}
+			return tx.FinishSync(ctx, s, at, time.Time{}, "")
+		})
+		return r, s
+	}
+	kept := func(s store.RegistrySync) (n int64) {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			n, err = tx.OtherContents(ctx, s)
+			return err
+		})
+		return n
+	}
+	shown, _ := filled(org, "shown", true)
+	foreign, _ := filled(other, "foreign", true)
+	for _, drop := range []func(context.Context, *store.Tx, store.Registry, store.RegistrySync) error{
+		func(ctx context.Context, tx *store.Tx, r store.Registry, _ store.RegistrySync) error {
+			return tx.DeleteRegistry(ctx, org.UID, r.UID)
+		},
+		func(ctx context.Context, tx *store.Tx, r store.Registry, _ store.RegistrySync) error {
+			return tx.DropSync(ctx, org.UID, r.UID)
+		},
+		func(ctx context.Context, tx *store.Tx, r store.Registry, _ store.RegistrySync) error {
+			return tx.HoldSync(ctx, org.UID, r.UID)
+		},
+		func(ctx context.Context, tx *store.Tx, _ store.Registry, s store.RegistrySync) error {
+			return tx.FailSync(ctx, s, time.Time{}, "")
+		},
+		func(ctx context.Context, tx *store.Tx, _ store.Registry, s store.RegistrySync) error {
+			return tx.PauseSync(ctx, s, at, "")
+		}, // and taken anew
+	} {
+		r, run := filled(org, "dropped"+uuid.NewString(), false)
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return drop(ctx, tx, r, run) })
+		take(t, db, org.UID, "next", at, 9)
+		if n := kept(run); n != 50 {
+			t.Errorf("%d rows are counted before they are deleted, want 50", n)
+		}
+		if steps := sweep(t, db, org.UID, 10); steps != 3 {
+			t.Errorf("25 rows were deleted in %d steps of 10, want 3", steps)
+		}
+		if n := kept(run); n != 25 {
+			t.Errorf("%d rows are counted afterwards, want 25", n)
+		}
+	}
+	for _, r := range []store.Registry{shown, foreign} {
+		if s := syncOf(t, db, r); len(contentsOf(t, db, s, "")) != 25 || kept(s) != 0 {
+			t.Errorf("what is seen was deleted, or counts for itself: %d", kept(s))
+		}
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DropSync(ctx, other.UID, foreign.UID) })
+	if steps := sweep(t, db, org.UID, 100) + sweep(t, db, "", 100); steps != 1 {
+		t.Errorf("what one organization dropped was deleted in %d steps, want 1, for any and not for another", steps)
+	}
+}
+
+// syncLengths takes names as long as they may be, on every database alike, and none that is longer: an index of
+// PostgreSQL would not take it.
+func syncLengths(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	r := mustSynced(t, db, org, "r", start)
+	s := mustTake(t, db, org.UID, "a", start)
+	name := func(length int) string { // that no index can compress
+		var b strings.Builder
+		for b.Len() < length {
+			b.WriteString(strings.ReplaceAll(uuid.NewString(), "-", ""))
+		}
+		return b.String()[:length]
+	}
+	for _, row := range []struct {
+		repository, tag int
+		fits            bool
+	}{{255, 128, true}, {256, 1, false}, {1, 129, false}, {4000, 1, false}} {
+		err := db.InTx(t.Context(), func(tx *store.Tx) error {
+			return tx.AddContents(t.Context(), s, []store.RegistryContent{{Repository: name(row.repository), Tag: name(row.tag)}})
+		})
+		if fits := err == nil; fits != row.fits || errors.Is(err, store.ErrNotFound) || fault.KindOf(err) == fault.Unavailable {
+			t.Errorf("%+v: %v", row, err)
+		}
+	}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.FinishSync(ctx, s, start, time.Time{}, "") })
+	if list := contentsOf(t, db, syncOf(t, db, r), ""); len(list) != 1 {
+		t.Errorf("%d rows are kept", len(list))
+	}
+}
+
 // syncContents lists by prefix and in pages; a prefix ends at a slash.
 func syncContents(t *testing.T, db *store.DB) {
-	r := mustSynced(t, db, mustOrg(t, db, "one"), "r", start)
-	s := mustTake(t, db, "a", start)
+	org := mustOrg(t, db, "one")
+	r := mustSynced(t, db, org, "r", start)
+	s := mustTake(t, db, org.UID, "a", start)
 	var all []store.RegistryContent
 	for _, repository := range []string{"charts", "charts-old", "charts.x", "charts/a", "charts/a/b", "chartsb"} {
 		for _, tag := range []string{"1", "2"} {
@@ -257,19 +413,33 @@ func syncContents(t *testing.T, db *store.DB) {
 			return err
 		})
 	}
-	var paged []store.RegistryContent
-	var after store.RegistryContent
-	for range 4 {
-		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			page, err := tx.RegistryContents(ctx, now, now.ShownRun, "", after, 5)
-			if len(page) > 0 {
-				after = page[len(page)-1]
+	for prefix, want := range map[string]int{"": 12, "charts": 6, "charts/a": 4} {
+		for size := 1; size < 8; size++ {
+			if paged := pagedContents(t, db, now, prefix, size); len(paged) != want || !slices.IsSortedFunc(paged, byName) {
+				t.Errorf("pages of %d below %q gave %v", size, prefix, paged)
 			}
-			paged = append(paged, page...)
+		}
+	}
+}
+
+func byName(a, b store.RegistryContent) int {
+	return strings.Compare(a.Repository+" "+a.Tag, b.Repository+" "+b.Tag) // no name has a character before the blank
+}
+
+// pagedContents lists in pages until one is empty.
+func pagedContents(t *testing.T, db *store.DB, s store.RegistrySync, prefix string, size int) (list []store.RegistryContent) {
+	var after store.RegistryContent
+	for range 20 {
+		var page []store.RegistryContent
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			page, err = tx.RegistryContents(ctx, s, s.ShownRun, prefix, after, size)
 			return err
 		})
+		if len(page) == 0 {
+			break
+		}
+		after = page[len(page)-1]
+		list = append(list, page...)
 	}
-	if len(paged) != 12 {
-		t.Errorf("pages gave %d rows", len(paged))
-	}
+	return list
 }

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+// RegistryContent is one tag of a repository, or with an empty tag a repository that has none.
+type RegistryContent struct{ Repository, Tag, Kind, Digest, Problem string }
+
+const (
+	sqlBeginRun = `INSERT INTO registry_runs (registry_uid, run, org_uid) VALUES ($1, $2, $3) ON CONFLICT (registry_uid, run) DO NOTHING`
+	sqlDropRuns = `UPDATE registry_runs SET dropped = 1 WHERE registry_uid = $1 AND dropped = 0 AND run <> $2
+		AND run <> COALESCE((SELECT s.shown_run FROM registry_sync s WHERE s.registry_uid = $1), 0)`
+	sqlOwnRun        = `UPDATE registry_sync SET lease_owner = $2 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
+	sqlCountEntries  = `UPDATE registry_runs SET entries = entries + $3 WHERE registry_uid = $1 AND run = $2 AND dropped = 0`
+	sqlInsertContent = `INSERT INTO registry_contents (registry_uid, run, repository, tag, kind, digest, problem) VALUES ($1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (registry_uid, run, repository, tag) DO UPDATE SET kind = $5, digest = $6, problem = $7`
+	sqlOtherEntries = `SELECT CAST(COALESCE(SUM(entries), 0) AS BIGINT) FROM registry_runs WHERE org_uid = $1 AND (registry_uid <> $2 OR run <> $3)`
+
+	sqlDroppedRun  = `SELECT registry_uid, run FROM registry_runs WHERE dropped = 1 AND org_uid = $1 LIMIT 1`
+	sqlAnyDropped  = `SELECT registry_uid, run FROM registry_runs WHERE dropped = 1 AND org_uid > '' LIMIT 1`
+	sqlSweepBound  = `SELECT repository, tag FROM registry_contents WHERE registry_uid = $1 AND run = $2 ORDER BY repository, tag LIMIT 1 OFFSET $3`
+	sqlSweepPart   = `DELETE FROM registry_contents WHERE registry_uid = $1 AND run = $2 AND (repository, tag) < ($3, $4)`
+	sqlSweepRest   = `DELETE FROM registry_contents WHERE registry_uid = $1 AND run = $2`
+	sqlForgetRun   = `DELETE FROM registry_runs WHERE registry_uid = $1 AND run = $2 AND dropped = 1`
+	contentsWithin = ` FROM registry_contents WHERE registry_uid = $1 AND run = $2 AND (repository, tag) >= ($3, $4) AND repository <= $5`
+	sqlContents    = `SELECT repository, tag, kind, digest, problem` + contentsWithin + ` ORDER BY repository, tag LIMIT $6`
+
+	sqlCountContents = `SELECT COUNT(*) FROM (SELECT 1` + contentsWithin + ` LIMIT $6) AS counted`
+)
+
+// beginRun makes the row that the content of a run belongs to; what was left of earlier ones is dropped.
+func (tx *Tx) beginRun(ctx context.Context, s RegistrySync) error {
+	if _, err := tx.change(ctx, sqlBeginRun, s.RegistryUID, s.Run, s.OrgUID); err != nil {
+		return err
+	}
+	return tx.dropRuns(ctx, s.RegistryUID, s.Run)
+}
+
+// dropRuns marks the runs of a registry for SweepContents, but for the one that is seen and the one that is kept. It
+// comes after the change of the registry's row of registry_sync: everybody locks the two tables in that order.
+func (tx *Tx) dropRuns(ctx context.Context, registryUID string, kept int64) error {
+	_, err := tx.change(ctx, sqlDropRuns, registryUID, kept)
+	return err
+}
+
+// AddContents writes content under the number of the run, unseen before FinishSync.
+func (tx *Tx) AddContents(ctx context.Context, s RegistrySync, contents []RegistryContent) error {
+	if err := tx.changeOne(ctx, sqlOwnRun, s.RegistryUID, s.LeaseOwner, s.Run); err != nil {
+		return err
+	}
+	if err := tx.changeOne(ctx, sqlCountEntries, s.RegistryUID, s.Run, len(contents)); err != nil {
+		return err
+	}
+	for _, c := range contents {
+		if err := tx.changeOne(ctx, sqlInsertContent, s.RegistryUID, s.Run, c.Repository, c.Tag, c.Kind, c.Digest, c.Problem); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OtherContents counts the rows of content that are kept for an organization, but for those that the run will replace.
+// What is dropped counts until it is swept.
+func (tx *Tx) OtherContents(ctx context.Context, s RegistrySync) (int64, error) {
+	return one(ctx, tx, scanCount, sqlOtherEntries, s.OrgUID, s.RegistryUID, s.ShownRun)
+}
+
+// SweepContents deletes at most limit rows of one run that was dropped, of an organization or with an empty uid of any.
+// It tells whether there was such a run, and with it perhaps more to delete.
+func (tx *Tx) SweepContents(ctx context.Context, orgUID string, limit int) (more bool, err error) {
+	query, args := sqlDroppedRun, []any{orgUID}
+	if orgUID == "" {
+		query, args = sqlAnyDropped, nil
+	}
+	dropped, err := one(ctx, tx, func(row scanner, s *RegistrySync) error { return row.Scan(&s.RegistryUID, &s.Run) }, query, args...)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	bound, err := one(ctx, tx, func(row scanner, c *RegistryContent) error { return row.Scan(&c.Repository, &c.Tag) },
+		sqlSweepBound, dropped.RegistryUID, dropped.Run, limit)
+	switch {
+	case err == nil:
+		_, err = tx.change(ctx, sqlSweepPart, dropped.RegistryUID, dropped.Run, bound.Repository, bound.Tag)
+		return true, err
+	case !errors.Is(err, ErrNotFound):
+		return false, err
+	}
+	if _, err := tx.change(ctx, sqlSweepRest, dropped.RegistryUID, dropped.Run); err != nil {
+		return false, err
+	}
+	_, err = tx.change(ctx, sqlForgetRun, dropped.RegistryUID, dropped.Run)
+	return true, err
+}
+
+// span is a part of the names of repositories, both ends in it.
+type span struct{ from, to string }
+
+// lastName comes after every name of a repository: these have no character behind z.
+const lastName = "~"
+
+// spansOf are the parts that a prefix stands for, in their order. Between a and a/b there may be others, like a-b.
+func spansOf(prefix string) []span {
+	if prefix == "" {
+		return []span{{"", lastName}}
+	}
+	return []span{{prefix, prefix}, {prefix + "/", prefix + "/" + lastName}}
+}
+
+// RegistryContents lists content of a run behind a place, by repository and tag. prefix is a repository or the
+// beginning of several up to a slash; empty lets all through.
+func (tx *Tx) RegistryContents(ctx context.Context, s RegistrySync, run int64, prefix string, after RegistryContent, limit int) ([]RegistryContent, error) {
+	var list []RegistryContent
+	for _, within := range spansOf(prefix) {
+		from := RegistryContent{Repository: max(within.from, after.Repository)}
+		if from.Repository == after.Repository {
+			from.Tag = after.Tag
+		}
+		part, err := all(ctx, tx, func(row scanner, c *RegistryContent) error {
+			return row.Scan(&c.Repository, &c.Tag, &c.Kind, &c.Digest, &c.Problem)
+		}, sqlContents, s.RegistryUID, run, from.Repository, from.Tag, within.to, limit-len(list)+1)
+		if err != nil {
+			return nil, err
+		}
+		if len(part) > 0 && part[0].Repository == after.Repository && part[0].Tag == after.Tag {
+			part = part[1:]
+		}
+		list = append(list, part[:min(len(part), limit-len(list))]...)
+	}
+	return list, nil
+}
+
+// CountRegistryContents counts content, up to atMost.
+func (tx *Tx) CountRegistryContents(ctx context.Context, s RegistrySync, run int64, prefix string, atMost int) (int64, error) {
+	var total int64
+	for _, within := range spansOf(prefix) {
+		n, err := one(ctx, tx, scanCount, sqlCountContents, s.RegistryUID, run, within.from, "", within.to, atMost)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	return min(total, int64(atMost)), nil
+}
