@@ -248,3 +248,28 @@ func TestATemplateIsFilledIn(t *testing.T) {
 		t.Errorf("text %q, want %q", got["text"], want)
 	}
 }
+
+// An alert that failed while the clock was wrong is sent once the clock is right, and not when it gets there.
+func TestAWrongClockPutsNoAlertOff(t *testing.T) {
+	r := newReceiver(t)
+	f := newFixture(t, Config{Egress: loopback(t)})
+	uid, _ := f.create(r.hook())
+	works := r.answer
+	r.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
+	right := f.clock
+	f.clock = right.AddDate(1, 0, 0)
+	f.raise()
+	f.attempt()
+	f.clock, r.answer = right, works
+	if f.attempt() {
+		t.Fatal("this test would not notice")
+	}
+	for _, want := range []int64{1, 0} {
+		if n, err := f.recall(t.Context()); n != want || err != nil {
+			t.Errorf("%d recalled, %v, want %d", n, err, want)
+		}
+	}
+	if f.attempt(); len(r.got) != 2 || !f.channel(uid).Status.OK {
+		t.Errorf("sent %d times; status %+v", len(r.got), f.channel(uid).Status)
+	}
+}

@@ -120,10 +120,14 @@ func (s *Service) replace(ctx context.Context, origin audit.Origin, p auth.Princ
 
 // changed does what belongs to every change of a definition, in its transaction.
 func (s *Service) changed(ctx context.Context, tx *store.Tx, origin audit.Origin, p auth.Principal, action audit.Action, r store.Registry, skipSync bool) error {
-	if err := s.scheduleSync(ctx, tx, r, skipSync); err != nil {
+	at, err := s.firstTurn(ctx, tx, p, s.now())
+	if err != nil {
 		return err
 	}
-	if err := tx.ScheduleWatch(ctx, r.OrgUID, r.UID, s.now()); err != nil {
+	if err := tx.ScheduleWatch(ctx, r.OrgUID, r.UID, at); err != nil {
+		return err
+	}
+	if err := s.scheduleSync(ctx, tx, p, r, skipSync); err != nil {
 		return err
 	}
 	return tx.AppendAudit(ctx, s.done(origin, p, action, r.OrgUID, r.UID))

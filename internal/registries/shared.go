@@ -23,7 +23,7 @@ func (s *Service) begin(ctx context.Context, p auth.Principal, origin audit.Orig
 	var wait time.Duration
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		event := started
-		if wait, err = tx.UseAllowance(ctx, p.UserUID, s.gate.limits.PerMinute, time.Minute, s.now()); err != nil {
+		if wait, err = s.spend(ctx, tx, p.UserUID, s.now()); err != nil {
 			return err
 		}
 		if wait > 0 {

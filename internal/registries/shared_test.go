@@ -36,16 +36,16 @@ func TestServersShareAnAllowance(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = db.Close() })
-		servers = append(servers, New(db, &regcheck.Checker{Dialer: nowhere{}}, Limits{PerMinute: 4}))
+		servers = append(servers, New(db, &regcheck.Checker{Dialer: nowhere{}}, Limits{PerMinute: 5}))
 	}
 	outcomes := map[audit.Outcome]int{}
-	for i := range 6 {
+	for i := range 7 {
 		request := Request{AuditUID: uuid.NewString(), Purpose: Validate,
 			Definition: regcheck.Definition{Endpoint: "http://192.0.2.1", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}}
 		who := auth.Principal{UserUID: "user", OrgUID: "org", Role: auth.RoleMember, Means: auth.MeansToken}
 		_, err := servers[i%2].Check(t.Context(), who, audit.Origin{}, request)
 		limited, ok := errors.AsType[*fault.Error](err)
-		if wantOK := i < 4; wantOK != (err == nil) || ok && (limited.Kind != fault.Limited || limited.RetryAfter <= 0) {
+		if wantOK := i < 5; wantOK != (err == nil) || ok && (limited.Kind != fault.Limited || limited.RetryAfter <= 0) {
 			t.Errorf("validation %d: %v", i, err)
 		}
 		if err := servers[0].db.View(t.Context(), func(tx *store.Tx) error {
@@ -56,7 +56,7 @@ func TestServersShareAnAllowance(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if outcomes[audit.NotValid] != 4 || outcomes[audit.Refused] != 2 {
+	if outcomes[audit.NotValid] != 5 || outcomes[audit.Refused] != 2 {
 		t.Errorf("on record: %v", outcomes)
 	}
 }

@@ -47,7 +47,7 @@ func syncStatusOf(supported bool, s store.RegistrySync) SyncStatus {
 // SyncStatusOf tells how the synchronization of a registry in a list stands.
 func SyncStatusOf(r Summary) SyncStatus { return syncStatusOf(r.SyncSupported, r.Sync) }
 
-// Sync has a registry synchronized as soon as possible. One under way goes on.
+// Sync has a registry synchronized as soon as its turn comes. One under way goes on.
 //
 // Faults: Forbidden; NotFound; Invalid where the definition switches synchronization off.
 func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principal, uid string) error {
@@ -62,7 +62,12 @@ func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principa
 		return fault.InvalidFields(fault.Field{Field: "isSyncSupported", Problem: "is false in this registry's definition; write true to have it synchronized"})
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := tx.AskForSync(ctx, p.OrgUID, uid, s.now()); err != nil {
+		now := s.now()
+		at, err := s.firstTurn(ctx, tx, p, now)
+		if err != nil {
+			return err
+		}
+		if err := tx.AskForSync(ctx, p.OrgUID, uid, now, at); err != nil {
 			return err
 		}
 		return tx.AppendAudit(ctx, s.done(origin, p, audit.RegistrySync, p.OrgUID, uid))
@@ -71,14 +76,18 @@ func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principa
 }
 
 // scheduleSync does what a new definition means for synchronization: what is under way for an older one is dropped.
-func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, r store.Registry, skip bool) error {
+func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Principal, r store.Registry, skip bool) error {
 	switch {
 	case !r.SyncSupported:
 		return tx.DropSync(ctx, r.OrgUID, r.UID)
 	case skip:
 		return tx.HoldSync(ctx, r.OrgUID, r.UID)
 	}
-	return tx.ScheduleSync(ctx, r.OrgUID, r.UID, s.now())
+	at, err := s.firstTurn(ctx, tx, p, s.now())
+	if err != nil {
+		return err
+	}
+	return tx.ScheduleSync(ctx, r.OrgUID, r.UID, at)
 }
 
 // SyncStatus tells how the synchronization of a registry stands.

@@ -53,9 +53,10 @@ type SyncSettings struct {
 func (s *Service) RunSyncs(ctx context.Context, settings SyncSettings) {
 	settings.OrgContents = cmp.Or(settings.OrgContents, orgContents)
 	r := &syncs{Service: s, settings: settings}
-	var sweeping sync.WaitGroup
-	sweeping.Go(func() { r.sweepAll(ctx) })
-	defer sweeping.Wait()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { r.sweepAll(ctx) })
+	beside.Go(func() { queue.Recall(ctx, "synchronizations", settings.Log, r.recall) })
 	queue.Queue[store.RegistrySync]{
 		Name:      "synchronizations",
 		Places:    syncsAtOnce,

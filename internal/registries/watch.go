@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,6 +57,9 @@ type watch struct {
 // changes is told by alerts. Any number of replicas may watch the same store.
 func (s *Service) Watch(ctx context.Context, c WatchConfig) {
 	w := &watch{s, c}
+	var recalling sync.WaitGroup
+	defer recalling.Wait()
+	recalling.Go(func() { queue.Recall(ctx, "watch", c.Log, w.recall) })
 	queue.Queue[store.Watched]{
 		Name:   "watch",
 		Places: c.Concurrency,
@@ -201,6 +205,7 @@ func (w *watch) next(d decision, first bool, now time.Time) time.Time {
 func (w *watch) end(ctx context.Context, f finding) (WatchOutcome, error) {
 	now := w.now()
 	d := decide(f.row, f.seen, now)
+	n := curb(&d.after, d.alert, d.counted, now)
 	d.after.LastAt, d.after.NextAt = now, w.next(d, f.row.LastAt.IsZero(), now)
 	run := store.VerdictRun{Counted: d.counted, Verdict: f.seen.Verdict}
 	if f.report != nil {
@@ -217,10 +222,7 @@ func (w *watch) end(ctx context.Context, f finding) (WatchOutcome, error) {
 		if err := tx.EndWatch(ctx, d.after, f.Version, run); err != nil {
 			return err
 		}
-		if d.alert == "" {
-			return nil
-		}
-		return w.tell(ctx, tx, f, d, now)
+		return w.tell(ctx, tx, f, d, n, now)
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):

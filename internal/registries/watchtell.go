@@ -16,20 +16,36 @@ import (
 // meansService stands in the record of what the service does unasked.
 const meansService = "service"
 
-// tell raises the alert of a change of state and puts it on record.
-func (w *watch) tell(ctx context.Context, tx *store.Tx, f finding, d decision, now time.Time) error {
+// tell puts a change of state on record and raises what is to be told.
+func (w *watch) tell(ctx context.Context, tx *store.Tx, f finding, d decision, n notice, now time.Time) error {
+	if n.changed {
+		if err := tx.AppendAudit(ctx, changeRecord(f, d, now)); err != nil {
+			return err
+		}
+	}
+	if n.kind == "" {
+		return nil
+	}
 	org, err := tx.OrgByUID(ctx, f.OrgUID)
 	if err != nil {
 		return err
 	}
-	alert := alerts.Alert{Component: alerts.RegistryHealth, Kind: d.alert, At: now,
+	alert := alerts.Alert{Component: alerts.RegistryHealth, Kind: n.kind, At: now,
 		Organization: alerts.Organization{UID: org.UID, Name: org.Name},
 		Registry:     &alerts.Registry{UID: f.UID, Name: f.Name, Endpoint: f.Definition.Endpoint, Previous: previous(f.row), Current: current(f, d)}}
-	alert.Message = sentence(alert)
-	if err := alerts.Raise(ctx, tx, alert); err != nil {
-		return err
+	alert.Message = sentence(alert) + n.remark()
+	return alerts.Raise(ctx, tx, alert)
+}
+
+// remark says of an alert that others were or will be missing.
+func (n notice) remark() string {
+	switch {
+	case n.untold > 0:
+		return fmt.Sprintf(" It changed often: %d changes before were not told of.", n.untold)
+	case !n.until.IsZero():
+		return " It changes often: nothing more is told of it until " + n.until.UTC().Format(time.RFC1123) + "."
 	}
-	return tx.AppendAudit(ctx, changeRecord(f, d, now))
+	return ""
 }
 
 func previous(before store.Watched) *alerts.Verdict {
@@ -125,14 +141,18 @@ func (s *Service) History(ctx context.Context, orgUID, uid string, limit int) (W
 }
 
 // WatchLoad tells how many kept definitions are due now, and how many of these should have been checked an
-// interval ago. Both are counted up to 100,000.
+// interval ago, or are due only so late that a clock must have been wrong. Each is counted up to 100,000.
 func (s *Service) WatchLoad(ctx context.Context, interval time.Duration) (due, late int64, err error) {
 	now := s.now()
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
 		if due, err = tx.CountWatch(ctx, now, 100_000); err != nil {
 			return err
 		}
-		late, err = tx.CountWatch(ctx, now.Add(-interval), 100_000)
+		if late, err = tx.CountWatch(ctx, now.Add(-interval), 100_000); err != nil {
+			return err
+		}
+		ahead, err := tx.CountWatchAhead(ctx, watchHorizon(now, interval), 100_000)
+		late += ahead
 		return err
 	})
 	if err != nil {

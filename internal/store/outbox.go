@@ -71,6 +71,8 @@ const (
 	sqlPlanChannel    = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 THEN CAST($2 AS BIGINT) ELSE NULL END WHERE uid = $1`
 	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT) ELSE NULL END
 		WHERE uid = $1 AND lease_owner = $2`
+	sqlRecallChannels = `UPDATE alert_channels SET next_at = $1 WHERE next_at > $2 AND uid IN
+		(SELECT uid FROM alert_channels WHERE next_at > $2 ORDER BY next_at LIMIT $3) RETURNING uid`
 
 	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL AND (u.role = 'admin' OR EXISTS
 		(SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2)) ORDER BY u.canonical LIMIT $3`
@@ -208,6 +210,21 @@ func (tx *Tx) planChannel(ctx context.Context, c ClaimedChannel, held bool, notB
 func (tx *Tx) ReleaseChannel(ctx context.Context, c ClaimedChannel, next time.Time) error {
 	_, err := tx.change(ctx, sqlReleaseChannel, c.UID, c.Owner, millis(next))
 	return err
+}
+
+// RecallChannels makes at most limit channels due at now that would be only after beyond, with what they owe, and
+// returns how many. A channel that owes nothing but what is due too late is itself due too late.
+func (tx *Tx) RecallChannels(ctx context.Context, now, beyond time.Time, limit int) (int64, error) {
+	uids, err := all(ctx, tx, scanText, sqlRecallChannels, millis(now), millis(beyond), limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, uid := range uids {
+		if _, err := tx.change(ctx, sqlHurryDeliveries, uid, millis(now)); err != nil {
+			return 0, err
+		}
+	}
+	return int64(len(uids)), nil
 }
 
 // CountDeliveries counts what waits to be sent, up to atMost.

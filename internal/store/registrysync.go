@@ -39,8 +39,9 @@ const (
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL, status = 'Pending', message = '',
 			run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0`
 	sqlAskForSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run) VALUES ($1, $2, $3, 1, 'Pending', '', 1)
-		ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL, status = 'Pending', message = ''
-		WHERE registry_sync.lease_owner IS NULL OR registry_sync.next_at IS NULL OR registry_sync.next_at <= $3`
+		ON CONFLICT (registry_uid) DO UPDATE SET next_at = CASE WHEN registry_sync.next_at < $3 THEN registry_sync.next_at ELSE $3 END,
+			asked = 1, lease_owner = NULL, status = 'Pending', message = ''
+		WHERE registry_sync.lease_owner IS NULL OR registry_sync.next_at IS NULL OR registry_sync.next_at <= CAST($4 AS BIGINT)`
 	// The row stays, and with it the number of the newest run.
 	sqlDropSync = `UPDATE registry_sync SET next_at = NULL, asked = 0, lease_owner = NULL, status = 'Pending', message = '', last_run_at = NULL,
 		last_synced_at = NULL, run = run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0, shown_run = 0, repositories = 0, tags = 0
@@ -57,6 +58,8 @@ const (
 	sqlDueSyncs = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND asked = $2 AND next_at <= $3 ORDER BY next_at LIMIT $4`
 	sqlTakeSync = `UPDATE registry_sync SET next_at = $4, lease_owner = $5, status = 'InProgress', message = '', last_run_at = $6,
 		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid = $1 AND run = $2 AND next_at = $3 RETURNING ` + syncColumns
+	sqlRecallSync = `UPDATE registry_sync SET next_at = $1 WHERE next_at > $2 AND registry_uid IN
+		(SELECT registry_uid FROM registry_sync WHERE asked IN (0, 1) AND next_at > $2 LIMIT $3)`
 	sqlKeepSync    = `UPDATE registry_sync SET next_at = $4 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, failures = 0
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
@@ -88,9 +91,10 @@ func (tx *Tx) HoldSync(ctx context.Context, orgUID, registryUID string) error {
 	return tx.ScheduleSync(ctx, orgUID, registryUID, time.Time{})
 }
 
-// AskForSync has a registry synchronized from at on. A run under way goes on, and one that was broken off is resumed.
-func (tx *Tx) AskForSync(ctx context.Context, orgUID, registryUID string, at time.Time) error {
-	_, err := tx.change(ctx, sqlAskForSync, registryUID, orgUID, millis(at))
+// AskForSync has a registry synchronized from at on, or when it is due before. A run under way goes on, and one that was
+// broken off is resumed.
+func (tx *Tx) AskForSync(ctx context.Context, orgUID, registryUID string, now, at time.Time) error {
+	_, err := tx.change(ctx, sqlAskForSync, registryUID, orgUID, millis(at), millis(now))
 	return err
 }
 
@@ -166,6 +170,11 @@ func (tx *Tx) takeSync(ctx context.Context, owner string, due RegistrySync, now,
 		return s, err
 	}
 	return s, tx.beginRun(ctx, s)
+}
+
+// RecallSync makes at most limit synchronizations due at now that would be only after beyond, and returns how many.
+func (tx *Tx) RecallSync(ctx context.Context, now, beyond time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlRecallSync, millis(now), millis(beyond), limit)
 }
 
 // KeepSync prolongs the lease of a run. Like all that follows for a run that was taken, it is ErrNotFound once

@@ -26,6 +26,8 @@ type Watched struct {
 	LastAt              time.Time // the newest check, whether it counts or not
 	Run                 int64     // the newest run of verdicts, 0 for none
 	Behaviour           string    // how the registry answered, for cheaper checks
+	ToldSince           time.Time // the first alert of the newest ones, which are bounded
+	Told, Untold        int64     // alerts since then, and changes of which none was raised
 }
 
 // VerdictRun is a run of equal verdicts.
@@ -48,7 +50,8 @@ type Share struct {
 const maxVerdictRuns = 200
 
 const (
-	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour`
+	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour,
+		told_since, told, untold`
 
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
@@ -64,7 +67,8 @@ const (
 		(SELECT registry_uid FROM registry_watch WHERE org_uid = $1 AND next_at <= $2 ORDER BY next_at LIMIT $3) RETURNING ` + watchColumns
 	sqlReleaseWatch = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
 	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = $4, unreachable = $5, since = $6, valid = $7, code = $8,
-		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16
+		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
+		told_since = $17, told = $18, untold = $19
 		WHERE registry_uid = $1 AND lease_owner = $2 AND EXISTS (SELECT 1 FROM registries r WHERE r.uid = registry_uid AND r.version = $3)`
 	sqlExtendRun = `UPDATE registry_verdicts SET last_at = $3, checks = checks + 1, counted = CASE WHEN $4 = 1 THEN 1 ELSE counted END
 		WHERE registry_uid = $1 AND run = $2 AND valid = $5 AND code = $6 AND stage = $7 AND reason = $8 AND field = $9 AND expires_soon = $10`
@@ -76,12 +80,17 @@ const (
 		WHERE registry_uid = $2 AND org_uid = $1 ORDER BY run DESC LIMIT $3`
 	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
-	sqlCountWatch = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT $2) AS counted`
+	// Who has a lease keeps it: it is only due for others as well.
+	sqlRecallWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2 WHERE next_at > $3 AND registry_uid IN
+		(SELECT registry_uid FROM registry_watch WHERE next_at > $3 ORDER BY next_at LIMIT $4)`
+	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
+	sqlCountWatch      = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT $2) AS counted`
 )
 
 func scanWatched(row scanner, w *Watched) error {
 	return row.Scan(&w.RegistryUID, &w.OrgUID, moment{&w.NextAt}, text{&w.LeaseOwner}, &w.Unreachable, truth{&w.Unconfirmed}, moment{&w.Since}, truth{&w.State.Valid},
-		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.ExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.Behaviour)
+		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.ExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.Behaviour,
+		moment{&w.ToldSince}, &w.Told, &w.Untold)
 }
 
 func scanText(row scanner, s *string) error { return row.Scan(s) }
@@ -135,7 +144,8 @@ func (tx *Tx) EndWatch(ctx context.Context, w Watched, version int64, seen Verdi
 	}
 	s := w.State
 	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, version, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
-		s.Code, s.Stage, s.Reason, s.Field, flag(s.ExpiresSoon), millis(w.LastAt), w.Run, w.Behaviour, flag(w.Unconfirmed))
+		s.Code, s.Stage, s.Reason, s.Field, flag(s.ExpiresSoon), millis(w.LastAt), w.Run, w.Behaviour, flag(w.Unconfirmed),
+		millis(w.ToldSince), w.Told, w.Untold)
 	if err != nil || extended {
 		return err
 	}
@@ -179,4 +189,15 @@ func (tx *Tx) SpreadWatch(ctx context.Context, now time.Time, interval time.Dura
 // CountWatch counts the registries that were due at that moment, up to atMost.
 func (tx *Tx) CountWatch(ctx context.Context, due time.Time, atMost int) (int64, error) {
 	return one(ctx, tx, scanCount, sqlCountWatch, millis(due), atMost)
+}
+
+// RecallWatch gives at most limit registries that would be due only after beyond a moment within one interval from now,
+// and returns how many.
+func (tx *Tx) RecallWatch(ctx context.Context, now time.Time, interval time.Duration, beyond time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlRecallWatch, millis(now), interval.Milliseconds(), millis(beyond), limit)
+}
+
+// CountWatchAhead counts the registries that are due only after that moment, up to atMost.
+func (tx *Tx) CountWatchAhead(ctx context.Context, beyond time.Time, atMost int) (int64, error) {
+	return one(ctx, tx, scanCount, sqlCountWatchAhead, millis(beyond), atMost)
 }

@@ -62,7 +62,8 @@ type kept struct {
 
 func (r *kept) start(folder string, interval time.Duration) {
 	r.b.Helper()
-	r.server = instance.Start(r.b, instance.Options{DataDir: folder, Flags: []string{"--watch-interval", interval.String(), "--watch-concurrency", strconv.Itoa(watchPlaces)}})
+	r.server = instance.Start(r.b, instance.Options{DataDir: folder, Flags: []string{"--watch-interval", interval.String(), "--watch-concurrency", strconv.Itoa(watchPlaces),
+		"--check-per-minute", strconv.Itoa(60 * records)}}) // so that first checks need not wait their turn
 	r.caller = newCaller(r.b, r.server, &http.Transport{})
 	r.authorization = r.server.Client(r.b).SignIn().Authorization
 }

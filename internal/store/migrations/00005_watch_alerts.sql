@@ -23,6 +23,9 @@ CREATE TABLE registry_watch (
     last_at      BIGINT,                     -- the newest check, whether it counts or not
     run          BIGINT NOT NULL DEFAULT 0,  -- the newest row of registry_verdicts
     behaviour    TEXT   NOT NULL DEFAULT '', -- how the registry answered, for cheaper checks
+    told_since   BIGINT,                     -- the first alert of the newest ones, whose number is bounded
+    told         BIGINT NOT NULL DEFAULT 0,  -- alerts since then
+    untold       BIGINT NOT NULL DEFAULT 0,  -- changes of which none was raised
     FOREIGN KEY (org_uid, registry_uid) REFERENCES registries (org_uid, uid) ON DELETE CASCADE
 );
 CREATE INDEX registry_watch_due ON registry_watch (next_at);

@@ -10,6 +10,30 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
+// turns come in a line of a bounded length, at the pace that is allowed.
+func turns(t *testing.T, db *store.DB) {
+	turn := func(holder string, at time.Time) (wait time.Duration, full bool) {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			wait, full, err = tx.TakeTurn(ctx, holder, 12, time.Minute, 20*time.Second, at)
+			return err
+		})
+		return wait, full
+	}
+	for _, step := range []struct {
+		holder      string
+		after, wait time.Duration
+		full        bool
+	}{
+		{"one", 0, 5 * time.Second, false}, {"one", 0, 10 * time.Second, false}, {"one", 2 * time.Second, 13 * time.Second, false},
+		{"one", 2 * time.Second, 18 * time.Second, false}, {"one", 2 * time.Second, 0, true}, {"other", 2 * time.Second, 5 * time.Second, false},
+		{"one", 5 * time.Second, 20 * time.Second, false}, {"one", time.Hour, 5 * time.Second, false}, {"one", -time.Hour, 5 * time.Second, false},
+	} {
+		if wait, full := turn(step.holder, start.Add(step.after)); wait != step.wait || full != step.full {
+			t.Errorf("%s after %v: wait %v, full %t, want %v, %t", step.holder, step.after, wait, full, step.wait, step.full)
+		}
+	}
+}
+
 // allowances are used up by many at once, to the last and no further, and grow back one by one.
 func allowances(t *testing.T, db *store.DB) {
 	use := func(holder string, at time.Time) (wait time.Duration) {
@@ -53,5 +77,11 @@ func allowances(t *testing.T, db *store.DB) {
 			}
 			return err
 		})
+	}
+	for range 12 {
+		use("early", start.Add(10000*time.Hour)) // by a clock that was wrong
+	}
+	if got := use("early", start); got != 0 {
+		t.Errorf("a wrong clock holds up for %v", got)
 	}
 }

@@ -123,11 +123,11 @@ func syncReplaces(t *testing.T, db *store.DB, r store.Registry) {
 	if unasked := take(t, db, r.OrgUID, "c", at, 9); len(unasked) != 0 {
 		t.Errorf("nobody asked for %+v", unasked)
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.AskForSync(ctx, r.OrgUID, r.UID, at) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.AskForSync(ctx, r.OrgUID, r.UID, at, at) })
 	run := mustTake(t, db, r.OrgUID, "c", at)
 	fresh := []store.RegistryContent{{Repository: "c", Tag: "3", Kind: "zarf"}}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.AddContents(ctx, run, fresh), tx.AskForSync(ctx, r.OrgUID, r.UID, at.Add(time.Second)))
+		return errors.Join(tx.AddContents(ctx, run, fresh), tx.AskForSync(ctx, r.OrgUID, r.UID, at.Add(time.Second), at.Add(time.Minute)))
 	})
 	if s := syncOf(t, db, r); s.Status != store.SyncInProgress || len(contentsOf(t, db, s, "")) != 3 {
 		t.Errorf("asked for while it is under way: %+v", s)
@@ -214,7 +214,7 @@ func syncQueue(t *testing.T, db *store.DB) {
 			continue
 		}
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return tx.AskForSync(ctx, org.UID, r.UID, start.Add(time.Minute))
+			return tx.AskForSync(ctx, org.UID, r.UID, start.Add(time.Minute), start.Add(time.Minute))
 		})
 		if s := mustTake(t, db, org.UID, "first", start.Add(time.Minute)); s.RegistryUID != r.UID {
 			t.Error("the one that is waited for is not the first")

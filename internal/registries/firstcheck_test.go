@@ -1,0 +1,215 @@
+package registries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// eachDatabase runs a test on a service that allows four validations a minute, and whose clock stands.
+func eachDatabase(t *testing.T, test func(*testing.T, keeping)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, mustLimit(mustKeep(t))) })
+	t.Run("PostgreSQL", func(t *testing.T) {
+		url := postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t)
+		db, err := store.Open(t.Context(), store.Options{DatabaseURL: secret.String(url), MasterKey: seal.NewMasterKey()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		k := mustKeep(t)
+		k.db = db
+		if err := db.InTx(t.Context(), func(tx *store.Tx) error {
+			return tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart})
+		}); err != nil {
+			t.Fatal(err)
+		}
+		test(t, mustLimit(k))
+	})
+}
+
+func mustLimit(k keeping) keeping {
+	k.gate = newGate(Limits{PerMinute: 4}, func() time.Time { return recordsStart })
+	k.checker = &regcheck.Checker{Dialer: nowhere{}}
+	return k
+}
+
+func unsynced(name string) Wanted {
+	w := wanted(name)
+	w.SyncSupported = false
+	return w
+}
+
+// checksUntil counts the kept registries that are due for a check after so long.
+func (k keeping) checksUntil(t *testing.T, after time.Duration) (n int64) {
+	t.Helper()
+	if err := k.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		n, err = tx.CountWatch(t.Context(), recordsStart.Add(after), 1000)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// However many definitions are made at once, their first checks begin no faster than the user could have had them
+// validated, as far as these come sooner than the watch would come by itself. All are kept.
+func TestFirstChecksTakeFromTheAllowance(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, k keeping) {
+		var last string
+		for i := range 100 {
+			last = k.mustCreate(t, unsynced(fmt.Sprint("r", i)))
+		}
+		for _, step := range []struct {
+			after    time.Duration
+			min, max int64
+		}{{0, 4, 4}, {14 * time.Second, 4, 4}, {15 * time.Second, 5, 5}, {time.Minute, 8, 8}, {7 * time.Minute, 32, 32}, {firstCheckWithin, 100, 100}} {
+			if n := k.checksUntil(t, step.after); n < step.min || n > step.max {
+				t.Errorf("%d checks are due after %v, want %d", n, step.after, step.min)
+			}
+		}
+		_, err := k.Check(t.Context(), k.admin, audit.Origin{}, Request{AuditUID: uuid.NewString(), Purpose: Validate,
+			Definition: regcheck.Definition{Endpoint: "http://192.0.2.1", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
+		if limited, ok := errors.AsType[*fault.Error](err); !ok || limited.Kind != fault.Limited {
+			t.Errorf("a validation beyond the allowance: %v", err)
+		}
+		// Whoever changes one definition again and again puts its check off.
+		for range 5 {
+			if err := k.Replace(t.Context(), audit.Origin{}, k.admin, last, unsynced("last")); err != nil {
+				t.Fatal(err)
+			}
+			if status, _, err := k.History(t.Context(), "org-a", last, 1); err != nil || status.NextAt.Sub(recordsStart) < firstCheckWithin/2 {
+				t.Errorf("the check of what is changed without end is due at %v, %v", status.NextAt, err)
+			}
+		}
+	})
+}
+
+// Synchronizations contact a registry as well, whether a change or somebody asks for them.
+func TestSynchronizationsTakeFromTheAllowance(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, k keeping) {
+		dueSyncs := func(after time.Duration) (n int) {
+			err := k.db.InTx(t.Context(), func(tx *store.Tx) error {
+				taken, err := tx.TakeSyncs(t.Context(), "o", recordsStart.Add(after), recordsStart.Add(time.Hour), []store.Share{{OrgUID: "org-a", Count: 99}})
+				n = len(taken)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		var uids []string
+		for i := range 4 {
+			uids = append(uids, k.mustCreate(t, wanted(fmt.Sprint("r", i))))
+		}
+		if checks, syncs := k.checksUntil(t, 0), dueSyncs(0); checks+int64(syncs) != 4 {
+			t.Errorf("%d checks and %d synchronizations at once, want 4 in all", checks, syncs)
+		}
+		waiting := uids[3]
+		if err := k.Sync(t.Context(), audit.Origin{}, k.admin, waiting); err != nil {
+			t.Fatal(err)
+		}
+		if n := dueSyncs(time.Second); n != 0 {
+			t.Errorf("%d synchronizations were had by asking for them", n)
+		}
+		if n := dueSyncs(time.Minute); n != 2 {
+			t.Errorf("%d synchronizations are due a minute later, want the two that wait: asking puts none off", n)
+		}
+		// Its turn would come later, but who synchronizes it now goes on.
+		if err := k.Sync(t.Context(), audit.Origin{}, k.admin, waiting); err != nil {
+			t.Fatal(err)
+		}
+		if status, err := k.SyncStatus(t.Context(), k.admin, waiting); err != nil || status.Status != store.SyncInProgress {
+			t.Errorf("asked for while it runs: %+v, %v", status, err)
+		}
+	})
+}
+
+// What was planned while the clock was wrong is not put off until the clock gets there, and no figure says all is well.
+func TestAWrongClockIsOvercome(t *testing.T) {
+	w := mustWatch(t)
+	right := w.clock
+	w.clock = right.AddDate(1, 0, 0)
+	uid := w.keep("r", registry(t, func() {}))
+	w.turn()
+	w.clock = right
+	if _, late, err := w.WatchLoad(t.Context(), w.run.Interval); late != 1 || err != nil {
+		t.Errorf("%d late, %v", late, err)
+	}
+	run := &syncs{Service: w.Service, settings: SyncSettings{Every: time.Hour}}
+	for name, recall := range map[string]func(context.Context) (int64, error){"watch": w.run.recall, "synchronization": run.recall} {
+		for _, want := range []int64{1, 0} {
+			if n, err := recall(t.Context()); n != want || err != nil {
+				t.Errorf("%s: %d recalled, %v, want %d", name, n, err, want)
+			}
+		}
+	}
+	if next := w.status(uid).NextAt; next.Before(right) || next.After(right.Add(w.run.Interval)) {
+		t.Errorf("the next check is at %v", next)
+	}
+	w.clock = right.Add(w.run.Interval)
+	if w.turn(); w.status(uid).LastAt != w.clock {
+		t.Errorf("not checked: %+v", w.status(uid))
+	}
+}
+
+// One registry that comes and goes is told of some times, and then of how it is a day later. Each change is on record.
+func TestARegistryThatChangesOftenIsToldOfSeldom(t *testing.T) {
+	w := mustWatch(t)
+	end := func(uid string, valid bool) {
+		for _, row := range w.take() {
+			seen := seen{Verdict: store.Verdict{Valid: valid}}
+			if !valid {
+				seen.Code = "RegistryAuthFailed"
+			}
+			if _, err := w.run.end(t.Context(), finding{record: record{UID: uid, OrgUID: "org-a", Name: "r", Version: 1}, row: row, seen: seen}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	raised := func() (n int64) {
+		w.clock = w.clock.Add(100 * 24 * time.Hour)
+		defer func() { w.clock = w.clock.Add(-100 * 24 * time.Hour) }()
+		if err := w.db.InTx(t.Context(), func(tx *store.Tx) (err error) { n, err = tx.DeleteAlerts(t.Context(), w.clock, 1000); return err }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	uid := w.keep("r", "https://r.example.com")
+	for i := range 30 {
+		end(uid, i%2 == 1)
+		w.clock = w.clock.Add(20 * time.Minute)
+	}
+	if n := raised(); n != toldMost {
+		t.Errorf("%d alerts of 30 changes, want %d", n, toldMost)
+	}
+	changes := 0
+	for _, line := range w.recorded(t) {
+		if line == "registry.watch valid by service" || line == "registry.watch notValid by service RegistryAuthFailed" {
+			changes++
+		}
+	}
+	if changes != 30 {
+		t.Errorf("%d of 30 changes are on record: %v", changes, w.recorded(t))
+	}
+	w.clock = recordsStart.Add(toldWithin)
+	for range 3 {
+		end(uid, true)
+		w.clock = w.clock.Add(20 * time.Minute)
+	}
+	if n := raised(); n != 1 {
+		t.Errorf("%d alerts a day later, want one of how it ended", n)
+	}
+}
