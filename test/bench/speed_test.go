@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -179,29 +180,37 @@ func refreshTokens(b *testing.B, o store.Options, sessions int) string {
 }
 
 func beginSessions(ctx context.Context, tx *store.Tx, count int, to *strings.Builder) error {
-	keys, err := tx.ServiceKeys(ctx)
+	mac, err := macKey(ctx, tx)
 	if err != nil {
 		return err
-	}
-	var mac []byte
-	for _, key := range keys {
-		if key.Purpose == store.KeyMAC && key.RetiredAt.IsZero() {
-			mac = key.Secret
-		}
 	}
 	org, err := tx.OrgByName(ctx, strings.ToLower(instance.Org))
 	if err != nil {
 		return err
 	}
 	user, err := tx.UserByEmail(ctx, org.UID, instance.Email)
-	now := time.Now()
 	for n := 0; n < count && err == nil; n++ {
-		uid := uuid.New()
-		err = tx.InsertSession(ctx, store.Session{UID: uid.String(), OrgUID: org.UID, UserUID: user.UID, Generation: 1, Address: "127.0.0.1",
-			CreatedAt: now, IdleUntil: now.Add(time.Hour), MaxUntil: now.Add(time.Hour)})
-		fmt.Fprintln(to, refreshToken(mac, uid, 1))
+		err = beginSession(ctx, tx, mac, user, to)
 	}
 	return err
+}
+
+// macKey is what the service makes refresh tokens with.
+func macKey(ctx context.Context, tx *store.Tx) ([]byte, error) {
+	keys, err := tx.ServiceKeys(ctx)
+	for _, key := range keys {
+		if key.Purpose == store.KeyMAC && key.RetiredAt.IsZero() {
+			return key.Secret, nil
+		}
+	}
+	return nil, errors.Join(err, errors.New("the store has no key of that purpose"))
+}
+
+func beginSession(ctx context.Context, tx *store.Tx, mac []byte, user store.User, to *strings.Builder) error {
+	uid, now := uuid.New(), time.Now()
+	fmt.Fprintln(to, refreshToken(mac, uid, 1))
+	return tx.InsertSession(ctx, store.Session{UID: uid.String(), OrgUID: user.OrgUID, UserUID: user.UID, Generation: 1, Address: "127.0.0.1",
+		CreatedAt: now, IdleUntil: now.Add(sessionsFor), MaxUntil: now.Add(sessionsFor)})
 }
 
 // refreshToken is internal/auth's refreshToken.
