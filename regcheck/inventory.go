@@ -46,6 +46,9 @@ type InventoryLimits struct {
 	Tags           int           // in all: 50,000
 	Time           time.Duration // of one call, its check aside: 15 minutes
 	Pause          time.Duration // that a registry may ask for (Retry-After) while we wait: 1 minute
+
+	// Manifests has what is below spectro-manifests listed too, in a registry of packs: containsSpectroManifest.
+	Manifests bool
 }
 
 func (l InventoryLimits) withDefaults() InventoryLimits {

@@ -14,7 +14,8 @@ const (
 	maxStrangers    = 4 // other hosts that content may lead to, over all of an inventory
 	maxTroubles     = 3 // requests that got no usable answer, with no manifest read in between
 
-	packPlace = "spectro-packs/archive"
+	packPlace     = "spectro-packs/archive"
+	manifestPlace = "spectro-manifests"
 )
 
 // lister takes an inventory in a session whose check came out valid.
@@ -116,8 +117,12 @@ func (l *lister) names(ctx context.Context) ([]string, error) {
 // packs are the repositories in the place of packs. Where nothing is, all are listed: what is there instead
 // is what one wants to know.
 func (l *lister) packs(below []string) []string {
-	place := strings.TrimPrefix(l.plan.contentPath+"/"+packPlace+"/", "/")
-	found := slices.DeleteFunc(slices.Clone(below), func(name string) bool { return !strings.HasPrefix(name, place) })
+	in := func(place, name string) bool {
+		return strings.HasPrefix(name, strings.TrimPrefix(l.plan.contentPath+"/"+place+"/", "/"))
+	}
+	found := slices.DeleteFunc(slices.Clone(below), func(name string) bool {
+		return !in(packPlace, name) && !(l.limits.Manifests && in(manifestPlace, name))
+	})
 	l.packsAside = len(found) == 0 && len(below) > 0
 	if l.packsAside {
 		return below

@@ -204,7 +204,8 @@ func (l *lister) kindIn(repository string, m manifest) ArtifactKind {
 	case kindZarf:
 		return ZarfPackage
 	case kindOther:
-		if m.untyped() && (l.plan.provider == Pack || strings.Contains("/"+repository, "/"+packPlace+"/")) {
+		if m.untyped() && !strings.Contains("/"+repository, "/"+manifestPlace+"/") &&
+			(l.plan.provider == Pack || strings.Contains("/"+repository, "/"+packPlace+"/")) {
 			return PackArchive
 		}
 	}

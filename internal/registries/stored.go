@@ -19,6 +19,7 @@ type record struct {
 	UID, OrgUID, Name string
 	Version           int64 // what is learned of the definition belongs to this version
 	SyncSupported     bool
+	SpectroManifest   bool
 	Definition        regcheck.Definition
 }
 
@@ -31,7 +32,7 @@ func (s *Service) stored(ctx context.Context, orgUID, uid string) (record, error
 		r, err = tx.Registry(ctx, orgUID, uid)
 		return err
 	})
-	usable := record{UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, Version: r.Version, SyncSupported: r.SyncSupported, Definition: definitionOf(r)}
+	usable := record{UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, Version: r.Version, SyncSupported: r.SyncSupported, SpectroManifest: r.SpectroManifest, Definition: definitionOf(r)}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return record{}, noSuchRegistry()

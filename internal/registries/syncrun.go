@@ -159,7 +159,9 @@ func (r *syncRun) list(ctx context.Context, kept record) (report *regcheck.Repor
 		return nil, nil, err
 	}
 	from := regcheck.InventoryCursor{After: r.at.ResumeAfter, Repositories: int(r.at.RunRepositories), Tags: int(r.at.RunTags)}
-	return r.checker.Inventory(ctx, kept.Definition, from, r.settings.Limits, func(repository regcheck.Repository) error {
+	limits := r.settings.Limits
+	limits.Manifests = kept.SpectroManifest
+	return r.checker.Inventory(ctx, kept.Definition, from, limits, func(repository regcheck.Repository) error {
 		return r.add(ctx, repository)
 	})
 }

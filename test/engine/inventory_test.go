@@ -80,7 +80,11 @@ func TestInventoryOfRealRegistries(t *testing.T) {
 					t.Errorf("%s: %+v %s", row.path, found, diff)
 				}
 			}
-			d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA)}
+			d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA), BaseContentPath: "packs", ProviderType: regcheck.Pack}
+			if lines, _ := inventory(t, d, regcheck.InventoryLimits{Manifests: true}); !slices.Equal(lines, []string{manifest, pack}) {
+				t.Errorf("packs with manifests: %q", lines)
+			}
+			d = regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA)}
 			lines, found := inventory(t, d, regcheck.InventoryLimits{})
 			if len(lines) != 9 || !found.Complete {
 				t.Errorf("the whole catalog: %+v\n%q", found, lines)
