@@ -97,7 +97,7 @@ func (d *doubt) look() {
 
 // found puts a server first that answered, and gives those up who wait for another.
 func (d *doubt) found(index int, address string) {
-	if address == "" { // it answered that there is no room
+	if address == "" { // it refused to let us in
 		return
 	}
 	d.hosts.first.Store(int64(index))
@@ -115,12 +115,13 @@ func (d *doubt) cut() {
 	d.there, d.leave = context.WithCancel(d.ctx)
 }
 
-// tryAll tries a connection to each host at the same time, and returns the first that answers, and from which address.
+// tryAll tries a connection to each host at the same time, and returns the first that succeeds, and to which address.
+// When there is none, but a host refused to let us in, it is ok without an address.
 func (d *doubt) tryAll() (index int, address string, ok bool) {
 	type outcome struct {
 		index   int
 		address string
-		ok      bool
+		err     error
 	}
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
@@ -128,15 +129,17 @@ func (d *doubt) tryAll() (index int, address string, ok bool) {
 	for i := range d.hosts.list {
 		d.running.Go(func() {
 			address, err := try(ctx, d.hosts.only(d.config, i))
-			outcomes <- outcome{i, address, answers(err)}
+			outcomes <- outcome{i, address, err}
 		})
 	}
 	for range d.hosts.list {
-		if o := <-outcomes; o.ok {
+		o := <-outcomes
+		if o.err == nil {
 			return o.index, o.address, true
 		}
+		ok = ok || refuses(o.err)
 	}
-	return 0, "", false
+	return 0, "", ok
 }
 
 // try makes a connection, which is all that is asked, and tells where it led.
@@ -150,9 +153,13 @@ func try(ctx context.Context, config *pgx.ConnConfig) (address string, err error
 	return address, nil
 }
 
-// answers tells whether the outcome of a try is a database's that works for those who have a connection: it may have no
-// room for another (class 53).
-func answers(err error) bool { return err == nil || strings.HasPrefix(codeOf(err), "53") }
+// refuses tells whether a try failed at a database that works for those who have a connection: it has no room for another
+// (53300, and 08P01 of PgBouncer), or takes another password by now (28P01). One that is being started or shut down (57)
+// or takes no writes serves nobody.
+func refuses(err error) bool {
+	code := codeOf(err)
+	return code != "" && !strings.HasPrefix(code, "57") && code != codeReadOnly
+}
 
 func pauseFor(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
@@ -106,5 +107,45 @@ func TestHostsInOrder(t *testing.T) {
 	}
 	if alone := h.only(config, 2); said(alone) != "c c" || alone.Port != 3 {
 		t.Errorf("alone: %s", said(alone))
+	}
+}
+
+// slowly is a transaction that waits for long enough to raise a doubt.
+func slowly(t *testing.T, db *DB) error {
+	return db.InTx(t.Context(), func(tx *Tx) error {
+		return tx.each(t.Context(), func(scanner) error { return nil }, "SELECT pg_sleep(1.5)")
+	})
+}
+
+// TestADatabaseThatLetsNobodyInStillServes has the password be changed, after which the connections that are there go on.
+func TestADatabaseThatLetsNobodyInStillServes(t *testing.T) {
+	url := postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t)
+	db := mustOpenURL(t, url, Options{MasterKey: testKey})
+	if err := lastChange(t, db); err != nil {
+		t.Fatal(err)
+	}
+	if err := slowly(t, db); err != nil {
+		t.Fatal(err)
+	}
+	rawly(t, url, "ALTER ROLE regwarden PASSWORD 'another'")
+	if err := slowly(t, db); err != nil {
+		t.Errorf("who waited was told: %v", err)
+	}
+	if err := lastChange(t, db); err != nil {
+		t.Errorf("who came then was told: %v", err)
+	}
+}
+
+func TestWhatARefusalSays(t *testing.T) {
+	for code, want := range map[string]bool{
+		"53300": true, "28P01": true, "28000": true, "08P01": true,
+		"57P01": false, "57P03": false, codeReadOnly: false,
+	} {
+		if got := refuses(&pgconn.PgError{Code: code}); got != want {
+			t.Errorf("%s: %v", code, got)
+		}
+	}
+	if refuses(errSilent) {
+		t.Error("silence is taken for a refusal")
 	}
 }
