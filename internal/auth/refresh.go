@@ -188,7 +188,7 @@ func (s *Service) exchanged(session store.Session, spent store.SpentJTI) (Tokens
 
 // refreshEvent is the record of a refresh. A session that is not in the store has no user to name.
 func refreshEvent(origin audit.Origin, session store.Session, uid, means string, decided verdict, now time.Time) audit.Event {
-	event := audit.Event{UID: uuid.NewString(), At: now, OrgUID: session.OrgUID, ActorUID: session.UserUID, ActorName: session.Email,
+	event := audit.Event{UID: audit.NewUID(), At: now, OrgUID: session.OrgUID, ActorUID: session.UserUID, ActorName: session.Email,
 		Means: means, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin}
 	switch {
 	case decided == retry:

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
@@ -176,7 +174,7 @@ func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (stri
 // succeeded is the record of something that the principal did.
 func (s *Service) succeeded(p Principal, origin audit.Origin, action audit.Action, object string, at time.Time) audit.Event {
 	event := p.Event(origin, action)
-	event.UID, event.At, event.Object, event.Outcome = uuid.NewString(), at, object, audit.Succeeded
+	event.UID, event.At, event.Object, event.Outcome = audit.NewUID(), at, object, audit.Succeeded
 	return event
 }
 

@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
@@ -162,7 +160,7 @@ func limited(wait time.Duration) error {
 
 // alert records that an account is being guessed at.
 func (s *Service) alert(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, now time.Time) error {
-	return tx.AppendAudit(ctx, audit.Event{UID: uuid.NewString(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
+	return tx.AppendAudit(ctx, audit.Event{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
 		Means: MeansPassword, Action: audit.LoginAlert, Object: user.UID, Outcome: audit.Refused, Reason: reasonGuessing, Origin: origin})
 }
 
