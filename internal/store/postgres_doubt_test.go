@@ -1,6 +1,8 @@
 package store
 
 import (
+	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,4 +150,68 @@ func TestWhatARefusalSays(t *testing.T) {
 	if refuses(errSilent) {
 		t.Error("silence is taken for a refusal")
 	}
+}
+
+// TestOneImpatientCallerCostsOneConnection has somebody with little patience wait for a locked row.
+func TestOneImpatientCallerCostsOneConnection(t *testing.T) {
+	url := postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t)
+	db := mustOpenURL(t, url, Options{MasterKey: testKey})
+	const connections = 6
+	together := make(chan struct{}, connections)
+	var running sync.WaitGroup
+	for range connections {
+		running.Go(func() {
+			err := db.InTx(t.Context(), func(tx *Tx) error {
+				err := tx.each(t.Context(), func(scanner) error { return nil }, "SELECT 1")
+				together <- struct{}{}
+				for len(together) < connections {
+					time.Sleep(time.Millisecond)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	running.Wait()
+	if err := db.InTx(t.Context(), func(tx *Tx) error { return insertOrg(t.Context(), tx, "o") }); err != nil {
+		t.Fatal(err)
+	}
+	before := processes(t, url)
+	rename := "UPDATE orgs SET name = name"
+	blocker := mustConnect(t, url)
+	for _, statement := range []string{"BEGIN", rename} {
+		if _, err := blocker.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err := db.InTx(ctx, func(tx *Tx) error {
+		_, err := tx.change(ctx, rename)
+		return err
+	})
+	if err == nil {
+		t.Error("a locked row was changed")
+	}
+	if _, err := blocker.Exec(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // in which those that are not trusted would be closed
+	after := processes(t, url)
+	kept := slices.DeleteFunc(slices.Clone(before), func(pid int64) bool { return !slices.Contains(after, pid) })
+	if len(before) < connections || len(kept) < len(before)-1 {
+		t.Errorf("of %d connections %d were kept", len(before), len(kept))
+	}
+}
+
+// processes are the database's for connections of a store.
+func processes(t *testing.T, url string) (pids []int64) {
+	t.Helper()
+	const query = "SELECT array_agg(pid) FROM pg_stat_activity WHERE application_name = 'regwarden' AND datname = current_database()"
+	if err := mustConnect(t, url).QueryRow(t.Context(), query).Scan(&pids); err != nil {
+		t.Fatal(err)
+	}
+	return pids
 }

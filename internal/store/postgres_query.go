@@ -51,7 +51,7 @@ func (r pgReader) ask(ctx context.Context, query string, args []any, scan func(s
 	if err == nil {
 		return rows, false, wrong
 	}
-	if lost = isLost(conn.Conn(), err); lost {
+	if lost = isLost(conn.Conn(), err); lost && !impatient(bound) {
 		r.db.distrust()
 	}
 	return rows, lost, meaning(conn.Conn(), err)

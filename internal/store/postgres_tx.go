@@ -61,7 +61,7 @@ func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) erro
 	if err != nil {
 		t.revert()
 	}
-	if t.lost {
+	if t.lost && !impatient(t.bound) {
 		p.distrust()
 	}
 	return err
@@ -70,17 +70,23 @@ func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) erro
 // detach bounds what is done on a connection, by our time limit and by the caller's own time limit. That a caller goes away
 // before does not end it, since that would cost the connection, and opening another costs the database a process.
 func (p *postgres) detach(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := time.Now().Add(p.limit)
+	limit, cause := time.Now().Add(p.limit), context.DeadlineExceeded
 	if own, has := ctx.Deadline(); has && own.Before(limit) {
-		limit = own
+		limit, cause = own, errImpatient
 	}
-	bound, cancel := context.WithDeadline(context.WithoutCancel(ctx), limit)
+	bound, cancel := context.WithDeadlineCause(context.WithoutCancel(ctx), limit, cause)
 	over := p.doubt.waiting(cancel)
 	return bound, func() {
 		over()
 		cancel()
 	}
 }
+
+var errImpatient = errors.New("the caller's own time is over")
+
+// impatient tells that a connection was lost because the caller had less patience than we have, which says nothing of
+// the other connections.
+func impatient(bound context.Context) bool { return context.Cause(bound) == errImpatient } //nolint:errorlint // it is set as it is
 
 // pgTx is one transaction on one connection. It begins with its first statement, in the same round trip. What nobody
 // waits for the result of goes with the next statement, or with the commit.
