@@ -77,12 +77,19 @@ func storeIn(dir string, now func() time.Time) store.Options {
 
 func mustWorld(t *testing.T, change func(*Config)) *world {
 	t.Helper()
-	w := &world{clock: &clock{at: start}, dir: t.TempDir()}
+	dir := t.TempDir()
+	mustPlace(t, dir)
+	return mustWorldIn(t, dir, change)
+}
+
+// mustWorldIn is a world whose store is where the folder says.
+func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
+	t.Helper()
+	w := &world{clock: &clock{at: start}, dir: dir}
 	config := Config{Now: w.clock.now, testHash: cheap, RefreshAcceptsAuthorization: true}
 	if change != nil {
 		change(&config)
 	}
-	mustPlace(t, w.dir)
 	db, err := store.Open(t.Context(), storeIn(w.dir, w.clock.now))
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ type hearing struct {
 	born  time.Time
 	asked atomic.Int64 // when the last asking that succeeded began, since born
 
-	last int64 // the newest change that was heard; whoever asks has it alone
+	last store.Change // the newest that was heard; whoever asks has it alone
 
 	mu    sync.Mutex
 	under *asking // nil when nobody asks
@@ -143,27 +143,61 @@ func (s *Service) catchUp(ctx context.Context) error {
 	for {
 		var changes []store.Change
 		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			changes, err = tx.ChangesSince(ctx, s.hearing.last, hearStep)
+			changes, err = tx.ChangesFrom(ctx, s.hearing.last.Seq, hearStep)
 			return err
 		})
-		if err != nil || len(changes) == 0 {
+		if err != nil {
 			return err
 		}
-		missed := changes[0].Seq != s.hearing.last+1 // they were swept before we asked
-		subjects := make([]string, len(changes))
-		for i, change := range changes {
+		news, whole := since(s.hearing.last, changes)
+		if !whole {
+			return s.startOver(ctx)
+		}
+		if len(news) == 0 {
+			return nil
+		}
+		subjects := make([]string, len(news))
+		for i, change := range news {
 			subjects[i] = change.Subject
 		}
-		if missed {
-			s.view.forgetAll()
-		} else {
-			s.view.tell(subjects)
-		}
-		if missed || slices.Contains(subjects, store.ChangedKeys) {
+		s.view.tell(subjects)
+		if slices.Contains(subjects, store.ChangedKeys) {
 			if err := s.reloadKeys(ctx); err != nil {
 				return err
 			}
 		}
-		s.hearing.last = changes[len(changes)-1].Seq
+		s.hearing.last = news[len(news)-1]
 	}
+}
+
+// since returns what is new in a list that was asked for from the last change heard. whole is false when the list
+// does not begin with that one: then some were swept before we asked, or the database went back, to a standby that
+// takes over without the newest commits, say, and gave the number to another change.
+func since(heard store.Change, list []store.Change) (news []store.Change, whole bool) {
+	switch {
+	case len(list) > 0 && list[0] == heard:
+		return list[1:], true
+	case heard.Subject == "" && (len(list) == 0 || list[0].Seq == heard.Seq+1): // there was none
+		return list, true
+	}
+	return nil, false
+}
+
+// startOver believes nothing that is remembered. Where the list stands is read first: what changes meanwhile is heard
+// of afterwards.
+func (s *Service) startOver(ctx context.Context) error {
+	var last store.Change
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		last, err = tx.LastChange(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	s.view.forgetAll()
+	if err := s.reloadKeys(ctx); err != nil {
+		return err
+	}
+	s.hearing.last = last
+	return nil
 }

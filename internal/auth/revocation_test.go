@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -184,6 +186,82 @@ func TestMissedChangesForgetEverything(t *testing.T) {
 	}
 	_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+}
+
+// TestWhatIsNewInTheListOfChanges tells a list that goes on from one that does not.
+func TestWhatIsNewInTheListOfChanges(t *testing.T) {
+	at := func(seq int64, subject string, second int) store.Change {
+		return store.Change{Seq: seq, Subject: subject, At: start.Add(time.Duration(second) * time.Second)}
+	}
+	heard := at(7, "u7", 7)
+	for _, c := range []struct {
+		name  string
+		heard store.Change
+		list  []store.Change
+		news  int
+		whole bool
+	}{
+		{"nothing yet", store.Change{}, nil, 0, true},
+		{"the first ones", store.Change{}, []store.Change{at(1, "a", 1), at(2, "b", 2)}, 2, true},
+		{"the first ones, swept", store.Change{}, []store.Change{at(3, "c", 3)}, 0, false},
+		{"nothing new", heard, []store.Change{heard}, 0, true},
+		{"two more", heard, []store.Change{heard, at(8, "a", 8), at(9, "b", 9)}, 2, true},
+		{"swept", heard, []store.Change{at(20, "a", 20)}, 0, false},
+		{"gone back", heard, nil, 0, false},
+		{"gone back, and the number given to another", heard, []store.Change{at(7, "a", 9)}, 0, false},
+		{"gone back, and the same done again", heard, []store.Change{at(7, "u7", 9)}, 0, false},
+		{"gone back and on beyond", heard, []store.Change{at(7, "a", 9), at(8, "b", 10)}, 0, false},
+	} {
+		if news, whole := since(c.heard, c.list); len(news) != c.news || whole != c.whole {
+			t.Errorf("%s: %v, %t", c.name, news, whole)
+		}
+	}
+}
+
+// TestAStandbyThatDidNotHaveTheNewestChange ends a session on a primary whose standby hears nothing: the change is
+// heard by the other server, and gone with the primary. Its number is then given to the revocation of a key.
+func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
+	pair := postgrestest.StartPair(t, postgrestest.Options{NoSync: true})
+	dir := t.TempDir()
+	if err := postgrestest.WriteURL(dir, pair.NewDatabase(t)); err != nil {
+		t.Fatal(err)
+	}
+	w := mustWorldIn(t, dir, nil)
+	second := w.mustSecond(t)
+	watched(t, w.Service)
+	watched(t, second)
+	me, other := w.principal(t), w.principal(t)
+	made, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(1000 * time.Hour)})
+	use := func() error {
+		_, err := second.Authenticate(t.Context(), Presented{APIKey: key})
+		return err
+	}
+	if err := use(); err != nil {
+		t.Fatal(err)
+	}
+	if err := pair.Primary().StopSending(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Logout(t.Context(), origin, other); fault.KindOf(err) != fault.Unavailable {
+		t.Fatalf("a change that no standby has was acknowledged: %v", err)
+	}
+	if err := errors.Join(pair.Primary().KillHard(), pair.Promote(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	err := w.RevokeAPIKey(t.Context(), origin, me, made.UID)
+	for deadline := time.Now().Add(20 * time.Second); fault.KindOf(err) == fault.Unavailable && time.Now().Before(deadline); {
+		time.Sleep(100 * time.Millisecond)
+		err = w.RevokeAPIKey(t.Context(), origin, me, made.UID)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	err = use()
+	for deadline := time.Now().Add(10 * time.Second); fault.KindOf(err) == fault.Unavailable && time.Now().Before(deadline); err = use() {
+		time.Sleep(100 * time.Millisecond)
+	}
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonInactive)
 }
 
 // TestViewForgetsWhatItMust holds the view to one sentence, whatever comes in whatever order: an entry that was

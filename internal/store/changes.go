@@ -9,21 +9,25 @@ import (
 // users and API keys.
 const ChangedKeys = "keys"
 
-// Change says that a record of that uid is not what it was. Seq counts up by one, in the order of commits.
+// Change says that a record of that uid is not what it was. Seq counts up by one, in the order of commits. It can go
+// back only with the whole database: to a standby that did not have the newest commits, or to a backup.
 type Change struct {
 	Seq     int64
 	Subject string
+	At      time.Time // by the clock of whoever made it
 }
 
 const (
 	sqlNextChange    = `UPDATE change_counter SET last = last + 1 WHERE id = 1 RETURNING last`
 	sqlInsertChange  = `INSERT INTO changes (seq, subject, at) VALUES ($1, $2, $3)`
-	sqlLastChange    = `SELECT last FROM change_counter WHERE id = 1`
-	sqlChangesSince  = `SELECT seq, subject FROM changes WHERE seq > $1 ORDER BY seq LIMIT $2`
-	sqlDeleteChanges = `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE at < $1 LIMIT $2)`
+	sqlLastChange    = `SELECT c.last, COALESCE(n.subject, ''), n.at FROM change_counter c LEFT JOIN changes n ON n.seq = c.last WHERE c.id = 1`
+	sqlChangesFrom   = `SELECT seq, subject, at FROM changes WHERE seq >= $1 ORDER BY seq LIMIT $2`
+	sqlDeleteChanges = `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE at < $1 AND seq < (SELECT last FROM change_counter WHERE id = 1) LIMIT $2)`
 )
 
 func scanSeq(row scanner, seq *int64) error { return row.Scan(seq) }
+
+func scanChange(row scanner, c *Change) error { return row.Scan(&c.Seq, &c.Subject, moment{&c.At}) }
 
 // NoteChange tells this process after the commit, and every other one within a second, that what they
 // remember of a session, user or API key is out of date.
@@ -45,18 +49,18 @@ func (tx *Tx) noteIf(ctx context.Context, changed bool, err error, subject strin
 	return tx.NoteChange(ctx, subject)
 }
 
-// LastChange is the number of the newest change.
-func (tx *Tx) LastChange(ctx context.Context) (int64, error) {
-	return one(ctx, tx, scanSeq, sqlLastChange)
+// LastChange is the newest change; only its number is known, 0, while there was none.
+func (tx *Tx) LastChange(ctx context.Context) (Change, error) {
+	return one(ctx, tx, scanChange, sqlLastChange)
 }
 
-// ChangesSince lists at most limit changes after that one, the oldest first. When the first is not the very
-// next one, some were deleted meanwhile.
-func (tx *Tx) ChangesSince(ctx context.Context, seq int64, limit int) ([]Change, error) {
-	return all(ctx, tx, func(row scanner, c *Change) error { return row.Scan(&c.Seq, &c.Subject) }, sqlChangesSince, seq, limit)
+// ChangesFrom lists at most limit changes from that number on, the oldest first. Whoever asks from the one that it
+// heard last finds that one first; when it does not, some were deleted meanwhile, or the database went back.
+func (tx *Tx) ChangesFrom(ctx context.Context, seq int64, limit int) ([]Change, error) {
+	return all(ctx, tx, scanChange, sqlChangesFrom, seq, limit)
 }
 
-// DeleteChanges deletes at most limit changes before that moment, and returns how many.
+// DeleteChanges deletes at most limit changes before that moment, and returns how many. The newest one stays.
 func (tx *Tx) DeleteChanges(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteChanges, millis(before), limit)
 }

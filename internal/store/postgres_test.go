@@ -222,7 +222,7 @@ func failuresAreRetried(t *testing.T, server *postgrestest.Server) {
 					if err != nil {
 						return err
 					}
-					return tx.changeOne(t.Context(), "UPDATE change_counter SET last = $1 WHERE id = 1", last+1)
+					return tx.changeOne(t.Context(), "UPDATE change_counter SET last = $1 WHERE id = 1", last.Seq+1)
 				})
 				if err != nil {
 					t.Error(err)
@@ -233,8 +233,8 @@ func failuresAreRetried(t *testing.T, server *postgrestest.Server) {
 	wait.Wait()
 	err := db.View(t.Context(), func(tx *Tx) error {
 		last, err := tx.LastChange(t.Context())
-		if last != 20 || runs.Load() <= 20 {
-			t.Errorf("counted to %d in %d runs", last, runs.Load())
+		if last.Seq != 20 || runs.Load() <= 20 {
+			t.Errorf("counted to %d in %d runs", last.Seq, runs.Load())
 		}
 		return err
 	})

@@ -81,7 +81,7 @@ type database interface {
 	// Close ends the store after the running transactions. Later calls fail with kind Unavailable.
 	Close() error
 	// Changed gives a value soon after another process committed a change (NoteChange); it may be missed, so that
-	// ChangesSince has to be asked all the same. It is nil where the database does not tell.
+	// ChangesFrom has to be asked all the same. It is nil where the database does not tell.
 	Changed() <-chan struct{}
 	// Listening tells whether Changed is to be expected to give values now.
 	Listening() bool

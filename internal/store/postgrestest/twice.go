@@ -40,8 +40,11 @@ func (s *Server) WriteURL(folder string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(urlFile(folder), []byte(url), 0o600)
+	return WriteURL(folder, url)
 }
+
+// WriteURL leaves the address of a database in a data folder, for ReadURL.
+func WriteURL(folder, url string) error { return os.WriteFile(urlFile(folder), []byte(url), 0o600) }
 
 // ReadURL is the address that was left in a data folder; empty for a store that is in the folder itself.
 func ReadURL(folder string) string {

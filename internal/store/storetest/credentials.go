@@ -47,25 +47,30 @@ func changes(t *testing.T, db *store.DB) {
 	wait.Wait()
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		last, errL := tx.LastChange(ctx)
-		list, errC := tx.ChangesSince(ctx, 0, 1000)
+		list, errC := tx.ChangesFrom(ctx, 0, 1000)
 		for i, change := range list {
 			if change.Seq != int64(i+1) {
 				t.Fatalf("number %d comes as %d", change.Seq, i+1)
 			}
 		}
-		if last != writers*2/3 || len(list) != int(last) {
-			t.Errorf("%d changes, the last is %d", len(list), last)
+		if last.Seq != writers*2/3 || len(list) != int(last.Seq) || last != list[len(list)-1] {
+			t.Errorf("%d changes, the last is %v", len(list), last)
 		}
-		page, errP := tx.ChangesSince(ctx, 10, 5)
-		if len(page) != 5 || page[0] != list[10] {
-			t.Errorf("after 10: %v", page)
+		page, errP := tx.ChangesFrom(ctx, 10, 5)
+		if len(page) != 5 || page[0] != list[9] {
+			t.Errorf("from 10: %v", page)
 		}
 		n, errD := tx.DeleteChanges(ctx, time.Now().Add(time.Minute), 7)
-		rest, errR := tx.ChangesSince(ctx, 0, 1000)
-		if n != 7 || len(rest) != int(last)-7 {
+		rest, errR := tx.ChangesFrom(ctx, 0, 1000)
+		if n != 7 || len(rest) != int(last.Seq)-7 {
 			t.Errorf("deleted %d, left %d", n, len(rest))
 		}
-		return errors.Join(errL, errC, errP, errD, errR)
+		_, errA := tx.DeleteChanges(ctx, time.Now().Add(time.Minute), 1000)
+		left, errN := tx.ChangesFrom(ctx, 0, 1000)
+		if len(left) != 1 || left[0] != last { // whoever heard it has to find it
+			t.Errorf("left of all: %v", left)
+		}
+		return errors.Join(errL, errC, errP, errD, errR, errA, errN)
 	})
 }
 
