@@ -186,20 +186,16 @@ func (s *Service) APIKeyChangeProblems(c APIKeyChange) (problems []fault.Field) 
 	return problems
 }
 
-func (c APIKeyChange) apply(key store.APIKey, now time.Time) store.APIKey {
+// stored is the change as the store takes it, in which empty means as it is.
+func (c APIKeyChange) stored() store.APIKeyChange {
+	wanted := store.APIKeyChange{Active: c.Active}
 	if c.Name != nil {
-		key.Name, key.Canonical = strings.TrimSpace(*c.Name), Canonical(*c.Name)
+		wanted.Name, wanted.Canonical = strings.TrimSpace(*c.Name), Canonical(*c.Name)
 	}
 	if c.ExpiresAt != nil {
-		key.ExpiresAt = *c.ExpiresAt
+		wanted.ExpiresAt = *c.ExpiresAt
 	}
-	if c.Active != nil && *c.Active {
-		key.DeactivatedAt = time.Time{}
-	}
-	if c.Active != nil && !*c.Active && key.DeactivatedAt.IsZero() {
-		key.DeactivatedAt = now
-	}
-	return key
+	return wanted
 }
 
 // UpdateAPIKey changes a key of the caller, or for administrators one of the organization. It holds at once.
@@ -210,9 +206,12 @@ func (s *Service) UpdateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 		return APIKey{}, fault.InvalidFields(problems...)
 	}
 	var changed store.APIKey
-	err := s.changeKey(ctx, origin, p, uid, audit.APIKeyUpdate, func(tx *store.Tx, key store.APIKey, now time.Time) error {
-		changed = change.apply(key, now)
-		return tx.UpdateAPIKey(ctx, changed)
+	err := s.changeKey(ctx, origin, p, uid, audit.APIKeyUpdate, func(tx *store.Tx, key store.APIKey, now time.Time) (err error) {
+		if err := tx.UpdateAPIKey(ctx, key.OrgUID, key.UID, change.stored(), now); err != nil {
+			return err
+		}
+		changed, err = tx.APIKey(ctx, key.OrgUID, key.UID) // as it is now: others may have changed it since it was read
+		return err
 	})
 	return visible(changed), err
 }

@@ -27,7 +27,11 @@ const (
 	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 ORDER BY k.user_uid, k.canonical`
 	sqlAPIKey        = selectAPIKey + ` WHERE k.org_uid = $1 AND k.uid = $2`
 	sqlAPIKeyByUID   = selectAPIKey + ` WHERE k.uid = $1`
-	sqlUpdateAPIKey  = `UPDATE api_keys SET name = $3, canonical = $4, expires_at = $5, deactivated_at = $6 WHERE org_uid = $1 AND uid = $2`
+	// It names what is to change and nothing else: of a renaming beside a revocation, both hold.
+	sqlUpdateAPIKey = `UPDATE api_keys SET name = COALESCE(CAST($3 AS TEXT), name), canonical = COALESCE(CAST($4 AS TEXT), canonical),
+		expires_at = COALESCE(CAST($5 AS BIGINT), expires_at),
+		deactivated_at = CASE CAST($6 AS BIGINT) WHEN 0 THEN COALESCE(deactivated_at, CAST($7 AS BIGINT)) WHEN 1 THEN NULL ELSE deactivated_at END
+		WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteAPIKey  = `DELETE FROM api_keys WHERE org_uid = $1 AND uid = $2`
 	sqlNoteAPIKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE uid = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
 )
@@ -63,10 +67,22 @@ func (tx *Tx) CountAPIKeys(ctx context.Context, orgUID, userUID string) (int64, 
 	return one(ctx, tx, scanCount, sqlCountAPIKeys, orgUID, userUID)
 }
 
-// UpdateAPIKey stores name, expiry and deactivation of a key. Another key of the user having the name is ErrExists.
-func (tx *Tx) UpdateAPIKey(ctx context.Context, k APIKey) error {
-	err := tx.changeOne(ctx, sqlUpdateAPIKey, k.OrgUID, k.UID, k.Name, k.Canonical, millis(k.ExpiresAt), millis(k.DeactivatedAt))
-	return tx.noteIf(ctx, true, err, k.UID)
+// APIKeyChange is what is to change of a key. What is empty, zero or nil stays as it is.
+type APIKeyChange struct {
+	Name, Canonical string
+	ExpiresAt       time.Time
+	Active          *bool
+}
+
+// UpdateAPIKey changes a key at that moment, since when it is inactive if it is made so. Another key of the user having
+// the name is ErrExists.
+func (tx *Tx) UpdateAPIKey(ctx context.Context, orgUID, uid string, c APIKeyChange, at time.Time) error {
+	var active any
+	if c.Active != nil {
+		active = flag(*c.Active)
+	}
+	err := tx.changeOne(ctx, sqlUpdateAPIKey, orgUID, uid, orNull(c.Name), orNull(c.Canonical), millis(c.ExpiresAt), active, millis(at))
+	return tx.noteIf(ctx, true, err, uid)
 }
 
 // DeleteAPIKey deletes a key.

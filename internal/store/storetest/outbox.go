@@ -301,8 +301,9 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	if got := expiring(); first != 1 || len(got) != 0 {
 		t.Errorf("%d were the first to tell; still expiring: %v", first, got)
 	}
-	soon.ExpiresAt = start.Add(2 * time.Hour)
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateAPIKey(ctx, soon) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.UpdateAPIKey(ctx, soon.OrgUID, soon.UID, store.APIKeyChange{ExpiresAt: start.Add(2 * time.Hour)}, start)
+	})
 	if got := expiring(); len(got) != 1 {
 		t.Errorf("a key with another end: %v", got)
 	}
