@@ -126,7 +126,7 @@ func createKeyFile(path string, key MasterKey) error {
 	}
 	defer func() { _ = os.Remove(file.Name()) }()
 	_, err = file.WriteString(key.text.Reveal() + "\n")
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	if err = errors.Join(err, GiveToOwnerOf(dir, file), file.Sync(), file.Close()); err != nil {
 		return err
 	}
 	if err := os.Link(file.Name(), path); err != nil {

@@ -2,7 +2,13 @@
 
 package seal
 
-import "io/fs"
+import (
+	"io/fs"
+	"os"
+)
+
+// GiveToOwnerOf has nothing to do here.
+func GiveToOwnerOf(string, *os.File) error { return nil }
 
 // ownerOf knows no owners here: the file counts as ours.
 func ownerOf(fs.FileInfo) (owner, self int) { return 0, 0 }

@@ -2,6 +2,8 @@ package seal
 
 import (
 	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -25,6 +27,35 @@ func TestWhoMayReadTheMasterKeyFile(t *testing.T) {
 	} {
 		if got := lax(c.mode, c.owner, c.self); got != c.lax {
 			t.Errorf("mode %o of user %d, read by %d: lax %v, want %v", c.mode, c.owner, c.self, got, c.lax)
+		}
+	}
+}
+
+// Root's commands on the data folder of a service leave files that the service can read.
+func TestFilesOfRootGoToTheOwnerOfTheFolder(t *testing.T) {
+	folder := t.TempDir()
+	want := os.Geteuid()
+	if want == 0 {
+		want = 65532
+		if err := os.Chown(folder, want, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(folder, "master.key")
+	for _, make := range []func() error{
+		func() error { _, err := LoadOrCreateMasterKey(path); return err },
+		func() error { _, err := WriteNextMasterKey(path); return err },
+		func() error { return AdoptNextMasterKey(path) },
+	} {
+		if err := make(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if owner, _ := ownerOf(info); owner != want || info.Mode().Perm() != 0o600 {
+			t.Errorf("the key file belongs to user %d, mode %v; want %d", owner, info.Mode(), want)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func copyFile(from, to string) error {
 		return err
 	}
 	_, err = io.Copy(file, source)
-	return errors.Join(err, file.Sync(), file.Close())
+	return errors.Join(err, seal.GiveToOwnerOf(filepath.Dir(to), file), file.Sync(), file.Close())
 }
 
 // examine tells whether the file at path is a whole store of ours, and the master key at hand opens it.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -206,4 +207,45 @@ func folder(t *testing.T, dir string) string {
 		list += fmt.Sprintf("%s %q\n", e.Name(), content)
 	}
 	return list
+}
+
+// What root's commands leave in the data folder of a service belongs to the service.
+func TestFilesBelongToTheOwnerOfTheFolder(t *testing.T) {
+	dir, again := t.TempDir(), t.TempDir()
+	want := os.Geteuid()
+	if want == 0 {
+		want = 65532
+	}
+	for _, folder := range []string{dir, again} {
+		if err := os.Chown(folder, want, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := mustOpen(t, store.Options{DataDir: dir})
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	if err := db.Backup(t.Context(), backup); err != nil {
+		t.Fatal(err)
+	}
+	masterKeyOf(t, dir, again)
+	if err := os.Chown(filepath.Join(again, "master.key"), want, -1); err != nil { // as the operator has put it there
+		t.Fatal(err)
+	}
+	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{dir, again} {
+		files, err := os.ReadDir(folder)
+		if err != nil || len(files) < 3 {
+			t.Fatalf("%v, %v", files, err)
+		}
+		for _, file := range files {
+			info, err := file.Info()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if owner := info.Sys().(*syscall.Stat_t).Uid; int(owner) != want {
+				t.Errorf("%s belongs to user %d, want %d", file.Name(), owner, want)
+			}
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/seal"
 )
 
 // Lock is a held lock on a data folder. The operating system gives it up when the process ends, however
@@ -57,6 +59,9 @@ func tryLock(path string) (*Lock, bool, error) {
 		return nil, false, err
 	}
 	taken, err := lockFile(file)
+	if err == nil && taken {
+		err = seal.GiveToOwnerOf(filepath.Dir(path), file)
+	}
 	if err != nil || !taken {
 		_ = file.Close()
 		return nil, false, err

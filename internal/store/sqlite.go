@@ -112,6 +112,9 @@ func privateFile(path string) error {
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		err = file.Chmod(0o600)
 	}
+	if err == nil && info.Size() == 0 { // made just now
+		err = seal.GiveToOwnerOf(filepath.Dir(path), file)
+	}
 	if err != nil {
 		return fmt.Errorf("keep the database file from other users: %w", err)
 	}
