@@ -29,6 +29,7 @@ const (
 	loadGet     = "get"     // a token-checked GET
 	loadRefresh = "refresh" // each client spends the refresh tokens of its own sessions, in any order
 	loadSignIn  = "signIn"  // with right passwords, each time as any of the users
+	loadOne     = "one"     // see oneToken
 )
 
 // workload is what clients do to servers.
@@ -50,6 +51,8 @@ type loadEnd struct {
 	Took, Processor      time.Duration // Processor is the generator's own time
 	P50, P99, P999, Most time.Duration
 	First                string // of the answers that were not good
+	Rotations, Doubled   int    // of one token
+	Token                string // the newest of one session, at the end
 }
 
 func (e loadEnd) rate() float64 { return float64(e.Done) / e.Took.Seconds() }
@@ -67,7 +70,7 @@ func (g *generator) answer(asked string) (string, error) {
 	if err := json.Unmarshal([]byte(asked), &l); err != nil {
 		return "", err
 	}
-	if l.Kind == loadRefresh && g.tokens[l.Tokens] == nil {
+	if l.Tokens != "" && g.tokens[l.Tokens] == nil {
 		text, err := os.ReadFile(l.Tokens)
 		if err != nil {
 			return "", err
@@ -91,6 +94,9 @@ func (g *generator) run(l workload) (end loadEnd, err error) {
 		for n := i; n < len(g.tokens[l.Tokens]); n += l.Clients {
 			clients[i].own = append(clients[i].own, &g.tokens[l.Tokens][n])
 		}
+	}
+	if l.Kind == loadOne {
+		return oneToken(clients, g.tokens[l.Tokens][0], l.For)
 	}
 	used, began := ownTime(), time.Now()
 	meant := l.times(began)
@@ -198,13 +204,17 @@ func (c *rawClient) refresh(token *string) error {
 	if err != nil {
 		return err
 	}
+	*token, err = tokenIn(body)
+	return err
+}
+
+func tokenIn(body []byte) (string, error) {
 	_, rest, found := bytes.Cut(body, tokenBefore)
 	end := bytes.IndexByte(rest, '"')
 	if !found || end < 0 {
-		return fmt.Errorf("no refresh token in %.100q", body)
+		return "", fmt.Errorf("no refresh token in %.100q", body)
 	}
-	*token = string(rest[:end])
-	return nil
+	return string(rest[:end]), nil
 }
 
 // badStatus is an answer other than 200.
