@@ -118,7 +118,7 @@ const (
 func lockStore(ctx context.Context, db *sql.DB) (release func() error, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, openingWait, errors.New("another process opens the store, and does not end"))
 	defer cancel()
-	for {
+	for again := 0; ; {
 		tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
 		if err != nil {
 			return nil, fmt.Errorf("open the database: %w", translate(err))
@@ -138,6 +138,9 @@ func lockStore(ctx context.Context, db *sql.DB) (release func() error, err error
 		if err := makeLock(ctx, db); err != nil {
 			return nil, err
 		}
+		if again++; again > 1 { // others make it, too
+			pauseFor(ctx, pause(min(again, maxTries)))
+		}
 	}
 }
 
@@ -145,12 +148,16 @@ func lockStore(ctx context.Context, db *sql.DB) (release func() error, err error
 func makeLock(ctx context.Context, db *sql.DB) error {
 	for _, query := range []string{sqlMakeLock, sqlFillLock} {
 		_, err := db.ExecContext(ctx, query)
+		if err == nil {
+			continue
+		}
 		switch codeOf(err) {
-		case "", codeUnique, codeTableExists, codeNoTable, codeSerialization, codeDeadlock:
+		case codeUnique, codeTableExists, codeObjectExists, codeNoTable, codeSerialization, codeDeadlock:
 		case codeNotAllowed:
 			return errors.Join(errors.New("the database user may not make tables; grant it CREATE on the schema, or have a user who may start regwarden first"), translate(err))
-		}
-		if err != nil && codeOf(err) == "" {
+		case codeNoSchema:
+			return errors.Join(errors.New("the database has no schema to make tables in; create the one that search_path names, or leave search_path away"), translate(err))
+		default:
 			return fmt.Errorf("make the lock of the store: %w", translate(err))
 		}
 	}

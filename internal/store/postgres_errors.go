@@ -15,8 +15,10 @@ const (
 	codeDeadlock      = "40P01"
 	codeLockTimeout   = "55P03"
 	codeReadOnly      = "25006"
+	codeNoSchema      = "3F000"
 	codeNoTable       = "42P01"
 	codeTableExists   = "42P07"
+	codeObjectExists  = "42710" // the table's row type, while another makes the table
 	codeNotAllowed    = "42501"
 	codeIdleTimeout   = "25P03"
 	codeSlow          = "25P04" // transaction_timeout
