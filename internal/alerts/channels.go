@@ -263,6 +263,11 @@ func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Princi
 		return err
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		// What is wanted is compared with what is stored, and counted in the whole organization. The same list sent twice at
+		// once would have each channel twice.
+		if err := tx.LockOrg(ctx, in.OrgUID); err != nil {
+			return err
+		}
 		stored, err := tx.Channels(ctx, in.OrgUID, in.ProjectUID, in.Component)
 		if err != nil {
 			return err

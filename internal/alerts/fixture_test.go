@@ -15,9 +15,16 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/secret"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// server is where the stores of these tests are; nil while they are in SQLite.
+var server *postgrestest.Server
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(postgrestest.Twice{Tests: m, Begin: func(s *postgrestest.Server) { server = s }})
+}
 
 // network leads every name to one address and records what is dialled; nothing but loopback is reached.
 type network struct {
@@ -52,6 +59,7 @@ type fixture struct {
 	*Service
 	t       *testing.T
 	db      *store.DB
+	url     string // of the database; empty for SQLite
 	in      Scope
 	project store.Project
 	admin   auth.Principal
@@ -60,12 +68,16 @@ type fixture struct {
 
 func newFixture(t *testing.T, c Config) *fixture {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir()})
+	options := store.Options{DataDir: t.TempDir()}
+	if server != nil {
+		options.DatabaseURL = secret.String(server.NewDatabase(t))
+	}
+	db, err := store.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	f := &fixture{t: t, db: db, Service: New(db, c), clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	f := &fixture{t: t, db: db, url: options.DatabaseURL.Reveal(), Service: New(db, c), clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	f.now = func() time.Time { return f.clock }
 	org := store.Org{UID: uuid.NewString(), Name: "Acme", Canonical: "acme", CreatedAt: f.clock}
 	f.project = store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "P", Canonical: "p", CreatedAt: f.clock}

@@ -47,6 +47,9 @@ func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 		if err != nil {
 			return err
 		}
+		if err := tx.LockUser(ctx, user.OrgUID, user.UID); err != nil { // or two at once could both be the last that may be
+			return err
+		}
 		if n, err := tx.CountAPIKeys(ctx, user.OrgUID, user.UID); err != nil || n >= maxAPIKeys {
 			return errors.Join(err, tooManyKeysIf(err == nil))
 		}

@@ -1,39 +1,13 @@
 package auth
 
 import (
-	"sync"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
-
-// beside makes changes beside each other. On PostgreSQL each has begun, and read what it reads first, before one of
-// them has the rows of the query; then they take them in this order. SQLite has one writer.
-func (w *world) beside(t *testing.T, query string, changes ...func() error) {
-	t.Helper()
-	var wait sync.WaitGroup
-	defer wait.Wait()
-	url := postgrestest.ReadURL(w.dir)
-	if url == "" {
-		for _, change := range changes {
-			wait.Go(func() { mustSucceed(t, change) })
-		}
-		return
-	}
-	held := postgrestest.Hold(t, url, query)
-	defer held.Release(t)
-	for i, change := range changes {
-		wait.Go(func() { mustSucceed(t, change) })
-		held.Await(t, int64(i+1))
-	}
-}
-
-func mustSucceed(t *testing.T, change func() error) {
-	if err := change(); err != nil {
-		t.Error(err)
-	}
-}
 
 // TestAKeyChangedBesideItsRevocation renames and extends a key while it is revoked: all of it holds.
 func TestAKeyChangedBesideItsRevocation(t *testing.T) {
@@ -47,7 +21,7 @@ func TestAKeyChangedBesideItsRevocation(t *testing.T) {
 	change := func(c APIKeyChange) func() error {
 		return func() error { _, err := w.UpdateAPIKey(t.Context(), origin, me, made.UID, c); return err }
 	}
-	w.beside(t, "SELECT 1 FROM api_keys FOR UPDATE",
+	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
 		func() error { return w.RevokeAPIKey(t.Context(), origin, me, made.UID) },
 		change(APIKeyChange{Name: &name}), change(APIKeyChange{ExpiresAt: &later}))
 	got, err := w.APIKey(t.Context(), me, made.UID)
@@ -56,5 +30,36 @@ func TestAKeyChangedBesideItsRevocation(t *testing.T) {
 	}
 	if _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); err == nil {
 		t.Error("a revoked key is good")
+	}
+}
+
+// TestTheLastAPIKeyThatMayBe is made by one of two who make it at once.
+func TestTheLastAPIKeyThatMayBe(t *testing.T) {
+	w := mustWorld(t, nil)
+	me := asPrincipal(w.org, w.user)
+	add := func(name string) error {
+		_, _, err := w.CreateAPIKey(t.Context(), origin, me, NewAPIKey{Name: name, ExpiresAt: start.Add(time.Hour)})
+		return err
+	}
+	for i := range maxAPIKeys - 1 {
+		if err := add(fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var made atomic.Int64
+	attempt := func(name string) func() error {
+		return func() error {
+			err := add(name)
+			if err == nil {
+				made.Add(1)
+				return nil
+			}
+			wantFields(t, err, "name")
+			return nil
+		}
+	}
+	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", attempt("one"), attempt("other"))
+	if made.Load() != 1 {
+		t.Errorf("%d of two were made", made.Load())
 	}
 }

@@ -65,6 +65,9 @@ func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Pri
 // Faults: Invalid with fields projects[i]; Forbidden; NotFound.
 func (d *Directory) SetProjects(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, projects []string) error {
 	return d.changeUser(ctx, origin, p, ref, audit.UserProjects, func(tx *store.Tx, user store.User) error {
+		if err := tx.LockUser(ctx, user.OrgUID, user.UID); err != nil { // or of two that set projects, both would
+			return err
+		}
 		if err := tx.DeleteMemberships(ctx, user.OrgUID, user.UID); err != nil {
 			return err
 		}

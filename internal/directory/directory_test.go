@@ -38,6 +38,7 @@ var (
 type world struct {
 	*directory.Directory
 	db   *store.DB
+	url  string // of the database; empty for SQLite
 	auth *auth.Service
 }
 
@@ -57,7 +58,7 @@ func mustWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{Directory: directory.New(db, service.Passwords(), now), db: db, auth: service}
+	return &world{Directory: directory.New(db, service.Passwords(), now), db: db, url: options.DatabaseURL.Reveal(), auth: service}
 }
 
 func (w *world) mustOrg(t *testing.T, name string) directory.Org {

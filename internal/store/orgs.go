@@ -24,6 +24,7 @@ const (
 	sqlOrgByUID       = `SELECT uid, name, canonical, created_at FROM orgs WHERE uid = $1`
 	sqlOrgs           = `SELECT uid, name, canonical, created_at FROM orgs ORDER BY canonical`
 	sqlLockKeyset     = `UPDATE data_keyset SET id = id WHERE id = 1`
+	sqlLockOrg        = `UPDATE orgs SET name = name WHERE uid = $1`
 	sqlAnyOrg         = `SELECT uid, name, canonical, created_at FROM orgs LIMIT 1`
 	sqlInsertProject  = `INSERT INTO projects (uid, org_uid, name, canonical, created_at) VALUES ($1, $2, $3, $4, $5)`
 	sqlProjects       = `SELECT uid, org_uid, name, canonical, created_at FROM projects WHERE org_uid = $1 ORDER BY canonical`
@@ -80,6 +81,11 @@ func (tx *Tx) FirstOrg(ctx context.Context) error {
 		return ErrExists
 	}
 	return err
+}
+
+// LockOrg is to an organization what LockUser is to a user.
+func (tx *Tx) LockOrg(ctx context.Context, uid string) error {
+	return tx.changeOne(ctx, sqlLockOrg, uid)
 }
 
 // InsertProject adds a project. Its canonical name being taken in the organization is ErrExists.

@@ -16,7 +16,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	for name, query := range map[string]string{
 		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
-		"NoteLogin": sqlNoteLogin, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
+		"NoteLogin": sqlNoteLogin, "LockUser": sqlLockUser, "LockOrg": sqlLockOrg, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
 		"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
 		"SessionsOfUser": sqlSessionsOfUser, "LastSessionEnd": sqlLastSessionEnd, "ChangesFrom": sqlChangesFrom, "DeleteChanges": sqlDeleteChanges,
 		"Throttle": sqlThrottle, "DelayTries": sqlDelayTries, "TakeTry": sqlTakeTry, "ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,

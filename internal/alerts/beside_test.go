@@ -1,0 +1,39 @@
+package alerts
+
+import (
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+)
+
+// TestTheSameChannelsSentTwiceAtOnce are there once: a client that has waited too long sends its list again while the
+// first is still being written.
+func TestTheSameChannelsSentTwiceAtOnce(t *testing.T) {
+	f := newFixture(t, Config{})
+	wanted := []Channel{slack("/T0/B0/x0x"), slack("/T0/B0/y0y")}
+	replace := func() error { return f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, wanted) }
+	postgrestest.Beside(t, f.url, "SELECT 1 FROM orgs FOR UPDATE", replace, replace)
+	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != len(wanted) {
+		t.Errorf("%d channels of %d, %v", len(list), len(wanted), err)
+	}
+}
+
+// TestChannelsAddedAtOnceAreBounded adds the last channel that may be, twice at once.
+func TestChannelsAddedAtOnceAreBounded(t *testing.T) {
+	f := newFixture(t, Config{})
+	for range maxChannels - 1 {
+		f.create(slack("/T0/B0/x0x"))
+	}
+	add := func() error {
+		_, _, err := f.Create(t.Context(), audit.Origin{}, f.admin, f.in, slack("/T0/B0/x0x"))
+		if err != nil && fieldsOf(err) != "type" {
+			return err
+		}
+		return nil
+	}
+	postgrestest.Beside(t, f.url, "SELECT 1 FROM orgs FOR UPDATE", add, add)
+	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != maxChannels {
+		t.Errorf("%d channels, %v", len(list), err)
+	}
+}
