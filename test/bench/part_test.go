@@ -25,14 +25,15 @@ const (
 	partBare    = "bare"    // see openBare
 	partVisits  = "visits"  // see visits.answer
 	partLoad    = "load"    // see generator.answer
-	partLimits  = "limits"  // see runLimit
+	partLimits  = "limits"  // see limits.answer
+	partEngine  = "engine"  // see runEngine
 	partServers = "servers" // asked with the name of a server of the kit, answers with its address
 )
 
 // runPart is a part's whole life: until its input ends.
 func runPart(name string) error {
 	answer := map[string]func(string) (string, error){
-		partLines: openLine, partServers: openServer, partStorm: runStorm, partBare: openBare, partLimits: (&limits{}).answer,
+		partLines: openLine, partServers: openServer, partStorm: runStorm, partBare: openBare, partEngine: runEngine, partLimits: (&limits{}).answer,
 		partVisits: (&visits{seen: map[string][]time.Time{}}).answer, partLoad: (&generator{tokens: map[string][]string{}}).answer,
 	}[name]
 	for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,22 +99,22 @@ func realTrips(b *testing.B) []trip {
 	tokens := realregistry.NewTokenServer(b, realregistry.TokenRules{Users: users, CA: ca})
 	tokens.URL = away(b, way, tokens.URL)
 	bearer := away(b, way, realregistry.Distribution(b, realregistry.Options{Token: tokens, CA: ca}).Endpoint)
-	warm := client(ca)
+	warm := client(ca.Pool())
 	b.Cleanup(warm.CloseIdleConnections)
 	return []trip{
 		{"net/http: GET on an open connection", 0, func(ctx context.Context) (int, error) { return 0, ask(ctx, warm, basic) }},
 		{"net/http: TCP, TLS 1.3, GET", 0, func(ctx context.Context) (int, error) {
-			fresh := client(ca)
+			fresh := client(ca.Pool())
 			defer fresh.CloseIdleConnections()
 			return 0, ask(ctx, fresh, basic)
 		}},
 		{"net/http: GET; token service elsewhere; GET again", 0, func(ctx context.Context) (int, error) {
-			fresh := client(ca)
+			fresh := client(ca.Pool())
 			defer fresh.CloseIdleConnections()
 			return 0, withToken(ctx, fresh, bearer, tokens.URL)
 		}},
-		{"distribution, TLS, Basic", 3.2, checking(basic, ca)},
-		{"distribution, TLS, Bearer, token service elsewhere", 7.2, checking(bearer, ca)},
+		{"distribution, TLS, Basic", 3.2, checking(basic, ca.PEM())},
+		{"distribution, TLS, Bearer, token service elsewhere", 7.2, checking(bearer, ca.PEM())},
 	}
 }
 
@@ -130,8 +131,8 @@ func away(b *testing.B, way *lines, address string) string {
 	return u.String()
 }
 
-func client(ca *testca.CA) *http.Client {
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, ForceAttemptHTTP2: true}}
+func client(roots *x509.CertPool) *http.Client {
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}}
 }
 
 func ask(ctx context.Context, c *http.Client, endpoint string) error {
@@ -170,9 +171,9 @@ func withToken(ctx context.Context, c *http.Client, endpoint, service string) er
 	return err
 }
 
-func checking(endpoint string, ca *testca.CA) func(context.Context) (int, error) {
+func checking(endpoint, ca string) func(context.Context) (int, error) {
 	policy, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
-	d := regcheck.Definition{Endpoint: endpoint, Auth: &regcheck.Auth{Username: user, Password: password, TLS: regcheck.TLS{Enabled: true, CA: ca.PEM()}}}
+	d := regcheck.Definition{Endpoint: endpoint, Auth: &regcheck.Auth{Username: user, Password: password, TLS: regcheck.TLS{Enabled: true, CA: ca}}}
 	return func(ctx context.Context) (int, error) {
 		if err != nil {
 			return 0, err
