@@ -104,7 +104,7 @@ func newSettings() *settings {
 	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a self-made certificate, for trials")
 	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on other addresses than loopback")
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: nowhere)")
-	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL to keep everything in, as postgres://user@host/database; a password in it only by the environment or the settings file (default: SQLite in the data folder)")
+	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL to keep everything in, as postgres://user@host/database?sslmode=verify-full; a password in it only by the environment or the settings file (default: SQLite in the data folder)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
 	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: nowhere)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data folder)")

@@ -18,7 +18,7 @@ func newMigrate() *cobra.Command {
 	settings := newSettings()
 	var from, to, output string
 	cmd := &cobra.Command{
-		Use:   "migrate --from sqlite:FOLDER --to postgres://HOST/DATABASE",
+		Use:   "migrate --from sqlite:FOLDER --to postgres://HOST/DATABASE?sslmode=verify-full",
 		Short: "Move a store from its data folder to an empty PostgreSQL database",
 		Long: `Move a store from its data folder to an empty PostgreSQL database. Stop the server first. Every table is copied in one
 transaction, read back, and compared by the number and a digest of its rows; when anything differs the database stays empty.
@@ -51,7 +51,7 @@ database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` +
 		return printMoved(cmd, moved, asJSON)
 	}
 	cmd.Flags().StringVar(&from, "from", "", "where the store is: sqlite:FOLDER (default: the data folder)")
-	cmd.Flags().StringVar(&to, "to", "", "the empty database: postgres://… (default: database-url)")
+	cmd.Flags().StringVar(&to, "to", "", "the empty database: postgres://…, which has to say sslmode=… unless it is on this machine (default: database-url)")
 	outputFlag(cmd, &output)
 	settings.addTo(cmd.Flags(), storeFlags...)
 	return cmd

@@ -68,7 +68,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	defer unlock()
-	db, err := openStore(ctx, c)
+	db, err := openStore(ctx, c, log)
 	if err != nil {
 		return err
 	}
@@ -197,10 +197,13 @@ func lockFolder(c Config) (unlock func() error, err error) {
 	return lock.Release, nil
 }
 
-func openStore(ctx context.Context, c Config) (*store.DB, error) {
+func openStore(ctx context.Context, c Config, log *slog.Logger) (*store.DB, error) {
 	options, err := storeOptions(c)
 	if err != nil {
 		return nil, err
+	}
+	if warning := store.DatabaseWarning(c.DatabaseURL); warning != "" {
+		log.Warn(warning)
 	}
 	return store.Open(ctx, options)
 }

@@ -66,6 +66,9 @@ func parseDatabaseURL(url secret.String) (*pgxpool.Config, error) {
 		return nil, ErrDatabaseURL // the cause repeats what it could not read
 	}
 	c := config.ConnConfig
+	if err := protectConnection(c, url); err != nil {
+		return nil, err
+	}
 	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute {
 		c.ConnectTimeout = connectTimeout
