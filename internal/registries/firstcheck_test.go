@@ -29,7 +29,7 @@ func eachDatabase(t *testing.T, test func(*testing.T, keeping)) {
 		}
 		t.Cleanup(func() { _ = db.Close() })
 		k := mustKeep(t)
-		k.db = db
+		k.db, k.url = db, url
 		if err := db.InTx(t.Context(), func(tx *store.Tx) error {
 			return tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart})
 		}); err != nil {

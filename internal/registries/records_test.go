@@ -25,6 +25,7 @@ var recordsStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 type keeping struct {
 	*Service
 	admin, member, stranger auth.Principal
+	url                     string // of the database; empty for SQLite
 }
 
 func mustKeep(t *testing.T) keeping {
@@ -46,7 +47,7 @@ func mustKeep(t *testing.T) keeping {
 	who := func(org string, role auth.Role) auth.Principal {
 		return auth.Principal{UserUID: "user-" + org, OrgUID: "org-" + org, OrgName: org, Email: string(role) + "@" + org, Role: role, Means: auth.MeansToken}
 	}
-	return keeping{s, who("a", auth.RoleAdmin), who("a", auth.RoleMember), who("b", auth.RoleAdmin)}
+	return keeping{Service: s, admin: who("a", auth.RoleAdmin), member: who("a", auth.RoleMember), stranger: who("b", auth.RoleAdmin)}
 }
 
 func wanted(name string) Wanted {

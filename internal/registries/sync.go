@@ -54,14 +54,16 @@ func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principa
 	if err := s.allowed(ctx, origin, p, auth.SyncRegistries, audit.RegistrySync, uid); err != nil {
 		return err
 	}
-	r, err := s.Get(ctx, p, uid)
-	if err != nil {
-		return err
+	if !isUID(uid) {
+		return noSuchRegistry()
 	}
-	if !r.SyncSupported {
-		return fault.InvalidFields(fault.Field{Field: "isSyncSupported", Problem: "is false in this registry's definition; write true to have it synchronized"})
-	}
-	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		switch supported, err := tx.LockRegistry(ctx, p.OrgUID, uid); {
+		case err != nil:
+			return notFound(err)
+		case !supported:
+			return fault.InvalidFields(fault.Field{Field: "isSyncSupported", Problem: "is false in this registry's definition; write true to have it synchronized"})
+		}
 		now := s.now()
 		at, err := s.firstTurn(ctx, tx, p, now)
 		if err != nil {

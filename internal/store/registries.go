@@ -62,6 +62,7 @@ const (
 		WHERE org_uid = $2 AND uid = $1 AND version = $5`
 	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7
 		WHERE org_uid = $2 AND registry_uid = $1`
+	sqlLockRegistry    = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 RETURNING sync_supported`
 	sqlDeleteRegistry  = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
 	sqlRegistriesOfOrg = `SELECT r.uid, r.name, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope, r.sync_supported, r.spectro_manifest, r.private,
 		s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0)
@@ -182,6 +183,12 @@ func (tx *Tx) RegistryPlain(ctx context.Context, orgUID, uid string) (Registry, 
 // RegistryByName looks a registry up by its canonical name, its secrets left sealed.
 func (tx *Tx) RegistryByName(ctx context.Context, orgUID, canonical string) (Registry, error) {
 	return one(ctx, tx, scanPlainRegistry, sqlRegistryByName, orgUID, canonical)
+}
+
+// LockRegistry keeps a registry from being replaced or deleted until the transaction ends, and tells whether it is
+// synchronized.
+func (tx *Tx) LockRegistry(ctx context.Context, orgUID, uid string) (syncSupported bool, err error) {
+	return one(ctx, tx, func(row scanner, is *bool) error { return row.Scan(truth{is}) }, sqlLockRegistry, orgUID, uid)
 }
 
 // DeleteRegistry deletes a registry and everything that was learned of it; its content only when it is swept.
