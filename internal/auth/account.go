@@ -23,34 +23,96 @@ func (s *Service) ChangePassword(ctx context.Context, origin audit.Origin, p Pri
 	if problems := s.PasswordProblems(p, current, next); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	user, err := s.caller(ctx, p)
-	if err != nil {
-		return err
+	outcome, err := changeOvertaken, error(nil)
+	for n := 0; n < 2 && err == nil && outcome == changeOvertaken; n++ { // the same change sent twice, perhaps
+		outcome, err = s.tryPasswordChange(ctx, origin, p, current, next)
 	}
-	try := s.newTry(origin, Credentials{}, user)
-	if err := try.check(ctx); err != nil {
-		return err
+	if err == nil && outcome == changeOvertaken {
+		return fault.Busy("Your password is being changed by others at this moment. Try again.", time.Second)
 	}
-	matches, _, err := s.passwords.verify(ctx, current, user.PasswordHash, try.take)
-	if err != nil {
-		return err
-	}
-	hash := ""
-	if matches {
-		if hash, err = s.passwords.Hash(ctx, next); err != nil {
-			return err
-		}
-	}
-	changed := false
-	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		changed, err = s.changePassword(ctx, tx, origin, p, try, user, hash)
-		return err
-	})
-	if err == nil && !changed {
+	if err == nil && outcome == changeRefused {
 		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "is not your password"})
 	}
 	return asDone("change a password", err)
 }
+
+// passwordChange is how a try to change a password ended.
+type passwordChange int
+
+const (
+	changeRefused   passwordChange = iota // and counted
+	changeOvertaken                       // the hash is another than the one that was verified, or the user was disabled
+	changeMade                            // now, or by the request that this one repeats
+)
+
+func (s *Service) tryPasswordChange(ctx context.Context, origin audit.Origin, p Principal, current, next secret.String) (passwordChange, error) {
+	user, err := s.caller(ctx, p)
+	if err != nil {
+		return changeRefused, err
+	}
+	try := s.newTry(origin, Credentials{}, user)
+	if err := try.check(ctx); err != nil {
+		return changeRefused, err
+	}
+	matches, _, err := s.passwords.verify(ctx, current, user.PasswordHash, try.take)
+	if err != nil {
+		return changeRefused, err
+	}
+	if !matches || !user.DisabledAt.IsZero() {
+		return s.wrongCurrent(ctx, origin, p, try, user, next)
+	}
+	hash, err := s.passwords.Hash(ctx, next)
+	if err != nil {
+		return changeRefused, err
+	}
+	outcome := changeOvertaken
+	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		outcome, err = s.changePassword(ctx, tx, origin, p, try, user, hash)
+		return err
+	})
+	return outcome, err
+}
+
+// repeatedWithin is how long after a change of a password the same request is taken for its repeat.
+const repeatedWithin = time.Minute
+
+// wrongCurrent decides about a change whose current password is not the user's. If its new one is, since a moment ago,
+// then the answer to that change was lost, and this repeats it: nothing is left to do. Each password that was tried is
+// one try, taken and counted as a sign-in's, so that nobody learns more passwords here than there.
+func (s *Service) wrongCurrent(ctx context.Context, origin audit.Origin, p Principal, try passwordTry, user store.User, next secret.String) (passwordChange, error) {
+	wrong, repeats, unasked := 1, false, error(nil)
+	if s.now().Sub(user.PasswordChangedAt).Abs() < repeatedWithin && user.DisabledAt.IsZero() {
+		matches, _, err := s.passwords.verify(ctx, next, user.PasswordHash, try.take)
+		switch {
+		case err == nil:
+			wrong, repeats = 2, matches
+		case fault.KindOf(err) != fault.Limited:
+			unasked = err // told once the first one is counted: whoever keeps us busy must not guess for nothing
+		}
+	}
+	outcome := changeRefused
+	if repeats {
+		outcome, wrong = changeMade, 0
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		event := s.succeeded(p, origin, audit.PasswordChange, user.UID, now)
+		event.Reason = acceptedRepeat
+		if !repeats {
+			event.Outcome, event.Reason = audit.Refused, refusedPassword
+		}
+		for range wrong {
+			if _, err := s.countTry(ctx, tx, origin, try, user, false, now); err != nil {
+				return err
+			}
+		}
+		return tx.AppendAudit(ctx, event)
+	})
+	return outcome, errors.Join(err, unasked)
+}
+
+// acceptedRepeat marks the record of a request that changed nothing because it had done so before.
+const acceptedRepeat = "repeated"
 
 // PasswordProblems lists what is wrong with a change of the caller's password, as far as it shows without the
 // current one's hash.
@@ -71,30 +133,23 @@ func (s *Service) caller(ctx context.Context, p Principal) (user store.User, err
 	return user, asDone("look up the caller", asNotFound(err, "There is no such user."))
 }
 
-// changePassword stores the hash of the new password, or records that the current one was wrong, which an
-// empty hash says.
-func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit.Origin, p Principal, try passwordTry, user store.User, hash string) (bool, error) {
+// changePassword stores the hash of the new password, unless the current one's is another by now.
+func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit.Origin, p Principal, try passwordTry, user store.User, hash string) (passwordChange, error) {
 	now := s.now()
-	event := s.succeeded(p, origin, audit.PasswordChange, user.UID, now)
-	err := error(store.ErrNotFound)
-	if hash != "" {
-		err = tx.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)
-	}
-	if errors.Is(err, store.ErrNotFound) { // also when it was changed while we hashed
-		event.Outcome, event.Reason = audit.Refused, refusedPassword
-		_, err := s.countTry(ctx, tx, origin, try, user, false, now)
-		return false, errors.Join(err, tx.AppendAudit(ctx, event))
+	err := tx.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)
+	if errors.Is(err, store.ErrNotFound) {
+		return changeOvertaken, nil
 	}
 	if err != nil {
-		return false, err
+		return changeRefused, err
 	}
 	if err := tx.EndUserSessions(ctx, user.OrgUID, user.UID, p.SessionUID, endedByPassword, now); err != nil {
-		return false, err
+		return changeRefused, err
 	}
 	if _, err := s.countTry(ctx, tx, origin, try, user, true, now); err != nil {
-		return false, err
+		return changeRefused, err
 	}
-	return true, tx.AppendAudit(ctx, event)
+	return changeMade, tx.AppendAudit(ctx, s.succeeded(p, origin, audit.PasswordChange, user.UID, now))
 }
 
 // SetPassword gives a user of the organization another password and ends its sessions. user is its uid or

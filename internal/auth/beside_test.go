@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // TestAKeyChangedBesideItsRevocation renames and extends a key while it is revoked: all of it holds.
@@ -62,4 +65,80 @@ func TestTheLastAPIKeyThatMayBe(t *testing.T) {
 	if made.Load() != 1 {
 		t.Errorf("%d of two were made", made.Load())
 	}
+}
+
+// TestAPasswordChangeIsRepeated sends a change again whose answer was lost: it is done, and no failure. Later, or with
+// another new password, it is one for each password that was tried, as sign-ins with them were.
+func TestAPasswordChangeIsRepeated(t *testing.T) {
+	w := mustWorld(t, nil)
+	w.clock.move(time.Hour)
+	p := w.mustPrincipal(t, w.mustLogin(t))
+	change := func(current, next secret.String) error {
+		return w.ChangePassword(t.Context(), origin, p, current, next)
+	}
+	for range 8 { // more than there are free failures
+		if err := change(goodPassword, otherPassword); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e := w.audits(t, 1)[0]; e.Outcome != audit.Succeeded || e.Reason != acceptedRepeat {
+		t.Errorf("on record: %+v", e)
+	}
+	if n := w.failures(t); n != 0 {
+		t.Errorf("%d failures are counted", n)
+	}
+	wantFields(t, change(goodPassword, "a third one, just as long"), "currentPassword")
+	if n := w.failures(t); n != 2 {
+		t.Errorf("%d failures for two guesses", n)
+	}
+	w.clock.move(repeatedWithin)
+	wantFields(t, change(goodPassword, otherPassword), "currentPassword")
+	if n := w.failures(t); n != 3 {
+		t.Errorf("%d failures after a late repeat", n)
+	}
+}
+
+// TestGuessesByPasswordChangesWait uses up the free failures by changes, each of which tries two passwords.
+func TestGuessesByPasswordChangesWait(t *testing.T) {
+	w := mustWorld(t, nil) // the user was made at this moment, so that its password is a new one
+	p := w.mustPrincipal(t, w.mustLogin(t))
+	guesses := int64(0)
+	for range 100 {
+		err := w.ChangePassword(t.Context(), origin, p, "a wrong one", "a third one, just as long")
+		if fault.KindOf(err) == fault.Limited {
+			break
+		}
+		wantFields(t, err, "currentPassword")
+		guesses += 2
+	}
+	if free := w.throttle.free; guesses < free || guesses > free+1 || w.failures(t) != guesses {
+		t.Errorf("%d guesses, %d counted, %d are free", guesses, w.failures(t), free)
+	}
+	// After the wait there is one try, as for a sign-in; not one for each of the two.
+	w.clock.move(20 * time.Second)
+	wantFields(t, w.ChangePassword(t.Context(), origin, p, "a wrong one", otherPassword), "currentPassword")
+	if n := w.failures(t); n != guesses+1 {
+		t.Errorf("%d failures after %d and one", n, guesses)
+	}
+}
+
+// TestAPasswordChangeSentTwiceAtOnce is done, for both.
+func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
+	w := mustWorld(t, nil)
+	p := w.mustPrincipal(t, w.mustLogin(t))
+	change := func() error { return w.ChangePassword(t.Context(), origin, p, goodPassword, otherPassword) }
+	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", change, change)
+	if n := w.failures(t); n != 0 {
+		t.Errorf("%d failures are counted", n)
+	}
+}
+
+// failures counts those of the user from the origin of the tests.
+func (w *world) failures(t *testing.T) int64 {
+	t.Helper()
+	pair, _, err := w.newTry(origin, Credentials{}, w.user).standing(t.Context(), w.clock.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pair.Failures
 }
