@@ -8,7 +8,7 @@ export CGO_ENABLED ?= 0
 .DEFAULT_GOAL := help
 
 help: ## List the targets
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the static binary, bin/regwarden
 	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/regwarden
@@ -58,6 +58,27 @@ bench: ## Run all benchmarks but bench-growth; BENCH='-strict -write' to fail on
 bench-speed: ## Requests and refreshes beside what the machine can do
 	$(bench_run) Speed $(BENCH)
 
+bench-signin: ## Sign-ins beside the hashes that they are made of; starts; idle memory
+	$(bench_run) SignIn $(BENCH)
+
+bench-postgres: ## Refreshes on PostgreSQL beside pgbench
+	$(bench_run) Postgres $(BENCH)
+
+bench-replicas: ## Refreshes at three replicas on one PostgreSQL beside those at one
+	$(bench_run) Replicas $(BENCH)
+
+bench-users: ## 200,000 users beside 1,000
+	$(bench_run) Users $(BENCH)
+
+bench-onetoken: ## 32 clients on one refresh token for a minute
+	$(bench_run) OneToken $(BENCH)
+
+bench-engine: ## Validations: processor time, allocations, 64 at once
+	$(bench_run) Engine $(BENCH)
+
+bench-growth: ## A million sessions, ten million records, and their cleaning; takes minutes and 7 GiB
+	$(bench_run) Growth $(BENCH)
+
 profile: ## Write CPU, heap, block and mutex profiles of the service under load into ./profiles
 	$(bench_run) Profile
 
@@ -76,4 +97,4 @@ bench-records: ## Keep and watch 10,000 definitions of one organization
 clean: ## Remove what was built; data stays
 	rm -rf bin
 
-.PHONY: help build run demo test deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-records bench-speed profile clean
+.PHONY: help build run demo test deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean
