@@ -142,3 +142,14 @@ func (w *world) failures(t *testing.T) int64 {
 	}
 	return pair.Failures
 }
+
+// TestTwoSignInsThatHashAnew both succeed: the second finds the hash that the first has put in the place of a weaker one.
+func TestTwoSignInsThatHashAnew(t *testing.T) {
+	w := mustWorld(t, nil)
+	w.passwords.cost = HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
+	login := func() error { return w.tryFrom(t, origin.Address, goodEmail, goodPassword) }
+	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", login, login)
+	if n := w.failures(t); n != 0 {
+		t.Errorf("%d failures are counted", n)
+	}
+}

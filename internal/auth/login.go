@@ -39,6 +39,7 @@ func (c Credentials) problems() []fault.Field {
 type account struct {
 	org  store.Org
 	user store.User
+	last bool // try
 }
 
 // Login signs a user in: it begins a session and returns its first tokens.
@@ -51,11 +52,25 @@ func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials)
 		return Tokens{}, fault.InvalidFields(problems...)
 	}
 	c = s.inOrg(c)
+	tokens, err := s.signIn(ctx, origin, c, false)
+	if errors.Is(err, errOvertaken) {
+		tokens, err = s.signIn(ctx, origin, c, true)
+	}
+	return tokens, err
+}
+
+// errOvertaken ends a sign-in whose verified hash is another by now: the password was changed, or only hashed anew by
+// another sign-in with it.
+var errOvertaken = errors.New("the hash of the password is another by now")
+
+// signIn tries once. The last try takes whatever overtakes it for a refusal.
+func (s *Service) signIn(ctx context.Context, origin audit.Origin, c Credentials, last bool) (Tokens, error) {
 	epoch := s.view.begin()
 	found, err := s.account(ctx, c)
 	if err != nil {
 		return Tokens{}, err
 	}
+	found.last = last
 	try := s.newTry(origin, c, found.user)
 	if err := try.check(ctx); err != nil {
 		return Tokens{}, err
@@ -175,6 +190,8 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 		return refusedUnknownUser, nil
 	case !matches:
 		return refusedPassword, nil
+	case unnoted && !found.last && found.user.DisabledAt.IsZero(): // who was disabled before costs one hash, as all do
+		return "", errOvertaken
 	case unnoted: // also when either happened while we hashed
 		return refusedDisabled, nil
 	}
