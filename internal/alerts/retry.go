@@ -66,5 +66,5 @@ func wait(failures int64, r result) time.Duration {
 
 // spread keeps those apart who failed together: an hour is one from 48 minutes to an hour.
 func spread(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.8 + 0.2*rand.Float64())) //nolint:gosec // spreads load, hides nothing
+	return time.Duration(float64(d) * (0.8 + 0.2*rand.Float64())) // #nosec G404 -- spreads load, hides nothing
 }

@@ -27,7 +27,7 @@ func (s *Service) firstTurn(ctx context.Context, tx *store.Tx, p auth.Principal,
 	}
 	wait, full, err := tx.TakeTurn(ctx, "changes of "+p.UserUID, s.gate.limits.PerMinute, time.Minute, firstCheckWithin, now)
 	if full {
-		wait = firstCheckWithin/2 + rand.N(firstCheckWithin/2) //nolint:gosec // spreads load, hides nothing
+		wait = firstCheckWithin/2 + rand.N(firstCheckWithin/2) // #nosec G404 -- spreads load, hides nothing
 	}
 	return now.Add(wait), err
 }

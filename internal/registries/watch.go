@@ -194,9 +194,9 @@ func (w *watch) next(d decision, first bool, now time.Time) time.Time {
 	if d.confirm {
 		return now.Add(min(confirmAfter, w.Interval))
 	}
-	factor := float64(d.backOff) * (0.9 + 0.2*rand.Float64()) //nolint:gosec // spreads load, hides nothing
+	factor := float64(d.backOff) * (0.9 + 0.2*rand.Float64()) // #nosec G404 -- spreads load, hides nothing
 	if first {
-		factor = 0.1 + rand.Float64() //nolint:gosec // as above
+		factor = 0.1 + rand.Float64() // #nosec G404 -- as above
 	}
 	return now.Add(time.Duration(factor * float64(w.Interval)))
 }

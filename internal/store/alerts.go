@@ -71,7 +71,7 @@ func (tx *Tx) sealChannel(c Channel) ([]byte, error) {
 	if c.HTTP.URL == "" {
 		return nil, nil
 	}
-	plain, err := json.Marshal(c.HTTP)
+	plain, err := json.Marshal(c.HTTP) // #nosec G117 -- sealed in the next line
 	if err != nil {
 		return nil, fmt.Errorf("encode an alert channel: %w", err)
 	}

@@ -100,7 +100,7 @@ func scanCount(row scanner, n *int64) error { return row.Scan(n) }
 // ScheduleWatch has a registry checked from that moment on. It belongs in the transaction that makes or replaces
 // the record: a check of the older one that is under way loses its lease, and with it the right to be heard.
 func (tx *Tx) ScheduleWatch(ctx context.Context, orgUID, registryUID string, at time.Time) error {
-	return tx.changeOne(ctx, sqlScheduleWatch, registryUID, orgUID, millis(at), rand.Int64N(math.MaxInt32)) //nolint:gosec // spreads load, hides nothing
+	return tx.changeOne(ctx, sqlScheduleWatch, registryUID, orgUID, millis(at), rand.Int64N(math.MaxInt32)) // #nosec G404 -- spreads load, hides nothing
 }
 
 // OrgsToWatch lists the organizations that have a registry due at that moment, by uid.
