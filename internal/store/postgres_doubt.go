@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"errors"
+	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,7 +29,7 @@ type doubt struct {
 	config *pgx.ConnConfig
 	moved  func() // called when another server takes the writes
 
-	serving atomic.Pointer[string] // the address of the server that the newest connection leads to
+	serving atomic.Pointer[place] // where the newest connection leads to
 	away    atomic.Bool
 	raised  atomic.Bool
 	ctx     context.Context
@@ -47,10 +49,16 @@ func newDoubt(config *pgx.ConnConfig, moved func()) *doubt {
 	return d
 }
 
+// place is where a connection leads to: to a server, by an address.
+type place struct{ server, address string }
+
 // served notes where a new connection of a pool leads.
-func (d *doubt) served(conn *pgx.Conn) {
-	address := conn.PgConn().Conn().RemoteAddr().String()
-	d.serving.Store(&address)
+func (d *doubt) served(ctx context.Context, conn *pgx.Conn) error {
+	to, err := identify(ctx, conn)
+	if err == nil {
+		d.serving.Store(&to)
+	}
+	return err
 }
 
 // waiting is called by who begins to wait, and what it returns once that is over. cancel ends the waiting when the
@@ -80,9 +88,9 @@ func (d *doubt) raise() {
 func (d *doubt) look() {
 	defer d.raised.Store(false)
 	for {
-		index, address, ok := d.tryAll()
+		index, to, ok := d.tryAll()
 		if ok {
-			d.found(index, address)
+			d.found(index, to)
 			break
 		}
 		d.away.Store(true)
@@ -96,12 +104,12 @@ func (d *doubt) look() {
 }
 
 // found puts a server first that answered, and gives those up who wait for another.
-func (d *doubt) found(index int, address string) {
-	if address == "" { // it refused to let us in
+func (d *doubt) found(index int, to place) {
+	if to == (place{}) { // it refused to let us in
 		return
 	}
 	d.hosts.first.Store(int64(index))
-	if serving := d.serving.Swap(&address); serving != nil && *serving != address {
+	if serving := d.serving.Swap(&to); serving != nil && *serving != to {
 		d.cut()
 		d.moved()
 	}
@@ -115,42 +123,100 @@ func (d *doubt) cut() {
 	d.there, d.leave = context.WithCancel(d.ctx)
 }
 
-// tryAll tries a connection to each host at the same time, and returns the first that succeeds, and to which address.
-// When there is none, but a host refused to let us in, it is ok without an address.
-func (d *doubt) tryAll() (index int, address string, ok bool) {
-	type outcome struct {
-		index   int
-		address string
-		err     error
-	}
-	ctx, cancel := context.WithCancel(d.ctx)
-	defer cancel()
-	outcomes := make(chan outcome, len(d.hosts.list))
-	for i := range d.hosts.list {
-		d.running.Go(func() {
-			address, err := try(ctx, d.hosts.only(d.config, i))
-			outcomes <- outcome{i, address, err}
-		})
-	}
-	for range d.hosts.list {
-		o := <-outcomes
-		if o.err == nil {
-			return o.index, o.address, true
-		}
-		ok = ok || refuses(o.err)
-	}
-	return 0, "", ok
+// trial is the outcome of a try of one host.
+type trial struct {
+	index int
+	to    place
+	err   error
 }
 
-// try makes a connection, which is all that is asked, and tells where it led.
-func try(ctx context.Context, config *pgx.ConnConfig) (address string, err error) {
+// tryAll tries a connection to each host at the same time, and returns the first that succeeds, and where it led. When
+// there is none, but a host refused to let us in, it is ok without a place.
+func (d *doubt) tryAll() (index int, to place, ok bool) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	trials := make(chan trial, len(d.hosts.list))
+	for i := range d.hosts.list {
+		d.running.Go(func() {
+			to, err := try(ctx, d.inUseFirst(d.hosts.only(d.config, i)))
+			trials <- trial{i, to, err}
+		})
+	}
+	return d.choose(trials)
+}
+
+// choose prefers the way in use to a faster one to the same server, such as another pooler, and waits for it a little.
+func (d *doubt) choose(trials <-chan trial) (index int, to place, ok bool) {
+	var other *trial
+	var late <-chan time.Time
+	refused := false
+	for range d.hosts.list {
+		var one trial
+		select {
+		case one = <-trials:
+		case <-late:
+			return other.index, other.to, true
+		}
+		serving := d.serving.Load()
+		switch {
+		case one.err != nil:
+			refused = refused || refuses(one.err)
+		case serving == nil || one.to == *serving || one.to.server != serving.server:
+			return one.index, one.to, true
+		case other == nil:
+			other, late = &one, time.After(doubtAfter)
+		}
+	}
+	if other == nil || refused { // it may be the way in use that refused
+		return 0, place{}, refused
+	}
+	return other.index, other.to, true
+}
+
+// inUseFirst has the address in use tried before the others that a name of a host has.
+func (d *doubt) inUseFirst(config *pgx.ConnConfig) *pgx.ConnConfig {
+	serving, lookUp := d.serving.Load(), config.LookupFunc
+	if serving == nil {
+		return config
+	}
+	inUse, _, _ := net.SplitHostPort(serving.address)
+	config.LookupFunc = func(ctx context.Context, host string) ([]string, error) {
+		addresses, err := lookUp(ctx, host)
+		if i := slices.Index(addresses, inUse); i > 0 {
+			addresses = slices.Insert(slices.Delete(addresses, i, i+1), 0, inUse)
+		}
+		return addresses, err
+	}
+	return config
+}
+
+// try makes a connection and asks where it led.
+func try(ctx context.Context, config *pgx.ConnConfig) (place, error) {
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return "", err
+		return place{}, err
 	}
-	address = conn.PgConn().Conn().RemoteAddr().String()
-	_ = conn.Close(ctx)
-	return address, nil
+	ctx, cancel := context.WithTimeout(ctx, config.ConnectTimeout)
+	defer cancel()
+	defer func() { _ = conn.Close(ctx) }()
+	return identify(ctx, conn)
+}
+
+const sqlWhichServer = `SELECT CAST(pg_postmaster_start_time() AS TEXT)`
+
+// identify tells servers apart by the microsecond in which they were started: several addresses may lead to the same one
+// (poolers, a name with several addresses), and after a failover one address to another. One that has no such function is
+// told by its address.
+func identify(ctx context.Context, conn *pgx.Conn) (place, error) {
+	address := conn.PgConn().Conn().RemoteAddr().String()
+	results, err := conn.PgConn().Exec(ctx, sqlWhichServer).ReadAll()
+	switch {
+	case err == nil && len(results) == 1 && len(results[0].Rows) == 1:
+		return place{string(results[0].Rows[0][0]), address}, nil
+	case err == nil || codeOf(err) != "" && !conn.IsClosed():
+		return place{address, address}, nil
+	}
+	return place{}, err
 }
 
 // refuses tells whether a try failed at a database that works for those who have a connection: it has no room for another

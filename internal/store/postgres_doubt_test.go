@@ -87,6 +87,42 @@ func TestAnotherHostTakesOver(t *testing.T) {
 	}
 }
 
+// TestTwoWaysToOneServer has two proxies before one database, of which a look takes whichever is faster: somebody who is slow
+// must not have those cut off who came the other way.
+func TestTwoWaysToOneServer(t *testing.T) {
+	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	direct := server.NewDatabase(t)
+	first, second := startCutProxy(t, server.Address()), startCutProxy(t, server.Address())
+	db := mustOpenURL(t, strings.Replace(direct, server.Address(), first.address()+","+second.address(), 1), Options{MasterKey: testKey})
+	doubt := db.database.(*postgres).doubt
+	if err := lastChange(t, db); err != nil {
+		t.Fatal(err)
+	}
+	there := doubt.there
+	look := func() {
+		t.Helper()
+		index, to, ok := doubt.tryAll()
+		if !ok {
+			t.Fatal("no way is found")
+		}
+		doubt.found(index, to)
+	}
+	for range 20 {
+		if look(); there.Err() != nil {
+			t.Fatal("another way is taken for another server")
+		}
+	}
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if look(); there.Err() == nil {
+		t.Error("another server at the same address is taken for the same")
+	}
+}
+
 func TestHostsInOrder(t *testing.T) {
 	config, err := pgx.ParseConfig("postgres://u@a:1,b:2,c:3/d?sslmode=prefer")
 	if err != nil {

@@ -35,7 +35,9 @@ func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare s
 	config.MaxConns = conns
 	config.BeforeConnect = doubt.hosts.order
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		doubt.served(conn)
+		if err := doubt.served(ctx, conn); err != nil {
+			return err
+		}
 		return runAll(ctx, conn, prepare)
 	}
 	made, err := pgxpool.NewWithConfig(ctx, config)
