@@ -185,7 +185,7 @@ func (s *Service) JWKS() []byte { return s.keySet().jwks }
 
 const (
 	sweepAfter = 24 * time.Hour // past its end; a clock that runs hours ahead must destroy nothing
-	sweepStep  = 500            // rows of one transaction
+	sweepStep  = 100            // rows of one transaction: in a large table each is on pages of its own
 )
 
 // Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It is meant to be
@@ -206,10 +206,11 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// inSteps runs a deletion until it finds less than a whole step, each step in a transaction of its own: others
-// get their turn in between.
+// inSteps runs a deletion until it finds less than a whole step, each step in a transaction of its own. After each it
+// pauses for as long as that took, so that at most half of what the store can do goes into it.
 func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, error)) error {
-	for more := true; more; {
+	for {
+		began, more := time.Now(), false
 		err := s.db.InTx(ctx, func(tx *store.Tx) error {
 			deleted, err := step(tx)
 			more = deleted == sweepStep
@@ -218,8 +219,15 @@ func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, erro
 		if err != nil {
 			return fmt.Errorf("delete what ended long ago: %w", err)
 		}
+		if !more {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Since(began)):
+		}
 	}
-	return nil
 }
 
 // now is the service's clock.

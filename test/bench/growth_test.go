@@ -94,6 +94,7 @@ func (g *growth) fill() {
 		g.exec(db, fillAuditsSQL, from, from+growthStep, first.UnixMilli())
 	}
 	g.exec(db, "PRAGMA wal_checkpoint(TRUNCATE)")
+	unix.Sync() // or the service's first flush would write all of it
 	g.table.note("Filled in %v.", time.Since(began).Round(time.Second))
 }
 
