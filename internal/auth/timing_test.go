@@ -2,7 +2,6 @@ package auth
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -19,24 +18,46 @@ var refusalKinds = []string{"unknown organization", "unknown user", "wrong passw
 // samples a side chance strays by 0.026. The limit is 0.17, because the race detector makes reading a user's row,
 // which is some microseconds, some tens of them: without it the shares are 0.48 to 0.53. The same statistic is then asked
 // about a service that skips the hash for a kind: it has to find that out, else the test would prove nothing.
+//
+// On a machine that is busy with other tests one round can go astray, in one direction or the other. What the service
+// itself gives away shows in every round, so a pair counts only if each of three tells it apart.
 func TestRefusalsTakeTheSameTime(t *testing.T) {
-	const perKind, limit = 250, 0.17
-	honest := timeRefusals(t, perKind, false)
+	const perKind, limit, rounds = 250, 0.17, 3
+	apart := toldApart(t, timeRefusals(t, perKind, false), limit)
+	for round := 1; len(apart) > 0 && round < rounds; round++ {
+		again := toldApart(t, timeRefusals(t, perKind, false), limit)
+		apart = slices.DeleteFunc(apart, func(pair string) bool { return !slices.Contains(again, pair) })
+	}
+	for _, pair := range apart {
+		t.Errorf("%s are told apart by time in each of %d rounds", pair, rounds)
+	}
+	var share float64
+	for round := 0; share < 0.5+limit && round < rounds; round++ {
+		broken := timeRefusals(t, 40, true)
+		share = slowerShare(broken[2], broken[1])
+		t.Logf("with a skipped hash for unknown users: %.3f", share)
+	}
+	if share < 0.5+limit {
+		t.Errorf("a skipped hash is not noticed")
+	}
+}
+
+// toldApart lists the pairs of kinds, and which of the two is the slower one, that time tells apart.
+func toldApart(t *testing.T, times [][]time.Duration, limit float64) (pairs []string) {
+	t.Helper()
 	for i, one := range refusalKinds {
 		for j, other := range refusalKinds[:i] {
-			share := slowerShare(honest[i], honest[j])
+			share := slowerShare(times[i], times[j])
 			t.Logf("%s against %s: %.3f", one, other, share)
-			if math.Abs(share-0.5) > limit {
-				t.Errorf("%s and %s are told apart by time: %.3f of pairs are slower, medians %v and %v", one, other, share, median(honest[i]), median(honest[j]))
+			switch {
+			case share-0.5 > limit:
+				pairs = append(pairs, one+" (slower) and "+other)
+			case 0.5-share > limit:
+				pairs = append(pairs, one+" and "+other+" (slower)")
 			}
 		}
 	}
-	broken := timeRefusals(t, 40, true)
-	if share := slowerShare(broken[2], broken[1]); share < 0.5+limit {
-		t.Errorf("a skipped hash is not noticed: %.3f, medians %v and %v", share, median(broken[2]), median(broken[1]))
-	} else {
-		t.Logf("with a skipped hash for unknown users: %.3f", share)
-	}
+	return pairs
 }
 
 // timeRefusals returns the times of refusals by kind. skip makes the mistake that the test is for: it hashes
