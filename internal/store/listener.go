@@ -74,6 +74,9 @@ func (l *listener) hear(ctx context.Context) {
 		defer cancel()
 		_ = conn.Close(bound)
 	}()
+	if err := noticeLoss(ctx, conn); err != nil {
+		return
+	}
 	if _, err := conn.Exec(ctx, sqlListen); err != nil {
 		return
 	}

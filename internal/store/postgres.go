@@ -21,11 +21,14 @@ const (
 	openingWait = 5 * time.Minute // for another process that opens the store
 )
 
-// Settings of every connection of the pools. A commit is durable before it is acknowledged, whatever the role or the
-// database has as its default; remote_apply promises more, and stays. A stuck lock holds no request for long,
-// and the locks of a server that stopped in the middle of a transaction are given up.
-const prepareSession = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
-	SET lock_timeout = '2s'; SET statement_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`
+// A commit is durable before it is acknowledged, whatever the role or the database has as its default; remote_apply
+// promises more, and stays.
+const durableSession = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply');
+	`
+
+// Settings of every connection of the pools. A stuck lock holds no request for long, and the locks of a server that
+// stopped in the middle of a transaction are given up.
+const prepareSession = durableSession + `SET lock_timeout = '2s'; SET statement_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`
 
 const readOnlySession = `; SET default_transaction_read_only = on`
 
@@ -92,13 +95,37 @@ func (p *postgres) prepare(ctx context.Context, o Options) (ring *seal.Keyring, 
 	return ring, err
 }
 
-// openingPool is for migrations, which may take their time.
+// Settings of connections for migrations, which may take their time.
+const openingSession = durableSession + `SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0`
+
+// openingPool is for migrations.
 func (p *postgres) openingPool() *sql.DB {
 	db := stdlib.OpenDB(*p.config.ConnConfig.Copy(), stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
-		return runAll(ctx, conn, "SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0")
+		return prepareConn(ctx, conn, openingSession)
 	}))
 	db.SetMaxOpenConns(3) // the lock's, goose's, one more
 	return db
+}
+
+// sqlNoticeLoss has the database notice a machine that vanished without a word within some 15 s, as we notice the
+// database. Otherwise its connections, and the lock of opening the store, stay for the two hours of TCP.
+const sqlNoticeLoss = `SELECT set_config(name, value, false) FROM (VALUES ('tcp_keepalives_idle', '5'), ('tcp_keepalives_interval', '3'),
+	('tcp_keepalives_count', '3'), ('client_connection_check_interval', '2s')) AS wanted (name, value) WHERE current_setting(name, true) IS NOT NULL`
+
+// prepareConn makes the settings of a new connection.
+func prepareConn(ctx context.Context, conn *pgx.Conn, settings string) error {
+	if err := runAll(ctx, conn, settings); err != nil {
+		return err
+	}
+	return noticeLoss(ctx, conn)
+}
+
+// noticeLoss goes without where the database cannot do it.
+func noticeLoss(ctx context.Context, conn *pgx.Conn) error {
+	if err := runAll(ctx, conn, sqlNoticeLoss); err != nil && (codeOf(err) == "" || conn.IsClosed()) {
+		return err
+	}
+	return nil
 }
 
 // runAll runs several statements at once, which prepared ones can't.

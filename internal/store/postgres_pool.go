@@ -38,7 +38,7 @@ func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare s
 		if err := doubt.served(ctx, conn); err != nil {
 			return err
 		}
-		return runAll(ctx, conn, prepare)
+		return prepareConn(ctx, conn, prepare)
 	}
 	made, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
