@@ -53,9 +53,7 @@ func sourceOf(address string) string {
 // standing reads what decides about the try.
 func (t passwordTry) standing(ctx context.Context, now time.Time) (pair, shared store.Throttle, err error) {
 	err = t.s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if pair, err = tx.Throttle(ctx, t.account, t.source, now); err == nil {
-			shared, err = tx.Throttle(ctx, t.account, t.allSources, now)
-		}
+		pair, shared, err = tx.Throttles(ctx, t.account, t.source, t.allSources, now)
 		return err
 	})
 	return pair, shared, asDone("look up failed sign-ins", err)

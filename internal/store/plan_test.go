@@ -19,7 +19,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"NoteLogin": sqlNoteLogin, "LockUser": sqlLockUser, "LockOrg": sqlLockOrg, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
 		"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
 		"SessionsOfUser": sqlSessionsOfUser, "LastSessionEnd": sqlLastSessionEnd, "ChangesFrom": sqlChangesFrom, "DeleteChanges": sqlDeleteChanges,
-		"Throttle": sqlThrottle, "DelayTries": sqlDelayTries, "TakeTry": sqlTakeTry, "ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,
+		"Throttle": sqlThrottle, "Throttles": sqlThrottles, "DelayTries": sqlDelayTries, "TakeTry": sqlTakeTry, "ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,
 		"DeleteThrottles": sqlDeleteThrottles, "APIKey": sqlAPIKey, "APIKeyByUID": sqlAPIKeyByUID, "UpdateAPIKey": sqlUpdateAPIKey, "DeleteAudits": sqlDeleteAudits,
 		"SetPassword": sqlSetPassword, "ChangePassword": sqlChangePassword, "DisableUser": sqlDisableUser,
 		"SpentJTI": sqlSpentJTI, "DeleteSpentJTIs": sqlDeleteSpentJTIs, "DeleteSessions": sqlDeleteSessions,

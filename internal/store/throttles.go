@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"time"
 )
@@ -18,6 +19,7 @@ const (
 	throttleColumns = `failures, blocked_until, succeeded_at, forget_at`
 
 	sqlThrottle     = `SELECT ` + throttleColumns + ` FROM login_throttles WHERE account = $1 AND source = $2 AND forget_at > $3`
+	sqlThrottles    = `SELECT ` + throttleColumns + `, source FROM login_throttles WHERE account = $1 AND source IN ($2, $3) AND forget_at > $4`
 	sqlCountFailure = `INSERT INTO login_throttles (account, source, failures, blocked_until, forget_at) VALUES ($1, $2, 1, 0, $3)
 		ON CONFLICT (account, source) DO UPDATE SET
 			failures = CASE WHEN login_throttles.forget_at > $3 THEN login_throttles.failures + 1 ELSE 1 END,
@@ -33,9 +35,12 @@ const (
 	neverBlocked       = int64(0)
 )
 
-func scanThrottle(row scanner, t *Throttle) error {
+func scanThrottle(row scanner, t *Throttle) error { return scanThrottleAnd(row, t) }
+
+// scanThrottleAnd scans what stands behind the columns of a throttle too.
+func scanThrottleAnd(row scanner, t *Throttle, more ...any) error {
 	var blocked int64
-	if err := row.Scan(&t.Failures, &blocked, moment{&t.SucceededAt}, moment{&t.ForgetAt}); err != nil {
+	if err := row.Scan(append([]any{&t.Failures, &blocked, moment{&t.SucceededAt}, moment{&t.ForgetAt}}, more...)...); err != nil {
 		return err
 	}
 	if blocked != neverBlocked {
@@ -49,6 +54,24 @@ func blockedMillis(t time.Time) int64 {
 		return neverBlocked
 	}
 	return t.UnixMilli()
+}
+
+// Throttles reads how an account stands with two sources, in one question. What is not there is the zero value.
+func (tx *Tx) Throttles(ctx context.Context, account, one, other []byte, now time.Time) (ofOne, ofOther Throttle, err error) {
+	err = tx.each(ctx, func(row scanner) error {
+		var t Throttle
+		var source []byte
+		if err := scanThrottleAnd(row, &t, &source); err != nil {
+			return err
+		}
+		if bytes.Equal(source, one) {
+			ofOne = t
+		} else {
+			ofOther = t
+		}
+		return nil
+	}, sqlThrottles, account, one, other, millis(now))
+	return ofOne, ofOther, err
 }
 
 // Throttle reads how an account stands with a source. What is not there is the zero value.

@@ -140,6 +140,13 @@ func throttles(t *testing.T, db *store.DB) {
 	read := func(at time.Time) (found store.Throttle) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
 			found, err = tx.Throttle(ctx, account, source, at)
+			for i, sources := range [][2][]byte{{source, []byte("*")}, {[]byte("*"), source}} {
+				one, other, twoErr := tx.Throttles(ctx, account, sources[0], sources[1], at)
+				if two := [2]store.Throttle{one, other}; two[i] != found || two[1-i] != (store.Throttle{}) {
+					t.Errorf("of two sources: %+v, of one: %+v", two, found)
+				}
+				err = errors.Join(err, twoErr)
+			}
 			return err
 		})
 		return found
