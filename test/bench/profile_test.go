@@ -48,7 +48,8 @@ func profileLoad(b *testing.B, name, debug string, w workload) {
 	taken := make(chan error)
 	go func() { taken <- takeProfiles(debug, name) }()
 	w.Clients, w.For = manyClients, profileTime+time.Second
-	startClients(b).put(w)
+	end := startClients(b).put(w)
+	fmt.Printf("%s: %.0f a second under the profiler\n", name, end.rate())
 	if err := <-taken; err != nil {
 		b.Fatal(err)
 	}
