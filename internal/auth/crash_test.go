@@ -133,8 +133,9 @@ func TestKillLosesNoSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	sessions := make([]crashSession, count)
-	refreshed, reused := 0, 0
-	for range rounds {
+	refreshed, reused, kills := 0, 0, 0
+	// On a busy machine a kill may come before much was done: then it takes more of them, up to five times as many.
+	for ; kills < rounds || (refreshed < count || reused == 0) && kills < 5*rounds; kills++ {
 		service, db := mustCrashService(t.Context(), w.dir, 0)
 		mustRenewAll(t, service, sessions)
 		closeNow(t, db)
@@ -156,7 +157,7 @@ func TestKillLosesNoSession(t *testing.T) {
 	if refreshed < count || reused == 0 {
 		t.Errorf("%d refreshes and %d reuses say little", refreshed, reused)
 	}
-	t.Logf("%d sessions, %d kills, %d refreshes told before a kill, %d spent tokens refused after the grace", count, rounds, refreshed, reused)
+	t.Logf("%d sessions, %d kills, %d refreshes told before a kill, %d spent tokens refused after the grace", count, kills, refreshed, reused)
 }
 
 // mustRenewAll refreshes every session with the token that its client has, and signs in who has none.
