@@ -101,7 +101,3 @@ func slowerShare(a, b []time.Duration) float64 {
 	}
 	return slower / float64(len(a)*len(b))
 }
-
-func median(samples []time.Duration) time.Duration {
-	return slices.Sorted(slices.Values(samples))[len(samples)/2]
-}
