@@ -28,7 +28,7 @@ const durableSession = `SELECT set_config('synchronous_commit', 'on', false) WHE
 
 // Settings of every connection of the pools. A stuck lock holds no request for long, and the locks of a server that
 // stopped in the middle of a transaction are given up.
-const prepareSession = durableSession + `SET lock_timeout = '2s'; SET statement_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`
+const prepareSession = durableSession + `SET default_transaction_isolation = 'read committed'; SET lock_timeout = '2s'; SET statement_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`
 
 const readOnlySession = `; SET default_transaction_read_only = on`
 
