@@ -26,6 +26,7 @@ func TestPostgreSQLAway(t *testing.T) {
 	}{
 		{"a connection that is lost before the commit is replaced", lostBeforeCommit},
 		{"a commit of unknown outcome is not repeated", unknownOutcome},
+		{"a statement that fails on the way with a commit is no doubt about it", statementBeforeCommit},
 		{"a session moves on once, and its caller is told, when the connection is lost", unknownAdvance},
 		{"silence is waited for by few, and not for long", silence},
 		{"a crash under load loses nothing that was acknowledged", crash},
@@ -265,4 +266,19 @@ func crash(t *testing.T, server *postgrestest.Server) {
 		}
 	}
 	t.Logf("%d acknowledged, %d there, %d refused", len(kept), len(there), refused)
+}
+
+// statementBeforeCommit lets a statement fail that travels with the commit. Its code may mean, behind a COMMIT, that
+// nobody knows; here the commit was never run.
+func statementBeforeCommit(t *testing.T, server *postgrestest.Server) {
+	db := mustOpenURL(t, server.NewDatabase(t), Options{})
+	err := db.InTx(t.Context(), func(tx *Tx) error {
+		if _, err := tx.change(t.Context(), "SET LOCAL statement_timeout = '20ms'"); err != nil {
+			return err
+		}
+		return tx.insert(t.Context(), "SELECT pg_sleep(5)")
+	})
+	if err == nil || strings.Contains(fmt.Sprint(errors.Unwrap(err), err), "not known") {
+		t.Errorf("told %v, because %v", err, errors.Unwrap(err))
+	}
 }

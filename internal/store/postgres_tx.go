@@ -176,7 +176,9 @@ func (t *pgTx) send(last ...statement) pgx.BatchResults {
 	t.begun, t.unsent = true, nil
 	results := t.conn.SendBatch(t.bound, batch)
 	for range before {
-		_, _ = results.Exec()
+		if _, err := results.Exec(); err != nil && t.failure == nil {
+			t.failure = err
+		}
 	}
 	return results
 }
@@ -202,6 +204,9 @@ func (t *pgTx) commit() error {
 	before := warned(t.conn.PgConn())
 	t.sent = true
 	tag, err := t.sendCommit()
+	if codeOf(t.failure) != "" { // of a statement that went with the commit, which was not run then
+		return t.ended(t.failure)
+	}
 	if err == nil && tag.String() != "COMMIT" {
 		return fmt.Errorf("the database answered %s to a commit", tag)
 	}

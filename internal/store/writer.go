@@ -155,8 +155,7 @@ func (w *writer) commit(batch []*job) {
 	}
 }
 
-// transact returns an error when nothing of the batch was kept. The contexts of the callers are not
-// passed on: an interrupted statement would roll back the neighbours too.
+// transact returns an error when nothing of the batch was kept.
 func (w *writer) transact(batch []*job) (err error) {
 	if err := w.tell(beginWrite); err != nil {
 		return fmt.Errorf("begin: %w", translate(err))
@@ -170,7 +169,7 @@ func (w *writer) transact(batch []*job) (err error) {
 	kept := 0
 	for _, j := range batch {
 		if err := w.part(j); err != nil {
-			return fmt.Errorf("undo one of several changes: %w", err)
+			return unavailable(fmt.Errorf("undo one of several changes: %w", err)) // whatever kind of error a neighbour's was
 		}
 		if j.err == nil {
 			kept++
@@ -191,12 +190,35 @@ func (w *writer) part(j *job) error {
 	if err := w.tell(savePart); err != nil {
 		return err
 	}
-	if j.err = protect(j.work, w.run); j.err != nil {
+	if j.err = protect(j.work, unhurried{w.run}); j.err != nil {
 		if err := w.tell(revertPart); err != nil {
 			return errors.Join(j.err, err) // the first tells what happened
 		}
 	}
 	return w.tell(keepPart)
+}
+
+// unhurried asks on for a caller that goes away while its statement runs. The driver would interrupt the statement, and
+// SQLite then undoes the whole transaction, that of the neighbours too.
+type unhurried struct{ querier }
+
+func (u unhurried) exec(ctx context.Context, query string, args []any) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.querier.exec(context.WithoutCancel(ctx), query, args)
+}
+
+func (u unhurried) later(ctx context.Context, query string, args []any) error {
+	_, err := u.exec(ctx, query, args)
+	return err
+}
+
+func (u unhurried) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return u.querier.each(context.WithoutCancel(ctx), query, args, scan)
 }
 
 // protect turns a panic of the caller's function into an error: it must not end the writer.
