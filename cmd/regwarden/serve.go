@@ -95,6 +95,9 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if debugListener != nil && !isLoopback(debugListener.Addr().String()) { // "localhost" may be any address
+		return fmt.Errorf("debug-listen: %s is %s here, which is no loopback address; name one, such as 127.0.0.1:6060", c.DebugListen, debugListener.Addr())
+	}
 	tlsConfig, caFile, err := c.tls()
 	if err != nil {
 		return err

@@ -1,20 +1,24 @@
 package auth
 
-import "runtime"
+import "time"
 
 // hashMemory is what one hash needs at a time. It is kept and used again, and lies outside of the Go heap where
 // that can be done: there it would make the garbage collector let twice as much garbage pile up.
-type hashMemory struct{ blocks []memoryBlock }
+type hashMemory struct {
+	blocks  []memoryBlock
+	release func()
+}
 
-// newHashMemory returns memory that is given back to the system once nobody has it any more.
+// hashQuiet is how long after the last hash all memory is given back to the system, which wipes it: what is in it
+// comes from passwords.
+const hashQuiet = time.Minute
+
 func newHashMemory(blocks uint32) *hashMemory {
 	mapped, release := mapBlocks(blocks)
 	if mapped == nil {
-		return &hashMemory{blocks: make([]memoryBlock, blocks)}
+		return &hashMemory{make([]memoryBlock, blocks), func() {}}
 	}
-	memory := &hashMemory{blocks: mapped}
-	runtime.AddCleanup(memory, func(release func()) { release() }, release)
-	return memory
+	return &hashMemory{mapped, release}
 }
 
 // withMemory lends work the memory that a cost takes. There are as many memories as hashes at a time.
@@ -32,6 +36,20 @@ func (p *Passwords) withMemory(cost HashCost, work func([]memoryBlock)) {
 	}
 	select {
 	case p.memories <- memory:
+		p.quiet.Reset(hashQuiet)
 	default:
+		memory.release()
+	}
+}
+
+// giveBack releases what nobody uses now.
+func (p *Passwords) giveBack() {
+	for {
+		select {
+		case memory := <-p.memories:
+			memory.release()
+		default:
+			return
+		}
 	}
 }

@@ -7,7 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const hashNiceness = 10 // of 19: still a tenth of a full share when everything else is busy
+const (
+	hashNiceness = 10 // above the process's own: a tenth of a full share is left when everything else is busy
+	mostNice     = 19
+)
 
 // onOwnThread runs work on a thread of its own at low priority, and returns when it has ended. On Linux a
 // niceness belongs to a thread. The thread is never given back to the Go scheduler, which ends it with its
@@ -18,10 +21,19 @@ func onOwnThread(work func()) {
 		defer close(done)
 		runtime.LockOSThread()
 		// Where it is not allowed, hashing runs at the usual priority: slower for others, but right.
-		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), hashNiceness)
+		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, min(ownNiceness()+hashNiceness, mostNice))
 		work()
 	}()
 	<-done
+}
+
+// ownNiceness is the calling thread's. The system call gives 20 less it (getpriority(2)).
+func ownNiceness() int {
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+	if err != nil {
+		return 0
+	}
+	return 20 - raw
 }
 
 // mapBlocks gets memory from the system, nil when there is none to get. It stays out of core dumps: what is in

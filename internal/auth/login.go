@@ -65,17 +65,19 @@ var errOvertaken = errors.New("the hash of the password is another by now")
 
 // signIn tries once. The last try takes whatever overtakes it for a refusal.
 func (s *Service) signIn(ctx context.Context, origin audit.Origin, c Credentials, last bool) (Tokens, error) {
-	epoch := s.view.begin()
 	found, err := s.account(ctx, c)
 	if err != nil {
 		return Tokens{}, err
 	}
 	found.last = last
 	try := s.newTry(origin, c, found.user)
-	if err := try.check(ctx); err != nil {
+	take := try.take
+	if last { // the try was taken before
+		take = always
+	} else if err := try.check(ctx); err != nil {
 		return Tokens{}, err
 	}
-	matches, newHash, err := s.passwords.verify(ctx, c.Password, found.user.PasswordHash, try.take)
+	matches, newHash, err := s.passwords.verify(ctx, c.Password, found.user.PasswordHash, take)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -86,7 +88,7 @@ func (s *Service) signIn(ctx context.Context, origin audit.Origin, c Credentials
 	if session == nil {
 		return Tokens{}, loginRefused()
 	}
-	return s.answer(*session, epoch)
+	return s.answer(*session)
 }
 
 // Problems lists all that keeps credentials from being tried, before and regardless of any look-up.
@@ -199,17 +201,17 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 }
 
 // answer makes the tokens of a session. It is called after the commit, so that no token is ever out that was
-// not stored. epoch is the view's from before the session's user was read.
-func (s *Service) answer(session store.Session, epoch uint64) (Tokens, error) {
+// not stored. The view learns of a token when it is used: a client that refreshes for ever would fill it with tokens
+// that nobody uses.
+func (s *Service) answer(session store.Session) (Tokens, error) {
 	uid, err := uuid.Parse(session.UID)
 	if err != nil {
 		return Tokens{}, fmt.Errorf("read a session's uid: %w", err)
 	}
-	keys, now := s.keySet(), s.now()
-	token, expires, err := s.sign(keys.signing, session, uuid.NewString(), now)
+	keys := s.keySet()
+	token, expires, err := s.sign(keys.signing, session, uuid.NewString(), s.now())
 	if err != nil {
 		return Tokens{}, err
 	}
-	s.view.remember(idOf(token), remembered{principal: principalOf(session), expires: expires, epoch: epoch}, now)
 	return Tokens{Authorization: token, Refresh: keys.refreshToken(uid, session.Generation), ExpiresAt: expires}, nil
 }

@@ -205,7 +205,7 @@ func TestKeysAreMadeOnceAndKept(t *testing.T) {
 	}
 	wait.Wait()
 	session := store.Session{UID: uuid.NewString(), UserUID: "user", OrgUID: "org", Generation: 1}
-	first, err := services[0].answer(session, 0)
+	first, err := services[0].answer(session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,5 +218,64 @@ func TestKeysAreMadeOnceAndKept(t *testing.T) {
 	}
 	if jwks := string(services[0].JWKS()); !strings.Contains(jwks, `"kty":"OKP"`) || strings.Contains(jwks, `"d":`) || !strings.Contains(jwks, services[0].keySet().signing.kid) {
 		t.Errorf("published: %s", jwks)
+	}
+}
+
+// TestOvertakenAfterAWait has another sign-in renew the hash while the owner's is verified, whose try is the one that a wait
+// allows: it is not turned away for having been tried.
+func TestOvertakenAfterAWait(t *testing.T) {
+	w := mustWorld(t, func(c *Config) { c.LoginWorkers = 4 })
+	for range defaultFreeFailures {
+		_ = w.tryFrom(t, "192.0.2.1", goodEmail, "a wrong password here")
+	}
+	w.clock.move(time.Minute)
+	w.passwords.cost = HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
+	run, nested := w.passwords.bulk.run, false
+	w.passwords.bulk.run = func(work func()) {
+		run(work)
+		if !nested {
+			nested = true
+			if err := w.tryFrom(t, "198.51.100.7", goodEmail, goodPassword); err != nil {
+				t.Errorf("the other sign-in: %v", err)
+			}
+		}
+	}
+	if err := w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword); err != nil {
+		t.Errorf("the right password after the wait: %v", err)
+	}
+	if !nested {
+		t.Error("nothing overtook it")
+	}
+}
+
+// TestRefreshesLeaveTheViewAlone refreshes a session whose tokens nobody uses.
+func TestRefreshesLeaveTheViewAlone(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	for range 20 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err = w.Refresh(t.Context(), origin, tokens.Refresh)
+	}
+	if n := len(w.view.entries); n != 0 {
+		t.Errorf("%d tokens are remembered that were not used", n)
+	}
+}
+
+// TestHashMemoryIsGivenBack looks at what is left of it after a hash and after a quiet time.
+func TestHashMemoryIsGivenBack(t *testing.T) {
+	w := mustWorld(t, nil)
+	for range 3 {
+		if _, err := w.passwords.Hash(t.Context(), goodPassword); err != nil {
+			t.Fatal(err)
+		}
+		if len(w.passwords.memories) == 0 {
+			t.Error("no memory is kept for the next hash")
+		}
+		w.passwords.giveBack()
+		if n := len(w.passwords.memories); n != 0 {
+			t.Errorf("%d memories are kept", n)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -54,6 +55,7 @@ type Passwords struct {
 	nobody phc // what is verified for a user that does not exist, at the same cost
 
 	memories chan *hashMemory // those that nobody uses now
+	quiet    *time.Timer      // gives them back
 }
 
 func newPasswords(c Config) (*Passwords, error) {
@@ -63,8 +65,10 @@ func newPasswords(c Config) (*Passwords, error) {
 	nobody := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
 	_, _ = rand.Read(nobody.salt)
 	_, _ = rand.Read(nobody.tag)
-	return &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait, c.LoginIsolation), nobody: nobody,
-		memories: make(chan *hashMemory, c.LoginWorkers)}, nil
+	p := &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait, c.LoginIsolation), nobody: nobody,
+		memories: make(chan *hashMemory, c.LoginWorkers)}
+	p.quiet = time.AfterFunc(hashQuiet, p.giveBack)
+	return p, nil
 }
 
 // Load tells how many passwords are being hashed and how many wait for it.

@@ -40,7 +40,6 @@ func (s *Service) Refresh(ctx context.Context, origin audit.Origin, token secret
 }
 
 func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
-	epoch := s.view.begin()
 	uid, generation, genuine, err := s.parseRefresh(ctx, token)
 	if err != nil {
 		return Tokens{}, err
@@ -62,7 +61,7 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 	if decided.refuses() {
 		return Tokens{}, refreshRefused(string(decided))
 	}
-	return s.answer(session, epoch)
+	return s.answer(session)
 }
 
 // refuseOrRetry decides about a token that did not advance its session: as a rule it is refused, or the retry of one that was
