@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/argon2"
 	_ "modernc.org/sqlite" // the driver that the service has
 
 	"github.com/regwarden/regwarden/internal/auth"
@@ -24,6 +25,7 @@ import (
 // What the machine can do at most, measured in a process of its own, in turn with what is held against it.
 const (
 	limitHash   = "hash"   // password hashes of all cores, by the service's own code and with kept memory
+	limitPlain  = "plain"  // the same by golang.org/x/crypto/argon2, as everybody calls it
 	limitRow    = "row"    // SQLite as the service sets it: one row updated, one commit
 	limitRows   = "rows"   // the same, 32 rows in a commit
 	limitSign   = "sign"   // Ed25519
@@ -79,6 +81,11 @@ func (l *limits) work(a limitAsked) (do func(int) error, workers, each int, err 
 			_, err := l.auth.Passwords().Hash(context.Background(), userSecret)
 			return err
 		}, runtime.NumCPU(), 1, err
+	case limitPlain:
+		return func(int) error {
+			argon2.IDKey([]byte(userSecret), message[:16], 2, hashMiB<<10, 1, 32)
+			return nil
+		}, runtime.NumCPU(), 1, nil
 	case limitRow, limitRows:
 		err = l.openRows(a.Folder)
 		if each = 1; a.What == limitRows {

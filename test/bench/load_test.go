@@ -18,7 +18,8 @@ import (
 
 const (
 	pathSignIn   = "/v1/auth/authenticate"
-	pathAlerts   = "/v1/projects/alerts"
+	pathAlerts   = "/v1/projects/alerts" // answered from memory
+	pathProjects = "/v1/projects"        // answered from the store
 	pathValidate = "/v1/registries/oci/basic/validate"
 )
 

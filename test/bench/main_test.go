@@ -1,9 +1,8 @@
 // Package bench measures the built binary and the engine on loopback, and holds them against limits:
 // figures that move with the machine stand beside what the same machine does in the same run.
 //
-// The benchmarks are started by the Makefile: `make bench`, `make bench-hostile`, `make bench-roundtrips`,
-// `make bench-login`, `make bench-records`. Each prints a table. With -strict a missed limit fails the run, and with -write the
-// tables go into docs/benchmarks.md.
+// The benchmarks are started by the Makefile: `make bench`, and one alone by `make bench-…`. Each prints a table. With -strict a
+// missed limit fails the run, and with -write the tables go into docs/benchmarks.md.
 package bench
 
 import (

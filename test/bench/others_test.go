@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -112,9 +113,10 @@ func (o others) tell(b *testing.B, t *table) {
 	all := float64(now.began.Sub(o.began)) * float64(runtime.NumCPU()) / 100
 	foreign := max(0, float64(now.busy-o.busy-(now.ours-o.ours))/all)
 	stolen := float64(now.stolen-o.stolen) / all
-	said := ""
+	said := fmt.Sprintf("Of the processors, other programs took %.1f %%, and the host of the machine %.1f %%.", foreign, stolen)
 	if foreign+stolen > disturbing {
-		said = " DISTURBED: measure again when the machine is quiet."
+		t.disturbed = said
+		said += " DISTURBED: measure again when the machine is quiet."
 	}
-	t.note("Of the processors, other programs took %.1f %%, and the host of the machine %.1f %%.%s", foreign, stolen, said)
+	t.note("%s", said)
 }

@@ -14,11 +14,12 @@ import (
 
 // table is what a benchmark found: figures, some with a limit.
 type table struct {
-	name    string
-	columns []string
-	rows    []row
-	notes   []string
-	kept    []keptFigure
+	name      string
+	columns   []string
+	rows      []row
+	notes     []string
+	kept      []keptFigure
+	disturbed string // by what, "" when it was not: see others.tell
 }
 
 type row struct {
@@ -48,8 +49,8 @@ func (t *table) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// tell prints the table, writes it into the page when asked to, and fails b for a missed limit when
-// that is wanted.
+// tell prints the table, writes it into the page when asked to and nothing disturbed it, and fails b for a missed limit
+// when that is wanted.
 func (t *table) tell(b *testing.B) {
 	b.Helper()
 	lines := append(t.notes, machine())
@@ -67,6 +68,10 @@ func (t *table) tell(b *testing.B) {
 		}
 	}
 	if !*write {
+		return
+	}
+	if t.disturbed != "" {
+		fmt.Printf("%s is NOT WRITTEN, for its figures are not the service's alone. %s\n\n", t.name, t.disturbed)
 		return
 	}
 	if err := writeSection(t.name, t.markdown()+"\n"+strings.Join(lines, "\n")); err != nil {
@@ -143,12 +148,23 @@ const (
 
 // machine says where and when the figures were taken.
 func machine() string {
-	commit := "unknown"
-	if out, err := exec.Command("git", "describe", "--always", "--dirty").Output(); err == nil {
-		commit = strings.TrimSpace(string(out))
-	}
 	return fmt.Sprintf("%s, %d cores, %s, %s/%s; %s, version %s; load of the machine: %s.",
-		processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format("2006-01-02"), commit, load())
+		processor(), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, time.Now().UTC().Format("2006-01-02"), commit(), load())
+}
+
+// commit is what was measured. What the benchmarks before wrote into docs/ is no change of it.
+func commit() string {
+	const top = "../.." // of the repository
+	described, err := exec.Command("git", "-C", top, "describe", "--always").Output()
+	if err != nil {
+		return "unknown"
+	}
+	said := strings.TrimSpace(string(described))
+	changes, err := exec.Command("git", "-C", top, "status", "--porcelain", "--", ":!docs").Output()
+	if err != nil || len(changes) > 0 {
+		said += "-dirty"
+	}
+	return said
 }
 
 func processor() string {
