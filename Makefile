@@ -19,9 +19,10 @@ run: build ## Build and run the service on 127.0.0.1:8080, data in ./regwarden-d
 demo: build ## Play the whole story beside a real registry, on loopback
 	@demo/run
 
+# Go does not see that the tests in test/ build the program, and would answer for another one from its cache.
 test: deps vet ## Pass all tests; installs the Debian packages they need when it may
 	CGO_ENABLED=1 $(GO) test -race ./...
-	cd test && $(GO) test ./...
+	cd test && $(GO) test -count=1 ./...
 
 deps: ## Install the Debian packages that the tests need
 	@test/install-deps
@@ -38,7 +39,7 @@ lint: ## Run staticcheck and gosec
 	$(GO) run github.com/securego/gosec/v2/cmd/gosec@v2.29.0 -quiet -exclude=G101,G304 -exclude-dir=regcheck/regchecktest ./...
 
 golden: ## Write the expected output of the command-line scripts anew
-	cd test && $(GO) test ./script -update
+	cd test && $(GO) test -count=1 ./...  # Go does not see that these tests build the program, and would answer from its cacheipt -update
 
 docs: ## Write docs/codes.md anew from the table of codes
 	$(GO) test ./regcheck -run TestThePageOfCodes -update
@@ -50,7 +51,7 @@ fuzz: ## Run every fuzz target for 60 s
 	@./fuzz 60s
 
 # BENCH takes -strict (fail when a limit is missed) and -write (write docs/benchmarks.md and docs/benchmarks.json).
-bench_run = cd test && $(GO) test ./bench -run '^$$' -benchtime 1x -timeout 30m -bench
+bench_run = cd test && $(GO) test -count=1 ./...  # Go does not see that these tests build the program, and would answer from its cachech -run '^$$' -benchtime 1x -timeout 30m -bench
 
 bench: ## Run all benchmarks but bench-growth; BENCH='-strict -write' to fail on missed limits and to keep the figures
 	$(bench_run) . -skip 'Growth|Profile' $(BENCH)
