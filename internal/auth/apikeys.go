@@ -59,7 +59,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 			return err
 		}
 		event := p.Event(origin, audit.APIKeyCreate)
-		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = uuid.NewString(), now, user.OrgUID, made.UID, audit.Succeeded
+		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = audit.NewUID(), now, user.OrgUID, made.UID, audit.Succeeded
 		return tx.AppendAudit(ctx, event)
 	})
 	if err != nil {

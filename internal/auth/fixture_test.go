@@ -154,19 +154,19 @@ func (w *world) session(t *testing.T, uid string) (session store.Session) {
 }
 
 // audits returns the newest records, the newest first. The clock of the tests stands still, so the order is
-// that of the rows.
+// that of their uids.
 func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
 	t.Helper()
-	driver, address, order := "sqlite", filepath.Join(w.dir, "regwarden.db"), "rowid"
+	driver, address := "sqlite", filepath.Join(w.dir, "regwarden.db")
 	if url := postgrestest.ReadURL(w.dir); url != "" {
-		driver, address, order = "pgx", url, "ctid"
+		driver, address = "pgx", url
 	}
 	raw, err := sql.Open(driver, address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = raw.Close() }()
-	for _, uid := range uids(t, raw, "SELECT uid FROM audits ORDER BY "+order+" DESC LIMIT $1", n) {
+	for _, uid := range uids(t, raw, "SELECT uid FROM audits ORDER BY uid DESC LIMIT $1", n) {
 		if err := w.db.View(t.Context(), func(tx *store.Tx) error {
 			event, err := tx.Audit(t.Context(), uid)
 			events = append(events, event)

@@ -3,8 +3,6 @@ package directory
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -59,7 +57,7 @@ func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Or
 	}
 	for action, uid := range map[audit.Action]string{audit.OrgCreate: org.UID, audit.ProjectCreate: project.UID, audit.UserCreate: admin.UID} {
 		event := auth.Operator().Event(origin, action)
-		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = uuid.NewString(), now, org.UID, uid, audit.Succeeded
+		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = audit.NewUID(), now, org.UID, uid, audit.Succeeded
 		if err := tx.AppendAudit(ctx, event); err != nil {
 			return Bootstrapped{}, err
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -89,7 +87,7 @@ func sentence(a alerts.Alert) string {
 }
 
 func changeRecord(f finding, d decision, now time.Time) audit.Event {
-	e := audit.Event{UID: uuid.NewString(), At: now, OrgUID: f.OrgUID, ActorName: meansService, Means: meansService, Action: audit.RegistryWatch,
+	e := audit.Event{UID: audit.NewUID(), At: now, OrgUID: f.OrgUID, ActorName: meansService, Means: meansService, Action: audit.RegistryWatch,
 		Object: f.UID, Outcome: audit.NotValid, Reason: d.after.State.Code}
 	if d.after.State.Valid {
 		e.Outcome = audit.Valid

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// collated gives the migrations as PostgreSQL gets them: texts compare byte by byte, as in SQLite. The order of a
-// language would differ from one database to the next, and with the C library of a machine: a standby that takes over
-// on another one would find its unique indexes out of order.
+// collated gives the migrations as PostgreSQL gets them: without a word of SQLite's, and texts compare byte by byte, as
+// in SQLite. The order of a language would differ from one database to the next, and with the C library of a machine: a
+// standby that takes over on another one would find its unique indexes out of order.
 type collated struct{ fs.FS }
 
 // textColumn finds the type TEXT; the word before it tells a column from a CAST.
@@ -27,12 +27,14 @@ func (c collated) Open(name string) (fs.File, error) {
 	return &collatedFile{File: file, Reader: strings.NewReader(collate(string(text)))}, nil
 }
 
+const inOrderOfKey = " WITHOUT ROWID" // SQLite's word for a table that is kept in its primary key
+
 // collate leaves comments and casts as they are.
 func collate(migration string) string {
 	var b strings.Builder
 	for line := range strings.Lines(migration) {
 		code, comment, commented := strings.Cut(line, "--")
-		b.WriteString(textColumn.ReplaceAllStringFunc(code, func(found string) string {
+		b.WriteString(textColumn.ReplaceAllStringFunc(strings.Replace(code, inOrderOfKey, "", 1), func(found string) string {
 			if strings.EqualFold(found[:2], "AS") && (found[2] == ' ' || found[2] == '\t') {
 				return found
 			}

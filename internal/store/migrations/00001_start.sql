@@ -1,6 +1,8 @@
 -- One text for SQLite and PostgreSQL: BIGINT and BYTEA are the latter's names, and SQLite stores an
 -- integer or blob as it comes whatever the column is called. Times are UTC milliseconds. A moment
 -- that has not come is NULL. Foreign keys name the organization too, so that no row can join two.
+-- Large tables that requests go to by uid are kept in its order in SQLite (WITHOUT ROWID), which saves an index and a page
+-- each time; PostgreSQL has no such thing and is not told.
 
 -- +goose Up
 CREATE TABLE data_keyset (
@@ -52,7 +54,7 @@ CREATE TABLE users (
     disabled_at         BIGINT,
     UNIQUE (org_uid, canonical),
     UNIQUE (org_uid, uid)
-);
+) WITHOUT ROWID;
 
 CREATE TABLE project_members (
     user_uid    TEXT NOT NULL,
@@ -79,7 +81,7 @@ CREATE TABLE sessions (
     ended_at    BIGINT,
     end_reason  TEXT,
     FOREIGN KEY (org_uid, user_uid) REFERENCES users (org_uid, uid) ON DELETE CASCADE
-);
+) WITHOUT ROWID;
 CREATE INDEX sessions_user ON sessions (org_uid, user_uid, ended_at);
 CREATE INDEX sessions_max ON sessions (max_until);
 
@@ -125,7 +127,7 @@ CREATE TABLE audits (
     request_id   TEXT   NOT NULL,
     address      TEXT   NOT NULL,
     report       BYTEA
-);
+) WITHOUT ROWID;
 CREATE INDEX audits_org ON audits (org_uid, at, uid);
 CREATE INDEX audits_at ON audits (at);
 
