@@ -10,9 +10,10 @@ import (
 // request with a wrong password may well be answered with an anonymous token (harbor#11632).
 func (s *session) proveByService(ctx context.Context, t *tokenService, who login) verdict {
 	// Whether nobody gets a token too is asked at the same time: it decides what ours proves.
+	askNobody := func() granting { return s.ask(ctx, t, login{}, nil) }
 	nobody := make(chan granting, 1)
 	if s.hasHTTPS(t) {
-		s.wire.work.Go(func() { nobody <- s.ask(ctx, t, login{}, nil) })
+		nobody = later(&s.wire.work, askNobody)
 	}
 	g := s.ask(ctx, t, who, nil)
 	s.rounds += g.rounds
@@ -24,7 +25,7 @@ func (s *session) proveByService(ctx context.Context, t *tokenService, who login
 		return verdict{failure: f}.saying("the token service gave no token")
 	}
 	if !s.hasHTTPS(t) {
-		nobody <- s.ask(ctx, t, login{}, nil)
+		nobody <- askNobody()
 	}
 	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes}
 	weighable := s.startWeighing(ctx, &proof, nobody)
@@ -179,7 +180,7 @@ func (s *session) askControl(ctx context.Context, p tokenProof) granting {
 // control request follows at once: it will be needed whatever the registry says.
 func (s *session) startWeighing(ctx context.Context, p *tokenProof, nobody <-chan granting) <-chan struct{} {
 	done := make(chan struct{})
-	s.wire.work.Go(func() {
+	s.wire.work.do(func() {
 		defer close(done)
 		p.anonymous = <-nobody
 		if !s.control || p.nobodyRefused() {
@@ -188,9 +189,8 @@ func (s *session) startWeighing(ctx context.Context, p *tokenProof, nobody <-cha
 		if _, known := s.recall(s.serviceLook(*p)); known {
 			return
 		}
-		p.control = make(chan granting, 1)
 		asked := *p
-		s.wire.work.Go(func() { p.control <- s.sendControl(ctx, asked) })
+		p.control = later(&s.wire.work, func() granting { return s.sendControl(ctx, asked) })
 	})
 	return done
 }

@@ -51,7 +51,7 @@ func (s *session) openSpare(ctx context.Context, p *peer) *spareConn {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	spare := &spareConn{cancel, make(chan struct{})}
-	s.wire.work.Go(func() {
+	s.wire.work.do(func() {
 		defer close(spare.done)
 		c, err := s.wire.open(ctx, p)
 		if err != nil {

@@ -60,10 +60,11 @@ func (w *wire) dialAny(ctx context.Context, addresses []netip.AddrPort) (net.Con
 	start := func() {
 		at := addresses[started]
 		started++
-		go func() {
-			conn, err := w.dialer.DialContext(ctx, "tcp", at.String())
-			results <- dialled{conn, at, err}
-		}()
+		w.work.do(func() {
+			r := dialled{at: at, err: errPanicked}
+			defer func() { results <- r }()
+			r.conn, r.err = w.dialer.DialContext(ctx, "tcp", at.String())
+		})
 	}
 	start()
 	timer := time.NewTimer(nextAddress)

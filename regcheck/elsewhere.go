@@ -67,10 +67,10 @@ func classicHelm(found *place) *failure {
 func (s *session) elsewhere(ctx context.Context) *place {
 	var mu sync.Mutex
 	var helm, root, below *place
-	var work sync.WaitGroup
+	var work background
 	look := func(path string, judge func(*answer)) {
 		u := &url.URL{Scheme: s.base.scheme, Host: s.base.authority(), Path: path}
-		work.Go(func() {
+		work.do(func() {
 			a, err := s.wire.fetch(ctx, call{url: u}, false)
 			if err == nil {
 				mu.Lock()
@@ -101,7 +101,7 @@ func (s *session) elsewhere(ctx context.Context) *place {
 			})
 		}
 	}
-	work.Wait()
+	work.wait()
 	s.rounds++
 	for _, found := range []*place{below, root, helm} {
 		if found != nil {

@@ -42,7 +42,7 @@ func (s *session) sendWith(ctx context.Context, o *opening) {
 	o.sent = make(chan struct{})
 	spare := s.spare
 	multiplexed := s.first.h2()
-	s.wire.work.Go(func() {
+	s.wire.work.do(func() {
 		defer close(o.sent)
 		if !multiplexed && spare != nil {
 			<-spare.done // ends with ctx at the latest

@@ -37,7 +37,7 @@ type wire struct {
 
 	mu     sync.Mutex
 	peers  map[origin]*peer
-	work   sync.WaitGroup
+	work   background
 	closed bool
 }
 
@@ -75,7 +75,7 @@ func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
 	}
 	w.pool = sync.OnceValue(func() *x509.CertPool { return trustPool(c.Roots, p.roots) })
 	if p.base.scheme == "https" {
-		w.work.Go(func() { w.pool() }) // reading the system's roots takes longer than a round trip
+		w.work.do(func() { w.pool() }) // reading the system's roots takes longer than a round trip
 	}
 	return w
 }
@@ -110,7 +110,7 @@ func (w *wire) close() {
 	for _, c := range all {
 		c.close()
 	}
-	w.work.Wait()
+	w.work.wait()
 }
 
 // keepOnly closes the connections to all other origins and forgets them. No request may be under way.
@@ -320,15 +320,18 @@ func (w *wire) openBooked(ctx context.Context, p *peer) (*conn, int, error) {
 	opening, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan opened)
-	w.work.Go(func() {
-		c, err := w.open(opening, p)
-		select {
-		case done <- opened{c, err}:
-		case <-opening.Done(): // nobody waits any more
-			if err == nil {
-				c.close()
+	w.work.do(func() {
+		o := opened{err: errPanicked}
+		defer func() {
+			select {
+			case done <- o:
+			case <-opening.Done(): // nobody waits any more
+				if o.err == nil {
+					o.c.close()
+				}
 			}
-		}
+		}()
+		o.c, o.err = w.open(opening, p)
 	})
 	for {
 		select {

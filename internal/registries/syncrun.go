@@ -151,7 +151,7 @@ func (r *syncRun) do(ctx context.Context) error {
 func (r *syncRun) list(ctx context.Context, kept record) (report *regcheck.Report, found *regcheck.Inventory, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%w: %v", errPanicked, cause)
+			err = fmt.Errorf("%w (%T)\n%s", errPanicked, cause, regcheck.StackOf(cause))
 		}
 	}()
 	// Who drops runs again and again waits here until they are deleted.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -165,7 +164,7 @@ func (w *watch) tryOne(ctx context.Context, row store.Watched) (WatchOutcome, er
 func (w *watch) recheck(ctx context.Context, d regcheck.Definition, behaviour string) (r *regcheck.Report, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			r, err = nil, fmt.Errorf("%w (%T)\n%s", errPanicked, cause, debug.Stack())
+			r, err = nil, fmt.Errorf("%w (%T)\n%s", errPanicked, cause, regcheck.StackOf(cause))
 		}
 	}()
 	return w.checker.Recheck(ctx, d, behaviour, nil)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"path"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -92,7 +91,7 @@ func (s *Server) recovered(w *recorder, r *http.Request, p any) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p)
 	}
-	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack", string(debug.Stack()))
+	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack", string(regcheck.StackOf(p)))
 	if w.status == 0 {
 		s.fail(w, r, &fault.Error{Kind: fault.Internal})
 	}
