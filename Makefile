@@ -39,7 +39,7 @@ lint: ## Run staticcheck and gosec
 	$(GO) run github.com/securego/gosec/v2/cmd/gosec@v2.29.0 -quiet -exclude=G101,G304 -exclude-dir=regcheck/regchecktest ./...
 
 golden: ## Write the expected output of the command-line scripts anew
-	cd test && $(GO) test -count=1 ./...  # Go does not see that these tests build the program, and would answer from its cacheipt -update
+	cd test && $(GO) test ./script -update
 
 docs: ## Write docs/codes.md anew from the table of codes
 	$(GO) test ./regcheck -run TestThePageOfCodes -update
@@ -51,7 +51,7 @@ fuzz: ## Run every fuzz target for 60 s
 	@./fuzz 60s
 
 # BENCH takes -strict (fail when a limit is missed) and -write (write docs/benchmarks.md and docs/benchmarks.json).
-bench_run = cd test && $(GO) test -count=1 ./...  # Go does not see that these tests build the program, and would answer from its cachech -run '^$$' -benchtime 1x -timeout 30m -bench
+bench_run = cd test && $(GO) test ./bench -run '^$$' -benchtime 1x -timeout 30m -bench
 
 bench: ## Run all benchmarks but bench-growth; BENCH='-strict -write' to fail on missed limits and to keep the figures
 	$(bench_run) . -skip 'Growth|Profile' $(BENCH)
