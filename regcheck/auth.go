@@ -53,11 +53,28 @@ func (v verdict) saying(words string) verdict {
 
 // access is how content is asked for.
 type access struct {
-	header  string        // Basic or Bearer as it is; empty with a service
-	service *tokenService // asks for a token per scope
-	who     login
-	mu      sync.Mutex
-	tokens  map[string]string
+	header   string        // Basic or Bearer as it is; empty with a service
+	service  *tokenService // asks for a token per scope
+	who      login
+	mu       sync.Mutex
+	tokens   map[string]string
+	readings map[string]reading // by repository
+}
+
+func (a *access) reading(repository string) (r reading, known bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r, known = a.readings[repository]
+	return r, known
+}
+
+func (a *access) keepReading(r reading) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.readings == nil {
+		a.readings = map[string]reading{}
+	}
+	a.readings[r.repository] = r
 }
 
 // authorization gives the header for a scope. An empty scope asks for what the service gives
@@ -101,10 +118,12 @@ func (a *access) forget(scope string) {
 	delete(a.tokens, scope)
 }
 
+// forgetAll frees what a long inventory does not need any more.
 func (a *access) forgetAll() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	clear(a.tokens)
+	clear(a.readings)
 }
 
 // good tells whether an answer shows that the caller was let in. What follows a refusal in order is

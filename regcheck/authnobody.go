@@ -89,11 +89,24 @@ func (s *session) nobodyReads(ctx context.Context) verdict {
 	if f := s.unread(r); f != nil {
 		return verdict{failure: f}
 	}
-	if !r.denied() || s.belowIsReadable(ctx, acc) {
+	facts := s.contentFacts(acc, r)
+	facts.listed = listsUnknown // the content stage asks
+	if s.opened.bare.status == 401 && s.opened.offers.bearer == nil {
+		facts.malformed = false // every path is refused, whatever its spelling
+	}
+	for facts.decide() <= askBoth {
+		below := s.tagsBelow(ctx, acc)
+		if f := s.unread(below); f != nil {
+			return verdict{failure: f}
+		}
+		if facts.below = below.kind(); !r.denied() {
+			r = below
+		}
+	}
+	if facts.decide() != pathDenied {
 		return verdict{access: acc}.saying("anonymous access to the content tried")
 	}
-	what := r.why()
-	return verdict{failure: fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", cleanText(s.plan.contentPath), what)}
+	return verdict{failure: fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", cleanText(s.plan.contentPath), r.why())}
 }
 
 func (s *session) nobodysAccess() (*access, *failure) {
@@ -137,12 +150,12 @@ func (s *session) settleByContent(ctx context.Context, v *verdict) {
 	r := s.tags(ctx, v.access, s.plan.contentPath)
 	switch {
 	case r.granted.refused != nil:
-		v.failure = s.notGranted(ctx, r.service, r.granted)
+		v.failure = s.notGranted(ctx, r.at.service, r.granted)
 	case r.err != nil || r.answer == nil:
 	case good(r.answer):
 		v.unproven = false
 		*v = v.saying("checked: the content is closed to anonymous callers")
-	case r.answer.status == 401 && !s.belowIsReadable(ctx, v.access):
+	case r.answer.status == 401 && !s.tagsBelow(ctx, v.access).kind().readable():
 		// Who is treated like a stranger has most likely a wrong password.
 		v.failure = s.refusal(ctx, r.answer, showURL(r.answer.url), "let in at the API's root, as anybody is")
 	}

@@ -22,22 +22,31 @@ const (
 type catalog struct {
 	names []string
 	why   string // it is not complete
+	whole bool   // for administrators only, as Harbor's
 }
+
+const (
+	catalogScope = "registry:catalog:*"
+	catalogQuery = "n=1000"
+)
 
 func (s *session) catalog(ctx context.Context) catalog {
 	var c catalog
-	header, _ := s.authorization(ctx, s.access, "registry:catalog:*")
+	header, _ := s.authorization(ctx, s.access, catalogScope)
 	if s.access.service != nil && header == "" {
 		c.why = "the token service gives no token for the catalog"
 		return c
 	}
-	query := "n=1000"
+	a, err := s.read(ctx, "_catalog", catalogQuery, header)
+	if basic := s.basicInstead(s.access, a); basic != nil {
+		header, c.whole = basic.header, true
+		a, err = s.read(ctx, "_catalog", catalogQuery, header)
+	}
+	if err == nil && a.status == 400 {
+		// distribution 3 refuses an n above its catalog.maxentries, and has a default of its own
+		a, err = s.read(ctx, "_catalog", "", header)
+	}
 	for range maxPages {
-		a, err := s.read(ctx, "_catalog", query, header)
-		if err == nil && a.status == 400 && query != "" && len(c.names) == 0 {
-			// distribution 3 refuses an n above its catalog.maxentries, and knows one of its own
-			a, err = s.read(ctx, "_catalog", "", header)
-		}
 		if err != nil {
 			c.why = "the catalog could not be read"
 			return c
@@ -49,10 +58,43 @@ func (s *session) catalog(ctx context.Context) catalog {
 		if next == "" {
 			return c
 		}
-		query = next
+		a, err = s.read(ctx, "_catalog", next, header)
 	}
 	c.why = "the catalog is too long to be read whole"
 	return c
+}
+
+// basicInstead is the access by Basic that a registry asks for in place of its own tokens, as Harbor does for the
+// catalog; nil when it does not, or when another origin asks.
+func (s *session) basicInstead(acc *access, a *answer) *access {
+	if a == nil || a.status != 401 || a.from != s.plan.base.origin || acc.service == nil || acc.who.user == "" ||
+		!readOffers(a.header.Values("WWW-Authenticate")).basic {
+		return nil
+	}
+	return &access{header: basicHeader(acc.who.user, acc.who.password)}
+}
+
+// listing is what the catalog says of a path.
+func (c catalog) listing(path string) listing {
+	switch {
+	case len(c.below(path)) > 0:
+		return listsBelow
+	case slices.Contains(c.names, path):
+		return listsPath
+	case c.why != "":
+		return listsUnknown
+	case len(c.names) == 0:
+		return listsNothing
+	}
+	return listsOthers
+}
+
+// gap says why what is not listed may still exist.
+func (c catalog) gap() string {
+	if c.why == "" {
+		return "it is empty, as that of a pull-through cache is until something is pulled"
+	}
+	return c.why
 }
 
 // add takes the names of a page and says what is wrong with it.
@@ -105,8 +147,8 @@ func (c catalog) below(prefix string) []string {
 	return found
 }
 
-// nearest lists prefixes that exist and look like the path: for each repository its beginning of
-// the path's depth.
+// nearest lists prefixes that exist and look like the path, but are not the path: the beginning of each
+// repository, as deep as the path.
 func (c catalog) nearest(path string) []string {
 	depth := strings.Count(path, "/") + 1
 	best := map[string]int{}
@@ -116,7 +158,7 @@ func (c catalog) nearest(path string) []string {
 			parts = parts[:depth]
 		}
 		prefix := strings.Join(parts, "/")
-		if _, known := best[prefix]; !known && len(prefix) <= len(path)+16 && len(prefix) >= len(path)-16 {
+		if _, known := best[prefix]; !known && prefix != path && len(prefix) <= len(path)+16 && len(prefix) >= len(path)-16 {
 			best[prefix] = distance(strings.ToLower(prefix), strings.ToLower(path))
 		}
 		if len(best) == maxCompared {

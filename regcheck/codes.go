@@ -79,6 +79,7 @@ const (
 	WarnAnonymousAccessNotProven WarningCode = "anonymousAccessNotProven"
 	WarnContentKindMismatch      WarningCode = "contentKindMismatch"
 	WarnEmptyContent             WarningCode = "emptyContent"
+	WarnContentNotReadable       WarningCode = "contentNotReadable"
 )
 
 // Entry describes a code, a code with a reason, or a warning. Field and Retryable are what a report

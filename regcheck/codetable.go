@@ -130,13 +130,13 @@ var codeTable = []Entry{
 
 	{Code: CodeAccessDenied, Stages: []Stage{StageAuth, StageContent}, Field: "baseContentPath",
 		Sentence: "The registry denies access.",
-		Hint:     "Give the user the right to pull there; where a registry grants rights per repository only, write one of these repositories into baseContentPath."},
+		Hint:     "Grant the user permission to pull there. If the registry grants permissions per repository only, set baseContentPath to one of these repositories."},
 	{Code: CodeContentNotFound, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The registry has no content at this path.",
 		Hint:     "Correct baseContentPath, or push the content first."},
 	{Code: CodeContentNotFound, Reason: ReasonNameInvalid, Stages: inContent, Field: "baseContentPath",
-		Sentence: "The registry says that this path cannot be a repository's name.",
-		Hint:     "Write baseContentPath in lower case with the registry's number of components, such as project/repository; letters, digits and single . _ - between them are allowed."},
+		Sentence: "This path cannot be the name of a repository.",
+		Hint:     "Set baseContentPath to a name that the registry accepts: mind the number of components, as in project/repository."},
 }
 
 var warningTable = []Entry{
@@ -164,4 +164,7 @@ var warningTable = []Entry{
 	{Warning: WarnEmptyContent, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The repository exists, but has nothing in it.",
 		Hint:     "Push something there, or check that baseContentPath names the right repository."},
+	{Warning: WarnContentNotReadable, Stages: inContent, Field: "baseContentPath",
+		Sentence: "The manifest of a listed tag cannot be read, so it is not known whether the content can be pulled.",
+		Hint:     "Pull the tag with these credentials. Ask the registry operator about lost blobs (404), signing policies (412) and rate limits (429)."},
 }

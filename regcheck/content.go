@@ -2,305 +2,249 @@ package regcheck
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"strings"
 )
 
-const tagsQuery = "n=50"
-
-// reading is an attempt to list the tags of a repository.
-type reading struct {
-	repository string
-	answer     *answer
-	err        error
-	service    *tokenService // asked for a token
-	granted    granting      // its answer when it gave none
+// contentCheck is the content stage under way.
+type contentCheck struct {
+	*session
+	path, below reading
+	catalog     catalog
+	facts       contentFacts
 }
 
-// denied tells that a right is missing: the registry or its token service said no.
-func (r reading) denied() bool {
-	return r.granted.refused != nil || r.granted.bad != nil || r.answer != nil && denied(r.answer)
-}
-
-func (r reading) why() string {
-	switch {
-	case r.answer != nil:
-		return "GET " + showURL(r.answer.url) + " was answered " + r.answer.said()
-	case r.granted.refused != nil:
-		return "the token service " + showURL(r.service.realm) + " answered " + r.granted.refused.said()
-	case r.granted.bad != nil:
-		return "the token service " + showURL(r.service.realm) + " answered " + r.granted.bad.said()
-	}
-	return "there was no answer"
-}
-
-// tags lists the tags of a repository. Where the registry names a token service only now, or wants
-// another scope than the usual one, it is asked once more.
-func (s *session) tags(ctx context.Context, acc *access, repository string) reading {
-	r := s.tagsOnce(ctx, acc, repository, pullScope(repository))
-	if r.answer == nil || r.answer.status != 401 {
-		return r
-	}
-	if next, ok := s.otherWay(acc, r.answer, repository); ok {
-		return s.tagsOnce(ctx, next.access, repository, next.scope)
-	}
-	return r
-}
-
-// otherWay reads from a 401 of content how else to ask. Content may be redirected to a stranger, whose challenge
-// must not choose where credentials go.
-func (s *session) otherWay(acc *access, a *answer, repository string) (next way, ok bool) {
-	o := readOffers(a.header.Values("WWW-Authenticate"))
-	if a.from != s.base.origin || o.bearer == nil {
-		return way{}, false
-	}
-	t, f := s.readService(o.bearer, a)
-	if f != nil {
-		return way{}, false
-	}
-	scope := strings.Join(t.scopes, " ")
-	if scope == "" {
-		scope = pullScope(repository)
-	}
-	if acc.service != nil && scope == pullScope(repository) {
-		return way{}, false
-	}
-	if acc.service == nil {
-		acc = &access{service: t, who: s.whoFor(acc)}
-	}
-	return way{acc, scope}, true
-}
-
-// way is how content is asked for: whose rights, and for which scope.
-type way struct {
-	*access
-	scope string
-}
-
-// whoFor is the login of a token service that only the content named.
-func (s *session) whoFor(acc *access) login {
-	switch {
-	case acc.header == "" || s.plan.auth == NoAuth:
-		return login{}
-	case s.plan.auth == Basic:
-		return login{user: s.plan.username, password: s.plan.password}
-	case s.plan.username != "":
-		return login{user: s.plan.username, password: s.plan.token}
-	default:
-		return login{refresh: s.plan.token}
-	}
-}
-
-func (s *session) tagsOnce(ctx context.Context, acc *access, repository, scope string) reading {
-	r := reading{repository: repository, service: acc.service}
-	header, g := s.authorization(ctx, acc, scope)
-	if acc.service != nil && header == "" {
-		r.granted = g
-		return r
-	}
-	r.answer, r.err = s.read(ctx, repository+"/tags/list", tagsQuery, header)
-	return r
-}
-
-// unread is what keeps a reading from being judged at all.
-func (s *session) unread(r reading) *failure {
-	switch {
-	case r.err != nil:
-		return s.unreadable(r)
-	case r.granted.failure != nil:
-		return r.granted.failure
-	case r.answer != nil && (r.answer.status == 429 || r.answer.status >= 500):
-		return unavailable("GET "+showURL(r.answer.url), r.answer)
-	case r.answer != nil && r.answer.status == 200 && r.answer.cut != nil:
-		return fail(CodeUnavailable, "", "GET %s was answered 200, and the answer ended early or came too slowly.", showURL(r.answer.url))
-	}
-	return nil
-}
-
-// unreadable is a request for content that got no answer. A redirect that leads nowhere is the
-// registry's own trouble here: it was found, and let us in.
-func (s *session) unreadable(r reading) *failure {
-	if x, ok := errors.AsType[*redirectError](r.err); ok {
-		f := s.diagnoseRedirect(x)
-		if f.entry.Code == CodeRedirected {
-			return fail(CodeUnavailable, "", "%s", f.seen).retry(f.retryable)
-		}
-		return f
-	}
-	return s.diagnoseRequest(r.err)
-}
-
-// content tells whether the content path, or what is below it, can be read.
+// content reports whether the content path, or what is below it, can be read.
 func (s *session) content(ctx context.Context) outcome {
 	path := s.plan.contentPath
 	if path == "" {
 		return skipped("no baseContentPath is given")
 	}
-	r := s.tags(ctx, s.access, path)
-	if f := s.unread(r); f != nil {
+	c := &contentCheck{session: s, path: s.tags(ctx, s.access, path)}
+	if f := s.unread(c.path); f != nil {
 		return failed(f)
 	}
-	a := r.answer
+	if f := s.contentExpired(c.path); f != nil {
+		return failed(f)
+	}
+	c.facts = s.contentFacts(s.access, c.path)
+	step := c.facts.decide()
+	for step <= askBoth {
+		if f := c.ask(ctx, step); f != nil {
+			return failed(f)
+		}
+		step = c.facts.decide()
+	}
+	return c.conclude(ctx, step)
+}
+
+func (s *session) contentFacts(acc *access, path reading) contentFacts {
+	return contentFacts{path: path.kind(), malformed: s.nameFault().what != "",
+		remote: acc.service != nil && acc.service.origin != s.base.origin}
+}
+
+// contentExpired is a refusal that says so in words.
+func (s *session) contentExpired(r reading) *failure {
+	if a := r.answer; a == nil || a.status != 400 && (a.status != 403 || s.plan.auth == NoAuth) || !saysExpired(a) {
+		return nil
+	}
+	return fail(CodeAuthFailed, ReasonExpired, "%s.", r.why()).at(s.plan.secretField())
+}
+
+// ask asks for what the decision needs, all at once.
+func (c *contentCheck) ask(ctx context.Context, step contentStep) *failure {
+	var work []func(*session)
+	if step != askCatalog {
+		work = append(work, func(s *session) { c.below = s.tagsBelow(ctx, s.access) })
+	}
+	if step != askBelow {
+		work = append(work, func(s *session) { c.catalog = s.catalog(ctx) })
+	}
+	c.atOnce(work...)
+	if step != askBelow {
+		c.facts.listed, c.facts.whole = c.catalog.listing(c.plan.contentPath), c.catalog.whole
+	}
+	if step == askCatalog {
+		return nil
+	}
+	c.facts.below = c.below.kind()
+	return c.unread(c.below)
+}
+
+// tagsBelow asks for a repository below the path that nobody has. A robot with permissions on a whole Harbor
+// project gets 401 or 400 for the project's own name, but 404 for an unknown repository in it.
+func (s *session) tagsBelow(ctx context.Context, acc *access) reading {
+	return s.tags(ctx, acc, s.plan.contentPath+"/"+s.unlikely)
+}
+
+// atOnce runs requests that do not depend on each other. The longest of them counts.
+func (s *session) atOnce(work ...func(*session)) {
+	branches := make([]session, len(work))
+	var all background
+	for i, do := range work {
+		branches[i] = *s
+		all.do(func() { do(&branches[i]) })
+	}
+	all.wait()
+	for i := range branches {
+		s.rounds = max(s.rounds, branches[i].rounds)
+	}
+}
+
+func (c *contentCheck) conclude(ctx context.Context, step contentStep) outcome {
+	shown := cleanText(c.plan.contentPath)
+	switch step {
+	case pathTagged:
+		return c.contentFound(ctx, c.path)
+	case pathEmpty:
+		return c.contentEmpty(c.plan.contentPath)
+	case listedBelow:
+		return c.prefixFound(ctx)
+	case belowReadable:
+		c.packsFirst(c.catalog.below(c.plan.contentPath)) // for its warning
+		return passed("repositories below %s may be read", shown)
+	case pathMissing:
+		return failed(c.missing())
+	case pathDenied:
+		if !c.path.denied() { // Harbor's 400 for the name of a project
+			return failed(c.denied(c.below))
+		}
+		return failed(c.denied(c.path))
+	case pathInvalid:
+		return failed(c.invalid())
+	}
+	return c.unclear()
+}
+
+// unclear says why the registry allows no conclusion.
+func (c *contentCheck) unclear() outcome {
+	shown := cleanText(c.plan.contentPath)
 	switch {
-	case r.denied():
-		return s.contentDenied(ctx, r)
-	case hasCode(a.body, "NAME_INVALID"):
-		return failed(fail(CodeContentNotFound, ReasonNameInvalid, "%s.", r.why()))
-	case a.status == 400 && saysExpired(a):
-		return failed(fail(CodeAuthFailed, ReasonExpired, "%s.", r.why()).at(s.plan.secretField()))
-	case a.status == 404:
-		return s.contentMissing(ctx, r)
-	case a.status == 200:
-		return s.contentFound(ctx, r)
+	case c.facts.path == notFound:
+		return unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s", shown, c.catalog.gap())
+	case c.facts.path == noTags:
+		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s", shown, c.catalog.gap())
+	case c.path.answer != nil && c.path.answer.status == 200:
+		return unknown("GET %s was answered 200 with a body that is not a list of tags", showURL(c.path.answer.url))
 	}
-	return unknown("%s: the registry does not let us know", r.why())
+	return unknown("%s: the registry allows no conclusion", c.path.why())
 }
 
-// belowIsReadable asks for a repository that nobody has below the path. A robot with rights on a
-// whole Harbor project gets 401 for the project's own name, but 404 for what is unknown in it.
-func (s *session) belowIsReadable(ctx context.Context, acc *access) bool {
-	r := s.tags(ctx, acc, s.plan.contentPath+"/regwarden-"+random())
-	return r.err == nil && r.answer != nil && (r.answer.status == 404 || r.answer.status == 200)
+const cacheHint = "A pull-through cache lists only what was pulled: if this is one, pull something from there first."
+
+func (c *contentCheck) missing() *failure {
+	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.why(), counted(len(c.catalog.names), "repository", "repositories"))
+	if near := c.catalog.nearest(c.plan.contentPath); len(near) > 0 {
+		return f.hinting("Correct baseContentPath; what exists and comes near: %s. %s", strings.Join(near, ", "), cacheHint)
+	}
+	return f.hinting("%s %s", f.hint, cacheHint)
 }
 
-func (s *session) contentDenied(ctx context.Context, r reading) outcome {
-	a := r.answer
-	if a != nil && a.status == 403 && saysExpired(a) && s.plan.auth != NoAuth {
-		return failed(fail(CodeAuthFailed, ReasonExpired, "%s.", r.why()).at(s.plan.secretField()))
+// denied is a missing permission.
+func (c *contentCheck) denied(r reading) *failure {
+	if c.plan.auth == NoAuth {
+		return fail(CodeAuthRequired, "", "%s.", r.why())
 	}
-	if s.belowIsReadable(ctx, s.access) {
-		return passed("repositories below %s may be read", cleanText(s.plan.contentPath))
-	}
-	if s.plan.auth == NoAuth {
-		return failed(fail(CodeAuthRequired, "", "%s.", r.why()))
-	}
-	said := "The credentials are good, but %s; the repository may also not exist."
-	if s.unproven {
+	said := "The credentials are valid, but %s; the repository may also not exist."
+	if c.unproven {
 		said = "%s, with credentials that the registry did not check before; they may be wrong, or the repository may not exist."
 	}
-	return failed(fail(CodeAccessDenied, "", said, r.why()).
-		hinting("Give the user the right to pull from %s (Harbor: pull; ACR: metadata_read; GitLab: read_registry; Google: artifactregistry.repositories.downloadArtifacts). "+
-			"Where the registry grants rights per repository only, write one of these repositories into baseContentPath.", cleanText(s.plan.contentPath)))
+	return fail(CodeAccessDenied, "", said, r.why()).
+		hinting("Grant the user permission to pull from %s (Harbor: pull; ACR: metadata_read; GitLab: read_registry; Google: artifactregistry.repositories.downloadArtifacts). "+
+			"If the registry grants permissions per repository only, set baseContentPath to one of these repositories.", cleanText(c.plan.contentPath))
 }
 
-// tagList is what a list of tags came to.
-type tagList struct {
-	count int
-	last  string
-}
-
-// tagList reads the list of tags; ok is false when the answer is none. Some other service's JSON has
-// neither tags nor the repository's name.
-func (r reading) tagList() (tags tagList, ok bool) {
-	if r.answer.over || r.answer.packed {
-		return tagList{}, false
+func (c *contentCheck) invalid() *failure {
+	f := fail(CodeContentNotFound, ReasonNameInvalid, "%s.", c.path.why())
+	switch fault := c.nameFault(); {
+	case fault.better != "":
+		f.hinting("Set baseContentPath to %s: %s.", cleanText(fault.better), fault.what)
+	case fault.what != "":
+		f.hinting("Correct baseContentPath: %s.", fault.what)
 	}
-	there, err := eachName(r.answer.body, "tags", func(tag string) bool {
-		tags.count++
-		tags.last = tag
-		return true
-	})
-	if err != nil {
-		return tagList{}, false
-	}
-	return tags, there || r.namesItself()
+	return f
 }
 
-// namesItself knows a list of tags without tags by the name of its repository.
-func (r reading) namesItself() bool {
-	var list struct {
-		Name string `json:"name"`
-	}
-	return json.Unmarshal(r.answer.body, &list) == nil && list.Name == r.repository
+func (s *session) contentEmpty(repository string) outcome {
+	shown := cleanText(repository)
+	s.warn(WarnEmptyContent, "%s has no tags.", shown)
+	return passed("%s exists and has no tags", shown)
 }
 
-// contentFound reads the tags and looks at one of them.
+// contentFound reads the manifest of one of the tags.
 func (s *session) contentFound(ctx context.Context, r reading) outcome {
-	tags, ok := r.tagList()
-	if !ok {
-		return unknown("GET %s was answered 200 with something that is no list of tags", showURL(r.answer.url))
+	tags, _ := r.tagList()
+	shown, tag := cleanText(r.repository), cleanText(tags.last)
+	kind, problem := s.checkKind(ctx, r, tags.last)
+	if problem != "" {
+		s.warn(WarnContentNotReadable, "%s:%s: %s.", shown, tag, problem)
+		return unknown("%s: %s, but %s cannot be read: %s", shown, counted(tags.count, "tag", "tags"), tag, problem)
 	}
-	shown := cleanText(r.repository)
-	if tags.count == 0 {
-		s.warn(WarnEmptyContent, "%s has no tags.", shown)
-		return passed("%s exists and has no tags", shown)
-	}
-	kind := s.checkKind(ctx, r.repository, tags.last)
-	return passed("%s: %s, %s is %s", shown, counted(tags.count, "tag", "tags"), cleanText(tags.last), kind)
-}
-
-// contentMissing is a path that is no repository: it may be the prefix of some.
-func (s *session) contentMissing(ctx context.Context, r reading) outcome {
-	path := s.plan.contentPath
-	shown := cleanText(path)
-	c := s.catalog(ctx)
-	below := c.below(path)
-	switch {
-	case len(below) > 0:
-		return s.prefixFound(ctx, below)
-	case c.why != "":
-		return unknown("%s is no repository; whether some are below it is not known: %s", shown, c.why)
-	}
-	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none below this path.", r.why(), counted(len(c.names), "repository", "repositories"))
-	if near := c.nearest(path); len(near) > 0 {
-		f.hinting("Correct baseContentPath; what exists and comes near: %s.", strings.Join(near, ", "))
-	} else if len(c.names) == 0 {
-		f.hinting("The registry is empty for this user: push something below %s first, or leave baseContentPath empty.", shown)
-	}
-	return failed(f)
+	return passed("%s: %s, %s is %s", shown, counted(tags.count, "tag", "tags"), tag, kind)
 }
 
 // maxBelow is how many repositories below a prefix are tried.
 const maxBelow = 5
 
-// prefixFound reads one of the repositories below the path. Some more are tried, since rights may
-// differ, and a repository that was emptied says nothing about the others.
-func (s *session) prefixFound(ctx context.Context, below []string) outcome {
-	below = s.packsFirst(below)
-	var last, readable reading
-	for _, repository := range below[:min(len(below), maxBelow)] {
-		last = s.tags(ctx, s.access, repository)
-		if f := s.unread(last); f != nil {
-			return failed(f)
-		}
-		if last.answer == nil || last.answer.status != 200 {
-			continue
-		}
-		readable = last
-		if tags, ok := last.tagList(); !ok || tags.count > 0 {
-			break
-		}
+// prefixFound reads one of the repositories below the path. If the first one is denied or empty, some more are
+// read: permissions may differ, and an emptied repository says nothing about the others.
+func (c *contentCheck) prefixFound(ctx context.Context) outcome {
+	below := c.packsFirst(c.catalog.below(c.plan.contentPath))
+	readings := make([]reading, min(len(below), maxBelow))
+	readings[0] = c.readTags(ctx, c.access, below[0])
+	if readings[0].kind() == hasTags {
+		readings = readings[:1]
 	}
-	if readable.answer != nil {
-		out := s.contentFound(ctx, readable)
-		out.detail = counted(len(below), "repository", "repositories") + " below " + cleanText(s.plan.contentPath) + "; " + out.detail
-		return out
+	var work []func(*session)
+	for i := range readings[1:] {
+		work = append(work, func(s *session) { readings[i+1] = s.readTags(ctx, s.access, below[i+1]) })
 	}
-	if last.denied() && s.plan.auth != NoAuth {
-		return failed(fail(CodeAccessDenied, "", "%s below %s, but %s.", counted(len(below), "repository is", "repositories are"),
-			cleanText(s.plan.contentPath), last.why()))
+	c.atOnce(work...)
+	out := c.best(ctx, readings)
+	if out.failure == nil {
+		out.detail = counted(len(below), "repository", "repositories") + " below " + cleanText(c.plan.contentPath) + "; " + out.detail
 	}
-	if last.denied() {
-		return failed(fail(CodeAuthRequired, "", "%s.", last.why()))
-	}
-	return unknown("%s", last.why())
+	return out
 }
 
-// packsFirst puts what is in the place of packs first, and warns when nothing is.
+// best concludes from the reading that shows most.
+func (c *contentCheck) best(ctx context.Context, readings []reading) outcome {
+	found := map[answerKind]reading{}
+	for _, r := range readings {
+		if f := c.unread(r); f != nil {
+			return failed(f)
+		}
+		if kind := r.kind(); found[kind].repository == "" {
+			found[kind] = r
+		}
+	}
+	if r, ok := found[hasTags]; ok {
+		return c.contentFound(ctx, r)
+	}
+	for _, kind := range []answerKind{noTags, notFound} { // distribution returns 404 for what it lists when all manifests were deleted
+		if r, ok := found[kind]; ok {
+			return c.contentEmpty(r.repository)
+		}
+	}
+	if r, ok := found[noAccess]; ok {
+		return failed(c.denied(r))
+	}
+	return unknown("%s", readings[0].why())
+}
+
+// packsFirst puts the repositories in the place of packs first, and warns when there are none.
 func (s *session) packsFirst(below []string) []string {
-	if s.plan.provider != Pack {
+	if s.plan.provider != Pack || len(below) == 0 {
 		return below
 	}
 	var packs []string
-	place := s.plan.contentPath + "/spectro-packs/archive"
+	place := s.plan.contentPath + "/" + packPlace
 	for _, repository := range below {
 		if strings.HasPrefix(repository, place+"/") {
 			packs = append(packs, repository)
 		}
 	}
 	if len(packs) == 0 {
-		s.warn(WarnContentKindMismatch, "Packs belong below %s, and there is nothing.", cleanText(place))
+		s.warn(WarnContentKindMismatch, "Packs belong below %s, and nothing is there.", cleanText(place))
 		return below
 	}
 	return packs

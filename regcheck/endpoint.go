@@ -164,11 +164,16 @@ func parseEndpoint(text string) (t target, problem string) {
 	}
 	t.port = port
 	t.host, problem = egress.ReadHost(host)
-	// Docker Hub's three names are one registry, and only the last one serves the API.
-	if t.host == "docker.io" || t.host == "index.docker.io" {
-		t.host = "registry-1.docker.io"
-	}
+	t.host = apiHost(t.host)
 	return t, problem
+}
+
+// apiHost: Docker Hub's three names are one registry, and only the last one serves the API.
+func apiHost(host string) string {
+	if host == "docker.io" || host == "index.docker.io" {
+		return "registry-1.docker.io"
+	}
+	return host
 }
 
 // schemeWord finds "https:/host", "http//host" and the like, where the scheme would become a host.

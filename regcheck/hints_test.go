@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,10 @@ func TestHintsFollowed(t *testing.T) {
 		{"htpasswd", func(d *regcheck.Definition) { d.BasePath = "registry" }, regcheck.CodeNotOCI},
 		{"htpasswd", func(d *regcheck.Definition) { d.BaseContentPath = "charts/ngimx" }, regcheck.CodeContentNotFound},
 		{"htpasswd", func(d *regcheck.Definition) { d.BaseContentPath = "chart" }, regcheck.CodeContentNotFound},
+		{"htpasswd", func(d *regcheck.Definition) { d.BaseContentPath = "Charts/Nginx" }, regcheck.CodeContentNotFound},
+		{"docker-auth", func(d *regcheck.Definition) { d.BaseContentPath = "charts/Nginx:1.2.3" }, regcheck.CodeContentNotFound},
+		{"harbor", func(d *regcheck.Definition) { d.BaseContentPath = "registry.test/charts/nginx" }, regcheck.CodeContentNotFound},
+		{"harbor", func(d *regcheck.Definition) { d.BaseContentPath = "https://registry.test/Charts" }, regcheck.CodeContentNotFound},
 		{"open-checks-credentials", func(d *regcheck.Definition) { d.Auth.Password = "wrong" }, regcheck.CodeAuthFailed},
 	} {
 		t.Run(row.server, func(t *testing.T) {
@@ -84,7 +89,9 @@ var (
 	writeEndpoint = regexp.MustCompile(`[Ww]rite (https?://\S+) into endpoint`)
 	writeBase     = regexp.MustCompile(`(?:Write|and) (\S+) into basePath`)
 	writeContent  = regexp.MustCompile(`write (\S+) into baseContentPath`)
+	setContent    = regexp.MustCompile(`Set baseContentPath to (\S+):`)
 	comesNear     = regexp.MustCompile(`comes near: ([^,.]+)`)
+	comesNearAll  = regexp.MustCompile(`comes near: ([^.]+)\.`)
 	fingerprint   = regexp.MustCompile(`fingerprint ([0-9A-F:]+) into auth\.tls\.ca`)
 	caNamed       = regexp.MustCompile(`certificate of "([^"]+)".* into auth\.tls\.ca`)
 )
@@ -102,6 +109,9 @@ func follow(hint string, d *regcheck.Definition, words map[string]string) bool {
 		d.BasePath = strings.TrimSuffix(m[1], ":")
 	}
 	if m := writeContent.FindStringSubmatch(hint); m != nil {
+		d.BaseContentPath = m[1]
+	}
+	if m := setContent.FindStringSubmatch(hint); m != nil {
 		d.BaseContentPath = m[1]
 	}
 	if m := comesNear.FindStringSubmatch(hint); m != nil {
@@ -128,6 +138,21 @@ func follow(hint string, d *regcheck.Definition, words map[string]string) bool {
 		d.Auth = &regcheck.Auth{Type: regcheck.NoAuth}
 	}
 	return before != fmt.Sprintf("%+v %+v", *d, *d.Auth)
+}
+
+// proposesSame reports whether a hint proposes a value that the definition has already.
+func proposesSame(hint string, d regcheck.Definition) bool {
+	for _, m := range comesNearAll.FindAllStringSubmatch(hint, -1) {
+		if slices.Contains(strings.Split(m[1], ", "), strings.Trim(d.BaseContentPath, "/")) {
+			return true
+		}
+	}
+	for value, pattern := range map[string]*regexp.Regexp{d.Endpoint: writeEndpoint, d.BasePath: writeBase, d.BaseContentPath: setContent} {
+		if m := pattern.FindStringSubmatch(hint); m != nil && strings.Trim(m[1], "/") == strings.Trim(value, "/") {
+			return true
+		}
+	}
+	return false
 }
 
 func printOf(der []byte) string {

@@ -17,7 +17,7 @@ const (
 	kindZarf  kind = "a Zarf package"
 	kindImage kind = "a container image"
 	kindOther kind = "an artifact of another kind"
-	kindNone  kind = "not readable as a manifest"
+	kindNone  kind = "" // the manifest cannot be read
 )
 
 type manifest struct {
@@ -61,40 +61,42 @@ func (m manifest) kind() kind {
 	return kindOther
 }
 
-// checkKind reads the manifest of a tag and warns when it is no artifact for the provider type.
-func (s *session) checkKind(ctx context.Context, repository, tag string) kind {
-	k := s.readKind(ctx, repository, tag)
+// checkKind reads the manifest of a tag and warns when it is no artifact for the provider type. problem says why
+// the manifest cannot be read.
+func (s *session) checkKind(ctx context.Context, in reading, tag string) (k kind, problem string) {
+	k, problem = s.readKind(ctx, in, tag)
 	expected := map[ProviderType]kind{Helm: kindHelm, Zarf: kindZarf}[s.plan.provider]
 	mismatch := k != expected
 	if s.plan.provider == Pack {
 		mismatch = k == kindHelm || k == kindZarf // packs have no media type of their own
 	}
 	if mismatch && k != kindNone {
-		s.warn(WarnContentKindMismatch, "%s:%s is %s, and providerType is %q.", cleanText(repository), cleanText(tag), k, s.plan.provider)
+		s.warn(WarnContentKindMismatch, "%s:%s is %s, and providerType is %q.", cleanText(in.repository), cleanText(tag), k, s.plan.provider)
 	}
-	return k
+	return k, problem
 }
 
-func (s *session) readKind(ctx context.Context, repository, reference string) kind {
+func (s *session) readKind(ctx context.Context, in reading, reference string) (k kind, problem string) {
 	for range 2 { // Zarf pushes an index with one manifest per architecture
 		if !isReference(reference) {
-			return kindNone
+			return kindNone, "its name cannot be asked for"
 		}
-		header, _ := s.authorization(ctx, s.access, pullScope(repository))
-		a, err := s.read(ctx, repository+"/manifests/"+reference, "", header)
-		if err != nil || a.status != 200 || a.over || a.packed {
-			return kindNone
-		}
+		header, _ := s.authorization(ctx, in.at.access, in.at.scope)
+		a, err := s.read(ctx, in.repository+"/manifests/"+reference, "", header)
 		var m manifest
-		if json.Unmarshal(a.body, &m) != nil {
-			return kindNone
-		}
-		if len(m.Manifests) == 0 {
-			return m.kind()
+		switch {
+		case err != nil:
+			return kindNone, "GET of its manifest got no answer"
+		case a.status != 200:
+			return kindNone, "GET " + showURL(a.url) + " was answered " + a.said()
+		case a.over || a.packed || a.cut != nil || json.Unmarshal(a.body, &m) != nil:
+			return kindNone, "GET " + showURL(a.url) + " was answered 200 with a body that is not a manifest, too long or cut off"
+		case len(m.Manifests) == 0:
+			return m.kind(), ""
 		}
 		reference = m.Manifests[0].Digest
 	}
-	return kindOther
+	return kindOther, ""
 }
 
 // isReference knows tags and digests; a registry's own list may hold anything.

@@ -9,7 +9,7 @@ import (
 // catalog lists the names of the catalog that are wanted. A catalog that can't be read is no failure: see noCatalog.
 func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]string, error) {
 	c := &catalogue{lister: l, wanted: wanted, seen: map[string]bool{}}
-	at := way{l.access, "registry:catalog:*"}
+	at := way{l.access, catalogScope}
 	a, why, err := l.firstPage(ctx, &at)
 	for range maxCatalogPages {
 		if err != nil {
@@ -31,10 +31,10 @@ func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]strin
 
 // firstPage also finds out how the catalog wants to be asked.
 func (l *lister) firstPage(ctx context.Context, at *way) (*answer, string, error) {
-	query := "n=1000"
+	query := catalogQuery
 	a, why, err := l.get(ctx, *at, "_catalog", query)
-	if a != nil && l.takesBasic(a, *at) {
-		*at = way{&access{header: basicHeader(l.plan.username, l.plan.password)}, ""}
+	if basic := l.basicInstead(at.access, a); basic != nil {
+		*at = way{basic, ""}
 		a, why, err = l.get(ctx, *at, "_catalog", query)
 	}
 	if a != nil && a.status == 400 {
@@ -42,12 +42,6 @@ func (l *lister) firstPage(ctx context.Context, at *way) (*answer, string, error
 		a, why, err = l.get(ctx, *at, "_catalog", "")
 	}
 	return a, why, err
-}
-
-// takesBasic: Harbor takes no token for its catalog, but offers Basic there.
-func (l *lister) takesBasic(a *answer, tried way) bool {
-	return a.status == 401 && a.from == l.base.origin && tried.service != nil && l.plan.auth == Basic &&
-		readOffers(a.header.Values("WWW-Authenticate")).basic
 }
 
 // catalogue reads the pages of a catalog.

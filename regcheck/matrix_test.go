@@ -99,6 +99,9 @@ func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
 	g.Close()
 
 	faults = append(faults, compare(row, report, err)...)
+	if report != nil && proposesSame(report.Hint, mustDefinition(t, g, row)) {
+		faults = append(faults, "the hint proposes what the definition has: "+report.Hint)
+	}
 	faults = append(faults, secretsKept(g, report, err)...)
 	for _, address := range g.Dials() {
 		target, err := netip.ParseAddrPort(address)
@@ -263,7 +266,7 @@ func secretsKept(g *regchecktest.Registry, report *regcheck.Report, err error) (
 			text += s.Detail
 		}
 	}
-	for _, secret := range []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword,
+	for _, secret := range []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword, regchecktest.AdminPassword,
 		regchecktest.ExpiredPassword, regchecktest.WrongPassword, regchecktest.WrongToken, "PRIVATE KEY"} {
 		if strings.Contains(text, secret) {
 			faults = append(faults, "the report holds a secret: "+secret)

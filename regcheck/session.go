@@ -30,6 +30,7 @@ type session struct {
 	warnings []Warning // all stages
 	rounds   int       // all stages: see Report.RoundTrips
 	unproven bool      // auth: nobody looked at the credentials
+	unlikely string    // a repository's name that nobody has
 	learned  []lesson  // auth: by control requests
 }
 
@@ -70,7 +71,7 @@ func stages() []stage {
 }
 
 func newSession(c *Checker, p *plan) *session {
-	s := &session{plan: p, limits: c.Limits.withDefaults(), now: c.Now, control: !c.SkipControl, base: p.base}
+	s := &session{plan: p, limits: c.Limits.withDefaults(), now: c.Now, control: !c.SkipControl, base: p.base, unlikely: "regwarden-" + random()}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -93,6 +93,16 @@ func (r *repository) tagList() []string {
 	return list
 }
 
+// hasProject reports whether a repository is below a name.
+func (t *tree) hasProject(project string) bool {
+	for name := range t.repositories {
+		if strings.HasPrefix(name, project+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 func (t *tree) names(may func(string) bool) []string {
 	list := []string{}
 	for name := range t.repositories {

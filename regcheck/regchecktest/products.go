@@ -13,6 +13,7 @@ func productServers() map[string]builder {
 	return map[string]builder{
 		"harbor":                   func(g *Registry) error { return buildHarbor(g, false) },
 		"harbor-refuses-scopeless": func(g *Registry) error { return buildHarbor(g, true) },
+		"harbor-signing-policy":    buildHarborSigningPolicy,
 		"ghcr":                     buildGHCR,
 		"google":                   buildGoogle,
 		"ecr":                      buildECR,
@@ -32,19 +33,30 @@ func productServers() map[string]builder {
 		"zot-mixed":                func(g *Registry) error { return buildZot(g, true) },
 		"gitea":                    func(g *Registry) error { return buildGitea(g, false) },
 		"gitea-older":              func(g *Registry) error { return buildGitea(g, true) },
-		"cloudflare":               func(g *Registry) error { return g.at(g.htpasswdRegistry("cloudflare")) },
+		"cloudflare":               func(g *Registry) error { return g.at(namesEverything(g.htpasswdRegistry("cloudflare"))) },
 	}
 }
 
 // buildHarbor: the challenge turns Basic as soon as there is an Authorization header; a scoped token
 // request with a wrong password is answered 200 with an anonymous token (harbor#11632); a missing
-// right is 401, never 403 (harbor#15684); _catalog is for Basic system accounts; newer releases
+// right is 401, never 403 (harbor#15684), and so is a project that does not exist; the name of a project alone is
+// 400 for everybody, before any credentials are read; _catalog is for administrators with Basic; newer releases
 // refuse scope-less tokens on /v2/ (harbor#23799).
 func buildHarbor(g *Registry, refusesScopeless bool) error {
+	return g.harbor(&registry{g: g}, refusesScopeless)
+}
+
+// buildHarborSigningPolicy refuses every manifest that is not signed, and none is.
+func buildHarborSigningPolicy(g *Registry) error {
+	return g.harbor(&registry{g: g, manifests: func(v *visit) {
+		v.fail(http.StatusPreconditionFailed, "PROJECTPOLICYVIOLATION", "The image is not signed by cosign.")
+	}}, false)
+}
+
+func (g *Registry) harbor(s *registry, refusesScopeless bool) error {
 	tokens := &tokenService{g: g, anonymous: func(string) bool { return true }, scoped200: true}
 	scopeless := tokens.anonymous
 	tokens.anonymous = func(scope string) bool { return scope != "" && scopeless(scope) }
-	s := &registry{g: g}
 	challenge := func(v *visit) {
 		if v.r.Header.Get("Authorization") != "" || v.what == "catalog" {
 			v.challenge(`Basic realm="harbor"`)
@@ -53,7 +65,16 @@ func buildHarbor(g *Registry, refusesScopeless bool) error {
 		v.challenge(bearerLine(v, sameHost(v, "/service/token"), "harbor-registry"))
 	}
 	s.admit = func(v *visit) bool {
-		if who, _, good := basicCaller(v.r); good && v.what != "catalog" {
+		project, _, whole := strings.Cut(v.repo, "/")
+		if v.repo != "" && !whole {
+			v.fail(http.StatusBadRequest, "BAD_REQUEST", "invalid repository name: "+v.repo)
+			return false
+		}
+		if v.repo != "" && !g.tree.hasProject(project) {
+			challenge(v)
+			return false
+		}
+		if who, _, good := basicCaller(v.r); good && (v.what != "catalog" || who.name == AdminUser) {
 			v.who = who
 			return true
 		}
@@ -68,6 +89,7 @@ func buildHarbor(g *Registry, refusesScopeless bool) error {
 		return true
 	}
 	s.forbidden = challenge
+	s.missing = func(v *visit) { v.fail(http.StatusNotFound, "NOT_FOUND", "repository "+v.repo+" not found") }
 	return g.at(beside("/service/token", tokens, s))
 }
 
@@ -367,7 +389,8 @@ func buildZot(g *Registry, mixed bool) error {
 }
 
 // buildGitea: nobody in particular gets a ghost's token without scope; newer releases name scope "*",
-// older ones send a second header with Basic.
+// older ones send a second header with Basic. Who may not read an owner's packages gets 401 with Basic; who may, gets
+// NAME_INVALID for the owner's name alone.
 func buildGitea(g *Registry, older bool) error {
 	tokens := &tokenService{g: g, field: "token", anonymous: func(string) bool { return true }}
 	lines := func(v *visit) []string {
@@ -391,11 +414,23 @@ func buildGitea(g *Registry, older bool) error {
 		return true
 	}
 	s.forbidden = func(v *visit) {
-		if v.who.name == "" {
-			v.challenge(lines(v)...)
-			return
+		v.w.Header().Set("WWW-Authenticate", `Basic realm="Gitea Package API"`)
+		v.send(http.StatusUnauthorized, "text/plain; charset=utf-8", "user should have specific permission or be a site admin\n")
+	}
+	inner := s.admit
+	s.admit = func(v *visit) bool {
+		if !inner(v) {
+			return false
 		}
-		v.fail(http.StatusNotFound, "NAME_UNKNOWN", "repository name not known to registry")
+		if v.repo == "" || strings.Contains(v.repo, "/") {
+			return true
+		}
+		if v.who.may(v.repo + "/") {
+			v.fail(http.StatusBadRequest, "NAME_INVALID", "invalid repository name")
+		} else {
+			s.forbidden(v)
+		}
+		return false
 	}
 	return g.at(beside("/v2/token", tokens, s))
 }

@@ -94,7 +94,7 @@ func credentials(r *http.Request, body string) (found []Sighting) {
 	if form := parseForm(body); form.Get("password") != "" || form.Get("refresh_token") != "" {
 		found = append(found, Sighting{Kind: "form", User: form.Get("username"), Secret: form.Get("password") + form.Get("refresh_token")})
 	}
-	for _, secret := range []string{Password, Token, RobotPassword, ExpiredPassword, WrongPassword, WrongToken} {
+	for _, secret := range []string{Password, Token, RobotPassword, AdminPassword, ExpiredPassword, WrongPassword, WrongToken} {
 		if strings.Contains(r.URL.RequestURI(), secret) {
 			found = append(found, Sighting{Kind: "url", Secret: secret})
 		}

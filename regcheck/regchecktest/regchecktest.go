@@ -31,6 +31,9 @@ const (
 	RobotUser     = "robot$ci" // reads the repositories under charts/ only
 	RobotPassword = "robot-pass-2342-red"
 
+	AdminUser     = "admin" // reads everything, and Harbor's catalog
+	AdminPassword = "admin-pass-3141-gold"
+
 	ExpiredPassword = "expired-pass-1999-grey" // was good once; servers that know the difference say so
 	WrongPassword   = "wrong-pass-6666-black"
 	WrongToken      = "wrong-token-7777-white"
@@ -116,7 +119,7 @@ func table() map[string]builder {
 	all := map[string]builder{}
 	for _, part := range []map[string]builder{
 		plainServers(), productServers(), challengeServers(), tokenServers(), foreignServers(),
-		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(), listingServers(),
+		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(), listingServers(), contentServers(),
 	} {
 		for name, build := range part {
 			all[name] = build

@@ -130,11 +130,17 @@ func TestHarborQuirks(t *testing.T) {
 		t.Errorf("the anonymous token opens content: %+v", a)
 	}
 	robot := basic(RobotUser, RobotPassword)
-	for path, want := range map[string]int{"charts/nginx": 200, "charts/nowhere": 404, "charts": 401, "images/alpine": 401} {
+	for path, want := range map[string]int{"charts/nginx": 200, "charts/nowhere": 404, "charts": 400, "images": 400, "missing": 400, "images/alpine": 401, "missing/x": 401} {
 		got := ask(t, c, "https://registry.test/v2/"+path+"/tags/list", robot)
 		if got.status != want {
 			t.Errorf("%s: %+v, want %d", path, got, want)
 		}
+	}
+	if a := ask(t, c, "https://registry.test/v2/_catalog", robot); a.status != 401 || a.challenge[0] != `Basic realm="harbor"` {
+		t.Errorf("catalog for a robot: %+v", a)
+	}
+	if a := ask(t, c, "https://registry.test/v2/_catalog", basic(AdminUser, AdminPassword)); a.status != 200 {
+		t.Errorf("catalog for the administrator: %+v", a)
 	}
 	if leaks := g.Leaks(); len(leaks) > 0 {
 		t.Errorf("leaks: %v", leaks)

@@ -37,6 +37,7 @@ type registry struct {
 	name       func(string) bool // may this be a repository's name; nil: OCI grammar
 	pong       string            // body of a good /v2/; "" is {}
 	tagsDenied func(*visit) bool // answers itself when tags need a right of their own
+	manifests  func(*visit)      // answers in place of each manifest
 }
 
 func (s *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -130,6 +131,10 @@ func (s *registry) content(v *visit) {
 		if s.tagsDenied == nil || !s.tagsDenied(v) {
 			s.tags(v, repo)
 		}
+		return
+	}
+	if v.what == "manifest" && s.manifests != nil {
+		s.manifests(v)
 		return
 	}
 	s.object(v, repo)

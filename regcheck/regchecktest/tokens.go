@@ -145,7 +145,7 @@ func (s *tokenService) grantable(who caller, scopes []string) (list []string) {
 	for _, scope := range scopes {
 		kind, rest, _ := strings.Cut(scope, ":")
 		name, _, _ := strings.Cut(rest, ":")
-		if kind == "registry" && who.name == User || kind == "repository" && who.may(name) {
+		if kind == "registry" && who.name == User || kind == "repository" && who.may(name) && ociName(name) {
 			list = append(list, scope)
 		}
 	}

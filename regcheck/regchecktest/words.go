@@ -13,6 +13,7 @@ func (g *Registry) Words() (map[string]string, error) {
 		"endpoint": g.Endpoint, "basePath": g.BasePath, "loopback": g.Loopback(),
 		"user": User, "password": Password, "token": Token,
 		"robot": RobotUser, "robotPassword": RobotPassword,
+		"admin": AdminUser, "adminPassword": AdminPassword,
 		"expiredPassword": ExpiredPassword, "wrongPassword": WrongPassword, "wrongToken": WrongToken,
 		"systemCA": pemOf(g.pki.system.certificate), "ca": pemOf(g.pki.private.certificate),
 		"intermediate": pemOf(g.pki.middle.certificate), "otherCA": pemOf(g.pki.other.certificate),

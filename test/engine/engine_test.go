@@ -173,7 +173,7 @@ func contentRows(auth *regcheck.Auth, warnings ...regcheck.WarningCode) []row {
 		{"zarf package for helm", auth, realregistry.ZarfPath, regcheck.Helm, also(regcheck.WarnContentKindMismatch)},
 		{"emptied", auth, realregistry.EmptyPath, "", also(regcheck.WarnEmptyContent)},
 		// Distribution has no route for such a name and answers 404 in text, not NAME_INVALID.
-		{"upper case", auth, "Charts/Podinfo", "", want{code: regcheck.CodeContentNotFound, stage: regcheck.StageContent, field: "baseContentPath", warnings: warnings}},
+		{"upper case", auth, "Charts/Podinfo", "", want{code: regcheck.CodeContentNotFound, reason: regcheck.ReasonNameInvalid, stage: regcheck.StageContent, field: "baseContentPath", warnings: warnings}},
 	}
 }
 

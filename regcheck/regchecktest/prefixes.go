@@ -1,0 +1,104 @@
+package regchecktest
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Registries whose tag lists, catalogs and manifests do not fit together.
+
+func contentServers() map[string]builder {
+	return map[string]builder{
+		"docker-auth":          buildDockerAuth,
+		"olareg":               func(g *Registry) error { return g.at(namesEverything(g.openRegistry())) },
+		"olareg-empty":         func(g *Registry) error { g.tree = &tree{}; return g.at(namesEverything(g.openRegistry())) },
+		"cold-cache":           func(g *Registry) error { g.tree = &tree{}; return g.at(g.openRegistry()) },
+		"invents-names":        buildInventsNames,
+		"distribution-emptied": buildDistributionEmptied,
+		"lost-blobs": func(g *Registry) error {
+			return g.manifestsFail(http.StatusNotFound, "MANIFEST_UNKNOWN", "manifest unknown to registry")
+		},
+		"broken-storage": func(g *Registry) error {
+			return g.manifestsFail(http.StatusInternalServerError, "UNKNOWN", "unknown error")
+		},
+		"keppel":                  buildKeppel,
+		"catalog-elsewhere-basic": buildCatalogElsewhereBasic,
+	}
+}
+
+// buildDockerAuth is distribution with docker_auth, which listens on a host of its own. It leaves out silently what
+// the user has no permission for; the registry then refuses the token. Both are Go servers with HTTP/2.
+func buildDockerAuth(g *Registry) error {
+	for _, s := range []*site{
+		{host: "auth.test:443", handler: &tokenService{g: g, post: true}},
+		{host: "registry.test:443", handler: g.tokenRegistry("https://auth.test/token", "registry.test"), endpoint: true},
+	} {
+		host, _, _ := strings.Cut(s.host, ":")
+		config, err := g.tls(leaf{commonName: host})
+		if err != nil {
+			return err
+		}
+		s.tls, s.trusted, s.http2 = config, true, true
+		if err := g.start(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// buildCatalogElsewhereBasic redirects its catalog to a host that asks for Basic, as Harbor's own catalog does.
+func buildCatalogElsewhereBasic(g *Registry) error {
+	config, err := g.tls(leaf{commonName: "evil.test"})
+	if err != nil {
+		return err
+	}
+	if err := g.start(&site{host: "evil.test:443", tls: config, handler: g.refusing(`Basic realm="harbor"`)}); err != nil {
+		return err
+	}
+	s := g.tokenRegistry("/token", "registry.test")
+	s.catalog = func(v *visit) { http.Redirect(v.w, v.r, "https://evil.test/v2/_catalog", http.StatusTemporaryRedirect) }
+	return g.at(beside("/token", &tokenService{g: g}, s))
+}
+
+// namesEverything returns an empty list of tags for any name.
+func namesEverything(s *registry) *registry {
+	s.missing = func(v *visit) { s.tags(v, &repository{}) }
+	return s
+}
+
+// buildInventsNames says NAME_INVALID for every name.
+func buildInventsNames(g *Registry) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	s.name = func(string) bool { return false }
+	return g.at(s)
+}
+
+// buildDistributionEmptied: once all manifests of a repository are deleted, it stays in the catalog, and its list of
+// tags is 404.
+func buildDistributionEmptied(g *Registry) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	s.tagsDenied = func(v *visit) bool {
+		if len(g.tree.repositories[v.repo].tags) > 0 {
+			return false
+		}
+		v.fail(http.StatusNotFound, "NAME_UNKNOWN", "repository name not known to registry")
+		return true
+	}
+	return g.at(s)
+}
+
+func (g *Registry) manifestsFail(status int, code, message string) error {
+	s := g.htpasswdRegistry("Registry Realm")
+	s.manifests = func(v *visit) { v.fail(status, code, message) }
+	return g.at(s)
+}
+
+// buildKeppel limits the pulls, and not what is listed.
+func buildKeppel(g *Registry) error {
+	s := g.tokenRegistry("/keppel/v1/auth", "registry.test")
+	s.manifests = func(v *visit) {
+		v.w.Header().Set("Retry-After", "37")
+		v.fail(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many requests")
+	}
+	return g.at(beside("/keppel/v1/auth", &tokenService{g: g}, s))
+}
