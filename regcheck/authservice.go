@@ -3,6 +3,7 @@ package regcheck
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 )
 
@@ -29,12 +30,17 @@ func (s *session) proveByService(ctx context.Context, t *tokenService, who login
 	}
 	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes}
 	weighable := s.startWeighing(ctx, &proof, nobody)
+	content := s.startContentToken(ctx, t, who)
 	a, err := s.get(ctx, "", "Bearer "+g.token)
 	<-weighable
+	ahead := <-content
+	if ahead.token != "" {
+		proof.tokens = map[string]string{pullScope(s.plan.contentPath): ahead.token}
+	}
 	if err != nil {
 		return verdict{failure: s.diagnoseRequest(err)}
 	}
-	s.rounds += a.rounds
+	s.rounds += max(a.rounds, ahead.rounds)
 	if f := s.unusable(a); f != nil {
 		return verdict{failure: f}
 	}
@@ -42,6 +48,17 @@ func (s *session) proveByService(ctx context.Context, t *tokenService, who login
 		return s.weigh(ctx, proof, verdict{access: proof.access()}.saying("token from "+t.origin.String()+" accepted"))
 	}
 	return s.afterRejection(ctx, proof, a)
+}
+
+// startContentToken asks for the token of the content path, which will be needed if the first token is accepted. It
+// waits for that first token, so that a wrong password is sent once only.
+func (s *session) startContentToken(ctx context.Context, t *tokenService, who login) <-chan granting {
+	if s.plan.contentPath == "" || !s.hasHTTPS(t) {
+		none := make(chan granting, 1)
+		none <- granting{}
+		return none
+	}
+	return later(&s.wire.work, func() granting { return s.ask(ctx, t, who, []string{pullScope(s.plan.contentPath)}) })
 }
 
 func (s *session) hasHTTPS(t *tokenService) bool { return t.origin.scheme == "https" }
@@ -55,7 +72,8 @@ type tokenProof struct {
 	proven    string   // path below /v2/ where the token was let in; "" is /v2/ itself
 	status    int      // with which
 	anonymous granting
-	control   chan granting // the answer for random credentials, when it was asked for ahead
+	tokens    map[string]string // of other scopes
+	control   chan granting     // the answer for random credentials, when it was asked for ahead
 }
 
 // nobodyRefused tells that a token is given to those only who sign in.
@@ -64,7 +82,7 @@ func (p tokenProof) nobodyRefused() bool {
 }
 
 func (p tokenProof) access() *access {
-	a := &access{service: p.service, who: p.who}
+	a := &access{service: p.service, who: p.who, tokens: maps.Clone(p.tokens)}
 	if len(p.scopes) == 0 {
 		a.remember("", p.granted.token)
 	}
@@ -252,8 +270,8 @@ func (s *session) tryScopes(ctx context.Context, p tokenProof) (verdict, bool) {
 		return verdict{}, false
 	}
 	access := p.access()
-	header, g := s.authorization(ctx, access, pullScope(s.plan.contentPath))
-	if g.token == "" {
+	header, _ := s.authorization(ctx, access, pullScope(s.plan.contentPath))
+	if header == "" {
 		return verdict{}, false
 	}
 	path := s.plan.contentPath + "/tags/list"
