@@ -267,7 +267,7 @@ func secretsKept(g *regchecktest.Registry, report *regcheck.Report, err error) (
 		}
 	}
 	for _, secret := range []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword, regchecktest.AdminPassword,
-		regchecktest.ExpiredPassword, regchecktest.WrongPassword, regchecktest.WrongToken, "PRIVATE KEY"} {
+		regchecktest.ExpiredPassword, regchecktest.WrongPassword, regchecktest.WrongToken, regchecktest.TokenHead, "PRIVATE KEY"} {
 		if strings.Contains(text, secret) {
 			faults = append(faults, "the report holds a secret: "+secret)
 		}

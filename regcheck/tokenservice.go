@@ -150,8 +150,10 @@ func (t *tokenService) read(a *answer) granting {
 	case a.status == 429 || a.status >= 500:
 		return granting{failure: unavailable(what, a)}
 	case a.status/100 == 3:
-		return broken("%d and redirects to %s, which is not followed with credentials", a.status, cleanText(withoutQuery(a.header.Get("Location"))))
-	case a.status/100 != 2:
+		return broken("%d and redirects to %s; token requests follow no redirect", a.status, cleanText(withoutQuery(a.header.Get("Location"))))
+	case a.status/100 == 2 && a.status != 200: // its body may hold a token
+		return broken("%d; Helm and other clients accept a token with status 200 only", a.status)
+	case a.status != 200:
 		return broken("%s", a.said())
 	case a.over:
 		return broken("%d with a body longer than the limit", a.status)

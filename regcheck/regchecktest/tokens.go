@@ -10,6 +10,9 @@ import (
 	"sync"
 )
 
+// TokenHead begins every token of a token service, which is secret too.
+const TokenHead = "eyJhbGciOiJub25lIn0."
+
 // mints remembers the tokens that a world's token services have given out.
 type mints struct {
 	mu    sync.Mutex
@@ -28,7 +31,7 @@ func newMints() *mints { return &mints{given: map[string]grant{}} }
 func (m *mints) mint(who caller, scopes []string) string {
 	var raw [24]byte
 	_, _ = rand.Read(raw[:]) // never fails
-	token := "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString(raw[:]) + ".sig"
+	token := TokenHead + base64.RawURLEncoding.EncodeToString(raw[:]) + ".sig"
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.given[token] = grant{who, scopes, who.name == ""}

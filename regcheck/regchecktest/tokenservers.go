@@ -66,6 +66,7 @@ var tokenAnswers = map[string]tokenAnswer{
 		w.Header().Set("Content-Type", "text/plain")
 		give(g, w, r, 200, "")
 	},
+	"token-201":      func(g *Registry, w http.ResponseWriter, r *http.Request) { give(g, w, r, 201, "") },
 	"token-none":     always(200, "application/json", `{"expires_in":300}`),
 	"token-empty":    always(200, "application/json", `{"token":""}`),
 	"token-number":   always(200, "application/json", `{"token":17}`),
