@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -39,19 +38,33 @@ func isReset(err error) bool {
 }
 
 // isCutOff tells whether the other side ended the connection instead of answering. net/http reports
-// that by errors of its own without a type, so what counts is whether an answer had begun: a broken
-// beginning is something else than none.
+// that by errors of its own without a type, so what counts is whether an answer had begun, or was refused by
+// net/http.
 func isCutOff(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err) || errors.Is(err, net.ErrClosed) {
 		return true
 	}
 	x, ok := errors.AsType[*exchangeError](err)
-	return ok && !x.started && !isTimeout(err) && !slices.Contains(overHTTP2, innermost(err).Error())
+	return ok && !x.started && !isTimeout(err) && !refusedHTTP2(err)
 }
 
-// overHTTP2 is what net/http says when it gives up an HTTP/2 connection over too many headers, or over
-// something that is no HTTP/2; it exports no type for either.
-var overHTTP2 = []string{"http2: response header list larger than advertised limit", "connection error: PROTOCOL_ERROR"}
+// refusedHTTP2 reports whether net/http gave up a request or its connection because of what the server sent over
+// HTTP/2: headers over the limit, or a violation of the protocol. Only errors of a stream have a readable type.
+func refusedHTTP2(err error) bool {
+	if stream, ok := errors.AsType[streamError](err); ok {
+		return stream.Cause != nil && stream.Cause.Error() != "received from peer"
+	}
+	text := innermost(err).Error()
+	return strings.HasPrefix(text, "connection error: ") || text == "http2: frame too large"
+}
+
+// streamError is filled from net/http's own type by errors.As, which goes by the names of the fields.
+type streamError struct {
+	StreamID, Code uint32
+	Cause          error
+}
+
+func (streamError) Error() string { return "HTTP/2 stream error" }
 
 // diagnoseLookup is for the endpoint's host; it says nothing of addresses.
 func diagnoseLookup(o origin, err error) *failure {
@@ -312,7 +325,7 @@ func (s *session) diagnoseRequest(err error) *failure {
 	case isCutOff(err):
 		return fail(CodeUnavailable, "", "%s: the connection was closed before an answer came.", what)
 	default:
-		return fail(CodeNotOCI, "", "%s was answered with something that is no HTTP, or with more headers than %d KiB: %s.",
+		return fail(CodeNotOCI, "", "%s was answered with something that is not HTTP, or with headers of more than %d KiB: %s.",
 			what, s.limits.Header>>10, cleanText(innermost(err).Error()))
 	}
 }

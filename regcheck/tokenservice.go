@@ -219,7 +219,7 @@ func (s *session) diagnoseRealm(t *tokenService, err error) *failure {
 		}
 	}
 	words, retryable := describeHop(err)
-	if x, ok := errors.AsType[*exchangeError](err); ok && x.started && !isCutOff(err) {
+	if _, ok := errors.AsType[*exchangeError](err); ok && !isCutOff(err) {
 		return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s: %s.", what, words)
 	}
 	return fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: %s.", what, words).retry(retryable)

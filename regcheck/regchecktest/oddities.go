@@ -18,7 +18,11 @@ func oddServers() map[string]builder {
 		"closes-each-time":          buildClosesEachTime,
 		"hides-behind-404":          buildHidesBehind404,
 		"scopeless-content":         buildScopelessContent,
-		"large-headers-http2":       buildLargeHeadersHTTP2,
+		"large-headers-http2":       func(g *Registry) error { return g.largeHeadersHTTP2(100, 1024) },
+		"headers-just-over-http2":   func(g *Registry) error { return g.largeHeadersHTTP2(70, 1024) },
+		"one-large-header-http2":    func(g *Registry) error { return g.largeHeadersHTTP2(1, 200<<10) },
+		"endless-headers-http2":     func(g *Registry) error { return g.largeHeadersHTTP2(3000, 1024) },
+		"token-large-headers-http2": func(g *Registry) error { return g.tokensBehind(filler(1, 200<<10), nil, true) },
 		"calls-empty-html":          buildCallsEmptyHTML,
 		"scope-wanted-by-careless":  buildScopeWantedByCareless,
 		"unusable-realm-and-basic": func(g *Registry) error {
@@ -268,19 +272,23 @@ func buildCallsEmptyHTML(g *Registry) error {
 	}))
 }
 
-// buildLargeHeadersHTTP2 answers over HTTP/2 with 100 KiB of headers.
-func buildLargeHeadersHTTP2(g *Registry) error {
+// filler answers with that many headers of that length.
+func filler(headers, length int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for i := range headers {
+			w.Header().Set("X-Filler-"+strconv.Itoa(i), strings.Repeat("x", length))
+		}
+		w.WriteHeader(http.StatusOK)
+	})
+}
+
+// largeHeadersHTTP2 answers over HTTP/2 with more headers than 64 KiB.
+func (g *Registry) largeHeadersHTTP2(headers, length int) error {
 	config, err := g.tls(leaf{})
 	if err != nil {
 		return err
 	}
-	large := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for i := range 100 {
-			w.Header().Set("X-Filler-"+strconv.Itoa(i), strings.Repeat("x", 1024))
-		}
-		w.WriteHeader(http.StatusOK)
-	})
-	return g.start(&site{host: "registry.test:443", tls: config, handler: large, trusted: true, endpoint: true, http2: true})
+	return g.start(&site{host: "registry.test:443", tls: config, handler: filler(headers, length), trusted: true, endpoint: true, http2: true})
 }
 
 // buildScopelessContent is open at its root and gives tokens to everybody; its challenge for content
