@@ -66,17 +66,47 @@ type streamError struct {
 
 func (streamError) Error() string { return "HTTP/2 stream error" }
 
-// diagnoseLookup is for the endpoint's host; it says nothing of addresses.
+// noNameServer reports whether no DNS server could be asked. net.DNSError keeps only the text of a socket's error,
+// which begins with the operation.
+func noNameServer(err error) bool {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	if !ok {
+		return false
+	}
+	operation, _, _ := strings.Cut(dns.Err, " ")
+	return operation == "dial" || operation == "read" || operation == "write"
+}
+
+// diagnoseLookup is for the host of the endpoint or of a redirect; it says nothing of addresses.
 func diagnoseLookup(o origin, err error) *failure {
+	words, retryable := describeLookup(err)
+	f := fail(CodeHostNotFound, "", "%q %s.", o.host, words).retry(retryable)
 	switch {
 	case isNotFound(err):
-		return fail(CodeHostNotFound, "", "%q does not exist in the DNS that regwarden uses.", o.host)
+	case noNameServer(err):
+		f.at("").hinting("%s", nameServerHint)
 	case isTimeout(err):
-		return fail(CodeHostNotFound, "", "The DNS did not answer in time when asked for %q.", o.host).retry(true)
+		f.hinting("Try again. If it happens again: %s", nameServerHint)
 	default:
-		dns, _ := errors.AsType[*net.DNSError](err)
-		return fail(CodeHostNotFound, "", "The DNS answered with an error when asked for %q.", o.host).retry(dns != nil && dns.IsTemporary)
+		f.hinting("Try again. If it happens again, contact the operator of the DNS zone of %q or of the DNS server that regwarden uses.", o.host)
 	}
+	return f
+}
+
+const nameServerHint = "Contact the operator of regwarden: check that the DNS server of --egress-dns, or else of the system, runs and can be reached."
+
+// describeLookup says in words why a name has no address, and whether a retry is worth it.
+func describeLookup(err error) (words string, retryable bool) {
+	switch {
+	case isNotFound(err):
+		return "does not exist in the DNS that regwarden uses", false
+	case isTimeout(err):
+		return "could not be resolved: no DNS server answered in time", true
+	case noNameServer(err):
+		return "could not be resolved: no DNS server can be reached", true
+	}
+	dns, _ := errors.AsType[*net.DNSError](err)
+	return "could not be resolved: the DNS server reported a failure", dns != nil && dns.IsTemporary
 }
 
 // forbidden is for every hop; hop says who named the address.
@@ -374,10 +404,9 @@ func errorText(err error) string {
 func describeHop(err error) (words string, retryable bool) {
 	step, isStep := errors.AsType[*stepError](err)
 	switch {
-	case isStep && step.step == StageResolve && isNotFound(err):
-		return "its host name does not exist in the DNS that regwarden uses", false
 	case isStep && step.step == StageResolve:
-		return "its host name could not be resolved", isTimeout(err)
+		words, retryable = describeLookup(err)
+		return "its host name " + words, retryable
 	case isTimeout(err):
 		return "it did not answer in time", true
 	case isStep && step.step == StageTLS:

@@ -58,6 +58,8 @@ func (g *Registry) inventNames() {
 	g.named["empty.test"] = answer{}
 	g.named["dns-timeout.test"] = answer{err: &net.DNSError{Err: "i/o timeout", Name: "dns-timeout.test", Server: "192.0.2.53:53", IsTimeout: true, IsTemporary: true}}
 	g.named["dns-servfail.test"] = answer{err: &net.DNSError{Err: "server misbehaving", Name: "dns-servfail.test", Server: "192.0.2.53:53", IsTemporary: true}}
+	g.named["dns-unreachable.test"] = answer{err: &net.DNSError{Err: "read udp 10.20.0.9:40000->192.0.2.53:53: read: connection refused",
+		Name: "dns-unreachable.test", Server: "192.0.2.53:53", IsTemporary: true}}
 	g.named["dns-hang.test"] = answer{hang: true}
 
 	g.dead[netip.MustParseAddr("10.20.99.2")] = func(d dial) error {

@@ -42,6 +42,18 @@ func TestNamesAreAskedWhereTheSettingSays(t *testing.T) {
 	}
 }
 
+// TestNoNameServer has a service whose DNS server does not run: that is no fault of the name.
+func TestNoNameServer(t *testing.T) {
+	client := instance.Start(t, instance.Options{}).Client(t) // with --egress-dns where nothing listens
+	answer := client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"https://registry.nowhere.example","auth":{}}`,
+		"Authorization", client.SignIn().Authorization).Want(http.StatusOK)
+	for _, part := range []string{`"code":"RegistryHostNotFound"`, `"field":null`, `"retryable":true`, "no DNS server can be reached"} {
+		if !strings.Contains(answer.Body, part) {
+			t.Errorf("%s is missing in %s", part, answer.Body)
+		}
+	}
+}
+
 // nameServer answers A questions about one name with 127.0.0.1, and says of all others that they do not exist.
 func nameServer(t *testing.T, name string, asked chan<- string) (address string) {
 	t.Helper()

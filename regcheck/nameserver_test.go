@@ -1,0 +1,81 @@
+package regcheck_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+)
+
+// The resolver of the standard library, asking a DNS server on loopback that fails in each way.
+func TestNameServers(t *testing.T) {
+	const nameError, serverFailure, refused = 3, 2, 5 // RFC 1035 section 4.1.1
+	for name, row := range map[string]struct {
+		server    string
+		says      string
+		field     string
+		retryable bool
+	}{
+		"name does not exist": {answering(t, nameError), "does not exist", "endpoint", false},
+		"server failure":      {answering(t, serverFailure), "the DNS server reported a failure", "endpoint", true},
+		"refused":             {answering(t, refused), "the DNS server reported a failure", "endpoint", false},
+		"no server":           {closedPort(t), "no DNS server can be reached", "", true},
+		"silent server":       {answering(t, -1), "no DNS server answered in time", "endpoint", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+				return (&net.Dialer{}).DialContext(ctx, network, row.server)
+			}}
+			c := &regcheck.Checker{Resolver: resolver, Dialer: regchecktest.Start(t, "none"), Limits: regcheck.Limits{Resolve: time.Second}}
+			report, err := c.Check(t.Context(), regcheck.Definition{Endpoint: "https://registry.example", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if report.Code != regcheck.CodeHostNotFound || report.Field != row.field || report.Retryable != row.retryable ||
+				!strings.Contains(report.Message, row.says) {
+				t.Errorf("%s, field %q, retryable %t: %s", report.Code, report.Field, report.Retryable, report.Message)
+			}
+		})
+	}
+}
+
+// answering starts a DNS server that answers every question with that code, or not at all with -1.
+func answering(t *testing.T, code int) (address string) {
+	t.Helper()
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	go func() {
+		message := make([]byte, 4096)
+		for {
+			n, from, err := conn.ReadFrom(message)
+			if err != nil {
+				return
+			}
+			if n < 12 || code < 0 {
+				continue
+			}
+			message[2] |= 0x80 // a response
+			message[3] = message[3]&0xf0 | byte(code)
+			_, _ = conn.WriteTo(message[:n], from)
+		}
+	}()
+	return conn.LocalAddr().String()
+}
+
+func closedPort(t *testing.T) (address string) {
+	t.Helper()
+	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.LocalAddr().String()
+}
