@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -193,11 +194,19 @@ func remoteAlert(err error) (alert uint8, ok bool) {
 	return uint8(v.Uint()), true // #nosec G115 -- its kind is uint8
 }
 
-// Alerts of RFC 8446 6.2 that speak about a client certificate, if one was asked for.
-var certificateAlerts = map[uint8]string{
-	40: "handshake failure", 42: "bad certificate", 43: "unsupported certificate", 44: "certificate revoked",
-	45: "certificate expired", 46: "certificate unknown", 48: "unknown CA", 49: "access denied", 51: "decrypt error", 116: "certificate required",
+// alertNames are the alerts of RFC 8446 section 6.
+var alertNames = map[uint8]string{
+	0: "close notify", 10: "unexpected message", 20: "bad record MAC", 22: "record overflow", 40: "handshake failure",
+	42: "bad certificate", 43: "unsupported certificate", 44: "certificate revoked", 45: "certificate expired",
+	46: "certificate unknown", 47: "illegal parameter", 48: "unknown CA", 49: "access denied", 50: "decode error",
+	51: "decrypt error", 70: "protocol version", 71: "insufficient security", 80: "internal error",
+	86: "inappropriate fallback", 90: "user canceled", 109: "missing extension", 110: "unsupported extension",
+	112: "unrecognized name", 113: "bad certificate status response", 115: "unknown PSK identity",
+	116: "certificate required", 120: "no application protocol",
 }
+
+// certificateAlerts are those that concern a client certificate, if one was requested.
+var certificateAlerts = []uint8{40, 42, 43, 44, 45, 46, 48, 49, 51, 116}
 
 // diagnoseHandshake is the failure of a TLS handshake with any host. Field and code are the
 // endpoint's; a token service takes words and hint.
@@ -216,6 +225,8 @@ func diagnoseHandshake(c *tlsSeen, err error) *failure {
 	switch {
 	case isTimeout(err):
 		return fail(CodeTLSFailed, ReasonTimeout, "%s accepted the connection, but did not finish the handshake in time.", where)
+	case isCutOff(err) && c.unmet():
+		return clientCertificate(c, closedUnmet)
 	case isCutOff(err):
 		return fail(CodeTLSFailed, ReasonProtocol, "%s closed the connection during the handshake: a load balancer without a backend does so, or a port that is not for TLS.", where).retry(true)
 	case errors.Is(err, errLongChain):
@@ -230,27 +241,32 @@ func diagnoseHandshake(c *tlsSeen, err error) *failure {
 }
 
 func diagnoseAlert(c *tlsSeen, alert uint8) *failure {
-	words, about := certificateAlerts[alert]
+	words, known := alertNames[alert]
+	if words = "the TLS alert \"" + words + "\""; !known {
+		words = "an unknown TLS alert"
+	}
 	switch {
 	case alert == 70 || alert == 40 && !c.asked:
 		return fail(CodeTLSFailed, ReasonProtocol, "%s refused the handshake; regwarden offers TLS 1.2 and 1.3.", c.host).
 			hinting("Let the server offer TLS 1.2 or 1.3 with current cipher suites.")
-	case c.asked && about:
-		return clientCertificate(c, "it ended the connection with the TLS alert \""+words+"\"")
+	case c.unmet() || c.asked && slices.Contains(certificateAlerts, alert):
+		return clientCertificate(c, "it ended the connection with "+words)
 	default:
-		return fail(CodeTLSFailed, ReasonProtocol, "%s ended the handshake with TLS alert %d.", c.host, alert)
+		return fail(CodeTLSFailed, ReasonProtocol, "%s ended the handshake with %s.", c.host, words)
 	}
 }
 
-// clientCertificate is a server's no to our certificate, or to our having none.
+// clientCertificate is a server's refusal of our certificate, or of a connection without one.
 func clientCertificate(c *tlsSeen, seen string) *failure {
 	accepts := ""
 	if names := c.acceptableNames(); names != "" {
 		accepts = " It accepts certificates of: " + names + "."
 	}
 	if !c.sent {
-		f := fail(CodeTLSFailed, ReasonClientCertificateRequired, "%s asks for a client certificate; %s.%s", c.host, seen, accepts)
-		if accepts != "" {
+		f := fail(CodeTLSFailed, ReasonClientCertificateRequired, "%s requires a client certificate; %s.%s", c.host, seen, accepts)
+		if !c.home {
+			f.hinting("Let %s accept connections without a client certificate: regwarden sends the client certificate of a definition to its endpoint only.", c.host)
+		} else if accepts != "" {
 			f.hinting("Put a client certificate issued by %s into auth.tls.certificate, its key into auth.tls.key, and set auth.tls.enabled to true.", c.acceptableNames())
 		}
 		return f
@@ -334,13 +350,16 @@ func (s *session) diagnoseRequest(err error) *failure {
 	if r, ok := errors.AsType[*redirectError](err); ok {
 		return s.diagnoseRedirect(r)
 	}
-	what := "GET " + s.base.String()
+	return s.diagnoseUnanswered("GET "+s.base.String(), err)
+}
+
+func (s *session) diagnoseUnanswered(what string, err error) *failure {
 	if x, ok := errors.AsType[*exchangeError](err); ok && x.conn.sawTLS() {
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered with TLS, which plain HTTP cannot read.", what).
 			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.hostPort()))
 	} else if ok {
-		if alert, sent := x.conn.alert(); sent && x.conn.asked {
-			return diagnoseAlert(x.conn.seen(), alert)
+		if f := x.certificateRefused(); f != nil {
+			return f
 		}
 	}
 	step, isStep := errors.AsType[*stepError](err)
@@ -410,7 +429,7 @@ func describeHop(err error) (words string, retryable bool) {
 	case isTimeout(err):
 		return "it did not answer in time", true
 	case isStep && step.step == StageTLS:
-		return "its TLS handshake failed: " + cleanText(err.Error()), false
+		return "its TLS handshake failed: " + cleanText(step.err.Error()), false
 	case isStep:
 		return describeDial(err)
 	case isCutOff(err):

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -240,11 +241,16 @@ func wellFormed(r *regcheck.Report) (faults []string) {
 	if r.Valid && (r.Message != "" || r.Hint != "" || r.Retryable) {
 		faults = append(faults, "a valid report has a message, a hint or a retry")
 	}
+	if number := alertNumber.FindString(r.Message); number != "" || strings.Contains(r.Message, "tls: tls:") {
+		faults = append(faults, "the message does not put TLS into words: "+r.Message)
+	}
 	if r.Registry == "" || r.DurationMS < 0 || r.StartedAt.IsZero() {
 		faults = append(faults, "registry, duration or start is missing")
 	}
 	return faults
 }
+
+var alertNumber = regexp.MustCompile(`alert \(?[0-9]+`)
 
 // secretsKept proves that no credential came to a wrong host, and none into the report, and that
 // nothing is in the report that would do something to a terminal.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,32 +45,49 @@ func (s *session) handshake(ctx context.Context) outcome {
 func (s *session) certificateRefused(ctx context.Context) *failure {
 	o := s.open(ctx)
 	if o.err != nil {
-		return s.refusalOf(o.err)
+		return s.endedInTLS(o.err)
 	}
-	// nginx has no alert for it: 400 and these words.
-	if o.bare.status == 400 {
-		body := string(o.bare.body)
-		if strings.Contains(body, "No required SSL certificate") || strings.Contains(body, "SSL certificate error") {
-			return clientCertificate(s.first.seen(), "it answered 400 \""+title(o.bare.body)+"\"")
-		}
+	return certificateRefusedByHTTP(o.bare)
+}
+
+// endedInTLS is the failure of a connection to the endpoint that TLS explains; anything else is for the api stage.
+func (s *session) endedInTLS(err error) *failure {
+	if step, ok := errors.AsType[*stepError](err); ok && step.step == StageTLS && step.seen.home && step.seen.unmet() {
+		return diagnoseHandshake(step.seen, step.err)
+	}
+	if x, ok := errorsAsExchange(err); ok && x.conn.seen().home {
+		return x.certificateRefused()
 	}
 	return nil
 }
 
-// refusalOf takes an alert for a no, and also a connection that just ended when we had no
-// certificate to show. Anything else is for the api stage.
-func (s *session) refusalOf(err error) *failure {
-	x, ok := errorsAsExchange(err)
-	if !ok || x.conn.peer.origin != s.plan.base.origin {
-		return nil
+// certificateRefused is the failure of a request that the server did not answer because of our client certificate:
+// it sent an alert, or ended the connection although it had requested a certificate and got none. With TLS 1.3 that
+// happens after the handshake, and a reset may take the place of the alert (RFC 8446 section 4.4.2.4).
+func (x *exchangeError) certificateRefused() *failure {
+	seen := x.conn.seen()
+	if alert, sent := x.conn.alert(); sent && seen.asked {
+		return diagnoseAlert(seen, alert)
 	}
-	if alert, sent := x.conn.alert(); sent {
-		return diagnoseAlert(x.conn.seen(), alert)
-	}
-	if isCutOff(err) && !x.conn.seen().sent {
-		return clientCertificate(x.conn.seen(), "it closed the connection at the first request")
+	if seen.unmet() && !x.started && x.conn.fresh() && isCutOff(x) {
+		return clientCertificate(seen, closedUnmet)
 	}
 	return nil
+}
+
+// closedUnmet is what a server did that reports nothing.
+const closedUnmet = "it closed the connection when it got none"
+
+// certificateRefusedByHTTP knows nginx, which completes the handshake and then answers 400 with these words.
+func certificateRefusedByHTTP(a *answer) *failure {
+	if a.status != 400 || !a.conn.asked {
+		return nil
+	}
+	body := string(a.body)
+	if !strings.Contains(body, "No required SSL certificate") && !strings.Contains(body, "SSL certificate error") {
+		return nil
+	}
+	return clientCertificate(a.conn.seen(), "it answered 400 \""+title(a.body)+"\"")
 }
 
 func (s *session) warnTLS(c *conn) {

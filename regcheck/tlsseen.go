@@ -18,7 +18,8 @@ import (
 type tlsSeen struct {
 	host       string // host:port
 	path       string // of the endpoint as written, with its slash; "" for other hosts
-	asked      bool   // the server wanted a client certificate
+	home       bool   // the endpoint's own origin, which the client certificate is for
+	asked      bool   // the server requested a client certificate
 	sent       bool   // and got one
 	leaf       *x509.Certificate
 	acceptable [][]byte
@@ -26,15 +27,19 @@ type tlsSeen struct {
 }
 
 func (c *conn) seen() *tlsSeen {
-	s := &tlsSeen{host: c.peer.hostPort(), asked: c.asked, acceptable: c.acceptable, now: c.wire.now()}
-	if p := c.wire.plan; p.endpointPath != "" && c.peer.origin == p.base.origin {
+	p := c.wire.plan
+	s := &tlsSeen{host: c.peer.hostPort(), home: c.peer.origin == p.base.origin, asked: c.asked, acceptable: c.acceptable, now: c.wire.now()}
+	if s.home && p.endpointPath != "" {
 		s.path = "/" + p.endpointPath
 	}
-	if pair := c.wire.plan.clientCert; pair != nil && c.peer.origin == c.wire.plan.base.origin {
-		s.sent, s.leaf = true, pair.Leaf
+	if s.home && p.clientCert != nil {
+		s.sent, s.leaf = true, p.clientCert.Leaf
 	}
 	return s
 }
+
+// unmet reports whether the server requested a client certificate and got none.
+func (s *tlsSeen) unmet() bool { return s.asked && !s.sent }
 
 // withHost is the endpoint as it would be written with another host.
 func (s *tlsSeen) withHost(name string) string {

@@ -99,6 +99,9 @@ func (s *session) ask(ctx context.Context, t *tokenService, who login, scopes []
 	if err != nil {
 		return granting{failure: s.diagnoseRealm(t, err)}
 	}
+	if f := certificateRefusedByHTTP(a); f != nil {
+		return granting{failure: s.diagnoseRealmTLS(t, f)}
+	}
 	g := t.read(a)
 	g.rounds = a.rounds
 	g.noPost = who.refresh != "" && (a.status == 404 || a.status == 405 || a.status == 501)
@@ -207,36 +210,60 @@ func (s *session) diagnoseRealm(t *tokenService, err error) *failure {
 		return forbidden(err, what+", leads to an address that may not be contacted").at("")
 	}
 	step, isStep := errors.AsType[*stepError](err)
-	if isStep && step.step == StageTLS && !isTimeout(err) {
-		return s.diagnoseRealmTLS(t, step)
-	}
-	if isTimeout(err) && !(isStep && step.step == StageResolve) {
+	switch {
+	case isStep && step.step == StageResolve:
+		words, retryable := describeLookup(err)
+		f := fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: its host name %s.", what, words).retry(retryable)
+		return f.hinting("%s", s.hintRealmName(t, err))
+	case isTimeout(err):
 		return fail(CodeTokenServiceFailed, ReasonRealmTimeout, "%s, did not answer in time.", what)
+	case isStep && step.step == StageTLS:
+		return s.diagnoseRealmTLS(t, diagnoseHandshake(step.seen, step.err))
+	case isStep:
+		words, retryable := describeDial(err)
+		return s.realmUnreachable(t, what, words).retry(retryable)
 	}
+	return s.diagnoseRealmRequest(t, what, err)
+}
+
+// diagnoseRealmRequest is a token request that was sent and got no answer.
+func (s *session) diagnoseRealmRequest(t *tokenService, what string, err error) *failure {
 	if x, ok := errorsAsExchange(err); ok {
-		if _, sent := x.conn.alert(); sent {
-			return s.diagnoseRealmTLS(t, &stepError{StageTLS, t.origin, err})
+		if f := x.certificateRefused(); f != nil {
+			return s.diagnoseRealmTLS(t, f)
+		}
+		if alert, sent := x.conn.alert(); sent {
+			return s.diagnoseRealmTLS(t, diagnoseAlert(x.conn.seen(), alert))
 		}
 	}
-	words, retryable := describeHop(err)
-	if _, ok := errors.AsType[*exchangeError](err); ok && !isCutOff(err) {
-		return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s: %s.", what, words)
+	if isCutOff(err) {
+		return s.realmUnreachable(t, what, "it closed the connection without an answer").retry(true)
 	}
-	return fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: %s.", what, words).retry(retryable)
+	return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s: it answered with something that is not HTTP, or with headers of more than %d KiB.", what, s.limits.Header>>10)
+}
+
+func (s *session) realmUnreachable(t *tokenService, what, words string) *failure {
+	return fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: %s.", what, words).
+		hinting("Start the token service at %s if it is stopped; if that is not its address, correct the external URL in the registry's configuration.", t.origin)
+}
+
+func (s *session) hintRealmName(t *tokenService, err error) string {
+	if isNotFound(err) {
+		return "Correct the external URL in the registry's configuration: the host name of its token service, " + t.origin.host + ", does not exist."
+	}
+	return "Try again. If it happens again: " + nameServerHint
 }
 
 // diagnoseRealmTLS borrows the words of the endpoint's TLS failures.
-func (s *session) diagnoseRealmTLS(t *tokenService, err *stepError) *failure {
-	seen := &tlsSeen{host: t.origin.hostPort(), now: s.now()}
-	inner := diagnoseHandshake(seen, err.err)
+func (s *session) diagnoseRealmTLS(t *tokenService, inner *failure) *failure {
 	f := fail(CodeTokenServiceFailed, ReasonRealmTLS, "%s %s", inner.entry.Sentence, inner.seen)
 	switch inner.entry.Reason {
 	case ReasonUnknownAuthority, ReasonSelfSigned:
 		f.at("auth.tls.ca").hinting("%s", inner.hint)
-	case ReasonMissingIntermediate:
+	case ReasonMissingIntermediate, ReasonClientCertificateRequired:
 		f.hinting("%s", inner.hint)
 	default:
-		f.hinting("Mend TLS at the token service %s, or correct the external URL in the registry's configuration if the name is wrong.", t.origin.hostPort())
+		f.hinting("Repair TLS at the token service %s, or correct the external URL in the registry's configuration if the name is wrong.", t.origin.hostPort())
 	}
 	return f.retry(inner.retryable)
 }

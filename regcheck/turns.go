@@ -72,10 +72,15 @@ func (c *turnConn) Read(b []byte) (int, error) {
 }
 
 // Write waits for a peer that may read nothing, such as one that floods HTTP/2 with PING: no turn is held
-// meanwhile, or one hostile registry would hold up everybody's checks.
+// meanwhile, or one hostile registry would hold up everybody's checks. It does not report a reset: Read does, after
+// what the peer sent before it. Otherwise net/http would close the connection with a TLS alert unread.
 func (c *turnConn) Write(b []byte) (int, error) {
 	c.rest()
-	return c.Conn.Write(b)
+	n, err := c.Conn.Write(b)
+	if isReset(err) {
+		return len(b), nil
+	}
+	return n, err
 }
 
 func (c *turnConn) Close() error {

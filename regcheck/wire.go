@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,9 +60,13 @@ type stepError struct {
 	step   Stage
 	origin origin
 	err    error
+	seen   *tlsSeen // of StageTLS
 }
 
-func (e *stepError) Error() string { return string(e.step) + ": " + e.err.Error() }
+func (e *stepError) Error() string {
+	prefix := string(e.step) + ": " // crypto/tls begins its own errors with "tls: "
+	return prefix + strings.TrimPrefix(e.err.Error(), prefix)
+}
 func (e *stepError) Unwrap() error { return e.err }
 
 func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
@@ -140,11 +145,11 @@ func (w *wire) reach(ctx context.Context, o origin) (*peer, error) {
 	}
 	addresses, err := w.lookup(ctx, o)
 	if err != nil {
-		return nil, &stepError{StageResolve, o, err}
+		return nil, &stepError{step: StageResolve, origin: o, err: err}
 	}
 	p, err = w.judge(o, addresses)
 	if err != nil {
-		return nil, &stepError{StageEgress, o, err}
+		return nil, &stepError{step: StageEgress, origin: o, err: err}
 	}
 	return p, nil
 }
@@ -214,7 +219,7 @@ func (w *wire) hop(ctx context.Context, from, to origin) (*peer, error) {
 	w.mu.Unlock()
 	if before != nil && from != to {
 		if err := before.wide.Hop(next.zone); err != nil {
-			return nil, &stepError{StageEgress, to, err}
+			return nil, &stepError{step: StageEgress, origin: to, err: err}
 		}
 	}
 	return next, nil
@@ -224,18 +229,18 @@ func (w *wire) hop(ctx context.Context, from, to origin) (*peer, error) {
 func (w *wire) open(ctx context.Context, p *peer) (*conn, error) {
 	raw, _, err := w.dial(ctx, p)
 	if err != nil {
-		return nil, &stepError{StageConnect, p.origin, err}
+		return nil, &stepError{step: StageConnect, origin: p.origin, err: err}
 	}
 	c := &conn{peer: p, raw: raw, wire: w, cost: 1}
 	if p.scheme == "https" {
 		if err := c.handshake(ctx); err != nil {
 			_ = raw.Close()
-			return nil, &stepError{StageTLS, p.origin, err}
+			return nil, &stepError{step: StageTLS, origin: p.origin, err: err, seen: c.seen()}
 		}
 	}
 	if err := c.speak(ctx); err != nil {
 		_ = raw.Close()
-		return nil, &stepError{StageTLS, p.origin, err}
+		return nil, &stepError{step: StageTLS, origin: p.origin, err: err, seen: c.seen()}
 	}
 	return c, nil
 }
@@ -304,7 +309,7 @@ func (w *wire) acquire(ctx context.Context, p *peer) (c *conn, cost int, err err
 		case <-impatient.C:
 			waiting = false
 		case <-ctx.Done():
-			return nil, 0, &stepError{StageConnect, p.origin, ctx.Err()}
+			return nil, 0, &stepError{step: StageConnect, origin: p.origin, err: ctx.Err()}
 		}
 	}
 	return w.openBooked(ctx, p)
@@ -350,7 +355,7 @@ func (w *wire) openBooked(ctx context.Context, p *peer) (*conn, int, error) {
 				return c, 0, nil
 			}
 		case <-ctx.Done():
-			return nil, 0, &stepError{StageConnect, p.origin, ctx.Err()}
+			return nil, 0, &stepError{step: StageConnect, origin: p.origin, err: ctx.Err()}
 		}
 	}
 }

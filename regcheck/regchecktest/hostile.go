@@ -142,7 +142,7 @@ var rawSpeakers = map[string]func(*Registry, net.Conn){
 	},
 	"accept-reset": func(_ *Registry, c net.Conn) {
 		_, _ = c.Read(make([]byte, 1))
-		_ = c.(*net.TCPConn).SetLinger(0)
+		reset(c)
 	},
 	"ssh-banner": func(_ *Registry, c net.Conn) {
 		write(c, "SSH-2.0-OpenSSH_9.6\r\n")

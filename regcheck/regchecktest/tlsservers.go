@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"io"
 	"math/big"
-	"net/http"
 	"strings"
 	"time"
 )
@@ -45,6 +44,17 @@ func tlsServers() map[string]builder {
 		return g.start(&site{host: "registry.test:443", handler: g.openRegistry(), endpoint: true})
 	}
 	all["tls-client-nginx"] = buildNginxClientCertificate
+	for name, change := range clientCertificateHosts {
+		all["tls-"+name] = func(g *Registry) error { return g.clientCertificate(change, false) }
+		all["token-"+name] = func(g *Registry) error { return g.tokensBehind(&tokenService{g: g, post: true}, change, false) }
+	}
+	required := clientCertificateHosts["client-required"]
+	all["tls-client-required-http2"] = func(g *Registry) error { return g.clientCertificate(required, true) }
+	all["token-client-required-http2"] = func(g *Registry) error { return g.tokensBehind(&tokenService{g: g, post: true}, required, true) }
+	all["token-client-nginx"] = func(g *Registry) error { // which reports the missing certificate over HTTP
+		page := status(400, "text/html", nginxPage("No required SSL certificate was sent"))
+		return g.tokensBehind(page, func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequestClientCert, 0) }, false)
+	}
 	all["tls-client-other-host-token"] = buildClientCertificateAndTokenHost
 	return all
 }
@@ -82,13 +92,11 @@ func leaves() map[string]func(*pki) leaf {
 }
 
 var handshakes = map[string]func(*pki, *tls.Config){
-	"tls-client-required":     func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequireAndVerifyClientCert, 0) },
-	"tls-client-required-1.2": func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequireAndVerifyClientCert, tls.VersionTLS12) },
-	"tls-client-optional":     func(p *pki, c *tls.Config) { p.wantClient(c, tls.VerifyClientCertIfGiven, 0) },
-	"tls-client-requested":    func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequestClientCert, 0) },
-	"tls-1.2":                 func(_ *pki, c *tls.Config) { c.MaxVersion = tls.VersionTLS12 },
-	"tls-1.1":                 func(_ *pki, c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 },
-	"tls-1.0":                 func(_ *pki, c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10 },
+	"tls-client-optional":  func(p *pki, c *tls.Config) { p.wantClient(c, tls.VerifyClientCertIfGiven, 0) },
+	"tls-client-requested": func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequestClientCert, 0) },
+	"tls-1.2":              func(_ *pki, c *tls.Config) { c.MaxVersion = tls.VersionTLS12 },
+	"tls-1.1":              func(_ *pki, c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 },
+	"tls-1.0":              func(_ *pki, c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS10 },
 	"tls-alert": func(_ *pki, c *tls.Config) {
 		c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, errNoConfig{} }
 	},
@@ -97,12 +105,6 @@ var handshakes = map[string]func(*pki, *tls.Config){
 type errNoConfig struct{}
 
 func (errNoConfig) Error() string { return "no such host here" }
-
-func (p *pki) wantClient(c *tls.Config, how tls.ClientAuthType, maxVersion uint16) {
-	c.ClientAuth, c.MaxVersion = how, maxVersion
-	c.ClientCAs = x509.NewCertPool()
-	c.ClientCAs.AddCert(p.clients.certificate)
-}
 
 // buildExpiredCA: the leaf is good, the authority above it has expired.
 func buildExpiredCA(g *Registry) error {
@@ -157,47 +159,6 @@ func (k *hugeKey) Public() crypto.PublicKey { return &k.public }
 
 func (k *hugeKey) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
 	return make([]byte, k.public.Size()), nil
-}
-
-// buildNginxClientCertificate: the handshake goes through; who sent no certificate is told by HTTP.
-func buildNginxClientCertificate(g *Registry) error {
-	config, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
-	g.pki.wantClient(config, tls.RequestClientCert, 0)
-	s := g.htpasswdRegistry("Registry Realm")
-	page := func(title string) string {
-		return "<html>\r\n<head><title>400 " + title + "</title></head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>\r\n<center>" + title + "</center>\r\n<hr><center>nginx/1.26.3</center>\r\n</body>\r\n</html>\r\n"
-	}
-	return g.start(&site{host: "registry.test:443", tls: config, trusted: true, endpoint: true,
-		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			v := &visit{w: w, r: r}
-			switch sent := r.TLS.PeerCertificates; {
-			case len(sent) == 0:
-				v.send(400, "text/html", page("No required SSL certificate was sent"))
-			case sent[0].CheckSignatureFrom(g.pki.clients.certificate) != nil:
-				v.send(400, "text/html", page("The SSL certificate error"))
-			default:
-				s.ServeHTTP(w, r)
-			}
-		})})
-}
-
-// buildClientCertificateAndTokenHost: both hosts ask for a client certificate; only the endpoint may get it.
-func buildClientCertificateAndTokenHost(g *Registry) error {
-	registry, err := g.tls(leaf{})
-	if err != nil {
-		return err
-	}
-	g.pki.wantClient(registry, tls.RequireAndVerifyClientCert, 0)
-	tokens := registry.Clone()
-	tokens.ClientAuth = tls.RequestClientCert
-	if err := g.start(&site{host: "auth.test:443", tls: tokens, handler: &tokenService{g: g, post: true}, trusted: true}); err != nil {
-		return err
-	}
-	return g.start(&site{host: "registry.test:443", tls: registry, trusted: true, endpoint: true,
-		handler: g.tokenRegistry("https://auth.test/token", "registry.test")})
 }
 
 // Roots returns what stands for the operating system's roots in this world.
