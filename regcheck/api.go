@@ -19,6 +19,9 @@ func (s *session) api(ctx context.Context) outcome {
 	if o.bare.hops > 0 {
 		s.moved(o.bare)
 	}
+	if f := certificateRefusedByHTTP(o.bare); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
+		return failed(f)
+	}
 	if f := s.notOCI(ctx, o); f != nil {
 		return failed(f)
 	}
@@ -34,6 +37,9 @@ func (s *session) moved(a *answer) {
 		return
 	}
 	s.warn(WarnRedirected, "%s leads to %s.", s.base.String(), showURL(a.url))
+	if s.plan.skipVerify && a.from.scheme == "https" {
+		s.warn(WarnInsecureSkipVerify, "")
+	}
 	if path, ok := strings.CutSuffix(strings.TrimSuffix(a.url.Path, "/"), "/v2"); ok {
 		s.base = target{a.from, strings.Trim(path, "/")}
 	}

@@ -34,7 +34,8 @@ const codesIntroduction = `# Codes, reasons and warnings of a check
 
 Generated from the table in regcheck/codetable.go; do not edit. A report names the first stage that
 failed, a code, mostly a reason, the field of the definition at fault if one is, and a hint. Field and
-retry are the usual ones below; a report may know better, and its hint is more exact.
+retry are the usual ones below; a report may know better, and its hint is more exact. When the target of a
+redirect fails, its code is that of its own failure, in a stage after tls.
 `
 
 func joinStages(code Code) string {

@@ -1,9 +1,11 @@
 package regcheck
 
 var (
-	inResolve  = []Stage{StageResolve}
-	inConnect  = []Stage{StageConnect}
-	inTLS      = []Stage{StageTLS}
+	// The later stages of these three are for the target of a redirect.
+	inResolve = []Stage{StageResolve, StageAPI, StageAuth, StageContent}
+	inConnect = []Stage{StageConnect, StageAPI, StageAuth, StageContent}
+	inTLS     = []Stage{StageTLS, StageAPI, StageAuth, StageContent}
+
 	inAPI      = []Stage{StageAPI}
 	inAPIAuth  = []Stage{StageAPI, StageAuth}
 	inAuth     = []Stage{StageAuth}
@@ -81,7 +83,7 @@ var codeTable = []Entry{
 		Sentence: "The registry is not able to answer now.",
 		Hint:     "This says nothing about the definition. Try again later, or look at the registry's own logs."},
 	{Code: CodeRedirected, Stages: inAPIAuth, Field: "endpoint",
-		Sentence: "The registry sends its API elsewhere, and credentials are not sent along.",
+		Sentence: "The registry redirects its API to an address that is not followed.",
 		Hint:     "If the target of the redirect is the registry, write it into endpoint."},
 	{Code: CodeRedirected, Reason: ReasonLoop, Stages: inAPIAuth, Field: "endpoint",
 		Sentence: "The registry's redirects lead nowhere.",
@@ -113,7 +115,7 @@ var codeTable = []Entry{
 		Sentence: "The token service that the registry names has a TLS problem.",
 		Hint:     "Repair TLS at the token service, or put its CA into auth.tls.ca."},
 	{Code: CodeTokenServiceFailed, Reason: ReasonRealmInsecure, Stages: inAuth,
-		Sentence: "The registry is reached over https, but names a token service over http; no credentials are sent there.",
+		Sentence: "The registry is reached over https, but names a token service over http, which is not contacted.",
 		Hint:     "Correct the external URL in the registry's configuration so that its realm begins with https://."},
 	{Code: CodeTokenServiceFailed, Reason: ReasonRealmInvalid, Stages: inAuth,
 		Sentence: "The registry names its token service by a URL that cannot be used.",

@@ -394,7 +394,7 @@ func (s *session) diagnoseRedirect(r *redirectError) *failure {
 	from, to := showURL(r.from), showURL(r.to)
 	switch r.kind {
 	case redirectAway:
-		return fail(CodeRedirected, "", "%s redirects to %s.", from, to).
+		return fail(CodeRedirected, "", "%s redirects to %s; credentials are not sent to another origin.", from, to).
 			hinting("If %s is the registry, write %s into endpoint%s.", to, redirectEndpoint(r.to), emptyBasePath(s.plan, r.to))
 	case redirectLoop:
 		return fail(CodeRedirected, ReasonLoop, "Following the redirects came to %s, which redirects to %s: in a circle, or more than %d.", from, to, s.limits.Redirects)
@@ -405,11 +405,34 @@ func (s *session) diagnoseRedirect(r *redirectError) *failure {
 		return fail(CodeRedirected, "", "%s redirects to a place that cannot be used: %s.", from, cleanText(errorText(r.err))).
 			hinting("Mend the redirect on the server, or write the address that serves the API into endpoint.")
 	}
-	if _, ok := errors.AsType[*egress.Forbidden](r.err); ok {
+	return s.diagnoseTarget(r)
+}
+
+// diagnoseTarget is the target of a followed redirect that failed: by its own code, reason and field.
+func (s *session) diagnoseTarget(r *redirectError) *failure {
+	from, to := showURL(r.from), showURL(r.to)
+	var f *failure
+	step, isStep := errors.AsType[*stepError](r.err)
+	switch {
+	case isStep && step.step == StageEgress:
 		return forbidden(r.err, "A redirect of "+from)
+	case isStep && step.step == StageResolve:
+		f = diagnoseLookup(step.origin, r.err)
+	case isStep && step.step == StageTLS:
+		f = diagnoseHandshake(step.seen, step.err)
+	case isStep:
+		f = diagnoseDial(&peer{origin: step.origin}, r.err)
+	default:
+		f = s.diagnoseUnanswered("GET "+to, r.err)
 	}
-	words, retryable := describeHop(r.err)
-	return fail(CodeRedirected, "", "%s redirects to %s, but %s.", from, to, words).retry(retryable)
+	f.seen = from + " redirects to " + to + ". " + f.seen
+	switch f.field { // the hints for these are about the endpoint's own host
+	case "endpoint":
+		f.hinting("Contact the registry operator: correct the redirect of %s, or repair what is at %s.", from, to)
+	case "auth.tls.certificate":
+		f.hinting("Write %s into endpoint, with a client certificate in auth.tls.certificate: it is sent to the endpoint only.", redirectEndpoint(r.to))
+	}
+	return f
 }
 
 func errorText(err error) string {
@@ -417,26 +440,6 @@ func errorText(err error) string {
 		return "it is no URL"
 	}
 	return err.Error()
-}
-
-// describeHop says why another host than the endpoint could not be used.
-func describeHop(err error) (words string, retryable bool) {
-	step, isStep := errors.AsType[*stepError](err)
-	switch {
-	case isStep && step.step == StageResolve:
-		words, retryable = describeLookup(err)
-		return "its host name " + words, retryable
-	case isTimeout(err):
-		return "it did not answer in time", true
-	case isStep && step.step == StageTLS:
-		return "its TLS handshake failed: " + cleanText(step.err.Error()), false
-	case isStep:
-		return describeDial(err)
-	case isCutOff(err):
-		return "it closed the connection without an answer", true
-	default:
-		return "it answered with something that is no HTTP", false
-	}
 }
 
 // redirectEndpoint is what to write into endpoint to get to a redirect's target.

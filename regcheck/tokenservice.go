@@ -94,7 +94,6 @@ func (s *session) ask(ctx context.Context, t *tokenService, who login, scopes []
 	if t.from != s.plan.base.origin {
 		who = login{} // only the endpoint itself names a token service for the credentials
 	}
-	p.realm.Store(true)
 	a, err := s.wire.exchange(ctx, p, t.call(who, scopes))
 	if err != nil {
 		return granting{failure: s.diagnoseRealm(t, err)}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
@@ -48,7 +47,6 @@ type peer struct {
 	addresses []netip.AddrPort // judged; empty when a proxy looks the name up
 	zone      egress.Zone      // the narrowest of its addresses
 	wide      egress.Zone      // the widest: from where it may not send us to a narrower one
-	realm     atomic.Bool      // a token service named by a challenge
 	proxy     *url.URL         // nil: none
 	proxyErr  error            // why the proxy's settings can't be used
 	conns     []*conn
@@ -379,29 +377,24 @@ func (w *wire) take(p *peer) *conn {
 	return found
 }
 
-// tlsConfig is the trust for an origin: the definition's roots and skipVerify for the endpoint and
-// the token services it names, its client certificate for the endpoint alone (threat: a realm or
-// redirect could otherwise collect certificates).
+// tlsConfig is the trust for an origin. The definition's roots and skipVerify apply to every origin, since the
+// consumers of a definition use one trust pool. Its client certificate is sent to the endpoint's origin only:
+// a token service or the target of a redirect could otherwise collect certificates.
 func (w *wire) tlsConfig(p *peer, c *conn) *tls.Config {
-	home := p.origin == w.plan.base.origin
 	config := &tls.Config{
-		MinVersion: tls.VersionTLS12,
-		ServerName: p.host,
-		NextProtos: []string{"h2", "http/1.1"},
-		Time:       w.now,
+		MinVersion:         tls.VersionTLS12,
+		ServerName:         p.host,
+		NextProtos:         []string{"h2", "http/1.1"},
+		Time:               w.now,
+		RootCAs:            w.pool(),
+		InsecureSkipVerify: w.plan.skipVerify, // the definition asks for it, and the report warns
 		GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			c.asked, c.acceptable = true, info.AcceptableCAs
-			if home && w.plan.clientCert != nil {
-				return w.plan.clientCert, nil
+			if pair := w.plan.clientCert; pair != nil && p.origin == w.plan.base.origin {
+				return pair, nil
 			}
 			return &tls.Certificate{}, nil
 		},
-	}
-	if home || p.realm.Load() {
-		config.RootCAs = w.pool()
-		config.InsecureSkipVerify = w.plan.skipVerify // the definition asks for it, and the report warns
-	} else {
-		config.RootCAs = w.roots
 	}
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) > maxChain {

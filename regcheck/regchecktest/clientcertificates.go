@@ -114,3 +114,20 @@ func (g *Registry) tokensBehind(service http.Handler, change func(*pki, *tls.Con
 	}
 	return g.at(g.tokenRegistry("https://auth.test/token", "registry.test"))
 }
+
+// redirectToTLS redirects the whole registry to an open one on another host, with that certificate.
+func (g *Registry) redirectToTLS(l leaf, change func(*pki, *tls.Config)) error {
+	config, err := g.tls(l)
+	if err != nil {
+		return err
+	}
+	if change != nil {
+		change(g.pki, config)
+	}
+	if err := g.start(&site{host: "other.test:443", tls: config, handler: g.openRegistry()}); err != nil {
+		return err
+	}
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://other.test"+r.URL.RequestURI(), http.StatusTemporaryRedirect)
+	}))
+}

@@ -18,18 +18,22 @@ func redirectServers() map[string]builder {
 		"redirect-sub-domain": func(g *Registry) error {
 			return g.redirectTo("https://sub.registry.test", http.StatusPermanentRedirect)
 		},
-		"redirect-downgrade":     func(g *Registry) error { return g.redirectTo("http://registry.test", http.StatusFound) },
-		"redirect-metadata":      func(g *Registry) error { return g.redirectTo("https://metadata.test", http.StatusFound) },
-		"redirect-loopback":      func(g *Registry) error { return g.redirectTo("https://loopback.test", http.StatusFound) },
-		"redirect-ftp":           func(g *Registry) error { return g.redirectTo("ftp://other.test", http.StatusFound) },
-		"redirect-no-location":   func(g *Registry) error { return g.at(status(http.StatusFound, "text/plain", "")) },
-		"redirect-loop":          func(g *Registry) error { return g.at(http.HandlerFunc(loop)) },
-		"redirect-many":          func(g *Registry) error { return g.redirectWithin(9) },
-		"redirect-within":        func(g *Registry) error { return g.redirectWithin(2) },
-		"redirect-http-to-https": buildRedirectToHTTPS,
-		"redirect-zone":          buildRedirectZone,
-		"redirect-content":       buildRedirectContent,
-		"redirect-content-realm": buildRedirectContentRealm,
+		"redirect-downgrade":          func(g *Registry) error { return g.redirectTo("http://registry.test", http.StatusFound) },
+		"redirect-metadata":           func(g *Registry) error { return g.redirectTo("https://metadata.test", http.StatusFound) },
+		"redirect-loopback":           func(g *Registry) error { return g.redirectTo("https://loopback.test", http.StatusFound) },
+		"redirect-closed":             func(g *Registry) error { return g.redirectTo("https://closed.test", http.StatusFound) },
+		"redirect-unknown-host":       func(g *Registry) error { return g.redirectTo("https://nowhere.test", http.StatusFound) },
+		"redirect-dns-unreachable":    func(g *Registry) error { return g.redirectTo("https://dns-unreachable.test", http.StatusFound) },
+		"redirect-ftp":                func(g *Registry) error { return g.redirectTo("ftp://other.test", http.StatusFound) },
+		"redirect-no-location":        func(g *Registry) error { return g.at(status(http.StatusFound, "text/plain", "")) },
+		"redirect-loop":               func(g *Registry) error { return g.at(http.HandlerFunc(loop)) },
+		"redirect-many":               func(g *Registry) error { return g.redirectWithin(9) },
+		"redirect-within":             func(g *Registry) error { return g.redirectWithin(2) },
+		"redirect-http-to-https":      buildRedirectToHTTPS,
+		"redirect-zone":               buildRedirectZone,
+		"redirect-content":            buildRedirectContent,
+		"redirect-tags-to-private-ca": buildRedirectTagsToPrivateCA,
+		"redirect-content-realm":      buildRedirectContentRealm,
 	}
 	for _, code := range []int{301, 302, 303, 307, 308} {
 		all["token-redirect-"+strconv.Itoa(code)] = func(g *Registry) error { return g.tokenRedirect(code) }
@@ -126,6 +130,18 @@ func buildRedirectContent(g *Registry) error {
 	}))
 }
 
+// buildRedirectTagsToPrivateCA serves lists of tags from another host, which has a certificate of the private CA.
+func buildRedirectTagsToPrivateCA(g *Registry) error {
+	config, err := g.tls(leaf{names: []string{"other.test"}, by: g.pki.private})
+	if err != nil {
+		return err
+	}
+	if err := g.start(&site{host: "other.test:443", tls: config, handler: g.openRegistry()}); err != nil {
+		return err
+	}
+	return g.redirectTags()
+}
+
 // buildRedirectContentRealm sends lists of tags to a stranger, who asks for a token of a service of his own.
 func buildRedirectContentRealm(g *Registry) error {
 	if err := g.evil(); err != nil {
@@ -142,6 +158,11 @@ func buildRedirectContentRealm(g *Registry) error {
 	if err != nil {
 		return err
 	}
+	return g.redirectTags()
+}
+
+// redirectTags sends lists of tags to other.test, once signed in.
+func (g *Registry) redirectTags() error {
 	s := g.htpasswdRegistry("Registry Realm")
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, _, good := basicCaller(r); good && strings.HasSuffix(r.URL.Path, "/tags/list") {

@@ -47,6 +47,7 @@ func tlsServers() map[string]builder {
 	for name, change := range clientCertificateHosts {
 		all["tls-"+name] = func(g *Registry) error { return g.clientCertificate(change, false) }
 		all["token-"+name] = func(g *Registry) error { return g.tokensBehind(&tokenService{g: g, post: true}, change, false) }
+		all["redirect-to-"+name] = func(g *Registry) error { return g.redirectToTLS(leaf{names: []string{"other.test"}}, change) }
 	}
 	required := clientCertificateHosts["client-required"]
 	all["tls-client-required-http2"] = func(g *Registry) error { return g.clientCertificate(required, true) }
@@ -55,6 +56,10 @@ func tlsServers() map[string]builder {
 		page := status(400, "text/html", nginxPage("No required SSL certificate was sent"))
 		return g.tokensBehind(page, func(p *pki, c *tls.Config) { p.wantClient(c, tls.RequestClientCert, 0) }, false)
 	}
+	all["redirect-to-private-ca"] = func(g *Registry) error {
+		return g.redirectToTLS(leaf{names: []string{"other.test"}, by: g.pki.private}, nil)
+	}
+	all["redirect-to-wrong-name"] = func(g *Registry) error { return g.redirectToTLS(leaf{}, nil) }
 	all["tls-client-other-host-token"] = buildClientCertificateAndTokenHost
 	return all
 }
