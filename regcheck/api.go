@@ -93,7 +93,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	case a.header.Get(versionHeader) != "":
 		return nil
 	case a.status/100 == 2 && isHTML(a):
-		return fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.said())
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.said()))
 	case a.packed:
 		return fail(CodeNotOCI, "", "%s was answered %d with a compressed body, which nobody asked for.", what, a.status)
 	}
@@ -154,26 +154,31 @@ func (s *session) opensToCredentials() bool {
 }
 
 func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *answer) *failure {
-	also := "; a repository that nobody has was answered " + probe.said() + ", where an OCI registry gives an OCI error."
+	not := func(reason Reason) *failure {
+		return fail(CodeNotOCI, reason, "%s was answered %s; a repository that nobody has was answered %s, where an OCI registry gives an OCI error.",
+			what, bare.said(), probe.said())
+	}
 	switch {
 	case isHTML(bare) || isHTML(probe) && probe.status/100 == 2:
-		return fail(CodeNotOCI, ReasonHTML, "%s was answered %s%s", what, bare.said(), also)
+		return s.orRoot(ctx, not(ReasonHTML))
 	case probe.status/100 == 2:
-		return fail(CodeNotOCI, ReasonCatchAll, "%s was answered %s%s", what, bare.said(), also)
+		return s.orRoot(ctx, not(ReasonCatchAll))
 	}
-	if found := s.elsewhere(ctx); found != nil && found.classicHelm {
+	found := s.elsewhere(ctx)
+	if found != nil && found.classicHelm {
 		return classicHelm(found)
 	}
+	f := not(ReasonNotFound)
 	switch {
-	case isJSON(bare) && !isEmptyAnswer(bare):
-		return fail(CodeNotOCI, ReasonForeignJSON, "%s was answered %s%s", what, bare.said(), also)
+	case isJSON(bare) && !isEmptyAnswer(bare), !isHTML(probe) && isJSON(probe):
+		f = not(ReasonForeignJSON)
 	case isHTML(probe):
-		return fail(CodeNotOCI, ReasonHTML, "%s was answered %s%s", what, bare.said(), also)
-	case isJSON(probe):
-		return fail(CodeNotOCI, ReasonForeignJSON, "%s was answered %s%s", what, bare.said(), also)
-	default:
-		return fail(CodeNotOCI, ReasonNotFound, "%s was answered %s%s", what, bare.said(), also)
+		f = not(ReasonHTML)
 	}
+	if found != nil && found.atRoot {
+		return s.hintRoot(ctx, f)
+	}
+	return f
 }
 
 // foreignBehindBasic looks behind a log-in that any web server can have: what the credentials open
@@ -187,7 +192,7 @@ func (s *session) foreignBehindBasic(ctx context.Context, o *opening) *failure {
 		return nil
 	}
 	if isHTML(a) {
-		return fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials was answered %s.", showURL(a.url), a.said())
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials was answered %s.", showURL(a.url), a.said()))
 	}
 	return s.probe(ctx, a, s.credentials())
 }

@@ -182,7 +182,7 @@ func (s *session) proveDirect(ctx context.Context, header, control, scheme strin
 	if err != nil {
 		return verdict{failure: s.diagnoseRequest(err)}
 	}
-	if f := s.unusable(a); f != nil {
+	if f := s.unusable(ctx, a); f != nil {
 		return verdict{failure: f}
 	}
 	if !good(a) {
@@ -243,18 +243,21 @@ func (v verdict) recalled(l lesson, why string) verdict {
 	return v.saying("not checked by the registry")
 }
 
-// unusable is an answer with credentials that is no verdict on them.
-func (s *session) unusable(a *answer) *failure {
+// unusable is an answer to a request with a token or credentials that says nothing about them.
+func (s *session) unusable(ctx context.Context, a *answer) *failure {
 	what := "GET " + showURL(a.url) + " with the credentials"
+	if s.plan.auth == NoAuth {
+		what = "GET " + showURL(a.url) + " with an anonymous token"
+	}
 	switch {
 	case a.status == 429 || a.status >= 500:
 		return unavailable(what, a)
 	case a.status/100 == 2 && isHTML(a) && a.header.Get(versionHeader) == "":
-		return fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.said())
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.said()))
 	case a.status/100 == 3 || a.over:
 		return fail(CodeNotOCI, "", "%s was answered %d in a form that cannot be used.", what, a.status)
 	case a.status == 404 && !isOCIError(a.body) && !s.bareIsOpen():
-		return fail(CodeNotOCI, ReasonNotFound, "%s was answered %s.", what, a.said())
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonNotFound, "%s was answered %s.", what, a.said()))
 	}
 	return nil
 }

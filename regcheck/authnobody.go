@@ -69,7 +69,7 @@ func (s *session) nobodyByService(ctx context.Context) verdict {
 	if err != nil {
 		return verdict{failure: s.diagnoseRequest(err)}
 	}
-	if f := s.unusable(a); f != nil {
+	if f := s.unusable(ctx, a); f != nil {
 		return verdict{failure: f}
 	}
 	if !good(a) {

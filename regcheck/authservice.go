@@ -41,7 +41,7 @@ func (s *session) proveByService(ctx context.Context, t *tokenService, who login
 		return verdict{failure: s.diagnoseRequest(err)}
 	}
 	s.rounds += max(a.rounds, ahead.rounds)
-	if f := s.unusable(a); f != nil {
+	if f := s.unusable(ctx, a); f != nil {
 		return verdict{failure: f}
 	}
 	if good(a) {

@@ -15,26 +15,45 @@ type contentCheck struct {
 
 // content reports whether the content path, or what is below it, can be read.
 func (s *session) content(ctx context.Context) outcome {
-	path := s.plan.contentPath
-	if path == "" {
+	if s.plan.contentPath == "" {
 		return skipped("no baseContentPath is given")
 	}
-	c := &contentCheck{session: s, path: s.tags(ctx, s.access, path)}
-	if f := s.unread(c.path); f != nil {
+	c, f := s.askContent(ctx)
+	if f != nil {
 		return failed(f)
+	}
+	return c.conclude(ctx, c.facts.decide())
+}
+
+// askContent asks until the facts allow a conclusion.
+func (s *session) askContent(ctx context.Context) (*contentCheck, *failure) {
+	c := &contentCheck{session: s, path: s.tags(ctx, s.access, s.plan.contentPath)}
+	if f := s.unread(c.path); f != nil {
+		return nil, f
 	}
 	if f := s.contentExpired(c.path); f != nil {
-		return failed(f)
+		return nil, f
 	}
 	c.facts = s.contentFacts(s.access, c.path)
-	step := c.facts.decide()
-	for step <= askBoth {
-		if f := c.ask(ctx, step); f != nil {
-			return failed(f)
+	for c.facts.decide() <= askBoth {
+		if f := c.ask(ctx, c.facts.decide()); f != nil {
+			return nil, f
 		}
-		step = c.facts.decide()
 	}
-	return c.conclude(ctx, step)
+	return c, nil
+}
+
+// contentIsReadable reports whether the content path is content that may be read. It reads no manifest.
+func (s *session) contentIsReadable(ctx context.Context) bool {
+	c, f := s.askContent(ctx)
+	if f != nil {
+		return false
+	}
+	switch c.facts.decide() {
+	case pathTagged, pathEmpty, listedBelow, belowReadable:
+		return true
+	}
+	return false
 }
 
 func (s *session) contentFacts(acc *access, path reading) contentFacts {

@@ -29,13 +29,48 @@ func (s *session) notFound(ctx context.Context, a *answer) *failure {
 	case found.classicHelm:
 		return classicHelm(found)
 	case found.atRoot:
-		return f.hinting("Leave basePath empty and write %s into endpoint: there a registry answers.", s.base.origin)
+		return s.hintRoot(ctx, f)
 	default:
 		if s.plan.endpointPath != "" {
 			return f.hinting("Write %s into endpoint and %s into basePath: there a registry answers.%s", s.base.origin, found.basePath, s.keyReminder(found))
 		}
 		return f.hinting("Write %s into basePath: there a registry answers.%s", found.basePath, s.keyReminder(found))
 	}
+}
+
+// orRoot gives a failure below a path another hint when a registry answers at the root of the server: users of Helm
+// write the path of the content behind the host.
+func (s *session) orRoot(ctx context.Context, f *failure) *failure {
+	if s.base.path == "" {
+		return f
+	}
+	if found := s.elsewhere(ctx); found == nil || !found.atRoot {
+		return f
+	}
+	return s.hintRoot(ctx, f)
+}
+
+func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
+	if s.base.path == s.plan.endpointPath {
+		f.at("endpoint")
+	}
+	path := strings.Trim(s.base.path+"/"+s.plan.contentPath, "/")
+	if s.readableAtRoot(ctx, path) {
+		return f.hinting("Write %s into endpoint, leave basePath empty and write %s into baseContentPath: the registry answers at the root of the server, and this content can be read there.",
+			s.base.origin, cleanText(path))
+	}
+	return f.hinting("Write %s into endpoint and leave basePath empty: there a registry answers. If %s is the path of the content, set baseContentPath to it.",
+		s.base.origin, cleanText(path))
+}
+
+// readableAtRoot asks for the path as content of a registry at the server's root, with the definition's credentials.
+func (s *session) readableAtRoot(ctx context.Context, path string) bool {
+	plan, root := *s.plan, *s
+	plan.base, plan.endpointPath, plan.contentPath = target{origin: s.base.origin}, "", path
+	root.plan, root.base, root.control = &plan, plan.base, false
+	root.opened, root.known, root.learned, root.warnings = nil, nil, nil, nil
+	defer func() { s.rounds = root.rounds }()
+	return root.api(ctx).failure == nil && root.auth(ctx).failure == nil && root.contentIsReadable(ctx)
 }
 
 // nowhere blames the field that the path was written into.

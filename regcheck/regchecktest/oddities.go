@@ -23,6 +23,7 @@ func oddServers() map[string]builder {
 		"one-large-header-http2":    func(g *Registry) error { return g.largeHeadersHTTP2(1, 200<<10) },
 		"endless-headers-http2":     func(g *Registry) error { return g.largeHeadersHTTP2(3000, 1024) },
 		"token-large-headers-http2": func(g *Registry) error { return g.tokensBehind(filler(1, 200<<10), nil, true) },
+		"basic-everywhere":          buildBasicEverywhere,
 		"calls-empty-html":          buildCallsEmptyHTML,
 		"scope-wanted-by-careless":  buildScopeWantedByCareless,
 		"unusable-realm-and-basic": func(g *Registry) error {
@@ -289,6 +290,18 @@ func (g *Registry) largeHeadersHTTP2(headers, length int) error {
 		return err
 	}
 	return g.start(&site{host: "registry.test:443", tls: config, handler: filler(headers, length), trusted: true, endpoint: true, http2: true})
+}
+
+// buildBasicEverywhere asks for Basic on every path, as a web server before a registry does, and has the API at its root.
+func buildBasicEverywhere(g *Registry) error {
+	s := g.htpasswdRegistry("everything")
+	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, _, good := basicCaller(r); !good {
+			(&visit{w: w, r: r}).challenge(`Basic realm="everything"`)
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
 }
 
 // buildScopelessContent is open at its root and gives tokens to everybody; its challenge for content

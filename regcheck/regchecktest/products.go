@@ -41,7 +41,7 @@ func productServers() map[string]builder {
 // request with a wrong password is answered 200 with an anonymous token (harbor#11632); a missing
 // right is 401, never 403 (harbor#15684), and so is a project that does not exist; the name of a project alone is
 // 400 for everybody, before any credentials are read; _catalog is for administrators with Basic; newer releases
-// refuse scope-less tokens on /v2/ (harbor#23799).
+// refuse scope-less tokens on /v2/ (harbor#23799); the web console answers every other path.
 func buildHarbor(g *Registry, refusesScopeless bool) error {
 	return g.harbor(&registry{g: g}, refusesScopeless)
 }
@@ -54,6 +54,7 @@ func buildHarborSigningPolicy(g *Registry) error {
 }
 
 func (g *Registry) harbor(s *registry, refusesScopeless bool) error {
+	s.outside = page200("text/html", "<html><head><title>Harbor</title></head></html>")
 	tokens := &tokenService{g: g, anonymous: func(string) bool { return true }, scoped200: true}
 	scopeless := tokens.anonymous
 	tokens.anonymous = func(scope string) bool { return scope != "" && scopeless(scope) }
