@@ -274,7 +274,7 @@ func (s *session) refusal(ctx context.Context, a *answer, by, scheme string) *fa
 		return s.deniedWhole(a)
 	case !o.usable() && len(o.unsupported) > 0 && denied(s.opened.bare):
 		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; regwarden tried %s and got %s.", by, strings.Join(o.unsupported, ", "), scheme, a.said())
-	case s.bareIsOpen(), s.contentIsOpen(ctx):
+	case s.anonymousWorks(ctx):
 		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.said()).at(field)
 	case s.opened.bare.status == 401 && o.none():
 		return fail(CodeAuthFailed, ReasonNoChallenge, "%s answered 401 without a WWW-Authenticate header, and %s was answered %s.", by, scheme, a.said()).at(field)

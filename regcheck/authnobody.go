@@ -59,6 +59,7 @@ func (s *session) nobodyByService(ctx context.Context) verdict {
 			a = g.bad
 		}
 		f := fail(CodeAuthRequired, "", "The token service %s gives nothing to anonymous callers: %s.", showURL(t.realm), a.said())
+		f.hint += " For public content only, such as a public project of Harbor, write its path into baseContentPath: anonymous access is then tried on it."
 		return verdict{failure: f}
 	case g.token == "":
 		s.warn(WarnAnonymousAccessNotProven, "The token service %s gives anonymous tokens for public repositories at most.", showURL(t.realm))
@@ -123,18 +124,20 @@ func (s *session) nobodysAccess() (*access, *failure) {
 	return &access{service: t}, nil
 }
 
-// contentIsOpen tells whether anybody can read the content path; asked only when credentials were
-// refused.
-func (s *session) contentIsOpen(ctx context.Context) bool {
+// anonymousWorks reports whether the definition would be valid without its credentials, which were rejected. With
+// a content path only that path counts: /v2/ may be open while the path is private (zot with a mixed policy).
+func (s *session) anonymousWorks(ctx context.Context) bool {
 	if s.plan.contentPath == "" {
-		return false
+		return s.bareIsOpen()
 	}
 	acc, f := s.nobodysAccess()
 	if f != nil {
 		return false
 	}
-	r := s.tags(ctx, acc, s.plan.contentPath)
-	return r.err == nil && r.answer != nil && r.answer.status == 200
+	anonymous := *s
+	anonymous.access = acc
+	defer func() { s.rounds = anonymous.rounds }()
+	return anonymous.contentIsReadable(ctx)
 }
 
 // settleByContent looks for the proof that /v2/ did not give: a registry may let everybody in there

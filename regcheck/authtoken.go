@@ -31,10 +31,18 @@ func (s *session) proveToken(ctx context.Context) verdict {
 	}
 	f := mostTelling(failures)
 	f.seen = strings.TrimSpace(f.seen) + " All that was tried: " + strings.Join(tried, "; ") + "."
-	if f.entry.Reason == ReasonRefused && s.plan.username == "" && s.opened.offers.basic {
-		f.hinting("Check the token. This registry offers Basic: write the token's user name into auth.username too, so that it can be tried as a password.")
+	if s.userNameMayHelp(f) {
+		f.hint += " If the token is an access token of a user or the secret of a robot account, write the name of that user or robot account into auth.username too: it is then tried as a password."
 	}
 	return verdict{failure: f, tried: tried}
+}
+
+// userNameMayHelp reports whether a token that was rejected may be a password, which needs a user name: of Basic, or
+// at the token service.
+func (s *session) userNameMayHelp(f *failure) bool {
+	rejected := f.entry.Reason == ReasonRefused || f.entry.Reason == ReasonAnonymousWorks
+	o := s.opened.offers
+	return rejected && s.plan.username == "" && (o.basic || o.bearer != nil && o.bearer.params["realm"] != "")
 }
 
 func (s *session) tokenUses() []func(context.Context) verdict {

@@ -48,6 +48,25 @@ func TestHintsFollowed(t *testing.T) {
 		{"harbor", func(d *regcheck.Definition) { d.BaseContentPath = "registry.test/charts/nginx" }, regcheck.CodeContentNotFound},
 		{"harbor", func(d *regcheck.Definition) { d.BaseContentPath = "https://registry.test/Charts" }, regcheck.CodeContentNotFound},
 		{"open-checks-credentials", func(d *regcheck.Definition) { d.Auth.Password = "wrong" }, regcheck.CodeAuthFailed},
+		{"htpasswd", func(d *regcheck.Definition) { d.Endpoint = "https://registry.test/charts/nginx" }, regcheck.CodeNotOCI},
+		{"htpasswd", func(d *regcheck.Definition) { d.Endpoint, d.BaseContentPath = "https://registry.test/charts", "nginx" }, regcheck.CodeNotOCI},
+		{"htpasswd", func(d *regcheck.Definition) { d.BasePath = "charts/nginx" }, regcheck.CodeNotOCI},
+		{"bearer", func(d *regcheck.Definition) { d.Endpoint = "oci://registry.test/charts/nginx" }, regcheck.CodeNotOCI},
+		{"bearer-http", func(d *regcheck.Definition) { d.Endpoint = "http://registry.test/charts" }, regcheck.CodeNotOCI},
+		{"basic-everywhere", func(d *regcheck.Definition) { d.Endpoint = "https://registry.test/charts/nginx" }, regcheck.CodeNotOCI},
+		{"htpasswd-http2", func(d *regcheck.Definition) { d.Endpoint = "https://registry.test/charts/nginx" }, regcheck.CodeNotOCI},
+		{"harbor", func(d *regcheck.Definition) { d.Endpoint = "oci://registry.test/charts" }, regcheck.CodeNotOCI},
+		{"harbor", func(d *regcheck.Definition) {
+			d.Endpoint = "oci://registry.test/charts"
+			d.Auth.Username, d.Auth.Password = regchecktest.RobotUser, regchecktest.RobotPassword
+		}, regcheck.CodeNotOCI},
+		{"harbor", func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Type: regcheck.NoAuth} }, regcheck.CodeAuthRequired},
+		{"harbor", func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Token: regchecktest.Token} }, regcheck.CodeAuthFailed},
+		{"gitea", func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Token: regchecktest.Token} }, regcheck.CodeAuthFailed},
+		{"gitea", func(d *regcheck.Definition) {
+			d.BaseContentPath, d.Auth = "public/hello", &regcheck.Auth{Token: regchecktest.Token}
+		}, regcheck.CodeAuthFailed},
+		{"zot-mixed", func(d *regcheck.Definition) { d.BaseContentPath, d.Auth.Password = "public/hello", "wrong" }, regcheck.CodeAuthFailed},
 	} {
 		t.Run(row.server, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)
@@ -81,6 +100,67 @@ func TestHintsFollowed(t *testing.T) {
 				}
 			}
 			t.Error("not valid after three hints")
+		})
+	}
+}
+
+// What a hint must not say, and what it must say in its place.
+func TestHintsNameTheCause(t *testing.T) {
+	for _, row := range []struct {
+		server, password string
+		change           func(d *regcheck.Definition)
+		says, doesNotSay string
+	}{
+		{server: "realm-closed", says: "Start the token service at https://closed.test"},
+		{server: "realm-unknown-host", says: "nowhere.test, does not exist", doesNotSay: "Start the token service"},
+		{server: "realm-dns-unreachable", says: "check that the DNS server", doesNotSay: "external URL"},
+		{server: "zot-mixed", password: "wrong", change: func(d *regcheck.Definition) { d.BaseContentPath = "charts/nginx" },
+			says: "Check user name and password", doesNotSay: "noAuth"},
+		{server: "bearer-direct", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Token: "wrong"} }, says: "Check", doesNotSay: "auth.username"},
+		{server: "nexus", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Type: regcheck.NoAuth} },
+			says: "auth.username", doesNotSay: "baseContentPath"},
+		{server: "htpasswd", change: func(d *regcheck.Definition) { d.Endpoint = "https://registry.test/charts/nowhere" },
+			says: "If charts/nowhere is the path of the content", doesNotSay: "can be read"},
+		{server: "open", change: func(d *regcheck.Definition) {
+			d.Endpoint, d.Auth = "https://registry.test/charts/nowhere", &regcheck.Auth{Type: regcheck.NoAuth}
+		}, says: "If charts/nowhere is the path of the content", doesNotSay: "can be read"},
+		{server: "harbor", change: func(d *regcheck.Definition) { d.Endpoint = "oci://registry.test/charts" },
+			says: "write charts into baseContentPath", doesNotSay: "web console"},
+		{server: "redirect-cross-origin", says: "write https://other.test into endpoint"},
+		{server: "redirect-closed", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Type: regcheck.NoAuth} },
+			says: "https://closed.test", doesNotSay: "redential"},
+		{server: "redirect-to-private-ca", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Type: regcheck.NoAuth} },
+			says: "other.test:443", doesNotSay: "redential"},
+		{server: "redirect-downgrade", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Type: regcheck.NoAuth} },
+			says: "http://", doesNotSay: "redential"},
+		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://dns-unreachable.test" },
+			says: "no DNS server can be reached", doesNotSay: "spelling"},
+		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://dns-servfail.test" },
+			says: "the DNS server reported a failure", doesNotSay: "spelling"},
+		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://dns-timeout.test" },
+			says: "no DNS server answered in time", doesNotSay: "spelling"},
+		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://nowhere.test" }, says: "spelling"},
+	} {
+		t.Run(row.server, func(t *testing.T) {
+			g := regchecktest.Start(t, row.server)
+			d := regcheck.Definition{Endpoint: g.Endpoint, Auth: &regcheck.Auth{Username: regchecktest.User, Password: regchecktest.Password}}
+			if row.password != "" {
+				d.Auth.Password = secret.String(row.password)
+			}
+			if row.change != nil {
+				row.change(&d)
+			}
+			report, err := checker(g, egress.Policy{}, matrixRow{}).Check(t.Context(), d, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := report.Message + " " + report.Hint
+			if !strings.Contains(text, row.says) || row.doesNotSay != "" && strings.Contains(text, row.doesNotSay) {
+				t.Errorf("want %q and not %q in: %s", row.says, row.doesNotSay, text)
+			}
+			if leaks := g.Leaks(); len(leaks) > 0 {
+				t.Errorf("leaked: %v", leaks)
+			}
 		})
 	}
 }
@@ -134,7 +214,11 @@ func follow(hint string, d *regcheck.Definition, words map[string]string) bool {
 	if strings.Contains(hint, `issued by "Example Corp Client CA" into auth.tls.certificate`) {
 		d.Auth.TLS = regcheck.TLS{Enabled: true, Certificate: words["clientCertificate"], Key: secret.String(words["clientKey"])}
 	}
-	if strings.Contains(hint, "remove them and write the type noAuth") {
+	if strings.Contains(hint, "write the name of that user or robot account into auth.username") {
+		d.Auth.Username = regchecktest.User
+	} else if strings.Contains(hint, "For public content only, such as a public project of Harbor, write its path into baseContentPath") {
+		d.BaseContentPath = "public/hello"
+	} else if strings.Contains(hint, "remove them and write the type noAuth") {
 		d.Auth = &regcheck.Auth{Type: regcheck.NoAuth}
 	}
 	return before != fmt.Sprintf("%+v %+v", *d, *d.Auth)
