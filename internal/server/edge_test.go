@@ -77,7 +77,7 @@ func TestUntidyPathsAreUnknownAndNeverRedirected(t *testing.T) {
 		"/v1/./healthz", "/healthz/", "/", "/v1", "/V1/auth", "/v1/auth/refresh/", "/v1/auth/refresh/a/b", "/v1/auth/refresh/..",
 	} {
 		response, body := ask(t, h, "GET", target)
-		if response.StatusCode != http.StatusNotFound || body.Code != "ResourceNotFound" || response.Header.Get("Location") != "" {
+		if response.StatusCode != http.StatusNotFound || body.Code != "PathNotFound" || response.Header.Get("Location") != "" {
 			t.Errorf("%s: %s, code %q", target, response.Status, body.Code)
 		}
 		if strings.Contains(body.Message, "token") {

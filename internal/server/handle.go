@@ -74,6 +74,7 @@ const (
 	codeMethodNotAllowed = "MethodNotAllowed"
 	codeRequestTooLarge  = "RequestTooLarge"
 	codeUnsupportedMedia = "UnsupportedMediaType"
+	codePathNotFound     = "PathNotFound"
 )
 
 // notValid is the verdict of a validation as an answer: not a fault, and so a type of its own.

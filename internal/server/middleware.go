@@ -154,8 +154,9 @@ func (s *Server) refuseUntidy(mux *http.ServeMux) http.Handler {
 	})
 }
 
+// unknownPath never answers ResourceNotFound: public clients would drop the resource that they asked for from their state.
 func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, r, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is nothing at this path."})
+	s.fail(w, r, &fault.Error{Kind: fault.NotFound, Code: codePathNotFound, Message: "This service has no such path."})
 }
 
 // address tells where the request came from. X-Forwarded-For counts only from trusted proxies, read

@@ -164,6 +164,9 @@ func (c *Contract) undescribed(response *http.Response, body []byte, reason erro
 		return []string{"the description has no such operation: " + reason.Error()}
 	}
 	problems := errorBodyProblems(response.Request, response, body)
+	if response.StatusCode == http.StatusNotFound && bytes.Contains(body, []byte(`"ResourceNotFound"`)) {
+		problems = append(problems, "a path that is not served must be PathNotFound: clients take ResourceNotFound for a deleted resource")
+	}
 	var described *openapi3.Response
 	if response.StatusCode == http.StatusMethodNotAllowed {
 		if ref := c.doc.Components.Responses["MethodNotAllowed"]; ref != nil {

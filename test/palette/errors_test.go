@@ -42,8 +42,8 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 	masked := strings.Replace(strings.Replace(c.body(t), robotSecret, "********", 1), c.Endpoint, "https://elsewhere.example", 1)
 	const basic, validate, missing = registriesPath + "/basic", registriesPath + "/basic/validate", "00000000-0000-4000-8000-000000000000"
 	all := []wrong{
-		{name: "unknown path", method: "GET", path: "/v1/nothing", status: 404, code: "ResourceNotFound"},
-		{name: "unknown path below", method: "GET", path: of(uid, "/nothing"), status: 404, code: "ResourceNotFound"},
+		{name: "unknown path", method: "GET", path: "/v1/nothing", status: 404, code: "PathNotFound"},
+		{name: "unknown path below", method: "GET", path: of(uid, "/nothing"), status: 404, code: "PathNotFound"},
 		{name: "wrong method", method: "DELETE", path: registriesPath + "/summary", status: 405, code: "MethodNotAllowed"},
 		{name: "key of nobody", method: "GET", path: registriesPath + "/summary", key: "no-such-key", status: 401, code: "UnAuthorizedAccess"},
 		{name: "wrong password", method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials("x@acme.example", instance.Org, "wrong"), status: 401, code: "AuthenticationFailed"},

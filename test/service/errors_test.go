@@ -44,7 +44,7 @@ func TestErrorTable(t *testing.T) {
 		{"unknown API key", "GET", alerts, "", []string{"ApiKey", flipped(expired)}, 401, "UnAuthorizedAccess", ""},
 		{"API key at the refresh path", "GET", refresh + expired, "", nil, 401, "InvalidRefreshToken", ""},
 		{"unknown refresh token", "GET", refresh + flipped(tokens.RefreshToken), "", nil, 401, "InvalidRefreshToken", ""},
-		{"unknown path", "GET", "/v1/clusters", "", nil, 404, "ResourceNotFound", ""},
+		{"unknown path", "GET", "/v1/clusters", "", nil, 404, "PathNotFound", ""},
 		{"unknown project", "GET", alerts, "", []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
 		{"unknown project to validate", "POST", validate, ok, []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
 		{"unknown project to diagnose", "POST", diagnose, ok, []string{"Authorization", tokens.Authorization, "ProjectUid", "none"}, 404, "ProjectNotFoundInTenant", ""},
