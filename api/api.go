@@ -37,6 +37,7 @@ const (
 	PathHelmRegistries       = "/v1/registries/helm"
 	PathHelmRegistrySync     = "/v1/registries/helm/{uid}/sync/status"
 	PathProjects             = "/v1/projects"
+	PathProject              = "/v1/projects/{uid}"
 	PathProjectNames         = "/v1/dashboard/projects/metadata"
 	PathProjectAlerts        = "/v1/projects/alerts"
 	PathAlert                = "/v1/projects/{uid}/alerts/{component}"
@@ -85,11 +86,13 @@ type AuthenticateResponse struct {
 	RefreshToken  string `json:"refreshToken,omitempty"`
 }
 
-// Metadata is what every listed thing has.
+// Metadata is what every listed resource has. Only projects have annotations and labels.
 type Metadata struct {
-	UID               string    `json:"uid"`
-	Name              string    `json:"name"`
-	CreationTimestamp time.Time `json:"creationTimestamp,omitzero"`
+	UID               string            `json:"uid"`
+	Name              string            `json:"name"`
+	CreationTimestamp time.Time         `json:"creationTimestamp,omitzero"`
+	Annotations       map[string]string `json:"annotations,omitempty"`
+	Labels            map[string]string `json:"labels,omitempty"`
 }
 
 // ListMeta tells where a list goes on. Continue is empty at its end.

@@ -1,16 +1,35 @@
 package api
 
-// Projects answers PathProjects and PathProjectNames.
+// Projects is the response of PathProjects and PathProjectNames.
 type Projects struct {
-	Items []Project `json:"items"`
+	Items []ListedProject `json:"items"`
 }
 
-// Project is one project. The shorter list leaves the time out.
-type Project struct {
+// ListedProject is one project of a list. In PathProjectNames it has its uid and name only.
+type ListedProject struct {
 	Metadata Metadata `json:"metadata"`
 }
 
-// NewProject is the body that makes a project.
-type NewProject struct {
-	Metadata Named `json:"metadata"`
+// Project is the response of PathProject. The members of its spec that public clients know are not served.
+type Project struct {
+	Metadata Metadata      `json:"metadata"`
+	Spec     struct{}      `json:"spec"`
+	Status   ProjectStatus `json:"status"`
+}
+
+// ProjectStatus is the status of a project, which is never disabled.
+type ProjectStatus struct {
+	IsDisabled bool `json:"isDisabled"`
+}
+
+// ProjectRequest is the body that creates a project, or replaces what can be changed of one.
+type ProjectRequest struct {
+	Metadata ProjectRequestMetadata `json:"metadata"`
+}
+
+// ProjectRequestMetadata is the part of the metadata that is stored. Public clients send more.
+type ProjectRequestMetadata struct {
+	Name        string            `json:"name"`
+	Annotations map[string]string `json:"annotations"`
+	Labels      map[string]string `json:"labels"`
 }

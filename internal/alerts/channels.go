@@ -287,6 +287,9 @@ func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Princi
 func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Channel, record recorder) error {
 	c.OrgUID, c.ProjectUID, c.Component, c.CreatedAt = in.OrgUID, in.ProjectUID, in.Component, s.now()
 	if err := tx.InsertChannel(ctx, c); err != nil {
+		if errors.Is(err, store.ErrNotFound) { // the project was deleted meanwhile
+			return fault.NoSuchProject(fault.CodeResourceNotFound)
+		}
 		return err
 	}
 	return record(audit.AlertCreate, c.UID)

@@ -7,7 +7,7 @@ var Actions = []Action{
 	Login, Refresh, Logout, LoginAlert, TokensRevoke, SessionEnd,
 	RegistryValidate, RegistryDiagnose, RegistryCreate, RegistryUpdate, RegistryDelete, RegistrySync,
 	RegistryWatch, AlertCreate, AlertUpdate, AlertDelete,
-	OrgCreate, ProjectCreate,
+	OrgCreate, ProjectCreate, ProjectUpdate, ProjectDelete,
 	UserCreate, UserRole, UserProjects, UserDisable, UserEnable, PasswordChange, PasswordSet,
 	APIKeyCreate, APIKeyUpdate, APIKeyDelete,
 	KeysRotate, MasterRotate, StoreBackup,

@@ -25,6 +25,8 @@ const (
 	RegistrySync     Action = "registry.sync" // somebody asked for it
 	OrgCreate        Action = "org.create"
 	ProjectCreate    Action = "project.create"
+	ProjectUpdate    Action = "project.update"
+	ProjectDelete    Action = "project.delete"
 	UserCreate       Action = "user.create"
 	UserRole         Action = "user.role"
 	UserProjects     Action = "user.projects"

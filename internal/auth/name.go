@@ -9,7 +9,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-const maxNameBytes = 256
+const (
+	maxNameBytes  = 256
+	maxPairsBytes = 16 << 10 // of all annotations, or of all labels
+)
 
 // Canonical returns the one spelling under which an e-mail, organization, project or key name is looked
 // up, kept unique and counted. Two tables with two foldings are how spelling variants got past other
@@ -39,6 +42,18 @@ func NameProblem(name string) string {
 		return "is longer than 256 bytes"
 	case strings.ContainsFunc(name, invisible):
 		return "has control or invisible characters"
+	}
+	return ""
+}
+
+// PairsProblem says why annotations or labels cannot be stored, "" when they can.
+func PairsProblem(pairs map[string]string) string {
+	size := 0
+	for name, value := range pairs {
+		size += len(name) + len(value)
+	}
+	if size > maxPairsBytes {
+		return "must be at most 16 KiB"
 	}
 	return ""
 }

@@ -44,6 +44,8 @@ const (
 	CreateOrgs         Permission = "org.create"
 	ReadAllProjects    Permission = "project.listAll"
 	CreateProjects     Permission = "project.create"
+	ChangeProjects     Permission = "project.update"
+	DeleteProjects     Permission = "project.delete"
 	ReadUsers          Permission = "user.list"
 	CreateUsers        Permission = "user.create"
 	ChangeUsers        Permission = "user.update" // role, projects, enabled or not
@@ -60,7 +62,7 @@ const (
 
 // granted lists what a role may do within its organization. The operator is not listed: it may do all.
 var granted = map[Role]map[Permission]bool{
-	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ReadUsers: true,
+	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true, ReadUsers: true,
 		CreateUsers: true, ChangeUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
 		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true, ConfigureAlerts: true,
 		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},

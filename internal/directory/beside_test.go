@@ -5,6 +5,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
@@ -25,5 +26,46 @@ func TestProjectsSetBesideOthers(t *testing.T) {
 	user, err := w.User(t.Context(), admin, ref(member.UserUID))
 	if err != nil || len(user.Projects) != 1 {
 		t.Errorf("in %v, %v", names(user.Projects), err)
+	}
+}
+
+// TestProjectDeletedWhileAMemberIsAdded does both concurrently, in either order: the membership is never lost silently.
+func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
+	w := mustWorld(t)
+	acme := w.mustOrg(t, "Acme")
+	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
+	for _, deletionFirst := range []bool{true, false} {
+		project, err := w.CreateProject(t.Context(), origin, admin, directory.NewProject{Name: "Blue"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var added, deleted error
+		add := func() error {
+			added = w.SetProjects(t.Context(), origin, admin, ref(member.UserUID), []string{project.UID})
+			return nil
+		}
+		remove := func() error { deleted = w.DeleteProject(t.Context(), origin, admin, project.UID); return nil }
+		changes := []func() error{add, remove}
+		if deletionFirst {
+			changes = []func() error{remove, add}
+		}
+		postgrestest.Beside(t, w.url, "SELECT 1 FROM projects FOR UPDATE", changes...)
+		if deleted == nil {
+			wantCode(t, added, fault.CodeInvalidRequest)
+		} else {
+			wantCode(t, deleted, directory.CodeProjectNotEmpty)
+			if added != nil {
+				t.Error(added)
+			}
+		}
+		if w.url != "" && (deleted == nil) != deletionFirst {
+			t.Errorf("deletion first %t: added: %v; deleted: %v", deletionFirst, added, deleted)
+		}
+		if err := w.SetProjects(t.Context(), origin, admin, ref(member.UserUID), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.DeleteProject(t.Context(), origin, admin, project.UID); deleted != nil && err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -20,11 +20,12 @@ import (
 // DefaultProject is made with every organization; Palette's public clients look for it at every start.
 const DefaultProject = "Default"
 
-// Codes of things that are there already.
+// Codes of conflicts.
 const (
-	CodeOrgExists     = "OrganizationAlreadyExists"
-	CodeProjectExists = "ProjectAlreadyExists"
-	CodeUserExists    = "UserAlreadyExists"
+	CodeOrgExists       = "OrganizationAlreadyExists"
+	CodeProjectExists   = "ProjectAlreadyExists"
+	CodeProjectNotEmpty = "ProjectNotEmpty"
+	CodeUserExists      = "UserAlreadyExists"
 )
 
 // Org is an organization.
@@ -35,8 +36,9 @@ type Org struct {
 
 // Project is a project of one organization.
 type Project struct {
-	UID, OrgUID, Name string
-	CreatedAt         time.Time
+	UID, OrgUID, Name   string
+	Annotations, Labels map[string]string
+	CreatedAt           time.Time
 }
 
 // User is a user of one organization, without its password.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -230,8 +231,8 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 		for _, project := range all {
 			found, err := w.Project(t.Context(), row.who, project.UID)
 			if visible := name != "stranger" && slices.Contains(row.want, project.Name); visible {
-				if err != nil || found != project {
-					t.Errorf("%s: %s: %v", name, project.Name, err)
+				if diff := cmp.Diff(project, found); err != nil || diff != "" {
+					t.Errorf("%s: %s: %v\n%s", name, project.Name, err, diff)
 				}
 				continue
 			}

@@ -37,7 +37,7 @@ func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (s
 	if err := tx.InsertOrg(ctx, org); err != nil {
 		return org, store.Project{}, existsAs(err, CodeOrgExists, "There is an organization of that name.")
 	}
-	project := newProject(org.UID, DefaultProject, now)
+	project := newProject(org.UID, NewProject{Name: DefaultProject}, now)
 	return org, project, tx.InsertProject(ctx, project)
 }
 

@@ -14,15 +14,25 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// NewProject asks for a project. Org is for operators; others leave it empty.
-type NewProject struct{ Org, Name string }
+// NewProject is a project as a client wants it. Org is for operators; others leave it empty.
+type NewProject struct {
+	Org, Name           string
+	Annotations, Labels map[string]string
+}
 
-// CreateProject makes a project.
+// Problems lists what keeps the project from being stored, as far as that shows without the store.
+func (n NewProject) Problems() []fault.Field {
+	problems := problem("name", auth.NameProblem(n.Name))
+	problems = append(problems, problem("annotations", auth.PairsProblem(n.Annotations))...)
+	return append(problems, problem("labels", auth.PairsProblem(n.Labels))...)
+}
+
+// CreateProject creates a project.
 //
-// Faults: Invalid with fields name, org; Forbidden; NotFound for an operator's organization; Conflict with
+// Faults: Invalid with the fields of Problems, and org; Forbidden; NotFound for an operator's organization; Conflict with
 // CodeProjectExists.
 func (d *Directory) CreateProject(ctx context.Context, origin audit.Origin, p auth.Principal, ask NewProject) (Project, error) {
-	if problems := problem("name", auth.NameProblem(ask.Name)); len(problems) > 0 {
+	if problems := ask.Problems(); len(problems) > 0 {
 		return Project{}, fault.InvalidFields(problems...)
 	}
 	var project store.Project
@@ -32,15 +42,93 @@ func (d *Directory) CreateProject(ctx context.Context, origin audit.Origin, p au
 			if err != nil {
 				return made{}, err
 			}
-			project = newProject(org.UID, ask.Name, d.now())
-			err = tx.InsertProject(ctx, project)
-			return made{orgUID: org.UID, uid: project.UID}, existsAs(err, CodeProjectExists, "There is a project of that name.")
+			project = newProject(org.UID, ask, d.now())
+			return made{orgUID: org.UID, uid: project.UID}, projectExists(tx.InsertProject(ctx, project))
 		})
 	return visibleProject(project), err
 }
 
-func newProject(orgUID, name string, now time.Time) store.Project {
-	return store.Project{UID: uuid.NewString(), OrgUID: orgUID, Name: strings.TrimSpace(name), Canonical: auth.Canonical(name), CreatedAt: now}
+func newProject(orgUID string, ask NewProject, now time.Time) store.Project {
+	return store.Project{UID: uuid.NewString(), OrgUID: orgUID, Name: strings.TrimSpace(ask.Name), Canonical: auth.Canonical(ask.Name),
+		Annotations: ask.Annotations, Labels: ask.Labels, CreatedAt: now}
+}
+
+func projectExists(err error) error {
+	return existsAs(err, CodeProjectExists, "There is a project of that name.")
+}
+
+// ReplaceProject stores another name, annotations and labels of a project.
+//
+// Faults: Invalid with the fields of Problems; Forbidden; NotFound; Conflict with CodeProjectExists.
+func (d *Directory) ReplaceProject(ctx context.Context, origin audit.Origin, p auth.Principal, uid string, ask NewProject) error {
+	if problems := ask.Problems(); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return d.changeProject(ctx, origin, p, auth.ChangeProjects, audit.ProjectUpdate, uid, func(tx *store.Tx) error {
+		changed := newProject(p.OrgUID, ask, d.now())
+		changed.UID = uid
+		return projectExists(tx.UpdateProject(ctx, changed))
+	})
+}
+
+// DeleteProject deletes a project that contains neither members nor registries, together with its alert channels.
+//
+// Faults: Forbidden; NotFound; Conflict with CodeProjectNotEmpty.
+func (d *Directory) DeleteProject(ctx context.Context, origin audit.Origin, p auth.Principal, uid string) error {
+	return d.changeProject(ctx, origin, p, auth.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
+		if err := tx.LockProject(ctx, p.OrgUID, uid); err != nil {
+			return err
+		}
+		err := tx.DeleteProject(ctx, p.OrgUID, uid)
+		if errors.Is(err, store.ErrNotFound) { // the lock found it
+			return notEmpty(ctx, tx, p.OrgUID, uid)
+		}
+		return err
+	})
+}
+
+// changeProject makes a change of the caller's organization's project, and records it.
+func (d *Directory) changeProject(ctx context.Context, origin audit.Origin, p auth.Principal, permission auth.Permission, action audit.Action, uid string, change func(*store.Tx) error) error {
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: uid},
+		func(tx *store.Tx) (made, error) {
+			err := change(tx)
+			if errors.Is(err, store.ErrNotFound) {
+				err = fault.NoSuchProject(fault.CodeResourceNotFound)
+			}
+			return made{orgUID: p.OrgUID, uid: uid}, err
+		})
+}
+
+const namedContents = 3 // of each kind, in the message of a conflict
+
+// notEmpty is the fault of a project that still contains something, and names what.
+func notEmpty(ctx context.Context, tx *store.Tx, orgUID, uid string) error {
+	registries, err := tx.RegistriesOfProject(ctx, orgUID, uid, namedContents+1)
+	if err != nil {
+		return err
+	}
+	members, err := tx.Members(ctx, orgUID, uid, namedContents+1)
+	if err != nil {
+		return err
+	}
+	var contents []string
+	for _, kind := range []struct {
+		word  string
+		names []string
+	}{{"registries", registries}, {"members", members}} {
+		if len(kind.names) > 0 {
+			contents = append(contents, kind.word+" ("+listed(kind.names)+")")
+		}
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: CodeProjectNotEmpty,
+		Message: "The project still contains " + strings.Join(contents, " and ") + ". Remove them first."}
+}
+
+func listed(names []string) string {
+	if len(names) > namedContents {
+		names = append(names[:namedContents:namedContents], "…")
+	}
+	return strings.Join(names, ", ")
 }
 
 // ListProjects lists the organization's projects; to a member only those it belongs to. Org is for
@@ -81,12 +169,11 @@ func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return Project{}, &fault.Error{Kind: fault.NotFound, Code: fault.CodeProjectNotFound,
-			Message: "There is no such project in your organization, or you are not a member of it."}
+		return Project{}, fault.NoSuchProject(fault.CodeProjectNotFound)
 	}
 	return visibleProject(project), asRead("look up a project", err)
 }
 
 func visibleProject(p store.Project) Project {
-	return Project{UID: p.UID, OrgUID: p.OrgUID, Name: p.Name, CreatedAt: p.CreatedAt}
+	return Project{UID: p.UID, OrgUID: p.OrgUID, Name: p.Name, Annotations: p.Annotations, Labels: p.Labels, CreatedAt: p.CreatedAt}
 }

@@ -2,7 +2,9 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,18 +104,24 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects [
 		return err
 	}
 	var problems []fault.Field
+	uids := make([]string, len(projects))
 	for i, wanted := range projects {
-		uid := findProject(existing, wanted)
-		if uid == "" {
-			problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d]", i), Problem: "is no project of the organization"})
-			continue
-		}
-		if err := tx.InsertMember(ctx, user.OrgUID, uid, user.UID); err != nil {
-			return err
+		if uids[i] = findProject(existing, wanted); uids[i] == "" {
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d]", i), Problem: "does not exist in your organization"})
 		}
 	}
 	if len(problems) > 0 {
 		return fault.InvalidFields(problems...)
+	}
+	slices.Sort(uids) // each is locked: of two such transactions neither may wait for the other
+	for _, uid := range uids {
+		err := tx.InsertMember(ctx, user.OrgUID, uid, user.UID)
+		if errors.Is(err, store.ErrNotFound) {
+			return fault.InvalidFields(fault.Field{Field: "projects", Problem: "must not contain a project that is being deleted"})
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

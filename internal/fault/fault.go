@@ -98,6 +98,12 @@ func InvalidFields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}
 }
 
+// NoSuchProject is the fault of a project that does not exist, is another organization's or is hidden from the caller. The
+// code is CodeResourceNotFound where the path names the project, else CodeProjectNotFound.
+func NoSuchProject(code string) *Error {
+	return &Error{Kind: NotFound, Code: code, Message: "Project not found. It does not exist in your organization, or you are not a member of it."}
+}
+
 // Join lists the problems of decoding and, after them, those of the domain, since whoever mends a
 // request wants the whole list. A field that could not be decoded is not called missing as well.
 func Join(undecoded, more []Field) []Field {

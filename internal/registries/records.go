@@ -36,6 +36,7 @@ type Summary = store.RegistrySummary
 type Wanted struct {
 	Org                                     string // an operator names the organization; others leave it empty
 	Name                                    string // unique in the organization
+	ProjectUID                              string // of a new definition: the project to store it in, which cannot be deleted before it; may be empty
 	Annotations, Labels                     map[string]string
 	Definition                              regcheck.Definition
 	SyncSupported, SpectroManifest, Private bool
@@ -46,7 +47,7 @@ type Wanted struct {
 // Create keeps a definition and returns its uid. The registry is not contacted.
 //
 // Faults: Invalid with the fields of the document that clients send (metadata.name, spec.endpoint, …);
-// Forbidden; Conflict with CodeRegistryExists.
+// Forbidden; NotFound with CodeProjectNotFound; Conflict with CodeRegistryExists.
 func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Principal, w Wanted) (string, error) {
 	if err := s.allowed(ctx, origin, p, auth.CreateRegistries, audit.RegistryCreate, w.Name); err != nil {
 		return "", err
@@ -66,9 +67,24 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 		if err := tx.InsertRegistry(ctx, made); err != nil {
 			return nameTaken(err)
 		}
+		if err := putInProject(ctx, tx, made, w.ProjectUID); err != nil {
+			return err
+		}
 		return s.changed(ctx, tx, origin, p, audit.RegistryCreate, made, w.SkipSync)
 	})
 	return made.UID, asDone("keep a registry", err)
+}
+
+// putInProject stores a new definition in a project, which may have been deleted since the request began.
+func putInProject(ctx context.Context, tx *store.Tx, made store.Registry, projectUID string) error {
+	if projectUID == "" {
+		return nil
+	}
+	err := tx.SetRegistryProject(ctx, made.OrgUID, made.UID, projectUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.NoSuchProject(fault.CodeProjectNotFound)
+	}
+	return err
 }
 
 // replaceTries bounds how often a replacement starts anew because another one came between.

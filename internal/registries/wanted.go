@@ -15,8 +15,6 @@ import (
 const (
 	inMetadata = "metadata."
 	inSpec     = "spec."
-
-	maxPairs = 16 << 10 // bytes of all annotations, or of all labels
 )
 
 // problems lists everything that keeps the definition from being kept. Of a secret that could not be filled in,
@@ -33,14 +31,10 @@ func (w Wanted) problems(unfilled []fault.Field) []fault.Field {
 }
 
 func pairProblems(field string, pairs map[string]string) []fault.Field {
-	size := 0
-	for name, value := range pairs {
-		size += len(name) + len(value)
+	if problem := auth.PairsProblem(pairs); problem != "" {
+		return []fault.Field{{Field: inMetadata + field, Problem: problem}}
 	}
-	if size <= maxPairs {
-		return nil
-	}
-	return []fault.Field{{Field: inMetadata + field, Problem: "take more than 16 KiB"}}
+	return nil
 }
 
 // textProblems finds what one of the databases cannot keep, in the fields that the engine does not read closely.

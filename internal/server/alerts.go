@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -28,15 +27,9 @@ func (s *Server) alertComponents(*call) (answer, error) {
 	return answer{http.StatusOK, shownComponents()}, nil
 }
 
-// scope is whose channels the path names. Public clients take ResourceNotFound for "gone"; a project in the path that
-// is not there, or not the caller's to see, takes its alerts with it.
+// scope is whose channels the path names. A project that does not exist for the caller takes its alerts with it.
 func (s *Server) scope(c *call) (alerts.Scope, error) {
-	project, err := s.Directory.Project(c.Context(), c.principal, c.PathValue("uid"))
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.CodeProjectNotFound {
-		missing := *f
-		missing.Code = fault.CodeResourceNotFound
-		return alerts.Scope{}, &missing
-	}
+	project, err := s.projectOfPath(c)
 	return alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PathValue("component")}, err
 }
 

@@ -40,6 +40,7 @@ type call struct {
 	w         http.ResponseWriter
 	origin    audit.Origin
 	principal auth.Principal // set when the route is identified
+	project   string         // uid that ProjectUid names, which the principal may see; empty when there is none
 	auditUID  string         // set when the route is audited and the caller is known
 	recorded  bool           // the domain has written the audit record
 }
@@ -156,6 +157,7 @@ func (s *Server) identify(c *call, route route) error {
 	}
 	if project != "" {
 		_, err = s.Directory.Project(c.Context(), c.principal, project)
+		c.project = project
 	}
 	return err
 }

@@ -18,6 +18,7 @@ func (s *Server) createRegistry(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	wanted.ProjectUID = c.project
 	uid, err := s.Registries.Create(c.Context(), c.origin, c.principal, wanted)
 	return answer{http.StatusCreated, api.Created{UID: uid}}, err
 }

@@ -72,6 +72,9 @@ func (s *Server) routes() []route {
 
 		{method: "GET", path: api.PathProjects, handle: s.listProjects, identified: true},
 		{method: "POST", path: api.PathProjects, handle: s.createProject, identified: true},
+		{method: "GET", path: api.PathProject, handle: s.getProject, identified: true},
+		{method: "PUT", path: api.PathProject, handle: s.replaceProject, identified: true},
+		{method: "DELETE", path: api.PathProject, handle: s.deleteProject, identified: true},
 		{method: "GET", path: api.PathProjectNames, handle: s.listProjectNames, identified: true},
 		{method: "GET", path: api.PathProjectAlerts, handle: s.alertComponents, identified: true, storeless: true},
 		{method: "GET", path: api.PathAlert, handle: s.listChannels, identified: true},

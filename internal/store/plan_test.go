@@ -17,6 +17,8 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	for name, query := range map[string]string{
 		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
 		"NoteLogin": sqlNoteLogin, "LockUser": sqlLockUser, "LockOrg": sqlLockOrg, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
+		"UpdateProject": sqlUpdateProject, "LockProject": sqlLockProject, "DeleteProject": sqlDeleteProject, "Members": sqlMembers,
+		"RegistriesOfProject": sqlRegistriesOfProject, "SetRegistryProject": sqlSetRegistryProject,
 		"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
 		"SessionsOfUser": sqlSessionsOfUser, "LastSessionEnd": sqlLastSessionEnd, "ChangesFrom": sqlChangesFrom, "DeleteChanges": sqlDeleteChanges,
 		"Throttle": sqlThrottle, "Throttles": sqlThrottles, "DelayTries": sqlDelayTries, "TakeTry": sqlTakeTry, "ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,

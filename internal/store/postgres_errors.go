@@ -10,6 +10,7 @@ import (
 // SQLSTATE codes (PostgreSQL manual, appendix A).
 const (
 	codeUnique        = "23505"
+	codeForeignKey    = "23503"
 	codeSerialization = "40001"
 	codeUnknownEnd    = "40003" // statement_completion_unknown
 	codeDeadlock      = "40P01"
@@ -45,6 +46,8 @@ func meaningOfPostgres(err error) error {
 	switch {
 	case code == codeUnique:
 		return ErrExists
+	case code == codeForeignKey: // what a new row refers to; no row is deleted that others keep
+		return ErrNotFound
 	case isAway(code), code == codeSerialization, code == codeDeadlock, code == codeUnknownEnd, code == codeLockTimeout:
 		return away(err)
 	}

@@ -185,6 +185,8 @@ func meaningOfSQLite(err error) error {
 	switch failure.Code() {
 	case sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
 		return ErrExists
+	case sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY:
+		return ErrNotFound
 	}
 	switch failure.Code() & 0xff { // the primary code
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,

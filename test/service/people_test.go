@@ -197,6 +197,8 @@ func checkMembersRights(t *testing.T, mate person, uid string) {
 	t.Helper()
 	for _, try := range []identified{
 		{method: "POST", path: "/v1/projects", body: `{"metadata":{"name":"Mine"}}`},
+		{method: "PUT", path: "/v1/projects/" + noUID, body: `{"metadata":{"name":"Mine"}}`},
+		{method: "DELETE", path: "/v1/projects/" + noUID},
 		{method: "GET", path: "/v1/users"},
 		{method: "POST", path: "/v1/users", body: newUser("friend@acme.example")},
 		{method: "GET", path: "/v1/users/" + instance.Email},
@@ -249,6 +251,9 @@ func TestOtherOrganizationsAreNotThere(t *testing.T) {
 		{"PUT", "/v1/users/", theirs.user, "/state", `{"isActive":false}`, "ResourceNotFound"},
 		{"PUT", "/v1/users/", theirs.user, "/roles", `{"roles":["member"]}`, "ResourceNotFound"},
 		{"PUT", "/v1/users/", theirs.user, "/projects", `{"projects":[]}`, "ResourceNotFound"},
+		{"GET", "/v1/projects/", theirs.project, "", "", "ResourceNotFound"},
+		{"PUT", "/v1/projects/", theirs.project, "", `{"metadata":{"name":"Ours"}}`, "ResourceNotFound"},
+		{"DELETE", "/v1/projects/", theirs.project, "", "", "ResourceNotFound"},
 		{"DELETE", "/v1/users/me/sessions/", sessions.Items[0].Metadata.UID, "", "", "ResourceNotFound"},
 		{"GET", "/v1/apiKeys/", theirs.key, "", "", "ResourceNotFound"},
 		{"PUT", "/v1/apiKeys/", theirs.key, "", newKey("mine", "", tomorrow()), "ResourceNotFound"},

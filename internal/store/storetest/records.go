@@ -284,3 +284,60 @@ func auditPages(t *testing.T, db *store.DB) {
 		})
 	}
 }
+
+// projectChanges replaces projects, and deletes them only while nothing is in them.
+func projectChanges(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
+	user, registry := mustUser(t, db, org, "u@example.com"), fullRegistry(org, "Full")
+	project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "A", Canonical: "a", Annotations: map[string]string{"k": "\x00"}, CreatedAt: start}
+	taken := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "B", Canonical: "b", CreatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.InsertProject(ctx, project), tx.InsertProject(ctx, taken), tx.InsertRegistry(ctx, registry))
+	})
+	renamed := project
+	renamed.Name, renamed.Canonical, renamed.Annotations, renamed.Labels = "C", "c", nil, map[string]string{"l": ""}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateProject(ctx, renamed) })
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		got, err := tx.Project(ctx, org.UID, project.UID)
+		if diff := cmp.Diff(renamed, got); diff != "" {
+			t.Error(diff)
+		}
+		return err
+	})
+	foreign, clash := renamed, renamed
+	foreign.OrgUID, clash.Canonical = other.UID, "b"
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateProject(ctx, foreign) })
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateProject(ctx, clash) })
+
+	remove := func(ctx context.Context, tx *store.Tx) error { return tx.DeleteProject(ctx, org.UID, project.UID) }
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.InsertMember(ctx, org.UID, project.UID, user.UID), tx.SetRegistryProject(ctx, org.UID, registry.UID, project.UID))
+	})
+	wantError(t, db, store.ErrNotFound, remove)
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		members, errM := tx.Members(ctx, org.UID, project.UID, 2)
+		registries, errR := tx.RegistriesOfProject(ctx, org.UID, project.UID, 2)
+		none, errN := tx.RegistriesOfProject(ctx, org.UID, taken.UID, 2)
+		if diff := cmp.Diff([][]string{{"u@example.com"}, {"Full"}, nil}, [][]string{members, registries, none}); diff != "" {
+			t.Error(diff)
+		}
+		return errors.Join(errM, errR, errN)
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteMemberships(ctx, org.UID, user.UID) })
+	wantError(t, db, store.ErrNotFound, remove)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, registry.UID) })
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteProject(ctx, other.UID, project.UID) })
+	mustWrite(t, db, remove)
+	for _, late := range []func(context.Context, *store.Tx) error{
+		remove,
+		func(ctx context.Context, tx *store.Tx) error { return tx.LockProject(ctx, org.UID, project.UID) },
+		func(ctx context.Context, tx *store.Tx) error {
+			return tx.InsertMember(ctx, org.UID, project.UID, user.UID)
+		},
+		func(ctx context.Context, tx *store.Tx) error {
+			return tx.InsertChannel(ctx, store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: project.UID, Component: "c", Type: "email", CreatedAt: start})
+		},
+	} {
+		wantError(t, db, store.ErrNotFound, late)
+	}
+}

@@ -24,6 +24,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"a caller that goes away", departures},
 		{"organizations", orgs},
 		{"projects and members", projects},
+		{"projects are replaced, and deleted when empty", projectChanges},
 		{"users", users},
 		{"sign-ins are noted on the verified password", noteLogin},
 		{"sessions", sessions},

@@ -1,0 +1,56 @@
+package registries
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+)
+
+// TestProjectDeletedWhileARegistryIsStoredInIt does both concurrently, in either order: one of the two is refused in words.
+func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, k keeping) {
+		people := directory.New(k.db, nil, k.now)
+		for _, deletionFirst := range []bool{true, false} {
+			project, err := people.CreateProject(t.Context(), audit.Origin{}, k.admin, directory.NewProject{Name: "Blue"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var uid string
+			var stored, deleted error
+			w := wanted("One")
+			w.ProjectUID = project.UID
+			store := func() error { uid, stored = k.Create(t.Context(), audit.Origin{}, k.admin, w); return nil }
+			remove := func() error {
+				deleted = people.DeleteProject(t.Context(), audit.Origin{}, k.admin, project.UID)
+				return nil
+			}
+			changes := []func() error{store, remove}
+			if deletionFirst {
+				changes = []func() error{remove, store}
+			}
+			postgrestest.Beside(t, k.url, "SELECT 1 FROM projects FOR UPDATE", changes...)
+
+			missing, _ := errors.AsType[*fault.Error](stored)
+			full, _ := errors.AsType[*fault.Error](deleted)
+			switch {
+			case deleted == nil && missing != nil && missing.Code == fault.CodeProjectNotFound: // as on PostgreSQL when it comes first
+			case stored == nil && full != nil && full.Code == directory.CodeProjectNotEmpty:
+				if err := k.Delete(t.Context(), audit.Origin{}, k.admin, uid); err != nil {
+					t.Error(err)
+				}
+				if err := people.DeleteProject(t.Context(), audit.Origin{}, k.admin, project.UID); err != nil {
+					t.Error(err)
+				}
+			default:
+				t.Errorf("deletion first %t: stored: %v; deleted: %v", deletionFirst, stored, deleted)
+			}
+			if k.url != "" && (deleted == nil) != deletionFirst {
+				t.Errorf("deletion first %t: stored: %v; deleted: %v", deletionFirst, stored, deleted)
+			}
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Project belongs to one organization.
+type Project struct {
+	UID, OrgUID, Name, Canonical string
+	Annotations, Labels          map[string]string
+	CreatedAt                    time.Time
+}
+
+const (
+	projectColumns = `p.uid, p.org_uid, p.name, p.canonical, p.annotations, p.labels, p.created_at`
+
+	sqlInsertProject = `INSERT INTO projects (uid, org_uid, name, canonical, annotations, labels, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+	sqlUpdateProject = `UPDATE projects SET name = $3, canonical = $4, annotations = $5, labels = $6 WHERE org_uid = $1 AND uid = $2`
+	sqlLockProject   = `UPDATE projects SET name = name WHERE org_uid = $1 AND uid = $2`
+	sqlDeleteProject = `DELETE FROM projects WHERE org_uid = $1 AND uid = $2
+		AND NOT EXISTS (SELECT 1 FROM project_members m WHERE m.org_uid = $1 AND m.project_uid = $2)
+		AND NOT EXISTS (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.project_uid = $2)`
+	sqlProjects       = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 ORDER BY p.canonical`
+	sqlProject        = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.uid = $2`
+	sqlProjectsOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
+		WHERE m.user_uid = $2 AND p.org_uid = $1 ORDER BY p.canonical`
+	sqlProjectOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
+		WHERE m.user_uid = $2 AND m.project_uid = $3 AND p.org_uid = $1`
+	sqlMembers             = `SELECT u.email FROM project_members m JOIN users u ON u.uid = m.user_uid WHERE m.org_uid = $1 AND m.project_uid = $2 LIMIT $3`
+	sqlRegistriesOfProject = `SELECT name FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
+	sqlSetRegistryProject  = `UPDATE registries SET project_uid = $3 WHERE org_uid = $1 AND uid = $2`
+	sqlInsertMember        = `INSERT INTO project_members (org_uid, project_uid, user_uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+	sqlDeleteMemberships   = `DELETE FROM project_members WHERE org_uid = $1 AND user_uid = $2`
+)
+
+func scanProject(row scanner, p *Project) error {
+	return row.Scan(&p.UID, &p.OrgUID, &p.Name, &p.Canonical, stringMap{&p.Annotations}, stringMap{&p.Labels}, moment{&p.CreatedAt})
+}
+
+// InsertProject adds a project. Its canonical name being taken in the organization is ErrExists.
+func (tx *Tx) InsertProject(ctx context.Context, p Project) error {
+	annotations, labels, err := projectPairs(p)
+	if err != nil {
+		return err
+	}
+	return tx.changeOne(ctx, sqlInsertProject, p.UID, p.OrgUID, p.Name, p.Canonical, annotations, labels, millis(p.CreatedAt))
+}
+
+// UpdateProject stores the names, annotations and labels of a project. The canonical name being taken by another one is
+// ErrExists.
+func (tx *Tx) UpdateProject(ctx context.Context, p Project) error {
+	annotations, labels, err := projectPairs(p)
+	if err != nil {
+		return err
+	}
+	return tx.changeOne(ctx, sqlUpdateProject, p.OrgUID, p.UID, p.Name, p.Canonical, annotations, labels)
+}
+
+func projectPairs(p Project) (annotations, labels any, err error) {
+	if annotations, err = pairs(p.Annotations); err != nil {
+		return nil, nil, err
+	}
+	labels, err = pairs(p.Labels)
+	return annotations, labels, err
+}
+
+// LockProject is to a project what LockUser is to a user. Every transaction that puts something into a project or deletes
+// one locks it first: a foreign key alone would let a deletion take along what was just put in.
+func (tx *Tx) LockProject(ctx context.Context, orgUID, uid string) error {
+	return tx.changeOne(ctx, sqlLockProject, orgUID, uid)
+}
+
+// DeleteProject deletes a project and its alert channels. It is ErrNotFound when there is no such project, or when it
+// has members or registries. LockProject has to come first.
+func (tx *Tx) DeleteProject(ctx context.Context, orgUID, uid string) error {
+	return tx.changeOne(ctx, sqlDeleteProject, orgUID, uid)
+}
+
+// Projects lists an organization's projects by name.
+func (tx *Tx) Projects(ctx context.Context, orgUID string) ([]Project, error) {
+	return all(ctx, tx, scanProject, sqlProjects, orgUID)
+}
+
+// Project looks a project up within its organization.
+func (tx *Tx) Project(ctx context.Context, orgUID, uid string) (Project, error) {
+	return one(ctx, tx, scanProject, sqlProject, orgUID, uid)
+}
+
+// ProjectsOfUser lists the projects that a user is a member of, by name.
+func (tx *Tx) ProjectsOfUser(ctx context.Context, orgUID, userUID string) ([]Project, error) {
+	return all(ctx, tx, scanProject, sqlProjectsOfUser, orgUID, userUID)
+}
+
+// ProjectOfUser looks a project up if the user is a member of it, else ErrNotFound.
+func (tx *Tx) ProjectOfUser(ctx context.Context, orgUID, userUID, projectUID string) (Project, error) {
+	return one(ctx, tx, scanProject, sqlProjectOfUser, orgUID, userUID, projectUID)
+}
+
+// Members lists emails of at most limit members of a project, in no order.
+func (tx *Tx) Members(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
+	return all(ctx, tx, scanText, sqlMembers, orgUID, projectUID, limit)
+}
+
+// RegistriesOfProject lists names of at most limit registries that were stored in a project, in no order.
+func (tx *Tx) RegistriesOfProject(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
+	return all(ctx, tx, scanText, sqlRegistriesOfProject, orgUID, projectUID, limit)
+}
+
+// SetRegistryProject puts a registry into a project of its organization, and locks the project. It is ErrNotFound when
+// either is not there.
+func (tx *Tx) SetRegistryProject(ctx context.Context, orgUID, registryUID, projectUID string) error {
+	if err := tx.LockProject(ctx, orgUID, projectUID); err != nil {
+		return err
+	}
+	return tx.changeOne(ctx, sqlSetRegistryProject, orgUID, registryUID, projectUID)
+}
+
+// InsertMember makes a user a member of a project of the same organization, and locks the project. Doing so twice is no
+// error; it is ErrNotFound when there is no such project.
+func (tx *Tx) InsertMember(ctx context.Context, orgUID, projectUID, userUID string) error {
+	if err := tx.LockProject(ctx, orgUID, projectUID); err != nil {
+		return err
+	}
+	_, err := tx.change(ctx, sqlInsertMember, orgUID, projectUID, userUID)
+	return err
+}
+
+// DeleteMemberships takes a user out of all projects.
+func (tx *Tx) DeleteMemberships(ctx context.Context, orgUID, userUID string) error {
+	_, err := tx.change(ctx, sqlDeleteMemberships, orgUID, userUID)
+	return err
+}

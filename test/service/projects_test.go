@@ -1,0 +1,78 @@
+package service_test
+
+import (
+	"maps"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// A project is read, renamed, and deleted once nothing is in it; its alert channels go with it.
+func TestProjectLifecycle(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	type project struct {
+		Metadata struct {
+			UID, Name           string
+			Annotations, Labels map[string]string
+		}
+	}
+	blue := admin.make("/v1/projects", `{"metadata":{"name":"Blue","annotations":{"description":"sky"},"labels":{"team":"a","spectro__tag":""}}}`)
+	path := "/v1/projects/" + blue
+	wants := func(p person, name string, annotations, labels map[string]string) {
+		t.Helper()
+		var got project
+		p.get(path, &got)
+		if got.Metadata.UID != blue || got.Metadata.Name != name || !maps.Equal(got.Metadata.Annotations, annotations) || !maps.Equal(got.Metadata.Labels, labels) {
+			t.Errorf("got %+v", got)
+		}
+	}
+	wants(admin, "Blue", map[string]string{"description": "sky"}, map[string]string{"team": "a", "spectro__tag": ""})
+	admin.do("PUT", path, `{"metadata":{"name":"Green","uid":"`+noUID+`","labels":{"team":"b"}},"spec":{"logoUrl":"x"}}`).Want(http.StatusNoContent)
+	wants(admin, "Green", nil, map[string]string{"team": "b"})
+	admin.refused("PUT", path, `{"metadata":{"name":" default"}}`, 409, "ProjectAlreadyExists")
+	admin.do("PUT", path, `{"metadata":{"name":"GREEN"}}`).Want(http.StatusNoContent) // its own name in another spelling
+
+	mate := admin.make("/v1/users", newUser("mate@acme.example", object{"projects": []string{blue}}))
+	asMate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	wants(asMate, "GREEN", nil, nil)
+	other := admin.make("/v1/projects", `{"metadata":{"name":"Other"}}`)
+	asMate.refused("GET", "/v1/projects/"+other, "", 404, "ResourceNotFound")
+
+	in := person{t, admin.client, append([]string{"ProjectUid", blue}, admin.credential...)}
+	registry := in.make(kept, newRegistry("harbor", spec("https://registry.example", object{"type": "noAuth"}, nil)))
+	admin.make(kept, newRegistry("elsewhere", spec("https://registry.example", object{"type": "noAuth"}, nil)))
+	for _, left := range []struct {
+		words []string
+		take  func()
+	}{
+		{[]string{"harbor", "mate@acme.example"}, func() { admin.do("DELETE", at(registry), "").Want(http.StatusNoContent) }},
+		{[]string{"mate@acme.example"}, func() { admin.do("PUT", "/v1/users/"+mate+"/projects", `{"projects":[]}`).Want(http.StatusNoContent) }},
+	} {
+		message := admin.refused("DELETE", path, "", 409, "ProjectNotEmpty").Fault().Message
+		for _, name := range []string{"harbor", "mate@acme.example", "elsewhere"} {
+			if mentioned, contained := strings.Contains(message, name), strings.Contains(strings.Join(left.words, " "), name); mentioned != contained {
+				t.Errorf("%s: mentioned %t, contained %t: %s", name, mentioned, contained, message)
+			}
+		}
+		left.take()
+	}
+	admin.do("POST", channelsOf(blue), hook("http://127.0.0.1:5000/")).Want(http.StatusCreated)
+	admin.do("DELETE", path+"?cleanupProjectResources=false", "").Want(http.StatusNoContent)
+	for method, body := range map[string]string{"GET": "", "PUT": `{"metadata":{"name":"Green"}}`, "DELETE": ""} {
+		admin.refused(method, path, body, 404, "ResourceNotFound")
+	}
+	admin.refused("GET", channelsOf(blue), "", 404, "ResourceNotFound")
+	in.refused("POST", kept, newRegistry("late", spec("https://registry.example", object{"type": "noAuth"}, nil)), 404, "ProjectNotFoundInTenant")
+	admin.make("/v1/projects", `{"metadata":{"name":"Green"}}`) // the name is free again
+
+	for _, action := range []string{"project.create", "project.update", "project.delete"} {
+		var list items
+		admin.get("/v1/audits?outcome=succeeded&resourceUid="+blue+"&action="+action, &list)
+		if want := map[string]int{"project.update": 2}[action]; len(list.Items) != max(want, 1) {
+			t.Errorf("%s: %d records", action, len(list.Items))
+		}
+	}
+}
