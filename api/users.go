@@ -19,22 +19,24 @@ type Users struct {
 	ListMeta ListMeta `json:"listmeta"`
 }
 
-// User is one user.
+// User is one user. The name in its metadata is the one that was set, else the email.
 type User struct {
 	Metadata Metadata   `json:"metadata"`
 	Spec     UserSpec   `json:"spec"`
 	Status   UserStatus `json:"status"`
 }
 
-// UserSpec is what a user is. Projects is there where one user is asked for.
+// UserSpec is the part of a user that administrators set. Projects is there where one user is read.
 type UserSpec struct {
-	EmailID  string       `json:"emailId"`
-	Roles    []string     `json:"roles"` // one: admin or member
-	Projects []ProjectRef `json:"projects,omitzero"`
+	EmailID   string   `json:"emailId"`
+	FirstName string   `json:"firstName,omitempty"`
+	LastName  string   `json:"lastName,omitempty"`
+	Roles     []string `json:"roles"` // one: admin or member
+	Projects  []Ref    `json:"projects,omitzero"`
 }
 
-// ProjectRef names a project.
-type ProjectRef struct {
+// Ref names something.
+type Ref struct {
 	UID  string `json:"uid"`
 	Name string `json:"name"`
 }
@@ -45,17 +47,113 @@ type UserStatus struct {
 	LastSignIn time.Time `json:"lastSignIn,omitzero"`
 }
 
-// NewUser is the body that makes a user.
-type NewUser struct {
-	Spec NewUserSpec `json:"spec"`
+// UserSummaries is the response of PathUserSummary.
+type UserSummaries struct {
+	Items []UserSummary `json:"items"`
 }
 
-// NewUserSpec is what a user is to be. Roles has none, which means member, or one. Projects are uids or names.
+// UserSummary is one user of a summary, whose roles are those of UserRoleRefs.
+type UserSummary struct {
+	Metadata Metadata        `json:"metadata"`
+	Spec     UserSummarySpec `json:"spec"`
+	Status   UserStatus      `json:"status"`
+}
+
+// UserSummarySpec is the spec of a UserSummary.
+type UserSummarySpec struct {
+	EmailID   string `json:"emailId"`
+	FirstName string `json:"firstName,omitempty"`
+	LastName  string `json:"lastName,omitempty"`
+	Roles     []Ref  `json:"roles"`
+}
+
+// UserSummaryRequest is the body of PathUserSummary. The order that public clients may ask for is not read.
+type UserSummaryRequest struct {
+	Filter UserFilter `json:"filter"`
+}
+
+// UserFilter says which users to list.
+type UserFilter struct {
+	EmailID TextFilter `json:"emailId"`
+	Name    TextFilter `json:"name"` // of the metadata
+}
+
+// TextFilter says which texts to list. A member that is null or left out excludes nothing.
+type TextFilter struct {
+	Eq         *string `json:"eq"`
+	Ne         *string `json:"ne"`
+	Contains   *string `json:"contains"`
+	BeginsWith *string `json:"beginsWith"`
+	IgnoreCase bool    `json:"ignoreCase"`
+}
+
+// UserRoleRefs is the response of GET PathUserRoles. A member has a role here only if it was given by name, so that
+// clients read what they set.
+type UserRoleRefs struct {
+	Roles []Ref `json:"roles"`
+}
+
+// UserProjectRoles is the response of GET PathUserProjects.
+type UserProjectRoles struct {
+	Projects []ProjectRoles `json:"projects"`
+}
+
+// ProjectRoles are the roles of a user in a project: member.
+type ProjectRoles struct {
+	UID   string `json:"uid"`
+	Name  string `json:"name"`
+	Roles []Ref  `json:"roles"`
+}
+
+// UserResourceRoles is the response of PathUserResourceRoles: there are no such roles.
+type UserResourceRoles struct {
+	ResourceRoles []struct{} `json:"resourceRoles"`
+}
+
+// UserWorkspaceRoles is the response of PathUserWorkspaceRoles: there are no workspaces.
+type UserWorkspaceRoles struct {
+	Projects []struct{} `json:"projects"`
+}
+
+// NewUser is the body that creates a user.
+type NewUser struct {
+	Metadata UserName    `json:"metadata"`
+	Spec     NewUserSpec `json:"spec"`
+}
+
+// UserName is the part of a user's metadata that is stored. Public clients send more.
+type UserName struct {
+	Name string `json:"name"`
+}
+
+// NewUserSpec is a user as a client wants it. Without a password the user cannot log in until an administrator sets one.
+// Roles has none, which means member, or one. Projects are uids or names. Teams has to be empty.
 type NewUserSpec struct {
-	EmailID  string        `json:"emailId"`
+	EmailID   string        `json:"emailId"`
+	FirstName string        `json:"firstName"`
+	LastName  string        `json:"lastName"`
+	Password  secret.String `json:"password"`
+	Roles     []string      `json:"roles"`
+	Projects  []string      `json:"projects"`
+	Teams     []string      `json:"teams"`
+}
+
+// UserUpdate is the body of PUT PathUser. The email stays if it is empty; the names are replaced.
+type UserUpdate struct {
+	Metadata UserName       `json:"metadata"`
+	Spec     UserUpdateSpec `json:"spec"`
+}
+
+// UserUpdateSpec is the spec of a UserUpdate.
+type UserUpdateSpec struct {
+	EmailID   string `json:"emailId"`
+	FirstName string `json:"firstName"`
+	LastName  string `json:"lastName"`
+}
+
+// NewPassword is the body of PathUserPassword.
+type NewPassword struct {
 	Password secret.String `json:"password"`
-	Roles    []string      `json:"roles"`
-	Projects []string      `json:"projects"`
 }
 
 // UserState is the body of PathUserState. IsActive is required.
@@ -63,19 +161,20 @@ type UserState struct {
 	IsActive *bool `json:"isActive"`
 }
 
-// UserRoles is the body of PathUserRoles: one role.
+// UserRoles is the body of PUT PathUserRoles: one role, or none for a member.
 type UserRoles struct {
 	Roles []string `json:"roles"`
 }
 
-// UserProjects is the body of PathUserProjects: all projects of a user.
+// UserProjects is the body of PUT PathUserProjects: all projects of a user.
 type UserProjects struct {
 	Projects []UserProject `json:"projects"`
 }
 
-// UserProject names one project, by uid or name.
+// UserProject names one project, by uid or name. Roles left out, or member, make the user a member; an empty list does not.
 type UserProject struct {
-	ProjectUID string `json:"projectUid"`
+	ProjectUID string   `json:"projectUid"`
+	Roles      []string `json:"roles"`
 }
 
 // PasswordChange is the body of PathMyPassword.

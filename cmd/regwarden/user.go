@@ -90,7 +90,7 @@ func (f *userFlags) password() *cobra.Command {
 
 func (f *userFlags) setRole() *cobra.Command {
 	return adminCommand("role --org ORG --email E --role R", "Give a user another role", cobra.NoArgs, false, func(a *admin, _ []string) error {
-		return a.directory.SetRole(a.ctx, a.origin, a.operator, f.ref(), auth.Role(f.newRole))
+		return a.directory.SetRole(a.ctx, a.origin, a.operator, f.ref(), auth.Role(f.newRole), true)
 	})
 }
 

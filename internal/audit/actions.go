@@ -8,7 +8,7 @@ var Actions = []Action{
 	RegistryValidate, RegistryDiagnose, RegistryCreate, RegistryUpdate, RegistryDelete, RegistrySync,
 	RegistryWatch, AlertCreate, AlertUpdate, AlertDelete,
 	OrgCreate, ProjectCreate, ProjectUpdate, ProjectDelete,
-	UserCreate, UserRole, UserProjects, UserDisable, UserEnable, PasswordChange, PasswordSet,
+	UserCreate, UserUpdate, UserDelete, UserRole, UserProjects, UserDisable, UserEnable, PasswordChange, PasswordSet,
 	APIKeyCreate, APIKeyUpdate, APIKeyDelete,
 	KeysRotate, MasterRotate, StoreBackup,
 }

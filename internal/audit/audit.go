@@ -28,6 +28,8 @@ const (
 	ProjectUpdate    Action = "project.update"
 	ProjectDelete    Action = "project.delete"
 	UserCreate       Action = "user.create"
+	UserUpdate       Action = "user.update"
+	UserDelete       Action = "user.delete"
 	UserRole         Action = "user.role"
 	UserProjects     Action = "user.projects"
 	APIKeyCreate     Action = "apikey.create"

@@ -183,15 +183,42 @@ func (s *Service) SetPassword(ctx context.Context, origin audit.Origin, p Princi
 // DisableUser keeps a user from signing in, and ends its sessions and the use of its API keys at once. One that
 // is disabled stays so. user is its uid or e-mail; an operator names the organization, others leave it empty.
 //
-// Faults: Forbidden, of oneself too; NotFound.
+// Faults: Forbidden, of oneself too; NotFound; Conflict with CodeLastAdmin.
 func (s *Service) DisableUser(ctx context.Context, origin audit.Origin, p Principal, org, user string) error {
 	found, err := s.otherUser(ctx, origin, p, DisableUsers, audit.UserDisable, org, user)
 	if err != nil {
 		return err
 	}
 	return s.changeUser(ctx, origin, p, audit.UserDisable, found, func(tx *store.Tx, now time.Time) error {
+		if err := KeepAdmin(ctx, tx, p, found.user); err != nil {
+			return err
+		}
 		return unlessSo(tx.DisableUser(ctx, found.org.UID, found.user.UID, now))
 	})
+}
+
+// CodeLastAdmin is the fault of a change that would leave an organization without an administrator who can log in.
+const CodeLastAdmin = "LastAdministrator"
+
+// KeepAdmin refuses a change after which the user is no enabled administrator any more, if there is no other one who can
+// log in. It locks the organization, so that of two administrators who remove each other at the same time one stays. An
+// operator can always create another administrator.
+func KeepAdmin(ctx context.Context, tx *store.Tx, p Principal, user store.User) error {
+	if p.Role == RoleOperator {
+		return nil
+	}
+	if err := tx.LockOrg(ctx, user.OrgUID); err != nil {
+		return err
+	}
+	now, err := tx.User(ctx, user.OrgUID, user.UID)
+	if err != nil || now.Role != string(RoleAdmin) || !now.DisabledAt.IsZero() {
+		return err
+	}
+	if kept, err := tx.HasOtherAdmin(ctx, user.OrgUID, user.UID); kept || err != nil {
+		return err
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: CodeLastAdmin,
+		Message: "This is the last enabled administrator of the organization with a password. Make another user an administrator first."}
 }
 
 // EnableUser lets a disabled user sign in again. Its old sessions stay ended.

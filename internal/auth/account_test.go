@@ -221,7 +221,9 @@ func TestARoleHoldsAtOnce(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	for _, role := range []Role{RoleAdmin, RoleMember} {
-		w.mustWrite(t, func(tx *store.Tx) error { return tx.SetUserRole(t.Context(), w.org.UID, w.user.UID, string(role)) })
+		w.mustWrite(t, func(tx *store.Tx) error {
+			return tx.SetUserRole(t.Context(), w.org.UID, w.user.UID, string(role), true)
+		})
 		if p := w.mustPrincipal(t, tokens); p.Role != role {
 			t.Errorf("is %s, not %s", p.Role, role)
 		}
@@ -281,4 +283,63 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	}
 	w.wantEvent(t, audit.APIKeyDelete, audit.Succeeded, made.UID, w.org.UID)
 	wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonUnknown)
+}
+
+// A user without a password has an account and API keys, and logs in once an administrator has set a password.
+func TestUserWithoutPassword(t *testing.T) {
+	w := mustWorld(t, nil)
+	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
+	user := w.mustUserWithoutPassword(t, "new@example.com")
+	for _, password := range []secret.String{goodPassword, "-"} {
+		wantWrong(t, w.tryFrom(t, "192.0.2.1", user.Email, password))
+		wantFields(t, w.ChangePassword(t.Context(), origin, asPrincipal(w.org, user), password, otherPassword), "currentPassword")
+	}
+	stored := func() (found store.User) {
+		if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
+			found, err = tx.User(t.Context(), w.org.UID, user.UID)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if now := stored(); now != user {
+		t.Errorf("a refused login left %+v", now)
+	}
+	if err := w.SetPassword(t.Context(), origin, admin, "", user.Email, goodPassword); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.tryFrom(t, "192.0.2.1", user.Email, goodPassword); err != nil {
+		t.Error(err)
+	}
+	if now := stored(); !now.LastLoginAt.Equal(start) {
+		t.Errorf("after a login: %+v", now)
+	}
+}
+
+// What a deleted user logged in with ends at once, and nothing can be made for it any more.
+func TestDeletedUser(t *testing.T) {
+	w := mustWorld(t, nil)
+	tokens := w.mustLogin(t)
+	p := w.mustPrincipal(t, tokens)
+	_, key, err := w.CreateAPIKey(t.Context(), origin, p, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Authenticate(t.Context(), Presented{APIKey: key, Authorization: tokens.Authorization}); err != nil {
+		t.Fatal(err)
+	}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.DeleteUser(t.Context(), w.org.UID, w.user.UID) })
+	wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonUnknown)
+	_, err = w.Authenticate(t.Context(), Presented{APIKey: key})
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonUnknown)
+	w.wantRefused(t, tokens.Refresh, ReasonUnknown)
+	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
+	_, _, err = w.CreateAPIKey(t.Context(), origin, p, NewAPIKey{Name: "late", ExpiresAt: start.Add(time.Hour)})
+	wantFault(t, err, fault.CodeResourceNotFound, "")
+	again := w.mustUser(t, w.org, goodEmail, RoleMember) // the email is free, and gives nothing of the old user
+	if keys, err := w.ListAPIKeys(t.Context(), asPrincipal(w.org, again), ""); len(keys) != 0 || err != nil {
+		t.Errorf("inherited %+v, %v", keys, err)
+	}
+	wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonUnknown)
 }

@@ -63,7 +63,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 		return tx.AppendAudit(ctx, event)
 	})
 	if err != nil {
-		return APIKey{}, "", asDone("make an API key", keyNameTaken(err))
+		return APIKey{}, "", asDone("make an API key", keyNameTaken(asNotFound(err, noSuchUser))) // the user may have been deleted meanwhile
 	}
 	return visible(made), key, nil
 }

@@ -123,6 +123,13 @@ func (w *world) mustUser(t *testing.T, org store.Org, email string, role Role) s
 	return user
 }
 
+func (w *world) mustUserWithoutPassword(t *testing.T, email string) store.User {
+	t.Helper()
+	user := store.User{UID: uuid.NewString(), OrgUID: w.org.UID, Email: email, Canonical: Canonical(email), Role: string(RoleMember), PasswordChangedAt: start, CreatedAt: start}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertUser(t.Context(), user) })
+	return user
+}
+
 func (w *world) mustLogin(t *testing.T) Tokens {
 	t.Helper()
 	tokens, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})

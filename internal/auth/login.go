@@ -176,7 +176,7 @@ const (
 // noteLogin returns why the sign-in is refused, "" when its session was stored. It asks the store the same in
 // each case, so that none is quicker.
 func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Session, found account, matches bool, newHash string) (string, error) {
-	verified := "" // nobody's hash
+	verified := "-" // the stored hash of no user: "" is that of users without a password
 	if matches {
 		verified = found.user.PasswordHash
 	}

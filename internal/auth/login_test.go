@@ -44,6 +44,7 @@ func TestRefusedLoginsLookAlikeButTheRecordTells(t *testing.T) {
 	w := mustWorld(t, nil)
 	disabled := w.mustUser(t, w.org, "disabled@example.com", RoleMember)
 	mustDisable(t, w, disabled)
+	w.mustUserWithoutPassword(t, "new@example.com")
 	var answers []string
 	for _, row := range []struct{ email, org, password, reason string }{
 		{goodEmail, "Nobody", goodPassword, refusedUnknownOrg},
@@ -51,6 +52,8 @@ func TestRefusedLoginsLookAlikeButTheRecordTells(t *testing.T) {
 		{goodEmail, goodOrg, goodPassword + "!", refusedPassword},
 		{"disabled@example.com", goodOrg, goodPassword, refusedDisabled},
 		{"disabled@example.com", goodOrg, "wrong", refusedPassword},
+		{"new@example.com", goodOrg, goodPassword, refusedPassword},
+		{"new@example.com", goodOrg, "-", refusedPassword},
 	} {
 		_, err := w.Login(t.Context(), origin, Credentials{Email: row.email, Org: row.org, Password: secret.String(row.password)})
 		wantFault(t, err, fault.CodeAuthenticationFailed, "")
@@ -126,9 +129,11 @@ func TestLoginUpgradesTheHash(t *testing.T) {
 // bulkhead once, and a full bulkhead answers before anything is hashed or recorded.
 func TestEveryRefusalCostsOneHash(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.LoginWorkers, c.LoginQueue, c.LoginWait = 1, 1, time.Millisecond })
+	w.mustUserWithoutPassword(t, "new@example.com")
 	w.passwords.bulk.slots <- struct{}{}
 	before := len(w.audits(t, 100))
 	for _, c := range []Credentials{
+		{Email: "new@example.com", Org: goodOrg, Password: "x"},
 		{Email: goodEmail, Org: "Nobody", Password: "x"}, {Email: "nobody", Org: goodOrg, Password: "x"},
 		{Email: goodEmail, Org: goodOrg, Password: "x"}, {Email: goodEmail, Org: goodOrg, Password: goodPassword},
 	} {

@@ -48,7 +48,8 @@ const (
 	DeleteProjects     Permission = "project.delete"
 	ReadUsers          Permission = "user.list"
 	CreateUsers        Permission = "user.create"
-	ChangeUsers        Permission = "user.update" // role, projects, enabled or not
+	ChangeUsers        Permission = "user.update" // names, email, role, projects, enabled or not
+	DeleteUsers        Permission = "user.delete"
 	ReadAllAudits      Permission = "audit.listAll"
 	ReadAllAPIKeys     Permission = "apiKey.listAll"
 	CreateAllAPIKeys   Permission = "apiKey.createForOthers"
@@ -63,7 +64,7 @@ const (
 // granted lists what a role may do within its organization. The operator is not listed: it may do all.
 var granted = map[Role]map[Permission]bool{
 	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true, ReadUsers: true,
-		CreateUsers: true, ChangeUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
+		CreateUsers: true, ChangeUsers: true, DeleteUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
 		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true, ConfigureAlerts: true,
 		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},
 	RoleMember: {ValidateRegistries: true},

@@ -1,6 +1,8 @@
 package directory_test
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/regwarden/regwarden/internal/auth"
@@ -66,6 +68,33 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 		}
 		if err := w.DeleteProject(t.Context(), origin, admin, project.UID); deleted != nil && err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestAdministratorsRemoveEachOther does so concurrently, in each pair of ways: one of them stays.
+func TestAdministratorsRemoveEachOther(t *testing.T) {
+	w := mustWorld(t)
+	ways := []func(by, of auth.Principal) error{
+		func(by, of auth.Principal) error { return w.DeleteUser(t.Context(), origin, by, ref(of.UserUID)) },
+		func(by, of auth.Principal) error {
+			return w.SetRole(t.Context(), origin, by, ref(of.UserUID), auth.RoleMember, true)
+		},
+		func(by, of auth.Principal) error { return w.auth.DisableUser(t.Context(), origin, by, "", of.UserUID) },
+	}
+	for i, oneWay := range ways {
+		for j, otherWay := range ways {
+			org := w.mustOrg(t, fmt.Sprint("Acme ", i, j))
+			one, other := w.mustUser(t, org, "one@acme.example", auth.RoleAdmin), w.mustUser(t, org, "other@acme.example", auth.RoleAdmin)
+			var errs [2]error
+			postgrestest.Beside(t, w.url, "SELECT 1 FROM orgs FOR UPDATE",
+				func() error { errs[0] = oneWay(one, other); return nil },
+				func() error { errs[1] = otherWay(other, one); return nil })
+			if (errs[0] == nil) == (errs[1] == nil) {
+				t.Errorf("%d, %d: %v", i, j, errs)
+				continue
+			}
+			wantCode(t, errors.Join(errs[0], errs[1]), auth.CodeLastAdmin)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
@@ -43,20 +44,67 @@ func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (Us
 	return found, asRead("look up a user", err)
 }
 
-// SetRole gives a user of the organization another role. Nobody gives one to itself: an organization would
-// lose its last administrator by a slip.
+// UserChange says what to change of a user: the names, and the email unless it is empty.
+type UserChange struct {
+	Email string
+	UserNames
+}
+
+// Problems lists what keeps the change from being made, as far as that shows without the store.
+func (c UserChange) Problems() []fault.Field {
+	var problems []fault.Field
+	if c.Email != "" {
+		problems = problem("emailId", auth.EmailProblem(c.Email))
+	}
+	return append(problems, c.UserNames.problems()...)
+}
+
+// UpdateUser changes names and email of a user of the organization.
 //
-// Faults: Invalid with field role; Forbidden; NotFound.
-func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, role auth.Role) error {
+// Faults: Invalid with the fields of Problems; Forbidden; NotFound; Conflict with CodeUserExists.
+func (d *Directory) UpdateUser(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, change UserChange) error {
+	if problems := change.Problems(); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	return d.changeUser(ctx, origin, p, ref, auth.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
+		return userExists(tx.UpdateUser(ctx, store.User{UID: user.UID, OrgUID: user.OrgUID, Email: strings.TrimSpace(change.Email),
+			Canonical: auth.Canonical(change.Email), Name: change.Name, FirstName: change.FirstName, LastName: change.LastName}))
+	})
+}
+
+// DeleteUser deletes a user of the organization. Its sessions end and its API keys stop working at once; audit records
+// keep its uid and email.
+//
+// Faults: Forbidden; NotFound; Conflict with auth.CodeLastAdmin.
+func (d *Directory) DeleteUser(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef) error {
+	return d.changeUser(ctx, origin, p, ref, auth.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
+		if err := auth.KeepAdmin(ctx, tx, p, user); err != nil {
+			return err
+		}
+		return tx.DeleteUser(ctx, user.OrgUID, user.UID)
+	})
+}
+
+// SetRole gives a user of the organization another role. named is false for the role member that follows from naming
+// none: clients read back what they set. Nobody changes their own role: an organization would lose its last administrator
+// by mistake.
+//
+// Faults: Invalid with field role; Forbidden; NotFound; Conflict with auth.CodeLastAdmin.
+func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, role auth.Role, named bool) error {
 	if problems := problem("role", roleProblem(role)); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeUser(ctx, origin, p, ref, audit.UserRole, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, origin, p, ref, auth.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
 		if user.UID == p.UserUID {
 			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ChangeUsers),
 				Message: "Nobody can change the role of their own. Ask another administrator of your organization."}
 		}
-		return tx.SetUserRole(ctx, user.OrgUID, user.UID, string(role))
+		if role != auth.RoleAdmin {
+			if err := auth.KeepAdmin(ctx, tx, p, user); err != nil {
+				return err
+			}
+		}
+		return tx.SetUserRole(ctx, user.OrgUID, user.UID, string(role), named)
 	})
 }
 
@@ -64,7 +112,7 @@ func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Pri
 //
 // Faults: Invalid with fields projects[i]; Forbidden; NotFound.
 func (d *Directory) SetProjects(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, projects []string) error {
-	return d.changeUser(ctx, origin, p, ref, audit.UserProjects, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, origin, p, ref, auth.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
 		if err := tx.LockUser(ctx, user.OrgUID, user.UID); err != nil { // or of two that set projects, both would
 			return err
 		}
@@ -76,15 +124,23 @@ func (d *Directory) SetProjects(ctx context.Context, origin audit.Origin, p auth
 }
 
 // changeUser finds the user, makes the change and records it.
-func (d *Directory) changeUser(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, action audit.Action, change func(*store.Tx, store.User) error) error {
-	return d.change(ctx, attempt{origin: origin, principal: p, permission: auth.ChangeUsers, action: action, object: ref.User},
+func (d *Directory) changeUser(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, permission auth.Permission, action audit.Action, change func(*store.Tx, store.User) error) error {
+	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User},
 		func(tx *store.Tx) (made, error) {
 			user, err := findUser(ctx, tx, p, ref)
 			if err != nil {
 				return made{}, err
 			}
-			return made{orgUID: user.OrgUID, uid: user.UID}, change(tx, user)
+			return made{orgUID: user.OrgUID, uid: user.UID}, noSuchUser(change(tx, user)) // deleted meanwhile, perhaps
 		})
+}
+
+// noSuchUser gives a missing user its fault.
+func noSuchUser(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such user in the organization."}
+	}
+	return err
 }
 
 // findUser looks a user up within the caller's organization, or the one that an operator names.
@@ -97,8 +153,5 @@ func findUser(ctx context.Context, tx *store.Tx, p auth.Principal, ref UserRef) 
 	if errors.Is(err, store.ErrNotFound) {
 		user, err = tx.UserByEmail(ctx, org.UID, auth.Canonical(ref.User))
 	}
-	if errors.Is(err, store.ErrNotFound) {
-		err = &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such user in the organization."}
-	}
-	return user, err
+	return user, noSuchUser(err)
 }

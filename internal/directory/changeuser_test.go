@@ -20,7 +20,7 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 
 	for _, named := range []string{member.UserUID, "MEMBER@acme.example "} {
 		for _, role := range []auth.Role{auth.RoleAdmin, auth.RoleMember} {
-			if err := w.SetRole(t.Context(), origin, admin, ref(named), role); err != nil {
+			if err := w.SetRole(t.Context(), origin, admin, ref(named), role, true); err != nil {
 				t.Fatal(err)
 			}
 			if user, err := w.User(t.Context(), admin, ref(named)); err != nil || user.Role != role {
@@ -28,17 +28,17 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 			}
 		}
 	}
-	wantFields(t, w.SetRole(t.Context(), origin, admin, ref(member.UserUID), "operator"), "role")
-	wantCode(t, w.SetRole(t.Context(), origin, admin, ref(admin.UserUID), auth.RoleMember), fault.CodeOperationForbidden)
-	wantCode(t, w.SetRole(t.Context(), origin, member, ref(member.UserUID), auth.RoleAdmin), fault.CodeOperationForbidden)
-	foreign := w.SetRole(t.Context(), origin, admin, ref(stranger.UserUID), auth.RoleAdmin)
-	unknown := w.SetRole(t.Context(), origin, admin, ref("nobody"), auth.RoleAdmin)
+	wantFields(t, w.SetRole(t.Context(), origin, admin, ref(member.UserUID), "operator", true), "role")
+	wantCode(t, w.SetRole(t.Context(), origin, admin, ref(admin.UserUID), auth.RoleMember, true), fault.CodeOperationForbidden)
+	wantCode(t, w.SetRole(t.Context(), origin, member, ref(member.UserUID), auth.RoleAdmin, true), fault.CodeOperationForbidden)
+	foreign := w.SetRole(t.Context(), origin, admin, ref(stranger.UserUID), auth.RoleAdmin, true)
+	unknown := w.SetRole(t.Context(), origin, admin, ref("nobody"), auth.RoleAdmin, true)
 	wantCode(t, foreign, fault.CodeResourceNotFound)
 	if foreign.Error() != unknown.Error() {
 		t.Errorf("another organization's user is confirmed: %v, %v", foreign, unknown)
 	}
-	wantFields(t, w.SetRole(t.Context(), origin, operator, ref(member.UserUID), auth.RoleAdmin), "org")
-	if err := w.SetRole(t.Context(), origin, operator, directory.UserRef{Org: "acme", User: admin.UserUID}, auth.RoleMember); err != nil {
+	wantFields(t, w.SetRole(t.Context(), origin, operator, ref(member.UserUID), auth.RoleAdmin, true), "org")
+	if err := w.SetRole(t.Context(), origin, operator, directory.UserRef{Org: "acme", User: admin.UserUID}, auth.RoleMember, true); err != nil {
 		t.Error(err)
 	}
 	refused := slices.ContainsFunc(w.audits(t), func(e audit.Event) bool {
@@ -80,4 +80,93 @@ func TestProjectsOfAUser(t *testing.T) {
 	wantCode(t, err, fault.CodeOperationForbidden)
 	_, err = w.User(t.Context(), member, ref("nobody"))
 	wantCode(t, err, fault.CodeOperationForbidden)
+}
+
+func TestUserIsChangedAndDeleted(t *testing.T) {
+	w := mustWorld(t)
+	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
+	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
+	stranger := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
+	update := func(p auth.Principal, user, email, name string) error {
+		return w.UpdateUser(t.Context(), origin, p, ref(user), directory.UserChange{Email: email, UserNames: directory.UserNames{Name: name}})
+	}
+	remove := func(p auth.Principal, user string) error { return w.DeleteUser(t.Context(), origin, p, ref(user)) }
+
+	wantFields(t, update(admin, member.UserUID, "x", "a\nb"), "emailId", "name")
+	for _, refused := range []auth.Principal{member, {}} {
+		wantCode(t, update(refused, member.UserUID, "", "me"), fault.CodeOperationForbidden)
+		wantCode(t, remove(refused, member.UserUID), fault.CodeOperationForbidden)
+	}
+	for _, missing := range []struct {
+		by   auth.Principal
+		user string
+	}{{stranger, member.UserUID}, {stranger, "member@acme.example"}, {admin, "nobody"}} {
+		wantCode(t, update(missing.by, missing.user, "", "x"), fault.CodeResourceNotFound)
+		wantCode(t, remove(missing.by, missing.user), fault.CodeResourceNotFound)
+	}
+	wantCode(t, update(admin, member.UserUID, " ADMIN@acme.example", "x"), directory.CodeUserExists)
+	if err := update(admin, member.Email, " mate@acme.example", "Mate"); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := w.FindUser(t.Context(), admin, "MATE@acme.example"); err != nil || len(found) != 1 || found[0].UID != member.UserUID || found[0].Name != "Mate" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if found, err := w.FindUser(t.Context(), stranger, "mate@acme.example"); err != nil || len(found) != 0 {
+		t.Errorf("a stranger found %+v, %v", found, err)
+	}
+	_, err := w.FindUser(t.Context(), member, "mate@acme.example")
+	wantCode(t, err, fault.CodeOperationForbidden)
+	if err := remove(admin, "mate@acme.example"); err != nil {
+		t.Fatal(err)
+	}
+	again := w.mustUser(t, acme, "mate@acme.example", auth.RoleMember)
+	if user, err := w.User(t.Context(), admin, ref("mate@acme.example")); err != nil || user.UID == member.UserUID || user.UID != again.UserUID || len(user.Projects) != 0 {
+		t.Errorf("the new user of that email is %+v, %v", user, err)
+	}
+	for _, action := range []audit.Action{audit.UserUpdate, audit.UserDelete} {
+		var outcomes []audit.Outcome
+		for _, e := range w.audits(t) {
+			if e.Action == action && e.OrgUID == acme.UID && e.Object == member.UserUID {
+				outcomes = append(outcomes, e.Outcome)
+			}
+		}
+		slices.Sort(outcomes)
+		if !slices.Equal(outcomes, []audit.Outcome{audit.Refused, audit.Succeeded}) {
+			t.Errorf("%s is recorded as %v", action, outcomes)
+		}
+	}
+}
+
+// An organization keeps an administrator who can log in, whichever way the last one would go.
+func TestLastAdministratorStays(t *testing.T) {
+	w := mustWorld(t)
+	acme := w.mustOrg(t, "Acme")
+	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
+	machine, err := w.CreateUser(t.Context(), origin, admin, directory.NewUser{Email: "ci@acme.example", WithoutPassword: true, Role: auth.RoleAdmin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byMachine := auth.Principal{UserUID: machine.UID, OrgUID: acme.UID, OrgName: acme.Name, Email: machine.Email, Role: auth.RoleAdmin, Means: auth.MeansAPIKey}
+	for name, last := range map[string]func() error{
+		"delete oneself": func() error { return w.DeleteUser(t.Context(), origin, admin, ref(admin.UserUID)) },
+		"delete":         func() error { return w.DeleteUser(t.Context(), origin, byMachine, ref(admin.UserUID)) },
+		"demote": func() error {
+			return w.SetRole(t.Context(), origin, byMachine, ref(admin.UserUID), auth.RoleMember, true)
+		},
+		"disable": func() error { return w.auth.DisableUser(t.Context(), origin, byMachine, "", admin.UserUID) },
+	} {
+		t.Run(name, func(t *testing.T) { wantCode(t, last(), auth.CodeLastAdmin) })
+	}
+	second := w.mustUser(t, acme, "second@acme.example", auth.RoleAdmin)
+	for _, done := range []error{
+		w.DeleteUser(t.Context(), origin, admin, ref(admin.UserUID)), // not the last one
+		w.DeleteUser(t.Context(), origin, second, ref(machine.UID)),
+	} {
+		if done != nil {
+			t.Error(done)
+		}
+	}
+	if users, err := w.ListUsers(t.Context(), second, ""); err != nil || len(users) != 1 {
+		t.Errorf("left are %+v, %v", users, err)
+	}
 }

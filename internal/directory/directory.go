@@ -44,11 +44,16 @@ type Project struct {
 // User is a user of one organization, without its password.
 type User struct {
 	UID, OrgUID, Email string
-	Role               auth.Role
-	CreatedAt          time.Time
-	LastLoginAt        time.Time // zero: never
-	Disabled           bool
+	UserNames
+	Role        auth.Role
+	RoleNamed   bool // false: a member because no role was named
+	CreatedAt   time.Time
+	LastLoginAt time.Time // zero: never
+	Disabled    bool
 }
+
+// UserNames are what clients call a user; each may be empty.
+type UserNames struct{ Name, FirstName, LastName string }
 
 // Directory is safe for concurrent use.
 type Directory struct {

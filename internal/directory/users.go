@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,24 +18,22 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// NewUser asks for a user.
+// NewUser is a user as a client wants it.
 type NewUser struct {
-	Org      string // an operator names the organization; others leave it empty
-	Email    string
-	Password secret.String
-	Role     auth.Role // empty: member
-	Projects []string  // uids or names, of which the user becomes a member
+	Org   string // an operator names the organization; others leave it empty
+	Email string
+	UserNames
+	Password        secret.String
+	WithoutPassword bool      // until an administrator sets one, every login is refused like one with a wrong password
+	Role            auth.Role // empty: member
+	Projects        []string  // uids or names, of which the user becomes a member
 }
 
-// CreateUser makes a user and its memberships.
+// CreateUser creates a user and its memberships.
 //
-// Faults: Invalid with fields emailId, password, role, projects, org; Forbidden; NotFound for an
-// operator's organization; Conflict with CodeUserExists; Unavailable when too many passwords are hashed
-// at once.
+// Faults: Invalid with the fields of UserProblems, and projects and org; Forbidden; NotFound for an operator's organization;
+// Conflict with CodeUserExists; Unavailable when too many passwords are hashed at once.
 func (d *Directory) CreateUser(ctx context.Context, origin audit.Origin, p auth.Principal, ask NewUser) (User, error) {
-	if ask.Role == "" {
-		ask.Role = auth.RoleMember
-	}
 	if problems := d.UserProblems(p, ask); len(problems) > 0 {
 		return User{}, fault.InvalidFields(problems...)
 	}
@@ -57,41 +56,62 @@ func (d *Directory) CreateUser(ctx context.Context, origin audit.Origin, p auth.
 
 // hashIfAllowed hashes before the transaction, which must be short, but not for a caller who will be refused.
 func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, ask NewUser) (string, error) {
-	if !p.Can(auth.CreateUsers) {
+	if !p.Can(auth.CreateUsers) || ask.WithoutPassword {
 		return "", nil
 	}
 	return d.passwords.Hash(ctx, ask.Password)
 }
 
-// UserProblems lists what is wrong with a user that is to be made, as far as it shows without the store.
+// UserProblems lists what keeps a user from being created, as far as that shows without the store, under emailId, name,
+// firstName, lastName, password and role.
 func (d *Directory) UserProblems(p auth.Principal, ask NewUser) []fault.Field {
 	problems := problem("emailId", auth.EmailProblem(ask.Email))
 	org := ask.Org
 	if org == "" {
 		org = p.OrgName
 	}
-	problems = append(problems, d.passwords.Problems("password", ask.Password, ask.Email, org)...)
+	problems = append(problems, ask.UserNames.problems()...)
+	if !ask.WithoutPassword {
+		problems = append(problems, d.passwords.Problems("password", ask.Password, ask.Email, org)...)
+	}
+	if ask.Role == "" {
+		return problems
+	}
 	return append(problems, problem("role", roleProblem(ask.Role))...)
+}
+
+func (n UserNames) problems() (all []fault.Field) {
+	for _, part := range []struct{ field, text string }{{"name", n.Name}, {"firstName", n.FirstName}, {"lastName", n.LastName}} {
+		if part.text != "" {
+			all = append(all, problem(part.field, auth.NameProblem(part.text))...)
+		}
+	}
+	return all
 }
 
 func roleProblem(role auth.Role) string {
 	if role != auth.RoleAdmin && role != auth.RoleMember {
-		return "is neither admin nor member"
+		return "must be admin or member"
 	}
 	return ""
 }
 
 func newUser(orgUID string, ask NewUser, hash string, now time.Time) store.User {
 	return store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: strings.TrimSpace(ask.Email), Canonical: auth.Canonical(ask.Email),
-		Role: string(ask.Role), PasswordHash: hash, PasswordChangedAt: now, CreatedAt: now}
+		Name: ask.Name, FirstName: ask.FirstName, LastName: ask.LastName,
+		Role: string(cmp.Or(ask.Role, auth.RoleMember)), RoleNamed: ask.Role != "", PasswordHash: hash, PasswordChangedAt: now, CreatedAt: now}
 }
 
 // insertUser adds a user and makes it a member of projects.
 func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
 	if err := tx.InsertUser(ctx, user); err != nil {
-		return existsAs(err, CodeUserExists, "There is a user of that e-mail in the organization.")
+		return userExists(err)
 	}
 	return insertMember(ctx, tx, user, projects)
+}
+
+func userExists(err error) error {
+	return existsAs(err, CodeUserExists, "There is a user of that email in the organization.")
 }
 
 // insertMember makes a user a member of projects. All projects that are not there are told at once.
@@ -142,6 +162,21 @@ func findProject(projects []store.Project, wanted string) string {
 
 // ListUsers lists the organization's users to its administrators. Org is for operators; others leave it empty.
 func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string) ([]User, error) {
+	return d.listUsers(ctx, p, org, (*store.Tx).Users)
+}
+
+// FindUser lists the user with that email, or nobody, to administrators of the organization.
+func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string) ([]User, error) {
+	return d.listUsers(ctx, p, "", func(tx *store.Tx, ctx context.Context, orgUID string) ([]store.User, error) {
+		user, err := tx.UserByEmail(ctx, orgUID, auth.Canonical(email))
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		}
+		return []store.User{user}, err
+	})
+}
+
+func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string, read func(*store.Tx, context.Context, string) ([]store.User, error)) ([]User, error) {
 	if err := p.May(auth.ReadUsers); err != nil {
 		return nil, err
 	}
@@ -151,7 +186,7 @@ func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string)
 		if err != nil {
 			return err
 		}
-		users, err := tx.Users(ctx, in.UID)
+		users, err := read(tx, ctx, in.UID)
 		for _, user := range users {
 			list = append(list, visibleUser(user))
 		}
@@ -161,6 +196,7 @@ func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string)
 }
 
 func visibleUser(u store.User) User {
-	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Role: auth.Role(u.Role), CreatedAt: u.CreatedAt,
+	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, UserNames: UserNames{u.Name, u.FirstName, u.LastName},
+		Role: auth.Role(u.Role), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
 		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
@@ -9,7 +10,8 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-var userNames = names{"emailId": "spec.emailId", "password": "spec.password", "role": "spec.roles", "projects": "spec.projects"}
+var userNames = names{"emailId": "spec.emailId", "name": "metadata.name", "firstName": "spec.firstName", "lastName": "spec.lastName",
+	"password": "spec.password", "role": "spec.roles", "projects": "spec.projects"}
 
 // userInfo is GET /v1/users/info: who calls.
 func (s *Server) userInfo(c *call) (answer, error) {
@@ -28,59 +30,107 @@ func (s *Server) listUsers(c *call) (answer, error) {
 	return answer{http.StatusOK, api.Users{Items: items, ListMeta: api.ListMeta{Count: int64(all), Limit: all, Offset: all}}}, err
 }
 
-// getUser is GET /v1/users/{uid}; "me" is the caller.
+// getUser is GET /v1/users/{uid}.
 func (s *Server) getUser(c *call) (answer, error) {
-	ref := c.user()
-	if ref.User == "me" {
-		ref.User = c.principal.UserUID
-	}
-	found, err := s.Directory.User(c.Context(), c.principal, ref)
+	found, err := s.userOfPath(c)
 	body := user(found.User)
-	body.Spec.Projects = make([]api.ProjectRef, len(found.Projects))
+	body.Spec.Projects = make([]api.Ref, len(found.Projects))
 	for i, p := range found.Projects {
-		body.Spec.Projects[i] = api.ProjectRef{UID: p.UID, Name: p.Name}
+		body.Spec.Projects[i] = api.Ref{UID: p.UID, Name: p.Name}
 	}
 	return answer{http.StatusOK, body}, err
 }
 
+// userOfPath returns the user that the path names; "me" is the caller.
+func (s *Server) userOfPath(c *call) (directory.UserWithProjects, error) {
+	ref := c.user()
+	if ref.User == "me" {
+		ref.User = c.principal.UserUID
+	}
+	return s.Directory.User(c.Context(), c.principal, ref)
+}
+
 func user(u directory.User) api.User {
 	return api.User{
-		Metadata: api.Metadata{UID: u.UID, Name: u.Email, CreationTimestamp: u.CreatedAt},
-		Spec:     api.UserSpec{EmailID: u.Email, Roles: []string{string(u.Role)}},
-		Status:   api.UserStatus{IsActive: !u.Disabled, LastSignIn: u.LastLoginAt},
+		Metadata: userMetadata(u),
+		Spec:     api.UserSpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: []string{string(u.Role)}},
+		Status:   userStatus(u),
 	}
 }
 
-// createUser is POST /v1/users.
+func userMetadata(u directory.User) api.Metadata {
+	return api.Metadata{UID: u.UID, Name: cmp.Or(u.Name, u.Email), CreationTimestamp: u.CreatedAt}
+}
+
+func userStatus(u directory.User) api.UserStatus {
+	return api.UserStatus{IsActive: !u.Disabled, LastSignIn: u.LastLoginAt}
+}
+
+// createUser is POST /v1/users. Public clients send no password.
 func (s *Server) createUser(c *call) (answer, error) {
 	var body api.NewUser
 	var ask directory.NewUser
 	err := c.read(&body, func() []fault.Field {
-		role, problems := oneRole("spec.roles", body.Spec.Roles, auth.RoleMember)
-		ask = directory.NewUser{Email: body.Spec.EmailID, Password: body.Spec.Password, Role: role, Projects: body.Spec.Projects}
+		role, problems := roleOf("spec.roles", body.Spec.Roles)
+		if len(body.Spec.Teams) > 0 {
+			problems = append(problems, fault.Field{Field: "spec.teams", Problem: "must be empty: teams are not supported"})
+		}
+		ask = directory.NewUser{
+			Email: body.Spec.EmailID, Password: body.Spec.Password, WithoutPassword: body.Spec.Password == "", Role: role, Projects: body.Spec.Projects,
+			UserNames: directory.UserNames{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName},
+		}
 		return fault.Join(problems, userNames.in(s.Directory.UserProblems(c.principal, ask)))
 	})
 	if err != nil {
 		return answer{}, err
 	}
-	made, err := s.Directory.CreateUser(c.Context(), c.origin, c.principal, ask)
-	return answer{http.StatusCreated, api.Created{UID: made.UID}}, userNames.err(err)
+	created, err := s.Directory.CreateUser(c.Context(), c.origin, c.principal, ask)
+	return answer{http.StatusCreated, api.Created{UID: created.UID}}, userNames.err(err)
 }
 
-// oneRole reads a list that may name one role. An empty list is the standard, if there is one.
-func oneRole(field string, roles []string, standard auth.Role) (auth.Role, []fault.Field) {
-	switch {
-	case len(roles) == 1:
+// roleOf reads a list of at most one role; none is "".
+func roleOf(field string, roles []string) (auth.Role, []fault.Field) {
+	switch len(roles) {
+	case 0:
+		return "", nil
+	case 1:
 		return auth.Role(roles[0]), nil
-	case len(roles) == 0 && standard != "":
-		return standard, nil
 	default:
-		return "", problem(field, "must name one role: admin or member")
+		return "", problem(field, "must contain at most one role: admin or member")
 	}
 }
 
 // user names the user of the path.
 func (c *call) user() directory.UserRef { return directory.UserRef{User: c.PathValue("uid")} }
+
+// updateUser is PUT /v1/users/{uid}. Roles and projects have paths of their own.
+func (s *Server) updateUser(c *call) (answer, error) {
+	var body api.UserUpdate
+	var change directory.UserChange
+	err := c.read(&body, func() []fault.Field {
+		change = directory.UserChange{Email: body.Spec.EmailID,
+			UserNames: directory.UserNames{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName}}
+		return userNames.in(change.Problems())
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, s.Directory.UpdateUser(c.Context(), c.origin, c.principal, c.user(), change)
+}
+
+// deleteUser is DELETE /v1/users/{uid}.
+func (s *Server) deleteUser(c *call) (answer, error) {
+	return answer{status: http.StatusNoContent}, s.Directory.DeleteUser(c.Context(), c.origin, c.principal, c.user())
+}
+
+// setUserPassword is PUT /v1/users/{uid}/password.
+func (s *Server) setUserPassword(c *call) (answer, error) {
+	var body api.NewPassword
+	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, s.Auth.SetPassword(c.Context(), c.origin, c.principal, "", c.user().User, body.Password)
+}
 
 // setUserState is PUT /v1/users/{uid}/state.
 func (s *Server) setUserState(c *call) (answer, error) {
@@ -99,40 +149,6 @@ func (s *Server) setUserState(c *call) (answer, error) {
 		change = s.Auth.EnableUser
 	}
 	return answer{status: http.StatusNoContent}, change(c.Context(), c.origin, c.principal, "", c.user().User)
-}
-
-// setUserRoles is PUT /v1/users/{uid}/roles.
-func (s *Server) setUserRoles(c *call) (answer, error) {
-	var body api.UserRoles
-	var role auth.Role
-	err := c.read(&body, func() (problems []fault.Field) {
-		role, problems = oneRole("roles", body.Roles, "")
-		return problems
-	})
-	if err != nil {
-		return answer{}, err
-	}
-	err = s.Directory.SetRole(c.Context(), c.origin, c.principal, c.user(), role)
-	return answer{status: http.StatusNoContent}, names{"role": "roles"}.err(err)
-}
-
-// setUserProjects is PUT /v1/users/{uid}/projects.
-func (s *Server) setUserProjects(c *call) (answer, error) {
-	var body api.UserProjects
-	err := c.read(&body, func() []fault.Field {
-		if body.Projects == nil {
-			return problem("projects", "is required; an empty list takes the user out of all")
-		}
-		return nil
-	})
-	if err != nil {
-		return answer{}, err
-	}
-	projects := make([]string, len(body.Projects))
-	for i, p := range body.Projects {
-		projects[i] = p.ProjectUID
-	}
-	return answer{status: http.StatusNoContent}, s.Directory.SetProjects(c.Context(), c.origin, c.principal, c.user(), projects)
 }
 
 // changePassword is PATCH /v1/users/me/password.

@@ -31,7 +31,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
 		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "ReplaceRegistry": sqlReplaceRegistry, "ReplaceRegistryDetails": sqlReplaceRegistryDetails,
 		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry,
-		"SetUserRole": sqlSetUserRole, "DeleteMemberships": sqlDeleteMemberships,
+		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin, "DeleteMemberships": sqlDeleteMemberships,
 		"WatchDue": sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqlClaimWatch, "EndWatch": sqlEndWatch,
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqlExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf, "Verdicts": sqlVerdicts,
 		"RecallWatch": sqlRecallWatch, "CountWatchAhead": sqlCountWatchAhead, "RecallChannels": sqlRecallChannels, "RecallSync": sqlRecallSync,

@@ -2,41 +2,72 @@ package store
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
-// User belongs to one organization. Canonical is the one spelling of its e-mail under which it is
-// looked up. DisabledAt is zero while the user may sign in.
+// User belongs to one organization. Canonical is the one spelling of its email under which it is looked up. DisabledAt is
+// zero while the user may log in.
 type User struct {
 	UID, OrgUID, Email, Canonical, Role string
-	PasswordHash                        string // PHC string
+	RoleNamed                           bool   // false: a member because no role was named
+	Name, FirstName, LastName           string // as clients set them; may be empty
+	PasswordHash                        string // PHC string; empty: no password was set yet
 	PasswordChangedAt, CreatedAt        time.Time
 	LastLoginAt, DisabledAt             time.Time
 }
 
 const (
-	userColumns = `u.uid, u.org_uid, u.email, u.canonical, u.role, u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at`
+	userColumns = `u.uid, u.org_uid, u.email, u.canonical, u.role, u.role_named, u.name, u.first_name, u.last_name,
+		u.password_hash, u.password_changed_at, u.created_at, u.last_login_at, u.disabled_at`
 
-	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, password_hash, password_changed_at, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	sqlInsertUser = `INSERT INTO users (uid, org_uid, email, canonical, role, role_named, name, first_name, last_name, password_hash, password_changed_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
+	sqlUpdateUser = `UPDATE users SET email = COALESCE(CAST($3 AS TEXT), email), canonical = COALESCE(CAST($4 AS TEXT), canonical),
+		name = $5, first_name = $6, last_name = $7 WHERE org_uid = $1 AND uid = $2`
+	sqlDeleteUser  = `DELETE FROM users WHERE org_uid = $1 AND uid = $2`
+	sqlOtherAdmin  = `SELECT uid FROM users WHERE org_uid = $1 AND uid <> $2 AND role = 'admin' AND disabled_at IS NULL AND password_hash <> '' LIMIT 1`
 	sqlUserByEmail = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical = $2`
 	sqlUser        = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
 	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 ORDER BY u.canonical`
-	sqlSetUserRole = `UPDATE users SET role = $3 WHERE org_uid = $1 AND uid = $2`
+	sqlSetUserRole = `UPDATE users SET role = $3, role_named = $4 WHERE org_uid = $1 AND uid = $2`
 	sqlLockUser    = `UPDATE users SET role = role WHERE org_uid = $1 AND uid = $2`
 	sqlNoteLogin   = `UPDATE users SET last_login_at = $3, password_hash = $4
 		WHERE uid = $1 AND password_hash = $2 AND disabled_at IS NULL`
 )
 
 func scanUser(row scanner, u *User) error {
-	return row.Scan(&u.UID, &u.OrgUID, &u.Email, &u.Canonical, &u.Role, &u.PasswordHash,
+	return row.Scan(&u.UID, &u.OrgUID, &u.Email, &u.Canonical, &u.Role, truth{&u.RoleNamed}, &u.Name, &u.FirstName, &u.LastName, &u.PasswordHash,
 		moment{&u.PasswordChangedAt}, moment{&u.CreatedAt}, moment{&u.LastLoginAt}, moment{&u.DisabledAt})
 }
 
-// InsertUser adds a user. Its canonical e-mail being taken in the organization is ErrExists.
+// InsertUser adds a user. Its canonical email being taken in the organization is ErrExists.
 func (tx *Tx) InsertUser(ctx context.Context, u User) error {
-	return tx.changeOne(ctx, sqlInsertUser, u.UID, u.OrgUID, u.Email, u.Canonical, u.Role, u.PasswordHash,
-		millis(u.PasswordChangedAt), millis(u.CreatedAt))
+	return tx.changeOne(ctx, sqlInsertUser, u.UID, u.OrgUID, u.Email, u.Canonical, u.Role, flag(u.RoleNamed), u.Name, u.FirstName, u.LastName,
+		u.PasswordHash, millis(u.PasswordChangedAt), millis(u.CreatedAt))
+}
+
+// UpdateUser stores the names of a user, and its email unless that is empty, and notes the change for every process. The
+// canonical email being taken by another user is ErrExists.
+func (tx *Tx) UpdateUser(ctx context.Context, u User) error {
+	if err := tx.changeOne(ctx, sqlUpdateUser, u.OrgUID, u.UID, orNull(u.Email), orNull(u.Canonical), u.Name, u.FirstName, u.LastName); err != nil {
+		return err
+	}
+	return tx.NoteChange(ctx, u.UID)
+}
+
+// DeleteUser deletes a user with its sessions, API keys and memberships, and notes the change for every process.
+func (tx *Tx) DeleteUser(ctx context.Context, orgUID, uid string) error {
+	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteUser, orgUID, uid), uid)
+}
+
+// HasOtherAdmin reports whether the organization has an enabled administrator with a password besides that user.
+func (tx *Tx) HasOtherAdmin(ctx context.Context, orgUID, uid string) (bool, error) {
+	_, err := one(ctx, tx, scanText, sqlOtherAdmin, orgUID, uid)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // UserByEmail looks a user up by its canonical e-mail within its organization.
@@ -60,9 +91,9 @@ func (tx *Tx) LockUser(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockUser, orgUID, uid)
 }
 
-// SetUserRole gives a user a role, and tells every process.
-func (tx *Tx) SetUserRole(ctx context.Context, orgUID, uid, role string) error {
-	if err := tx.changeOne(ctx, sqlSetUserRole, orgUID, uid, role); err != nil {
+// SetUserRole gives a user a role, and notes the change for every process. named is stored as RoleNamed.
+func (tx *Tx) SetUserRole(ctx context.Context, orgUID, uid, role string, named bool) error {
+	if err := tx.changeOne(ctx, sqlSetUserRole, orgUID, uid, role, flag(named)); err != nil {
 		return err
 	}
 	return tx.NoteChange(ctx, uid)

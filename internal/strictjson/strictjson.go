@@ -1,7 +1,8 @@
 // Package strictjson decodes a JSON request body so that it can be read in one way only.
 //
 // Duplicate names, trailing data, invalid UTF-8 and deep nesting are refused; names match to the
-// letter; unknown names are skipped, since clients of newer API versions send more. Values of the
+// letter; unknown names are skipped, since clients of newer API versions send more. An array that is null is empty, and
+// not missing: that is how Go clients write an empty one. Values of the
 // wrong type don't stop the reading: every one of them is reported, with its path. The package does
 // not know which fields are required: that is for the decoded type to say.
 package strictjson
@@ -40,8 +41,13 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 	}
 	var wrong []fault.Field
 	hook := json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v any) error {
-		want := wanted(reflect.TypeOf(v).Elem())
+		value := reflect.ValueOf(v).Elem()
+		want := wanted(value.Type())
 		got := dec.PeekKind()
+		if got == 'n' && value.Kind() == reflect.Slice {
+			value.Set(reflect.MakeSlice(value.Type(), 0, 0))
+			return dec.SkipValue()
+		}
 		if got == 'n' || want == "" || want == kindName(got) {
 			return errors.ErrUnsupported // the library's own decoding goes on
 		}

@@ -144,3 +144,16 @@ func TestListsHaveAnEnd(t *testing.T) {
 		t.Errorf("as many members as there may be: %v", err)
 	}
 }
+
+// Go clients write an empty list as null. One that is missing is told from it.
+func TestNullListIsEmpty(t *testing.T) {
+	for body, missing := range map[string]bool{`{"list":null}`: false, `{"list":[]}`: false, `{}`: true} {
+		var got struct {
+			List []string `json:"list"`
+		}
+		wrong, err := strictjson.Decode([]byte(body), &got)
+		if err != nil || len(wrong) != 0 || len(got.List) != 0 || (got.List == nil) != missing {
+			t.Errorf("%s: %#v, %v, %v", body, got.List, wrong, err)
+		}
+	}
+}

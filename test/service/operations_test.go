@@ -50,9 +50,17 @@ var operations = []identified{
 	{method: "DELETE", path: "/v1/projects/" + noUID},
 	{method: "GET", path: "/v1/dashboard/projects/metadata"},
 	{method: "GET", path: "/v1/users"},
-	{method: "POST", path: "/v1/users", body: newUser("new@acme.example"), fields: []string{"spec.emailId", "spec.password"}},
+	{method: "POST", path: "/v1/users", body: newUser("new@acme.example"), fields: []string{"spec.emailId"}},
 	{method: "GET", path: "/v1/users/info"},
+	{method: "POST", path: "/v1/users/summary", body: `{"filter":{"emailId":{"eq":"x@acme.example"}}}`},
 	{method: "GET", path: "/v1/users/" + noUID},
+	{method: "PUT", path: "/v1/users/" + noUID, body: `{"spec":{"firstName":"Ada"}}`},
+	{method: "DELETE", path: "/v1/users/" + noUID},
+	{method: "PUT", path: "/v1/users/" + noUID + "/password", body: `{"password":"nine geese across the marsh"}`},
+	{method: "GET", path: "/v1/users/" + noUID + "/roles"},
+	{method: "GET", path: "/v1/users/" + noUID + "/projects"},
+	{method: "GET", path: "/v1/users/" + noUID + "/resourceRoles"},
+	{method: "GET", path: "/v1/workspaces/users/" + noUID + "/roles"},
 	{method: "PUT", path: "/v1/users/" + noUID + "/state", body: `{"isActive":true}`, fields: []string{"isActive"}},
 	{method: "PUT", path: "/v1/users/" + noUID + "/roles", body: `{"roles":["member"]}`, fields: []string{"roles"}},
 	{method: "PUT", path: "/v1/users/" + noUID + "/projects", body: `{"projects":[]}`, fields: []string{"projects"}},
@@ -111,6 +119,7 @@ func TestEveryOperationRefusesAlike(t *testing.T) {
 func TestEveryProblemOfARequestIsTold(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	tokens := server.Client(t).SignIn()
+	server.Admin(t, matePassword+"\n", "user", "create", "--org", instance.Org, "--email", "mate@acme.example", "--password-stdin")
 	for _, tt := range []struct {
 		name, method, path, body string
 		fields                   []string
@@ -123,6 +132,15 @@ func TestEveryProblemOfARequestIsTold(t *testing.T) {
 		{"project to be deleted with its content", "DELETE", "/v1/projects/" + noUID + "?cleanup=true&cleanupProjectResources=true", "", []string{"cleanup", "cleanupProjectResources"}},
 		{"user all wrong", "POST", "/v1/users", `{"spec":{"emailId":"x","password":"short","roles":["owner"],"projects":"Default"}}`,
 			[]string{"spec.emailId", "spec.password", "spec.projects", "spec.roles"}},
+		{"user with names that cannot be shown", "POST", "/v1/users", `{"metadata":{"name":"a\u202eb"},"spec":{"emailId":"a@b.example","firstName":"a\n","lastName":7,"teams":["ops"]}}`,
+			[]string{"metadata.name", "spec.firstName", "spec.lastName", "spec.teams"}},
+		{"user changed all wrong", "PUT", "/v1/users/" + noUID, `{"metadata":{"name":"a\u202eb"},"spec":{"emailId":"x","lastName":"\u0000"}}`,
+			[]string{"metadata.name", "spec.emailId", "spec.lastName"}},
+		{"password set to a short one", "PUT", "/v1/users/mate@acme.example/password", `{"password":"short"}`, []string{"password"}},
+		{"password set to none", "PUT", "/v1/users/mate@acme.example/password", `{}`, []string{"password"}},
+		{"filter of wrong types", "POST", "/v1/users/summary", `{"filter":{"emailId":{"eq":7},"name":"x"}}`, []string{"filter.emailId.eq", "filter.name"}},
+		{"roles in a project that there are not", "PUT", "/v1/users/mate@acme.example/projects", `{"projects":[{"projectUid":"Default","roles":["member"]},{"projectUid":"Default","roles":["admin","x"]}]}`,
+			[]string{"projects[1].roles[0]", "projects[1].roles[1]"}},
 		{"user of two roles", "POST", "/v1/users", `{"spec":{"emailId":"a@b.example","password":7,"roles":["admin","member"]}}`, []string{"spec.password", "spec.roles"}},
 		{"user in projects that are not there", "POST", "/v1/users", `{"spec":{"emailId":"a@b.example","password":"a long way to the sea","projects":["Nowhere","Default","` + noUID + `"]}}`,
 			[]string{"spec.projects[0]", "spec.projects[2]"}},

@@ -341,3 +341,108 @@ func projectChanges(t *testing.T, db *store.DB) {
 		wantError(t, db, store.ErrNotFound, late)
 	}
 }
+
+// userChanges changes and deletes users, and what belongs to them with them.
+func userChanges(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
+	user, taken := mustUser(t, db, org, "u@example.com"), mustUser(t, db, org, "taken@example.com")
+	changed := user
+	changed.Email, changed.Canonical, changed.Name, changed.FirstName, changed.LastName = "U@Example.org", "u@example.org", "A L", "A", "L"
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateUser(ctx, changed) })
+	wantUser := func(want store.User) {
+		t.Helper()
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			got, err := tx.User(ctx, org.UID, user.UID)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			return err
+		})
+	}
+	wantUser(changed)
+	renamed := changed
+	renamed.Name, renamed.FirstName, renamed.LastName, renamed.Role, renamed.RoleNamed = "", "B", "", "admin", true
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.UpdateUser(ctx, store.User{UID: user.UID, OrgUID: org.UID, FirstName: "B"}), tx.SetUserRole(ctx, org.UID, user.UID, "admin", true))
+	})
+	wantUser(renamed)
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
+		return tx.UpdateUser(ctx, store.User{UID: user.UID, OrgUID: org.UID, Email: taken.Email, Canonical: taken.Canonical})
+	})
+	foreign := func(ctx context.Context, tx *store.Tx) error {
+		return tx.UpdateUser(ctx, store.User{UID: user.UID, OrgUID: other.UID})
+	}
+	wantError(t, db, store.ErrNotFound, foreign)
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteUser(ctx, other.UID, user.UID) })
+	admins(t, db, org, user, taken)
+
+	session := mustSession(t, db, user)
+	project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "P", Canonical: "p", CreatedAt: start}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.InsertProject(ctx, project), tx.InsertMember(ctx, org.UID, project.UID, user.UID),
+			tx.InsertAPIKey(ctx, store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k", Hash: []byte("h"), CreatedAt: start, ExpiresAt: start}))
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteUser(ctx, org.UID, user.UID) })
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		_, errS := tx.Session(ctx, session.UID)
+		_, errK := tx.APIKeyByHash(ctx, []byte("h"))
+		members, errM := tx.Members(ctx, org.UID, project.UID, 1)
+		change, errC := tx.LastChange(ctx)
+		if !errors.Is(errS, store.ErrNotFound) || !errors.Is(errK, store.ErrNotFound) || len(members) != 0 || change.Subject != user.UID {
+			t.Errorf("after the deletion: %v, %v, %v, %+v", errS, errK, members, change)
+		}
+		return errors.Join(errM, errC)
+	})
+	for _, late := range []func(context.Context, *store.Tx) error{
+		func(ctx context.Context, tx *store.Tx) error { return tx.DeleteUser(ctx, org.UID, user.UID) },
+		func(ctx context.Context, tx *store.Tx) error {
+			return tx.InsertMember(ctx, org.UID, project.UID, user.UID)
+		},
+		func(ctx context.Context, tx *store.Tx) error {
+			session.UID = uuid.NewString()
+			return tx.InsertSession(ctx, session)
+		},
+	} {
+		wantError(t, db, store.ErrNotFound, late)
+	}
+}
+
+// admins asks whether another administrator can log in: one, an enabled administrator with a password, or the other.
+func admins(t *testing.T, db *store.DB, org store.Org, one, other store.User) {
+	t.Helper()
+	has := func(uid string) (has bool) {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			has, err = tx.HasOtherAdmin(ctx, org.UID, uid)
+			return err
+		})
+		return has
+	}
+	if has(one.UID) || !has(other.UID) {
+		t.Errorf("one administrator: besides it %t, besides a member %t", has(one.UID), has(other.UID))
+	}
+	for _, step := range []struct {
+		name   string
+		want   bool
+		change func(context.Context, *store.Tx) error
+	}{
+		{"another", true, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SetUserRole(ctx, org.UID, other.UID, "admin", true)
+		}},
+		{"disabled", false, func(ctx context.Context, tx *store.Tx) error { return tx.DisableUser(ctx, org.UID, other.UID, start) }},
+		{"enabled", true, func(ctx context.Context, tx *store.Tx) error { return tx.EnableUser(ctx, org.UID, other.UID) }},
+		{"without a password", false, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SetPassword(ctx, org.UID, other.UID, "", start)
+		}},
+		{"with a password", true, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SetPassword(ctx, org.UID, other.UID, "x", start)
+		}},
+		{"a member", false, func(ctx context.Context, tx *store.Tx) error {
+			return tx.SetUserRole(ctx, org.UID, other.UID, "member", false)
+		}},
+	} {
+		mustWrite(t, db, step.change)
+		if got := has(one.UID); got != step.want {
+			t.Errorf("%s: another administrator %t, want %t", step.name, got, step.want)
+		}
+	}
+}

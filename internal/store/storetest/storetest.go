@@ -26,6 +26,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"projects and members", projects},
 		{"projects are replaced, and deleted when empty", projectChanges},
 		{"users", users},
+		{"users are changed, and deleted with what belongs to them", userChanges},
 		{"sign-ins are noted on the verified password", noteLogin},
 		{"sessions", sessions},
 		{"a generation is spent once", contention},

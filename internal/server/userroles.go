@@ -1,0 +1,103 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// Public clients know roles of a user in the organization, in projects, in workspaces and of resources. The service has
+// admin and member in the organization, and member in a project.
+
+func roleRefs(role auth.Role) []api.Ref { return []api.Ref{{UID: string(role), Name: string(role)}} }
+
+func tenantRoles(u directory.User) []api.Ref {
+	if u.Role == auth.RoleMember && !u.RoleNamed {
+		return []api.Ref{}
+	}
+	return roleRefs(u.Role)
+}
+
+// getUserRoles is GET /v1/users/{uid}/roles.
+func (s *Server) getUserRoles(c *call) (answer, error) {
+	found, err := s.userOfPath(c)
+	return answer{http.StatusOK, api.UserRoleRefs{Roles: tenantRoles(found.User)}}, err
+}
+
+// setUserRoles is PUT /v1/users/{uid}/roles.
+func (s *Server) setUserRoles(c *call) (answer, error) {
+	var body api.UserRoles
+	var role auth.Role
+	err := c.read(&body, func() (problems []fault.Field) {
+		if body.Roles == nil {
+			return problem("roles", "is required; an empty list makes the user a member")
+		}
+		role, problems = roleOf("roles", body.Roles)
+		return problems
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	err = s.Directory.SetRole(c.Context(), c.origin, c.principal, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
+	return answer{status: http.StatusNoContent}, names{"role": "roles"}.err(err)
+}
+
+// getUserProjects is GET /v1/users/{uid}/projects.
+func (s *Server) getUserProjects(c *call) (answer, error) {
+	found, err := s.userOfPath(c)
+	projects := make([]api.ProjectRoles, len(found.Projects))
+	for i, p := range found.Projects {
+		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: roleRefs(auth.RoleMember)}
+	}
+	return answer{http.StatusOK, api.UserProjectRoles{Projects: projects}}, err
+}
+
+// setUserProjects is PUT /v1/users/{uid}/projects.
+func (s *Server) setUserProjects(c *call) (answer, error) {
+	var body api.UserProjects
+	var projects []string
+	err := c.read(&body, func() (problems []fault.Field) {
+		projects, problems = memberships(body.Projects)
+		return problems
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: http.StatusNoContent}, s.Directory.SetProjects(c.Context(), c.origin, c.principal, c.user(), projects)
+}
+
+// memberships returns the projects in which the user is to be a member. A public client takes a user out of all by null,
+// and out of one by an empty list of roles.
+func memberships(sent []api.UserProject) (projects []string, problems []fault.Field) {
+	if sent == nil {
+		return nil, problem("projects", "is required; an empty list takes the user out of all")
+	}
+	for i, p := range sent {
+		for j, role := range p.Roles {
+			if role != string(auth.RoleMember) {
+				problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d].roles[%d]", i, j), Problem: "must be member, the only role in a project"})
+			}
+		}
+		if p.Roles == nil || len(p.Roles) > 0 {
+			projects = append(projects, p.ProjectUID)
+		}
+	}
+	return projects, problems
+}
+
+// getUserResourceRoles is GET /v1/users/{uid}/resourceRoles: none, for clients that read them with a user.
+func (s *Server) getUserResourceRoles(c *call) (answer, error) {
+	_, err := s.userOfPath(c)
+	return answer{http.StatusOK, api.UserResourceRoles{ResourceRoles: []struct{}{}}}, err
+}
+
+// getUserWorkspaceRoles is GET /v1/workspaces/users/{uid}/roles: none, likewise.
+func (s *Server) getUserWorkspaceRoles(c *call) (answer, error) {
+	_, err := s.userOfPath(c)
+	return answer{http.StatusOK, api.UserWorkspaceRoles{Projects: []struct{}{}}}, err
+}
