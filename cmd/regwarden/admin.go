@@ -75,27 +75,24 @@ func (s *settings) open(ctx context.Context) (*store.DB, error) {
 		return nil, err
 	}
 	options, err := storeOptions(s.Config)
-	if err == nil && s.DatabaseURL == "" {
-		err = initialized(s.DataDir)
-	}
 	if err != nil {
 		return nil, err
 	}
-	options.Existing = true
+	options.Existing = true // a mistyped --data-dir must not become a new, empty store
 	db, err := store.Open(ctx, options)
-	if errors.Is(err, store.ErrEmpty) {
-		err = usageError{fmt.Errorf("%w; name the server's with --database-url, or start it first: regwarden serve", err)}
-	}
-	return db, err
+	return db, noStore(err, s.Config)
 }
 
-// initialized keeps a mistyped --data-dir from becoming a new, empty store; a database is asked itself.
-func initialized(dataDir string) error {
-	there, err := exists(dataDir)
-	if err == nil && !there {
-		err = usageError{fmt.Errorf("there is no data folder %s; name the server's with --data-dir, or start it first: regwarden serve", dataDir)}
+// noStore adds the next step where there is no store (store.ErrEmpty).
+func noStore(err error, c Config) error {
+	switch {
+	case !errors.Is(err, store.ErrEmpty):
+		return err
+	case c.DatabaseURL != "":
+		return fmt.Errorf("%w in this database; name the server's with --database-url, or create one with: regwarden serve", err)
+	default:
+		return fmt.Errorf("%w in the directory %s; name the server's with --data-dir, or create one with: regwarden serve --data-dir %[2]s", err, c.DataDir)
 	}
-	return err
 }
 
 // group is a command that only has others below it.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
 )
 
 // Exit codes. "check" exits with exitNotValid for a definition that is not valid: a finding, not a failure.
@@ -57,6 +58,9 @@ func exitCode(err error) int {
 	}
 	fmt.Fprintln(os.Stderr, "regwarden: "+describe(err))
 	if _, usage := errors.AsType[usageError](err); usage || fault.KindOf(err) == fault.Invalid {
+		return exitUsage
+	}
+	if errors.Is(err, store.ErrEmpty) { // the wrong directory or database was named
 		return exitUsage
 	}
 	return exitFailed

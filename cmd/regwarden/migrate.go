@@ -46,7 +46,7 @@ database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` +
 		}
 		moved, err := store.Move(cmd.Context(), source, target, progressTo(cmd.ErrOrStderr()))
 		if err != nil {
-			return moveUsage(err)
+			return moveUsage(noStore(err, Config{DataDir: settings.DataDir}))
 		}
 		return printMoved(cmd, moved, asJSON)
 	}
@@ -79,9 +79,6 @@ func (s *settings) movingBetween(from, to string) error {
 func movingOptions(c Config) (source, target store.Options, err error) {
 	if c.DatabaseURL == "" {
 		return source, target, usageError{errors.New("name the empty database with --to postgres://…\nSee 'regwarden migrate --help'")}
-	}
-	if err := initialized(c.DataDir); err != nil {
-		return source, target, err
 	}
 	if target, err = storeOptions(c); err != nil {
 		return source, target, err

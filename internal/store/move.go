@@ -38,10 +38,13 @@ const progressEvery = 20_000 // rows
 // and nothing else can write to it meanwhile. Sealed values stay sealed as they are, under the same master key, so the
 // new servers need that key. The folder is left as it was.
 //
-// Errors: ErrLocked; ErrNotEmpty; seal.ErrWrongKey; faults of kind Unavailable.
+// Errors: ErrEmpty for a directory without a store; ErrLocked; ErrNotEmpty; seal.ErrWrongKey; faults of kind Unavailable.
 func Move(ctx context.Context, from, to Options, progress Progress) (moved []Moved, err error) {
 	if from.DataDir, err = filepath.Abs(from.DataDir); err != nil {
 		return nil, fmt.Errorf("find the data folder: %w", err)
+	}
+	if err := checkExists(from.DataDir); err != nil { // before the lock, which creates the directory
+		return nil, err
 	}
 	server, err := LockServer(from.DataDir)
 	if err != nil {
@@ -63,6 +66,7 @@ func Move(ctx context.Context, from, to Options, progress Progress) (moved []Mov
 
 // movingFrom brings the store in a folder up to date, which also proves the master key, and holds its write lock.
 func movingFrom(ctx context.Context, o Options) (*sql.Conn, func() error, error) {
+	o.Existing = true
 	db, err := Open(ctx, o)
 	if err != nil {
 		return nil, nil, err

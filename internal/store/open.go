@@ -17,9 +17,10 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// Open opens the store and makes what is missing: folder, database file, master key file and keyring at the
-// first start, tables after an upgrade. With the wrong master key it returns seal.ErrWrongKey and has changed
-// nothing. Any number of processes may open the same store at once.
+// Open opens the store and creates what is missing: directory, database file, master key file and keyring at the
+// first start, tables after an upgrade. With Options.Existing it creates no store and returns ErrEmpty instead. With the
+// wrong master key it returns seal.ErrWrongKey and has changed nothing. Any number of processes may open the same
+// store at once.
 func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.DatabaseURL != "" {
 		return openPostgres(ctx, o)
@@ -41,7 +42,7 @@ func bringUp(ctx context.Context, o Options, db *sql.DB, d dialect) (*seal.Keyri
 	if err != nil {
 		return nil, err
 	}
-	if ring == nil && o.Existing && o.DatabaseURL != "" {
+	if ring == nil && o.Existing {
 		return nil, ErrEmpty
 	}
 	if err := migrate(ctx, db, d); err != nil {
@@ -143,7 +144,8 @@ func fromKeyFiles(wrapped []byte, o Options) (*seal.Keyring, error) {
 	if nextErr != nil {
 		return nil, err
 	}
-	return ring, seal.AdoptNextMasterKey(o.keyFile())
+	_, err = seal.AdoptNextMasterKey(o.keyFile(), o.now())
+	return ring, err
 }
 
 // wrappedKeyring returns nil when the row was never written.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -83,6 +84,12 @@ func openPostgres(ctx context.Context, o Options) (*DB, error) {
 func (p *postgres) prepare(ctx context.Context, o Options) (ring *seal.Keyring, err error) {
 	db := p.openingPool()
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if o.Existing { // before the lock, which creates a table
+		there, err := exists(ctx, db, postgresDialect().keysetExists)
+		if err != nil || !there {
+			return nil, cmp.Or(err, ErrEmpty)
+		}
+	}
 	release, err := lockStore(ctx, db)
 	if err != nil {
 		return nil, err

@@ -134,6 +134,9 @@ func keyIsShared(t *testing.T, server *postgrestest.Server) {
 	if _, err := Open(t.Context(), Options{DatabaseURL: secret.String(url), DataDir: second, Existing: true}); !errors.Is(err, ErrEmpty) {
 		t.Errorf("a command on an empty database: %v", err)
 	}
+	if tables := lookUp(t, url, "SELECT COUNT(*)::text FROM information_schema.tables WHERE table_schema = current_schema()"); tables != "0" {
+		t.Errorf("a command on an empty database created %s tables", tables)
+	}
 	if err := mustOpenURL(t, url, Options{DataDir: first}).Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,12 @@ func openFolder(ctx context.Context, o Options) (*DB, error) {
 		return nil, fmt.Errorf("find the data folder: %w", err)
 	}
 	o.DataDir = dir
-	if err := makeDataDir(dir); err != nil {
+	if o.Existing {
+		err = checkExists(dir)
+	} else {
+		err = makeDataDir(dir)
+	}
+	if err != nil {
 		return nil, err
 	}
 	lock, err := lockOpening(ctx, dir)
@@ -81,6 +86,18 @@ func openFolder(ctx context.Context, o Options) (*DB, error) {
 		return nil, errors.Join(err, writes.Close())
 	}
 	return &DB{database: db, ring: ring, options: o}, nil
+}
+
+// checkExists returns ErrEmpty for a data directory without a store. It creates nothing, not even a lock file.
+func checkExists(dataDir string) error {
+	info, err := os.Stat(filepath.Join(dataDir, databaseName))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 { // empty: a first start was killed
+		return ErrEmpty
+	}
+	if err != nil {
+		return fmt.Errorf("look for the database file: %w", err)
+	}
+	return nil
 }
 
 // existingKeyring is keyringOf for a database file.

@@ -26,7 +26,7 @@ var (
 	ErrNotFound = errors.New("no such record")
 	ErrExists   = errors.New("there is such a record already")
 	ErrLocked   = errors.New("the data folder is in use by another server")
-	ErrEmpty    = errors.New("there is no store in this database yet")
+	ErrEmpty    = errors.New("there is no store")
 )
 
 // retryAfter is what a client is told when the store can't answer now.
@@ -35,7 +35,7 @@ const retryAfter = 2 * time.Second
 // Options say where the store is: in a file of DataDir, or in a PostgreSQL database.
 type Options struct {
 	DatabaseURL   secret.String  // postgres://…; empty: SQLite in DataDir
-	Existing      bool           // ErrEmpty for a PostgreSQL database that has no store yet
+	Existing      bool           // ErrEmpty where there is no store yet; nothing is created
 	DataDir       string         // required but for PostgreSQL with a key that is given; made with mode 0700 when it is missing
 	MasterKeyFile string         // empty: master.key in DataDir; made at the first start
 	MasterKey     seal.MasterKey // when given, used instead of the file

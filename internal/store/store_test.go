@@ -35,6 +35,27 @@ func TestSQLite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.DB { return mustOpen(t, store.Options{DataDir: t.TempDir()}) })
 }
 
+// TestExistingCreatesNothing opens what has no store, as a command does whose --data-dir is mistyped.
+func TestExistingCreatesNothing(t *testing.T) {
+	missing, empty, killed := filepath.Join(t.TempDir(), "missing"), t.TempDir(), t.TempDir()
+	writeFile(t, filepath.Join(killed, "regwarden.db"), nil) // a first start that was killed
+	for dir, want := range map[string]string{empty: "", killed: "regwarden.db \"\"\n"} {
+		_, err := store.Open(t.Context(), store.Options{DataDir: dir, Existing: true})
+		if entries, _ := os.ReadDir(dir); !errors.Is(err, store.ErrEmpty) || folder(t, dir) != want || len(entries) > 1 {
+			t.Errorf("%v, and the directory has %v", err, entries)
+		}
+	}
+	if _, err := store.Open(t.Context(), store.Options{DataDir: missing, Existing: true}); !errors.Is(err, store.ErrEmpty) {
+		t.Errorf("a directory that does not exist: %v", err)
+	}
+	if _, err := store.Move(t.Context(), store.Options{DataDir: missing}, store.Options{}, nil); !errors.Is(err, store.ErrEmpty) {
+		t.Errorf("a move from a directory that does not exist: %v", err)
+	}
+	if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory was created: %v", err)
+	}
+}
+
 func TestFilesAreTheOwnersAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a ?%# folder", "data")
 	db := mustOpen(t, store.Options{DataDir: dir})
