@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -39,12 +41,16 @@ copy are sealed with the master key, which is not part of it. A database on Post
 }
 
 func newRestore() *cobra.Command {
-	settings := newSettings()
+	settings, backupKeyFile := newSettings(), ""
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Put a backup into a data folder without a database",
-		Long: `Put a backup into a data folder that has no database. The master key that the backup was made under must be in its place
-already (master.key in the folder, --master-key-file or ` + envMasterKey + `). The backup is looked at whole before anything is changed.
+		Short: "Restore a backup into a data directory",
+		Long: `Restore a backup into a data directory that has no database. The master key must be in its place already (master.key in the
+directory, ` + envName("master-key-file") + ` or ` + envMasterKey + `). The whole backup is verified before anything is changed.
+
+A backup made before the master key was rotated opens only with the key of its time: name that with --master-key-file, such as
+master.key.<time>. The restored store is then encrypted with the key in place. Where there is none, the server needs the key of the
+backup from then on.
 
 Sessions and API keys are then what they were at the time of the backup: what was revoked since has to be revoked again.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
@@ -57,15 +63,41 @@ Sessions and API keys are then what they were at the time of the backup: what wa
 		if err != nil {
 			return err
 		}
-		return backupUsage(store.Restore(cmd.Context(), options, args[0]))
+		return backupUsage(restore(cmd, options, args[0], backupKeyFile))
 	}
-	settings.addTo(cmd.Flags(), storeFlags...)
+	settings.addTo(cmd.Flags(), slices.DeleteFunc(slices.Clone(storeFlags), func(name string) bool { return name == "master-key-file" })...)
+	cmd.Flags().StringVar(&backupKeyFile, "master-key-file", "", "file of the master key of the time of the backup (default: the key in place)")
 	return cmd
+}
+
+// restore restores a backup. keyFile is the key that it opens with, empty for the key in place.
+func restore(cmd *cobra.Command, o store.Options, backup, keyFile string) error {
+	if keyFile == "" {
+		return store.Restore(cmd.Context(), o, backup, seal.MasterKey{})
+	}
+	inPlace, err := exists(o.MasterKeyFile)
+	if err != nil {
+		return err
+	}
+	if o.MasterKey.IsZero() && !inPlace {
+		place := o.MasterKeyFile
+		o.MasterKeyFile = keyFile
+		if err := store.Restore(cmd.Context(), o, backup, seal.MasterKey{}); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "The store opens with %s: start the server with --master-key-file, or copy the file to %s.\n", keyFile, place)
+		return err
+	}
+	former, err := seal.LoadMasterKey(keyFile)
+	if err != nil {
+		return err
+	}
+	return store.Restore(cmd.Context(), o, backup, former)
 }
 
 // backupUsage tells the mistakes that can be made with files from what went wrong.
 func backupUsage(err error) error {
-	if errors.Is(err, store.ErrInTheWay) || errors.Is(err, store.ErrNoBackup) || errors.Is(err, store.ErrNoFile) || errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, store.ErrInTheWay) || errors.Is(err, store.ErrNoBackup) || errors.Is(err, store.ErrNoFile) || errors.Is(err, os.ErrNotExist) || errors.Is(err, seal.ErrWrongKey) {
 		return usageError{err}
 	}
 	return err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,15 +25,32 @@ func newKey() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.auth.RotateMaster(a.ctx, a.origin, a.operator, next)
+		former, err := a.auth.RotateMaster(a.ctx, a.origin, a.operator, next)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(a.cmd.ErrOrStderr(), rotatedWarning(former, time.Now()))
+		return err
 	})
 	rotate.Long = `Put new keys into use for authorization and refresh tokens. Tokens of the old ones stay good until they end. A running
 server takes the new keys up within a second.
 
-With --master the key that seals the store is replaced. A key file is written anew. A key from the environment cannot be:
-set ` + envNextMasterKey + ` for this command, and its value as ` + envMasterKey + ` from then on.`
+With --master the key that encrypts the store is replaced. A key file gets a new key, and the former key stays beside it as
+FILE.<time>: backups made before the rotation open only with it. A key from the environment cannot be written: set
+` + envNextMasterKey + ` for this command, and its value as ` + envMasterKey + ` from then on, and keep the former value.`
 	rotate.Flags().BoolVar(&master, "master", false, "replace the master key")
 	return group("key", "Keys of the service", rotate)
+}
+
+// rotatedWarning names the key that earlier backups need. former is its file, empty for a key from the environment.
+func rotatedWarning(former string, now time.Time) string {
+	at := now.UTC().Format(time.RFC3339)
+	if former == "" {
+		return "warning: backups made before " + at + " open only with the former value of " + envMasterKey + ". Keep it, apart from them, as long as you keep any of them.\n" +
+			"Set " + envMasterKey + " to the new value now. To restore such a backup, put the former value into a file: regwarden restore FILE --master-key-file KEYFILE"
+	}
+	return "warning: backups made before " + at + " open only with the former master key, which is kept as " + former + ". Keep it, apart from them, as long as you keep any of them.\n" +
+		"To restore such a backup: regwarden restore FILE --master-key-file " + shellQuote(former)
 }
 
 // nextMasterKey is the key to rotate to, the zero one to have it drawn and written to the key file.

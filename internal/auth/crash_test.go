@@ -218,7 +218,7 @@ func closeNow(t *testing.T, db *store.DB) {
 func rotateUntilKilled(service *Service) {
 	for i := 0; ; i++ {
 		fmt.Println("rotating")
-		err := service.RotateMaster(context.Background(), origin, Operator(), seal.MasterKey{})
+		_, err := service.RotateMaster(context.Background(), origin, Operator(), seal.MasterKey{})
 		if err == nil && i%4 == 0 {
 			err = service.RotateKeys(context.Background(), origin, Operator())
 		}

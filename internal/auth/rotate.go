@@ -57,17 +57,18 @@ func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) e
 
 // RotateMaster re-wraps the keyring of the store with a new master key. With next zero a key is drawn and
 // written to the key file, in an order in which the store can be opened after a kill at any moment. With next
-// given the store's key came from the environment, and whoever set it there has to set next from now on.
+// given the store's key came from the environment, and the operator has to set next there from now on. former is the
+// file that the old key is kept in, for backups made under it; empty when next was given.
 //
 // Faults: Forbidden for everyone but an operator.
-func (s *Service) RotateMaster(ctx context.Context, origin audit.Origin, p Principal, next seal.MasterKey) error {
+func (s *Service) RotateMaster(ctx context.Context, origin audit.Origin, p Principal, next seal.MasterKey) (former string, err error) {
 	if err := p.May(RotateServiceKeys); err != nil {
-		return err
+		return "", err
 	}
-	err := s.db.RotateMaster(ctx, next, func(tx *store.Tx) error {
+	former, err = s.db.RotateMaster(ctx, next, func(tx *store.Tx) error {
 		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.MasterRotate, "", s.now()))
 	})
-	return asDone("rotate the master key", err)
+	return former, asDone("rotate the master key", err)
 }
 
 // SweepAudits deletes the audit records from before a moment, in small steps.

@@ -71,7 +71,8 @@ func TestOnlyTheOperatorRotates(t *testing.T) {
 	w := mustWorld(t, nil)
 	for _, role := range []Role{RoleAdmin, RoleMember, ""} {
 		p := Principal{OrgUID: w.org.UID, UserUID: w.user.UID, Role: role}
-		for _, err := range []error{w.RotateKeys(t.Context(), origin, p), w.RotateMaster(t.Context(), origin, p, seal.MasterKey{})} {
+		_, masterErr := w.RotateMaster(t.Context(), origin, p, seal.MasterKey{})
+		for _, err := range []error{w.RotateKeys(t.Context(), origin, p), masterErr} {
 			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Forbidden {
 				t.Errorf("%s: %v", role, err)
 			}
@@ -90,11 +91,15 @@ func TestMasterKeyRotates(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := w.mustLogin(t)
-	if err := w.RotateMaster(t.Context(), origin, Operator(), seal.NewMasterKey()); !errors.Is(err, store.ErrKeyPlace) {
+	if _, err := w.RotateMaster(t.Context(), origin, Operator(), seal.NewMasterKey()); !errors.Is(err, store.ErrKeyPlace) {
 		t.Errorf("a key that is not in the file: %v", err)
 	}
-	if err := w.RotateMaster(t.Context(), origin, Operator(), seal.MasterKey{}); err != nil {
+	former, err := w.RotateMaster(t.Context(), origin, Operator(), seal.MasterKey{})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if kept, err := os.ReadFile(former); err != nil || string(kept) != string(before) {
+		t.Errorf("%s does not hold the former key: %v", former, err)
 	}
 	w.wantEvent(t, audit.MasterRotate, audit.Succeeded, "", "")
 	w.mustLogin(t) // the running server goes on

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestWhoMayReadTheMasterKeyFile(t *testing.T) {
@@ -45,7 +46,7 @@ func TestFilesOfRootGoToTheOwnerOfTheFolder(t *testing.T) {
 	for _, make := range []func() error{
 		func() error { _, err := LoadOrCreateMasterKey(path); return err },
 		func() error { _, err := WriteNextMasterKey(path); return err },
-		func() error { return AdoptNextMasterKey(path) },
+		func() error { _, err := AdoptNextMasterKey(path, time.Now()); return err },
 	} {
 		if err := make(); err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestNextMasterKeyWaitsBesideTheFile goes through a rotation, one that was broken off before it included.
@@ -32,12 +33,43 @@ func TestNextMasterKeyWaitsBesideTheFile(t *testing.T) {
 	if now, err := LoadMasterKey(path); err != nil || now != old {
 		t.Errorf("the key in force changed early: %v", err)
 	}
-	for range 2 { // another process may have done it
-		if err := AdoptNextMasterKey(path); err != nil {
-			t.Fatal(err)
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for _, want := range []string{path + ".20261121T120000Z", ""} { // another process may have done it
+		if former, err := AdoptNextMasterKey(path, at); err != nil || former != want {
+			t.Fatalf("the former key is %q, %v; want %q", former, err, want)
 		}
 		if now, err := LoadMasterKey(path); err != nil || now != next {
 			t.Errorf("the next key is not in force: %v", err)
 		}
+	}
+	if former, err := LoadMasterKey(path + ".20261121T120000Z"); err != nil || former != old {
+		t.Errorf("the former key is lost: %v", err)
+	}
+}
+
+// TestFormerMasterKeysDoNotReplaceEachOther rotates twice in one second.
+func TestFormerMasterKeysDoNotReplaceEachOther(t *testing.T) {
+	path, at := filepath.Join(t.TempDir(), "master.key"), time.Now()
+	first, err := LoadOrCreateMasterKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[MasterKey]bool{}
+	for range 2 {
+		if _, err := WriteNextMasterKey(path); err != nil {
+			t.Fatal(err)
+		}
+		former, err := AdoptNextMasterKey(path, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key, err := LoadMasterKey(former)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[key] = true
+	}
+	if len(kept) != 2 || !kept[first] {
+		t.Errorf("%d of 2 former keys are kept", len(kept))
 	}
 }

@@ -81,10 +81,11 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Restore puts a backup into a data folder that has no database, after making sure that it is whole and that
-// the master key, which must be in its place already, opens it. Nothing is changed otherwise. No server
-// may run on the folder: ErrLocked. ErrNoFile for a store in PostgreSQL.
-func Restore(ctx context.Context, o Options, backup string) (err error) {
+// Restore puts a backup into a data directory that has no database, after making sure that it is whole and that
+// the master key, which must be in its place already, opens it. A backup made before that key was rotated in needs the
+// key of its time as former; the restored store is encrypted with the key in place. Nothing is changed otherwise. No
+// server may run on the directory: ErrLocked. ErrNoFile for a store in PostgreSQL.
+func Restore(ctx context.Context, o Options, backup string, former seal.MasterKey) (err error) {
 	if o.DatabaseURL != "" {
 		return ErrNoFile
 	}
@@ -113,7 +114,11 @@ func Restore(ctx context.Context, o Options, backup string) (err error) {
 		return fmt.Errorf("copy the backup: %w", err)
 	}
 	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(part))) }()
-	if err := examine(ctx, o, part); err != nil {
+	ring, err := examine(ctx, o, former, part)
+	if err == nil && !former.IsZero() {
+		err = rewrapFile(ctx, o, ring, part)
+	}
+	if err != nil {
 		return err
 	}
 	return publish(part, target)
@@ -137,26 +142,51 @@ func copyFile(from, to string) error {
 	return errors.Join(err, seal.GiveToOwnerOf(filepath.Dir(to), file), file.Sync(), file.Close())
 }
 
-// examine tells whether the file at path is a whole store of ours, and the master key at hand opens it.
-func examine(ctx context.Context, o Options, path string) (err error) {
+// examine returns the keyring of the file at path if that is a whole store of ours. It is opened with the former
+// master key if there is one, else with the key in place.
+func examine(ctx context.Context, o Options, former seal.MasterKey, path string) (ring *seal.Keyring, err error) {
 	db, err := openSQLite(path, 1, true)
 	if err != nil {
-		return fmt.Errorf("open the backup: %w", err)
+		return nil, fmt.Errorf("open the backup: %w", err)
 	}
 	defer func() {
 		err = errors.Join(err, db.Close(), ignoreMissing(os.Remove(path+"-wal")), ignoreMissing(os.Remove(path+"-shm")))
 	}()
 	if err := intact(ctx, db); err != nil {
-		return err
+		return nil, err
 	}
-	ring, err := existingKeyring(ctx, o, db)
+	if !former.IsZero() {
+		o.MasterKey = former
+	}
+	ring, err = existingKeyring(ctx, o, db)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, seal.ErrWrongKey):
-		return fmt.Errorf("%w; put the master key that the backup was made under into its place first", err)
+		return nil, fmt.Errorf("%w; name the master key of the time of the backup with --master-key-file, such as master.key.<time> after a rotation", err)
 	case err == nil && ring == nil:
-		return fmt.Errorf("%w: it has no keyring", ErrNoBackup)
+		return nil, fmt.Errorf("%w: it has no keyring", ErrNoBackup)
 	}
-	return err
+	return ring, err
+}
+
+// rewrapFile encrypts the keyring in the database file at path with the master key in place.
+func rewrapFile(ctx context.Context, o Options, ring *seal.Keyring, path string) error {
+	master := o.MasterKey
+	if master.IsZero() {
+		var err error
+		if master, err = seal.LoadMasterKey(o.keyFile()); err != nil {
+			return err
+		}
+	}
+	wrapped, err := ring.Wrap(master)
+	if err != nil {
+		return err
+	}
+	db, err := openSQLite(path, 1, false)
+	if err != nil {
+		return fmt.Errorf("open the backup: %w", err)
+	}
+	_, err = db.ExecContext(ctx, sqlRewrapKeyset, wrapped, millis(o.now()))
+	return errors.Join(translate(err), db.Close()) // the end of the last connection writes the log into the file
 }
 
 // intact has SQLite look at every page and index. A file that is no database fails at the first question.

@@ -79,7 +79,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 
 	again := t.TempDir()
 	masterKeyOf(t, dir, again)
-	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup); err != nil {
+	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup, seal.MasterKey{}); err != nil {
 		t.Fatal(err)
 	}
 	restored := mustOpen(t, store.Options{DataDir: again})
@@ -159,7 +159,7 @@ func TestRestoreRefuses(t *testing.T) {
 			to := t.TempDir()
 			file := c.prepare(t, to)
 			before := folder(t, to)
-			if err := store.Restore(t.Context(), store.Options{DataDir: to}, file); !errors.Is(err, c.want) {
+			if err := store.Restore(t.Context(), store.Options{DataDir: to}, file, seal.MasterKey{}); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
 			if after := folder(t, to); after != before {
@@ -174,7 +174,7 @@ func TestRestoreRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = lock.Release() }()
-		if err := store.Restore(t.Context(), store.Options{DataDir: to}, backup); !errors.Is(err, store.ErrLocked) {
+		if err := store.Restore(t.Context(), store.Options{DataDir: to}, backup, seal.MasterKey{}); !errors.Is(err, store.ErrLocked) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -230,7 +230,7 @@ func TestFilesBelongToTheOwnerOfTheFolder(t *testing.T) {
 	if err := os.Chown(filepath.Join(again, "master.key"), want, -1); err != nil { // as the operator has put it there
 		t.Fatal(err)
 	}
-	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup); err != nil {
+	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup, seal.MasterKey{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, folder := range []string{dir, again} {
