@@ -1,13 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -16,15 +16,12 @@ import (
 )
 
 func newBackup() *cobra.Command {
-	cmd := adminCommand("backup FILE", "Copy the database to a new file, also while the server runs", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+	cmd := adminCommand("backup FILE", "Copy the database to a new file", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
 		if a.db.Shared() {
 			return backupUsage(store.ErrNoFile)
 		}
-		if err := a.record(audit.StoreBackup); err != nil { // first, so that the copy has it too
-			return err
-		}
 		began := time.Now()
-		if err := a.db.Backup(a.ctx, args[0]); err != nil {
+		if err := a.recorded(audit.StoreBackup, func() error { return a.db.Backup(a.ctx, args[0]) }); err != nil {
 			return backupUsage(err)
 		}
 		info, err := os.Stat(args[0])
@@ -35,8 +32,11 @@ func newBackup() *cobra.Command {
 			args[0], float64(info.Size())/(1<<20), time.Since(began).Round(time.Millisecond))
 		return err
 	})
-	cmd.Long = `Copy the database, as of one moment, to FILE, which must not be there yet. Others may read and write meanwhile. Secrets in the
-copy are sealed with the master key, which is not part of it. A database on PostgreSQL is backed up with PostgreSQL's own means.`
+	cmd.Long = `Copy the database, as of one moment, to FILE, which must not exist yet. The server may go on meanwhile. Secrets in the
+copy are encrypted with the master key, which is not part of it. A database on PostgreSQL is backed up with PostgreSQL's own tools.
+
+The audit record is written before the copy and completed with the outcome. Without the record nothing is copied. If only the
+outcome cannot be written, the copy is complete, the record stays "started" and the exit code is 1.`
 	return cmd
 }
 
@@ -103,9 +103,22 @@ func backupUsage(err error) error {
 	return err
 }
 
-// record writes that the operator does something to the store as a whole.
-func (a *admin) record(action audit.Action) error {
+// recorded runs an operation on the store as a whole. Its audit record is written first, so that nothing is done without
+// one, and completed with the outcome, also after an interrupt.
+func (a *admin) recorded(action audit.Action, operation func() error) error {
 	event := a.operator.Event(a.origin, action)
-	event.UID, event.At, event.Outcome = uuid.NewString(), time.Now(), audit.Succeeded
-	return a.db.InTx(a.ctx, func(tx *store.Tx) error { return tx.AppendAudit(a.ctx, event) })
+	event.UID, event.At, event.Outcome = audit.NewUID(), time.Now(), audit.Started
+	if err := a.db.InTx(a.ctx, func(tx *store.Tx) error { return tx.AppendAudit(a.ctx, event) }); err != nil {
+		return err
+	}
+	err, outcome := operation(), audit.Succeeded
+	if err != nil {
+		outcome = audit.Failed
+	}
+	ctx := context.WithoutCancel(a.ctx)
+	recordErr := a.db.InTx(ctx, func(tx *store.Tx) error { return tx.CompleteAudit(ctx, event.UID, outcome, "", nil) })
+	if recordErr != nil {
+		recordErr = fmt.Errorf("record the outcome %q of %s: %w", outcome, action, recordErr)
+	}
+	return errors.Join(err, recordErr)
 }
