@@ -153,10 +153,10 @@ func (f *checkFlags) runKept(show shown, args []string) error {
 }
 
 func asUsage(err error) error {
-	if err != nil {
-		return usageError{err}
+	if _, ended := errors.AsType[interrupted](err); ended || err == nil {
+		return err
 	}
-	return nil
+	return usageError{err}
 }
 
 // shown is how a check is shown.
@@ -308,12 +308,12 @@ func (f *checkFlags) overlay(d *regcheck.Definition, stdin io.Reader) error {
 	if !f.passwordStdin && !f.tokenStdin {
 		return nil
 	}
-	line, err := readSecretLine(stdin)
-	if f.passwordStdin {
-		a.Password = line
-	} else {
-		a.Token = line
+	prompt, into := "Password: ", &a.Password
+	if f.tokenStdin {
+		prompt, into = "Token: ", &a.Token
 	}
+	var err error
+	*into, err = readSecret(stdin, prompt)
 	return err
 }
 

@@ -24,6 +24,7 @@ const (
 	exitNotValid = 1
 	exitFailed   = 1
 	exitUsage    = 2
+	exitSignal   = 128 // and the number of the signal
 )
 
 func main() {
@@ -57,6 +58,9 @@ func exitCode(err error) int {
 		return exitNotValid
 	}
 	fmt.Fprintln(os.Stderr, "regwarden: "+describe(err))
+	if cause, ok := errors.AsType[interrupted](err); ok {
+		return exitSignal + int(cause.Signal)
+	}
 	if _, usage := errors.AsType[usageError](err); usage || fault.KindOf(err) == fault.Invalid {
 		return exitUsage
 	}

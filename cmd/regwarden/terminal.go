@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -30,8 +32,8 @@ func printerTo(w io.Writer, noColor bool) *regcheck.Printer {
 	return printer
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
@@ -51,24 +53,64 @@ func readSecretLine(stdin io.Reader) (secret.String, error) {
 	return secret.String(text), nil
 }
 
-// askPassword asks for a new password twice, without echo.
-func askPassword(in *os.File, out io.Writer) (secret.String, error) {
-	ask := func(prompt string) (string, error) {
-		fmt.Fprint(out, prompt)
-		answer, err := term.ReadPassword(int(in.Fd()))
-		fmt.Fprintln(out)
-		return string(answer), err
+// interrupted is the end of a command by a signal.
+type interrupted struct{ syscall.Signal }
+
+func (i interrupted) Error() string { return i.String() }
+
+// readSecret reads a secret from standard input, which is prompted for at a terminal.
+func readSecret(stdin io.Reader, prompt string) (secret.String, error) {
+	if isTerminal(stdin) {
+		return promptSecret(stdin.(*os.File), prompt)
 	}
-	first, err := ask("Password: ")
+	return readSecretLine(stdin)
+}
+
+// promptSecret reads one line from a terminal without echo. A signal ends it at once: the read itself would go on.
+func promptSecret(terminal *os.File, prompt string) (secret.String, error) {
+	fd := int(terminal.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("prepare the terminal: %w", err)
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	fmt.Fprint(os.Stderr, prompt)
+	defer fmt.Fprintln(os.Stderr)
+	var typed []byte
+	read := make(chan error, 1)
+	go func() {
+		var err error
+		typed, err = term.ReadPassword(fd)
+		read <- err
+	}()
+	select {
+	case s := <-signals:
+		return "", errors.Join(interrupted{s.(syscall.Signal)}, term.Restore(fd, before))
+	case err := <-read:
+		if err != nil {
+			return "", fmt.Errorf("read from the terminal: %w", err)
+		}
+	}
+	if len(typed) == 0 {
+		return "", usageError{errors.New("nothing was entered")}
+	}
+	return secret.String(typed), nil
+}
+
+// askPassword asks for a new password twice.
+func askPassword(terminal *os.File) (secret.String, error) {
+	first, err := promptSecret(terminal, "Password: ")
 	if err != nil {
 		return "", err
 	}
-	second, err := ask("Again: ")
+	second, err := promptSecret(terminal, "Again: ")
 	if err != nil {
 		return "", err
 	}
 	if first != second {
 		return "", usageError{errors.New("the two passwords differ; nothing was changed")}
 	}
-	return secret.String(first), nil
+	return first, nil
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
@@ -35,7 +34,7 @@ func newUser() *cobra.Command {
 		cmd.Flags().StringVar(&f.email, "email", "", "e-mail identifier")
 	}
 	for _, cmd := range []*cobra.Command{create, password} {
-		cmd.Flags().BoolVar(&f.fromStdin, "password-stdin", false, "read the password from standard input, one line end taken off")
+		cmd.Flags().BoolVar(&f.fromStdin, "password-stdin", false, "read the password from standard input, without one trailing newline; asked for at a terminal")
 	}
 	for _, cmd := range []*cobra.Command{create, projects} {
 		cmd.Flags().StringSliceVar(&f.projects, "project", nil, "project that a member may see, by name; may be repeated")
@@ -95,18 +94,19 @@ func (f *userFlags) setRole() *cobra.Command {
 }
 
 func (f *userFlags) setProjects() *cobra.Command {
-	return adminCommand("projects --org ORG --email E --project P", "Make a user a member of these projects and of no others", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("projects --org ORG --email E --project P", "Set the projects of a user", cobra.NoArgs, false, func(a *admin, _ []string) error {
 		return a.directory.SetProjects(a.ctx, a.origin, a.operator, f.ref(), f.projects)
 	})
 }
 
-// newPassword comes from standard input, or is asked for at a terminal.
+// newPassword is asked for at a terminal, or comes from standard input.
 func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
-	if fromStdin {
-		return readSecretLine(cmd.InOrStdin())
+	stdin := cmd.InOrStdin()
+	switch {
+	case isTerminal(stdin):
+		return askPassword(stdin.(*os.File))
+	case fromStdin:
+		return readSecretLine(stdin)
 	}
-	if !term.IsTerminal(int(os.Stdin.Fd())) {
-		return "", usageError{errors.New("give the password on standard input, with --password-stdin")}
-	}
-	return askPassword(os.Stdin, cmd.ErrOrStderr())
+	return "", usageError{errors.New("give the password on standard input, with --password-stdin")}
 }

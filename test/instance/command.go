@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -54,6 +55,21 @@ func RunInTerminal(t testing.TB, env []string, args ...string) Result {
 		out.WriteString(line + "\n")
 	}
 	return Result{Out: out.String(), Code: cmd.ProcessState.ExitCode()}
+}
+
+// StartInTerminal starts a command that a person uses at the terminal: all its streams are there, and Ctrl-C reaches it.
+func StartInTerminal(t testing.TB, terminal Terminal, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), commandWait)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, Binary(t), args...)
+	cmd.Env = environment(t, Options{Bare: true})
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal.Slave, terminal.Slave, terminal.Slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start regwarden %s: %v", strings.Join(args, " "), err)
+	}
+	return cmd
 }
 
 // Admin runs a command on the server's store, beside the running server, and returns what it printed.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,6 +14,36 @@ import (
 type Terminal struct {
 	Slave *os.File
 	Lines <-chan string
+
+	master *os.File
+}
+
+// Type enters text as a keyboard does: "\x03" is Ctrl-C.
+func (terminal Terminal) Type(t testing.TB, text string) {
+	t.Helper()
+	if _, err := terminal.master.WriteString(text); err != nil {
+		t.Fatalf("type into the terminal: %v", err)
+	}
+}
+
+// Echoes reports whether the terminal shows what is typed.
+func (terminal Terminal) Echoes(t testing.TB) bool {
+	t.Helper()
+	settings, err := unix.IoctlGetTermios(int(terminal.Slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatalf("read the settings of the terminal: %v", err)
+	}
+	return settings.Lflag&unix.ECHO != 0
+}
+
+// AwaitPrompt waits until a command that was started in the terminal reads without echo.
+func (terminal Terminal) AwaitPrompt(t testing.TB) {
+	t.Helper()
+	for deadline := time.Now().Add(commandWait); terminal.Echoes(t); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the command does not ask for a secret")
+		}
+	}
 }
 
 // OpenTerminal opens one until the test ends.
@@ -43,5 +74,5 @@ func OpenTerminal(t testing.TB) Terminal {
 		}
 	}()
 	t.Cleanup(func() { slave.Close(); master.Close() })
-	return Terminal{Slave: slave, Lines: lines}
+	return Terminal{Slave: slave, Lines: lines, master: master}
 }

@@ -1,0 +1,64 @@
+package script_test
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// TestPrompts answers prompts for secrets at a terminal, or presses Ctrl-C: nothing that is typed is shown, one Ctrl-C ends
+// the command, and the terminal shows again what is typed.
+func TestPrompts(t *testing.T) {
+	const phrase = "nine geese across the marsh"
+	server := instance.Start(t, instance.Options{})
+	if code := server.Stop(syscall.SIGTERM); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	create := []string{"user", "create", "--data-dir", server.DataDir, "--org", instance.Org, "--email"}
+	check := []string{"check", "--endpoint", "http://127.0.0.1:9", "--username", "ada"}
+	for _, tt := range []struct {
+		name  string
+		args  []string
+		typed []string // at each prompt
+		code  int
+		shows string
+	}{
+		{"new password", with(create, "typed@acme.example"), []string{phrase + "\n", phrase + "\n"}, 0, "Again: "},
+		{"new password with --password-stdin", with(create, "flag@acme.example", "--password-stdin"), []string{phrase + "\n", phrase + "\n"}, 0, "Again: "},
+		{"Ctrl-C at the first prompt", with(create, "none@acme.example", "--password-stdin"), []string{"nine\x03"}, 130, "Password: "},
+		{"Ctrl-C at the second prompt", with(create, "none@acme.example"), []string{phrase + "\n", "\x03"}, 130, "Again: "},
+		{"nothing", with(create, "none@acme.example", "--password-stdin"), []string{"\n"}, 2, "nothing was entered"},
+		{"password of a registry", with(check, "--password-stdin"), []string{phrase + "\n"}, 1, "RegistryUnreachable"},
+		{"Ctrl-C at the password of a registry", with(check, "--password-stdin"), []string{"\x03"}, 130, "Password: "},
+		{"Ctrl-C at the token of a registry", []string{"check", "--endpoint", "http://127.0.0.1:9", "--token-stdin"}, []string{"\x03"}, 130, "Token: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			terminal := instance.OpenTerminal(t)
+			cmd := instance.StartInTerminal(t, terminal, tt.args...)
+			var shown strings.Builder
+			for i, text := range tt.typed {
+				if i > 0 { // the end of the line of the prompt before
+					shown.WriteString(<-terminal.Lines + "\n")
+				}
+				terminal.AwaitPrompt(t)
+				terminal.Type(t, text)
+			}
+			_ = cmd.Wait() // its exit code is looked at below
+			if !terminal.Echoes(t) {
+				t.Error("the terminal shows no more what is typed")
+			}
+			_ = terminal.Slave.Close() // the last writer gone, the lines end
+			for line := range terminal.Lines {
+				shown.WriteString(line + "\n")
+			}
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(shown.String(), tt.shows) || strings.Contains(shown.String(), "nine") {
+				t.Errorf("exit code %d, want %d, shows %q", code, tt.code, shown.String())
+			}
+		})
+	}
+}
+
+func with(args []string, more ...string) []string { return append(slices.Clone(args), more...) }
