@@ -16,6 +16,7 @@ type userFlags struct {
 	org, email    string
 	role, newRole string // of create, and of role: their defaults differ
 	projects      []string
+	clear         bool
 	fromStdin     bool
 }
 
@@ -39,6 +40,8 @@ func newUser() *cobra.Command {
 	for _, cmd := range []*cobra.Command{create, projects} {
 		cmd.Flags().StringSliceVar(&f.projects, "project", nil, "project that a member may see, by name; may be repeated")
 	}
+	projects.Flags().BoolVar(&f.clear, "clear", false, "remove all memberships")
+	projects.Long = "Make a user a member of the projects named by --project, and of no others."
 	create.Flags().StringVar(&f.role, "role", string(auth.RoleMember), "admin or member")
 	role.Flags().StringVar(&f.newRole, "role", "", "admin or member")
 	return group("user", "Users of an organization", create, list, password, disable, enable, role, projects)
@@ -95,6 +98,9 @@ func (f *userFlags) setRole() *cobra.Command {
 
 func (f *userFlags) setProjects() *cobra.Command {
 	return adminCommand("projects --org ORG --email E --project P", "Set the projects of a user", cobra.NoArgs, false, func(a *admin, _ []string) error {
+		if f.clear == (len(f.projects) > 0) {
+			return usageError{errors.New("name the projects that the user is to be a member of with --project, or remove all memberships with --clear")}
+		}
 		return a.directory.SetProjects(a.ctx, a.origin, a.operator, f.ref(), f.projects)
 	})
 }
