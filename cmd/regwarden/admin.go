@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,9 +112,9 @@ func newOrg() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([][]string, len(orgs))
+		rows := make([][]any, len(orgs))
 		for i, o := range orgs {
-			rows[i] = []string{o.UID, o.Name, stamp(o.CreatedAt)}
+			rows[i] = []any{o.UID, o.Name, o.CreatedAt}
 		}
 		return a.table([]string{"uid", "name", "created"}, rows)
 	})
@@ -134,9 +132,9 @@ func newProject() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([][]string, len(projects))
+		rows := make([][]any, len(projects))
 		for i, p := range projects {
-			rows[i] = []string{p.UID, p.Name, stamp(p.CreatedAt)}
+			rows[i] = []any{p.UID, p.Name, p.CreatedAt}
 		}
 		return a.table([]string{"uid", "name", "created"}, rows)
 	})
@@ -159,30 +157,7 @@ func (a *admin) print(value string, err error) error {
 	return err
 }
 
-// table prints rows for people, or the same as a list of objects.
-func (a *admin) table(columns []string, rows [][]string) error {
-	if a.json {
-		objects := make([]map[string]string, len(rows))
-		for i, row := range rows {
-			objects[i] = map[string]string{}
-			for j, column := range columns {
-				objects[i][column] = row[j]
-			}
-		}
-		return printJSON(a.cmd, objects)
-	}
-	table := tabwriter.NewWriter(a.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.ToUpper(strings.Join(columns, "\t")))
-	for _, row := range rows {
-		fmt.Fprintln(table, strings.Join(row, "\t"))
-	}
-	return table.Flush()
-}
-
-// stamp writes a moment for people and scripts alike; "-" when there was none.
-func stamp(at time.Time) string {
-	if at.IsZero() {
-		return "-"
-	}
-	return at.UTC().Format(time.RFC3339)
+// table prints rows as the command was asked to.
+func (a *admin) table(columns []string, rows [][]any) error {
+	return printTable(a.cmd, a.json, columns, rows)
 }

@@ -25,9 +25,9 @@ func newAPIKey() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([][]string, len(keys))
+		rows := make([][]any, len(keys))
 		for i, k := range keys {
-			rows[i] = []string{k.UID, k.Name, k.Email, stateOf(k, time.Now()), stamp(k.ExpiresAt), stamp(k.LastUsedAt)}
+			rows[i] = []any{k.UID, k.Name, k.Email, stateOf(k, time.Now()), k.ExpiresAt, k.LastUsedAt}
 		}
 		return a.table([]string{"uid", "name", "email", "state", "expires", "lastUsed"}, rows)
 	})

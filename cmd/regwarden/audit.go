@@ -22,9 +22,9 @@ func newAudit() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([][]string, len(page.Events))
+		rows := make([][]any, len(page.Events))
 		for i, e := range page.Events {
-			rows[i] = []string{stamp(e.At), string(e.Action), string(e.Outcome), e.Reason, e.ActorName, e.Object, e.Origin.Address, e.UID}
+			rows[i] = []any{e.At, string(e.Action), string(e.Outcome), e.Reason, e.ActorName, e.Object, e.Origin.Address, e.UID}
 		}
 		return a.table([]string{"at", "action", "outcome", "reason", "actor", "object", "address", "uid"}, rows)
 	})

@@ -1,23 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"net/url"
 	"os"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/regwarden/regwarden/secret"
 )
-
-// setting is one line of "regwarden config".
-type setting struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"`
-	Source string `json:"source"`
-}
 
 func newConfig() *cobra.Command {
 	settings, output := newSettings(), ""
@@ -33,15 +24,7 @@ func newConfig() *cobra.Command {
 			if err := settings.load(os.Getenv); err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(cmd, settings.list())
-			}
-			table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
-			for _, line := range settings.list() {
-				fmt.Fprintf(table, "%s\t%s\t%s\n", line.Name, line.Value, line.Source)
-			}
-			return table.Flush()
+			return printTable(cmd, asJSON, []string{"name", "value", "source"}, settings.list())
 		},
 	}
 	settings.addTo(cmd.Flags())
@@ -49,12 +32,27 @@ func newConfig() *cobra.Command {
 	return cmd
 }
 
-func (s *settings) list() []setting {
-	var lines []setting
+// list has name, value and source of each setting.
+func (s *settings) list() [][]any {
+	var rows [][]any
 	s.flags.VisitAll(func(f *pflag.Flag) {
-		lines = append(lines, setting{Name: f.Name, Value: s.shown(f), Source: s.source[f.Name]})
+		rows = append(rows, []any{f.Name, s.value(f), s.source[f.Name]})
 	})
-	return lines
+	return rows
+}
+
+// value is a setting's value in its type; durations are text, as they are given.
+func (s *settings) value(f *pflag.Flag) any {
+	if v, err := s.flags.GetBool(f.Name); err == nil {
+		return v
+	}
+	if v, err := s.flags.GetInt(f.Name); err == nil {
+		return v
+	}
+	if v, err := s.flags.GetStringSlice(f.Name); err == nil {
+		return v
+	}
+	return s.shown(f)
 }
 
 // shown masks the settings that may hold a secret: URLs with a password in them.

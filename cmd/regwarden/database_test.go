@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,8 +68,8 @@ func TestWhereADatabaseURLMayComeFrom(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 		for _, line := range s.list() {
-			if err == nil && strings.Contains(line.Value, "marked") {
-				t.Errorf("%s: shown as %s", row.name, line.Value)
+			if err == nil && strings.Contains(fmt.Sprint(line...), "marked") {
+				t.Errorf("%s: shown as %s", row.name, line)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,12 +104,12 @@ func progressTo(out io.Writer) store.Progress {
 }
 
 func printMoved(cmd *cobra.Command, moved []store.Moved, asJSON bool) error {
-	rows := make([][]string, len(moved))
+	rows := make([][]any, len(moved))
 	for i, m := range moved {
-		rows[i] = []string{m.Table, strconv.FormatInt(m.Rows, 10), m.Digest}
+		rows[i] = []any{m.Table, m.Rows, m.Digest}
 		if !asJSON {
 			rows[i][2] = m.Digest[:16]
 		}
 	}
-	return (&admin{cmd: cmd, json: asJSON}).table([]string{"table", "rows", "digest"}, rows)
+	return printTable(cmd, asJSON, []string{"table", "rows", "digest"}, rows)
 }

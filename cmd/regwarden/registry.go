@@ -42,31 +42,24 @@ func listRegistries(a *admin, org string) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]string, len(list))
+	rows := make([][]any, len(list))
 	for i, r := range list {
 		state := store.Verdict{Valid: r.Valid, Code: r.Code}
-		rows[i] = []string{r.UID, r.Name, r.ProviderType, r.Endpoint, verdict(state, r.Since), stamp(r.Since), stamp(r.LastAt), dash(string(r.Sync))}
+		rows[i] = []any{r.UID, r.Name, r.ProviderType, r.Endpoint, verdict(state, r.Since), r.Since, r.LastAt, string(r.Sync)}
 	}
 	return a.table([]string{"uid", "name", "type", "endpoint", "state", "since", "checked", "sync"}, rows)
 }
 
-// verdict is a state in a word; since is zero while there is none.
+// verdict is a state in a word, empty while there is none and since is zero.
 func verdict(v store.Verdict, since time.Time) string {
 	switch {
 	case since.IsZero():
-		return "-"
+		return ""
 	case v.Valid:
 		return "valid"
 	default:
 		return v.Code
 	}
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 func registryHistory(a *admin, org, name string, limit int) error {
@@ -82,14 +75,10 @@ func registryHistory(a *admin, org, name string, limit int) error {
 	if err != nil {
 		return err
 	}
-	rows := make([][]string, len(runs))
+	rows := make([][]any, len(runs))
 	for i, r := range runs {
-		counted := "yes"
-		if !r.Counted {
-			counted = "no"
-		}
 		v := r.Verdict
-		rows[i] = []string{stamp(r.Since), stamp(r.LastAt), fmt.Sprint(r.Checks), verdict(v, r.Since), dash(v.Stage), dash(v.Reason), dash(v.Field), counted}
+		rows[i] = []any{r.Since, r.LastAt, r.Checks, verdict(v, r.Since), v.Stage, v.Reason, v.Field, r.Counted}
 	}
 	return a.table([]string{"since", "last", "checks", "verdict", "stage", "reason", "field", "counted"}, rows)
 }
@@ -144,36 +133,37 @@ func checkRegistry(show shown, settings *settings, org, name string) error {
 	})
 }
 
-// shownRegistry is a kept definition and what is known of it, for scripts. Masks stand for secrets.
+// shownRegistry is a stored definition and its health status, for scripts. Masks stand for secrets, null for what is
+// missing.
 type shownRegistry struct {
 	UID         string              `json:"uid"`
 	Name        string              `json:"name"`
-	Created     string              `json:"created"`
-	Changed     string              `json:"changed"`
+	Created     any                 `json:"created"`
+	Changed     any                 `json:"changed"`
 	Definition  regcheck.Definition `json:"definition"`
-	State       string              `json:"state"`
-	Since       string              `json:"since"`
-	Checked     string              `json:"checked"`
-	NextCheck   string              `json:"nextCheck"`
+	State       any                 `json:"state"`
+	Since       any                 `json:"since"`
+	Checked     any                 `json:"checked"`
+	NextCheck   any                 `json:"nextCheck"`
 	Unconfirmed bool                `json:"unconfirmed"`
 	Verdict     shownVerdict        `json:"verdict"`
 	Sync        shownSync           `json:"sync"`
 }
 
 type shownVerdict struct {
-	Stage                  string `json:"stage,omitempty"`
-	Reason                 string `json:"reason,omitempty"`
-	Field                  string `json:"field,omitempty"`
-	CertificateExpiresSoon bool   `json:"certificateExpiresSoon"`
+	Stage                  any  `json:"stage"`
+	Reason                 any  `json:"reason"`
+	Field                  any  `json:"field"`
+	CertificateExpiresSoon bool `json:"certificateExpiresSoon"`
 }
 
 type shownSync struct {
-	Supported    bool   `json:"supported"`
-	Status       string `json:"status"`
-	Message      string `json:"message,omitempty"`
-	Synchronized string `json:"synchronized"`
-	Repositories int64  `json:"repositories"`
-	Tags         int64  `json:"tags"`
+	Supported    bool  `json:"supported"`
+	Status       any   `json:"status"`
+	Message      any   `json:"message"`
+	Synchronized any   `json:"synchronized"`
+	Repositories int64 `json:"repositories"`
+	Tags         int64 `json:"tags"`
 }
 
 func showRegistry(a *admin, org, name string) error {
@@ -192,10 +182,10 @@ func showRegistry(a *admin, org, name string) error {
 	}
 	v := watched.State
 	s := shownRegistry{
-		UID: found.UID, Name: found.Name, Created: stamp(found.CreatedAt), Changed: stamp(found.UpdatedAt), Definition: found.Definition,
-		State: verdict(v, watched.Since), Since: stamp(watched.Since), Checked: stamp(watched.LastAt), NextCheck: stamp(watched.NextAt), Unconfirmed: watched.Unconfirmed,
-		Verdict: shownVerdict{v.Stage, v.Reason, v.Field, v.ExpiresSoon},
-		Sync: shownSync{found.SyncSupported, dash(string(synchronized.Status)), synchronized.Message, stamp(synchronized.LastSyncedAt),
+		UID: found.UID, Name: found.Name, Created: jsonValue(found.CreatedAt), Changed: jsonValue(found.UpdatedAt), Definition: found.Definition,
+		State: jsonValue(verdict(v, watched.Since)), Since: jsonValue(watched.Since), Checked: jsonValue(watched.LastAt), NextCheck: jsonValue(watched.NextAt),
+		Unconfirmed: watched.Unconfirmed, Verdict: shownVerdict{jsonValue(v.Stage), jsonValue(v.Reason), jsonValue(v.Field), v.ExpiresSoon},
+		Sync: shownSync{found.SyncSupported, jsonValue(string(synchronized.Status)), jsonValue(synchronized.Message), jsonValue(synchronized.LastSyncedAt),
 			synchronized.Repositories, synchronized.Tags},
 	}
 	if a.json {
@@ -218,8 +208,8 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	d, auth := s.Definition, s.Definition.Auth
 	add("uid", s.UID)
 	add("name", s.Name)
-	add("created", s.Created)
-	add("changed", s.Changed)
+	add("created", cell(s.Created))
+	add("changed", cell(s.Changed))
 	add("endpoint", d.Endpoint)
 	add("basePath", d.BasePath)
 	add("baseContentPath", d.BaseContentPath)
@@ -230,10 +220,10 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	add("auth.password", auth.Password.String())
 	add("auth.token", auth.Token.String())
 	add("auth.tls", tlsWords(auth.TLS))
-	add("state", s.State)
-	add("since", s.Since)
+	add("state", cell(s.State))
+	add("since", cell(s.Since))
 	add("checked", s.checkedWords())
-	add("next check", s.NextCheck)
+	add("next check", cell(s.NextCheck))
 	add("sync", s.syncWords())
 	return lines
 }
@@ -256,12 +246,12 @@ func tlsWords(t regcheck.TLS) string {
 }
 
 func (s shownRegistry) checkedWords() string {
-	words := s.Checked
+	words := cell(s.Checked)
 	if s.Unconfirmed {
 		words += ", failed in a way that may pass; looked at again soon"
 	}
-	if s.Verdict.Field != "" {
-		words += ", at fault: " + s.Verdict.Field
+	if s.Verdict.Field != nil {
+		words += ", at fault: " + cell(s.Verdict.Field)
 	}
 	if s.Verdict.CertificateExpiresSoon {
 		words += ", the certificate expires soon"
@@ -273,9 +263,9 @@ func (s shownRegistry) syncWords() string {
 	switch y := s.Sync; {
 	case !y.Supported:
 		return "off"
-	case y.Synchronized == "-":
-		return strings.TrimSuffix(y.Status+", "+y.Message, ", ")
+	case y.Synchronized == nil:
+		return strings.TrimSuffix(cell(y.Status)+", "+cell(y.Message), ", -")
 	default:
-		return strings.TrimSuffix(fmt.Sprintf("%s, %d repositories and %d tags at %s, %s", y.Status, y.Repositories, y.Tags, y.Synchronized, y.Message), ", ")
+		return strings.TrimSuffix(fmt.Sprintf("%s, %d repositories and %d tags at %s, %s", cell(y.Status), y.Repositories, y.Tags, cell(y.Synchronized), cell(y.Message)), ", -")
 	}
 }

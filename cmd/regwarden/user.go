@@ -68,13 +68,13 @@ func (f *userFlags) list() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([][]string, len(users))
+		rows := make([][]any, len(users))
 		for i, u := range users {
 			state := "active"
 			if u.Disabled {
 				state = "disabled"
 			}
-			rows[i] = []string{u.UID, u.Email, string(u.Role), state, stamp(u.CreatedAt)}
+			rows[i] = []any{u.UID, u.Email, string(u.Role), state, u.CreatedAt}
 		}
 		return a.table([]string{"uid", "email", "role", "state", "created"}, rows)
 	})

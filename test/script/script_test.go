@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -171,12 +172,12 @@ func field(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) != 2 {
 		ts.Fatalf("usage: field file name")
 	}
-	var list []map[string]string
+	var list []map[string]any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &list))
-	if len(list) == 0 || list[0][args[1]] == "" {
+	if len(list) == 0 || list[0][args[1]] == nil {
 		ts.Fatalf("no %s in the first object of %s", args[1], args[0])
 	}
-	ts.Setenv("FIELD", list[0][args[1]])
+	ts.Setenv("FIELD", fmt.Sprint(list[0][args[1]]))
 }
 
 // What differs from run to run, and what stands for it.
