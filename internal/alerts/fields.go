@@ -71,6 +71,9 @@ func (s *Service) fill(w Channel, old store.Channel) (store.Channel, []fault.Fie
 		}
 		c.HTTP = fillHTTP(*w.HTTP, old, &found)
 		checkHTTP(c.HTTP, &found)
+		if c.HTTP.Body != old.HTTP.Body { // a stored template from before unknown placeholders were refused stays valid
+			checkTemplate(c.HTTP.Body, &found)
+		}
 	default:
 		found.add("type", `is none of "email" and "http"`)
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -113,32 +112,6 @@ func sign(key string, at time.Time, body string) string {
 	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(t + "." + body))
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
-}
-
-// content is the notice as JSON, or the channel's template with its placeholders filled in. What is filled in is
-// escaped as the inside of a JSON string, so that no name of a registry can change what a template says.
-func content(template string, n notice) (string, error) {
-	if template == "" {
-		body, err := json.Marshal(n)
-		return string(body), err
-	}
-	registry, endpoint, code := "", "", ""
-	if r := n.Registry; r != nil {
-		registry, endpoint, code = r.Name, r.Endpoint, r.Current.Code
-	}
-	var pairs []string
-	for _, p := range [][2]string{
-		{"message", n.Message}, {"kind", string(n.Kind)}, {"component", n.Component}, {"organization", n.Organization.Name},
-		{"registry", registry}, {"endpoint", endpoint}, {"code", code}, {"at", n.At.UTC().Format(time.RFC3339)},
-		{"deliveryId", n.DeliveryID}, {"alertUid", n.UID},
-	} {
-		quoted, err := json.Marshal(p[1])
-		if err != nil {
-			return "", err
-		}
-		pairs = append(pairs, "{{"+p[0]+"}}", string(quoted[1:len(quoted)-1]))
-	}
-	return strings.NewReplacer(pairs...).Replace(template), nil
 }
 
 // transport is made for one attempt: no connection is shared between channels. Its dialer judges what it dials.

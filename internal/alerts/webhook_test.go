@@ -1,10 +1,12 @@
 package alerts
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +18,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -236,7 +241,7 @@ func TestATemplateIsFilledIn(t *testing.T) {
 	r := newReceiver(t)
 	f := newFixture(t, Config{Egress: loopback(t)})
 	hook := r.hook()
-	hook.HTTP.Body = `{"text": "{{message}} {{registry}} {{code}} {{unknown}}"}`
+	hook.HTTP.Body = `{"text": "{{message}} {{registry}} {{code}} {{field}} {{hint}}"}`
 	f.create(hook)
 	f.raise()
 	f.attempt()
@@ -244,8 +249,44 @@ func TestATemplateIsFilledIn(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.bodies[0]), &got); err != nil || len(got) != 1 {
 		t.Fatalf("%s: %v", r.bodies[0], err)
 	}
-	if want := `Registry "a\b" is not valid. a"}, "x": {" RegistryAuthFailed {{unknown}}`; got["text"] != want {
+	if want := `Registry "a\b" is not valid. a"}, "x": {" RegistryAuthFailed auth.password Renew "it".`; got["text"] != want {
 		t.Errorf("text %q, want %q", got["text"], want)
+	}
+}
+
+// A template with an unknown placeholder is refused. One that was stored before is sent as it is, and stays when the
+// channel is changed otherwise.
+func TestUnknownPlaceholders(t *testing.T) {
+	r := newReceiver(t)
+	f := newFixture(t, Config{Egress: loopback(t)})
+	hook := r.hook()
+	hook.HTTP.Body = `{"text": "{{hint}} {{unknown}} {{ hint }} {{unknown}}", "n": {"m": {}}}`
+	_, _, err := f.Create(t.Context(), audit.Origin{}, f.admin, f.in, hook)
+	refused, _ := errors.AsType[*fault.Error](err)
+	if fieldsOf(err) != "http.body" || !strings.Contains(refused.Fields[0].Problem, "unknown placeholders: {{unknown}}, {{ hint }}; must be among {{message}}, ") {
+		t.Fatalf("%v: %+v", err, refused)
+	}
+	hook.HTTP.Body = ""
+	uid, _ := f.create(hook)
+	old := f.stored(uid)
+	old.HTTP.Body = `{"text": "{{message}} {{unknown}}"}`
+	f.write(func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, old, f.clock) })
+	for _, body := range []secret.String{mask, secret.String(old.HTTP.Body)} {
+		changed := f.channel(uid)
+		changed.HTTP.Body = body
+		if err := f.update(uid, changed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.raise()
+	f.attempt()
+	if len(r.bodies) != 1 || !strings.Contains(r.bodies[0], "is not valid. {{unknown}}") {
+		t.Errorf("sent %q", r.bodies)
+	}
+	changed := f.channel(uid)
+	changed.HTTP.Body = `{"text": "{{unknown}}"}`
+	if got := fieldsOf(f.update(uid, changed)); got != "http.body" {
+		t.Errorf("another template with an unknown placeholder: %s", got)
 	}
 }
 

@@ -1,0 +1,61 @@
+package alerts
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxUnknown is how many unknown placeholders an error names.
+const maxUnknown = 5
+
+var placeholder = regexp.MustCompile(`\{\{[^{}]{0,64}\}\}`)
+
+// values are the placeholders of a template with what is filled in for them.
+func values(n notice) [][2]string {
+	var r Registry
+	if n.Registry != nil {
+		r = *n.Registry
+	}
+	return [][2]string{
+		{"{{message}}", n.Message}, {"{{kind}}", string(n.Kind)}, {"{{component}}", n.Component}, {"{{organization}}", n.Organization.Name},
+		{"{{registry}}", r.Name}, {"{{endpoint}}", r.Endpoint}, {"{{code}}", r.Current.Code}, {"{{field}}", r.Current.Field}, {"{{hint}}", r.Current.Hint},
+		{"{{at}}", n.At.UTC().Format(time.RFC3339)}, {"{{deliveryId}}", n.DeliveryID}, {"{{alertUid}}", n.UID},
+	}
+}
+
+// content is the notice as JSON, or the channel's template with its placeholders filled in. What is filled in is
+// escaped as the inside of a JSON string, so that no name of a registry can change what a template says.
+func content(template string, n notice) (string, error) {
+	if template == "" {
+		body, err := json.Marshal(n)
+		return string(body), err
+	}
+	var pairs []string
+	for _, p := range values(n) {
+		quoted, err := json.Marshal(p[1])
+		if err != nil {
+			return "", err
+		}
+		pairs = append(pairs, p[0], string(quoted[1:len(quoted)-1]))
+	}
+	return strings.NewReplacer(pairs...).Replace(template), nil
+}
+
+// checkTemplate finds placeholders that would be sent as they are.
+func checkTemplate(template string, found *problems) {
+	var known, unknown []string
+	for _, p := range values(notice{}) {
+		known = append(known, p[0])
+	}
+	for _, used := range placeholder.FindAllString(template, -1) {
+		if !slices.Contains(known, used) && !slices.Contains(unknown, used) && len(unknown) < maxUnknown {
+			unknown = append(unknown, used)
+		}
+	}
+	if len(unknown) > 0 {
+		found.add("http.body", "has unknown placeholders: %s; must be among %s", strings.Join(unknown, ", "), strings.Join(known, ", "))
+	}
+}
