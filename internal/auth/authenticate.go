@@ -116,7 +116,7 @@ func (s *Service) lookUpToken(ctx context.Context, token secret.String) (remembe
 		return remembered{}, unauthorized(ReasonExpired)
 	}
 	if err != nil {
-		return remembered{}, unauthorized(ReasonMalformed)
+		return remembered{}, malformed(token, apiKeyPrefix, messageSendAsAPIKey)
 	}
 	var session store.Session
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -157,7 +157,7 @@ const (
 func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, error) {
 	hash, ok := apiKeyHash(key)
 	if !ok {
-		return Principal{}, unauthorized(ReasonMalformed)
+		return Principal{}, malformed(key, tokenPrefix, messageSendAsToken)
 	}
 	if err := s.upToDate(ctx); err != nil {
 		return Principal{}, err

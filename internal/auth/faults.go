@@ -1,6 +1,11 @@
 package auth
 
-import "github.com/regwarden/regwarden/internal/fault"
+import (
+	"strings"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/secret"
+)
 
 // Reasons of refused credentials: a closed list, shown to the caller and kept in audit records.
 const (
@@ -32,6 +37,23 @@ var unauthorizedMessages = map[string]string{
 
 func unauthorized(reason string) *fault.Error {
 	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeUnauthorizedAccess, Reason: reason, Message: unauthorizedMessages[reason]}
+}
+
+// Messages for a credential of ours in the header of the other kind. The kinds are never interchangeable.
+const (
+	messageSendAsAPIKey = "This is an API key. Send it in the header ApiKey, without a scheme, and not in Authorization."
+	messageSendAsToken  = "This is an authorization token. Send it in the header Authorization, and not in ApiKey."
+
+	tokenPrefix = "eyJ" // of every JWT: {" in base64url
+)
+
+// malformed refuses a credential by its form alone. message is for one that begins as the other kind does.
+func malformed(credential secret.String, otherPrefix, message string) *fault.Error {
+	f := unauthorized(ReasonMalformed)
+	if strings.HasPrefix(withoutScheme(credential).Reveal(), otherPrefix) {
+		f.Message = message
+	}
+	return f
 }
 
 var refreshMessages = map[string]string{

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -79,9 +80,20 @@ func TestKindsDoNotMix(t *testing.T) {
 	if _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); err != nil {
 		t.Fatal(err)
 	}
-	for _, presented := range []Presented{{Authorization: key}, {APIKey: tokens.Authorization}, {Authorization: key, APIKey: key}} {
+	for presented, message := range map[Presented]string{
+		{Authorization: key}:                       messageSendAsAPIKey,
+		{Authorization: "Bearer " + key}:           messageSendAsAPIKey,
+		{Authorization: key, APIKey: key}:          messageSendAsAPIKey,
+		{APIKey: tokens.Authorization}:             messageSendAsToken,
+		{APIKey: "Bearer " + tokens.Authorization}: messageSendAsToken,
+		{APIKey: "eyes"}:                           unauthorizedMessages[ReasonMalformed],
+		{Authorization: "Bearer x"}:                unauthorizedMessages[ReasonMalformed],
+	} {
 		_, err := w.Authenticate(t.Context(), presented)
 		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonMalformed)
+		if f, _ := errors.AsType[*fault.Error](err); f.Message != message {
+			t.Errorf("says %q, want %q", f.Message, message)
+		}
 	}
 }
 
