@@ -216,7 +216,7 @@ func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
 	values, problems := map[string]string{}, []error(nil)
 	for name, value := range content {
 		if known.Lookup(name) == nil || name == "config" {
-			problems = append(problems, fmt.Errorf("config: %s: %q is no setting", path, name))
+			problems = append(problems, fmt.Errorf("config: %s: %q is not a setting%s", path, name, didYouMean(name, known)))
 			continue
 		}
 		if list, ok := value.([]any); ok {
@@ -229,6 +229,15 @@ func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
 		values[name] = fmt.Sprint(value)
 	}
 	return values, errors.Join(problems...)
+}
+
+func didYouMean(name string, known *pflag.FlagSet) string {
+	var names []string
+	known.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if like := nearest(name, names); like != "" {
+		return "; did you mean " + like + "?"
+	}
+	return ""
 }
 
 // Validate returns every problem of the settings.

@@ -56,7 +56,7 @@ func TestEveryProblemOfTheSettingsIsToldAtOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("taken")
 	}
-	for _, want := range []string{"tls-cert, tls-key", "token-lifetime", "login-wait", `"lisen" is no setting`, "log-level", "egress", "trusted-proxies",
+	for _, want := range []string{"tls-cert, tls-key", "token-lifetime", "login-wait", `"lisen" is not a setting; did you mean listen?`, "log-level", "egress", "trusted-proxies",
 		"metrics-listen", "login-free-failures", "login-max-wait", "audit-retention"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told of in: %v", want, err)

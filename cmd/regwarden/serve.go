@@ -63,6 +63,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
+	warnUnknownVariables(log, os.Environ())
 	unlock, err := lockFolder(c)
 	if err != nil {
 		return err

@@ -3,7 +3,9 @@ package server
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -142,6 +144,33 @@ func TestTheLogHasTheTemplateAndNotThePath(t *testing.T) {
 	ask(t, h, "rt_marked", "/healthz")
 	if strings.Contains(log.String(), "marked") || !strings.Contains(log.String(), "path=/v1/auth/refresh/{token}") {
 		t.Errorf("log: %s", log.String())
+	}
+}
+
+func TestAccessLogLevels(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		path  string
+		ctx   context.Context
+		ready error
+		want  string
+	}{
+		{api.PathHealth, t.Context(), nil, "level=DEBUG msg=request"},
+		{api.PathReady, t.Context(), nil, "level=DEBUG msg=request"},
+		{api.PathReady, t.Context(), errors.New("no store"), "level=ERROR msg=request"},
+		{api.PathReady, gone, context.Canceled, "level=DEBUG msg=request"},
+		{"/nowhere", t.Context(), nil, "level=INFO msg=request"},
+		{api.PathJWKS, t.Context(), nil, "level=ERROR msg=request"}, // it panics without an auth.Service
+	} {
+		var log bytes.Buffer
+		s := edge(nil)
+		s.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		s.Ready = func(context.Context) error { return tt.ready }
+		s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(tt.ctx, http.MethodGet, tt.path, nil))
+		if !strings.Contains(log.String(), tt.want) {
+			t.Errorf("%s: %s, want %s", tt.path, log.String(), tt.want)
+		}
 	}
 }
 

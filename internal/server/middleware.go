@@ -108,7 +108,18 @@ func (s *Server) logAccess(r *http.Request, rec *record, took time.Duration) {
 	if rec.cause != nil {
 		attrs = append(attrs, slog.String("cause", rec.cause.Error()))
 	}
-	s.Log.LogAttrs(r.Context(), slog.LevelInfo, "request", attrs...)
+	s.Log.LogAttrs(r.Context(), accessLevel(r, rec), "request", attrs...)
+}
+
+// accessLevel makes failures of the service errors, also of a probe. Probes that succeed would fill the log.
+func accessLevel(r *http.Request, rec *record) slog.Level {
+	switch {
+	case rec.status >= http.StatusInternalServerError && r.Context().Err() == nil: // else the client went away
+		return slog.LevelError
+	case rec.template == api.PathHealth || rec.template == api.PathReady:
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 func (s *Server) logInternal(w http.ResponseWriter, r *http.Request, err error) {
