@@ -40,6 +40,10 @@ type Config struct {
 	MetricsListen string
 	DebugListen   string
 
+	MaxConnections          int
+	MaxConnectionsPerSource int
+	RequestMemory           int // MiB
+
 	DatabaseURL     secret.String
 	DatabaseURLFile string
 	MasterKeyFile   string
@@ -104,6 +108,9 @@ func newSettings() *settings {
 	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a self-made certificate, for trials")
 	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on other addresses than loopback")
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: nowhere)")
+	f.IntVar(&c.MaxConnections, "max-connections", 4096, "open client connections, in all")
+	f.IntVar(&c.MaxConnectionsPerSource, "max-connections-per-source", 1024, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
+	f.IntVar(&c.RequestMemory, "request-memory", 32, "MiB of requests received and not yet answered; one client address may use a quarter")
 	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL to keep everything in, as postgres://user@host/database?sslmode=verify-full; a password in it only by the environment or the settings file (default: SQLite in the data folder)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
 	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: nowhere)")
@@ -254,6 +261,9 @@ func (c *Config) Validate() []error {
 		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is no loopback address, and passwords would cross the network in clear; give tls-cert and tls-key, or insecure-http when something in front of regwarden does TLS"},
 		{c.MetricsListen != "" && !isHostPort(c.MetricsListen), "metrics-listen: " + c.MetricsListen + " is no address of the form host:port"},
 		{c.DebugListen != "" && (!isHostPort(c.DebugListen) || !isLoopback(c.DebugListen)), "debug-listen: " + c.DebugListen + " is no loopback address of the form host:port; profiles tell what memory holds"},
+		{c.MaxConnections < 16 || c.MaxConnections > 1_000_000, "max-connections: must be 16–1000000"},
+		{c.MaxConnectionsPerSource < 8 || c.MaxConnectionsPerSource > c.MaxConnections, "max-connections-per-source: must be from 8 to max-connections"},
+		{c.RequestMemory < 8 || c.RequestMemory > 1<<20, "request-memory: must be 8–1048576 (MiB)"},
 		{c.TokenLifetime < time.Second || c.TokenLifetime > 15*time.Minute, "token-lifetime: from 1s to 15m"},
 		{c.RefreshGrace < time.Second || c.RefreshGrace > 5*time.Minute, "refresh-grace: from 1s to 5m"},
 		{c.SessionIdle < time.Minute, "session-idle: at least 1m"},

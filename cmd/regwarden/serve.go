@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/egress"
@@ -64,6 +66,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	warnUnknownVariables(log, os.Environ())
+	limitMemory(log)
 	unlock, err := lockFolder(c)
 	if err != nil {
 		return err
@@ -119,6 +122,10 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	metrics.Watch(checks, c.WatchInterval, alerting)
+	limited := server.NewListener(listener, server.ConnLimits{
+		Connections: c.MaxConnections, PerSource: c.MaxConnectionsPerSource, Bytes: int64(c.RequestMemory) << 20, Proxies: proxies,
+	})
+	metrics.Connections(limited)
 	s := &server.Server{
 		Auth:           authService,
 		Directory:      people,
@@ -150,7 +157,21 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if debugListener != nil {
 		defer serveAlso(debugListener, "profiles", profiles(), log)()
 	}
-	return listen(ctx, s.HTTPServer(), listener, tlsConfig, log)
+	return listen(ctx, s.HTTPServer(), limited, tlsConfig, log)
+}
+
+// memoryShare is the part of the cgroup's memory that the Go runtime may use: SQLite's page cache and the memory of
+// password hashes are outside of it.
+const memoryShare = 0.7
+
+// limitMemory has the garbage collector work harder as the memory limit of the cgroup comes near, instead of being
+// killed there. GOMEMLIMIT, when set, wins.
+func limitMemory(log *slog.Logger) {
+	if limit, err := memlimit.Set(memlimit.WithRatio(memoryShare)); err != nil { // no cgroup, or not Linux
+		log.Debug("memory limit not set", "error", err)
+	} else if limit < math.MaxInt64 {
+		log.Debug("memory limit set", "bytes", limit)
+	}
 }
 
 // listen serves until ctx ends, then lets requests under way end.

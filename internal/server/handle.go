@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"mime"
@@ -181,19 +182,67 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 	if err := c.acceptable(); err != nil {
 		return nil, err
 	}
-	control := http.NewResponseController(c.w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout)) // not possible only on a connection that is gone
-	body, err := io.ReadAll(http.MaxBytesReader(c.w, c.Body, maxBody))
-	// A deadline left standing would cancel a validation that takes longer than the body may.
-	_ = control.SetReadDeadline(time.Time{})
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, &fault.Error{Kind: fault.Invalid, Code: codeRequestTooLarge, Message: "The request body is larger than 1 MiB."}
-	}
+	body, err := c.readBody()
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The request body did not arrive whole.", Cause: err,
-			Fields: []fault.Field{{Field: strictjson.Body, Problem: "did not arrive whole within " + bodyTimeout.String()}}}
+		return nil, err
 	}
 	return strictjson.Decode(body, v)
+}
+
+// readBody reads the whole body, within its limits of size and time.
+func (c *call) readBody() ([]byte, error) {
+	limit := int64(maxBody)
+	if c.principal.UserUID == "" {
+		limit = maxAnonymousBody
+	}
+	control := http.NewResponseController(c.w)
+	arriving := &arrivingBody{http.MaxBytesReader(nil, c.Body, limit), control, time.Now().Add(bodyTimeout)}
+	body, err := io.ReadAll(arriving)
+	if err != nil {
+		c.w.Header().Set("Connection", "close") // so that the response does not wait for the rest of the body
+		return nil, bodyFault(err, limit)
+	}
+	// A deadline left standing would cancel a validation that takes longer than the body may.
+	_ = control.SetReadDeadline(time.Time{})
+	c.Body = http.NoBody // read whole: see giveUpBody
+	return body, nil
+}
+
+// bodyFault says why a body was not read whole.
+func bodyFault(err error, limit int64) error {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return &fault.Error{Kind: fault.Invalid, Code: codeRequestTooLarge, Message: fmt.Sprintf("The request body must be at most %d KiB.", limit>>10)}
+	}
+	if errors.Is(err, errTooManyBytes) {
+		return fault.Busy("The service is receiving too many large requests. Retry after the time in Retry-After.", time.Second)
+	}
+	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The request body did not arrive completely.", Cause: err,
+		Fields: []fault.Field{{Field: strictjson.Body, Problem: fmt.Sprintf("must arrive within %v, without a pause of %v", bodyTimeout, bodyPause)}}}
+}
+
+// arrivingBody is a body that must keep arriving. A total deadline alone would hold a connection that is silent for
+// as long as one that is slow.
+type arrivingBody struct {
+	io.Reader
+	control *http.ResponseController
+	end     time.Time
+}
+
+func (b *arrivingBody) Read(p []byte) (int, error) {
+	deadline := time.Now().Add(bodyPause)
+	if b.end.Before(deadline) {
+		deadline = b.end
+	}
+	_ = b.control.SetReadDeadline(deadline) // fails only on a connection that is gone
+	return b.Reader.Read(p)
+}
+
+// giveUpBody bounds how long net/http waits for the rest of a body that no handler reads: it drains the body before it
+// sends the response. What has arrived already is drained at once, and the connection can be used again.
+func giveUpBody(w http.ResponseWriter, r *http.Request) {
+	if r.Body != nil && r.Body != http.NoBody {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTimeout)) // fails only on a connection that is gone
+	}
 }
 
 // read is decode for a body whose problems the domain lists too. Nothing is done with a body that has any.
@@ -219,6 +268,7 @@ func (c *call) acceptable() error {
 }
 
 func (s *Server) succeed(w http.ResponseWriter, r *http.Request, a answer) {
+	giveUpBody(w, r)
 	if a.body == nil {
 		w.WriteHeader(a.status)
 		return
@@ -228,6 +278,7 @@ func (s *Server) succeed(w http.ResponseWriter, r *http.Request, a answer) {
 
 // fail turns a fault or a verdict into its answer. What has no kind is ours, and told to the log alone.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	giveUpBody(w, r)
 	body := &api.Error{Ref: recordOf(w).origin.RequestID}
 	if verdict, ok := errors.AsType[notValid](err); ok {
 		s.failNotValid(w, r, body, verdict.report)

@@ -56,3 +56,28 @@ func (w *waiting) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(w.owed, prometheus.GaugeValue, float64(n))
 	}
 }
+
+// Connections adds the open connections of a listener, and those it refused, to what is collected.
+func (m *Metrics) Connections(l *Listener) {
+	m.registry.MustRegister(&connections{listener: l,
+		open:    prometheus.NewDesc("regwarden_connections_open", "Open client connections.", nil, nil),
+		refused: prometheus.NewDesc("regwarden_connections_refused_total", "Client connections closed at once, by the limit they reached.", []string{"limit"}, nil),
+	})
+}
+
+type connections struct {
+	listener      *Listener
+	open, refused *prometheus.Desc
+}
+
+func (c *connections) Describe(to chan<- *prometheus.Desc) {
+	to <- c.open
+	to <- c.refused
+}
+
+func (c *connections) Collect(to chan<- prometheus.Metric) {
+	open, refused := c.listener.load()
+	to <- prometheus.MustNewConstMetric(c.open, prometheus.GaugeValue, float64(open))
+	to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(refused[refusedInAll]), "all")
+	to <- prometheus.MustNewConstMetric(c.refused, prometheus.CounterValue, float64(refused[refusedPerSource]), "source")
+}

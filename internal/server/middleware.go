@@ -192,14 +192,7 @@ func (s *Server) address(r *http.Request) string {
 	return client.String()
 }
 
-func (s *Server) trusted(addr netip.Addr) bool {
-	for _, prefix := range s.TrustedProxies {
-		if prefix.Contains(addr) {
-			return true
-		}
-	}
-	return false
-}
+func (s *Server) trusted(addr netip.Addr) bool { return contains(s.TrustedProxies, addr) }
 
 func newRequestID() string {
 	var b [12]byte

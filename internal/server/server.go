@@ -22,12 +22,15 @@ import (
 
 // Bounds of a request (threat model: HTTP).
 const (
-	maxBody       = 1 << 20
-	maxHeader     = 64 << 10
-	headerTimeout = 5 * time.Second
-	bodyTimeout   = 15 * time.Second
-	idleTimeout   = 60 * time.Second
-	writeTimeout  = 90 * time.Second // longer than a validation with its wait in the queue
+	maxBody          = 1 << 20
+	maxAnonymousBody = 64 << 10 // of routes that need no credentials
+	maxHeader        = 64 << 10
+	headerTimeout    = 5 * time.Second
+	bodyTimeout      = 15 * time.Second
+	bodyPause        = 5 * time.Second // between two pieces of a body
+	drainTimeout     = time.Second     // for the rest of a body that nobody reads
+	idleTimeout      = 60 * time.Second
+	writeTimeout     = 90 * time.Second // longer than a validation with its wait in the queue
 )
 
 // Server answers the HTTP interface. All fields but Metrics, TrustedProxies and TLS are required; it is safe for concurrent use.
@@ -145,8 +148,8 @@ func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		// Whatever answers without reading the body leaves net/http to drain it, for ever without this.
-		// Call.decode clears it, or it would cancel a validation that takes longer.
+		// The outer bound of a request's arrival; readBody and giveUpBody set nearer ones. readBody clears it
+		// at the end of the body, or it would cancel a validation that takes longer.
 		ReadTimeout:    headerTimeout + bodyTimeout,
 		IdleTimeout:    idleTimeout,
 		WriteTimeout:   writeTimeout,

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/api"
+)
+
+// serveLimited serves on loopback within limits, and returns a function that connects from an address.
+func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func(from string) net.Conn, l *Listener) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = NewListener(inner, limits)
+	s := edge(io.Discard).HTTPServer()
+	s.Handler = h
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	return func(from string) net.Conn {
+		t.Helper()
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		conn, err := dialer.DialContext(t.Context(), "tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}, l
+}
+
+const health = "GET " + api.PathHealth + " HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// responds sends a request and reports whether a response came, false when the connection was closed instead.
+func responds(t *testing.T, conn net.Conn, request string) bool {
+	t.Helper()
+	_, _ = io.WriteString(conn, request) // a closed connection shows in the read
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return err == nil && response.StatusCode == http.StatusOK
+}
+
+func TestConnectionsOverTheLimitAreClosed(t *testing.T) {
+	const a, b, proxy = "127.0.0.2", "127.0.0.3", "127.0.0.4"
+	limits := ConnLimits{Connections: 5, PerSource: 2, Bytes: 1 << 20, Proxies: []netip.Prefix{netip.MustParsePrefix(proxy + "/32")}}
+	for _, c := range []struct {
+		name  string
+		open  []string // connections that stay open
+		next  string   // source of one more
+		wants bool
+	}{
+		{"below both limits", []string{a}, a, true},
+		{"one source at its limit", []string{a, a}, a, false},
+		{"another source beside it", []string{a, a}, b, true},
+		{"a proxy has no limit of its own", []string{proxy, proxy, proxy}, proxy, true},
+		{"all connections", []string{proxy, proxy, proxy, a, b}, proxy, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			connect, l := serveLimited(t, edge(io.Discard).Handler(), limits)
+			for _, from := range c.open {
+				if !responds(t, connect(from), health) {
+					t.Fatalf("%s has no response before the limit", from)
+				}
+			}
+			if got := responds(t, connect(c.next), health); got != c.wants {
+				t.Errorf("one more connection from %s has a response: %t, want %t", c.next, got, c.wants)
+			}
+			if open, refused := l.load(); !c.wants && (open != len(c.open) || refused[0]+refused[1] != 1) {
+				t.Errorf("%d open, %v refused; want %d and one", open, refused, len(c.open))
+			}
+		})
+	}
+}
+
+func TestAClosedConnectionMakesRoom(t *testing.T) {
+	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 1, PerSource: 1, Bytes: 1 << 20})
+	for range 3 {
+		conn := connect("127.0.0.2")
+		if !responds(t, conn, strings.Replace(health, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)) {
+			t.Fatal("no response")
+		}
+		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) { // the server closes first
+			t.Fatal(err)
+		}
+	}
+	if len(l.sources) != 0 || l.bytes.Load() != 0 {
+		t.Errorf("%d sources and %d bytes are left", len(l.sources), l.bytes.Load())
+	}
+}
+
+// A /64 of IPv6 is what one customer has; its addresses are no sources of their own.
+func TestSourcesOfIPv6AreNetworks(t *testing.T) {
+	for address, want := range map[string]string{
+		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::", "2001:db8:1:2::9": "2001:db8:1:2::", "192.0.2.7": "192.0.2.7",
+	} {
+		if got := network(netip.MustParseAddr(address)); got.String() != want {
+			t.Errorf("%s counts for %s, want %s", address, got, want)
+		}
+	}
+}
+
+// One source with unfinished headers reaches its quarter; the others do not notice.
+func TestUnfinishedHeadersOfOneSourceAreBounded(t *testing.T) {
+	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
+	unfinished := strings.TrimSuffix(health, "\r\n") + "X-Long: " + strings.Repeat("x", 6<<10)
+	conns := make([]net.Conn, 4)
+	for i := range conns {
+		conns[i] = connect("127.0.0.2")
+		_, _ = io.WriteString(conns[i], unfinished)
+	}
+	cut := 0
+	for _, conn := range conns {
+		if !responds(t, conn, "\r\n\r\n") {
+			cut++
+		}
+	}
+	if cut == 0 || cut == len(conns) {
+		t.Errorf("%d of %d connections with 24 KiB were cut at 16 KiB, want some", cut, len(conns))
+	}
+	if !responds(t, connect("127.0.0.3"), health) {
+		t.Error("another source has no response")
+	}
+	if held := l.bytes.Load(); held > 64<<10 {
+		t.Errorf("%d bytes are held", held)
+	}
+}
+
+func TestBodiesOverTheBoundAreAnsweredUnavailable(t *testing.T) {
+	s := edge(io.Discard)
+	connect, l := serveLimited(t, s.Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
+	conn := connect("127.0.0.2")
+	body := strings.Repeat("x", 20<<10)
+	request := "POST " + api.PathAuthenticate + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 30000\r\n\r\n" + body
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	response, fault := answerOn(t, conn, &http.Request{Method: http.MethodPost})
+	if response.StatusCode != http.StatusServiceUnavailable || fault.Code != "Unavailable" || response.Header.Get("Retry-After") == "" {
+		t.Errorf("%s %+v, Retry-After %q", response.Status, fault, response.Header.Get("Retry-After"))
+	}
+	if _, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection stays open")
+	}
+	if held := l.bytes.Load(); held != 0 {
+		t.Errorf("%d bytes are held after the response", held)
+	}
+}

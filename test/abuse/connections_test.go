@@ -1,0 +1,118 @@
+package abuse_test
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const login = "/v1/auth/authenticate"
+
+func post(path string, length int, body string) string {
+	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
+}
+
+// What anonymous connections leave unfinished fills no memory, and keeps nobody else out.
+func TestUnfinishedRequests(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		conns int
+		sent  string
+	}{
+		{"large bodies", 500, post(login, 1048566, strings.Repeat("x", 1048565))},
+		{"bodies within the limit", 2000, post(login, 64000, strings.Repeat("x", 63000))},
+		{"headers", 8000, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("x", 58<<10)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := instance.Start(t, instance.Options{})
+			client := newCustomer(t, server)
+			flooded := make(chan struct{})
+			go func() {
+				defer close(flooded)
+				flood(t, server, c.conns, c.sent)
+			}()
+			client.visit(3 * time.Second)
+			<-flooded
+			client.visit(500 * time.Millisecond)
+			client.served()
+			withinMemory(t, server)
+		})
+	}
+}
+
+// A body that stops is answered and its connection closed. One that was announced as too large is answered at once.
+func TestBodiesThatStop(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, sent, status string }{
+		{"one byte", post(login, 5000, "{"), "400"},
+		{"too large", post(login, 1<<20, strings.Repeat("x", 70<<10)), "413"},
+		{"to a path that needs credentials", post("/v1/registries/oci/basic/validate", 5000, "{"), "401"},
+		{"to an unknown path", post("/v1/nowhere", 5000, "{"), "404"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := instance.Start(t, instance.Options{})
+			conns := flood(t, server, 600, c.sent)
+			if received := allClosed(t, conns, maxSilence); !strings.HasPrefix(received, "HTTP/1.1 "+c.status) {
+				t.Errorf("received %.200q, want status %s", received, c.status)
+			}
+			withinMemory(t, server)
+		})
+	}
+}
+
+func TestShutdownBesideBodiesThatStop(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	flood(t, server, 600, post(login, 5000, "{"))
+	began := time.Now()
+	if code := server.Stop(syscall.SIGTERM); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	t.Logf("stopped after %v", time.Since(began).Round(time.Millisecond)) // Stop itself allows 20 s
+}
+
+// 2,000 connections that are slow in one phase each hold little, and end by themselves.
+func TestSlowConnections(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, sent string
+		flags      []string
+	}{
+		{name: "nothing sent"},
+		{name: "header", sent: "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "},
+		{name: "body", sent: post(login, 5000, `{"emailId":`)},
+		{name: "TLS handshake", sent: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", flags: []string{"--tls-self-signed"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			server := instance.Start(t, instance.Options{Flags: c.flags, Insecure: c.flags != nil})
+			conns := flood(t, server, 2000, c.sent)
+			if c.flags == nil {
+				client := newCustomer(t, server)
+				client.visit(2 * time.Second)
+				client.served()
+			} else {
+				beside(t, server)
+			}
+			allClosed(t, conns, maxSilence)
+			withinMemory(t, server)
+		})
+	}
+}
+
+// beside holds the service over TLS to an answer.
+func beside(t *testing.T, server *instance.Server) {
+	t.Helper()
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(honest)}}).DialContext}
+	defer transport.CloseIdleConnections()
+	server.ClientThrough(t, transport).Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
+}
