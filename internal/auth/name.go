@@ -40,8 +40,8 @@ func NameProblem(name string) string {
 		return "is required"
 	case len(name) > maxNameBytes || len(Canonical(name)) > maxNameBytes:
 		return "is longer than 256 bytes"
-	case strings.ContainsFunc(name, invisible):
-		return "has control or invisible characters"
+	case strings.ContainsFunc(name, invisible), strings.ContainsFunc(Canonical(name), invisible):
+		return "must not contain control characters or invisible characters"
 	}
 	return ""
 }
@@ -75,9 +75,14 @@ func EmailProblem(email string) string {
 	return ""
 }
 
-// invisible tells characters that would let two names look alike, or break a line.
+// brailleBlank is a symbol by its category, and blank in every font.
+const brailleBlank = '\u2800'
+
+// invisible reports whether a character would let two different names look the same, or break a line: controls and
+// format characters, what Unicode calls default-ignorable, private use and unassigned code points.
 func invisible(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co, unicode.Cs)
+	return !unicode.IsGraphic(r) || r == brailleBlank ||
+		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // lookupProblem bounds a name that is only looked up; a name that cannot exist is simply not found.

@@ -78,3 +78,20 @@ func TestNamesAndEmails(t *testing.T) {
 		}
 	}
 }
+
+// Two users whose names differ by one of these look the same to an administrator.
+func TestNamesThatLookAlikeAreRefused(t *testing.T) {
+	for _, r := range []rune{
+		0x00ad, 0x034f, 0x061c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180b, 0x180e, 0x180f, 0x200b, 0x200d, 0x202e, 0x2060, 0x2065, 0x206f, 0x2800,
+		0x3164, 0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff0, 0x1bca0, 0x1d173, 0xe0001, 0xe0100, 0xe01ef, 0x0378, 0xe000, 0xffff, 0x10ffff,
+	} {
+		if NameProblem("ada"+string(r)) == "" || EmailProblem("ada"+string(r)+"@example.com") == "" {
+			t.Errorf("U+%04X is accepted", r)
+		}
+	}
+	for _, name := range []string{"Ünïcode 組織", "नमस्ते", "한국어", "العربية", "ไทย", "😀 team"} {
+		if problem := NameProblem(name); problem != "" {
+			t.Errorf("%q: %s", name, problem)
+		}
+	}
+}
