@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/internal/fault"
 )
@@ -88,7 +90,12 @@ func (q *queryValues) text(name string) string {
 	if len(values) > 1 {
 		q.problems = append(q.problems, fault.Field{Field: name, Problem: "is given more than once"})
 	}
-	return q.values.Get(name)
+	text := q.values.Get(name)
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) { // PostgreSQL takes neither
+		q.problems = append(q.problems, fault.Field{Field: name, Problem: "must be valid UTF-8 without control characters"})
+		return ""
+	}
+	return text
 }
 
 func (q *queryValues) moment(name string) time.Time {
