@@ -132,7 +132,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		Registries:     checks,
 		Alerts:         alerting,
 		Metrics:        metrics,
-		Ready:          db.Ping,
+		Ready:          db.Ready,
 		Log:            log,
 		TrustedProxies: proxies,
 		TLS:            tlsConfig != nil,

@@ -9,7 +9,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -61,6 +60,7 @@ type DB struct {
 	database
 	ring    *seal.Keyring
 	options Options
+	writes  writeHealth
 
 	toldLock sync.Mutex
 	told     []func(subjects []string)
@@ -76,8 +76,10 @@ type database interface {
 	// keys at the same time.
 	lockOpening(ctx context.Context) (release func() error, err error)
 
-	// Ping tells whether the store answers.
+	// Ping returns nil while the store answers questions.
 	Ping(ctx context.Context) error
+	// room returns an error when the store's disk is known to be full or read-only.
+	room() error
 	// Close ends the store after the running transactions. Later calls fail with kind Unavailable.
 	Close() error
 	// Changed gives a value soon after another process committed a change (NoteChange); it may be missed, so that
@@ -101,6 +103,7 @@ func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 		tx = &Tx{q: q, ring: db.ring}
 		return fn(tx)
 	})
+	db.writes.note(err)
 	if err == nil {
 		db.tell(tx.changed)
 	}
@@ -202,9 +205,15 @@ func all[T any](ctx context.Context, tx *Tx, scan func(scanner, *T) error, query
 	return list, err
 }
 
+// awayError is what keeps the store from answering, as the cause of a fault.
+type awayError struct{ cause error }
+
+func (e *awayError) Error() string { return "store: " + e.cause.Error() }
+func (e *awayError) Unwrap() error { return e.cause }
+
 // unavailable is the fault of a store that can't answer now.
 func unavailable(cause error) error {
 	busy := fault.Busy("The store cannot answer now. Try again.", retryAfter)
-	busy.Cause = fmt.Errorf("store: %w", cause)
+	busy.Cause = &awayError{cause}
 	return busy
 }

@@ -41,6 +41,7 @@ type Options struct {
 	Insecure bool   // readiness is asked for without verifying a certificate
 	Bare     bool   // no bootstrap settings: the service chooses the first administrator
 	LogFile  string // takes the log, which is then not read; empty: Log has it
+	DiskMiB  int    // size of a file system of its own for the data directory; 0: none. Its files are at Server.Disk
 
 	Terminal *Terminal // the process's stdout; nil for a pipe
 }
@@ -75,6 +76,10 @@ func Start(t testing.TB, o Options) *Server {
 		args = append(args, "--egress-allow", "127.0.0.0/8")
 	}
 	s.cmd = exec.Command(Binary(t), append(args, o.Flags...)...)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no survivor when the test process dies
+	if o.DiskMiB > 0 {
+		s.onSmallDisk(o.DiskMiB)
+	}
 	s.cmd.Env = environment(t, o)
 	s.cmd.Stderr = lockedWriter{s, &s.log}
 	if o.LogFile != "" {
@@ -85,7 +90,6 @@ func Start(t testing.TB, o Options) *Server {
 		defer log.Close() // the process has its own
 		s.cmd.Stderr = log
 	}
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no survivor when the test process dies
 	address, endOutput := s.watch(o)
 	began := time.Now()
 	if err := s.cmd.Start(); err != nil {
@@ -192,6 +196,28 @@ func (s *Server) awaitReady(began time.Time, insecure bool) {
 		}
 	}
 }
+
+// onSmallDisk has the process run with a file system of that size as its data directory, in a mount namespace of its
+// own. Whoever is not root gets there by a user namespace.
+func (s *Server) onSmallDisk(mib int) {
+	s.t.Helper()
+	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	mount := fmt.Sprintf(`mount -t tmpfs -o size=%dm,mode=0700 regwarden "$0" && exec "$@"`, mib)
+	s.cmd.Args = append([]string{"sh", "-c", mount, s.DataDir}, append([]string{s.cmd.Path}, s.cmd.Args[1:]...)...)
+	s.cmd.Path = "/bin/sh"
+	attr := s.cmd.SysProcAttr
+	attr.Cloneflags = syscall.CLONE_NEWNS
+	if uid := os.Geteuid(); uid != 0 {
+		attr.Cloneflags |= syscall.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: uid, Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+}
+
+// Disk is the data directory as the process sees it.
+func (s *Server) Disk() string { return fmt.Sprintf("/proc/%d/root%s", s.PID(), s.DataDir) }
 
 // Stop sends a signal and returns the exit code, -1 when the signal itself ended the process.
 func (s *Server) Stop(signal syscall.Signal) int {
