@@ -27,6 +27,7 @@ type AuditSpec struct {
 	Means      string          `json:"means"`
 	Address    string          `json:"address"`
 	RequestID  string          `json:"requestId"`
+	Repeats    int64           `json:"repeats,omitempty"` // of a refusal: how often the same one followed within its minute
 	Report     json.RawMessage `json:"report,omitempty"`
 }
 

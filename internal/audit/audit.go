@@ -86,6 +86,7 @@ type Event struct {
 	Reason    string // a code or a word of a closed list
 	Origin    Origin
 	Report    []byte // JSON of a validation's report, without secrets; nil otherwise
+	Repeats   int64  // of a refusal: how often the same one followed within its minute
 }
 
 // NewUID names a record by its time first (UUID version 7, RFC 9562), so that an index of millions of records grows at

@@ -56,6 +56,7 @@ type world struct {
 	dir   string
 	org   store.Org
 	user  store.User
+	seen  map[string]int64 // by newAudits: repeats by uid
 }
 
 // server is where the stores of these tests are; nil while they are in SQLite (TestMain).
@@ -85,7 +86,7 @@ func mustWorld(t *testing.T, change func(*Config)) *world {
 // mustWorldIn is a world whose store is where the folder says.
 func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	t.Helper()
-	w := &world{clock: &clock{at: start}, dir: dir}
+	w := &world{clock: &clock{at: start}, dir: dir, seen: map[string]int64{}}
 	config := Config{Now: w.clock.now, testHash: cheap, RefreshAcceptsAuthorization: true}
 	if change != nil {
 		change(&config)
@@ -203,6 +204,18 @@ func uids(t *testing.T, raw *sql.DB, query string, args ...any) (list []string) 
 		t.Fatal(err)
 	}
 	return list
+}
+
+// newAudits returns the records that were made or repeated since it was last called. A refusal's uid begins with its minute,
+// so that uids do not order it among other records.
+func (w *world) newAudits(t *testing.T) (changed []audit.Event) {
+	t.Helper()
+	for _, e := range w.audits(t, 1000) {
+		if repeats, seen := w.seen[e.UID]; !seen || repeats != e.Repeats {
+			changed, w.seen[e.UID] = append(changed, e), e.Repeats
+		}
+	}
+	return changed
 }
 
 // wantFault demands a fault of that code and reason.

@@ -55,10 +55,11 @@ func TestRefusedLoginsLookAlikeButTheRecordTells(t *testing.T) {
 		{"new@example.com", goodOrg, goodPassword, refusedPassword},
 		{"new@example.com", goodOrg, "-", refusedPassword},
 	} {
+		w.newAudits(t)
 		_, err := w.Login(t.Context(), origin, Credentials{Email: row.email, Org: row.org, Password: secret.String(row.password)})
 		wantFault(t, err, fault.CodeAuthenticationFailed, "")
 		answers = append(answers, err.Error())
-		event := w.audits(t, 1)[0]
+		event := w.newAudits(t)[0]
 		known := row.reason == refusedPassword || row.reason == refusedDisabled // else it may be a password in the wrong field
 		if event.Outcome != audit.Refused || event.Reason != row.reason || (event.ActorName == row.email) != known || !known && event.ActorName != "" ||
 			(event.OrgUID == "") != (row.org != goodOrg) {

@@ -53,22 +53,27 @@ type Request struct {
 	Definition regcheck.Definition
 	OrgUID     string            // of an operator's validation; others' is their own
 	Observe    regcheck.Observer // hears of each stage; nil for nobody
+	Begun      func()            // called once the record is durable; may be nil
 }
 
 // Check really uses the registry and reports. A registry that is not valid is a report and no error;
 // the error is a *fault.Error, or ctx's own when the caller went away. The record of the validation
-// is durable before the first packet leaves, and is completed before Check returns.
+// is durable before the first packet leaves, and is completed before Check returns. What is refused before that has no
+// record: Refuse makes one.
 func (s *Service) Check(ctx context.Context, p auth.Principal, origin audit.Origin, r Request) (*regcheck.Report, error) {
 	if err := p.May(auth.ValidateRegistries); err != nil {
-		return nil, s.refused(ctx, p, origin, r, err)
+		return nil, err
 	}
 	leave, err := s.gate.enter(ctx, p.OrgUID, p.UserUID)
 	if err != nil {
-		return nil, s.refused(ctx, p, origin, r, err)
+		return nil, err
 	}
 	defer leave()
 	if err := s.begin(ctx, p, origin, r); err != nil {
 		return nil, err
+	}
+	if r.Begun != nil {
+		r.Begun()
 	}
 	ended := false
 	defer func() {
@@ -87,16 +92,10 @@ func (s *Service) Check(ctx context.Context, p auth.Principal, origin audit.Orig
 	return report, err
 }
 
-// Refuse records a validation that ended before it began, for cause.
-func (s *Service) Refuse(ctx context.Context, p auth.Principal, origin audit.Origin, purpose Purpose, auditUID string, cause error) error {
-	return s.append(ctx, s.event(p, origin, Request{AuditUID: auditUID, Purpose: purpose}, audit.Refused, codeOf(cause)))
-}
-
-func (s *Service) refused(ctx context.Context, p auth.Principal, origin audit.Origin, r Request, cause error) error {
-	if err := s.append(ctx, s.event(p, origin, r, audit.Refused, codeOf(cause))); err != nil {
-		return err
-	}
-	return cause
+// Refuse records a validation that ended before it began, for cause, and returns the uid of the record.
+func (s *Service) Refuse(ctx context.Context, p auth.Principal, origin audit.Origin, purpose Purpose, cause error) (string, error) {
+	e := s.event(p, origin, Request{Purpose: purpose}, audit.Refused, codeOf(cause))
+	return audit.RefusalUID(e), s.append(ctx, e)
 }
 
 // append writes a record, also for a client that has gone meanwhile: what was tried stays on record.

@@ -22,14 +22,10 @@ func (s *Service) begin(ctx context.Context, p auth.Principal, origin audit.Orig
 	defer cancel()
 	var wait time.Duration
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		event := started
-		if wait, err = s.spend(ctx, tx, p.UserUID, s.now()); err != nil {
+		if wait, err = s.spend(ctx, tx, p.UserUID, s.now()); err != nil || wait > 0 {
 			return err
 		}
-		if wait > 0 {
-			event.Outcome, event.Reason = audit.Refused, fault.CodeTooManyRequests
-		}
-		return tx.AppendAudit(ctx, event)
+		return tx.AppendAudit(ctx, started)
 	})
 	if err != nil {
 		return fmt.Errorf("record the validation: %w", err)

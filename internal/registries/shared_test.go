@@ -48,8 +48,14 @@ func TestServersShareAnAllowance(t *testing.T) {
 		if wantOK := i < 5; wantOK != (err == nil) || ok && (limited.Kind != fault.Limited || limited.RetryAfter <= 0) {
 			t.Errorf("validation %d: %v", i, err)
 		}
+		uid := request.AuditUID
+		if err != nil {
+			if uid, err = servers[i%2].Refuse(t.Context(), who, audit.Origin{}, Validate, err); err != nil {
+				t.Error(err)
+			}
+		}
 		if err := servers[0].db.View(t.Context(), func(tx *store.Tx) error {
-			event, err := tx.Audit(t.Context(), request.AuditUID)
+			event, err := tx.Audit(t.Context(), uid)
 			outcomes[event.Outcome]++
 			return err
 		}); err != nil {

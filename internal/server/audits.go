@@ -72,7 +72,7 @@ func auditRecord(e audit.Event) api.Audit {
 			Actor:    api.AuditActor{ActorType: actor, User: api.AuditUser{UID: e.ActorUID, EmailID: e.ActorName}},
 			Resource: api.AuditResource{Kind: e.Action.Kind(), UID: e.Object},
 			Outcome:  string(e.Outcome), Reason: e.Reason, Means: e.Means,
-			Address: e.Origin.Address, RequestID: e.Origin.RequestID, Report: e.Report,
+			Address: e.Origin.Address, RequestID: e.Origin.RequestID, Repeats: e.Repeats, Report: e.Report,
 		},
 	}
 }

@@ -111,7 +111,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 	result, err := s.run(c, route)
 	if err != nil && c.auditUID != "" && !c.recorded {
 		// The validation never began; the caller's AuditUid must still name a record.
-		if auditErr := s.Registries.Refuse(r.Context(), c.principal, c.origin, route.audited, c.auditUID, err); auditErr != nil {
+		uid, auditErr := s.Registries.Refuse(r.Context(), c.principal, c.origin, route.audited, err)
+		c.setAuditUID(uid)
+		if auditErr != nil {
 			err = auditErr
 		}
 	}
@@ -153,14 +155,19 @@ func (s *Server) identify(c *call, route route) error {
 		return err
 	}
 	if route.audited != "" {
-		c.auditUID = uuid.NewString()
-		c.w.Header()[api.HeaderAuditUID] = []string{c.auditUID} // spelt as the interface spells it; Set would write Audituid
+		c.setAuditUID(uuid.NewString())
 	}
 	if project != "" {
 		_, err = s.Directory.Project(c.Context(), c.principal, project)
 		c.project = project
 	}
 	return err
+}
+
+// setAuditUID spells the header as the interface does; Header.Set would write Audituid.
+func (c *call) setAuditUID(uid string) {
+	c.auditUID = uid
+	c.w.Header()[api.HeaderAuditUID] = []string{uid}
 }
 
 // single returns the value of a header that may be there once. Two values would leave it to chance

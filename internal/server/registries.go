@@ -33,9 +33,8 @@ func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, e
 		s.Metrics.validation(nil, err)
 		return nil, err
 	}
-	c.recorded = true
 	report, err := s.Registries.Check(c.Context(), c.principal, c.origin, registries.Request{
-		AuditUID: c.auditUID, Purpose: purpose, Definition: definition,
+		AuditUID: c.auditUID, Purpose: purpose, Definition: definition, Begun: func() { c.recorded = true },
 	})
 	s.Metrics.validation(report, err)
 	return report, err

@@ -18,11 +18,12 @@ const (
 
 	sqlAppendAudit   = `INSERT INTO audits (` + auditColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 	sqlCompleteAudit = `UPDATE audits SET outcome = $2, reason = $3, report = $4 WHERE uid = $1 AND outcome = 'started'`
-	sqlAudit         = `SELECT ` + auditColumns + ` FROM audits WHERE uid = $1`
+	sqlRecordRefusal = sqlAppendAudit + ` ON CONFLICT (uid) DO UPDATE SET repeats = audits.repeats + 1`
+	sqlAudit         = `SELECT ` + auditColumns + `, repeats FROM audits WHERE uid = $1`
 
 	// A list leaves the reports out, which are long. The filters that every list has; an empty one lets all
 	// through. Which records a list goes over at all decides about the index, so there is a text for each.
-	auditList   = `SELECT uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, NULL FROM audits`
+	auditList   = `SELECT uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, NULL, repeats FROM audits`
 	auditFilter = ` at >= $2 AND (at, uid) < ($3, $4) AND ($5 = '' OR object = $5) AND ($6 = '' OR outcome = $6) AND ($7 = '' OR $7 LIKE '%,' || action || ',%')`
 	auditOrder  = ` ORDER BY at DESC, uid DESC LIMIT $8`
 	ofAll       = ` WHERE $1 = '' AND $9 = '' AND`
@@ -76,10 +77,14 @@ func (f AuditFilter) text(all, ofOrg, ofActor string) string {
 	return all
 }
 
-// AppendAudit adds a record. It belongs in the transaction of the change that it tells of, and is in vain where that
-// fails: so its own failure may come out at the commit.
+// AppendAudit adds a record, in the transaction of the change that it is about. Its failure may be reported only by the
+// commit. A refusal gets the uid of audit.RefusalUID, and is counted by the record of that uid if there is one.
 func (tx *Tx) AppendAudit(ctx context.Context, e audit.Event) error {
-	return tx.insert(ctx, sqlAppendAudit, e.UID, millis(e.At), orNull(e.OrgUID), orNull(e.ActorUID), recordText(e.ActorName),
+	query := sqlAppendAudit
+	if e.Outcome == audit.Refused {
+		e.UID, query = audit.RefusalUID(e), sqlRecordRefusal
+	}
+	return tx.insert(ctx, query, e.UID, millis(e.At), orNull(e.OrgUID), orNull(e.ActorUID), recordText(e.ActorName),
 		e.Means, string(e.Action), recordText(e.Object), string(e.Outcome), recordText(e.Reason),
 		recordText(e.Origin.RequestID), recordText(e.Origin.Address), e.Report)
 }
@@ -112,7 +117,7 @@ func (tx *Tx) AuditsNewest(ctx context.Context, limit int) ([]audit.Event, error
 
 func scanAudit(row scanner, e *audit.Event) error {
 	return row.Scan(&e.UID, moment{&e.At}, text{&e.OrgUID}, text{&e.ActorUID}, &e.ActorName, &e.Means, &e.Action, &e.Object,
-		&e.Outcome, &e.Reason, &e.Origin.RequestID, &e.Origin.Address, &e.Report)
+		&e.Outcome, &e.Reason, &e.Origin.RequestID, &e.Origin.Address, &e.Report, &e.Repeats)
 }
 
 // recordText makes claimed text fit for a record that is shown as one line: valid UTF-8, bounded, and

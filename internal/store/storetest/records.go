@@ -184,7 +184,7 @@ func audits(t *testing.T, db *store.DB) {
 	started := audit.Event{UID: uuid.NewString(), At: start, OrgUID: "org-a", ActorUID: "user", ActorName: "u@example.com\r\n\x1b[31m\u202e" + strings.Repeat("é", 200),
 		Means: "token", Action: audit.RegistryValidate, Object: "registry.example.com", Outcome: audit.Started,
 		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
-	foreign := audit.Event{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Refused, Reason: "unknownOrganization"}
+	foreign := audit.Event{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Failed, Reason: "unknownOrganization"}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.AppendAudit(ctx, started), tx.AppendAudit(ctx, foreign))
 	})
@@ -213,6 +213,33 @@ func audits(t *testing.T, db *store.DB) {
 	})
 }
 
+// refusals share a record within a minute.
+func refusals(t *testing.T, db *store.DB) {
+	refused := audit.Event{At: start, OrgUID: "refusals", ActorUID: "user", Action: audit.RegistryCreate, Object: "first",
+		Outcome: audit.Refused, Reason: "OperationForbidden", Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
+	for i, at := range []time.Duration{0, time.Second, 2 * time.Second, time.Minute} {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			next := refused
+			next.At = start.Truncate(time.Minute).Add(at)
+			if i > 0 {
+				next.Object = "later"
+			}
+			return tx.AppendAudit(ctx, next)
+		})
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		list, err := tx.Audits(ctx, store.AuditFilter{OrgUID: "refusals"}, 10)
+		if len(list) != 2 || list[0].Repeats != 0 || list[1].Repeats != 2 || list[1].Object != "first" {
+			t.Errorf("%+v; want one of the second minute, and the first with two repeats", list)
+		}
+		byUID, errUID := tx.Audit(ctx, audit.RefusalUID(refused))
+		if byUID.Repeats != 2 {
+			t.Errorf("found by its uid with %d repeats, want 2", byUID.Repeats)
+		}
+		return errors.Join(err, errUID)
+	})
+}
+
 // auditLists asks for records by every filter, and for pages that miss and repeat nothing though all of
 // them are of one moment.
 func auditLists(t *testing.T, db *store.DB) {
@@ -221,7 +248,7 @@ func auditLists(t *testing.T, db *store.DB) {
 	}
 	mine := record("a", "me", audit.RegistryValidate, audit.NotValid, 3*time.Second)
 	login := record("a", "me", audit.Login, audit.Succeeded, 2*time.Second)
-	other := record("a", "other", audit.Login, audit.Refused, time.Second)
+	other := record("a", "other", audit.Login, audit.Failed, time.Second)
 	foreign := record("b", "me", audit.Login, audit.Succeeded, 0)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.AppendAudit(ctx, mine), tx.AppendAudit(ctx, login), tx.AppendAudit(ctx, other), tx.AppendAudit(ctx, foreign))

@@ -46,6 +46,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"names of registries are unique in an organization", registryNames},
 		{"a version of a registry is replaced once", replacements},
 		{"audit", audits},
+		{"refusals share a record", refusals},
 		{"audit records are listed by filter and in pages", auditLists},
 		{"the watch has each registry taken once", watchClaims},
 		{"verdicts are kept by runs, and heard of the newest version alone", watchEnds},

@@ -1,0 +1,52 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// refusalWindow is how long refusals of one kind share a record. Without it, one client that is refused again and again
+// fills the store.
+const refusalWindow = time.Minute
+
+// RefusalUID is the uid of the record that refusals of the same kind share within a minute: those of one action, for one
+// reason, of one actor or session (none, while nobody is known) from one source. It needs no look-up, so replicas agree on
+// it. Like NewUID it begins with the time.
+func RefusalUID(e Event) string {
+	object := ""
+	if e.Action.Kind() == "auth" { // a session; other objects may be names that the caller chooses
+		object = e.Object
+	}
+	window := e.At.Truncate(refusalWindow).UnixMilli()
+	hash := sha256.New()
+	for _, part := range []string{string(e.Action), e.Reason, e.OrgUID, e.ActorUID, e.Means, object, e.Origin.Source()} {
+		_ = binary.Write(hash, binary.BigEndian, uint64(len(part))) // never fails (hash.Hash)
+		hash.Write([]byte(part))
+	}
+	var uid uuid.UUID
+	copy(uid[:], hash.Sum(nil))
+	uid[0], uid[1], uid[2] = byte(window>>40), byte(window>>32), byte(window>>24) // RFC 9562 section 5.7
+	uid[3], uid[4], uid[5] = byte(window>>16), byte(window>>8), byte(window)
+	uid[6] = uid[6]&0x0f | 0x70
+	uid[8] = uid[8]&0x3f | 0x80
+	return uid.String()
+}
+
+// Source is the address that limits count for: of IPv6 the /64 network, which is what one customer has.
+func (o Origin) Source() string {
+	address, err := netip.ParseAddr(o.Address)
+	if err != nil {
+		return o.Address
+	}
+	address = address.Unmap().WithZone("")
+	if address.Is6() {
+		if network, err := address.Prefix(64); err == nil {
+			return network.String()
+		}
+	}
+	return address.String()
+}

@@ -1,0 +1,58 @@
+package audit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+func TestRefusalsOfOneKindShareAUID(t *testing.T) {
+	first := Event{At: time.Date(2026, 11, 21, 12, 0, 10, 0, time.UTC), OrgUID: "org", ActorUID: "ada", Means: "token",
+		Action: RegistryCreate, Object: "one", Outcome: Refused, Reason: "OperationForbidden", Origin: Origin{RequestID: "ref-1", Address: "2001:db8::1"}}
+	for _, c := range []struct {
+		name   string
+		change func(*Event)
+		shared bool
+	}{
+		{"another request", func(e *Event) { e.Origin.RequestID, e.At = "ref-2", e.At.Add(40*time.Second) }, true},
+		{"another object, which the caller named", func(e *Event) { e.Object = "two" }, true},
+		{"another address of the same network", func(e *Event) { e.Origin.Address = "2001:db8::2" }, true},
+		{"another name of the same user", func(e *Event) { e.ActorName = "ada@example.com" }, true},
+		{"the next minute", func(e *Event) { e.At = e.At.Add(time.Minute) }, false},
+		{"another source", func(e *Event) { e.Origin.Address = "2001:db8:0:1::1" }, false},
+		{"another user", func(e *Event) { e.ActorUID = "eve" }, false},
+		{"another organization", func(e *Event) { e.OrgUID = "other" }, false},
+		{"another reason", func(e *Event) { e.Reason = "TooManyRequests" }, false},
+		{"another action", func(e *Event) { e.Action = RegistryDelete }, false},
+		{"another means", func(e *Event) { e.Means = "apiKey" }, false},
+	} {
+		next := first
+		c.change(&next)
+		if got := RefusalUID(next) == RefusalUID(first); got != c.shared {
+			t.Errorf("%s: shared %t, want %t", c.name, got, c.shared)
+		}
+	}
+	first.Action = Refresh
+	other := first
+	if other.Object = "another session"; RefusalUID(first) == RefusalUID(other) {
+		t.Error("two sessions share a record")
+	}
+}
+
+// The index of millions of records grows at its end only if uids begin with the time.
+func TestRefusalUIDsAreOrderedByTime(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		at := time.UnixMilli(rapid.Int64Range(0, 1<<46).Draw(r, "at"))
+		event := Event{At: at, Reason: rapid.String().Draw(r, "reason")}
+		later := Event{At: at.Add(time.Minute), Reason: rapid.String().Draw(r, "later reason")}
+		uid, err := uuid.Parse(RefusalUID(event))
+		if err != nil || uid.Version() != 7 || uid.Variant() != uuid.RFC4122 {
+			r.Fatalf("%v: version %d, variant %v, %v", uid, uid.Version(), uid.Variant(), err)
+		}
+		if RefusalUID(event) >= RefusalUID(later) {
+			r.Fatalf("%s is not before %s", RefusalUID(event), RefusalUID(later))
+		}
+	})
+}
