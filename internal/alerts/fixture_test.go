@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/storetest"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -69,9 +70,7 @@ type fixture struct {
 func newFixture(t *testing.T, c Config) *fixture {
 	t.Helper()
 	options := store.Options{DataDir: t.TempDir()}
-	if server != nil {
-		options.DatabaseURL = secret.String(server.NewDatabase(t))
-	}
+	options.DatabaseURL = secret.String(storetest.Create(t, options.DataDir, server))
 	db, err := store.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

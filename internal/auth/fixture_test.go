@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/storetest"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -62,11 +63,11 @@ type world struct {
 // server is where the stores of these tests are; nil while they are in SQLite (TestMain).
 var server *postgrestest.Server
 
-// mustPlace decides where the store of a new folder is.
+// mustPlace creates the store of a new data directory.
 func mustPlace(t *testing.T, dir string) {
 	t.Helper()
-	if server != nil {
-		if err := server.WriteURL(dir); err != nil {
+	if url := storetest.Create(t, dir, server); url != "" {
+		if err := postgrestest.WriteURL(dir, url); err != nil {
 			t.Fatal(err)
 		}
 	}

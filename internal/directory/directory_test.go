@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/storetest"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -46,9 +47,7 @@ type world struct {
 func mustWorld(t *testing.T) *world {
 	t.Helper()
 	options := store.Options{DataDir: t.TempDir()}
-	if server != nil {
-		options.DatabaseURL = secret.String(server.NewDatabase(t))
-	}
+	options.DatabaseURL = secret.String(storetest.Create(t, options.DataDir, server))
 	db, err := store.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)

@@ -11,23 +11,15 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/regcheck"
-	"github.com/regwarden/regwarden/secret"
 )
 
 // eachDatabase runs a test on a service that allows four validations a minute, and whose clock stands.
 func eachDatabase(t *testing.T, test func(*testing.T, keeping)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, mustLimit(mustKeep(t))) })
 	t.Run("PostgreSQL", func(t *testing.T) {
-		url := postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t)
-		db, err := store.Open(t.Context(), store.Options{DatabaseURL: secret.String(url), MasterKey: seal.NewMasterKey()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = db.Close() })
+		db, url := mustOpen(t, t.TempDir(), postgres.Server(t))
 		k := mustKeep(t)
 		k.db, k.url = db, url
 		if err := db.InTx(t.Context(), func(tx *store.Tx) error {

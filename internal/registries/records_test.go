@@ -3,6 +3,7 @@ package registries
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +17,10 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/storetest"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
 )
 
 var recordsStart = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -28,16 +32,32 @@ type keeping struct {
 	url                     string // of the database; empty for SQLite
 }
 
-func mustKeep(t *testing.T) keeping {
+// postgres runs PostgreSQL for the tests that need it.
+var postgres = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
+
+func TestMain(m *testing.M) {
+	postgres.Tests = m
+	os.Exit(postgres.Run())
+}
+
+// mustOpen opens a new store in dir, or on the server when there is one.
+func mustOpen(t *testing.T, dir string, server *postgrestest.Server) (db *store.DB, databaseURL string) {
 	t.Helper()
-	db, err := store.Open(t.Context(), store.Options{DataDir: t.TempDir()})
+	databaseURL = storetest.Create(t, dir, server)
+	db, err := store.Open(t.Context(), store.Options{DataDir: dir, DatabaseURL: secret.String(databaseURL)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
+	return db, databaseURL
+}
+
+func mustKeep(t *testing.T) keeping {
+	t.Helper()
+	db, _ := mustOpen(t, t.TempDir(), nil)
 	s := New(db, &regcheck.Checker{}, Limits{})
 	s.now = func() time.Time { return recordsStart }
-	err = db.InTx(t.Context(), func(tx *store.Tx) error {
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		return errors.Join(tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart}),
 			tx.InsertOrg(t.Context(), store.Org{UID: "org-b", Name: "B", Canonical: "b", CreatedAt: recordsStart}))
 	})

@@ -11,9 +11,8 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/storetest"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -28,10 +27,11 @@ func (nowhere) DialContext(context.Context, string, string) (net.Conn, error) {
 // TestServersShareAnAllowance has two servers on one database validate in turn for one user.
 func TestServersShareAnAllowance(t *testing.T) {
 	t.Parallel()
-	url, key := postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t), seal.NewMasterKey()
+	dir := t.TempDir()
+	url := storetest.Create(t, dir, postgres.Server(t))
 	var servers []*Service
 	for range 2 {
-		db, err := store.Open(t.Context(), store.Options{DatabaseURL: secret.String(url), MasterKey: key})
+		db, err := store.Open(t.Context(), store.Options{DatabaseURL: secret.String(url), DataDir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}

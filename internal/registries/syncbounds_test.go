@@ -26,20 +26,15 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/regcheck"
-	"github.com/regwarden/regwarden/secret"
 )
 
 // mustKeepIn is mustKeep on another store.
-func mustKeepIn(t *testing.T, o store.Options) keeping {
+func mustKeepIn(t *testing.T, dir string, server *postgrestest.Server) keeping {
 	t.Helper()
 	k := mustKeep(t)
-	db, err := store.Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db, _ := mustOpen(t, dir, server)
 	k.db, k.now = db, time.Now
-	err = db.InTx(t.Context(), func(tx *store.Tx) error {
+	err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		return errors.Join(tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart}),
 			tx.InsertOrg(t.Context(), store.Org{UID: "org-b", Name: "B", Canonical: "b", CreatedAt: recordsStart}))
 	})
@@ -82,10 +77,9 @@ func obliging(t *testing.T, k keeping, path string) (Wanted, *atomic.Int32) {
 
 // A path that no repository can have is not kept as one, whatever the registry answers: PostgreSQL would not take it.
 func TestSyncOfAPathThatIsNoName(t *testing.T) {
-	server := postgrestest.Start(t, postgrestest.Options{})
-	for name, o := range map[string]store.Options{"SQLite": {DataDir: t.TempDir()}, "PostgreSQL": {DatabaseURL: secret.String(server.NewDatabase(t)), DataDir: t.TempDir()}} {
+	for name, server := range map[string]*postgrestest.Server{"SQLite": nil, "PostgreSQL": postgres.Server(t)} {
 		t.Run(name, func(t *testing.T) {
-			k := mustKeepIn(t, o)
+			k := mustKeepIn(t, t.TempDir(), server)
 			var path strings.Builder
 			for path.Len() < 4000 {
 				path.WriteString(strings.ReplaceAll(uuid.NewString(), "-", ""))
@@ -104,7 +98,7 @@ func TestSyncOfAPathThatIsNoName(t *testing.T) {
 // What the store refuses for another reason than being away ends as failed, and is not tried again at once.
 func TestSyncThatCannotBeStored(t *testing.T) {
 	dir := t.TempDir()
-	k := mustKeepIn(t, store.Options{DataDir: dir})
+	k := mustKeepIn(t, dir, nil)
 	raw, err := sql.Open("sqlite", filepath.Join(dir, "regwarden.db"))
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +277,7 @@ func (silent) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 
 // Two organizations with many registries that take long do not keep a third one waiting.
 func TestSyncsOfOrganizationsTakeTurns(t *testing.T) {
-	k := mustKeepIn(t, store.Options{DataDir: t.TempDir()})
+	k := mustKeepIn(t, t.TempDir(), nil)
 	k.checker = &regcheck.Checker{Resolver: silent{}, Dialer: silent{}, Limits: regcheck.Limits{Total: time.Hour, Connect: time.Hour}}
 	third := k.stranger
 	third.OrgUID, third.OrgName = "org-c", "C"

@@ -167,11 +167,7 @@ func TestTheEndReleasesLeases(t *testing.T) {
 func TestDamagedSecretsAreAState(t *testing.T) {
 	w := mustWatch(t)
 	dir := t.TempDir()
-	db, err := store.Open(t.Context(), store.Options{DataDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
+	db, _ := mustOpen(t, dir, nil)
 	w.db = db
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		return tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart})

@@ -151,10 +151,9 @@ func (s *Server) init() error {
 	if err := errors.Join(os.WriteFile(passwords, []byte(Password+"\n"), 0o600), s.own(passwords)); err != nil {
 		return err
 	}
-	command := s.command("initdb", "--pgdata", s.data(), "--username", User, "--pwfile", passwords, "--auth", "scram-sha-256",
-		"--encoding", "UTF8", "--locale", "C.UTF-8", "--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync")
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w\n%s", err, out)
+	if err := s.createCluster([]string{"--pgdata", s.data(), "--username", User, "--pwfile", passwords, "--auth", "scram-sha-256",
+		"--encoding", "UTF8", "--locale", "C.UTF-8", "--locale-provider", "icu", "--icu-locale", "en-US", "--no-sync"}); err != nil {
+		return err
 	}
 	settings := append([]string{
 		"listen_addresses = '127.0.0.1'", "unix_socket_directories = '" + s.Folder + "'",
@@ -289,21 +288,40 @@ func (s *Server) URLVia(address, database string) string {
 // NewDatabase makes an empty database and returns its address.
 func (s *Server) NewDatabase(t testing.TB) string {
 	t.Helper()
-	url, err := s.newDatabase()
-	if err != nil {
-		t.Fatalf("make a database: %v", err)
-	}
-	return url
+	return must(t)(s.CreateDatabase())
 }
 
-func (s *Server) newDatabase() (url string, err error) {
+// CopyDatabase copies a database of this server to which nobody is connected, and returns the address of the copy.
+func (s *Server) CopyDatabase(t testing.TB, template string) string {
+	t.Helper()
+	from, err := url.Parse(template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return must(t)(s.createDatabase(" TEMPLATE " + strings.TrimPrefix(from.Path, "/")))
+}
+
+func must(t testing.TB) func(url string, err error) string {
+	return func(url string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("create a database: %v", err)
+		}
+		return url
+	}
+}
+
+// CreateDatabase is NewDatabase without a test.
+func (s *Server) CreateDatabase() (url string, err error) { return s.createDatabase("") }
+
+func (s *Server) createDatabase(options string) (url string, err error) {
 	s.mu.Lock()
 	s.made++
 	name := fmt.Sprintf("test_%d", s.made)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
-	return s.URL(name), s.Exec(ctx, s.URL("postgres"), "CREATE DATABASE "+name)
+	return s.URL(name), s.Exec(ctx, s.URL("postgres"), "CREATE DATABASE "+name+options)
 }
 
 // Exec runs statements on a connection of their own.

@@ -34,15 +34,6 @@ func (t Twice) Run() int {
 	return code
 }
 
-// WriteURL makes a database and leaves its address in a data folder, for ReadURL.
-func (s *Server) WriteURL(folder string) error {
-	url, err := s.newDatabase()
-	if err != nil {
-		return err
-	}
-	return WriteURL(folder, url)
-}
-
 // WriteURL leaves the address of a database in a data folder, for ReadURL.
 func WriteURL(folder, url string) error { return os.WriteFile(urlFile(folder), []byte(url), 0o600) }
 

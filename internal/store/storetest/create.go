@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Running all migrations takes longer than most tests. Create runs them once for each kind of database in a test process and copies
+// the result, with its keys. The migrations themselves are tested in internal/store, which does not use Create.
+
+// Create creates a store for store.Open in the data directory dir. With a server, only the key file is in dir, and the address of
+// the new database is returned.
+func Create(t testing.TB, dir string, server *postgrestest.Server) (databaseURL string) {
+	t.Helper()
+	made, err := templateOf(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if server != nil {
+		databaseURL = server.CopyDatabase(t, made.databaseURL)
+	}
+	for name, content := range made.files {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return databaseURL
+}
+
+// template is a store that is closed.
+type template struct {
+	databaseURL string // empty for SQLite
+	files       map[string][]byte
+}
+
+var templates struct {
+	sync.Mutex
+	byServer map[*postgrestest.Server]template // of SQLite: by nil
+}
+
+func templateOf(server *postgrestest.Server) (template, error) {
+	templates.Lock()
+	defer templates.Unlock()
+	if made, ok := templates.byServer[server]; ok {
+		return made, nil
+	}
+	made, err := newTemplate(server)
+	if templates.byServer == nil {
+		templates.byServer = map[*postgrestest.Server]template{}
+	}
+	if err == nil {
+		templates.byServer[server] = made
+	}
+	return made, err
+}
+
+func newTemplate(server *postgrestest.Server) (made template, err error) {
+	dir, err := os.MkdirTemp("", "regwarden-template-")
+	if err != nil {
+		return made, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if server != nil {
+		if made.databaseURL, err = server.CreateDatabase(); err != nil {
+			return made, err
+		}
+	}
+	db, err := store.Open(context.Background(), store.Options{DataDir: dir, DatabaseURL: secret.String(made.databaseURL)})
+	if err != nil {
+		return made, err
+	}
+	if err := db.Close(); err != nil {
+		return made, err
+	}
+	made.files, err = filesOf(dir)
+	return made, err
+}
+
+// filesOf reads all files but the empty ones, which are locks.
+func filesOf(dir string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(dir)
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		content, readErr := os.ReadFile(filepath.Join(dir, entry.Name()))
+		err = errors.Join(err, readErr)
+		if len(content) > 0 {
+			files[entry.Name()] = content
+		}
+	}
+	return files, err
+}
