@@ -12,7 +12,64 @@ import (
 // refusalKinds are the ways to be refused that nobody may tell apart.
 var refusalKinds = []string{"unknown organization", "unknown user", "wrong password", "disabled user"}
 
-// TestRefusalsTakeTheSameTime times 1,000 interleaved refusals, 250 of each kind. The statistic: for each pair of
+// TestRefusalsDoTheSameWork counts for each kind of refusal what takes time: hashes, the memory that they fill, and audit records.
+// A service that hashes less for unknown users is noticed, else the test would prove nothing.
+func TestRefusalsDoTheSameWork(t *testing.T) {
+	w, credentials := mustRefusing(t, cheap)
+	want := refusalWork{hashes: 1, blocks: int(argonBlocks(cheap)), records: 1}
+	for kind, name := range refusalKinds {
+		if got := w.workOf(t, credentials[kind]); got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	if stored, err := parsePHC(w.user.PasswordHash); err != nil || stored.cost != w.passwords.nobody.cost {
+		t.Errorf("the dummy hash costs %v, a stored one %v, %v", w.passwords.nobody.cost, stored.cost, err)
+	}
+	w.passwords.nobody.cost.MemoryKiB = 8
+	if got := w.workOf(t, credentials[1]); got == want {
+		t.Error("a cheaper hash is not noticed")
+	}
+	if *long {
+		t.Run("and take the same time", timeLoginRefusals)
+	}
+}
+
+type refusalWork struct{ hashes, blocks, records int }
+
+// workOf returns the work of one refused login. The memory of hashes is cleared before, so that what is not zero was filled.
+func (w *world) workOf(t *testing.T, c Credentials) (work refusalWork) {
+	t.Helper()
+	w.passwords.giveBack()
+	memory := newHashMemory(argonBlocks(w.passwords.cost))
+	clear(memory.blocks)
+	w.passwords.memories <- memory
+	run := w.passwords.bulk.run
+	defer func() { w.passwords.bulk.run = run }()
+	w.passwords.bulk.run = func(hash func()) {
+		work.hashes++
+		run(hash)
+	}
+	before := len(w.audits(t, 1000))
+	_, err := w.Login(t.Context(), origin, c)
+	wantWrong(t, err)
+	work.records = len(w.audits(t, 1000)) - before
+	for _, block := range memory.blocks {
+		if block != (memoryBlock{}) {
+			work.blocks++
+		}
+	}
+	return work
+}
+
+// mustRefusing is a world with the credentials of each kind of refusal.
+func mustRefusing(t *testing.T, cost HashCost) (*world, []Credentials) {
+	t.Helper()
+	w := mustWorld(t, func(c *Config) { c.testHash = cost })
+	mustDisable(t, w, w.mustUser(t, w.org, "disabled@example.com", RoleMember))
+	return w, []Credentials{{goodEmail, "Nobody", "x"}, {"nobody@example.com", goodOrg, "x"}, {goodEmail, goodOrg, "x"}, {"disabled@example.com", goodOrg, goodPassword}}
+}
+
+// timeLoginRefusals times 1,000 interleaved refusals, 250 of each kind. The statistic: for each pair of
 // kinds the share of samples of one that are slower than a sample of the other (the area under the curve of
 // the best guess by time alone; Mann and Whitney's U over its maximum). A half tells nothing apart; with 250
 // samples a side chance strays by 0.026. The limit is 0.17, because the race detector makes reading a user's row,
@@ -21,7 +78,7 @@ var refusalKinds = []string{"unknown organization", "unknown user", "wrong passw
 //
 // On a machine that is busy with other tests one round can go astray, in one direction or the other. What the service
 // itself gives away shows in every round, so a pair counts only if each of three tells it apart.
-func TestRefusalsTakeTheSameTime(t *testing.T) {
+func timeLoginRefusals(t *testing.T) {
 	const perKind, limit, rounds = 250, 0.17, 3
 	apart := toldApart(t, timeRefusals(t, perKind, false), limit)
 	for round := 1; len(apart) > 0 && round < rounds; round++ {
@@ -64,13 +121,11 @@ func toldApart(t *testing.T, times [][]time.Duration, limit float64) (pairs []st
 // next to nothing for a user that does not exist.
 func timeRefusals(t *testing.T, perKind int, skip bool) [][]time.Duration {
 	t.Helper()
-	const hashCost = 4096 // KiB: some milliseconds, about as long as the rest of a sign-in
-	w := mustWorld(t, func(c *Config) { c.testHash = HashCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1} })
-	mustDisable(t, w, w.mustUser(t, w.org, "disabled@example.com", RoleMember))
+	const hashCost = 4096 // KiB: some milliseconds, about as long as the rest of a login
+	w, credentials := mustRefusing(t, HashCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
 	if skip {
 		w.passwords.nobody.cost.MemoryKiB = 8
 	}
-	credentials := []Credentials{{goodEmail, "Nobody", "x"}, {"nobody@example.com", goodOrg, "x"}, {goodEmail, goodOrg, "x"}, {"disabled@example.com", goodOrg, goodPassword}}
 	times := make([][]time.Duration, len(credentials))
 	for i := range perKind {
 		w.clock.move(25 * time.Hour) // no count is left from before
