@@ -18,7 +18,6 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -81,7 +80,7 @@ func digits(length int) string {
 }
 
 func TestMove(t *testing.T) {
-	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	server := store.Shared.Server(t)
 	dir, orgUID, registryUID := furnished(t)
 	target := secret.String(server.NewDatabase(t))
 	counts := rowCounts(t, "sqlite", filepath.Join(dir, "regwarden.db"), nil)
@@ -168,7 +167,7 @@ func rowCounts(t *testing.T, driver, address string, tables []string) map[string
 }
 
 func TestMoveKeepsAllOrNothing(t *testing.T) {
-	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	server := store.Shared.Server(t)
 	t.Run("a value that PostgreSQL cannot keep", func(t *testing.T) {
 		dir, _, _ := furnished(t)
 		spoil(t, dir, `UPDATE sessions SET address = 'a' || char(0) || 'b' WHERE generation = 7`)

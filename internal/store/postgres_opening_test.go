@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/secret"
 )
 
 // TestADatabaseWithoutRoomForTheStoreIsTold has databases in which the lock of opening cannot be made: that is told at
 // once, and with its cause, and not tried for as long as another process could be at it.
 func TestADatabaseWithoutRoomForTheStoreIsTold(t *testing.T) {
-	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
+	server := Shared.Server(t)
 	for name, row := range map[string]struct {
 		prepare, parameter, want string
 	}{
@@ -34,7 +33,7 @@ func TestADatabaseWithoutRoomForTheStoreIsTold(t *testing.T) {
 // TestEveryConnectionIsDurableAndMissed looks at the settings of connections to a database whose defaults are bad: what
 // opening writes is durable like everything else, and who vanished is missed soon.
 func TestEveryConnectionIsDurableAndMissed(t *testing.T) {
-	url := postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t)
+	url := Shared.Server(t).NewDatabase(t)
 	rawly(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', current_database()); END $$")
 	db := mustOpenURL(t, url, Options{MasterKey: testKey})
 	const query = "SELECT current_setting('synchronous_commit') || ' ' || current_setting('tcp_keepalives_idle') || ' ' || " +

@@ -15,6 +15,6 @@ func mustOpenIn(t *testing.T, server *postgrestest.Server) *store.DB {
 }
 
 func TestPostgreSQL(t *testing.T) {
-	server := postgrestest.Start(t, postgrestest.Options{})
+	server := store.Shared.Server(t)
 	storetest.Run(t, func(t *testing.T) *store.DB { return mustOpenIn(t, server) })
 }

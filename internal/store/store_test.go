@@ -19,7 +19,10 @@ import (
 
 var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	store.Shared.Tests = m
+	goleak.VerifyTestMain(store.Shared)
+}
 
 func mustOpen(t *testing.T, o store.Options) *store.DB {
 	t.Helper()

@@ -98,16 +98,6 @@ func (h *hooks) kinds() (kinds []string) {
 	return kinds
 }
 
-// eventually waits until it holds.
-func eventually(t *testing.T, what string, within time.Duration, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(within); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", within, what)
-		}
-	}
-}
-
 func listenHere(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	s := httptest.NewServer(handler)
@@ -145,21 +135,21 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 	standing := func(valid bool) func() bool {
 		return func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked && h.Status.Valid == valid }
 	}
-	eventually(t, "the first check", 5*time.Second, standing(true))
+	instance.Await(t, "the first check", standing(true))
 
 	registry.change("second")
-	eventually(t, "the watch notices", 10*time.Second, standing(false))
+	instance.Await(t, "the watch notices", standing(false))
 	seen := registry.checked()
-	eventually(t, "it is checked again and again", 20*time.Second, func() bool { return registry.checked() > seen+6 })
+	instance.Await(t, "it is checked again and again", func() bool { return registry.checked() > seen+6 })
 	if got := receiver.kinds(); !slices.Equal(got, []string{"registryNotValid"}) {
 		t.Errorf("alerts %v, want one", got)
 	}
 	registry.change("third")
 	admin.do("PUT", at(uid), newRegistry("watched", spec(endpoint, basicAuth("third"), nil))).Want(http.StatusNoContent)
-	eventually(t, "it is mended", 10*time.Second, standing(true))
-	eventually(t, "and told", 10*time.Second, func() bool { return len(receiver.kinds()) > 1 })
+	instance.Await(t, "it is mended", standing(true))
+	instance.Await(t, "and told", func() bool { return len(receiver.kinds()) > 1 })
 	seen = registry.checked()
-	eventually(t, "it is checked once more", 20*time.Second, func() bool { return registry.checked() > seen+4 })
+	instance.Await(t, "it is checked once more", func() bool { return registry.checked() > seen+4 })
 	if got := receiver.kinds(); !slices.Equal(got, []string{"registryNotValid", "registryValid"}) {
 		t.Errorf("alerts %v", got)
 	}
@@ -243,16 +233,16 @@ func TestReceiversThatFail(t *testing.T) {
 	registry := &account{password: "first"}
 	uid := admin.make(kept, newRegistry("watched", spec(listenHere(t, registry), basicAuth("first"), nil)))
 	var h history
-	eventually(t, "the first check", 5*time.Second, func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked })
+	instance.Await(t, "the first check", func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked })
 	registry.change("second")
-	eventually(t, "the good receiver is told", 10*time.Second, func() bool { return len(good.kinds()) == 1 })
+	instance.Await(t, "the good receiver is told", func() bool { return len(good.kinds()) == 1 })
 	want := []string{"the receiver could not be connected to", "the receiver did not answer within 15s",
 		"not sent: it is not allowed to connect there, since the operator denies this address",
 		"not sent: it is not allowed to connect there, since regwarden itself or its store listens there",
 		"the receiver answered HTTP 307; redirects are not followed, so write the address that it leads to", "the receiver answered HTTP 200"}
-	eventually(t, "every channel says how it went", 30*time.Second, func() bool { return slices.Equal(admin.statuses(project), want) })
+	instance.Await(t, "every channel says how it went", func() bool { return slices.Equal(admin.statuses(project), want) })
 	seen := registry.checked()
-	eventually(t, "the watch goes on", 10*time.Second, func() bool { return registry.checked() > seen })
+	instance.Await(t, "the watch goes on", func() bool { return registry.checked() > seen })
 	if len(elsewhere.kinds()) != 0 || len(contacted) != 0 {
 		t.Errorf("a redirect was followed %d times, a forbidden address contacted %d times", len(elsewhere.kinds()), len(contacted))
 	}
@@ -269,7 +259,7 @@ func TestAKillLosesNoAlert(t *testing.T) {
 	receiver := &hooks{hold: make(chan struct{})}
 	admin.make(channelsOf(admin.project()), hook(listenHere(t, receiver)))
 	uid := admin.make(kept, newRegistry("watched", spec(listenHere(t, &account{password: "first"}), basicAuth("wrong"), nil)))
-	eventually(t, "the delivery begins", 15*time.Second, func() bool { return len(receiver.kinds()) == 1 })
+	instance.Await(t, "the delivery begins", func() bool { return len(receiver.kinds()) == 1 })
 	server.Kill()
 	receiver.mu.Lock()
 	close(receiver.hold)
@@ -277,7 +267,7 @@ func TestAKillLosesNoAlert(t *testing.T) {
 	receiver.mu.Unlock()
 	again := instance.Start(t, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "1s"}})
 	admin, _ = signedIn(t, again, instance.Email, instance.Org, instance.Password)
-	eventually(t, "the delivery is made", 45*time.Second, func() bool { return len(receiver.kinds()) == 2 })
+	instance.Await(t, "the delivery is made", func() bool { return len(receiver.kinds()) == 2 })
 	first, second := receiver.got[0], receiver.got[1]
 	if first.ID == "" || first.ID != second.ID || first.key != first.ID || second.key != first.ID || second.Kind != "registryNotValid" || !first.At.Equal(second.At) {
 		t.Errorf("delivered %+v, then %+v", first, second)
@@ -291,6 +281,7 @@ func TestAKillLosesNoAlert(t *testing.T) {
 
 // Channels over HTTP, in the shapes that public clients use.
 func TestAlertChannels(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var components struct {

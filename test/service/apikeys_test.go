@@ -19,6 +19,7 @@ func (p person) newKey(name, user string) createdKey {
 
 // A key's life, in the shapes that public clients use.
 func TestAPIKeys(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var info struct{ TenantUID string }
@@ -83,6 +84,7 @@ func TestAPIKeys(t *testing.T) {
 
 // A member has its own keys; an administrator has everyone's.
 func TestWhoseAPIKeys(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	mateUID := admin.make("/v1/users", newUser("mate@acme.example"))

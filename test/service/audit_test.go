@@ -12,6 +12,7 @@ import (
 
 // Each authentication and validation leaves one record, good or bad, and no secret in it.
 func TestAuditRecords(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	registry := secured(t)
 	client := server.Client(t)

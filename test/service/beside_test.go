@@ -3,13 +3,13 @@ package service_test
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
 
 // What is done from the command line holds in a running server within a second, though it remembers credentials.
 func TestCommandsHoldInARunningServer(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))
@@ -24,13 +24,13 @@ func TestCommandsHoldInARunningServer(t *testing.T) {
 
 	mate.refused("GET", "/v1/users", "", 403, "OperationForbidden")
 	beside(append([]string{"user", "role", "--role", "admin"}, mates...)...)
-	within(t, "the role is another one", func() bool { return mate.do("GET", "/v1/users", "").Status == http.StatusOK })
+	instance.Await(t, "the role is another one", func() bool { return mate.do("GET", "/v1/users", "").Status == http.StatusOK })
 	key.do("GET", alerts, "").Want(http.StatusOK)
 	beside("apikey", "revoke", made.UID)
-	within(t, "the key is refused", func() bool { return key.do("GET", alerts, "").Status == http.StatusUnauthorized })
+	instance.Await(t, "the key is refused", func() bool { return key.do("GET", alerts, "").Status == http.StatusUnauthorized })
 	mate.do("GET", alerts, "").Want(http.StatusOK)
 	beside(append([]string{"user", "disable"}, mates...)...)
-	within(t, "the user is refused", func() bool { return mate.do("GET", alerts, "").Status == http.StatusUnauthorized })
+	instance.Await(t, "the user is refused", func() bool { return mate.do("GET", alerts, "").Status == http.StatusUnauthorized })
 	beside(append([]string{"user", "enable"}, mates...)...)
 	beside(append([]string{"user", "password", "--password-stdin"}, mates...)...)
 	mate, _ = signedIn(t, server, "mate@acme.example", instance.Org, "eleven larks above the meadow")
@@ -40,6 +40,7 @@ func TestCommandsHoldInARunningServer(t *testing.T) {
 
 // Keys are rotated beside a running server: it signs with the new ones, and takes what the old ones made.
 func TestKeysAreRotatedBesideARunningServer(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	before, tokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var keys struct{ Keys []struct{ KID string } }
@@ -51,7 +52,7 @@ func TestKeysAreRotatedBesideARunningServer(t *testing.T) {
 		t.Fatalf("%d keys are published at first", n)
 	}
 	server.Admin(t, "", "key", "rotate")
-	within(t, "two keys are published", func() bool { return published() == 2 })
+	instance.Await(t, "two keys are published", func() bool { return published() == 2 })
 	after, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	for _, p := range []person{before, after} {
 		p.do("GET", alerts, "").Want(http.StatusOK)
@@ -64,15 +65,4 @@ func TestKeysAreRotatedBesideARunningServer(t *testing.T) {
 	again := instance.Start(t, instance.Options{DataDir: server.DataDir})
 	p, _ := signedIn(t, again, "mate@acme.example", instance.Org, matePassword)
 	p.do("GET", alerts, "").Want(http.StatusOK)
-}
-
-// within waits for something that has to be so within a second, with some room for a busy machine.
-func within(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(3 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if so() {
-			return
-		}
-	}
-	t.Errorf("not within 3 s: %s", what)
 }

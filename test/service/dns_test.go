@@ -14,6 +14,7 @@ import (
 // TestNamesAreAskedWhereTheSettingSays has a DNS server of its own tell where a registry is: nowhere else is its name
 // known.
 func TestNamesAreAskedWhereTheSettingSays(t *testing.T) {
+	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

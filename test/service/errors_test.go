@@ -19,6 +19,7 @@ import (
 // Each row of the table of errors that a client can bring about with a running service. What needs
 // another service or a broken one stands in tests of its own below.
 func TestErrorTable(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	tokens := server.Client(t).SignIn()
 	expired := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
@@ -99,6 +100,7 @@ func checkSameAnswer(t *testing.T, server *instance.Server) {
 
 // Every code of the 422 row, over HTTP, from registries that stand on loopback.
 func TestNotValidOverHTTP(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	tokens := server.Client(t).SignIn()
 	registry := secured(t)
@@ -140,6 +142,7 @@ func TestNotValidOverHTTP(t *testing.T) {
 
 // A loopback registry is forbidden where nobody allowed it: that is where the service's neighbours are.
 func TestLoopbackIsForbiddenByDefault(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Fenced: true})
 	client := server.Client(t)
 	tokens := client.SignIn()
@@ -155,6 +158,7 @@ func TestLoopbackIsForbiddenByDefault(t *testing.T) {
 }
 
 func TestTooManyRequests(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--check-per-minute", "1"}})
 	client := server.Client(t)
 	tokens := client.SignIn()
@@ -173,6 +177,7 @@ func TestTooManyRequests(t *testing.T) {
 
 // A login storm is turned away at the door; everything else goes on.
 func TestUnavailable(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--login-workers", "1", "--login-queue", "1", "--login-wait", "100ms"}})
 	client := server.Client(t)
 	tokens := client.SignIn()
@@ -210,6 +215,7 @@ var fromMemory = []string{"/v1/users/info", alerts, "/v1/registries/helm", "/v1/
 
 // A store that lost its tables is our fault: 500, with nothing of it shown.
 func TestInternalError(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	known, unknown := client.SignIn(), server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)

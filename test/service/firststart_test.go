@@ -22,6 +22,7 @@ var (
 
 // Nobody watches: the password goes to a file that only its owner can read.
 func TestFirstStartWithoutTerminal(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Bare: true})
 	path := filepath.Join(server.DataDir, "first-password")
 	info, err := os.Stat(path)
@@ -46,6 +47,7 @@ func TestFirstStartWithoutTerminal(t *testing.T) {
 
 // A person watches: the password is shown, once.
 func TestFirstStartOnATerminal(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "data")
 	terminal := instance.OpenTerminal(t)
 	server := instance.Start(t, instance.Options{Bare: true, DataDir: folder, Terminal: &terminal})

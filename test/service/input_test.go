@@ -25,6 +25,7 @@ type wrongInput struct {
 
 // Wrong input gets the documented answer, with all problems at once, and harms nothing.
 func TestWrongInput(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	tokens := client.SignIn()

@@ -3,21 +3,28 @@ package service_test
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
 
 // What is over is refused, and the answer says why.
 func TestLifetimes(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--token-lifetime", "1s", "--refresh-grace", "1s"}})
 	client := server.Client(t)
-	tokens := client.SignIn()
-	key := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--expires", "1s")
-	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
-	client.Do(http.MethodGet, alerts, "", "ApiKey", key).Want(http.StatusOK)
-	time.Sleep(2 * time.Second) // exp has whole seconds
+	status := func(credential ...string) int { return client.Do(http.MethodGet, alerts, "", credential...).Status }
+	var tokens instance.Tokens
+	var key string
+	instance.Await(t, "a token is used in its second", func() bool {
+		tokens = client.SignIn()
+		return status("Authorization", tokens.Authorization) == http.StatusOK
+	})
+	instance.Await(t, "an API key is used in its second", func() bool {
+		key = server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--expires", "1s")
+		return status("ApiKey", key) == http.StatusOK
+	})
 	for _, credential := range [][]string{{"Authorization", tokens.Authorization}, {"ApiKey", key}} {
+		instance.Await(t, "the credential expires", func() bool { return status(credential...) != http.StatusOK })
 		wantReason(t, client.Do(http.MethodGet, alerts, "", credential...), "UnAuthorizedAccess", "expired")
 	}
 	if f := client.Do(http.MethodGet, refresh+tokens.Authorization, "").Want(http.StatusUnauthorized).Fault(); f.Code != "InvalidRefreshToken" {
@@ -29,6 +36,7 @@ func TestLifetimes(t *testing.T) {
 // A refresh token that comes back after its successor was used was stolen, or its successor was: the
 // session ends, with every token of it.
 func TestReuseEndsTheSession(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	first := client.SignIn()
@@ -54,6 +62,7 @@ func TestReuseEndsTheSession(t *testing.T) {
 
 // Many at once with one refresh token are all honest retries: they get one successor.
 func TestManyRefreshAtOnce(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	tokens := client.SignIn()
@@ -79,6 +88,7 @@ func TestManyRefreshAtOnce(t *testing.T) {
 }
 
 func TestDefaultOrganizationAndSwitches(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--default-org", "acme", "--refresh-accepts-authorization=false"}})
 	client := server.Client(t)
 	body := instance.JSON(map[string]string{"emailId": " ADMIN@acme.example ", "password": instance.Password})

@@ -36,6 +36,7 @@ func scrape(t *testing.T, server *instance.Server) string {
 
 // What was done is counted, under labels that no client chooses.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
 	admin, tokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.client.Do("POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, "wrong")).Want(http.StatusUnauthorized)
@@ -73,6 +74,7 @@ func TestMetrics(t *testing.T) {
 
 // Profiles are served on a listener of their own, and only on this machine.
 func TestProfiles(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--debug-listen", "127.0.0.1:0"}})
 	address := servedOn(t, server, "serving profiles")
 	for path, status := range map[string]int{"/debug/pprof/heap": http.StatusOK, "/debug/pprof/block": http.StatusOK, "/debug/pprof/cmdline": http.StatusNotFound} {

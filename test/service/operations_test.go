@@ -81,6 +81,7 @@ var operations = []identified{
 
 // What holds for each operation that needs credentials, before it does anything.
 func TestEveryOperationRefusesAlike(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	tokens := server.Client(t).SignIn()
 	good := []string{"Authorization", tokens.Authorization}
@@ -117,6 +118,7 @@ func TestEveryOperationRefusesAlike(t *testing.T) {
 
 // Problems are told all at once, wrong types among them, under the names that the request uses.
 func TestEveryProblemOfARequestIsTold(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	tokens := server.Client(t).SignIn()
 	server.Admin(t, matePassword+"\n", "user", "create", "--org", instance.Org, "--email", "mate@acme.example", "--password-stdin")

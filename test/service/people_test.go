@@ -126,6 +126,7 @@ func newRival(t *testing.T, server *instance.Server) rival {
 }
 
 func TestProjectsAndUsers(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	blue := admin.make("/v1/projects", `{"metadata":{"name":"Blue"},"spec":{}}`)
@@ -245,6 +246,7 @@ func checkRoles(t *testing.T, admin, mate person, uid string) {
 
 // No identifier of another organization is confirmed: the answer is that to one that never was.
 func TestOtherOrganizationsAreNotThere(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	theirs := newRival(t, server)
@@ -306,6 +308,7 @@ func TestOtherOrganizationsAreNotThere(t *testing.T) {
 
 // What is in a path's parameter stays in it: no slash or dot leads to another path, or to a redirect.
 func TestPathParametersAreTakenAsTheyAre(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	for _, path := range []string{"/v1/apiKeys/a%2F%2Fb", "/v1/apiKeys/%2e%2e", "/v1/apiKeys/..%2F..%2Fhealthz", "/v1/users/a%20b", "/v1/users/%2Fme", "/v1/audits/%00", "/v1/audits/%ff", "/v1/audits/'%20OR%201=1"} {

@@ -17,6 +17,7 @@ import (
 
 // Another library verifies our tokens with the published keys, and finds the claims in them.
 func TestTokensVerifyWithThePublishedKeys(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	tokens := client.SignIn()
@@ -50,6 +51,7 @@ func TestTokensVerifyWithThePublishedKeys(t *testing.T) {
 
 // The description that is served is the one that answers are held against.
 func TestDescriptionIsServed(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile("../../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 // Requests that no HTTP client library would send, written byte by byte.
 func TestRawRequests(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	host := strings.TrimPrefix(server.URL, "http://")
 	header := func(lines string) string { return "Host: " + host + "\r\n" + lines + "\r\n" }

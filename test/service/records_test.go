@@ -41,6 +41,7 @@ func basicAuth(password string) object {
 
 // A registry's life: everything comes back as it was sent, but for its secrets.
 func TestKeptRegistries(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
@@ -107,6 +108,7 @@ type summaries struct {
 
 // Lists, and the answers to those who look for what is kept by a name, or for another kind of registry.
 func TestListsOfRegistries(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var empty struct{ Items []any }
@@ -169,6 +171,7 @@ func TestListsOfRegistries(t *testing.T) {
 
 // A member reads, lists and validates; another organization sees nothing of it.
 func TestWhoseRegistries(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
@@ -205,6 +208,7 @@ func TestWhoseRegistries(t *testing.T) {
 
 // registryUid in validate and diagnose: a stored secret is used where it belongs and goes nowhere else.
 func TestValidateWithStoredSecrets(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
@@ -258,6 +262,7 @@ func TestValidateWithStoredSecrets(t *testing.T) {
 
 // A definition cannot be led elsewhere while its secret stays.
 func TestReplaceKeepsSecretsWhereTheyBelong(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
@@ -280,6 +285,7 @@ func TestReplaceKeepsSecretsWhereTheyBelong(t *testing.T) {
 
 // A sealed value that does not open fails its own record alone, and sending the secret again mends it.
 func TestDamagedRecord(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
@@ -319,6 +325,7 @@ func TestDamagedRecord(t *testing.T) {
 
 // A definition that is deleted or replaced while it is checked harms neither the check nor the record of it.
 func TestDeleteWhileValidated(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var uid string
@@ -343,6 +350,7 @@ func TestDeleteWhileValidated(t *testing.T) {
 
 // Requests as the Go SDK and odd clients write them.
 func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	open := spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil)
@@ -381,6 +389,7 @@ func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 
 // Retries of a creation whose answer was lost end in a conflict, never in two registries.
 func TestCreateIsRetried(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var wait sync.WaitGroup

@@ -35,6 +35,7 @@ func slowRegistry(t *testing.T) (endpoint string, came <-chan struct{}, release 
 
 // Ctrl-C lets a validation under way end: its client gets the answer.
 func TestStopLetsRequestsEnd(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 	tokens := client.SignIn()
@@ -62,6 +63,7 @@ func TestStopLetsRequestsEnd(t *testing.T) {
 
 // Past the bounded queue a validation is turned away at once, and signing in goes on.
 func TestTooManyValidationsAtOnce(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--check-concurrency", "1", "--check-per-org", "64", "--check-per-minute", "1000"}})
 	client := server.Client(t)
 	tokens := client.SignIn()
@@ -102,6 +104,7 @@ func wantStatuses(t *testing.T, statuses <-chan int, n, want int) {
 
 // Two servers on one store would each believe themselves alone.
 func TestSecondServerRefuses(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	result := instance.Run(t, "", "serve", "--data-dir", server.DataDir, "--listen", "127.0.0.1:0")
 	if result.Code == 0 || result.Err == "" || strings.Contains(result.Out, "serves on") {
@@ -112,6 +115,7 @@ func TestSecondServerRefuses(t *testing.T) {
 
 // A wrong or open master key: no start, and nothing is changed.
 func TestWrongMasterKey(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	server.Stop(syscall.SIGTERM)
 	other := instance.Start(t, instance.Options{})
@@ -159,6 +163,7 @@ func fileTexts(t *testing.T, folder string) map[string]string {
 }
 
 func TestSelfSignedTLS(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--tls-self-signed"}, Insecure: true})
 	if !strings.HasPrefix(server.URL, "https://") {
 		t.Fatalf("it serves on %s", server.URL)

@@ -95,6 +95,7 @@ func (k *keepAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 // With marked secrets sent through every operation and failure, none of them is in a log, a metric, an audit
 // record, an answer, or any file of the data folder.
 func TestNoSecretIsWrittenDown(t *testing.T) {
+	t.Parallel()
 	s := &secrets{values: map[string]string{"first password": instance.Password}}
 	server := instance.Start(t, instance.Options{Flags: []string{"--log-level", "debug", "--metrics-listen", "127.0.0.1:0", "--login-free-failures", "100"}})
 	answers := &keepAnswers{}

@@ -9,6 +9,7 @@ import (
 )
 
 func TestSessionsAreListedAndEnded(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	here, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	there, thereTokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
@@ -33,6 +34,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 }
 
 func TestLogout(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	p, tokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	key := withKey(t, server, p.newKey("ci", "").APIKey)
@@ -47,6 +49,7 @@ func TestLogout(t *testing.T) {
 }
 
 func TestTokensAreRevoked(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))
@@ -71,6 +74,7 @@ func TestTokensAreRevoked(t *testing.T) {
 }
 
 func TestPasswordIsChanged(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	here, hereTokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	there, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
@@ -85,6 +89,7 @@ func TestPasswordIsChanged(t *testing.T) {
 
 // Wrong passwords are throttled, at sign-in and where the current one is asked for; what is in use goes on.
 func TestWrongPasswordsAreThrottled(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--login-free-failures", "2", "--login-max-wait", "1m"}})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))

@@ -18,6 +18,7 @@ var uuid4 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9
 
 // One user's day, from the first start to the next.
 func TestStory(t *testing.T) {
+	t.Parallel()
 	registry := secured(t)
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)

@@ -35,18 +35,15 @@ type contentList struct {
 var clientWords = []string{"Pending", "InProgress", "Success", "Failed"}
 
 // synced polls as a client does.
-func (p person) synced(uid string, within time.Duration) (s syncState) {
+func (p person) synced(uid string) (s syncState) {
 	p.t.Helper()
-	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	instance.Await(p.t, "the synchronization ends", func() bool {
 		p.get(at(uid)+"/sync/status", &s)
 		if !strings.Contains(strings.Join(clientWords, " "), s.Status) || s.Status == "" {
 			p.t.Fatalf("status %q is none that clients know", s.Status)
 		}
-		if s.Status == "Success" || s.Status == "Failed" {
-			return s
-		}
-	}
-	p.t.Fatalf("it stays at %+v", s)
+		return s.Status == "Success" || s.Status == "Failed"
+	})
 	return s
 }
 
@@ -59,6 +56,7 @@ func (c contentList) lines() (lines []string) {
 
 // What is kept is synchronized by itself, listed in pages, and again when it is asked for.
 func TestSynchronization(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
@@ -68,7 +66,7 @@ func TestSynchronization(t *testing.T) {
 	sent := spec(registry.Endpoint, auth, object{"isSyncSupported": true, "baseContentPath": "charts"})
 	uid := admin.make(kept+"?skipPackSync=false", newRegistry("charts", sent))
 	began := time.Now()
-	s := admin.synced(uid, 20*time.Second)
+	s := admin.synced(uid)
 	if s.Status != "Success" || s.Message != "2 repositories with 2 tags." || s.LastSyncedTime.IsZero() || s.LastRunTime.IsZero() || !s.IsSyncSupported {
 		t.Errorf("after %v: %+v", time.Since(began), s)
 	}
@@ -111,16 +109,15 @@ func TestSynchronization(t *testing.T) {
 	if answer := admin.do("POST", at(uid)+"/sync?forceSync=true", "").Want(http.StatusAccepted); answer.Body != "" {
 		t.Errorf("202 with a body: %s", answer.Body)
 	}
-	for deadline := time.Now().Add(20 * time.Second); s.Message != "2 repositories with 3 tags." && time.Now().Before(deadline); {
-		s = admin.synced(uid, 20*time.Second)
-	}
-	if s.Message != "2 repositories with 3 tags." {
-		t.Errorf("asked for: %+v", s)
-	}
+	instance.Await(t, "the second synchronization finds the new tag", func() bool {
+		s = admin.synced(uid)
+		return s.Message == "2 repositories with 3 tags."
+	})
 }
 
 // Whoever may not, or asks for what cannot be, is told so.
 func TestSynchronizationIsRefused(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--sync-interval", "0s"}})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))
@@ -134,7 +131,7 @@ func TestSynchronizationIsRefused(t *testing.T) {
 	admin.refused("POST", at("gone")+"/sync", "", 404, "ResourceNotFound")
 	wantFields(t, mate.refused("GET", at(uid)+"/content?limit=501&continue=x", "", 400, "InvalidRequest").Fault(), "continue", "limit")
 
-	if s := mate.synced(uid, 20*time.Second); s.Status != "Failed" || !strings.HasPrefix(s.Message, "RegistryUnreachable: ") || !s.LastSyncedTime.IsZero() {
+	if s := mate.synced(uid); s.Status != "Failed" || !strings.HasPrefix(s.Message, "RegistryUnreachable: ") || !s.LastSyncedTime.IsZero() {
 		t.Errorf("a registry that is not there: %+v", s)
 	}
 	var s syncState
@@ -149,6 +146,7 @@ func TestSynchronizationIsRefused(t *testing.T) {
 
 // A secret that does not open fails the synchronization of its registry alone, and says what to do.
 func TestSynchronizationWithoutItsSecret(t *testing.T) {
+	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := realregistry.Distribution(t, realregistry.Options{Users: map[string]string{ada: adaPassword}})
@@ -162,10 +160,10 @@ func TestSynchronizationWithoutItsSecret(t *testing.T) {
 	}
 	admin.do("POST", at(damaged)+"/sync", "").Want(http.StatusAccepted)
 	whole := admin.make(kept, body("whole"))
-	if s := admin.synced(damaged, 20*time.Second); s.Status != "Failed" || !strings.HasPrefix(s.Message, "RegistrySecretUnreadable: ") {
+	if s := admin.synced(damaged); s.Status != "Failed" || !strings.HasPrefix(s.Message, "RegistrySecretUnreadable: ") {
 		t.Errorf("%+v", s)
 	}
-	if s := admin.synced(whole, 20*time.Second); s.Status != "Success" {
+	if s := admin.synced(whole); s.Status != "Success" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -208,6 +206,7 @@ func mustURL(t *testing.T, text string) *url.URL {
 
 // kill -9 amid a synchronization: the next process goes on behind the repository that was finished last.
 func TestKilledSynchronizationIsResumed(t *testing.T) {
+	t.Parallel()
 	registry := realregistry.Distribution(t, realregistry.Options{})
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		for _, tag := range []string{"1", "2", "3"} {
@@ -219,14 +218,15 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
 	uid := admin.make(kept, newRegistry("charts", spec(endpoint, object{"type": "noAuth"}, object{"isSyncSupported": true, "baseContentPath": "charts"})))
 	var s syncState
-	for deadline := time.Now().Add(20 * time.Second); !strings.HasPrefix(s.Message, "3 repositories so far") && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	instance.Await(t, "three repositories are read", func() bool {
 		admin.get(at(uid)+"/sync/status", &s)
-	}
+		return strings.HasPrefix(s.Message, "3 repositories so far")
+	})
 	server.Kill()
 	before := asked()
 	after := instance.Start(t, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "0s"}})
 	again, _ := signedIn(t, after, instance.Email, instance.Org, instance.Password)
-	if s = again.synced(uid, 60*time.Second); s.Message != "5 repositories with 15 tags." {
+	if s = again.synced(uid); s.Message != "5 repositories with 15 tags." {
 		t.Errorf("%+v", s)
 	}
 	now := asked()

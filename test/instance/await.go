@@ -1,0 +1,25 @@
+package instance
+
+import (
+	"testing"
+	"time"
+)
+
+// reportTime is left for the report of a wait that is in vain.
+const reportTime = 10 * time.Second
+
+// Await waits until so returns true. It has no time limit of its own, so that no test depends on the speed of the machine: what never
+// happens is reported shortly before the time limit of the test binary.
+func Await(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	var deadline time.Time
+	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
+		deadline, _ = limited.Deadline()
+	}
+	for !so() {
+		if !deadline.IsZero() && time.Until(deadline) < reportTime {
+			t.Fatalf("this did not happen: %s", what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
