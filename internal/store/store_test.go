@@ -35,7 +35,10 @@ func mustOpen(t *testing.T, o store.Options) *store.DB {
 }
 
 func TestSQLite(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) *store.DB { return mustOpen(t, store.Options{DataDir: t.TempDir()}) })
+	storetest.Run(t, func(t *testing.T) *store.DB {
+		t.Parallel() // each store waits for the disk most of the time
+		return mustOpen(t, store.Options{DataDir: t.TempDir()})
+	})
 }
 
 // TestExistingCreatesNothing opens what has no store, as a command does whose --data-dir is mistyped.

@@ -39,7 +39,7 @@ type Options struct {
 	Env      []string
 	Fenced   bool   // loopback registries are not allowed, as by default
 	Insecure bool   // readiness is asked for without verifying a certificate
-	Bare     bool   // no bootstrap settings: the service chooses the first administrator
+	Bare     bool   // no bootstrap settings: the service chooses the first administrator; and the default settings of logins
 	LogFile  string // takes the log, which is then not read; empty: Log has it
 	DiskMiB  int    // size of a file system of its own for the data directory; 0: none. Its files are at Server.Disk
 
@@ -72,6 +72,10 @@ func Start(t testing.TB, o Options) *Server {
 	s := &Server{t: t, DataDir: o.DataDir, done: make(chan struct{})}
 	// No DNS server is asked, so that a name in a test, of a kept registry that is watched say, makes no traffic.
 	args := []string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0", "--egress-dns", "127.0.0.1:9"}
+	if _, test := t.(*testing.T); test && !o.Bare { // benchmarks measure the default settings
+		// By default logins wait two seconds for hashes of low priority, which on a busy machine is too short.
+		args = append(args, "--login-wait", "30s", "--login-isolation", "none")
+	}
 	if !o.Fenced {
 		args = append(args, "--egress-allow", "127.0.0.0/8")
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
 )
 
 // The kinds of request that the load makes.
@@ -81,35 +83,31 @@ func (a *account) watch() {
 	clear(a.first)
 }
 
-// awaitEach waits until each kind was acknowledged since watch, and returns how long the slowest took.
+// awaitEach waits until each kind was acknowledged since watch, and returns how long the slowest took. More than within is too long
+// with -long, on a machine that does nothing else.
 func (a *account) awaitEach(t *testing.T, within time.Duration, kinds ...string) (slowest time.Duration) {
 	t.Helper()
-	for {
+	instance.Await(t, "each of "+strings.Join(kinds, ", ")+" is served", func() bool {
 		a.mu.Lock()
-		first, since, wrong := maps.Clone(a.first), a.since, len(a.wrong)
+		first, wrong := maps.Clone(a.first), len(a.wrong)
 		a.mu.Unlock()
 		if wrong > 0 {
 			a.tell(t) // a client that was wronged asks no more
 			t.FailNow()
 		}
 		missing := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { _, seen := first[kind]; return seen })
-		if len(missing) == 0 {
-			for _, kind := range kinds {
-				slowest = max(slowest, first[kind])
-			}
-			if slowest > within/2 {
-				t.Logf("by kind: %v", first)
-			}
-			if slowest > within {
-				t.Errorf("service came back after %v, by kind %v; want %v at most", slowest, first, within)
-			}
-			return slowest
+		for _, kind := range kinds {
+			slowest = max(slowest, first[kind])
 		}
-		if time.Since(since) > 4*within { // it is too late already; but how late?
-			t.Fatalf("nobody was served after %v: %s", time.Since(since), strings.Join(missing, ", "))
-		}
-		time.Sleep(5 * time.Millisecond)
+		return len(missing) == 0
+	})
+	if slowest > within/2 {
+		t.Logf("the slowest kind was served after %v", slowest)
 	}
+	if *long && slowest > within {
+		t.Errorf("service came back after %v, want %v at most", slowest, within)
+	}
+	return slowest
 }
 
 // tell fails the test for everything that was wrong, and prints the counts.

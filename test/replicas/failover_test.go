@@ -29,6 +29,7 @@ func rounds(short int) int {
 // standby. Half of the times the primary does not end but falls silent, as a machine does that stopped, and is
 // ended only when the service is back. After each round everything that was acknowledged is in the store, once.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	pair := postgrestest.StartPair(t, postgrestest.Options{NoSync: !*long})
 	url := pair.NewDatabase(t)
 	f := startFleet(t, 3, url)

@@ -11,6 +11,7 @@ import (
 // TestReplicasKilled ends replicas with kill -9 at random moments under the load of honest clients, sometimes two at
 // once, and starts them again. What was acknowledged is in the store, once, and the others serve all the while.
 func TestReplicasKilled(t *testing.T) {
+	t.Parallel()
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: !*long})
 	url := database.NewDatabase(t)
 	f := startFleet(t, 3, url)

@@ -14,6 +14,7 @@ import (
 // TestMovingHouse keeps a store in a folder, moves it, and goes on with it on PostgreSQL: the password, the session,
 // the API key and the kept registry with its secret are what they were.
 func TestMovingHouse(t *testing.T) {
+	t.Parallel()
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := urlFile(t, database.NewDatabase(t))
 	old := instance.Start(t, instance.Options{})
@@ -53,6 +54,7 @@ func TestMovingHouse(t *testing.T) {
 }
 
 func TestMigrateMistakes(t *testing.T) {
+	t.Parallel()
 	data := instance.Start(t, instance.Options{}).DataDir
 	for _, c := range []struct {
 		name, says string

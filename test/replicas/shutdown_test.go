@@ -16,7 +16,8 @@ import (
 // TestShutdownHandsOver ends a replica by SIGTERM in the middle of its work: requests under way are answered, and what
 // its watch had begun is done by another replica at once, though the leases would last for longer.
 func TestShutdownHandsOver(t *testing.T) {
-	const records, slow, soon = 6, 2 * time.Second, 15 * time.Second // a lease lasts 90 s
+	t.Parallel()
+	const records, slow, soon = 6, 2 * time.Second, 80 * time.Second // before the leases end, which last 90 s
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := database.NewDatabase(t)
 	f := startFleet(t, 1, url, "--watch-interval", "1h")
@@ -63,20 +64,15 @@ func TestShutdownHandsOver(t *testing.T) {
 // awaitUnderWay waits until so many names are being visited.
 func (r *watchedRegistry) awaitUnderWay(t *testing.T, names int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	instance.Await(t, fmt.Sprintf("%d names are being visited", names), func() bool {
 		under := 0
 		r.mu.Lock()
 		for _, n := range r.now {
 			under += min(n, 1)
 		}
 		r.mu.Unlock()
-		if under >= names {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d names are being visited, want %d", under, names)
-		}
-	}
+		return under >= names
+	})
 }
 
 // nextVersion is what the migrations of a later version may do: add.
@@ -92,6 +88,7 @@ var nextVersion = []string{
 // TestRollingUpgrade brings the tables to a later version under load, and then ends and starts the replicas, which are of
 // the version before, one after the other by SIGTERM. No client notices, but by asking again.
 func TestRollingUpgrade(t *testing.T) {
+	t.Parallel()
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := database.NewDatabase(t)
 	f := startFleet(t, 3, url)

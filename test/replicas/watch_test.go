@@ -71,6 +71,7 @@ func (r *watchedRegistry) keep(t *testing.T, client *instance.Client, credential
 // TestWatchOverThreeReplicas counts at the registry: each record is checked by one replica at a time, and about once in
 // an interval by all of them together.
 func TestWatchOverThreeReplicas(t *testing.T) {
+	t.Parallel()
 	const interval, watching, records = 2 * time.Second, 9 * time.Second, 6
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := database.NewDatabase(t)
@@ -101,6 +102,7 @@ func TestWatchOverThreeReplicas(t *testing.T) {
 // TestTenStartAtOnce starts ten replicas on an empty database: one of them makes the tables, the keys and the first
 // organization, and all serve the same.
 func TestTenStartAtOnce(t *testing.T) {
+	t.Parallel()
 	const replicas = 10
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := database.NewDatabase(t)

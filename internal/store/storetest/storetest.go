@@ -65,10 +65,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"names of content have a length", syncLengths},
 		{"content is listed by prefix and in pages", syncContents},
 	} {
-		t.Run(part.name, func(t *testing.T) {
-			t.Parallel() // each has a store of its own, and waits for its disk most of the time
-			part.test(t, open(t))
-		})
+		t.Run(part.name, func(t *testing.T) { part.test(t, open(t)) })
 	}
 }
 
