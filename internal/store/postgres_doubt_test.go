@@ -31,18 +31,11 @@ func awaitServed(t *testing.T, db *DB) {
 	}
 }
 
-// patient lets transactions and questions wait for an hour, so that only the doubt ends their waiting.
-func patient(db *DB) *doubt {
-	p := db.database.(*postgres)
-	p.limit = time.Hour
-	return p.doubt
-}
-
 // TestSilenceIsFoundOutOnce has a database that stops answering: those who wait are told once it was tried in vain, those
 // who come then at once, and all are served again when it answers.
 func TestSilenceIsFoundOutOnce(t *testing.T) {
 	db, proxy := mustOpenVia(t, Shared.Server(t))
-	patient(db)
+	patient(db) // only the doubt ends the waiting
 	awaitServed(t, db)
 	proxy.next(cutSilence)
 	var waiting sync.WaitGroup
@@ -69,7 +62,7 @@ func TestAnotherHostTakesOver(t *testing.T) {
 	direct := server.NewDatabase(t)
 	first, second := startCutProxy(t, server.Address()), startCutProxy(t, server.Address())
 	db := mustOpenURL(t, strings.Replace(direct, server.Address(), first.address()+","+second.address(), 1), Options{MasterKey: testKey})
-	doubt := patient(db)
+	doubt := patient(db).doubt // which alone ends the waiting
 	awaitServed(t, db)
 	first.next(cutSilence)
 	awaitServed(t, db)

@@ -26,6 +26,7 @@ var (
 type pool struct {
 	conns   *pgxpool.Pool
 	doubt   *doubt
+	timeout time.Duration // to acquire a connection
 	waiting atomic.Int64
 }
 
@@ -44,7 +45,7 @@ func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare s
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", translate(err))
 	}
-	return &pool{conns: made, doubt: doubt}, nil
+	return &pool{conns: made, doubt: doubt, timeout: acquireTimeout}, nil
 }
 
 // acquire returns a connection, to be released. Its error is a fault, or ctx's own when the caller went away.
@@ -60,7 +61,7 @@ func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 		return nil, unavailable(errTooMany)
 	}
 	defer p.waiting.Add(-1)
-	bound, cancel := context.WithTimeout(ctx, acquireTimeout)
+	bound, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	defer p.doubt.waiting(cancel)()
 	conn, err := p.conns.Acquire(bound)

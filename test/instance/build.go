@@ -20,14 +20,14 @@ const (
 )
 
 // build makes the binary, once in a test process, in the product's own module: with the versions
-// that users get, not those that this module would choose.
+// that users get, not those that this module would choose. Without -trimpath, what go vet has compiled already is used.
 var build = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "regwarden-binary-")
 	if err != nil {
 		return "", err
 	}
 	binary := filepath.Join(folder, "regwarden")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", binary, "./cmd/regwarden")
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/regwarden")
 	cmd.Dir = productFolder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
