@@ -118,10 +118,9 @@ func TestInventoryIsPolite(t *testing.T) {
 		t.Errorf("asked for a second: %v %+v", time.Since(begin), l)
 	}
 	g = regchecktest.Start(t, "listing-limits-long")
-	begin = time.Now()
 	l = mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
-	if l.Inventory == nil || l.Complete || l.RetryAfter != time.Hour || l.Cursor.Repositories == 0 || l.Cursor.After == "" || time.Since(begin) > 30*time.Second {
-		t.Errorf("asked for an hour: %v %+v", time.Since(begin), l)
+	if l.Inventory == nil || l.Complete || l.RetryAfter != time.Hour || l.Cursor.Repositories == 0 || l.Cursor.After == "" {
+		t.Errorf("asked for an hour: %+v", l)
 	}
 }
 
@@ -172,7 +171,7 @@ func TestInventoryIsFrugal(t *testing.T) {
 			t.Errorf("%s: %v, %d KiB more", server, err, (peak-at.HeapAlloc)>>10)
 		}
 		g.Close()
-		if left := goroutinesLeft(before); left > 0 {
+		if left := goroutinesLeft(t, before); left > 0 {
 			t.Errorf("%s: %d goroutines are left", server, left)
 		}
 	}

@@ -113,7 +113,7 @@ func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
 			faults = append(faults, fmt.Sprintf("dialled %s: %v", address, err))
 		}
 	}
-	if left := goroutinesLeft(before); left > 0 {
+	if left := goroutinesLeft(t, before); left > 0 {
 		faults = append(faults, fmt.Sprintf("%d goroutines are left", left))
 	}
 	if *onlyRow != "" {
@@ -296,14 +296,14 @@ func secretsKept(g *regchecktest.Registry, report *regcheck.Report, err error) (
 	return faults
 }
 
-func goroutinesLeft(before int) int {
-	for range 200 {
-		if runtime.NumGoroutine() <= before {
-			return 0
-		}
+// goroutinesLeft waits for goroutines to end until the time of the test binary is nearly over.
+func goroutinesLeft(t *testing.T, before int) int {
+	t.Helper()
+	deadline, limited := t.Deadline()
+	for runtime.NumGoroutine() > before && !(limited && time.Until(deadline) < 10*time.Second) {
 		time.Sleep(5 * time.Millisecond)
 	}
-	return runtime.NumGoroutine() - before
+	return max(0, runtime.NumGoroutine()-before)
 }
 
 func problemFields(err error) []string {
@@ -403,7 +403,7 @@ func TestMatrixIsComplete(t *testing.T) {
 	}
 }
 
-// A check that is cancelled ends at once and says so.
+// A check that is canceled ends by that and by no limit of its own, and says so.
 func TestMatrixCancelled(t *testing.T) {
 	before := runtime.NumGoroutine()
 	g, err := regchecktest.Open("slow")
@@ -413,13 +413,14 @@ func TestMatrixCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	row := matrixRow{Name: "cancelled", Definition: []byte(`{"auth":{"type":"noAuth"}}`)}
-	begin := time.Now()
-	_, err = checker(g, egress.Policy{}, row).Check(ctx, mustDefinition(t, g, row), nil)
+	c := checker(g, egress.Policy{}, row)
+	c.Limits = regcheck.Limits{Total: time.Hour, Resolve: time.Hour, Connect: time.Hour, TLS: time.Hour, Response: time.Hour}
+	_, err = c.Check(ctx, mustDefinition(t, g, row), nil)
 	g.Close()
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 3*time.Second {
-		t.Errorf("after %v: %v", time.Since(begin), err)
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
-	if left := goroutinesLeft(before); left > 0 {
+	if left := goroutinesLeft(t, before); left > 0 {
 		t.Errorf("%d goroutines are left", left)
 	}
 }

@@ -250,7 +250,7 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := w.RevokeAPIKey(t.Context(), origin, me, made.UID)
-	for deadline := time.Now().Add(20 * time.Second); fault.KindOf(err) == fault.Unavailable && time.Now().Before(deadline); {
+	for fault.KindOf(err) == fault.Unavailable {
 		time.Sleep(100 * time.Millisecond)
 		err = w.RevokeAPIKey(t.Context(), origin, me, made.UID)
 	}
@@ -259,7 +259,7 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	}
 	time.Sleep(time.Second)
 	err = use()
-	for deadline := time.Now().Add(10 * time.Second); fault.KindOf(err) == fault.Unavailable && time.Now().Before(deadline); err = use() {
+	for ; fault.KindOf(err) == fault.Unavailable; err = use() {
 		time.Sleep(100 * time.Millisecond)
 	}
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonInactive)

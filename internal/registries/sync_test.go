@@ -57,19 +57,20 @@ func (k keeping) run(t *testing.T, settings SyncSettings) (stop func()) {
 
 func (k keeping) waitFor(t *testing.T, uid string, is func(SyncStatus) bool) SyncStatus {
 	t.Helper()
-	var s SyncStatus
-	for range 1000 {
-		var err error
-		if s, err = k.SyncStatus(t.Context(), k.member, uid); err != nil {
+	deadline, limited := t.Deadline()
+	for {
+		s, err := k.SyncStatus(t.Context(), k.member, uid)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if is(s) {
 			return s
 		}
+		if limited && time.Until(deadline) < 10*time.Second { // of the test binary; there is no other time limit
+			t.Fatalf("it stays at %+v", s)
+		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("it stays at %+v", s)
-	return s
 }
 
 func ended(s SyncStatus) bool { return s.Status == store.SyncSuccess || s.Status == store.SyncFailed }

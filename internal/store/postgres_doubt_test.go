@@ -88,7 +88,7 @@ func TestTwoWaysToOneServer(t *testing.T) {
 	server := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	direct := server.NewDatabase(t)
 	first, second := startCutProxy(t, server.Address()), startCutProxy(t, server.Address())
-	db := mustOpenURL(t, strings.Replace(direct, server.Address(), first.address()+","+second.address(), 1), Options{MasterKey: testKey})
+	db := mustOpenURL(t, strings.Replace(direct, server.Address(), first.address()+","+second.address(), 1)+slowConnect, Options{MasterKey: testKey})
 	doubt := db.database.(*postgres).doubt
 	awaitServed(t, db)
 	there := doubt.there
@@ -150,7 +150,7 @@ func slowly(t *testing.T, db *DB) error {
 
 // TestADatabaseThatLetsNobodyInStillServes has the password be changed, after which the connections that are there go on.
 func TestADatabaseThatLetsNobodyInStillServes(t *testing.T) {
-	url := postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t)
+	url := postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t) + slowConnect
 	db := mustOpenURL(t, url, Options{MasterKey: testKey})
 	awaitServed(t, db)
 	if err := slowly(t, db); err != nil {
@@ -181,7 +181,7 @@ func TestWhatARefusalSays(t *testing.T) {
 
 // TestOneImpatientCallerCostsOneConnection has somebody with little patience wait for a locked row.
 func TestOneImpatientCallerCostsOneConnection(t *testing.T) {
-	url := Shared.Server(t).NewDatabase(t)
+	url := Shared.Server(t).NewDatabase(t) + slowConnect
 	db := mustOpenURL(t, url, Options{MasterKey: testKey})
 	const connections = 6
 	var running, together sync.WaitGroup

@@ -93,13 +93,9 @@ func TestEveryServerStartsAndEnds(t *testing.T) {
 		g.Close()
 		g.Close() // twice is harmless
 	}
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
+	for runtime.NumGoroutine() > before { // until the time of the test binary is over, which lists those that are left
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("%d goroutines are left of %d", runtime.NumGoroutine(), before)
 }
 
 func TestOpenRefusesAnUnknownName(t *testing.T) {
