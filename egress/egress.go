@@ -84,25 +84,33 @@ func (f *Forbidden) Hint() string { return rules[f.Class].hint }
 
 type rule struct{ reason, setting, hint string }
 
+// The operator's settings, by the names that they have in a settings file. Hints name the flags.
+const (
+	settingProfile   = "egress-profile"
+	settingAllow     = "egress-allow"
+	settingDeny      = "egress-deny"
+	settingAllowOnly = "egress-allow-only"
+)
+
 var rules = map[Class]rule{
-	ClassPort: {"the port belongs to another kind of service", "egress.allow",
-		"Use another port, or let an operator add an entry that names address and port to egress.allow."},
-	ClassWrapped: {"the address is an IPv4 address wrapped into IPv6", "egress.allow",
-		"Use the plain IPv4 address, or let an operator add the IPv6 range to egress.allow; the IPv4 address within must be allowed as well."},
-	ClassDenied: {"the operator denies this address", "egress.deny",
-		"Ask an operator to change egress.deny, or to add this one address to egress.allow."},
-	ClassUnlisted: {"the operator allows listed addresses only", "egress.allowOnly",
-		"Ask an operator to add the address to egress.allowOnly."},
-	ClassMetadata: {"the address is link-local or a cloud's metadata service", "egress.allow",
-		"Only an entry for exactly this address in egress.allow opens it; a range does not."},
-	ClassOwn: {"regwarden itself or its store listens there", "egress.allow",
-		"Only an entry in egress.allow that names the port opens it."},
-	ClassHost: {"the address is this machine itself", "egress.allow",
-		"Write an address that other machines can use, or let an operator add it to egress.allow."},
-	ClassReserved: {"the address is reserved and no host's own", "egress.allow",
-		"Check the name's DNS records; an operator can add the range to egress.allow, but not multicast or broadcast."},
-	ClassPrivate: {"the address is private, and the profile is public", "egress.allow",
-		"Let an operator add the network to egress.allow or choose the profile private."},
+	ClassPort: {"the port belongs to another kind of service", settingAllow,
+		"Use another port, or ask an operator to add an entry with address and port to --egress-allow."},
+	ClassWrapped: {"the address is an IPv4 address wrapped into IPv6", settingAllow,
+		"Use the plain IPv4 address, or ask an operator to add the IPv6 range to --egress-allow; the IPv4 address within must be allowed as well."},
+	ClassDenied: {"the operator denies this address", settingDeny,
+		"Ask an operator to change --egress-deny, or to add this one address to --egress-allow."},
+	ClassUnlisted: {"the operator allows listed addresses only", settingAllowOnly,
+		"Ask an operator to add the address to --egress-allow-only."},
+	ClassMetadata: {"the address is link-local or a cloud's metadata service", settingAllow,
+		"Use another address. On a server, only an entry for exactly this address in --egress-allow allows it; a range does not."},
+	ClassOwn: {"regwarden itself or its store listens there", settingAllow,
+		"Only an entry in --egress-allow that names the port allows it."},
+	ClassHost: {"the address is this machine itself", settingAllow,
+		"Use an address that other machines can use, or ask an operator to add it to --egress-allow."},
+	ClassReserved: {"the address is reserved and no host's own", settingAllow,
+		"Check the name's DNS records; an operator can add the range to --egress-allow, but not multicast or broadcast."},
+	ClassPrivate: {"the address is private, and the profile is public", settingAllow,
+		"Ask an operator to add the network to --egress-allow or to set --egress-profile to private."},
 	ClassZone: {"a server in a wider zone may not send us to a private address or to this machine", "",
-		"Mend the server: the address that it names for its token service or redirect must be reachable from where it is itself."},
+		"Correct the server: the address that it names for its token service or redirect must be reachable from where it is itself."},
 }

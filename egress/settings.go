@@ -21,7 +21,7 @@ type Settings struct {
 
 // Problem is one setting that can't be used.
 type Problem struct {
-	Setting string // "egress.allow"
+	Setting string // "egress-allow"
 	Entry   string // as written
 	Problem string
 }
@@ -49,16 +49,16 @@ func ParsePolicy(s Settings) (Policy, error) {
 	case "public":
 		p.kind = kindPublic
 	default:
-		problems = append(problems, Problem{"egress.profile", s.Profile, `is neither "private" nor "public"`})
+		problems = append(problems, Problem{settingProfile, s.Profile, "must be one of private, public"})
 	}
 	parse := func(setting string, texts []string) []entry {
 		entries, found := parseEntries(setting, texts)
 		problems = append(problems, found...)
 		return entries
 	}
-	p.allow = parse("egress.allow", s.Allow)
-	p.deny = parse("egress.deny", s.Deny)
-	p.only = parse("egress.allowOnly", s.AllowOnly)
+	p.allow = parse(settingAllow, s.Allow)
+	p.deny = parse(settingDeny, s.Deny)
+	p.only = parse(settingAllowOnly, s.AllowOnly)
 	if len(problems) > 0 {
 		return Policy{}, &SettingsError{problems}
 	}
@@ -74,7 +74,7 @@ type entry struct {
 func parseEntries(setting string, texts []string) (entries []entry, problems []Problem) {
 	for _, text := range texts {
 		e, err := parseEntry(strings.TrimSpace(text))
-		if err == nil && setting != "egress.deny" && nat64.Overlaps(e.prefix) && e.prefix.Bits() >= nat64.Bits() {
+		if err == nil && setting != settingDeny && nat64.Overlaps(e.prefix) && e.prefix.Bits() >= nat64.Bits() {
 			err = errors.New("is judged as the IPv4 address within: write that one")
 		}
 		if err != nil {

@@ -19,7 +19,7 @@ var codeTable = []Entry{
 		Hint:     "Check the spelling of the host in endpoint, and that the name is known to the DNS that regwarden uses."},
 	{Code: CodeAddressForbidden, Stages: []Stage{StageEgress, StageAPI, StageAuth}, Field: "endpoint",
 		Sentence: "The egress policy does not let regwarden connect to this address.",
-		Hint:     "Use an endpoint that the policy allows, or ask the operator to add its address to egress.allow."},
+		Hint:     "Use an endpoint that the policy allows, or ask the operator to add its address to --egress-allow."},
 	{Code: CodeUnreachable, Stages: inConnect, Field: "endpoint", Retryable: true,
 		Sentence: "No TCP connection to the registry could be opened.",
 		Hint:     "Check host and port in endpoint, that the registry runs, and that no firewall stands between."},

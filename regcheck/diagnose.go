@@ -161,7 +161,7 @@ func diagnoseProxy(p *peer, x *proxyError) *failure {
 		f.seen += words + "."
 	}
 	f.retryable = x.status >= 500 || x.status == 0
-	return f.hinting("The definition is not at fault: let the operator correct egress.proxy, or let the proxy allow %s.", p.hostPort())
+	return f.hinting("The definition is not at fault: ask the operator to correct --egress-proxy, or to allow %s in the proxy.", p.hostPort())
 }
 
 // where lists what was tried.

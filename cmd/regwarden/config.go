@@ -293,9 +293,8 @@ func (c *Config) Validate() []error {
 	problems = append(problems, c.smtpProblems()...)
 	_, err := c.egressPolicy(nil)
 	if wrong, ok := errors.AsType[*egress.SettingsError](err); ok {
-		flags := strings.NewReplacer("egress.allowOnly", "egress-allow-only", "egress.", "egress-")
 		for _, p := range wrong.Problems {
-			problems = append(problems, fmt.Errorf("%s: %q %s", flags.Replace(p.Setting), p.Entry, p.Problem))
+			problems = append(problems, fmt.Errorf("%s: %q %s", p.Setting, p.Entry, p.Problem))
 		}
 	}
 	_, err = c.trustedProxies()

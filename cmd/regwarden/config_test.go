@@ -5,9 +5,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // loaded loads settings from a command line, an environment and a file.
@@ -118,5 +122,36 @@ func TestThePasswordOfAProxyIsNotPrinted(t *testing.T) {
 		if strings.Contains(fmt.Sprint(line...), "hunter2") {
 			t.Errorf("the password is printed: %s", line)
 		}
+	}
+}
+
+// Hints name settings as they are typed.
+func TestHintsNameFlagsThatExist(t *testing.T) {
+	hints, flags := []string{}, newSettings().flags
+	for _, class := range []egress.Class{egress.ClassPort, egress.ClassWrapped, egress.ClassDenied, egress.ClassUnlisted, egress.ClassMetadata,
+		egress.ClassOwn, egress.ClassHost, egress.ClassReserved, egress.ClassPrivate, egress.ClassZone} {
+		forbidden := &egress.Forbidden{Class: class}
+		hints = append(hints, forbidden.Hint())
+		if setting := forbidden.Setting(); setting != "" && flags.Lookup(setting) == nil {
+			t.Errorf("%s: there is no flag --%s", class, setting)
+		}
+	}
+	for _, entry := range regcheck.Entries() {
+		hints = append(hints, entry.Hint)
+	}
+	named := 0
+	for _, hint := range hints {
+		for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(hint, -1) {
+			named++
+			if flags.Lookup(strings.TrimPrefix(flag, "--")) == nil {
+				t.Errorf("%q names %s, which does not exist", hint, flag)
+			}
+		}
+		if regexp.MustCompile(`egress\.[a-z]`).MatchString(hint) {
+			t.Errorf("%q names a setting as nobody types it", hint)
+		}
+	}
+	if named == 0 {
+		t.Error("no hint names a flag")
 	}
 }
