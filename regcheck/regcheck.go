@@ -73,7 +73,8 @@ func orDefault[T comparable](value *T, standard T) {
 	}
 }
 
-// Observer is told of each stage as it ends, in order, from the goroutine that called Check.
+// Observer is told of each stage as it ends, in order, from the goroutine that called Check. It is not told of a stage
+// in which ctx ended: that stage has no outcome.
 type Observer func(StageResult)
 
 // Check tries the definition. The error is a *DefinitionError when it can't be tried, or ctx's own
@@ -100,9 +101,5 @@ func (c *Checker) check(ctx context.Context, d Definition, known []lesson, o Obs
 func (s *session) checked(ctx context.Context, o Observer) (*Report, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.limits.Total)
 	defer cancel() // before close, so that nothing in the background keeps it waiting
-	report := s.run(bounded, o)
-	if err := ctx.Err(); err != nil && !report.Valid {
-		return nil, err // what failed then failed because the caller went away
-	}
-	return report, nil
+	return s.run(bounded, ctx.Err, o)
 }

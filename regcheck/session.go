@@ -87,8 +87,9 @@ func (s *session) close() {
 	s.wire.close()
 }
 
-// run runs the stages in order; the first failure decides, and what follows it is skipped.
-func (s *session) run(ctx context.Context, o Observer) *Report {
+// run runs the stages in order; the first failure decides, and what follows it is skipped. Once the caller has gone,
+// gone returns why: what a stage found then it found because of that.
+func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Report, error) {
 	began := s.now()
 	started := time.Now()
 	report := &Report{Valid: true, Registry: s.plan.base.String(), StartedAt: began.UTC(), Warnings: []Warning{}}
@@ -97,6 +98,9 @@ func (s *session) run(ctx context.Context, o Observer) *Report {
 		if report.Valid {
 			begin := time.Now()
 			out := st.run(s, ctx)
+			if err := gone(); err != nil {
+				return nil, err
+			}
 			result.Status, result.Detail = out.status, s.wire.told.masked(out.detail)
 			result.Duration = time.Since(begin)
 			result.DurationMS = result.Duration.Milliseconds()
@@ -120,7 +124,7 @@ func (s *session) run(ctx context.Context, o Observer) *Report {
 	if report.Valid {
 		report.Behaviour = s.behaviour()
 	}
-	return report
+	return report, nil
 }
 
 // warn adds a warning once; seen is what makes it concrete.

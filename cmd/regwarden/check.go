@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,12 @@ const (
 
 // maxDefinition bounds a definition file, as the HTTP interface bounds a body.
 const maxDefinition = 1 << 20
+
+// The total time that a check may be given.
+const (
+	minTimeout = time.Second
+	maxTimeout = time.Minute
+)
 
 // checkFlags are the flags of "regwarden check".
 type checkFlags struct {
@@ -58,13 +65,14 @@ they are kept with, and addresses are judged as the server judges them: by the e
 The password comes from ` + envRegistryPassword + ` or --password-stdin, the token from ` + envRegistryToken + `
 or --token-stdin; never from an argument, which every user of the machine can read.
 
-Exit code: 0 valid, 1 not valid, 2 the definition or the command line cannot be used.`,
+Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 the definition could not be
+checked, 130 interrupted, 143 terminated.`,
 		Example: `  regwarden check --endpoint ghcr.io --content stefanprodan/charts/podinfo
   regwarden check registry.json --output json
   regwarden check --endpoint harbor.example.com --username 'robot$ci' --password-stdin < password
   regwarden check --registry harbor --org Acme --content charts/podinfo`,
 		Args: usageArgs(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return unchecked(cmd.Context(), f.run(cmd, args)) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -81,7 +89,7 @@ Exit code: 0 valid, 1 not valid, 2 the definition or the command line cannot be 
 	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
 	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for the connections: a URL, or 'environment'")
-	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "bound of the whole check")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "maximum duration of the check, 1s–60s")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colour, even in a terminal")
 	outputFlag(cmd, &f.output)
 	flags.StringVar(&f.registry, "registry", "", "kept definition, by name or uid")
@@ -95,6 +103,9 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if f.timeout < minTimeout || f.timeout > maxTimeout {
+		return usageError{errors.New("--timeout must be 1s–60s")}
+	}
 	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.noColor}
 	if f.registry != "" {
 		return f.runKept(show, args)
@@ -106,7 +117,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if f.org != "" {
 		return usageError{errors.New("--org goes with --registry, which names a kept definition")}
 	}
-	definition, err := f.definition(cmd.InOrStdin(), args)
+	definition, err := f.definition(cmd.Context(), cmd.InOrStdin(), args)
 	if err != nil {
 		return err
 	}
@@ -179,7 +190,7 @@ func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Rep
 		return definitionProblems(nil, problems.Problems)
 	}
 	if err != nil {
-		return fmt.Errorf("the check was broken off: %w", err)
+		return fmt.Errorf("the check has no result: %w", err)
 	}
 	if s.asJSON {
 		err = printJSON(s.cmd, report)
@@ -203,8 +214,20 @@ func (f *checkFlags) checker() (*regcheck.Checker, error) {
 	return checker, nil
 }
 
+// unchecked is the error of a check that came to no result, for its exit code: a signal ended it, or it failed.
+func unchecked(ctx context.Context, err error) error {
+	_, usage := errors.AsType[usageError](err)
+	if err == nil || usage || errors.Is(err, errNotValid) || fault.KindOf(err) == fault.Invalid {
+		return err
+	}
+	if cause, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
+		return fmt.Errorf("the check was %w and has no result", cause)
+	}
+	return notChecked{err}
+}
+
 // definition reads the file, lays the flags over it, and reports every problem at once.
-func (f *checkFlags) definition(stdin io.Reader, args []string) (regcheck.Definition, error) {
+func (f *checkFlags) definition(ctx context.Context, stdin io.Reader, args []string) (regcheck.Definition, error) {
 	var d regcheck.Definition
 	if len(args) == 0 && f.endpoint == "" {
 		return d, usageError{errors.New("name a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
@@ -214,9 +237,9 @@ func (f *checkFlags) definition(stdin io.Reader, args []string) (regcheck.Defini
 	}
 	var wrong []fault.Field
 	if len(args) == 1 {
-		data, err := readDefinition(args[0], stdin)
+		data, err := readDefinition(ctx, args[0], stdin)
 		if err != nil {
-			return d, usageError{err}
+			return d, err
 		}
 		if wrong, err = strictjson.Decode(data, &d); err != nil {
 			return d, unreadable(args[0], err)
@@ -253,15 +276,15 @@ func unreadable(name string, err error) error {
 	return err
 }
 
-func readDefinition(name string, stdin io.Reader) ([]byte, error) {
-	source := stdin
+func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
+	source := io.Reader(untilDone{ctx, stdin})
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("there is no file %s; to check a registry by its address: regwarden check --endpoint %s", name, name)
+			return nil, usageError{fmt.Errorf("there is no file %s; to check a registry by its address: regwarden check --endpoint %s", name, name)}
 		}
 		if err != nil {
-			return nil, err
+			return nil, usageError{err}
 		}
 		defer file.Close()
 		source = file
@@ -270,7 +293,10 @@ func readDefinition(name string, stdin io.Reader) ([]byte, error) {
 	if err == nil && len(data) > maxDefinition {
 		err = fmt.Errorf("%s is larger than 1 MiB and no registry definition", name)
 	}
-	return data, err
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return data, asUsage(err)
 }
 
 // overlay puts what the flags and the environment say over what the file said.

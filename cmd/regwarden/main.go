@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -18,13 +19,15 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// Exit codes. "check" exits with exitNotValid for a definition that is not valid: a finding, not a failure.
+// Exit codes. "check" exits with exitNotValid for a definition that is not valid, and with exitNotChecked when it has no
+// result. A check that a signal ended exits with exitSignal and the signal's number, as shells report it.
 const (
-	exitOK       = 0
-	exitNotValid = 1
-	exitFailed   = 1
-	exitUsage    = 2
-	exitSignal   = 128 // and the number of the signal
+	exitOK         = 0
+	exitNotValid   = 1
+	exitFailed     = 1
+	exitUsage      = 2
+	exitNotChecked = 3
+	exitSignal     = 128 // and the number of the signal
 )
 
 func main() {
@@ -32,14 +35,70 @@ func main() {
 }
 
 func run(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal()
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once what the first asked to end
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	return exitCode(err)
 }
+
+// untilSignal returns a context that the first SIGINT or SIGTERM cancels, with the cause interrupted. A second signal
+// ends the process.
+func untilSignal() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	came := make(chan os.Signal, 1)
+	signal.Notify(came, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(came)
+		select {
+		case s := <-came:
+			cancel(interrupted{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// interrupted is the cause of the end of a command's context when it was a signal.
+type interrupted struct{ syscall.Signal }
+
+func (i interrupted) Error() string {
+	if i.Signal == syscall.SIGINT {
+		return "interrupted"
+	}
+	return i.String() // "terminated"
+}
+
+// untilDone reads until ctx ends: what reads standard input would otherwise not notice.
+type untilDone struct {
+	ctx    context.Context
+	source io.Reader
+}
+
+func (u untilDone) Read(b []byte) (int, error) {
+	type result struct {
+		data []byte
+		err  error
+	}
+	read := make(chan result, 1)
+	go func() {
+		data := make([]byte, len(b)) // not b, which the caller may use again once ctx has ended
+		n, err := u.source.Read(data)
+		read <- result{data[:n], err}
+	}()
+	select {
+	case r := <-read:
+		return copy(b, r.data), r.err
+	case <-u.ctx.Done():
+		return 0, u.ctx.Err()
+	}
+}
+
+// notChecked is the error of a check that came to no result.
+type notChecked struct{ error }
+
+func (n notChecked) Unwrap() error { return n.error }
 
 // usageError is a mistake in what was typed.
 type usageError struct{ error }
@@ -63,6 +122,9 @@ func exitCode(err error) int {
 	}
 	if _, usage := errors.AsType[usageError](err); usage || fault.KindOf(err) == fault.Invalid {
 		return exitUsage
+	}
+	if _, ok := errors.AsType[notChecked](err); ok {
+		return exitNotChecked
 	}
 	if errors.Is(err, store.ErrEmpty) { // the wrong directory or database was named
 		return exitUsage

@@ -53,11 +53,6 @@ func readSecretLine(stdin io.Reader) (secret.String, error) {
 	return secret.String(text), nil
 }
 
-// interrupted is the end of a command by a signal.
-type interrupted struct{ syscall.Signal }
-
-func (i interrupted) Error() string { return i.String() }
-
 // readSecret reads a secret from standard input, which is prompted for at a terminal.
 func readSecret(stdin io.Reader, prompt string) (secret.String, error) {
 	if isTerminal(stdin) {

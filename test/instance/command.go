@@ -18,13 +18,20 @@ type Result struct {
 	Code     int
 }
 
+// Command is a regwarden command, not yet started, that ends with ctx.
+func Command(ctx context.Context, t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, Binary(t), args...)
+	cmd.Env = environment(t, Options{Bare: true})
+	return cmd
+}
+
 // Run runs one regwarden command to its end.
 func Run(t testing.TB, stdin string, args ...string) Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandWait)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, Binary(t), args...)
-	cmd.Env = environment(t, Options{Bare: true})
+	cmd := Command(ctx, t, args...)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -42,8 +49,8 @@ func RunInTerminal(t testing.TB, env []string, args ...string) Result {
 	ctx, cancel := context.WithTimeout(t.Context(), commandWait)
 	defer cancel()
 	terminal := OpenTerminal(t)
-	cmd := exec.CommandContext(ctx, Binary(t), args...)
-	cmd.Env = append(environment(t, Options{Bare: true}), env...)
+	cmd := Command(ctx, t, args...)
+	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdout = terminal.Slave
 	err := cmd.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
