@@ -80,6 +80,8 @@ const (
 	WarnContentKindMismatch      WarningCode = "contentKindMismatch"
 	WarnEmptyContent             WarningCode = "emptyContent"
 	WarnContentNotReadable       WarningCode = "contentNotReadable"
+	WarnTLSSettingsIgnored       WarningCode = "tlsSettingsIgnored"
+	WarnUnknownField             WarningCode = "unknownField"
 )
 
 // Entry describes a code, a code with a reason, or a warning. Field and Retryable are what a report

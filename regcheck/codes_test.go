@@ -10,7 +10,7 @@ import (
 // Each row of the table is whole: what it means, how to mend it, where it occurs, once.
 func TestCodeTable(t *testing.T) {
 	fields := []string{"", "endpoint", "basePath", "baseContentPath", "providerType", "auth.type", "auth.username", "auth.password", "auth.token",
-		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key", "auth.tls.insecureSkipVerify"}
+		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key", "auth.tls.insecureSkipVerify", "auth.tls.enabled"}
 	seen := map[string]bool{}
 	for _, e := range Entries() {
 		key := string(e.Code) + " " + string(e.Reason) + " " + string(e.Warning)

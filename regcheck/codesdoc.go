@@ -24,7 +24,11 @@ func WriteCodesDoc(w io.Writer) error {
 	}
 	out.WriteString("\n## Warnings\n\nA warning never changes the verdict.\n")
 	for _, e := range warningTable {
-		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- To mend it: %s\n- Field: %s\n", e.Warning, e.Sentence, e.Hint, codeOrNone(e.Field))
+		field := codeOrNone(e.Field)
+		if e.Warning == WarnUnknownField {
+			field = "the one that does not exist"
+		}
+		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- To mend it: %s\n- Field: %s\n", e.Warning, e.Sentence, e.Hint, field)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

@@ -169,4 +169,10 @@ var warningTable = []Entry{
 	{Warning: WarnContentNotReadable, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The manifest of a listed tag cannot be read, so it is not known whether the content can be pulled.",
 		Hint:     "Pull the tag with these credentials. Ask the registry operator about lost blobs (404), signing policies (412) and rate limits (429)."},
+	{Warning: WarnTLSSettingsIgnored, Stages: inTLS, Field: "auth.tls.enabled",
+		Sentence: "The definition has TLS settings, but auth.tls.enabled is not true.",
+		Hint:     "Set auth.tls.enabled to true, or remove the settings."},
+	{Warning: WarnUnknownField, Stages: inResolve,
+		Sentence: "The definition has a field that does not exist; it is ignored.",
+		Hint:     "Correct the name of the field, or remove it."},
 }

@@ -42,6 +42,9 @@ type Definition struct {
 	RegistryUID     string       `json:"registryUid,omitempty"`
 	Scope           string       `json:"scope,omitempty"`
 	Auth            *Auth        `json:"auth"`
+
+	// Unknown lists members that were sent and that no definition has (NoteUnknown). A check warns of each.
+	Unknown []Problem `json:"-"`
 }
 
 // Auth are the credentials of a registry.
@@ -108,6 +111,8 @@ type plan struct {
 	roots        []*x509.Certificate
 	clientCert   *tls.Certificate
 	skipVerify   bool
+	unknown      []Problem // members that do not exist
+	ignoredTLS   []string  // members of auth.tls that have no effect because it is not enabled
 }
 
 // secretField is the field to blame when the registry refuses the credentials.
@@ -142,7 +147,7 @@ func (p *problems) add(field, format string, args ...any) {
 
 func (d Definition) read() (*plan, []Problem) {
 	var found problems
-	p := &plan{provider: d.ProviderType}
+	p := &plan{provider: d.ProviderType, unknown: d.Unknown}
 	p.base = readBase(d.Endpoint, d.BasePath, &found)
 	p.endpointPath = pathOfEndpoint(d.Endpoint)
 	p.contentPath = readPath("baseContentPath", d.BaseContentPath, &found)

@@ -22,6 +22,7 @@ import (
 	"unicode"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
@@ -180,9 +181,10 @@ func mustDefinition(t *testing.T, g *regchecktest.Registry, row matrixRow) regch
 		t.Fatal(err)
 	}
 	var d regcheck.Definition
-	if err := json.Unmarshal(text, &d); err != nil {
+	if _, err := strictjson.Decode(text, &d); err != nil {
 		t.Fatalf("%s: %v", row.Name, err)
 	}
+	d.NoteUnknown(strictjson.Unknown(text, &d))
 	return d
 }
 
@@ -255,6 +257,9 @@ func wellFormed(r *regcheck.Report) (faults []string) {
 	}
 	if number := alertNumber.FindString(r.Message); number != "" || strings.Contains(r.Message, "tls: tls:") {
 		faults = append(faults, "the message does not put TLS into words: "+r.Message)
+	}
+	if strings.Contains(r.Hint, "egress.") {
+		faults = append(faults, "the hint names a setting that does not exist: "+r.Hint)
 	}
 	if r.Registry == "" || r.DurationMS < 0 || r.StartedAt.IsZero() {
 		faults = append(faults, "registry, duration or start is missing")

@@ -25,6 +25,7 @@ func (t TLS) read(p *plan, found *problems) {
 		return
 	}
 	if !t.Enabled {
+		p.ignoredTLS = t.given()
 		return
 	}
 	p.skipVerify = t.InsecureSkipVerify
@@ -45,6 +46,19 @@ func (t TLS) read(p *plan, found *problems) {
 	default:
 		p.clientCert = readPair(chain, key, found)
 	}
+}
+
+// given lists the members that have a value, other than enabled.
+func (t TLS) given() (names []string) {
+	for _, member := range []struct {
+		name  string
+		given bool
+	}{{"ca", t.CA != ""}, {"certificate", t.Certificate != ""}, {"key", t.Key != ""}, {"insecureSkipVerify", t.InsecureSkipVerify}} {
+		if member.given {
+			names = append(names, "auth.tls."+member.name)
+		}
+	}
+	return names
 }
 
 func tooLong(field, text string, found *problems) bool {

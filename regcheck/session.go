@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -17,12 +18,11 @@ type session struct {
 	now     func() time.Time
 	control bool // send control requests
 	wire    *wire
-	known   []lesson // of Recheck
-
-	found []netip.Addr // resolve
-	shown string       // resolve: the addresses in words
-	first *conn        // connect
-	spare *spareConn   // connect: a second connection on its way; nil when none is needed
+	known   []lesson     // of Recheck
+	found   []netip.Addr // resolve
+	shown   string       // resolve: the addresses in words
+	first   *conn        // connect
+	spare   *spareConn   // connect: a second connection on its way; nil when none is needed
 
 	base     target    // of plan; a redirect that was followed moves it
 	opened   *opening  // tls or api: the first requests and their answers
@@ -76,7 +76,18 @@ func newSession(c *Checker, p *plan) *session {
 		s.now = time.Now
 	}
 	s.wire = newWire(c, p, s.limits, s.now)
+	s.warnOfDefinition()
 	return s
+}
+
+// warnOfDefinition warns of what the definition says in vain.
+func (s *session) warnOfDefinition() {
+	for _, p := range s.plan.unknown {
+		s.warnAt(WarnUnknownField, p.Field, "%s %s", p.Field, p.Problem)
+	}
+	if ignored := s.plan.ignoredTLS; len(ignored) > 0 {
+		s.warn(WarnTLSSettingsIgnored, "Without effect: %s.", strings.Join(ignored, ", "))
+	}
 }
 
 func (s *session) close() {
@@ -129,8 +140,13 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 
 // warn adds a warning once; seen is what makes it concrete.
 func (s *session) warn(code WarningCode, format string, args ...any) {
+	s.warnAt(code, lookupWarning(code).Field, format, args...)
+}
+
+// warnAt is warn for a field other than the code's own.
+func (s *session) warnAt(code WarningCode, field, format string, args ...any) {
 	for _, w := range s.warnings {
-		if w.Code == code {
+		if w.Code == code && w.Field == field {
 			return
 		}
 	}
@@ -139,7 +155,7 @@ func (s *session) warn(code WarningCode, format string, args ...any) {
 	if format != "" {
 		message += " " + fmt.Sprintf(format, args...)
 	}
-	s.warnings = append(s.warnings, Warning{Code: code, Field: e.Field, Message: message + " " + e.Hint})
+	s.warnings = append(s.warnings, Warning{Code: code, Field: field, Message: message + " " + e.Hint})
 }
 
 // failure is a finding that decides the check.

@@ -7,11 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
@@ -244,11 +246,12 @@ func (f *checkFlags) definition(ctx context.Context, stdin io.Reader, args []str
 		if wrong, err = strictjson.Decode(data, &d); err != nil {
 			return d, unreadable(args[0], err)
 		}
+		d.NoteUnknown(strictjson.Unknown(data, new(api.OCIRegistryRequestSpec)))
 	}
 	if err := asUsage(f.overlay(&d, stdin)); err != nil {
 		return d, err
 	}
-	return d, definitionProblems(wrong, d.Problems())
+	return d, definitionProblems(wrong, slices.Concat(d.Unknown, d.Problems()))
 }
 
 // definitionProblems is the usage error that lists what is wrong with a definition, nil when nothing is.

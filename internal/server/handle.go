@@ -186,6 +186,15 @@ func single(r *http.Request, name string) (string, error) {
 
 // decode reads the request's JSON body into v. The fields had a value of the wrong type.
 func (c *call) decode(v any) ([]fault.Field, error) {
+	body, err := c.body()
+	if err != nil {
+		return nil, err
+	}
+	return strictjson.Decode(body, v)
+}
+
+// body reads the request's body, which must be announced as JSON.
+func (c *call) body() ([]byte, error) {
 	if err := c.acceptable(); err != nil {
 		return nil, err
 	}
@@ -193,7 +202,7 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strictjson.Decode(body, v)
+	return body, nil
 }
 
 // readBody reads the whole body, within its limits of size and time.

@@ -3,8 +3,10 @@ package server
 import (
 	"net/http"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -40,14 +42,19 @@ func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, e
 	return report, err
 }
 
-// decodeDefinition reports wrong types and contradictions together. What a stored registry is to add has been
-// added.
+// decodeDefinition reports wrong types and contradictions together, and notes unknown fields. What a stored registry
+// is to add has been added.
 func (s *Server) decodeDefinition(c *call) (regcheck.Definition, error) {
 	var sent regcheck.Definition
-	wrong, err := c.decode(&sent)
+	body, err := c.body()
 	if err != nil {
 		return sent, err
 	}
+	wrong, err := strictjson.Decode(body, &sent)
+	if err != nil {
+		return sent, err
+	}
+	sent.NoteUnknown(strictjson.Unknown(body, new(api.OCIRegistryRequestSpec)))
 	complete, problems, err := s.Registries.Complete(c.Context(), c.principal, sent)
 	if err != nil {
 		return sent, err

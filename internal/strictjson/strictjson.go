@@ -1,8 +1,8 @@
 // Package strictjson decodes a JSON request body so that it can be read in one way only.
 //
 // Duplicate names, trailing data, invalid UTF-8 and deep nesting are refused; names match to the
-// letter; unknown names are skipped, since clients of newer API versions send more. An array that is null is empty, and
-// not missing: that is how Go clients write an empty one. Values of the
+// letter; unknown names are skipped, since clients of newer API versions send more, and Unknown lists them. An array that is
+// null is empty, and not missing: that is how Go clients write an empty one. Values of the
 // wrong type don't stop the reading: every one of them is reported, with its path. The package does
 // not know which fields are required: that is for the decoded type to say.
 package strictjson
@@ -73,6 +73,57 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 		return nil, fault.InvalidFields(append(wrong, fault.Field{Field: path(semantic.JSONPointer), Problem: "has a value that does not fit"})...)
 	}
 	return nil, malformed("is not JSON that can be read in one way only", err)
+}
+
+// maxUnknown is how many unknown members are listed: an answer must not be many times what was asked.
+const maxUnknown = 10
+
+// Unknown lists the paths of members in data that v, a pointer to a struct, does not have (the first ten), and the
+// paths of all that it has. data is what Decode has read; members of an unknown object are not listed.
+func Unknown(data []byte, v any) (unknown, known []string) {
+	isObject := map[jsontext.Pointer]bool{}
+	known = members(reflect.TypeOf(v).Elem(), "", isObject)
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for len(unknown) < maxUnknown {
+		if _, err := dec.ReadToken(); err != nil { // the end
+			break
+		}
+		if kind, read := dec.StackIndex(dec.StackDepth()); kind != '{' || read%2 == 0 {
+			continue // only after a name is the number of names and values odd
+		}
+		at := dec.StackPointer()
+		object, exists := isObject[at]
+		if !exists {
+			unknown = append(unknown, path(at))
+		}
+		if !object || dec.PeekKind() != '{' {
+			if err := dec.SkipValue(); err != nil {
+				break
+			}
+		}
+	}
+	return unknown, known
+}
+
+// members lists the paths of all members that t is decoded from, and says of each whether it is an object.
+func members(t reflect.Type, parent jsontext.Pointer, isObject map[jsontext.Pointer]bool) (paths []string) {
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "-" {
+			continue
+		}
+		value := f.Type
+		if value.Kind() == reflect.Pointer {
+			value = value.Elem()
+		}
+		at := parent.AppendToken(name)
+		isObject[at] = value.Kind() == reflect.Struct && wanted(value) == "an object"
+		paths = append(paths, path(at))
+		if isObject[at] {
+			paths = append(paths, members(value, at, isObject)...)
+		}
+	}
+	return paths
 }
 
 // wellFormed reads data once for its form alone: one object, strict, bounded depth.

@@ -157,3 +157,34 @@ func TestNullListIsEmpty(t *testing.T) {
 		}
 	}
 }
+
+func TestUnknownListsMembersWithTheirPath(t *testing.T) {
+	type base struct {
+		User string `json:"user"`
+	}
+	type definition struct {
+		base
+		Skipped string `json:"-"`
+		TLS     *struct {
+			CA secret.String `json:"ca,omitempty"`
+		} `json:"tls"`
+	}
+	for text, want := range map[string][]string{
+		`{"user":"u","tls":{"ca":"x"}}`:                                    nil,
+		`{"User":1,"tls":{"CA":2,"ca":{"in":3},"later":[{"a":1}]},"-":{}}`: {"User", "tls.CA", "tls.later", "-"},
+		`{"tls":[{"a":1}],"user":{"b":2},"base":1,"Skipped":2}`:            {"base", "Skipped"},
+		`{"tls.ca":"x"}`: {"tls.ca"},
+		`{"tls":null}`:   nil,
+		`{}`:             nil,
+		`{"unknown":`:    {"unknown"},
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1}`: strings.Split("abcdefghij", ""),
+	} {
+		unknown, known := strictjson.Unknown([]byte(text), new(definition))
+		if diff := cmp.Diff(want, unknown); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+		if diff := cmp.Diff([]string{"user", "tls", "tls.ca"}, known); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
