@@ -17,9 +17,13 @@ const ControlAgain = 24 * time.Hour
 // maxLessons bounds what is read back: a check has three ways to sign in at most.
 const maxLessons = 8
 
-// A Behaviour (Report.Behaviour, Recheck) is what control requests taught, as text:
+// A Behaviour (Report.Behaviour, Recheck) is what a later check need not ask again, as text: what control requests
+// taught, and the kind of the artifact that was looked at.
 //
-//	look " " checked|open " " unix seconds {";" …}
+//	{look " " checked|open " " unix seconds ";"} [digest " kind " helm|zarf|image|other]
+//
+// Versions that know nothing of kinds read no further than to the first part that is new to them, so a kind is the last.
+// Its digest is a SHA-256 over the digest that the registry gave, which may be any text.
 //
 // The look is a SHA-256 over the definition without its secrets and over what the registry answered to
 // everybody and to the definition's credentials. No secret and nothing made from one is in it, so that who
@@ -34,14 +38,16 @@ type lesson struct {
 }
 
 // Recheck is Check of a definition that was checked before, sparing the control request with random
-// credentials while the registry behaves as it did. known is the Behaviour of the report before; it must come
-// from the very same definition, secrets included. An unreadable or empty one makes this Check.
+// credentials while the registry behaves as it did, and reading the manifest of an artifact only when its digest has
+// changed: a GET of a manifest is a pull at Docker Hub, a HEAD is not. known is the Behaviour of the report before; it
+// must come from the very same definition, secrets included. An unreadable or empty one makes this Check.
 //
 // What is spared can never make a wrong password pass: the credentials themselves are presented as always. The
 // lesson that the registry checks credentials is taken over only where its opposite would be valid too, with a
 // warning; and after ControlAgain it is learned anew.
 func (c *Checker) Recheck(ctx context.Context, d Definition, known string, o Observer) (*Report, error) {
-	return c.check(ctx, d, readBehaviour(known), o)
+	lessons, kind := readBehaviour(known)
+	return c.check(ctx, d, lessons, kind, o)
 }
 
 // look describes a way of signing in by all that was seen before the control request.
@@ -75,32 +81,42 @@ func (s *session) recall(look string) (l lesson, known bool) {
 // learn keeps a lesson for the report: a new one, or one recalled with its own time.
 func (s *session) learn(l lesson) { s.learned = append(s.learned, l) }
 
-// behaviour writes the lessons.
-func (s *session) behaviour() string {
-	words := make([]string, len(s.learned))
-	for i, l := range s.learned {
+// behaviour writes the lessons, and the kind. A check that was not valid teaches nothing, but what was known of
+// an artifact stays true.
+func (s *session) behaviour(valid bool) string {
+	lessons := s.learned
+	if !valid {
+		lessons = nil
+	}
+	var parts []string
+	for _, l := range lessons {
 		outcome := "open"
 		if l.checked {
 			outcome = "checked"
 		}
-		words[i] = l.look + " " + outcome + " " + strconv.FormatInt(l.at.Unix(), 10)
+		parts = append(parts, l.look+" "+outcome+" "+strconv.FormatInt(l.at.Unix(), 10))
 	}
-	return strings.Join(words, ";")
+	if s.artifact.digest != "" {
+		parts = append(parts, s.artifact.digest+" kind "+kindWords[s.artifact.kind])
+	}
+	return strings.Join(parts, ";")
 }
 
 // readBehaviour reads what behaviour wrote; what it can't read teaches nothing.
-func readBehaviour(text string) []lesson {
-	var known []lesson
+func readBehaviour(text string) (known []lesson, artifact artifactKind) {
 	for part := range strings.SplitSeq(text, ";") {
 		words := strings.Split(part, " ")
 		if len(words) != 3 || len(known) == maxLessons {
-			return known
+			break
+		}
+		if words[1] == "kind" {
+			return known, readArtifactKind(words[0], words[2])
 		}
 		at, err := strconv.ParseInt(words[2], 10, 64)
 		if err != nil || words[1] != "open" && words[1] != "checked" {
-			return known
+			break
 		}
 		known = append(known, lesson{look: words[0], checked: words[1] == "checked", at: time.Unix(at, 0)})
 	}
-	return known
+	return known, artifactKind{}
 }

@@ -49,7 +49,8 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 		t.Errorf("%s: %s", row.Name, diff)
 	}
 	sent := controls(g) - before
-	relied := first.Behaviour != "" && (d.Auth.Token == "" || !strings.Contains(first.Behaviour, "checked"))
+	lessons := strings.Contains(first.Behaviour, " checked ") || strings.Contains(first.Behaviour, " open ")
+	relied := lessons && (d.Auth.Token == "" || !strings.Contains(first.Behaviour, "checked"))
 	if relied && sent >= before { // one that is sent ahead, in vain, is sent again
 		t.Errorf("%s: the control request was sent again (%d of %d); known: %s", row.Name, sent, before, first.Behaviour)
 	}

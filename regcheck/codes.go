@@ -82,6 +82,7 @@ const (
 	WarnContentNotReadable       WarningCode = "contentNotReadable"
 	WarnTLSSettingsIgnored       WarningCode = "tlsSettingsIgnored"
 	WarnUnknownField             WarningCode = "unknownField"
+	WarnPullQuotaLow             WarningCode = "pullQuotaLow"
 )
 
 // Entry describes a code, a code with a reason, or a warning. Field and Retryable are what a report

@@ -175,4 +175,7 @@ var warningTable = []Entry{
 	{Warning: WarnUnknownField, Stages: inResolve,
 		Sentence: "The definition has a field that does not exist; it is ignored.",
 		Hint:     "Correct the name of the field, or remove it."},
+	{Warning: WarnPullQuotaLow, Stages: inContent,
+		Sentence: "Less than a fifth of the registry's pull quota is left.",
+		Hint:     "Use credentials of an account with a higher quota, or find out who pulls so much with these; scheduled checks spend a pull only when the content has changed."},
 }

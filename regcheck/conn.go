@@ -179,6 +179,7 @@ type call struct {
 	url           *url.URL
 	authorization string
 	form          url.Values // makes it a POST
+	head          bool       // makes it a HEAD
 	accept        string
 	keep          int64 // bytes of the body that are needed; keepShort when 0
 }
@@ -191,6 +192,9 @@ func (c *call) request(ctx context.Context, hairpin string) (*http.Request, erro
 	method, body := http.MethodGet, io.Reader(nil)
 	if c.form != nil {
 		method, body = http.MethodPost, strings.NewReader(c.form.Encode())
+	}
+	if c.head {
+		method = http.MethodHead
 	}
 	r, err := http.NewRequestWithContext(ctx, method, c.url.String(), body)
 	if err != nil {

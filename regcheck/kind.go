@@ -1,10 +1,13 @@
 package regcheck
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
 )
+
+const digestHeader = "Docker-Content-Digest"
 
 const manifestAccept = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, " +
 	"application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json, application/json"
@@ -76,27 +79,54 @@ func (s *session) checkKind(ctx context.Context, in reading, tag string) (k kind
 	return k, problem
 }
 
-func (s *session) readKind(ctx context.Context, in reading, reference string) (k kind, problem string) {
+// readKind returns the kind of a tagged artifact: the one that is known for its digest, else what its manifest says.
+func (s *session) readKind(ctx context.Context, in reading, tag string) (k kind, problem string) {
+	if k, known := s.knownKind(ctx, in, tag); known {
+		return k, ""
+	}
+	k, digest, problem := s.fetchKind(ctx, in, tag)
+	if k != kindNone {
+		s.artifact = artifactKind{hashed(digest), k}
+	}
+	return k, problem
+}
+
+// fetchKind gets the manifest of a tag and, of an index, its first manifest: each is a pull at Docker Hub. The digest is
+// the tag's.
+func (s *session) fetchKind(ctx context.Context, in reading, reference string) (k kind, digest, problem string) {
 	for range 2 { // Zarf pushes an index with one manifest per architecture
 		if !isReference(reference) {
-			return kindNone, "its name cannot be asked for"
+			return kindNone, "", "its name cannot be asked for"
 		}
-		header, _ := s.authorization(ctx, in.at.access, in.at.scope)
-		a, err := s.read(ctx, in.repository+"/manifests/"+reference, "", header)
+		a, err := s.manifest(ctx, in, reference, false)
 		var m manifest
 		switch {
 		case err != nil:
-			return kindNone, "GET of its manifest got no answer"
+			return kindNone, "", "GET of its manifest got no answer"
 		case a.status != 200:
-			return kindNone, "GET " + showURL(a.url) + " was answered " + a.said()
+			return kindNone, "", "GET " + showURL(a.url) + " was answered " + a.said()
 		case a.over || a.packed || a.cut != nil || json.Unmarshal(a.body, &m) != nil:
-			return kindNone, "GET " + showURL(a.url) + " was answered 200 with a body that is not a manifest, too long or cut off"
-		case len(m.Manifests) == 0:
-			return m.kind(), ""
+			return kindNone, "", "GET " + showURL(a.url) + " was answered 200 with a body that is not a manifest, too long or cut off"
+		}
+		if digest == "" {
+			digest = cmp.Or(a.header.Get(digestHeader), digestOf(a.body))
+		}
+		if len(m.Manifests) == 0 {
+			return m.kind(), digest, ""
 		}
 		reference = m.Manifests[0].Digest
 	}
-	return kindOther, ""
+	return kindOther, digest, ""
+}
+
+// manifest asks for a manifest, or only for its headers.
+func (s *session) manifest(ctx context.Context, in reading, reference string, head bool) (*answer, error) {
+	header, _ := s.authorization(ctx, in.at.access, in.at.scope)
+	a, err := s.request(ctx, call{url: s.base.url(in.repository + "/manifests/" + reference), authorization: header, head: head})
+	if err == nil {
+		s.checkPullQuota(a.header)
+	}
+	return a, err
 }
 
 // isReference knows tags and digests; a registry's own list may hold anything.

@@ -148,7 +148,7 @@ func (l *lister) tag(ctx context.Context, at way, repository, name string) (Repo
 		return t, err
 	}
 	t.Digest = digestOf(a.body)
-	if said := a.header.Get("Docker-Content-Digest"); strings.HasPrefix(said, "sha256:") && said != t.Digest {
+	if said := a.header.Get(digestHeader); strings.HasPrefix(said, "sha256:") && said != t.Digest {
 		t.Problem = "the registry says another digest than its manifest has"
 	}
 	if len(m.Manifests) > 0 { // Zarf pushes an index with one manifest per architecture

@@ -32,15 +32,17 @@ func FuzzNames(f *testing.F) {
 func FuzzBehaviour(f *testing.F) {
 	f.Add("aa checked 1;bb open 2")
 	f.Add("aa checked;")
+	f.Add("aa checked 1;dd kind helm")
+	f.Add("dd kind perhaps;aa checked 1")
 	f.Add(strings.Repeat("a open 1;", 20))
 	f.Fuzz(func(t *testing.T, text string) {
-		known := readBehaviour(text)
+		known, artifact := readBehaviour(text)
 		if len(known) > maxLessons {
 			t.Errorf("%d lessons", len(known))
 		}
-		again := readBehaviour((&session{learned: known}).behaviour())
-		if len(again) != len(known) {
-			t.Errorf("%q: %d lessons, then %d", text, len(known), len(again))
+		again, artifactAgain := readBehaviour((&session{learned: known, artifact: artifact}).behaviour(true))
+		if len(again) != len(known) || artifactAgain != artifact {
+			t.Errorf("%q: %d lessons and %v, then %d and %v", text, len(known), artifact, len(again), artifactAgain)
 		}
 	})
 }

@@ -88,7 +88,13 @@ func (s *session) get(ctx context.Context, rest, authorization string) (*answer,
 func (s *session) read(ctx context.Context, rest, query, authorization string) (*answer, error) {
 	u := s.base.url(rest)
 	u.RawQuery = query
-	a, err := s.wire.fetch(ctx, call{url: u, authorization: authorization, accept: manifestAccept, keep: s.limits.Body}, true)
+	return s.request(ctx, call{url: u, authorization: authorization})
+}
+
+// request is read for any call.
+func (s *session) request(ctx context.Context, what call) (*answer, error) {
+	what.accept, what.keep = manifestAccept, s.limits.Body
+	a, err := s.wire.fetch(ctx, what, true)
 	if a != nil {
 		s.rounds += a.rounds
 	}

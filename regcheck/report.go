@@ -56,7 +56,7 @@ type Report struct {
 	RoundTrips int           // how many times one after the other something was sent and waited for, DNS aside
 
 	// Behaviour is for the next Recheck of the same definition; not in the JSON, and free of secrets. Empty when
-	// no control request taught anything.
+	// there is nothing that it could spare.
 	Behaviour string
 }
 

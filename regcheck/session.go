@@ -18,11 +18,13 @@ type session struct {
 	now     func() time.Time
 	control bool // send control requests
 	wire    *wire
-	known   []lesson     // of Recheck
-	found   []netip.Addr // resolve
-	shown   string       // resolve: the addresses in words
-	first   *conn        // connect
-	spare   *spareConn   // connect: a second connection on its way; nil when none is needed
+	known   []lesson // of Recheck
+
+	artifact artifactKind // of Recheck; content: what was read instead
+	found    []netip.Addr // resolve
+	shown    string       // resolve: the addresses in words
+	first    *conn        // connect
+	spare    *spareConn   // connect: a second connection on its way; nil when none is needed
 
 	base     target    // of plan; a redirect that was followed moves it
 	opened   *opening  // tls or api: the first requests and their answers
@@ -132,9 +134,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	report.Duration = time.Since(started)
 	report.DurationMS = report.Duration.Milliseconds()
 	report.RoundTrips = s.rounds
-	if report.Valid {
-		report.Behaviour = s.behaviour()
-	}
+	report.Behaviour = s.behaviour(report.Valid)
 	return report, nil
 }
 

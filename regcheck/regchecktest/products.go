@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,7 +22,8 @@ func productServers() map[string]builder {
 		"acr":                      func(g *Registry) error { return buildACR(g, false) },
 		"acr-no-metadata-read":     func(g *Registry) error { return buildACR(g, true) },
 		"quay":                     buildQuay,
-		"dockerhub":                buildDockerHub,
+		"dockerhub":                func(g *Registry) error { return buildDockerHub(g, 200) },
+		"dockerhub-few-pulls-left": func(g *Registry) error { return buildDockerHub(g, 40) },
 		"gitlab":                   buildGitLab,
 		"digitalocean":             buildDigitalOcean,
 		"artifactory":              func(g *Registry) error { return buildArtifactory(g, false) },
@@ -256,8 +258,11 @@ func buildQuay(g *Registry) error {
 }
 
 // buildDockerHub: three names for one registry, and a token service with a host and a service name of
-// its own; even a user who signed in may not read the catalog.
-func buildDockerHub(g *Registry) error {
+// its own; even a user who signed in may not read the catalog. Of 200 pulls in six hours some are left: a GET of a
+// manifest is one, a HEAD is not.
+func buildDockerHub(g *Registry, pulls int32) error {
+	var left atomic.Int32
+	left.Store(pulls)
 	if err := g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens}); err != nil {
 		return err
 	}
@@ -269,7 +274,15 @@ func buildDockerHub(g *Registry) error {
 			v.challenge(bearerLine(v, "https://auth.test/token", "registry.docker.example"))
 			return false
 		}
-		return admit(v)
+		admitted := admit(v)
+		if admitted && v.what == "manifest" {
+			if v.r.Method == http.MethodGet {
+				left.Add(-1)
+			}
+			v.w.Header().Set("RateLimit-Limit", "200;w=21600")
+			v.w.Header().Set("RateLimit-Remaining", fmt.Sprintf("%d;w=21600", left.Load()))
+		}
+		return admitted
 	}
 	config, err := g.tls(leaf{names: []string{"registry-1.docker.io"}})
 	if err != nil {
