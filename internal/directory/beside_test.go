@@ -72,7 +72,7 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 	}
 }
 
-// TestAdministratorsRemoveEachOther does so concurrently, in each pair of ways: one of them stays.
+// TestAdministratorsRemoveEachOther does so concurrently, in each two ways: one of them stays.
 func TestAdministratorsRemoveEachOther(t *testing.T) {
 	w := mustWorld(t)
 	ways := []func(by, of auth.Principal) error{
@@ -83,7 +83,7 @@ func TestAdministratorsRemoveEachOther(t *testing.T) {
 		func(by, of auth.Principal) error { return w.auth.DisableUser(t.Context(), origin, by, "", of.UserUID) },
 	}
 	for i, oneWay := range ways {
-		for j, otherWay := range ways {
+		for j, otherWay := range ways[:i+1] {
 			org := w.mustOrg(t, fmt.Sprint("Acme ", i, j))
 			one, other := w.mustUser(t, org, "one@acme.example", auth.RoleAdmin), w.mustUser(t, org, "other@acme.example", auth.RoleAdmin)
 			var errs [2]error
