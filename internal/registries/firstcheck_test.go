@@ -2,7 +2,6 @@ package registries
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -55,9 +54,9 @@ func (k keeping) checksUntil(t *testing.T, after time.Duration) (n int64) {
 	return n
 }
 
-// However many definitions are made at once, their first checks begin no faster than the user could have had them
-// validated, as far as these come sooner than the watch would come by itself. All are kept.
-func TestFirstChecksTakeFromTheAllowance(t *testing.T) {
+// However many definitions are stored at once, their first checks begin no faster than the user could have had them validated,
+// as far as this is sooner than the interval of scheduled checks. All are stored, and none makes a validation fail.
+func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, k keeping) {
 		var last string
 		for i := range 100 {
@@ -71,12 +70,14 @@ func TestFirstChecksTakeFromTheAllowance(t *testing.T) {
 				t.Errorf("%d checks are due after %v, want %d", n, step.after, step.min)
 			}
 		}
-		_, err := k.Check(t.Context(), k.admin, audit.Origin{}, Request{AuditUID: uuid.NewString(), Purpose: Validate,
-			Definition: regcheck.Definition{Endpoint: "http://192.0.2.1", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
-		if limited, ok := errors.AsType[*fault.Error](err); !ok || limited.Kind != fault.Limited {
-			t.Errorf("a validation beyond the allowance: %v", err)
+		for i := range 5 {
+			_, err := k.Check(t.Context(), k.admin, audit.Origin{}, Request{AuditUID: uuid.NewString(), Purpose: Validate,
+				Definition: regcheck.Definition{Endpoint: "http://192.0.2.1", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
+			if limited := fault.KindOf(err) == fault.Limited; limited != (i == 4) {
+				t.Errorf("validation %d: %v", i, err)
+			}
 		}
-		// Whoever changes one definition again and again puts its check off.
+		// A user who changes one definition again and again postpones its check.
 		for range 5 {
 			if err := k.Replace(t.Context(), audit.Origin{}, k.admin, last, unsynced("last")); err != nil {
 				t.Fatal(err)
@@ -88,8 +89,8 @@ func TestFirstChecksTakeFromTheAllowance(t *testing.T) {
 	})
 }
 
-// Synchronizations contact a registry as well, whether a change or somebody asks for them.
-func TestSynchronizationsTakeFromTheAllowance(t *testing.T) {
+// Synchronizations contact a registry as well, whether a change or a request schedules them.
+func TestSynchronizationsOfManyDefinitionsAreSpread(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, k keeping) {
 		dueSyncs := func(after time.Duration) (n int) {
 			err := k.db.InTx(t.Context(), func(tx *store.Tx) error {

@@ -13,15 +13,15 @@ import (
 
 // Bounds of the queue in front of the engine (threat model: egress bounds).
 const (
-	maxWaiting = 64               // validations that wait for a place, in all
-	maxWait    = 10 * time.Second // for a place
+	maxWaiting = 64               // validations that wait for a slot, in all; and as many that wait for their user's allowance
+	maxWait    = 10 * time.Second // for a slot; and as long for the user's allowance
 )
 
 // Limits says how much validation may go on at once. Zero values are the defaults.
 type Limits struct {
 	Concurrency int // validations at once, in all; default 64
 	PerOrg      int // validations at once for one organization; default 8
-	PerMinute   int // validations that one user may begin per minute; default 120
+	PerMinute   int // validations that one user may begin per minute, and checks that its changes may cause; default 120
 }
 
 func (l Limits) withDefaults() Limits {
@@ -37,8 +37,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// gate lets validations through: so many in all, so many of one organization, so often for one
-// user. An organization may have as many waiting as running, so that none can fill the queue.
+// gate limits validations: concurrently in all and per organization, and per minute for a user. An organization may have as
+// many waiting as running, so that none can fill the queue.
 type gate struct {
 	limits Limits
 	total  *semaphore.Weighted
@@ -47,6 +47,7 @@ type gate struct {
 	mu      sync.Mutex
 	inside  int // waiting and running
 	running int
+	delayed int // waiting for their user's allowance
 	orgs    map[string]*orgGate
 	users   map[string]*rate.Limiter
 	swept   time.Time
@@ -68,10 +69,10 @@ func newGate(limits Limits, now func() time.Time) *gate {
 	}
 }
 
-// enter waits for a place and returns what gives it back. Its error is a *fault.Error, Limited when
-// the caller asks too much and Unavailable when everybody does, or ctx's own.
-func (g *gate) enter(ctx context.Context, org, user string) (leave func(), err error) {
-	of, err := g.admit(org, user)
+// enter waits for a slot and returns the function that releases it. Its error is a *fault.Error, Limited when the
+// organization has too many and Unavailable when all together have, or ctx's own.
+func (g *gate) enter(ctx context.Context, org string) (leave func(), err error) {
+	of, err := g.admit(org)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +102,11 @@ func (g *gate) count(more int) {
 	g.running += more
 }
 
-// load tells how many validations are under way and how many wait.
+// load returns how many validations run and how many wait.
 func (g *gate) load() (running, waiting int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.running, g.inside - g.running
+	return g.running, g.inside - g.running + g.delayed
 }
 
 func tooLong(ctx context.Context) error {
@@ -115,13 +116,10 @@ func tooLong(ctx context.Context) error {
 	return fault.Busy("Too many validations are under way; none ended in time.", maxWait)
 }
 
-// admit counts the caller in, or says at once that there is no room even to wait.
-func (g *gate) admit(org, user string) (*orgGate, error) {
+// admit counts the caller in, or refuses it at once when the queue is full.
+func (g *gate) admit(org string) (*orgGate, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if after := g.spend(user); after > 0 {
-		return nil, tooOften(after)
-	}
 	of := g.orgs[org]
 	if of == nil {
 		of = &orgGate{places: semaphore.NewWeighted(int64(g.limits.PerOrg))}
@@ -150,9 +148,37 @@ func (g *gate) depart(org string) {
 	}
 }
 
-// spend takes one validation of the user's allowance, or says how long until there is one.
-func (g *gate) spend(user string) time.Duration {
+// delay counts a caller in that may have to wait for its user's allowance, and returns how long it may wait: not at all when
+// too many wait already. leave counts it out.
+func (g *gate) delay() (within time.Duration, leave func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.delayed >= maxWaiting {
+		return 0, func() {}
+	}
+	g.delayed++
+	return maxWait, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.delayed--
+	}
+}
+
+// reserve reserves the user's next validation and returns how long to wait for it. If that were longer than within, it
+// reserves nothing, and wait is the time until a reservation succeeds.
+func (g *gate) reserve(user string, within time.Duration) (wait time.Duration, reserved bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	now := g.now()
+	slot := g.limiter(user, now).ReserveN(now, 1)
+	if wait = slot.DelayFrom(now); wait > within {
+		slot.CancelAt(now)
+		return wait - within, false
+	}
+	return wait, true
+}
+
+func (g *gate) limiter(user string, now time.Time) *rate.Limiter {
 	if now.Sub(g.swept) > time.Minute {
 		for uid, limiter := range g.users {
 			if limiter.TokensAt(now) >= float64(g.limits.PerMinute) {
@@ -166,9 +192,5 @@ func (g *gate) spend(user string) time.Duration {
 		limiter = rate.NewLimiter(rate.Limit(float64(g.limits.PerMinute)/60), g.limits.PerMinute)
 		g.users[user] = limiter
 	}
-	if limiter.AllowN(now, 1) {
-		return 0
-	}
-	missing := 1 - limiter.TokensAt(now)
-	return time.Duration(missing / float64(limiter.Limit()) * float64(time.Second))
+	return limiter
 }

@@ -136,7 +136,7 @@ func (s *Service) replace(ctx context.Context, origin audit.Origin, p auth.Princ
 
 // changed does what belongs to every change of a definition, in its transaction.
 func (s *Service) changed(ctx context.Context, tx *store.Tx, origin audit.Origin, p auth.Principal, action audit.Action, r store.Registry, skipSync bool) error {
-	at, err := s.firstTurn(ctx, tx, p, s.now())
+	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
 	if err != nil {
 		return err
 	}

@@ -64,12 +64,15 @@ func (s *Service) Check(ctx context.Context, p auth.Principal, origin audit.Orig
 	if err := p.May(auth.ValidateRegistries); err != nil {
 		return nil, err
 	}
-	leave, err := s.gate.enter(ctx, p.OrgUID, p.UserUID)
+	if err := s.awaitAllowance(ctx, p.UserUID); err != nil {
+		return nil, err
+	}
+	leave, err := s.gate.enter(ctx, p.OrgUID)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if err := s.begin(ctx, p, origin, r); err != nil {
+	if err := s.append(ctx, s.event(p, origin, r, audit.Started, "")); err != nil {
 		return nil, err
 	}
 	if r.Begun != nil {

@@ -65,7 +65,7 @@ func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principa
 			return fault.InvalidFields(fault.Field{Field: "isSyncSupported", Problem: "is false in this registry's definition; write true to have it synchronized"})
 		}
 		now := s.now()
-		at, err := s.firstTurn(ctx, tx, p, now)
+		at, err := s.scheduleFirstCheck(ctx, tx, p, now)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Princip
 	case skip:
 		return tx.HoldSync(ctx, r.OrgUID, r.UID)
 	}
-	at, err := s.firstTurn(ctx, tx, p, s.now())
+	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
 	if err != nil {
 		return err
 	}

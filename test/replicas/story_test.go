@@ -57,7 +57,7 @@ func signInAs(email string) string {
 func TestStoryOverThreeReplicas(t *testing.T) {
 	t.Parallel()
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
-	f := startFleet(t, 3, database.NewDatabase(t), "--check-per-minute", "4")
+	f := startFleet(t, 3, database.NewDatabase(t), "--check-per-minute", "2")
 	s := story{f, t, f.client(t)}
 	admin := s.on(0, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
 	for _, part := range []struct {
@@ -150,7 +150,7 @@ func wrongPasswords(s story, _ []string) {
 // perMinute is what a user may have validated, on all replicas together.
 func perMinute(s story, admin []string) {
 	const path, body = "/v1/registries/oci/basic/diagnose", `{"endpoint":"http://127.0.0.1:1","auth":{"type":"noAuth"}}`
-	for n := range 4 {
+	for n := range 2 {
 		s.on(n%len(s.replicas), http.MethodPost, path, body, admin...).Want(http.StatusOK)
 	}
 	for replica := range s.replicas {

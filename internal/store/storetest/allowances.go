@@ -10,26 +10,32 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// turns come in a line of a bounded length, at the pace that is allowed.
-func turns(t *testing.T, db *store.DB) {
-	turn := func(holder string, at time.Time) (wait time.Duration, full bool) {
+// slots are reserved ahead for a bounded time, at the pace that is allowed.
+func slots(t *testing.T, db *store.DB) {
+	const within = 20 * time.Second
+	reserve := func(holder string, at time.Time) (wait time.Duration, reserved bool) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			wait, full, err = tx.TakeTurn(ctx, holder, 12, time.Minute, 20*time.Second, at)
+			wait, reserved, err = tx.ReserveSlot(ctx, holder, 12, time.Minute, within, at)
 			return err
 		})
-		return wait, full
+		return wait, reserved
+	}
+	for range 12 {
+		if wait, reserved := reserve("one", start); wait != 0 || !reserved {
+			t.Errorf("of the first twelve: wait %v, reserved %t", wait, reserved)
+		}
 	}
 	for _, step := range []struct {
 		holder      string
 		after, wait time.Duration
-		full        bool
+		reserved    bool
 	}{
-		{"one", 0, 5 * time.Second, false}, {"one", 0, 10 * time.Second, false}, {"one", 2 * time.Second, 13 * time.Second, false},
-		{"one", 2 * time.Second, 18 * time.Second, false}, {"one", 2 * time.Second, 0, true}, {"other", 2 * time.Second, 5 * time.Second, false},
-		{"one", 5 * time.Second, 20 * time.Second, false}, {"one", time.Hour, 5 * time.Second, false}, {"one", -time.Hour, 5 * time.Second, false},
+		{"one", 0, 5 * time.Second, true}, {"one", 0, 10 * time.Second, true}, {"one", 2 * time.Second, 13 * time.Second, true},
+		{"one", 2 * time.Second, 18 * time.Second, true}, {"one", 2 * time.Second, 3 * time.Second, false}, {"other", 2 * time.Second, 0, true},
+		{"one", 5 * time.Second, 20 * time.Second, true}, {"one", time.Hour, 0, true}, {"one", -time.Hour, 0, true},
 	} {
-		if wait, full := turn(step.holder, start.Add(step.after)); wait != step.wait || full != step.full {
-			t.Errorf("%s after %v: wait %v, full %t, want %v, %t", step.holder, step.after, wait, full, step.wait, step.full)
+		if wait, reserved := reserve(step.holder, start.Add(step.after)); wait != step.wait || reserved != step.reserved {
+			t.Errorf("%s after %v: wait %v, reserved %t, want %v, %t", step.holder, step.after, wait, reserved, step.wait, step.reserved)
 		}
 	}
 }
@@ -38,7 +44,7 @@ func turns(t *testing.T, db *store.DB) {
 func allowances(t *testing.T, db *store.DB) {
 	use := func(holder string, at time.Time) (wait time.Duration) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			wait, err = tx.UseAllowance(ctx, holder, 12, time.Minute, at)
+			wait, _, err = tx.ReserveSlot(ctx, holder, 12, time.Minute, 0, at)
 			return err
 		})
 		return wait

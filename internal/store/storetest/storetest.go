@@ -39,7 +39,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"changes are numbered without a gap", changes},
 		{"failures are counted and tries taken once", throttles},
 		{"allowances are used up together", allowances},
-		{"turns come at the pace that is allowed", turns},
+		{"slots are reserved at the pace that is allowed", slots},
 		{"API keys", apiKeys},
 		{"service keys are sealed and one of each is in use", serviceKeys},
 		{"registries", registries},
