@@ -251,7 +251,7 @@ type recorder func(action audit.Action, uid string) error
 func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, action audit.Action, object string,
 	change func(*store.Tx, []store.Channel, recorder) error) error {
 	event := p.Event(origin, action)
-	event.UID, event.At, event.Object = uuid.NewString(), s.now(), object
+	event.UID, event.At, event.Object = origin.RecordUID(), s.now(), object
 	if refusal := p.May(auth.ConfigureAlerts); refusal != nil {
 		event.Outcome, event.Reason = audit.Refused, fault.CodeOperationForbidden
 		if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) }); err != nil {
@@ -274,7 +274,7 @@ func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Princi
 		}
 		return change(tx, stored, func(action audit.Action, uid string) error {
 			done := event
-			done.UID, done.Action, done.Object, done.Outcome = uuid.NewString(), action, uid, audit.Succeeded
+			done.UID, done.Action, done.Object, done.Outcome = origin.RecordUID(), action, uid, audit.Succeeded
 			return tx.AppendAudit(ctx, done)
 		})
 	})

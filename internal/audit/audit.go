@@ -5,6 +5,7 @@
 package audit
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,7 +23,8 @@ const (
 	RegistryCreate   Action = "registry.create"
 	RegistryUpdate   Action = "registry.update"
 	RegistryDelete   Action = "registry.delete"
-	RegistrySync     Action = "registry.sync" // somebody asked for it
+	RegistrySync     Action = "registry.sync"  // somebody asked for it
+	RegistryCheck    Action = "registry.check" // likewise
 	OrgCreate        Action = "org.create"
 	ProjectCreate    Action = "project.create"
 	ProjectUpdate    Action = "project.update"
@@ -70,7 +72,11 @@ const (
 type Origin struct {
 	RequestID string // also the "ref" of an error body
 	Address   string // the client's address without its port; "cli" for the command line
+	AuditUID  string // uid for the record of the change that the request makes, which the response contains; empty: any
 }
+
+// RecordUID returns the uid for the record of a change.
+func (o Origin) RecordUID() string { return cmp.Or(o.AuditUID, NewUID()) }
 
 // Event is one record.
 type Event struct {

@@ -85,7 +85,7 @@ type made struct{ orgUID, uid string }
 // change decides whether the attempt is allowed, makes the change and records either.
 func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (made, error)) error {
 	event := a.principal.Event(a.origin, a.action)
-	event.UID, event.At = audit.NewUID(), d.now()
+	event.UID, event.At = a.origin.RecordUID(), d.now()
 	if refusal := a.principal.May(a.permission); refusal != nil {
 		event.Object, event.Outcome, event.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
 		err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) })

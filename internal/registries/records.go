@@ -228,7 +228,7 @@ func (s *Service) allowed(ctx context.Context, origin audit.Origin, p auth.Princ
 		return nil
 	}
 	event := p.Event(origin, action)
-	event.UID, event.At, event.Object, event.Outcome, event.Reason = audit.NewUID(), s.now(), object, audit.Refused, codeOf(refusal)
+	event.UID, event.At, event.Object, event.Outcome, event.Reason = origin.RecordUID(), s.now(), object, audit.Refused, codeOf(refusal)
 	if err := s.append(ctx, event); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (s *Service) allowed(ctx context.Context, origin audit.Origin, p auth.Princ
 
 func (s *Service) done(origin audit.Origin, p auth.Principal, action audit.Action, orgUID, uid string) audit.Event {
 	event := p.Event(origin, action)
-	event.UID, event.At, event.OrgUID, event.Object, event.Outcome = audit.NewUID(), s.now(), orgUID, uid, audit.Succeeded
+	event.UID, event.At, event.OrgUID, event.Object, event.Outcome = origin.RecordUID(), s.now(), orgUID, uid, audit.Succeeded
 	return event
 }
 

@@ -25,11 +25,3 @@ func (tx *Tx) RegistryStandings(ctx context.Context, orgUID string) ([]RegistryS
 		return row.Scan(&s.UID, &s.Name, &s.Endpoint, &s.ProviderType, moment{&s.Since}, truth{&s.Valid}, &s.Code, moment{&s.LastAt}, &s.Sync)
 	}, sqlRegistryStandings, orgUID)
 }
-
-const sqlTakeWatch = `UPDATE registry_watch SET lease_owner = $3, next_at = $4 WHERE org_uid = $1 AND registry_uid = $2 RETURNING ` + watchColumns
-
-// TakeWatch takes one registry out of the watch until leaseUntil, due or not. A check of it that is under way loses
-// its lease.
-func (tx *Tx) TakeWatch(ctx context.Context, orgUID, registryUID, owner string, leaseUntil time.Time) (Watched, error) {
-	return one(ctx, tx, scanWatched, sqlTakeWatch, orgUID, registryUID, owner, millis(leaseUntil))
-}

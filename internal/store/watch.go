@@ -28,6 +28,7 @@ type Watched struct {
 	Behaviour           string    // how the registry answered, for cheaper checks
 	ToldSince           time.Time // the first alert of the newest ones, which are bounded
 	Told, Untold        int64     // alerts since then, and changes of which none was raised
+	Asked               int64     // requests for a check, which this check answers
 }
 
 // VerdictRun is a run of equal verdicts.
@@ -51,7 +52,7 @@ const maxVerdictRuns = 200
 
 const (
 	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour,
-		told_since, told, untold`
+		told_since, told, untold, asked`
 
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
@@ -66,9 +67,9 @@ const (
 	sqlClaimWatch = `UPDATE registry_watch SET lease_owner = $4, next_at = $5 WHERE next_at <= $2 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE org_uid = $1 AND next_at <= $2 ORDER BY next_at LIMIT $3) RETURNING ` + watchColumns
 	sqlReleaseWatch = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
-	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = $4, unreachable = $5, since = $6, valid = $7, code = $8,
+	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked > $20 THEN CAST($13 AS BIGINT) ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
-		told_since = $17, told = $18, untold = $19
+		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END
 		WHERE registry_uid = $1 AND lease_owner = $2 AND EXISTS (SELECT 1 FROM registries r WHERE r.uid = registry_uid AND r.version = $3)`
 	sqlExtendRun = `UPDATE registry_verdicts SET last_at = $3, checks = checks + 1, counted = CASE WHEN $4 = 1 THEN 1 ELSE counted END
 		WHERE registry_uid = $1 AND run = $2 AND valid = $5 AND code = $6 AND stage = $7 AND reason = $8 AND field = $9 AND expires_soon = $10`
@@ -90,7 +91,7 @@ const (
 func scanWatched(row scanner, w *Watched) error {
 	return row.Scan(&w.RegistryUID, &w.OrgUID, moment{&w.NextAt}, text{&w.LeaseOwner}, &w.Unreachable, truth{&w.Unconfirmed}, moment{&w.Since}, truth{&w.State.Valid},
 		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.ExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.Behaviour,
-		moment{&w.ToldSince}, &w.Told, &w.Untold)
+		moment{&w.ToldSince}, &w.Told, &w.Untold, &w.Asked)
 }
 
 func scanText(row scanner, s *string) error { return row.Scan(s) }
@@ -145,7 +146,7 @@ func (tx *Tx) EndWatch(ctx context.Context, w Watched, version int64, seen Verdi
 	s := w.State
 	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, version, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
 		s.Code, s.Stage, s.Reason, s.Field, flag(s.ExpiresSoon), millis(w.LastAt), w.Run, w.Behaviour, flag(w.Unconfirmed),
-		millis(w.ToldSince), w.Told, w.Untold)
+		millis(w.ToldSince), w.Told, w.Untold, w.Asked, seen.Report)
 	if err != nil || extended {
 		return err
 	}

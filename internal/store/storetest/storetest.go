@@ -51,6 +51,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"the watch has each registry taken once", watchClaims},
 		{"verdicts are kept by runs, and heard of the newest version alone", watchEnds},
 		{"histories are bounded, and an outage is not made up for at once", watchBounds},
+		{"a check that is asked for is answered by a later one", checkRequests},
 		{"what a wrong clock put off is recalled", recalls},
 		{"alert channels", channels},
 		{"alerts are owed and delivered", outbox},

@@ -206,3 +206,60 @@ func watchBounds(t *testing.T, db *store.DB) {
 		return errors.Join(errS, errA)
 	})
 }
+
+// checkRequests are answered by checks that began after them, and by no other.
+func checkRequests(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	r := mustWatched(t, db, org, "r")
+	share := store.Share{OrgUID: org.UID, Count: 1}
+	request := func(at time.Time) (n int64) {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
+			n, err = tx.RequestCheck(ctx, org.UID, r.UID, at)
+			return err
+		})
+		return n
+	}
+	want := func(what string, answered int64, nextAt time.Time, answer string) {
+		t.Helper()
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			got, err := tx.CheckRequestOf(ctx, org.UID, r.UID)
+			if got.Answered != answered || !got.NextAt.Equal(nextAt) || string(got.Answer) != answer {
+				t.Errorf("%s: %+v, want %d answered, due at %v, answer %q", what, got, answered, nextAt, answer)
+			}
+			return err
+		})
+	}
+	end := func(row store.Watched, at time.Time, report string) {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			after, run := ending(row, store.Verdict{Valid: true}, at)
+			run.Report = []byte(report)
+			return tx.EndWatch(ctx, after, 1, run)
+		})
+	}
+	row := mustClaim(t, db, start, share)[0]
+	end(row, start, "first")
+	later := start.Add(15 * time.Minute)
+	want("a scheduled check", 0, later, "")
+	if first, second := request(start.Add(time.Second)), request(start.Add(time.Hour)); first != 1 || second != 2 {
+		t.Errorf("requests are numbered %d and %d", first, second)
+	}
+	due := start.Add(time.Second)
+	want("asked for twice", 0, due, "")
+	row = mustClaim(t, db, due, share)[0]
+	if row.Asked != 2 || request(due) != 3 {
+		t.Errorf("the claim answers %d requests, want the 2 before it", row.Asked)
+	}
+	want("asked for while it runs", 0, due.Add(time.Minute), "")
+	end(row, due.Add(time.Second), "second")
+	want("the first two answered", 2, due.Add(time.Second), "second")
+	row = mustClaim(t, db, due.Add(time.Second), share)[0]
+	end(row, due.Add(2*time.Second), "third")
+	want("all answered", 3, due.Add(2*time.Second+15*time.Minute), "third")
+	end(mustClaim(t, db, later.Add(time.Hour), share)[0], later.Add(time.Hour), "fourth")
+	want("a scheduled check after them", 3, later.Add(time.Hour+15*time.Minute), "third")
+	other := mustOrg(t, db, "other")
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.RequestCheck(ctx, other.UID, r.UID, start)
+		return err
+	})
+}
