@@ -1,14 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -83,53 +84,52 @@ func registryHistory(a *admin, org, name string, limit int) error {
 	return a.table([]string{"since", "last", "checks", "verdict", "stage", "reason", "field", "counted"}, rows)
 }
 
-// newRegistryCheck is no adminCommand: what it finds is on record as the watch's finding, so it judges addresses as
-// the server does, by the same settings.
+// newRegistryCheck has a server do the check: the result is recorded as the registry's health, so the server's settings for
+// outgoing connections must decide it.
 func newRegistryCheck(org *string) *cobra.Command {
-	settings, output, noColor := newSettings(), "", false
-	cmd := &cobra.Command{
-		Use:   "check NAME --org ORG",
-		Short: "Check a kept definition now, as the watch does",
-		Long: `Check a kept definition now, with its secrets, and put the verdict into its history, as the watch does: a change is
-told by alerts. Addresses are judged as the server judges them, so give the settings that the server has.
-
-To try it without consequences, or with something different: regwarden check --registry NAME --org ORG
-
-Exit code: 0 valid, 1 not valid or not checked, 2 the command line or the definition cannot be used.`,
-		Args: usageArgs(cobra.ExactArgs(1)),
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		asJSON, err := wantsJSON(output)
-		if err != nil {
-			return err
+	timeout, noColor := registries.CheckWithin, false
+	cmd := adminCommand("check NAME --org ORG", "Check a stored registry now, by a server", cobra.ExactArgs(1), true, func(a *admin, args []string) error {
+		if timeout <= 0 {
+			return usageError{fmt.Errorf("--timeout %s: must be positive", timeout)}
 		}
-		return checkRegistry(shown{cmd: cmd, asJSON: asJSON, noColor: noColor}, settings, *org, args[0])
-	}
-	outputFlag(cmd, &output)
+		return checkRegistry(a, shown{cmd: a.cmd, asJSON: a.json, noColor: noColor}, *org, args[0], timeout)
+	})
+	cmd.Long = `Make a stored registry due and wait until a server has checked it. The server's settings decide which addresses may be
+reached; the result is part of the history, and a change raises alerts. When the wait ends, the registry stays due.
+
+To check it without a server, without consequences or with other settings: regwarden check --registry NAME --org ORG
+
+Exit code: 0 valid, 1 not valid or not checked, 2 the command line or the definition cannot be used.`
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "maximum time to wait for the report")
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "no colour, even in a terminal")
-	settings.addTo(cmd.Flags(), append(slices.Clone(storeFlags), "check-timeout", "watch-interval",
-		"egress-profile", "egress-allow", "egress-deny", "egress-allow-only", "egress-proxy", "egress-dns")...)
 	return cmd
 }
 
-func checkRegistry(show shown, settings *settings, org, name string) error {
-	ctx := show.cmd.Context()
-	db, err := settings.open(ctx)
+func checkRegistry(a *admin, show shown, org, name string, timeout time.Duration) error {
+	checks := a.registries()
+	found, err := checks.Find(a.ctx, a.operator, org, name)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
-	checker, err := newChecker(settings.Config)
+	request, err := checks.RequestCheck(a.ctx, a.origin, a.operator, found.OrgUID, found.UID)
 	if err != nil {
 		return err
 	}
-	checks := registries.New(db, checker, registries.Limits{})
-	found, err := checks.Find(ctx, operator, org, name)
+	fmt.Fprintf(a.cmd.ErrOrStderr(), "Waiting up to %s for a server to check %s.\n", timeout, found.Name)
+	report, err := checks.AwaitCheck(a.ctx, request, timeout)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable {
+		f.Message += fmt.Sprintf(" The registry stays due.\nTo check it without a server: regwarden check --registry %q --org %q", name, org)
+	}
 	if err != nil {
 		return err
 	}
 	return show.check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
-		return checks.CheckNow(ctx, commandLine, operator, found, settings.WatchInterval, observe)
+		for _, stage := range report.Stages {
+			if observe != nil {
+				observe(stage)
+			}
+		}
+		return report, nil
 	})
 }
 

@@ -5,7 +5,7 @@ import "strings"
 // Actions is the closed list, for those who filter by it.
 var Actions = []Action{
 	Login, Refresh, Logout, LoginAlert, TokensRevoke, SessionEnd,
-	RegistryValidate, RegistryDiagnose, RegistryCreate, RegistryUpdate, RegistryDelete, RegistrySync,
+	RegistryValidate, RegistryDiagnose, RegistryCreate, RegistryUpdate, RegistryDelete, RegistrySync, RegistryCheck,
 	RegistryWatch, AlertCreate, AlertUpdate, AlertDelete,
 	OrgCreate, ProjectCreate, ProjectUpdate, ProjectDelete,
 	UserCreate, UserUpdate, UserDelete, UserRole, UserProjects, UserDisable, UserEnable, PasswordChange, PasswordSet,
@@ -36,7 +36,7 @@ func (a Action) Kind() string {
 // Change is which kind of change an action is.
 func (a Action) Change() string {
 	switch a {
-	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistrySync, StoreBackup, RegistryWatch:
+	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistrySync, RegistryCheck, StoreBackup, RegistryWatch:
 		return ChangeNone
 	}
 	switch _, verb, _ := strings.Cut(string(a), "."); verb {

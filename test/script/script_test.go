@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -72,7 +73,7 @@ func newWorld(t *testing.T) map[string]string {
 	realregistry.Push(t, open, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	realregistry.Push(t, secure.As(user, password), realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	unused := "http://" + realregistry.Unused(t)
-	service := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}}) // the scripts check by themselves
+	service := instance.Start(t, instance.Options{})
 	keep(t, service, kept{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user, Password: password, CA: ca.PEM()})
 	keep(t, service, kept{Name: "Open Charts", Endpoint: open.Endpoint})
 	keep(t, service, kept{Name: "gone", Endpoint: unused, Username: user, Password: password})
@@ -91,7 +92,7 @@ func newWorld(t *testing.T) map[string]string {
 	}
 }
 
-// kept is a definition that the service keeps before the scripts begin.
+// kept is a definition that the service stores and checks once before the scripts begin.
 type kept struct{ Name, Endpoint, Content, Username, Password, CA string }
 
 func keep(t *testing.T, service *instance.Server, k kept) {
@@ -105,7 +106,17 @@ func keep(t *testing.T, service *instance.Server, k kept) {
 		"spec":     map[string]any{"endpoint": k.Endpoint, "baseContentPath": k.Content, "providerType": "helm", "auth": credentials},
 	})
 	client := service.Client(t)
-	client.Do(http.MethodPost, "/v1/registries/oci/basic", body, "Authorization", client.SignIn().Authorization).Want(http.StatusCreated)
+	token := client.SignIn().Authorization
+	var made struct{ UID string }
+	client.Do(http.MethodPost, "/v1/registries/oci/basic", body, "Authorization", token).Want(http.StatusCreated).Into(&made)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		var history struct{ Items []struct{} }
+		client.Do(http.MethodGet, "/v1/registries/oci/"+made.UID+"/basic/history", "", "Authorization", token).Want(http.StatusOK).Into(&history)
+		if len(history.Items) > 0 {
+			return
+		}
+	}
+	t.Fatalf("%s is not checked", k.Name)
 }
 
 // In a terminal the tree has colour; NO_COLOR and --no-color take it away.
