@@ -32,6 +32,7 @@ const (
 	PathOCIRegistrySync      = "/v1/registries/oci/{uid}/basic/sync"
 	PathOCIRegistrySyncState = "/v1/registries/oci/{uid}/basic/sync/status"
 	PathOCIRegistryContent   = "/v1/registries/oci/{uid}/basic/content"
+	PathOCIRegistryCheck     = "/v1/registries/oci/{uid}/check"
 	PathOCIRegistrySummary   = "/v1/registries/oci/summary"
 	PathRegistryNames        = "/v1/registries/metadata"
 	PathHelmRegistries       = "/v1/registries/helm"

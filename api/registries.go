@@ -60,16 +60,16 @@ type OCIRegistrySpec struct {
 	Auth                    OCIRegistryAuth `json:"auth"`
 }
 
-// OCIRegistryAuth are the credentials of a kept registry.
+// OCIRegistryAuth has the credentials of a stored registry. TLS is always there: old public clients dereference it.
 type OCIRegistryAuth struct {
-	Type     string          `json:"type,omitempty"`
-	Username string          `json:"username,omitempty"`
-	Password secret.String   `json:"password,omitempty"`
-	Token    secret.String   `json:"token,omitempty"`
-	TLS      *OCIRegistryTLS `json:"tls,omitempty"`
+	Type     string         `json:"type,omitempty"`
+	Username string         `json:"username,omitempty"`
+	Password secret.String  `json:"password,omitempty"`
+	Token    secret.String  `json:"token,omitempty"`
+	TLS      OCIRegistryTLS `json:"tls"`
 }
 
-// OCIRegistryTLS is left out when nothing of it was sent.
+// OCIRegistryTLS has the TLS settings of a stored registry.
 type OCIRegistryTLS struct {
 	Enabled            bool          `json:"enabled"`
 	InsecureSkipVerify bool          `json:"insecureSkipVerify"`
@@ -93,12 +93,22 @@ type SyncStatus struct {
 	LastSyncedTime  time.Time `json:"lastSyncedTime,omitzero"`
 }
 
+// OCIRegistryEntity is the response of PathOCIRegistryOfAnyType: the type "basic" always, and what the types have in common.
+type OCIRegistryEntity struct {
+	Type          string          `json:"type"`
+	Endpoint      string          `json:"endpoint"`
+	ProviderType  string          `json:"providerType,omitempty"`
+	Scope         string          `json:"scope,omitempty"`
+	DefaultRegion string          `json:"defaultRegion"` // of other types
+	Auth          OCIRegistryAuth `json:"auth"`
+}
+
 // OCIRegistrySummaries answers PathOCIRegistrySummary.
 type OCIRegistrySummaries struct {
 	Items []OCIRegistrySummary `json:"items"`
 }
 
-// OCIRegistrySummary is one kept registry in short; it answers PathOCIRegistryOfAnyType as well.
+// OCIRegistrySummary is a stored registry in a list.
 type OCIRegistrySummary struct {
 	Metadata OCIRegistryMetadata      `json:"metadata"`
 	Spec     OCIRegistrySummarySpec   `json:"spec"`

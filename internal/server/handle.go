@@ -31,6 +31,7 @@ type route struct {
 	identified bool         // needs credentials
 	storeless  bool         // answers every caller alike, from memory: goes on while the store is away
 	audited    audit.Action // answers past authentication carry AuditUid, and are recorded under this action
+	announced  bool         // makes one change with one audit record: a success has its uid in AuditUid
 }
 
 type methodSet map[string]route
@@ -112,7 +113,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 	if err != nil && c.auditUID != "" && !c.recorded {
 		// The validation never began; the caller's AuditUid must still name a record.
 		uid, auditErr := s.Registries.Refuse(r.Context(), c.principal, c.origin, route.audited, err)
-		c.setAuditUID(uid)
+		setAuditUID(w, uid)
 		if auditErr != nil {
 			err = auditErr
 		}
@@ -121,10 +122,19 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 		s.fail(w, r, err)
 		return
 	}
+	if c.origin.AuditUID != "" {
+		setAuditUID(w, c.origin.AuditUID)
+	}
 	s.succeed(w, r, result)
 }
 
+// setAuditUID spells the header as the interface does; Set would write Audituid.
+func setAuditUID(w http.ResponseWriter, uid string) { w.Header()[api.HeaderAuditUID] = []string{uid} }
+
 func (s *Server) run(c *call, route route) (answer, error) {
+	if route.announced {
+		c.origin.AuditUID = uuid.NewString()
+	}
 	if route.identified {
 		if err := s.identify(c, route); err != nil {
 			return answer{}, err
@@ -155,19 +165,14 @@ func (s *Server) identify(c *call, route route) error {
 		return err
 	}
 	if route.audited != "" {
-		c.setAuditUID(uuid.NewString())
+		c.auditUID = uuid.NewString()
+		setAuditUID(c.w, c.auditUID)
 	}
 	if project != "" {
 		_, err = s.Directory.Project(c.Context(), c.principal, project)
 		c.project = project
 	}
 	return err
-}
-
-// setAuditUID spells the header as the interface does; Header.Set would write Audituid.
-func (c *call) setAuditUID(uid string) {
-	c.auditUID = uid
-	c.w.Header()[api.HeaderAuditUID] = []string{uid}
 }
 
 // single returns the value of a header that may be there once. Two values would leave it to chance
@@ -322,7 +327,8 @@ func (s *Server) failNotValid(w http.ResponseWriter, r *http.Request, body *api.
 		s.fail(w, r, err)
 		return
 	}
-	body.Code, body.Message, body.Details = string(report.Code), report.Message, details
+	// Terraform shows the message and nothing else.
+	body.Code, body.Message, body.Details = string(report.Code), strings.TrimSpace(report.Message+" "+report.Hint), details
 	noteOutcome(w, body.Code, nil)
 	s.encode(w, r, http.StatusUnprocessableEntity, body)
 }

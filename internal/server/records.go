@@ -10,7 +10,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Kept registry definitions, in the shapes that public clients read.
+// Stored registry definitions, in the shapes that public clients read.
 
 // createRegistry is POST /v1/registries/oci/basic.
 func (s *Server) createRegistry(c *call) (answer, error) {
@@ -91,15 +91,13 @@ func registrySpec(r registries.Registry) api.OCIRegistrySpec {
 	return api.OCIRegistrySpec{
 		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath, Scope: d.Scope,
 		IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private,
-		Auth: api.OCIRegistryAuth{Type: string(d.Auth.Type), Username: d.Auth.Username, Password: d.Auth.Password, Token: d.Auth.Token, TLS: registryTLS(d.Auth.TLS)},
+		Auth: registryAuth(*d.Auth),
 	}
 }
 
-func registryTLS(t regcheck.TLS) *api.OCIRegistryTLS {
-	if t == (regcheck.TLS{}) {
-		return nil
-	}
-	return &api.OCIRegistryTLS{Enabled: t.Enabled, InsecureSkipVerify: t.InsecureSkipVerify, CA: t.CA, Certificate: t.Certificate, Key: t.Key}
+func registryAuth(a regcheck.Auth) api.OCIRegistryAuth {
+	return api.OCIRegistryAuth{Type: string(a.Type), Username: a.Username, Password: a.Password, Token: a.Token, TLS: api.OCIRegistryTLS{
+		Enabled: a.TLS.Enabled, InsecureSkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate, Key: a.TLS.Key}}
 }
 
 func syncStatus(s registries.SyncStatus) api.SyncStatus {
@@ -114,24 +112,24 @@ func (s *Server) listRegistries(c *call) (answer, error) {
 	}}}, err
 }
 
-// getRegistrySummary is GET /v1/registries/oci/{uid}.
-func (s *Server) getRegistrySummary(c *call) (answer, error) {
+// getRegistryEntity is GET /v1/registries/oci/{uid}.
+func (s *Server) getRegistryEntity(c *call) (answer, error) {
 	r, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return answer{}, err
 	}
-	short := registrySummary(registries.Summary{
-		Endpoint: r.Definition.Endpoint, ProviderType: string(r.Definition.ProviderType), Scope: r.Definition.Scope,
-		SyncSupported: r.SyncSupported, SpectroManifest: r.SpectroManifest, Private: r.Private,
-	}, r.Sync)
-	short.Metadata = registryMetadata(r)
-	return answer{http.StatusOK, short}, nil
+	d := r.Definition
+	return answer{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: d.Scope,
+		Auth: registryAuth(*d.Auth)}}, nil
 }
+
+// registryType is the type of every stored registry: clients refuse every word but this and "ecr".
+const registryType = "basic"
 
 func registrySummary(r registries.Summary, sync registries.SyncStatus) api.OCIRegistrySummary {
 	return api.OCIRegistrySummary{
 		Metadata: api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt},
-		Spec: api.OCIRegistrySummarySpec{RegistryType: "basic", Endpoint: r.Endpoint, ProviderType: r.ProviderType, Scope: r.Scope,
+		Spec: api.OCIRegistrySummarySpec{RegistryType: registryType, Endpoint: r.Endpoint, ProviderType: r.ProviderType, Scope: r.Scope,
 			IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
 		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(sync)},
 	}

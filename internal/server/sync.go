@@ -3,6 +3,7 @@ package server
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -13,6 +14,27 @@ import (
 // synchronization looks at everything anyway.
 func (s *Server) syncRegistry(c *call) (answer, error) {
 	return answer{status: http.StatusAccepted}, s.Registries.Sync(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+}
+
+// checkRegistry is POST /v1/registries/oci/{uid}/check.
+func (s *Server) checkRegistry(c *call) (answer, error) {
+	query := readQuery(c.URL.RawQuery)
+	wait := query.truth("wait")
+	if err := invalid(query.problems); err != nil {
+		return answer{}, err
+	}
+	request, err := s.Registries.RequestCheck(c.Context(), c.origin, c.principal, c.principal.OrgUID, c.PathValue("uid"))
+	if err != nil || !wait {
+		return answer{status: http.StatusAccepted}, err
+	}
+	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
+		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
+	}
+	report, err := s.Registries.AwaitCheck(c.Context(), request, registries.CheckWithin)
+	if fault.KindOf(err) == fault.Unavailable {
+		return answer{status: http.StatusAccepted}, nil // the registry is due all the same
+	}
+	return answer{http.StatusOK, report}, err
 }
 
 // getSyncStatus is GET /v1/registries/oci/{uid}/basic/sync/status.

@@ -13,7 +13,8 @@ import (
 
 const registriesPath = "/v1/registries/oci"
 
-// provider is the Terraform provider: what it calls for each action, and what it reads of the answers.
+// provider is the Terraform provider: what it calls for each action, and what it reads of the responses. Where releases
+// differ it is the least tolerant one: up to v0.29.7 spec.auth.tls is dereferenced.
 type provider struct {
 	goSDK
 	projectName string
@@ -236,6 +237,8 @@ func (p *provider) read(uid string) (c config, there bool) {
 		p.crash("metadata")
 	case r.Spec == nil || r.Spec.Auth == nil:
 		p.crash("spec.auth")
+	case r.Spec.Auth.TLS == nil:
+		p.crash("spec.auth.tls")
 	case r.Spec.Endpoint == nil:
 		p.crash("spec.endpoint")
 	case r.Status == nil || r.Status.SyncStatus == nil:
@@ -248,9 +251,7 @@ func (p *provider) read(uid string) (c config, there bool) {
 	switch a := r.Spec.Auth; a.Type {
 	case "basic", "noAuth": // of any other type the credentials are lost
 		c.CredentialType, c.Username, c.Password = a.Type, a.Username, a.Password
-		if a.TLS != nil {
-			c.Certificate, c.Insecure = a.TLS.Certificate, a.TLS.InsecureSkipVerify
-		}
+		c.Certificate, c.Insecure = a.TLS.Certificate, a.TLS.InsecureSkipVerify
 	}
 	return c, true
 }

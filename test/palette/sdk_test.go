@@ -1,6 +1,7 @@
 package palette_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -180,16 +181,77 @@ func TestSDKLists(t *testing.T) {
 	}
 }
 
-// AuditUid is read on 201, 202 and 204 where it is, and Go finds it under its own spelling.
+// The registry of any type is a flat entity. What the SDK cannot find in it is empty without an error.
+func TestRegistryEntity(t *testing.T) {
+	w := start(t)
+	p := w.plugin()
+	c := harbor(t)
+	var entity struct {
+		Auth          *readAuth `json:"auth"`
+		DefaultRegion *string   `json:"defaultRegion"`
+		Endpoint      string    `json:"endpoint"`
+		ProviderType  string    `json:"providerType"`
+		Type          string    `json:"type"`
+	}
+	p.must(get(of(p.create(c), "")), &entity)
+	if entity.Type != "basic" || entity.Endpoint != c.Endpoint || entity.ProviderType != c.ProviderType || entity.DefaultRegion == nil {
+		t.Errorf("%+v", entity)
+	}
+	if a := entity.Auth; a == nil || a.Type != c.CredentialType || a.Username != c.Username || a.TLS == nil || a.TLS.Certificate != c.Certificate {
+		t.Errorf("auth is %+v", entity.Auth)
+	}
+	p.refused(get(of("00000000-0000-4000-8000-000000000000", "")), 404, "ResourceNotFound")
+}
+
+// AuditUid is read on 201, 202 and 204 where it is, and Go finds it under its own spelling. It names the record of the change.
 func TestAuditUID(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
-	answer, err := p.wire.send(p.request(http.MethodPost, registriesPath+"/basic/validate", encoded(t, anonymous(t).spec())))
-	if err != nil || answer.header.Get("AuditUid") == "" {
-		t.Fatalf("status %d, error %v, header %v", answer.status, err, answer.header)
+	c := anonymous(t)
+	c.Synchronization, c.BaseContentPath = true, "charts"
+	var uid string
+	for _, step := range []struct {
+		action string
+		call   func() operation
+	}{
+		{"registry.validate", func() operation { return post(registriesPath+"/basic/validate", encoded(t, c.spec()), 204) }},
+		{"registry.create", func() operation { return post(registriesPath+"/basic", c.body(t), 201) }},
+		{"registry.update", func() operation { return put(of(uid, "/basic"), c.body(t)) }},
+		{"registry.sync", func() operation { return post(of(uid, "/basic/sync"), "", 202) }},
+		{"registry.check", func() operation { return post(of(uid, "/check"), "", 202) }},
+		{"registry.delete", func() operation { return del(of(uid, "/basic")) }},
+		{"project.create", func() operation { return post("/v1/projects", `{"metadata":{"name":"another"}}`, 201) }},
+		{"alert.create", func() operation {
+			return post("/v1/projects/"+p.projectUID+"/alerts/RegistryHealth", `{"type":"http","http":{"url":"https://hooks.example/x","method":"POST"}}`, 201)
+		}},
+	} {
+		o := step.call()
+		answer, err := p.wire.send(p.request(o.method, o.path, o.body))
+		if err != nil || answer.status != o.success || answer.header.Get("AuditUid") == "" {
+			t.Fatalf("%s: status %d, error %v, header %v", step.action, answer.status, err, answer.header)
+		}
+		if step.action == "registry.create" {
+			var made struct{ UID string }
+			if err := json.Unmarshal(answer.body, &made); err != nil {
+				t.Fatal(err)
+			}
+			uid = made.UID
+		}
+		var record struct {
+			Spec struct {
+				Action, Outcome string
+			}
+		}
+		p.must(get("/v1/audits/"+answer.header.Get("AuditUid")), &record)
+		if record.Spec.Action != step.action || record.Spec.Outcome == "refused" {
+			t.Errorf("the record of %s is %+v", step.action, record.Spec)
+		}
 	}
-	var record struct{ Metadata readMetadata }
-	p.must(get("/v1/audits/"+answer.header.Get("AuditUid")), &record)
+	// What was not done has no record that could be named.
+	taken, err := p.wire.send(p.request(http.MethodPost, "/v1/projects", `{"metadata":{"name":"another"}}`))
+	if err != nil || taken.status != 409 || taken.header.Get("AuditUid") != "" {
+		t.Errorf("status %d, error %v, AuditUid %q", taken.status, err, taken.header.Get("AuditUid"))
+	}
 }
 
 // clusterHealth is what the provider's alert resource sends.

@@ -1,10 +1,13 @@
 package palette_test
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/test/realregistry"
 	"github.com/regwarden/regwarden/test/testca"
@@ -137,6 +140,10 @@ func TestCreateShowsWhyItIsNotValid(t *testing.T) {
 	details, _ := err.Details.(map[string]any)
 	if err.Message == "" || details["field"] != "auth.password" {
 		t.Errorf("%v, details %v", err, err.Details)
+	}
+	// Terraform shows the message alone, and it has to say what to do.
+	if hint, _ := details["hint"].(string); hint == "" || err.Message != details["message"].(string)+" "+hint {
+		t.Errorf("the message is %q, the report's %q, and its hint %q", err.Message, details["message"], details["hint"])
 	}
 }
 
@@ -281,6 +288,67 @@ func TestParallelApply(t *testing.T) {
 	if n := len(w.plugin().summary().Items); n != many {
 		t.Errorf("%d registries, want %d", n, many)
 	}
+}
+
+// Two hundred synchronized registries of one file, ten at a time as is Terraform's default, take more checks than the user may
+// have in a minute. No call fails or is sent again, and each synchronization ends.
+func TestManySynchronizedRegistries(t *testing.T) {
+	const registries, parallelism = 200, 10
+	w := start(t, "--check-per-minute", "360")
+	c := anonymous(t)
+	c.Synchronization, c.BaseContentPath = true, "charts"
+	var workers sync.WaitGroup
+	for n := range parallelism {
+		p := w.plugin()
+		workers.Go(func() {
+			for i := range registries / parallelism {
+				one := c
+				one.Name = fmt.Sprint("registry ", n, " ", i)
+				if problem := p.applyAndWait(one); problem != "" {
+					t.Errorf("%s: %s", one.Name, problem)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	if n := len(w.plugin().summary().Items); n != registries {
+		t.Errorf("%d registries, want %d", n, registries)
+	}
+}
+
+// applyAndWait is create with wait_for_sync, for use outside the test's own goroutine. It returns what went wrong.
+func (p *provider) applyAndWait(c config) (problem string) {
+	var made struct{ UID string }
+	type step struct {
+		o    func() operation
+		into any
+	}
+	calls := []step{
+		{func() operation { return post(registriesPath+"/basic/validate", encoded(p.wire.t, c.spec()), 204) }, nil},
+		{func() operation { return post(registriesPath+"/basic?skipPackSync=false", c.body(p.wire.t), 201) }, &made},
+	}
+	if strings.HasSuffix(c.Name, "0") { // what a script adds
+		calls = append(calls, step{func() operation { return post(of(made.UID, "/basic/sync"), "", 202) }, nil})
+	}
+	for _, call := range calls {
+		before := p.spent.attempts
+		if err := p.call(call.o(), call.into); err != nil || p.spent.attempts != before+1 {
+			return fmt.Sprint("after ", p.spent.attempts-before, " attempts: ", err, "; ", p.spent.log[before:])
+		}
+	}
+	var seen readSync
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		if err := p.call(get(of(made.UID, "/basic/sync/status")), &seen); err != nil {
+			return err.Error()
+		}
+		if done, failed := p.judge(seen); failed {
+			return seen.Message
+		} else if done {
+			return ""
+		}
+	}
+	return fmt.Sprintf("the synchronization does not end: %+v", seen)
 }
 
 // Both framings of a body: the length, and chunks.

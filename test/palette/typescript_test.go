@@ -23,7 +23,7 @@ func (w *world) ts(header ...[2]string) tsSDK {
 // call returns parsed JSON when the content type says JSON, and text otherwise, whatever the status.
 func (c tsSDK) call(method, path string, body any) any {
 	c.wire.t.Helper()
-	header := append([][2]string{{"accept", "*/*"}, {"accept-language", "*"}, {"sec-fetch-mode", "cors"}, {"user-agent", "node"}, {"accept-encoding", "gzip, deflate"}}, c.header...)
+	header := append([][2]string{{"accept", "*/*"}, {"accept-language", "*"}, {"sec-fetch-mode", "cors"}, {"user-agent", "node"}, {"accept-encoding", "br, gzip, deflate"}}, c.header...)
 	r := request{method: method, target: path, header: append(header, [2]string{"Content-Type", "application/json"})}
 	if body != nil {
 		r.body = instance.JSON(body)
