@@ -51,7 +51,10 @@ func (s *Service) tryPasswordChange(ctx context.Context, origin audit.Origin, p 
 		return changeRefused, err
 	}
 	try := s.newTry(origin, Credentials{}, user)
-	if err := try.check(ctx); err != nil {
+	if try.state, err = try.read(ctx, s.now()); err != nil {
+		return changeRefused, err
+	}
+	if err := try.check(); err != nil {
 		return changeRefused, err
 	}
 	matches, _, err := s.passwords.verify(ctx, current, user.PasswordHash, try.take)

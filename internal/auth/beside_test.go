@@ -136,11 +136,11 @@ func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 // failures counts those of the user from the origin of the tests.
 func (w *world) failures(t *testing.T) int64 {
 	t.Helper()
-	pair, _, err := w.newTry(origin, Credentials{}, w.user).standing(t.Context(), w.clock.now())
+	state, err := w.newTry(origin, Credentials{}, w.user).read(t.Context(), w.clock.now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pair.Failures
+	return state.Pair.Failures
 }
 
 // TestTwoSignInsThatHashAnew both succeed: the second finds the hash that the first has put in the place of a weaker one.

@@ -65,16 +65,15 @@ var errOvertaken = errors.New("the hash of the password is another by now")
 
 // signIn tries once. The last try takes whatever overtakes it for a refusal.
 func (s *Service) signIn(ctx context.Context, origin audit.Origin, c Credentials, last bool) (Tokens, error) {
-	found, err := s.account(ctx, c)
+	found, try, err := s.lookUp(ctx, origin, c)
 	if err != nil {
 		return Tokens{}, err
 	}
 	found.last = last
-	try := s.newTry(origin, c, found.user)
 	take := try.take
 	if last { // the try was taken before
 		take = always
-	} else if err := try.check(ctx); err != nil {
+	} else if err := try.check(); err != nil {
 		return Tokens{}, err
 	}
 	matches, newHash, err := s.passwords.verify(ctx, c.Password, found.user.PasswordHash, take)
@@ -102,20 +101,22 @@ func (s *Service) inOrg(c Credentials) Credentials {
 	return c
 }
 
-// account looks the names up, with the same questions whatever is unknown.
-func (s *Service) account(ctx context.Context, c Credentials) (found account, err error) {
+// lookUp reads the account and its throttle state, with the same queries whatever is unknown.
+func (s *Service) lookUp(ctx context.Context, origin audit.Origin, c Credentials) (found account, try passwordTry, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		org, orgErr := tx.OrgByName(ctx, Canonical(c.Org))
 		user, userErr := tx.UserByEmail(ctx, org.UID, Canonical(c.Email))
 		found = account{org: org, user: user}
 		for _, err := range []error{orgErr, userErr} {
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return fmt.Errorf("look up who signs in: %w", err)
+				return fmt.Errorf("look up the account: %w", err)
 			}
 		}
-		return nil
+		try = s.newTry(origin, c, user)
+		try.state, err = tx.Throttles(ctx, try.account, try.source, s.now())
+		return asDone("look up failed logins", err)
 	})
-	return found, err
+	return found, try, err
 }
 
 // beginSession records the outcome of a sign-in, and its session when it succeeds. No session and no

@@ -25,6 +25,11 @@ func TestWaitsGrowToTheLongest(t *testing.T) {
 			t.Errorf("%d failures of a pair: %v, want %v", failures, got, want)
 		}
 	}
+	for failures, want := range map[int64]time.Duration{99: 0, 100: time.Second, 103: 8 * time.Second, 106: time.Minute, 1 << 40: time.Minute} {
+		if got := rules.afterSource(failures); got != want {
+			t.Errorf("%d failures of a source: %v, want %v", failures, got, want)
+		}
+	}
 	for failures, want := range map[int64]time.Duration{19: 0, 20: time.Second, 23: 8 * time.Second, 26: time.Minute, 99: time.Minute, 100: 15 * time.Minute, 1 << 40: 15 * time.Minute} {
 		if got := rules.afterShared(failures); got != want {
 			t.Errorf("%d failures of all sources: %v, want %v", failures, got, want)
@@ -32,19 +37,31 @@ func TestWaitsGrowToTheLongest(t *testing.T) {
 	}
 }
 
-// throttleModel is an account, its owner at one source and attackers at others, judged by the pure rules alone.
+// TestSourceIsForgottenAnHourAfterItsFirstFailure: an address that many people share fails every hour.
+func TestSourceIsForgottenAnHourAfterItsFirstFailure(t *testing.T) {
+	first := store.Throttle{Failures: 1, ForgetAt: start} // as counted: the row of before was forgotten
+	if got := forgetSourceAt(first, start); !got.Equal(start.Add(time.Hour)) {
+		t.Errorf("the first failure is forgotten at %v", got)
+	}
+	second := store.Throttle{Failures: 2, ForgetAt: start.Add(time.Hour)}
+	if got := forgetSourceAt(second, start.Add(50*time.Minute)); !got.Equal(second.ForgetAt) {
+		t.Errorf("a later failure prolongs it to %v", got)
+	}
+}
+
+// throttleModel is an account, its owner at one source and attackers there and at others, judged by the pure rules alone.
 type throttleModel struct {
-	rules  throttleRules
-	now    time.Time
-	pairs  map[int]store.Throttle
-	shared store.Throttle
+	rules   throttleRules
+	now     time.Time
+	pairs   map[int]store.Throttle
+	shared  store.Throttle
+	sources map[int]store.Throttle
 }
 
 // try is what try.go does with the rules, without a store. It tells how long the source has to wait.
 func (m *throttleModel) try(source int, right bool) time.Duration {
-	pair := m.live(m.pairs[source])
-	shared := m.live(m.shared)
-	if wait := m.rules.wait(pair, shared, m.now); wait > 0 {
+	pair, shared := m.live(m.pairs[source]), m.live(m.shared)
+	if wait := m.rules.wait(store.Throttles{Pair: pair, Account: shared, Source: m.live(m.sources[source])}, m.now); wait > 0 {
 		return wait
 	}
 	own := ownAllowance(pair)
@@ -64,8 +81,17 @@ func (m *throttleModel) try(source int, right bool) time.Duration {
 		wait = m.rules.afterShared(shared.Failures)
 		shared.BlockedUntil, shared.ForgetAt = blockedUntil(wait, m.now), forgetSharedAt(shared.Failures, m.now)
 		m.shared = shared
+		m.failAnywhere(source)
 	}
 	return 0
+}
+
+// failAnywhere counts a failure of a source with any account but the model's own.
+func (m *throttleModel) failAnywhere(source int) {
+	t := m.live(m.sources[source])
+	t.Failures++
+	t.BlockedUntil, t.ForgetAt = blockedUntil(m.rules.afterSource(t.Failures), m.now), forgetSourceAt(t, m.now)
+	m.sources[source] = t
 }
 
 func (m *throttleModel) live(t store.Throttle) store.Throttle {
@@ -76,12 +102,12 @@ func (m *throttleModel) live(t store.Throttle) store.Throttle {
 }
 
 // TestNobodyElsewhereLocksTheOwnerOut lets any number of attackers do what they like at their sources, for as
-// long as they like: the owner, at a source where a sign-in succeeded within 90 days, signs in at once. No wait
+// long as they like, at the owner's source with other accounts too: the owner, at a source where a login succeeded within 90 days, logs in at once. No wait
 // is longer than the longest, no refused try prolongs one, and attackers together get few tries.
 func TestNobodyElsewhereLocksTheOwnerOut(t *testing.T) {
 	const owner = 0
 	rapid.Check(t, func(r *rapid.T) {
-		m := &throttleModel{now: start, pairs: map[int]store.Throttle{},
+		m := &throttleModel{now: start, pairs: map[int]store.Throttle{}, sources: map[int]store.Throttle{},
 			rules: throttleRules{free: rapid.Int64Range(1, 100).Draw(r, "free"), maxWait: rapid.SampledFrom([]time.Duration{time.Second, time.Minute, defaultLoginMaxWait, 24 * time.Hour}).Draw(r, "longest")}}
 		m.try(owner, true)
 		lastSuccess, guesses, begun := start, int64(0), start
@@ -101,6 +127,12 @@ func TestNobodyElsewhereLocksTheOwnerOut(t *testing.T) {
 					if again := m.try(source, true); again != wait || m.shared != before {
 						r.Fatalf("a refused try changed the wait from %v to %v", wait, again)
 					}
+				}
+			},
+			"attack other accounts": func(r *rapid.T) {
+				source := rapid.IntRange(owner, 50).Draw(r, "source")
+				for range rapid.IntRange(1, 200).Draw(r, "tries") {
+					m.failAnywhere(source)
 				}
 			},
 			"wait": func(r *rapid.T) {
@@ -129,6 +161,43 @@ func TestNobodyElsewhereLocksTheOwnerOut(t *testing.T) {
 				}
 			},
 		})
+	})
+}
+
+// TestOneSourceHasFewTries has a source guess at invented accounts, at any times: it has few tries an hour, and no wait of
+// another source or longer than what several accounts share.
+func TestOneSourceHasFewTries(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		rules := throttleRules{free: rapid.Int64Range(1, 100).Draw(r, "free"), maxWait: rapid.SampledFrom([]time.Duration{15 * time.Minute, 24 * time.Hour}).Draw(r, "longest")}
+		var source store.Throttle
+		now, tries, hours := start, int64(0), int64(1)
+		for range rapid.IntRange(1, 3000).Draw(r, "attempts") {
+			now = now.Add(rapid.SampledFrom([]time.Duration{0, 0, 0, time.Second, time.Minute}).Draw(r, "pause"))
+			if !source.ForgetAt.After(now) {
+				source = store.Throttle{}
+			}
+			wait := rules.wait(store.Throttles{Source: source}, now)
+			if own := rules.wait(store.Throttles{Pair: store.Throttle{SucceededAt: start}, Source: source}, now); own != 0 {
+				r.Fatalf("an account with an earlier success waits %v for the source", own)
+			}
+			if longest := rules.maxWait / sharedWaitShare; wait > longest {
+				r.Fatalf("a wait of %v, the longest is %v", wait, longest)
+			}
+			if wait > 0 {
+				continue
+			}
+			if tries++; source.Failures == 0 && tries > 1 {
+				hours++
+			}
+			source.Failures++
+			source.BlockedUntil, source.ForgetAt = blockedUntil(rules.afterSource(source.Failures), now), forgetSourceAt(source, now)
+			if source.ForgetAt.Sub(now) > forgetSource {
+				r.Fatalf("forgotten only after %v", source.ForgetAt.Sub(now))
+			}
+		}
+		if most := sourceFree*rules.free + 6 + int64(forgetSource/time.Minute); tries > hours*most {
+			r.Fatalf("%d tries in %d hours", tries, hours)
+		}
 	})
 }
 
@@ -162,7 +231,7 @@ func TestThrottle(t *testing.T) {
 				wantWrong(t, w.tryFrom(t, fmt.Sprintf("2001:db8:1:2::%d", i), []string{email, " " + strings.ToUpper(email), strings.ReplaceAll(email, "@", "\uff20")}[i%3], "wrong"))
 			}
 			before := len(w.audits(t, 1000))
-			w.passwords.bulk.slots <- struct{}{} // a throttled try must not even ask for a worker
+			w.passwords.bulk.slots <- struct{}{} // a throttled try must not even ask for a slot
 			for range 20 {
 				if wait := wantWait(t, w.tryFrom(t, here, email, goodPassword)); wait != 2*time.Second {
 					t.Errorf("wait %v", wait)
@@ -219,6 +288,45 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 	if err := w.tryFrom(t, "203.0.113.1", goodEmail, goodPassword); err != nil {
 		t.Errorf("the owner on a journey is shut out: %v", err)
 	}
+}
+
+// TestSourceIsThrottled guesses at invented accounts from one source. It has to wait then, for any account but the one that
+// logged in from there before; other sources do not. The attempts while it waits write nothing.
+func TestSourceIsThrottled(t *testing.T) {
+	w := mustWorld(t, func(c *Config) { c.LoginFreeFailures = 2 })
+	const shared, elsewhere = "2001:db8:1:2::5", "198.51.100.7"
+	w.mustUser(t, w.org, "grace@example.com", RoleMember)
+	if err := w.tryFrom(t, shared, goodEmail, goodPassword); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 * sourceFree {
+		wantWrong(t, w.tryFrom(t, fmt.Sprintf("2001:db8:1:2::%d", i), fmt.Sprintf("invented%d@example.com", i), "wrong"))
+	}
+	before := len(w.audits(t, 1000))
+	for _, email := range []string{"grace@example.com", "invented@example.com"} {
+		if wait := wantWait(t, w.tryFrom(t, shared, email, goodPassword)); wait != firstSharedWait {
+			t.Errorf("%s waits %v", email, wait)
+		}
+	}
+	if after := len(w.audits(t, 1000)); after != before {
+		t.Errorf("%d records of attempts that were not made", after-before)
+	}
+	wantWrong(t, w.tryFrom(t, shared, goodEmail, "wrong"))
+	for _, address := range []string{shared, elsewhere} {
+		if err := w.tryFrom(t, address, goodEmail, goodPassword); err != nil {
+			t.Errorf("the owner from %s: %v", address, err)
+		}
+	}
+	replica := &world{Service: w.mustSecond(t), clock: w.clock, dir: w.dir}
+	wantWait(t, replica.tryFrom(t, shared, "grace@example.com", goodPassword))
+	w.clock.move(firstSharedWait)
+	if err := w.tryFrom(t, shared, "grace@example.com", goodPassword); err != nil {
+		t.Errorf("the first login after the wait: %v", err)
+	}
+	wantWait(t, w.tryFrom(t, shared, "invented@example.com", "wrong")) // that was the one attempt; a success resets nothing
+	w.clock.move(forgetSource)
+	wantWrong(t, w.tryFrom(t, shared, "invented@example.com", "wrong"))
+	wantWrong(t, w.tryFrom(t, shared, "invented@example.com", "wrong"))
 }
 
 // TestOneTryAfterAWait lets many come at the moment when a wait is over. One is hashed.

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -16,8 +17,10 @@ import (
 type passwordTry struct {
 	s               *Service
 	account, source []byte
-	allSources      []byte
+	state           store.Throttles // as read before the try waits for a slot
 }
+
+var every = []byte(store.Every)
 
 const throttlePurpose = "regwarden throttled name v1\x00"
 
@@ -32,7 +35,7 @@ func (s *Service) newTry(origin audit.Origin, c Credentials, user store.User) pa
 	if user.UID != "" {
 		account = []byte(user.UID)
 	}
-	return passwordTry{s: s, account: account, source: []byte(sourceOf(origin.Address)), allSources: []byte("*")}
+	return passwordTry{s: s, account: account, source: []byte(sourceOf(origin.Address))}
 }
 
 // sourceOf is the address that tries are counted for: of IPv6 the /64, which is what one customer has.
@@ -50,60 +53,63 @@ func sourceOf(address string) string {
 	return ip.String()
 }
 
-// standing reads what decides about the try.
-func (t passwordTry) standing(ctx context.Context, now time.Time) (pair, shared store.Throttle, err error) {
+// read returns what decides about the try at this moment.
+func (t passwordTry) read(ctx context.Context, now time.Time) (state store.Throttles, err error) {
 	err = t.s.db.View(ctx, func(tx *store.Tx) (err error) {
-		pair, shared, err = tx.Throttles(ctx, t.account, t.source, t.allSources, now)
+		state, err = tx.Throttles(ctx, t.account, t.source, now)
 		return err
 	})
-	return pair, shared, asDone("look up failed sign-ins", err)
+	return state, asDone("look up failed logins", err)
 }
 
-// check returns nil when the try may be made, else a fault of kind Limited. It writes nothing, so trying in
-// vain makes no wait longer.
-func (t passwordTry) check(ctx context.Context) error {
-	now := t.s.now()
-	pair, shared, err := t.standing(ctx, now)
-	if err != nil {
-		return err
-	}
-	return limited(t.s.throttle.wait(pair, shared, now))
+// check returns nil when the try may be made, else a fault of kind Limited. It writes nothing, so a refused try makes
+// no wait longer.
+func (t passwordTry) check() error {
+	return limited(t.s.throttle.wait(t.state, t.s.now()))
 }
 
 // take is check, and takes the try when it comes after a wait: of many at once one goes on. It is called when
 // a password is about to be hashed, so that a try that is turned away for want of a worker is not lost.
 func (t passwordTry) take(ctx context.Context) error {
 	now := t.s.now()
-	pair, shared, err := t.standing(ctx, now)
+	state, err := t.read(ctx, now)
 	if err != nil {
 		return err
 	}
-	if err := limited(t.s.throttle.wait(pair, shared, now)); err != nil {
+	if err := limited(t.s.throttle.wait(state, now)); err != nil {
 		return err
 	}
-	pairWait, sharedWait := t.s.throttle.afterPair(pair.Failures), t.s.throttle.afterShared(shared.Failures)
-	if ownAllowance(pair) {
-		sharedWait = 0
+	rules := t.s.throttle
+	rows := []throttleRow{{t.account, t.source, state.Pair, rules.afterPair(state.Pair.Failures)}}
+	if !ownAllowance(state.Pair) {
+		rows = append(rows, throttleRow{t.account, every, state.Account, rules.afterShared(state.Account.Failures)},
+			throttleRow{every, t.source, state.Source, rules.afterSource(state.Source.Failures)})
 	}
-	if pairWait == 0 && sharedWait == 0 {
+	rows = slices.DeleteFunc(rows, func(r throttleRow) bool { return r.wait == 0 })
+	if len(rows) == 0 {
 		return nil
 	}
 	return t.s.db.InTx(ctx, func(tx *store.Tx) error {
-		err := t.takeFrom(ctx, tx, t.source, pair, pairWait, now)
-		if err == nil {
-			err = t.takeFrom(ctx, tx, t.allSources, shared, sharedWait, now)
+		for _, row := range rows {
+			if err := row.take(ctx, tx, now); err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 }
 
-func (t passwordTry) takeFrom(ctx context.Context, tx *store.Tx, source []byte, read store.Throttle, wait time.Duration, now time.Time) error {
-	if wait == 0 {
-		return nil
-	}
-	taken, err := tx.TakeTry(ctx, t.account, source, read, now.Add(wait))
+// throttleRow is a row that a try depends on, and the wait after it.
+type throttleRow struct {
+	account, source []byte
+	read            store.Throttle
+	wait            time.Duration
+}
+
+func (r throttleRow) take(ctx context.Context, tx *store.Tx, now time.Time) error {
+	taken, err := tx.TakeTry(ctx, r.account, r.source, r.read, now.Add(r.wait))
 	if err == nil && !taken {
-		return limited(wait)
+		return limited(r.wait)
 	}
 	return err
 }
@@ -122,17 +128,31 @@ func (t passwordTry) failed(ctx context.Context, tx *store.Tx, now time.Time) (a
 	if ownAllowance(pair) {
 		return false, nil
 	}
-	shared, err := tx.CountFailure(ctx, t.account, t.allSources, now)
+	shared, err := tx.CountFailure(ctx, t.account, every, now)
 	if err != nil {
 		return false, err
 	}
 	wait = t.s.throttle.afterShared(shared.Failures)
-	err = tx.DelayTries(ctx, t.account, t.allSources, blockedUntil(wait, now), forgetSharedAt(shared.Failures, now))
-	return shared.Failures == alertAfter, err
+	if err := tx.DelayTries(ctx, t.account, every, blockedUntil(wait, now), forgetSharedAt(shared.Failures, now)); err != nil {
+		return false, err
+	}
+	return shared.Failures == alertAfter, t.failedAnywhere(ctx, tx, now)
 }
 
-// succeeded forgets the failures that the try was judged by. A source with its own allowance leaves the shared
-// count as it is: those who try elsewhere gain nothing from the owner's signing in.
+// failedAnywhere counts a failure of the source, whatever the account. All transactions lock this row after those of the
+// account, so that none waits for another that waits for it.
+func (t passwordTry) failedAnywhere(ctx context.Context, tx *store.Tx, now time.Time) error {
+	source, err := tx.CountFailure(ctx, every, t.source, now)
+	if err != nil {
+		return err
+	}
+	wait := t.s.throttle.afterSource(source.Failures)
+	return tx.DelayTries(ctx, every, t.source, blockedUntil(wait, now), forgetSourceAt(source, now))
+}
+
+// succeeded forgets the failures of the account that the try was judged by. A source with its own allowance leaves the
+// shared count as it is: attackers elsewhere gain nothing from the owner's login. The count of the source stays in any
+// case: an attacker with an account gains nothing from logging in to it.
 func (t passwordTry) succeeded(ctx context.Context, tx *store.Tx, now time.Time) error {
 	pair, err := tx.Throttle(ctx, t.account, t.source, now)
 	if err != nil {
@@ -144,7 +164,7 @@ func (t passwordTry) succeeded(ctx context.Context, tx *store.Tx, now time.Time)
 	if err := tx.NoteSuccess(ctx, t.account, t.source, now, now.Add(forgetSuccess)); err != nil || ownAllowance(pair) {
 		return err
 	}
-	return tx.ForgetFailures(ctx, t.account, t.allSources)
+	return tx.ForgetFailures(ctx, t.account, every)
 }
 
 // limited is the fault of a try that has to wait, nil when it has not.
@@ -153,7 +173,7 @@ func limited(wait time.Duration) error {
 		return nil
 	}
 	return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
-		Message: "Too many sign-ins failed here. Wait, then try again; trying before does not make the wait longer."}
+		Message: "Too many failed logins. Retry after the time in Retry-After; trying earlier does not make the wait longer."}
 }
 
 // alert records that an account is being guessed at.

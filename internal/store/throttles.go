@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Throttle counts failed sign-ins for an account from one source, or from all sources together. The zero value
-// is what nobody has failed at.
+// Throttle counts failed logins for an account from one source, for an account from all sources, or from one source
+// for all accounts. The zero value has no failures.
 type Throttle struct {
 	Failures     int64     // since the last success
 	BlockedUntil time.Time // no try before
@@ -15,11 +15,22 @@ type Throttle struct {
 	ForgetAt     time.Time // from then on the row counts as the zero value
 }
 
+// Throttles are the three counts that a login depends on.
+type Throttles struct {
+	Pair    Throttle // of the account from the source
+	Account Throttle // of the account from all sources without an own allowance
+	Source  Throttle // of the source for all accounts with which it has no own allowance
+}
+
+// Every is the account of a row that counts for all accounts, and the source of a row that counts for all sources. No
+// account and no source has this name.
+const Every = "*"
+
 const (
 	throttleColumns = `failures, blocked_until, succeeded_at, forget_at`
 
 	sqlThrottle     = `SELECT ` + throttleColumns + ` FROM login_throttles WHERE account = $1 AND source = $2 AND forget_at > $3`
-	sqlThrottles    = `SELECT ` + throttleColumns + `, source FROM login_throttles WHERE account = $1 AND source IN ($2, $3) AND forget_at > $4`
+	sqlThrottles    = `SELECT ` + throttleColumns + `, account, source FROM login_throttles WHERE account IN ($1, $2) AND source IN ($3, $4) AND forget_at > $5`
 	sqlCountFailure = `INSERT INTO login_throttles (account, source, failures, blocked_until, forget_at) VALUES ($1, $2, 1, 0, $3)
 		ON CONFLICT (account, source) DO UPDATE SET
 			failures = CASE WHEN login_throttles.forget_at > $3 THEN login_throttles.failures + 1 ELSE 1 END,
@@ -56,22 +67,26 @@ func blockedMillis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Throttles reads how an account stands with two sources, in one question. What is not there is the zero value.
-func (tx *Tx) Throttles(ctx context.Context, account, one, other []byte, now time.Time) (ofOne, ofOther Throttle, err error) {
+// Throttles reads the counts of an account and a source with one query. A missing row is the zero value.
+func (tx *Tx) Throttles(ctx context.Context, account, source []byte, now time.Time) (found Throttles, err error) {
+	every := []byte(Every)
 	err = tx.each(ctx, func(row scanner) error {
 		var t Throttle
-		var source []byte
-		if err := scanThrottleAnd(row, &t, &source); err != nil {
+		var ofAccount, ofSource []byte
+		if err := scanThrottleAnd(row, &t, &ofAccount, &ofSource); err != nil {
 			return err
 		}
-		if bytes.Equal(source, one) {
-			ofOne = t
-		} else {
-			ofOther = t
+		switch {
+		case bytes.Equal(ofAccount, every):
+			found.Source = t
+		case bytes.Equal(ofSource, every):
+			found.Account = t
+		default:
+			found.Pair = t
 		}
 		return nil
-	}, sqlThrottles, account, one, other, millis(now))
-	return ofOne, ofOther, err
+	}, sqlThrottles, account, every, source, every, millis(now))
+	return found, err
 }
 
 // Throttle reads how an account stands with a source. What is not there is the zero value.

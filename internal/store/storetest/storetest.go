@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"sessions of a user end together", endings},
 		{"changes are numbered without a gap", changes},
 		{"failures are counted and tries taken once", throttles},
+		{"failures of pair, account and source are counted apart", throttlesApart},
 		{"allowances are used up together", allowances},
 		{"slots are reserved at the pace that is allowed", slots},
 		{"API keys", apiKeys},
