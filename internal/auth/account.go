@@ -57,14 +57,14 @@ func (s *Service) tryPasswordChange(ctx context.Context, origin audit.Origin, p 
 	if err := try.check(); err != nil {
 		return changeRefused, err
 	}
-	matches, _, err := s.passwords.verify(ctx, current, user.PasswordHash, try.take)
+	matches, _, err := s.passwords.verify(ctx, try.caller(), current, user.PasswordHash, try.take)
 	if err != nil {
 		return changeRefused, err
 	}
 	if !matches || !user.DisabledAt.IsZero() {
 		return s.wrongCurrent(ctx, origin, p, try, user, next)
 	}
-	hash, err := s.passwords.Hash(ctx, next)
+	hash, err := s.passwords.hashFor(ctx, try.caller(), next)
 	if err != nil {
 		return changeRefused, err
 	}
@@ -85,7 +85,7 @@ const repeatedWithin = time.Minute
 func (s *Service) wrongCurrent(ctx context.Context, origin audit.Origin, p Principal, try passwordTry, user store.User, next secret.String) (passwordChange, error) {
 	wrong, repeats, unasked := 1, false, error(nil)
 	if s.now().Sub(user.PasswordChangedAt).Abs() < repeatedWithin && user.DisabledAt.IsZero() {
-		matches, _, err := s.passwords.verify(ctx, next, user.PasswordHash, try.take)
+		matches, _, err := s.passwords.verify(ctx, try.caller(), next, user.PasswordHash, try.take)
 		switch {
 		case err == nil:
 			wrong, repeats = 2, matches
@@ -168,7 +168,7 @@ func (s *Service) SetPassword(ctx context.Context, origin audit.Origin, p Princi
 	if problems := s.passwords.Problems("password", next, found.user.Email, found.org.Name); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	hash, err := s.passwords.Hash(ctx, next)
+	hash, err := s.passwords.Hash(ctx, p.OrgUID, next)
 	if err != nil {
 		return err
 	}

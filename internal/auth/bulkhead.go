@@ -2,38 +2,40 @@ package auth
 
 import (
 	"context"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// bulkhead bounds how much is done at once and how much may wait for it, so that a storm of sign-ins
-// costs a known amount of memory and leaves the rest of the service alone. Who waits is served in
-// the order of coming.
+// bulkhead limits how many password hashes run at once and how many callers may wait for a slot, so that a burst of
+// logins costs a known amount of memory and leaves the rest of the service alone. A fairQueue decides who is next.
 type bulkhead struct {
-	slots   chan struct{}
-	waiting atomic.Int64
-	queue   int64
+	workers int
 	wait    time.Duration
 	run     func(work func()) // in a slot: here, or on a thread of its own
+
+	mu      sync.Mutex
+	running int
+	queue   fairQueue // empty while a slot is free
 }
 
 func newBulkhead(workers, queue int, wait time.Duration, isolation Isolation) *bulkhead {
-	b := &bulkhead{slots: make(chan struct{}, workers), queue: int64(queue), wait: wait, run: onOwnThread}
+	b := &bulkhead{workers: workers, queue: fairQueue{limit: queue}, wait: wait, run: onOwnThread}
 	if isolation == IsolateNothing {
 		b.run = func(work func()) { work() }
 	}
 	return b
 }
 
-// do runs work in a free slot, or returns a fault of kind Unavailable when the queue is full or a slot did not
-// get free in time. admit has the last word in the slot, and its error is returned. Then work was not begun.
-func (b *bulkhead) do(ctx context.Context, admit func(context.Context) error, work func()) error {
-	if err := b.enter(ctx); err != nil {
+// do runs work in a slot. It returns a fault of kind Unavailable when the caller finds no place in the queue, is
+// displaced from it, or waits too long. admit decides last, in the slot, and its error is returned. After an error,
+// work did not run.
+func (b *bulkhead) do(ctx context.Context, c hashCaller, admit func(context.Context) error, work func()) error {
+	if err := b.enter(ctx, c); err != nil {
 		return err
 	}
-	defer func() { <-b.slots }()
+	defer b.leave()
 	if err := admit(ctx); err != nil {
 		return err
 	}
@@ -44,35 +46,83 @@ func (b *bulkhead) do(ctx context.Context, admit func(context.Context) error, wo
 // always admits.
 func always(context.Context) error { return nil }
 
-func (b *bulkhead) enter(ctx context.Context) error {
+// enter returns nil once the caller has a slot.
+func (b *bulkhead) enter(ctx context.Context, c hashCaller) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	select {
-	case b.slots <- struct{}{}:
-		return nil
-	default:
+	w, err := b.join(c)
+	if w == nil {
+		return err
 	}
-	if b.waiting.Add(1) > b.queue {
-		b.waiting.Add(-1)
-		return b.busy()
-	}
-	defer b.waiting.Add(-1)
-	patience := time.NewTimer(b.wait)
-	defer patience.Stop()
+	timeout := time.NewTimer(b.wait)
+	defer timeout.Stop()
 	select {
-	case b.slots <- struct{}{}: // senders on a channel are served first come, first served
-		return nil
-	case <-patience.C:
-		return b.busy()
+	case granted := <-w.granted:
+		return b.unlessGranted(granted)
+	case <-timeout.C:
+		err = b.busy()
 	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if b.withdraw(w) {
+		return err
+	}
+	granted := <-w.granted // decided at the same moment
+	if granted && ctx.Err() != nil {
+		b.leave()
 		return ctx.Err()
 	}
+	return b.unlessGranted(granted)
 }
 
-// load tells how much is under way and how much waits.
-func (b *bulkhead) load() (running, waiting int) { return len(b.slots), int(b.waiting.Load()) }
+// join takes a free slot (no waiter, no error) or a place in the queue.
+func (b *bulkhead) join(c hashCaller) (*waiter, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.running < b.workers {
+		b.running++
+		return nil, nil
+	}
+	added, displaced := b.queue.push(c)
+	if displaced != nil {
+		displaced.granted <- false
+	}
+	return added, b.unlessGranted(added != nil)
+}
+
+// withdraw takes a waiter out of the queue, and reports whether it was still there.
+func (b *bulkhead) withdraw(w *waiter) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.remove(w)
+}
+
+// leave gives the slot to the next waiter, if there is one.
+func (b *bulkhead) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if next := b.queue.pop(); next != nil {
+		next.granted <- true
+		return
+	}
+	b.running--
+}
+
+// load returns how many callers have a slot and how many wait.
+func (b *bulkhead) load() (running, waiting int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.running, b.queue.length()
+}
+
+func (b *bulkhead) unlessGranted(granted bool) error {
+	if granted {
+		return nil
+	}
+	return b.busy()
+}
 
 func (b *bulkhead) busy() error {
-	return fault.Busy("Too many sign-ins at once. Try again.", max(b.wait, time.Second))
+	return fault.Busy("Too many passwords are being hashed at once. Try again.", max(b.wait, time.Second))
 }

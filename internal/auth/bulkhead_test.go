@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,26 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
+// mustOccupy takes all slots, which must be free.
+func mustOccupy(t *testing.T, b *bulkhead) (release func()) {
+	t.Helper()
+	for range b.workers {
+		if err := b.enter(t.Context(), hashCaller{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		for range b.workers {
+			b.leave()
+		}
+	}
+}
+
+func isBusy(err error) bool {
+	f, ok := errors.AsType[*fault.Error](err)
+	return ok && f.Kind == fault.Unavailable && f.RetryAfter > 0
+}
+
 func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBulkhead(2, 3, 2*time.Second, IsolateThreads)
@@ -20,12 +41,12 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 10 {
 			wait.Go(func() {
-				err := b.do(t.Context(), always, func() {
+				err := b.do(t.Context(), hashCaller{}, always, func() {
 					most.Store(max(most.Load(), running.Add(1)))
 					<-release
 					running.Add(-1)
 				})
-				if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable && f.RetryAfter > 0 {
+				if isBusy(err) {
 					refused.Add(1)
 				} else if err != nil {
 					t.Error(err)
@@ -43,47 +64,84 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 		}
 		close(release)
 		wait.Wait()
-		if most.Load() != 2 || b.waiting.Load() != 0 || len(b.slots) != 0 {
-			t.Errorf("%d ran at once; left behind: %d waiting, %d slots", most.Load(), b.waiting.Load(), len(b.slots))
+		if running, waiting := b.load(); most.Load() != 2 || waiting != 0 || running != 0 {
+			t.Errorf("%d ran at once; left behind: %d waiting, %d slots", most.Load(), waiting, running)
 		}
 	})
 }
 
-func TestBulkheadServesInOrder(t *testing.T) {
+// TestBulkheadServesInTurns has an attacker fill the queue before others arrive. They are served in turns, and the
+// attacker gives way in the queue.
+func TestBulkheadServesInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(1, 20, time.Minute, IsolateThreads)
-		release := make(chan struct{})
-		var order []int
+		b := newBulkhead(1, 8, time.Minute, IsolateThreads)
+		release := mustOccupy(t, b)
+		var order []string
+		var refused []string
 		var wait sync.WaitGroup
-		wait.Go(func() { _ = b.do(t.Context(), always, func() { <-release }) })
-		synctest.Wait()
-		for i := range 20 {
-			wait.Go(func() { _ = b.do(t.Context(), always, func() { order = append(order, i) }) })
+		arrive := func(name string, c hashCaller) {
+			wait.Go(func() {
+				if err := b.do(t.Context(), c, always, func() { order = append(order, name) }); isBusy(err) {
+					refused = append(refused, name)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
 			synctest.Wait()
 		}
-		close(release)
+		for i := range 9 {
+			arrive(fmt.Sprint("attacker", i), hashCaller{share: unknownLogins, source: "attacker", account: fmt.Sprint(i)})
+		}
+		arrive("honest", hashCaller{share: unknownLogins, source: "honest", account: "h"})
+		arrive("owner", hashCaller{share: knownLogins, source: "attacker", account: "o"})
+		arrive("admin", hashCaller{share: administration, source: "org"})
+		release()
 		wait.Wait()
-		for i, who := range order {
-			if i != who {
-				t.Fatalf("served in the order %v", order)
-			}
+		if got, want := fmt.Sprint(order), "[owner attacker0 admin honest attacker1 attacker2 attacker3 attacker4]"; got != want {
+			t.Errorf("served %v, want %v", got, want)
+		}
+		if got, want := fmt.Sprint(refused), "[attacker8 attacker7 attacker6 attacker5]"; got != want {
+			t.Errorf("refused %v, want %v", got, want)
 		}
 	})
 }
 
 func TestBulkheadForgetsWhoLeaves(t *testing.T) {
 	b := newBulkhead(1, 1, time.Minute, IsolateThreads)
-	b.slots <- struct{}{}
+	release := mustOccupy(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan error)
-	go func() { told <- b.do(ctx, always, func() { t.Error("hashed for nobody") }) }()
+	go func() {
+		told <- b.do(ctx, hashCaller{}, always, func() { t.Error("hashed for a caller that has gone") })
+	}()
 	cancel()
 	if err := <-told; !errors.Is(err, context.Canceled) {
 		t.Errorf("told %v", err)
 	}
-	<-b.slots
+	release()
 	ran := false
-	if err := b.do(t.Context(), always, func() { ran = true }); err != nil || !ran {
+	if err := b.do(t.Context(), hashCaller{}, always, func() { ran = true }); err != nil || !ran {
 		t.Errorf("afterwards: %v, ran %v", err, ran)
 	}
+}
+
+// TestBulkheadLosesNoSlot has callers arrive, go away and time out at the very moments when slots become free.
+func TestBulkheadLosesNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBulkhead(2, 6, 10*time.Millisecond, IsolateNothing)
+		var wait sync.WaitGroup
+		for i := range 400 {
+			wait.Go(func() {
+				time.Sleep(time.Duration(i/7) * time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%30)*time.Millisecond)
+				defer cancel()
+				c := hashCaller{share: share(i % int(shares)), source: fmt.Sprint(i % 5), account: fmt.Sprint(i % 11)}
+				_ = b.do(ctx, c, always, func() { time.Sleep(5 * time.Millisecond) })
+			})
+		}
+		wait.Wait()
+		if running, waiting := b.load(); running != 0 || waiting != 0 {
+			t.Errorf("left behind: %d slots, %d waiting", running, waiting)
+		}
+	})
 }

@@ -115,7 +115,7 @@ func (w *world) mustWrite(t *testing.T, fn func(*store.Tx) error) {
 
 func (w *world) mustUser(t *testing.T, org store.Org, email string, role Role) store.User {
 	t.Helper()
-	hashed, err := w.passwords.Hash(t.Context(), goodPassword)
+	hashed, err := w.passwords.Hash(t.Context(), "org", goodPassword)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (s *Service) signIn(ctx context.Context, origin audit.Origin, c Credentials
 	} else if err := try.check(); err != nil {
 		return Tokens{}, err
 	}
-	matches, newHash, err := s.passwords.verify(ctx, c.Password, found.user.PasswordHash, take)
+	matches, newHash, err := s.passwords.verify(ctx, try.caller(), c.Password, found.user.PasswordHash, take)
 	if err != nil {
 		return Tokens{}, err
 	}

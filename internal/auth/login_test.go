@@ -131,7 +131,7 @@ func TestLoginUpgradesTheHash(t *testing.T) {
 func TestEveryRefusalCostsOneHash(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.LoginWorkers, c.LoginQueue, c.LoginWait = 1, 1, time.Millisecond })
 	w.mustUserWithoutPassword(t, "new@example.com")
-	w.passwords.bulk.slots <- struct{}{}
+	mustOccupy(t, w.passwords.bulk)
 	before := len(w.audits(t, 100))
 	for _, c := range []Credentials{
 		{Email: "new@example.com", Org: goodOrg, Password: "x"},
@@ -273,7 +273,7 @@ func TestRefreshesLeaveTheViewAlone(t *testing.T) {
 func TestHashMemoryIsGivenBack(t *testing.T) {
 	w := mustWorld(t, nil)
 	for range 3 {
-		if _, err := w.passwords.Hash(t.Context(), goodPassword); err != nil {
+		if _, err := w.passwords.Hash(t.Context(), "org", goodPassword); err != nil {
 			t.Fatal(err)
 		}
 		if len(w.passwords.memories) == 0 {

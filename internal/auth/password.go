@@ -71,26 +71,31 @@ func newPasswords(c Config) (*Passwords, error) {
 	return p, nil
 }
 
-// Load tells how many passwords are being hashed and how many wait for it.
+// Load returns how many passwords are being hashed and how many wait for it.
 func (p *Passwords) Load() (running, waiting int) { return p.bulk.load() }
 
-// Hash returns the PHC string of a password, or a fault of kind Unavailable when too many wait.
-func (p *Passwords) Hash(ctx context.Context, password secret.String) (string, error) {
+// Hash returns the PHC string of a password that an administrator of an organization sets, or a fault of kind
+// Unavailable when too many callers wait. Organizations take turns.
+func (p *Passwords) Hash(ctx context.Context, orgUID string, password secret.String) (string, error) {
+	return p.hashFor(ctx, hashCaller{share: administration, source: orgUID}, password)
+}
+
+func (p *Passwords) hashFor(ctx context.Context, c hashCaller, password secret.String) (string, error) {
 	var hashed string
-	err := p.bulk.do(ctx, always, func() { hashed = p.hash(password).String() })
+	err := p.bulk.do(ctx, c, always, func() { hashed = p.hash(password).String() })
 	return hashed, err
 }
 
-// verify tells whether a password has the stored hash. Without one, it spends the same and says no.
+// verify reports whether a password has the stored hash. Without one, it spends the same and returns false.
 // When the stored hash is weaker than today's, a right password gives its new hash too, else the
 // stored one.
-func (p *Passwords) verify(ctx context.Context, password secret.String, stored string, admit func(context.Context) error) (bool, string, error) {
+func (p *Passwords) verify(ctx context.Context, c hashCaller, password secret.String, stored string, admit func(context.Context) error) (bool, string, error) {
 	expected, err := parsePHC(cmp.Or(stored, p.nobody.String()))
 	if err != nil {
 		return false, "", fmt.Errorf("read a stored password hash: %w", err)
 	}
 	matches, newHash := false, stored
-	err = p.bulk.do(ctx, admit, func() {
+	err = p.bulk.do(ctx, c, admit, func() {
 		matches = p.matches(expected, password) && stored != ""
 		if matches && !expected.cost.atLeast(p.cost) {
 			newHash = p.hash(password).String()

@@ -22,7 +22,7 @@ func mustPasswords(t *testing.T, cost HashCost) *Passwords {
 
 func TestRealCostRoundTrip(t *testing.T) {
 	passwords := mustPasswords(t, HashCost{})
-	hashed, err := passwords.Hash(t.Context(), goodPassword)
+	hashed, err := passwords.Hash(t.Context(), "org", goodPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestRealCostRoundTrip(t *testing.T) {
 		t.Errorf("got %s", hashed)
 	}
 	for password, want := range map[secret.String]bool{goodPassword: true, goodPassword + " ": false, "nine purple ducks on Ice": false, "": false} {
-		if matches, again, err := passwords.verify(t.Context(), password, hashed, always); matches != want || again != hashed || err != nil {
+		if matches, again, err := passwords.verify(t.Context(), hashCaller{}, password, hashed, always); matches != want || again != hashed || err != nil {
 			t.Errorf("%q: %v, %v, changed %v", password.Reveal(), matches, err, again != hashed)
 		}
 	}
@@ -40,7 +40,7 @@ func TestRealCostRoundTrip(t *testing.T) {
 // tests for argon2id, v=19, t=2, m=65536, p=1.
 func TestForeignHash(t *testing.T) {
 	const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
-	if matches, _, err := mustPasswords(t, HashCost{}).verify(t.Context(), "password", reference, always); !matches || err != nil {
+	if matches, _, err := mustPasswords(t, HashCost{}).verify(t.Context(), hashCaller{}, "password", reference, always); !matches || err != nil {
 		t.Errorf("%v, %v", matches, err)
 	}
 }
@@ -57,31 +57,31 @@ func TestPasswordsAreComparedWholeAndInNFC(t *testing.T) {
 		{"\ufb01fteen characters", "fifteen characters", false}, // NFKC would join them
 		{secret.String(long + "a"), secret.String(long + "b"), false},
 	} {
-		hashed, err := passwords.Hash(t.Context(), row.set)
+		hashed, err := passwords.Hash(t.Context(), "org", row.set)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if matches, _, err := passwords.verify(t.Context(), row.tried, hashed, always); matches != row.matches || err != nil {
+		if matches, _, err := passwords.verify(t.Context(), hashCaller{}, row.tried, hashed, always); matches != row.matches || err != nil {
 			t.Errorf("%+q against %+q: %v, %v", row.tried.Reveal(), row.set.Reveal(), matches, err)
 		}
 	}
 }
 
 func TestAWeakerHashIsUpgradedOnlyByTheRightPassword(t *testing.T) {
-	weak, err := mustPasswords(t, cheap).Hash(t.Context(), goodPassword)
+	weak, err := mustPasswords(t, cheap).Hash(t.Context(), "org", goodPassword)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stronger := HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
 	passwords := mustPasswords(t, stronger)
-	if matches, again, err := passwords.verify(t.Context(), "wrong", weak, always); matches || again != weak || err != nil {
+	if matches, again, err := passwords.verify(t.Context(), hashCaller{}, "wrong", weak, always); matches || again != weak || err != nil {
 		t.Errorf("wrong password: %v, %v, changed %v", matches, err, again != weak)
 	}
-	matches, again, err := passwords.verify(t.Context(), goodPassword, weak, always)
+	matches, again, err := passwords.verify(t.Context(), hashCaller{}, goodPassword, weak, always)
 	if !matches || err != nil || !strings.Contains(again, stronger.String()) {
 		t.Fatalf("right password: %v, %v, %s", matches, err, again)
 	}
-	if matches, once, err := passwords.verify(t.Context(), goodPassword, again, always); !matches || err != nil || once != again {
+	if matches, once, err := passwords.verify(t.Context(), hashCaller{}, goodPassword, again, always); !matches || err != nil || once != again {
 		t.Errorf("upgraded: %v, %v, changed %v", matches, err, once != again)
 	}
 }

@@ -231,13 +231,13 @@ func TestThrottle(t *testing.T) {
 				wantWrong(t, w.tryFrom(t, fmt.Sprintf("2001:db8:1:2::%d", i), []string{email, " " + strings.ToUpper(email), strings.ReplaceAll(email, "@", "\uff20")}[i%3], "wrong"))
 			}
 			before := len(w.audits(t, 1000))
-			w.passwords.bulk.slots <- struct{}{} // a throttled try must not even ask for a slot
+			release := mustOccupy(t, w.passwords.bulk) // a throttled try must not even ask for a slot
 			for range 20 {
 				if wait := wantWait(t, w.tryFrom(t, here, email, goodPassword)); wait != 2*time.Second {
 					t.Errorf("wait %v", wait)
 				}
 			}
-			<-w.passwords.bulk.slots
+			release()
 			if after := len(w.audits(t, 1000)); after != before {
 				t.Errorf("%d records of tries that were not made", after-before)
 			}

@@ -53,6 +53,15 @@ func sourceOf(address string) string {
 	return ip.String()
 }
 
+// caller is the try as the queue for hashing sees it.
+func (t passwordTry) caller() hashCaller {
+	c := hashCaller{share: unknownLogins, source: string(t.source), account: string(t.account)}
+	if ownAllowance(t.state.Pair) {
+		c.share = knownLogins
+	}
+	return c
+}
+
 // read returns what decides about the try at this moment.
 func (t passwordTry) read(ctx context.Context, now time.Time) (state store.Throttles, err error) {
 	err = t.s.db.View(ctx, func(tx *store.Tx) (err error) {

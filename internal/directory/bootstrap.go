@@ -30,7 +30,7 @@ func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, ema
 	if len(problems) > 0 {
 		return Bootstrapped{}, fault.InvalidFields(problems...)
 	}
-	hash, err := d.passwords.Hash(ctx, password)
+	hash, err := d.passwords.Hash(ctx, "", password)
 	if err != nil {
 		return Bootstrapped{}, err
 	}

@@ -59,7 +59,7 @@ func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, ask New
 	if !p.Can(auth.CreateUsers) || ask.WithoutPassword {
 		return "", nil
 	}
-	return d.passwords.Hash(ctx, ask.Password)
+	return d.passwords.Hash(ctx, p.OrgUID, ask.Password)
 }
 
 // UserProblems lists what keeps a user from being created, as far as that shows without the store, under emailId, name,

@@ -78,7 +78,7 @@ func (l *limits) work(a limitAsked) (do func(int) error, workers, each int, err 
 	case limitHash:
 		err = l.openAuth(a.Folder)
 		return func(int) error {
-			_, err := l.auth.Passwords().Hash(context.Background(), userSecret)
+			_, err := l.auth.Passwords().Hash(context.Background(), "", userSecret)
 			return err
 		}, runtime.NumCPU(), 1, err
 	case limitPlain:

@@ -1,0 +1,144 @@
+package auth
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// parseCaller reads "share source account".
+func parseCaller(text string) hashCaller {
+	words := strings.Fields(text)
+	names := map[string]share{"known": knownLogins, "unknown": unknownLogins, "admin": administration}
+	return hashCaller{share: names[words[0]], source: words[1], account: words[2]}
+}
+
+func repeated(n int, caller string) []string { return slices.Repeat([]string{caller}, n) }
+
+func TestFairQueue(t *testing.T) {
+	for _, row := range []struct {
+		name      string
+		limit     int
+		arrive    []string
+		displaced []string // in order
+		refused   int
+		served    []string
+	}{
+		{name: "one source, in order of arrival", limit: 8, arrive: []string{"unknown a 1", "unknown a 2", "unknown a 3"},
+			served: []string{"unknown a 1", "unknown a 2", "unknown a 3"}},
+		{name: "sources take turns", limit: 8, arrive: []string{"unknown a 1", "unknown a 2", "unknown a 3", "unknown b 4", "unknown c 5", "unknown c 6"},
+			served: []string{"unknown a 1", "unknown b 4", "unknown c 5", "unknown a 2", "unknown c 6", "unknown a 3"}},
+		{name: "an account with many callers waits behind others of its source", limit: 8, arrive: []string{"known a 1", "known a 1", "known a 1", "known a 2"},
+			served: []string{"known a 1", "known a 2", "known a 1", "known a 1"}},
+		{name: "shares take turns, known logins every other one", limit: 12,
+			arrive: slices.Concat(repeated(3, "admin o 1"), repeated(3, "unknown a 1"), repeated(4, "known a 1")),
+			served: []string{"known a 1", "unknown a 1", "known a 1", "admin o 1", "known a 1", "unknown a 1", "known a 1", "admin o 1", "unknown a 1", "admin o 1"}},
+		{name: "one source fills the queue", limit: 4, arrive: repeated(6, "unknown a 1"), refused: 2, served: repeated(4, "unknown a 1")},
+		{name: "a source with few displaces one with many", limit: 4, arrive: slices.Concat(repeated(4, "unknown a 1"), repeated(3, "unknown b 2")),
+			displaced: repeated(2, "unknown a 1"), refused: 1, served: []string{"unknown a 1", "unknown b 2", "unknown a 1", "unknown b 2"}},
+		{name: "many sources with one each are not displaced by another", limit: 4, arrive: []string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1", "unknown e 1"},
+			refused: 1, served: []string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1"}},
+		{name: "known logins have half of the queue", limit: 4, arrive: append([]string{"unknown a 1", "unknown b 1", "unknown c 1", "unknown d 1"}, repeated(3, "known a 2")...),
+			displaced: []string{"unknown a 1", "unknown b 1"}, refused: 1, served: []string{"known a 2", "unknown c 1", "known a 2", "unknown d 1"}},
+		{name: "each other share has a quarter", limit: 4, arrive: slices.Concat(repeated(4, "known a 1"), repeated(2, "admin o 1"), repeated(2, "unknown a 1")),
+			displaced: repeated(2, "known a 1"), refused: 2, served: []string{"known a 1", "unknown a 1", "known a 1", "admin o 1"}},
+		{name: "a queue for one belongs to known logins", limit: 1, arrive: []string{"unknown a 1", "admin o 1", "known a 2", "unknown b 1"},
+			displaced: []string{"unknown a 1"}, refused: 2, served: []string{"known a 2"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			q := fairQueue{limit: row.limit}
+			refused := 0
+			var displaced, served []string
+			for _, text := range row.arrive {
+				added, gone := q.push(parseCaller(text))
+				if added == nil {
+					refused++
+				}
+				if gone != nil {
+					displaced = append(displaced, nameOf(gone))
+				}
+			}
+			for w := q.pop(); w != nil; w = q.pop() {
+				served = append(served, nameOf(w))
+			}
+			if !slices.Equal(served, row.served) || !slices.Equal(displaced, row.displaced) || refused != row.refused {
+				t.Errorf("served %q, displaced %q, refused %d; want %q, %q, %d", served, displaced, refused, row.served, row.displaced, row.refused)
+			}
+		})
+	}
+}
+
+func nameOf(w *waiter) string {
+	return fmt.Sprintf("%s %s %s", []string{"known", "unknown", "admin"}[w.share], w.source, w.account)
+}
+
+// TestFairQueueKeepsItsPromises has callers arrive, give up and be served in any order. Each ends in one way, the queue
+// never exceeds its limit, and a waiter is served within a bounded number of turns, whatever others do.
+func TestFairQueueKeepsItsPromises(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		const sources = 4
+		q := fairQueue{limit: rapid.IntRange(1, 20).Draw(r, "limit")}
+		var waiting []*waiter
+		end := func(w *waiter) {
+			i := slices.Index(waiting, w)
+			if i < 0 {
+				r.Fatalf("%s ends twice", nameOf(w))
+			}
+			waiting = slices.Delete(waiting, i, i+1)
+		}
+		turns := map[*waiter]int{} // since it is the first of its source
+		r.Repeat(map[string]func(*rapid.T){
+			"arrive": func(r *rapid.T) {
+				c := hashCaller{share: share(rapid.IntRange(0, int(shares)-1).Draw(r, "share")), source: fmt.Sprint(rapid.IntRange(1, sources).Draw(r, "source")),
+					account: fmt.Sprint(rapid.IntRange(1, 3).Draw(r, "account"))}
+				full := q.length() == q.limit
+				added, displaced := q.push(c)
+				if displaced != nil {
+					end(displaced)
+				}
+				if added != nil {
+					waiting = append(waiting, added)
+				}
+				if full != (added == nil || displaced != nil) {
+					r.Fatalf("full: %v, but added: %v, displaced: %v", full, added != nil, displaced != nil)
+				}
+			},
+			"give up": func(r *rapid.T) {
+				if len(waiting) == 0 {
+					r.Skip("no waiter")
+				}
+				w := rapid.SampledFrom(waiting).Draw(r, "waiter")
+				if !q.remove(w) || q.remove(w) {
+					r.Fatal("a waiter is removed once")
+				}
+				end(w)
+			},
+			"serve": func(r *rapid.T) {
+				w := q.pop()
+				if (w == nil) != (len(waiting) == 0) {
+					r.Fatalf("served %v of %d", w, len(waiting))
+				}
+				if w == nil {
+					return
+				}
+				end(w)
+				for _, other := range waiting { // those whose source was not served although it waits
+					if turns[other]++; other.share == w.share && other.source == w.source {
+						turns[other] = 0
+					}
+					if most := len(shareTurns) * sources; turns[other] > most {
+						r.Fatalf("%s was passed over %d times", nameOf(other), turns[other])
+					}
+				}
+			},
+			"": func(r *rapid.T) {
+				if q.length() != len(waiting) || q.length() > q.limit {
+					r.Fatalf("%d in the queue, %d wait, the limit is %d", q.length(), len(waiting), q.limit)
+				}
+			},
+		})
+	})
+}
