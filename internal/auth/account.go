@@ -55,7 +55,7 @@ func (s *Service) tryPasswordChange(ctx context.Context, origin audit.Origin, p 
 		return changeRefused, err
 	}
 	if err := try.check(); err != nil {
-		return changeRefused, err
+		return changeRefused, s.passwords.bulk.refuse(ctx, err)
 	}
 	matches, _, err := s.passwords.verify(ctx, try.caller(), current, user.PasswordHash, try.take)
 	if err != nil {

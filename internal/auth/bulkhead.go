@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
@@ -15,13 +16,16 @@ type bulkhead struct {
 	wait    time.Duration
 	run     func(work func()) // in a slot: here, or on a thread of its own
 
+	holdBack time.Duration // see refuse
+	heldBack atomic.Int64
+
 	mu      sync.Mutex
 	running int
 	queue   fairQueue // empty while a slot is free
 }
 
 func newBulkhead(workers, queue int, wait time.Duration, isolation Isolation) *bulkhead {
-	b := &bulkhead{workers: workers, queue: fairQueue{limit: queue}, wait: wait, run: onOwnThread}
+	b := &bulkhead{workers: workers, queue: fairQueue{limit: queue}, wait: wait, holdBack: min(wait, time.Second), run: onOwnThread}
 	if isolation == IsolateNothing {
 		b.run = func(work func()) { work() }
 	}
@@ -52,14 +56,17 @@ func (b *bulkhead) enter(ctx context.Context, c hashCaller) error {
 		return err
 	}
 	w, err := b.join(c)
+	if err != nil {
+		return b.refuse(ctx, err)
+	}
 	if w == nil {
-		return err
+		return nil
 	}
 	timeout := time.NewTimer(b.wait)
 	defer timeout.Stop()
 	select {
 	case granted := <-w.granted:
-		return b.unlessGranted(granted)
+		return b.refuse(ctx, b.unlessGranted(granted))
 	case <-timeout.C:
 		err = b.busy()
 	case <-ctx.Done():
@@ -114,6 +121,25 @@ func (b *bulkhead) load() (running, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.running, b.queue.length()
+}
+
+// maxHeldBack is how many refused callers are held back at once: each costs the memory of a request.
+const maxHeldBack = 1024
+
+// refuse returns err after a second, or a shorter login wait. Clients that repeat refused attempts at once, on some
+// hundred connections, would otherwise take the processors from the hashes of others.
+func (b *bulkhead) refuse(ctx context.Context, err error) error {
+	defer b.heldBack.Add(-1)
+	if b.heldBack.Add(1) > maxHeldBack || err == nil {
+		return err
+	}
+	timer := time.NewTimer(b.holdBack)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return err
 }
 
 func (b *bulkhead) unlessGranted(granted bool) error {

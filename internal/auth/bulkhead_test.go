@@ -53,11 +53,12 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 				}
 			})
 		}
+		time.Sleep(time.Second + 1)
 		synctest.Wait()
 		if running.Load() != 2 || refused.Load() != 5 {
-			t.Errorf("%d run, %d were refused at once", running.Load(), refused.Load())
+			t.Errorf("%d run, %d found no place", running.Load(), refused.Load())
 		}
-		time.Sleep(2*time.Second + 1)
+		time.Sleep(time.Second)
 		synctest.Wait()
 		if refused.Load() != 8 {
 			t.Errorf("%d were refused after the wait", refused.Load())
@@ -75,6 +76,7 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 func TestBulkheadServesInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBulkhead(1, 8, time.Minute, IsolateThreads)
+		b.holdBack = 0
 		release := mustOccupy(t, b)
 		var order []string
 		var refused []string
@@ -103,6 +105,38 @@ func TestBulkheadServesInTurns(t *testing.T) {
 		if got, want := fmt.Sprint(refused), "[attacker8 attacker7 attacker6 attacker5]"; got != want {
 			t.Errorf("refused %v, want %v", got, want)
 		}
+	})
+}
+
+// TestRefusedCallersAreHeldBack has more callers refused than are held back at once. All of them are told in the end.
+func TestRefusedCallersAreHeldBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBulkhead(1, 1, time.Minute, IsolateThreads)
+		const more = 10
+		var refused atomic.Int64
+		var wait sync.WaitGroup
+		for range maxHeldBack + more {
+			wait.Go(func() {
+				if isBusy(b.refuse(t.Context(), b.busy())) {
+					refused.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		if n := refused.Load(); n != more {
+			t.Errorf("%d are told at once, want %d", n, more)
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if n := refused.Load(); n != maxHeldBack+more || b.heldBack.Load() != 0 {
+			t.Errorf("%d are told after a second; %d are held back", n, b.heldBack.Load())
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if began := time.Now(); !isBusy(b.refuse(ctx, b.busy())) || b.refuse(t.Context(), nil) != nil || time.Since(began) != 0 {
+			t.Error("a caller that has gone, or was not refused, is held back")
+		}
+		wait.Wait()
 	})
 }
 

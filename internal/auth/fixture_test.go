@@ -100,6 +100,7 @@ func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	if w.Service, err = New(t.Context(), db, config); err != nil {
 		t.Fatal(err)
 	}
+	w.passwords.bulk.holdBack = 0
 	w.org = store.Org{UID: uuid.NewString(), Name: goodOrg, Canonical: Canonical(goodOrg), CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), w.org) })
 	w.user = w.mustUser(t, w.org, goodEmail, RoleMember)

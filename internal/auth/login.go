@@ -74,7 +74,7 @@ func (s *Service) signIn(ctx context.Context, origin audit.Origin, c Credentials
 	if last { // the try was taken before
 		take = always
 	} else if err := try.check(); err != nil {
-		return Tokens{}, err
+		return Tokens{}, s.passwords.bulk.refuse(ctx, err)
 	}
 	matches, newHash, err := s.passwords.verify(ctx, try.caller(), c.Password, found.user.PasswordHash, take)
 	if err != nil {

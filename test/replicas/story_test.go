@@ -136,14 +136,28 @@ func aUserAndAKey(s story, admin []string) {
 	s.within("a disabled user", http.StatusUnauthorized, http.MethodGet, alerts, "Authorization", mate.Authorization)
 }
 
-// wrongPasswords come on every replica in turn, and have the free failures of one.
+// wrongPasswords come on every replica in turn, and have the free failures of one. The last ones come at once: each is
+// held back for a second, and the wait is only two.
 func wrongPasswords(s story, _ []string) {
 	wrong := instance.Credentials("nobody@acme.example", instance.Org, "eleven gulls over the harbour")
 	for n := range 5 {
 		s.on(n%len(s.replicas), http.MethodPost, "/v1/auth", wrong).Want(http.StatusUnauthorized)
 	}
+	statuses := make([]int, len(s.replicas))
+	var all sync.WaitGroup
 	for replica := range s.replicas {
-		s.on(replica, http.MethodPost, "/v1/auth", wrong).Want(http.StatusTooManyRequests)
+		all.Go(func() {
+			answer, err := s.client.Try(http.MethodPost, "/v1/auth", wrong, toReplica, strconv.Itoa(replica))
+			if statuses[replica] = answer.Status; err != nil {
+				s.t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for replica, status := range statuses {
+		if status != http.StatusTooManyRequests {
+			s.t.Errorf("replica %d: %d, want %d", replica, status, http.StatusTooManyRequests)
+		}
 	}
 }
 
