@@ -102,10 +102,13 @@ bench-hostile: ## Run 500 checks at once against registries that never end
 bench-login: ## Storm the sign-in
 	$(bench_run) Login $(BENCH)
 
+bench-fairness: ## Log in while others keep the hashing of passwords busy
+	$(bench_run) Fairness $(BENCH)
+
 bench-records: ## Keep and watch 10,000 definitions of one organization
 	$(bench_run) Records $(BENCH)
 
 clean: ## Remove what was built; data stays
 	rm -rf bin
 
-.PHONY: help build run demo test test-long deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean
+.PHONY: help build run demo test test-long deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean
