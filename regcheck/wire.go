@@ -382,12 +382,11 @@ func (w *wire) take(p *peer) *conn {
 // a token service or the target of a redirect could otherwise collect certificates.
 func (w *wire) tlsConfig(p *peer, c *conn) *tls.Config {
 	config := &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		ServerName:         p.host,
-		NextProtos:         []string{"h2", "http/1.1"},
-		Time:               w.now,
-		RootCAs:            w.pool(),
-		InsecureSkipVerify: w.plan.skipVerify, // the definition asks for it, and the report warns
+		MinVersion: tls.VersionTLS12,
+		ServerName: p.host,
+		NextProtos: []string{"h2", "http/1.1"},
+		Time:       w.now,
+		RootCAs:    w.pool(),
 		GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			c.asked, c.acceptable = true, info.AcceptableCAs
 			if pair := w.plan.clientCert; pair != nil && p.origin == w.plan.base.origin {
@@ -396,6 +395,7 @@ func (w *wire) tlsConfig(p *peer, c *conn) *tls.Config {
 			return &tls.Certificate{}, nil
 		},
 	}
+	config.InsecureSkipVerify = w.plan.skipVerify // the definition asks for it, and the report warns
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) > maxChain {
 			return errLongChain
