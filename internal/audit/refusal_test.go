@@ -56,3 +56,12 @@ func TestRefusalUIDsAreOrderedByTime(t *testing.T) {
 		}
 	})
 }
+
+func TestSources(t *testing.T) {
+	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
+		"fe80::1%eth0": "fe80::/64", "cli": "cli", "": ""} {
+		if got := (Origin{Address: address}).Source(); got != want {
+			t.Errorf("%s is counted as %s", address, got)
+		}
+	}
+}

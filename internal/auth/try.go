@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -35,22 +34,7 @@ func (s *Service) newTry(origin audit.Origin, c Credentials, user store.User) pa
 	if user.UID != "" {
 		account = []byte(user.UID)
 	}
-	return passwordTry{s: s, account: account, source: []byte(sourceOf(origin.Address))}
-}
-
-// sourceOf is the address that tries are counted for: of IPv6 the /64, which is what one customer has.
-func sourceOf(address string) string {
-	ip, err := netip.ParseAddr(address)
-	if err != nil {
-		return address
-	}
-	ip = ip.Unmap().WithZone("")
-	if ip.Is6() {
-		if network, err := ip.Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return ip.String()
+	return passwordTry{s: s, account: account, source: []byte(origin.Source())}
 }
 
 // caller is the try as the queue for hashing sees it.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/regwarden/regwarden/internal/audit"
 )
 
 // ConnLimits bound what clients can hold of the server without an account. All fields are required.
@@ -35,11 +37,11 @@ type Listener struct {
 
 	mu       sync.Mutex
 	open     int
-	sources  map[netip.Addr]*source
+	sources  map[string]*source // by audit.Origin.Source
 	refusals [2]int64
 }
 
-// source is what one client address, of IPv6 a /64, holds.
+// source is what the connections of one source hold.
 type source struct {
 	open  int // guarded by Listener.mu
 	bytes atomic.Int64
@@ -53,7 +55,7 @@ const (
 
 // NewListener returns l with limits.
 func NewListener(l net.Listener, limits ConnLimits) *Listener {
-	return &Listener{Listener: l, limits: limits, sources: map[netip.Addr]*source{}}
+	return &Listener{Listener: l, limits: limits, sources: map[string]*source{}}
 }
 
 // Accept waits for the next connection within the limits.
@@ -72,14 +74,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // admit returns nil for a connection over the limits.
 func (l *Listener) admit(conn net.Conn) *limitedConn {
-	addr, proxy := l.peer(conn)
+	name, proxy := l.peer(conn)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.open >= l.limits.Connections {
 		l.refusals[refusedInAll]++
 		return nil
 	}
-	from := l.sources[addr]
+	from := l.sources[name]
 	if from == nil {
 		from = &source{}
 	}
@@ -89,33 +91,23 @@ func (l *Listener) admit(conn net.Conn) *limitedConn {
 	}
 	l.open++
 	from.open++
-	l.sources[addr] = from
+	l.sources[name] = from
 	share := l.limits.Bytes / 4
 	if proxy {
 		share = l.limits.Bytes
 	}
-	return &limitedConn{Conn: conn, listener: l, addr: addr, from: from, share: share}
+	return &limitedConn{Conn: conn, listener: l, source: name, from: from, share: share}
 }
 
 // peer returns the source of a connection, and whether it is a proxy. What is not an IP address is a Unix socket:
 // only a proxy on this machine connects through one.
-func (l *Listener) peer(conn net.Conn) (addr netip.Addr, proxy bool) {
+func (l *Listener) peer(conn net.Conn) (source string, proxy bool) {
 	remote, ok := conn.RemoteAddr().(*net.TCPAddr)
 	if !ok {
-		return netip.Addr{}, true
+		return "", true
 	}
-	addr = remote.AddrPort().Addr().Unmap().WithZone("")
-	return network(addr), contains(l.limits.Proxies, addr)
-}
-
-// network is the address that limits count for: of IPv6 the /64, which is what one customer has.
-func network(addr netip.Addr) netip.Addr {
-	if addr.Is6() {
-		if prefix, err := addr.Prefix(64); err == nil {
-			return prefix.Addr()
-		}
-	}
-	return addr
+	addr := remote.AddrPort().Addr().Unmap().WithZone("")
+	return audit.Origin{Address: addr.String()}.Source(), contains(l.limits.Proxies, addr)
 }
 
 func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
@@ -127,7 +119,7 @@ func (l *Listener) released(c *limitedConn) {
 	defer l.mu.Unlock()
 	l.open--
 	if c.from.open--; c.from.open == 0 {
-		delete(l.sources, c.addr)
+		delete(l.sources, c.source)
 	}
 }
 
@@ -143,7 +135,7 @@ func (l *Listener) load() (open int, refused [2]int64) {
 type limitedConn struct {
 	net.Conn
 	listener *Listener
-	addr     netip.Addr
+	source   string
 	from     *source
 	share    int64 // of Listener.bytes, for all connections of the source
 

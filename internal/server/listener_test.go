@@ -103,17 +103,6 @@ func TestAClosedConnectionMakesRoom(t *testing.T) {
 	}
 }
 
-// A /64 of IPv6 is what one customer has; its addresses are no sources of their own.
-func TestSourcesOfIPv6AreNetworks(t *testing.T) {
-	for address, want := range map[string]string{
-		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::", "2001:db8:1:2::9": "2001:db8:1:2::", "192.0.2.7": "192.0.2.7",
-	} {
-		if got := network(netip.MustParseAddr(address)); got.String() != want {
-			t.Errorf("%s counts for %s, want %s", address, got, want)
-		}
-	}
-}
-
 // One source with unfinished headers reaches its quarter; the others do not notice.
 func TestUnfinishedHeadersOfOneSourceAreBounded(t *testing.T) {
 	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
