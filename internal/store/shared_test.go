@@ -11,8 +11,8 @@ import (
 // Shared runs PostgreSQL for the tests of both packages that do not end it.
 var Shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Settings: []string{"deadlock_timeout = 50ms"}}}
 
-// slowConnect lets a connection take an hour, so that a busy machine is not taken for a database that is away.
-const slowConnect = "&connect_timeout=3600"
+// slowConnect lets a connection take a minute, the most that the setting can be, so that a busy machine is not taken for a database that is away.
+const slowConnect = "&connect_timeout=60"
 
 // OpenPatient opens a store whose time limits no busy machine exceeds, for tests whose subject they are not.
 func OpenPatient(t *testing.T, url string) *DB {

@@ -85,7 +85,10 @@ var tokenAnswers = map[string]tokenAnswer{
 	"token-oversize": func(_ *Registry, w http.ResponseWriter, r *http.Request) {
 		(&visit{w: w, r: r}).send(200, "application/json", `{"token":"`+strings.Repeat("a", 3<<20)+`"}`)
 	},
-	"token-slow": func(g *Registry, _ http.ResponseWriter, r *http.Request) { g.pause(r, time.Minute) },
+	"token-slow": func(g *Registry, _ http.ResponseWriter, r *http.Request) {
+		g.pause(r, time.Minute)
+		panic(http.ErrAbortHandler) // to return would be an empty 200
+	},
 	"token-endless": func(g *Registry, w http.ResponseWriter, r *http.Request) {
 		g.endless(w, r, `{"token":"`)
 	},
