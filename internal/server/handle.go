@@ -203,11 +203,7 @@ func (c *call) body() ([]byte, error) {
 	if err := c.acceptable(); err != nil {
 		return nil, err
 	}
-	body, err := c.readBody()
-	if err != nil {
-		return nil, err
-	}
-	return body, nil
+	return c.readBody()
 }
 
 // readBody reads the whole body, within its limits of size and time.
