@@ -88,6 +88,15 @@ func TestUntidyPathsAreUnknownAndNeverRedirected(t *testing.T) {
 	}
 }
 
+// A parameter that is one slash is a parameter: the path is served, so that it is not PathNotFound.
+func TestSlashAsParameterIsRouted(t *testing.T) {
+	for _, target := range []string{"/v1/registries/oci/%2F/ecr", "/v1/registries/oci/%2f", "/v1/projects/%2F/alerts/%2F"} {
+		if response, _ := ask(t, edge(io.Discard).Handler(), "BREW", target); response.StatusCode != http.StatusMethodNotAllowed {
+			t.Errorf("%s: %s, want 405 as for a path that is served", target, response.Status)
+		}
+	}
+}
+
 func TestMethodsAreExactlyAsListed(t *testing.T) {
 	h := edge(io.Discard).Handler()
 	for _, c := range []struct{ method, path, allow string }{

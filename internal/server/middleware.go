@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -161,8 +162,31 @@ func (s *Server) refuseUntidy(mux *http.ServeMux) http.Handler {
 			s.unknownPath(w, r)
 			return
 		}
-		mux.ServeHTTP(w, r)
+		mux.ServeHTTP(w, withRoutableSlash(r, escaped))
 	})
+}
+
+// withRoutableSlash doubles a path parameter that is one slash: ServeMux takes %2F alone for the slash at the end of a path,
+// which no parameter matches. Neither names a resource, and clients must get the response for that.
+func withRoutableSlash(r *http.Request, escaped string) *http.Request {
+	const slash = "%2F"
+	if !strings.Contains(escaped, "/%2") { // nearly always
+		return r
+	}
+	segments := strings.Split(escaped, "/")
+	for i, segment := range segments {
+		if strings.EqualFold(segment, slash) {
+			segments[i] = slash + slash
+		}
+	}
+	routable := strings.Join(segments, "/")
+	path, err := url.PathUnescape(routable)
+	if err != nil || routable == escaped {
+		return r
+	}
+	changed := r.Clone(r.Context())
+	changed.URL.Path, changed.URL.RawPath = path, routable
+	return changed
 }
 
 // unknownPath never answers ResourceNotFound: public clients would drop the resource that they asked for from their state.
