@@ -228,7 +228,7 @@ func (s *Service) allowed(ctx context.Context, origin audit.Origin, p auth.Princ
 		return nil
 	}
 	event := p.Event(origin, action)
-	event.UID, event.At, event.Object, event.Outcome, event.Reason = origin.RecordUID(), s.now(), object, audit.Refused, codeOf(refusal)
+	event.UID, event.At, event.Object, event.Outcome, event.Reason = audit.NewUID(), s.now(), object, audit.Refused, codeOf(refusal)
 	if err := s.append(ctx, event); err != nil {
 		return err
 	}

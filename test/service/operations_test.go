@@ -26,6 +26,7 @@ var operations = []identified{
 	{method: "PUT", path: at(noUID), body: newRegistry("new", spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil))},
 	{method: "DELETE", path: at(noUID)},
 	{method: "POST", path: at(noUID) + "/sync"},
+	{method: "POST", path: "/v1/registries/oci/" + noUID + "/check"},
 	{method: "GET", path: at(noUID) + "/sync/status"},
 	{method: "GET", path: at(noUID) + "/content"},
 	{method: "GET", path: "/v1/registries/oci/summary"},

@@ -1,0 +1,67 @@
+package service_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// checked waits until a registry has a history.
+func (p person) checked(uid string) {
+	p.t.Helper()
+	eventually(p.t, "the first check", 20*time.Second, func() bool {
+		var h struct{ Items []struct{} }
+		p.get(at(uid)+"/history", &h)
+		return len(h.Items) > 0
+	})
+}
+
+// A check that is asked for is the server's, with the server's egress settings, whoever asks and wherever.
+func TestCheckNow(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin.make("/v1/users", newUser("mate@acme.example"))
+	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	registry := &account{password: adaPassword}
+	endpoint := httptest.NewServer(registry)
+	t.Cleanup(endpoint.Close)
+	told := &hooks{}
+	receiver := httptest.NewServer(told)
+	t.Cleanup(receiver.Close)
+	admin.do("POST", channelsOf(admin.project()), hook(receiver.URL)).Want(http.StatusCreated)
+	uid := admin.make(kept, newRegistry("ours", spec(endpoint.URL, basicAuth(adaPassword), nil)))
+	admin.checked(uid)
+	path := "/v1/registries/oci/" + uid + "/check"
+
+	// The command's own settings forbid loopback.
+	var report regcheck.Report
+	if err := json.Unmarshal([]byte(server.Admin(t, "", "registry", "check", "ours", "--org", instance.Org, "--output", "json")), &report); err != nil || !report.Valid {
+		t.Errorf("from the command line: %+v, %v", report, err)
+	}
+	if kinds := told.kinds(); len(kinds) != 0 {
+		t.Errorf("alerts were sent: %q", kinds)
+	}
+
+	registry.change("another")
+	result := instance.Run(t, "", "registry", "check", uid, "--org", instance.Org, "--data-dir", server.DataDir)
+	if result.Code != 1 {
+		t.Errorf("not valid from the command line: exit code %d\n%s%s", result.Code, result.Out, result.Err)
+	}
+	eventually(t, "an alert", 20*time.Second, func() bool { return len(told.kinds()) == 1 })
+
+	registry.change(adaPassword)
+	if mate.do("POST", path+"?wait=true", "").Want(http.StatusOK).Into(&report); !report.Valid {
+		t.Errorf("repaired: %+v", report)
+	}
+	before := registry.checked()
+	mate.do("POST", path, "").Want(http.StatusAccepted)
+	eventually(t, "a check that nobody waits for", 20*time.Second, func() bool { return registry.checked() > before })
+
+	wantFields(t, mate.refused("POST", path+"?wait=perhaps", "", 400, "InvalidRequest").Fault(), "wait")
+	mate.refused("POST", "/v1/registries/oci/ours/check", "", 404, "ResourceNotFound")
+}
