@@ -32,7 +32,7 @@ var mayImport = map[string][]string{
 	"internal/store":              {"internal/audit", "internal/fault", "internal/seal", "secret"},
 	"internal/store/postgrestest": {},
 	"internal/store/storetest": {
-		"internal/audit", "internal/fault", "internal/seal", "internal/store", "secret"},
+		"internal/audit", "internal/fault", "internal/seal", "internal/store", "internal/store/postgrestest", "secret"},
 	"internal/auth":       {"internal/audit", "internal/fault", "internal/seal", "internal/store", "internal/strictjson", "secret"},
 	"internal/directory":  {"internal/audit", "internal/auth", "internal/fault", "internal/store", "secret"},
 	"internal/queue":      {},
