@@ -3,6 +3,7 @@ package regcheck_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -36,11 +37,12 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 	t.Helper()
 	g := regchecktest.Start(t, row.Server)
 	c, d := checker(g, mustPolicy(t, row), row), mustDefinition(t, g, row)
+	c.Hairpin = "first"
 	first, err := c.Check(t.Context(), d, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := controls(g)
+	c.Hairpin = "second"
 	second, err := c.Recheck(t.Context(), d, first.Behaviour, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -48,16 +50,29 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 	if diff := cmp.Diff(verdictOf(first), verdictOf(second)); diff != "" {
 		t.Errorf("%s: %s", row.Name, diff)
 	}
-	sent := controls(g) - before
+	// A control request that was sent ahead and is not needed may be sent again, and may or may not arrive before its check ends.
+	before, again := controlTargets(g, "first"), controlTargets(g, "second")
+	maps.DeleteFunc(before, func(target string, _ bool) bool { return again[target] })
 	lessons := strings.Contains(first.Behaviour, " checked ") || strings.Contains(first.Behaviour, " open ")
 	relied := lessons && (d.Auth.Token == "" || !strings.Contains(first.Behaviour, "checked"))
-	if relied && sent >= before { // one that is sent ahead, in vain, is sent again
-		t.Errorf("%s: the control request was sent again (%d of %d); known: %s", row.Name, sent, before, first.Behaviour)
+	if relied && len(before) == 0 {
+		t.Errorf("%s: the control request was sent again (%v); known: %s", row.Name, again, first.Behaviour)
 	}
 	if relied && second.Behaviour != first.Behaviour {
 		t.Errorf("%s: learned %q, then %q", row.Name, first.Behaviour, second.Behaviour)
 	}
-	return max(0, before-sent)
+	return len(before)
+}
+
+// controlTargets returns where the control requests of one Checker went.
+func controlTargets(g *regchecktest.Registry, mark string) map[string]bool {
+	targets := map[string]bool{}
+	for _, s := range g.Sightings() {
+		if s.Mark == mark && isControl(s) {
+			targets[s.Target] = true
+		}
+	}
+	return targets
 }
 
 // verdictOf is what must not depend on whether the control request was spared.
@@ -68,12 +83,16 @@ func verdictOf(r *regcheck.Report) string {
 // controls counts the requests with credentials that nobody has.
 func controls(g *regchecktest.Registry) (n int) {
 	for _, s := range g.Sightings() {
-		known := []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword, regchecktest.WrongPassword, regchecktest.WrongToken}
-		if strings.HasPrefix(s.User, "regwarden-") || s.Kind == "bearer" && len(s.Secret) == 32 && !slices.Contains(known, s.Secret) {
+		if isControl(s) {
 			n++
 		}
 	}
 	return n
+}
+
+func isControl(s regchecktest.Sighting) bool {
+	known := []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword, regchecktest.WrongPassword, regchecktest.WrongToken}
+	return strings.HasPrefix(s.User, "regwarden-") || s.Kind == "bearer" && len(s.Secret) == 32 && !slices.Contains(known, s.Secret)
 }
 
 func mustRow(t *testing.T, g *regchecktest.Registry, definition string) (*regcheck.Checker, regcheck.Definition) {

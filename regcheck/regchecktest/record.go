@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // Sighting is a credential that reached a server.
@@ -16,7 +18,9 @@ type Sighting struct {
 	User   string // of Basic and forms
 	Secret string // password, token or the certificate's subject
 	Path   string
-	Meant  bool // the world's author meant credentials of this kind to come here
+	Target string // path and query
+	Mark   string // Hairpin of the Checker that sent it
+	Meant  bool   // the world's author meant credentials of this kind to come here
 }
 
 func (s Sighting) String() string {
@@ -77,7 +81,7 @@ func (g *Registry) watch(s *site) http.Handler {
 func (g *Registry) note(s *site, r *http.Request, body []byte) {
 	found := credentials(r, string(body))
 	for i := range found {
-		found[i].At, found[i].Path = s.origin(), r.URL.Path
+		found[i].At, found[i].Path, found[i].Target, found[i].Mark = s.origin(), r.URL.Path, r.URL.RequestURI(), r.Header.Get(regcheck.HairpinHeader)
 		found[i].Meant = s.trusted && (found[i].Kind != "clientCertificate" || s.endpoint) && found[i].Kind != "url"
 	}
 	g.mu.Lock()
