@@ -98,6 +98,11 @@ func TestAClosedConnectionMakesRoom(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for open, _ := l.load(); open > 0; open, _ = l.load() { // the client sees the end first
+		time.Sleep(time.Millisecond)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.sources) != 0 || l.bytes.Load() != 0 {
 		t.Errorf("%d sources and %d bytes are left", len(l.sources), l.bytes.Load())
 	}
