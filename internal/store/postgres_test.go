@@ -213,29 +213,35 @@ func textsAreBytes(t *testing.T, server *postgrestest.Server) {
 func failuresAreRetried(t *testing.T, server *postgrestest.Server) {
 	db := mustOpenURL(t, server.NewDatabase(t), Options{})
 	db.database.(*postgres).begin = "BEGIN ISOLATION LEVEL SERIALIZABLE"
+	const counters = 4
 	var runs atomic.Int64
-	var wait sync.WaitGroup
-	for range 4 {
+	var wait, haveRead sync.WaitGroup
+	haveRead.Add(counters)
+	for range counters {
 		wait.Go(func() {
-			for range 5 {
-				err := db.InTx(t.Context(), func(tx *Tx) error {
-					runs.Add(1)
-					last, err := tx.LastChange(t.Context())
-					if err != nil {
-						return err
-					}
-					return tx.changeOne(t.Context(), "UPDATE change_counter SET last = $1 WHERE id = 1", last.Seq+1)
-				})
-				if err != nil {
-					t.Error(err)
+			retried := false
+			err := db.InTx(t.Context(), func(tx *Tx) error {
+				runs.Add(1)
+				last, err := tx.LastChange(t.Context())
+				if !retried { // all have read the same before one writes
+					retried = true
+					haveRead.Done()
+					haveRead.Wait()
 				}
+				if err != nil {
+					return err
+				}
+				return tx.changeOne(t.Context(), "UPDATE change_counter SET last = $1 WHERE id = 1", last.Seq+1)
+			})
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}
 	wait.Wait()
 	err := db.View(t.Context(), func(tx *Tx) error {
 		last, err := tx.LastChange(t.Context())
-		if last.Seq != 20 || runs.Load() <= 20 {
+		if last.Seq != counters || runs.Load() <= counters {
 			t.Errorf("counted to %d in %d runs", last.Seq, runs.Load())
 		}
 		return err
