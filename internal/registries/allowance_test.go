@@ -48,9 +48,16 @@ func validateAsMember(t *testing.T, s *Service) (audit.Outcome, error) {
 		Definition: regcheck.Definition{Endpoint: "http://192.0.2.1", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}}
 	who := auth.Principal{UserUID: "user", OrgUID: "org", Role: auth.RoleMember, Means: auth.MeansToken}
 	_, err := s.Check(t.Context(), who, audit.Origin{}, request)
+	uid := request.AuditUID
+	if err != nil {
+		var recordErr error
+		if uid, recordErr = s.Refuse(t.Context(), who, audit.Origin{}, Validate, err); recordErr != nil {
+			t.Error(recordErr)
+		}
+	}
 	var event audit.Event
 	if err := s.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		event, err = tx.Audit(t.Context(), request.AuditUID)
+		event, err = tx.Audit(t.Context(), uid)
 		return err
 	}); err != nil {
 		t.Error(err)
