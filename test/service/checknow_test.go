@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/test/instance"
@@ -14,7 +13,7 @@ import (
 // checked waits until a registry has a history.
 func (p person) checked(uid string) {
 	p.t.Helper()
-	eventually(p.t, "the first check", 20*time.Second, func() bool {
+	instance.Await(p.t, "the first check", func() bool {
 		var h struct{ Items []struct{} }
 		p.get(at(uid)+"/history", &h)
 		return len(h.Items) > 0
@@ -52,7 +51,7 @@ func TestCheckNow(t *testing.T) {
 	if result.Code != 1 {
 		t.Errorf("not valid from the command line: exit code %d\n%s%s", result.Code, result.Out, result.Err)
 	}
-	eventually(t, "an alert", 20*time.Second, func() bool { return len(told.kinds()) == 1 })
+	instance.Await(t, "an alert", func() bool { return len(told.kinds()) == 1 })
 
 	registry.change(adaPassword)
 	if mate.do("POST", path+"?wait=true", "").Want(http.StatusOK).Into(&report); !report.Valid {
@@ -60,7 +59,7 @@ func TestCheckNow(t *testing.T) {
 	}
 	before := registry.checked()
 	mate.do("POST", path, "").Want(http.StatusAccepted)
-	eventually(t, "a check that nobody waits for", 20*time.Second, func() bool { return registry.checked() > before })
+	instance.Await(t, "a check that nobody waits for", func() bool { return registry.checked() > before })
 
 	wantFields(t, mate.refused("POST", path+"?wait=perhaps", "", 400, "InvalidRequest").Fault(), "wait")
 	mate.refused("POST", "/v1/registries/oci/ours/check", "", 404, "ResourceNotFound")
