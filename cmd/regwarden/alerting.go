@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/mail"
-	"os"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/server"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -52,11 +52,11 @@ func (c *Config) mailServer() (*alerts.Mail, error) {
 	}
 	m := &alerts.Mail{Host: c.SMTPHost, Port: cmp.Or(c.SMTPPort, smtpPorts[c.SMTPTLS]), Username: c.SMTPUsername, From: c.SMTPFrom, TLS: c.SMTPTLS}
 	if c.SMTPPasswordFile != "" {
-		text, err := os.ReadFile(c.SMTPPasswordFile)
+		text, err := seal.ReadSecretFile(c.SMTPPasswordFile)
 		if err != nil {
 			return nil, fmt.Errorf("smtp-password-file: %w", err)
 		}
-		m.Password = secret.String(strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
+		m.Password = secret.String(strings.TrimSuffix(strings.TrimSuffix(text.Reveal(), "\n"), "\r"))
 		if m.Password == "" {
 			return nil, errors.New("smtp-password-file: is empty")
 		}

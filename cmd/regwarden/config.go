@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -192,12 +193,27 @@ func (s *settings) load(getenv func(string) string) error {
 			set(s.flags.Lookup(name), "file", value)
 		}
 	}
+	problems = append(problems, s.fileProblem())
 	problems = append(problems, s.completeDatabaseURL()...)
 	if s.MasterKeyFile == "" {
 		s.MasterKeyFile = filepath.Join(s.DataDir, "master.key")
 	}
 	if err := errors.Join(append(problems, s.Validate()...)...); err != nil {
 		return usageError{fmt.Errorf("the settings cannot be used:\n%w", err)}
+	}
+	return nil
+}
+
+// fileProblem checks the mode of a settings file that holds a password.
+func (s *settings) fileProblem() error {
+	for _, name := range []string{"database-url", "egress-proxy"} {
+		f := s.flags.Lookup(name)
+		if s.source[name] != "file" || s.shown(f) == f.Value.String() {
+			continue
+		}
+		if _, err := seal.ReadSecretFile(s.File); err != nil {
+			return fmt.Errorf("config: there is a password in %s: %w", name, err)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -154,4 +156,50 @@ func TestHintsNameFlagsThatExist(t *testing.T) {
 	if named == 0 {
 		t.Error("no hint names a flag")
 	}
+}
+
+// A file with a secret that every user of the machine can read is refused, whatever secret it is.
+func TestSecretFilesOpenToOthersAreRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "secret")
+	certFile, keyFile, err := selfSigned(dir, "127.0.0.1:0", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, content string
+		read          func() error
+	}{
+		{"bootstrap password", "nine purple ducks on ice", func() error { _, err := readPasswordFile(path); return err }},
+		{"SMTP password", "hunter2", func() error { _, err := (&Config{SMTPHost: "mail", SMTPPasswordFile: path}).mailServer(); return err }},
+		{"database URL", "postgres://a:b@db/x?sslmode=verify-full", func() error { _, err := loadedFrom("--database-url-file", path); return err }},
+		{"settings with a database password", "database-url: postgres://a:b@db/x?sslmode=verify-full", func() error { _, err := loadedFrom("--config", path); return err }},
+		{"settings with a proxy password", "egress-proxy: http://a:b@proxy:3128", func() error { _, err := loadedFrom("--config", path); return err }},
+		{"TLS key", string(key), func() error { _, err := loadKeyPair(certFile, path); return err }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for mode, refused := range map[os.FileMode]bool{0o600: false, 0o644: true, 0o604: true, 0o660: true} {
+				if err := errors.Join(os.WriteFile(path, []byte(c.content), 0o600), os.Chmod(path, mode)); err != nil {
+					t.Fatal(err)
+				}
+				err := c.read()
+				if errors.Is(err, seal.ErrLaxMode) != refused || refused && !strings.Contains(err.Error(), "run chmod 600") || !refused && err != nil {
+					t.Errorf("mode %04o: %v", mode, err)
+				}
+			}
+		})
+	}
+}
+
+// loadedFrom loads settings from a command line alone.
+func loadedFrom(args ...string) (*settings, error) {
+	s := newSettings()
+	if err := s.flags.Parse(args); err != nil {
+		return nil, err
+	}
+	return s, s.load(func(string) string { return "" })
 }

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 
+	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -20,11 +20,11 @@ func (s *settings) completeDatabaseURL() []error {
 		if s.DatabaseURL != "" {
 			return []error{errors.New("database-url, database-url-file: give one of them")}
 		}
-		content, err := os.ReadFile(s.DatabaseURLFile)
+		content, err := seal.ReadSecretFile(s.DatabaseURLFile)
 		if err != nil {
 			return []error{fmt.Errorf("database-url-file: %w", err)}
 		}
-		s.DatabaseURL, s.source["database-url"] = secret.String(strings.TrimSpace(string(content))), "database-url-file"
+		s.DatabaseURL, s.source["database-url"] = secret.String(strings.TrimSpace(content.Reveal())), "database-url-file"
 		if s.DatabaseURL == "" {
 			return []error{fmt.Errorf("database-url-file: %s is empty", s.DatabaseURLFile)}
 		}

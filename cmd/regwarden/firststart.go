@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -97,12 +99,11 @@ func writePasswordFile(path string, password secret.String) error {
 }
 
 func readPasswordFile(path string) (secret.String, error) {
-	file, err := os.Open(path)
+	text, err := seal.ReadSecretFile(path)
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
-	return readSecretLine(file)
+	return readSecretLine(strings.NewReader(text.Reveal()))
 }
 
 // print shows what was made, and lines that can be pasted as they stand.

@@ -309,7 +309,7 @@ func (c *Config) tls() (*tls.Config, string, error) {
 	if certFile == "" {
 		return nil, "", nil
 	}
-	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	pair, err := loadKeyPair(certFile, keyFile)
 	if err != nil {
 		return nil, "", errors.Join(errors.New("tls-cert, tls-key: not usable as a pair"), err)
 	}
@@ -318,4 +318,17 @@ func (c *Config) tls() (*tls.Config, string, error) {
 		MinVersion:   tls.VersionTLS12,
 		NextProtos:   []string{"http/1.1"},
 	}, caFile, nil
+}
+
+// loadKeyPair is tls.LoadX509KeyPair with a check of the key file's mode.
+func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
+	chain, err := os.ReadFile(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := seal.ReadSecretFile(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(chain, []byte(key.Reveal()))
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -18,13 +17,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-const (
-	masterKeySize = 32
-	maxFileSize   = 4096 // a master key file is one short line
-)
-
-// ErrLaxMode is returned when a key file can be read or written by others than its owner.
-var ErrLaxMode = errors.New("the master key file is open to other users")
+const masterKeySize = 32
 
 // MasterKey wraps the keyring. The zero value is no key. It never prints.
 type MasterKey struct {
@@ -65,41 +58,17 @@ func (m MasterKey) cipher() (tink.AEAD, error) {
 	return subtle.NewXChaCha20Poly1305(raw)
 }
 
-// LoadMasterKey reads the key file at path. It refuses a file that its group or the world may use
-// (ErrLaxMode), but for one of root's that our group may read; a missing file is fs.ErrNotExist.
+// LoadMasterKey reads the key file at path, under the rules of ReadSecretFile.
 func LoadMasterKey(path string) (MasterKey, error) {
-	file, err := os.Open(path) // the operator names the file
-	if err != nil {
-		return MasterKey{}, fmt.Errorf("open the master key file: %w", err)
-	}
-	defer func() { _ = file.Close() }()
-	info, err := file.Stat() // of the open file, so that it cannot be changed in between
-	if err != nil {
-		return MasterKey{}, fmt.Errorf("look at the master key file: %w", err)
-	}
-	owner, self := ownerOf(info)
-	if mode := info.Mode(); !mode.IsRegular() || lax(mode.Perm(), owner, self) {
-		return MasterKey{}, fmt.Errorf("%w: %s has mode %v, and must be a plain file of mode 0600; mend it with: chmod 600 %s", ErrLaxMode, path, mode, path)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxFileSize))
+	text, err := ReadSecretFile(path)
 	if err != nil {
 		return MasterKey{}, fmt.Errorf("read the master key file: %w", err)
 	}
-	key, err := ParseMasterKey(secret.String(text))
+	key, err := ParseMasterKey(text)
 	if err != nil {
 		return MasterKey{}, fmt.Errorf("read the master key file %s: %w", path, err)
 	}
 	return key, nil
-}
-
-// lax tells whether others than its owner may use a file of ours. A file of root's may be read by its group
-// while we are not root: that is how Kubernetes and systemd hand a secret to a service (PostgreSQL judges its
-// key files so too).
-func lax(mode fs.FileMode, owner, self int) bool {
-	if owner == 0 && self != 0 {
-		return mode&0o037 != 0
-	}
-	return mode&0o077 != 0
 }
 
 // LoadOrCreateMasterKey reads the key file at path, or makes it with a fresh key and mode 0600.
