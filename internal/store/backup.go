@@ -34,10 +34,9 @@ func (db *DB) Backup(ctx context.Context, target string) (err error) {
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(err, fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(target)))
 	}
-	// Made here and not by SQLite, which would leave its mode to the umask.
-	file, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- the operator names the file
+	file, err := createPart(part)
 	if err != nil {
-		return fmt.Errorf("make the backup file: %w", err)
+		return fmt.Errorf("create the backup file: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close(), ignoreMissing(os.Remove(part))) }()
 	source, err := openSQLite(filepath.Join(db.options.DataDir, databaseName), 1, false)
@@ -52,6 +51,45 @@ func (db *DB) Backup(ctx context.Context, target string) (err error) {
 		return fmt.Errorf("write the backup to disk: %w", err)
 	}
 	return publish(part, target)
+}
+
+// createPart creates and locks the file that a backup grows in, in place of one that a killed backup left. It is not
+// created by SQLite, which would leave its mode to the umask.
+func createPart(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- the operator names the file
+	if errors.Is(err, fs.ErrExist) {
+		if err := removeStale(path); err != nil {
+			return nil, err
+		}
+		file, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- as above
+	}
+	if err != nil {
+		return nil, err
+	}
+	if taken, err := lockFile(file); err != nil || !taken { // by a backup that takes this one for stale
+		return nil, errors.Join(err, file.Close(), fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(path)))
+	}
+	return file, nil
+}
+
+// removeStale removes a part file unless a running backup holds its lock, which ends with the process.
+func removeStale(path string) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %s is not a file of ours", ErrInTheWay, filepath.Base(path))
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // #nosec G304 -- as above
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer func() { _ = file.Close() }()
+	taken, err := lockFile(file)
+	if err == nil && !taken {
+		err = fmt.Errorf("%w: another backup writes %s", ErrInTheWay, filepath.Base(path))
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 // publish gives a finished file its name, which must be free: a link fails where a rename would replace.

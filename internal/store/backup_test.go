@@ -249,3 +249,42 @@ func TestFilesBelongToTheOwnerOfTheFolder(t *testing.T) {
 		}
 	}
 }
+
+// A killed backup leaves its part file. One that still runs holds the lock of its own.
+func TestBackupReplacesAStalePartFile(t *testing.T) {
+	db := mustOpen(t, store.Options{DataDir: t.TempDir()})
+	target := filepath.Join(t.TempDir(), "backup.db")
+	part := target + ".part"
+	if err := os.WriteFile(part, []byte("half of a backup"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	running, err := os.Open(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Flock(int(running.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Backup(t.Context(), target); !errors.Is(err, store.ErrInTheWay) {
+		t.Errorf("next to a running backup: %v", err)
+	}
+	if err := running.Close(); err != nil { // as the end of the process does
+		t.Fatal(err)
+	}
+	if err := db.Backup(t.Context(), target); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(part); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the part file is left: %v", err)
+	}
+	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	other := target + "2"
+	if err := os.Symlink(target, other+".part"); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Backup(t.Context(), other); !errors.Is(err, store.ErrInTheWay) {
+		t.Errorf("with a link in the place of the part file: %v", err)
+	}
+}
