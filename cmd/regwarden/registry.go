@@ -92,14 +92,15 @@ func newRegistryCheck(org *string) *cobra.Command {
 		if timeout <= 0 {
 			return usageError{fmt.Errorf("--timeout %s: must be positive", timeout)}
 		}
-		return checkRegistry(a, shown{cmd: a.cmd, asJSON: a.json, noColor: noColor}, *org, args[0], timeout)
+		return unchecked(a.ctx, checkRegistry(a, shown{cmd: a.cmd, asJSON: a.json, noColor: noColor}, *org, args[0], timeout))
 	})
 	cmd.Long = `Make a stored registry due and wait until a server has checked it. The server's settings decide which addresses may be
 reached; the result is part of the history, and a change raises alerts. When the wait ends, the registry stays due.
 
 To check it without a server, without consequences or with other settings: regwarden check --registry NAME --org ORG
 
-Exit code: 0 valid, 1 not valid or not checked, 2 the command line or the definition cannot be used.`
+Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 not checked, 130 interrupted,
+143 terminated.`
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "maximum time to wait for the report")
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "no colour, even in a terminal")
 	return cmd
