@@ -29,8 +29,9 @@ func RefusalUID(e Event) string {
 	}
 	var uid uuid.UUID
 	copy(uid[:], hash.Sum(nil))
-	uid[0], uid[1], uid[2] = byte(window>>40), byte(window>>32), byte(window>>24) // RFC 9562 section 5.7
-	uid[3], uid[4], uid[5] = byte(window>>16), byte(window>>8), byte(window)
+	for i := range 6 { // RFC 9562 section 5.7
+		uid[i] = byte(window >> (40 - 8*i)) // #nosec G115 -- one byte of it at a time
+	}
 	uid[6] = uid[6]&0x0f | 0x70
 	uid[8] = uid[8]&0x3f | 0x80
 	return uid.String()
