@@ -145,7 +145,7 @@ func TestCommandsOnADatabase(t *testing.T) {
 	url, folder := database.NewDatabase(t), t.TempDir()
 	flags := []string{"--data-dir", folder + "/data", "--database-url-file", urlFile(t, url)}
 	command := func(args ...string) instance.Result { return instance.Run(t, "", append(args, flags...)...) }
-	if result := command("org", "list"); result.Code != 2 || !strings.Contains(result.Err, "no store in this database yet") {
+	if result := command("org", "list"); result.Code != 2 || !strings.Contains(result.Err, "there is no store in this database; name the server") {
 		t.Errorf("on an empty database: %d %s", result.Code, result.Err)
 	}
 	instance.Start(t, instance.Options{DataDir: folder + "/data", Flags: flags[2:]}).Kill()
