@@ -26,12 +26,18 @@ demo: build ## Play the whole story beside a real registry, on loopback
 # Most tests in test/ wait, so that more of them run at once than there are processors.
 race := CGO_ENABLED=1 $(GO) test -vet=off -race -gcflags=modernc.org/sqlite/lib=-race=false
 
+# Both modules wait more than they compute, so they run at the same time.
 test: deps vet ## Pass all tests; installs the Debian packages they need when it may
+	@$(MAKE) --no-print-directory -j2 test-product test-system
+
+test-product:
 	$(race) ./...
+
+test-system:
 	cd test && $(GO) test -vet=off -count=1 -parallel 4 ./...
 
 test-long: deps ## Run the long forms of the tests that kill, lose and time, for every night; takes an hour
-	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork' -long
+	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionsKeepTheirRules' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
 
 deps: ## Install the Debian packages that the tests need
@@ -111,4 +117,4 @@ bench-records: ## Keep and watch 10,000 definitions of one organization
 clean: ## Remove what was built; data stays
 	rm -rf bin
 
-.PHONY: help build run demo test test-long deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean
+.PHONY: help build run demo test test-product test-system test-long deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean

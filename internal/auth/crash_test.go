@@ -24,7 +24,7 @@ import (
 )
 
 // long makes the test of kills as long as the promise is: go test ./internal/auth -run Kill -v -long
-var long = flag.Bool("long", false, "1,000 sessions and 50 kills")
+var long = flag.Bool("long", false, "1,000 sessions and 50 kills, 100 histories of sessions")
 
 // The child of a test of kills finds its work in the environment: the folder of the store, and what to do.
 const (
