@@ -23,18 +23,19 @@ demo: build ## Play the whole story beside a real registry, on loopback
 #
 # SQLite is C translated to Go: the race detector knows nothing of its memory and makes it ten times slower, so that one package is
 # built without. It has no generic code, of which the linker would take this copy for other packages too. vet has been run.
-# Most tests in test/ wait, so that more of them run at once than there are processors.
-race := CGO_ENABLED=1 $(GO) test -vet=off -race -gcflags=modernc.org/sqlite/lib=-race=false
+# Most tests in test/ wait, so that more of them run at once than there are processors. -w leaves out what only a debugger reads,
+# which saves linking time.
+race := CGO_ENABLED=1 $(GO) test -timeout 20m -vet=off -ldflags=-w -race -gcflags=modernc.org/sqlite/lib=-race=false
 
 # Both modules wait more than they compute, so they run at the same time.
 test: deps vet ## Pass all tests; installs the Debian packages they need when it may
-	@$(MAKE) --no-print-directory -j2 test-product test-system
+	@test/in-memory $(MAKE) --no-print-directory -j2 test-product test-system
 
 test-product:
 	$(race) -p 4 ./...
 
 test-system:
-	cd test && $(GO) test -vet=off -count=1 -parallel 4 ./...
+	cd test && $(GO) test -timeout 20m -vet=off -ldflags=-w -count=1 -parallel 4 ./...
 
 test-long: deps ## Run the long forms of the tests that kill, lose and time, for every night; takes an hour
 	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionsKeepTheirRules' -long

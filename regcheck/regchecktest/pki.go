@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"sync"
 	"time"
 )
 
@@ -19,10 +20,16 @@ type authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// pki is the authorities of a world. All keys are made at start and live in memory.
+// pki signs the certificates of a world.
 type pki struct {
-	serial  int64
-	now     time.Time
+	serial int64
+	now    time.Time
+	authorities
+}
+
+// authorities are the same in all worlds of a process: their keys and certificates took a tenth of the matrix' time. They
+// live in memory.
+type authorities struct {
 	system  *authority // stands for the roots of the operating system
 	private *authority // a company's own root: what auth.tls.ca is for
 	middle  *authority // an intermediate below private
@@ -30,7 +37,14 @@ type pki struct {
 	clients *authority // signs client certificates that servers take
 }
 
+var sharedAuthorities = sync.OnceValues(makeAuthorities)
+
 func newPKI() (*pki, error) {
+	shared, err := sharedAuthorities()
+	return &pki{serial: 100, now: time.Now(), authorities: shared}, err
+}
+
+func makeAuthorities() (authorities, error) {
 	p := &pki{now: time.Now()}
 	for _, one := range []struct {
 		into  **authority
@@ -46,11 +60,11 @@ func newPKI() (*pki, error) {
 		}
 		made, err := p.authority(one.name, above, p.now.Add(-time.Hour), p.now.AddDate(10, 0, 0))
 		if err != nil {
-			return nil, err
+			return authorities{}, err
 		}
 		*one.into = made
 	}
-	return p, nil
+	return p.authorities, nil
 }
 
 func (p *pki) authority(name string, above *authority, from, until time.Time) (*authority, error) {
