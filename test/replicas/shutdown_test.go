@@ -21,7 +21,8 @@ func TestShutdownHandsOver(t *testing.T) {
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := database.NewDatabase(t)
 	f := startFleet(t, 1, url, "--watch-interval", "1h")
-	registry := startWatched(t, slow)
+	hold := make(chan struct{}) // so that on a busy machine none ends before the last has begun
+	registry := startWatched(t, slow, hold)
 	client := f.replicas[0].Client(t)
 	credential := []string{"Authorization", client.SignIn().Authorization}
 	var names []string
@@ -42,6 +43,7 @@ func TestShutdownHandsOver(t *testing.T) {
 		})
 	}
 	registry.awaitUnderWay(t, records+1)
+	close(hold)
 	began := time.Now()
 	if code := f.replicas[0].Stop(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit code %d\n%s", code, f.replicas[0].Log())

@@ -16,7 +16,8 @@ import (
 // watchedRegistry is a registry that counts its visits, by the first part of their path.
 type watchedRegistry struct {
 	*httptest.Server
-	slow time.Duration
+	slow time.Duration // how long a visit takes
+	hold chan struct{} // a visit's time begins when this is closed; nil: at once
 
 	mu      sync.Mutex
 	now     map[string]int // under way
@@ -24,9 +25,9 @@ type watchedRegistry struct {
 	overlap []string // visited by two at once
 }
 
-func startWatched(t *testing.T, slow time.Duration) *watchedRegistry {
+func startWatched(t *testing.T, slow time.Duration, hold chan struct{}) *watchedRegistry {
 	t.Helper()
-	r := &watchedRegistry{slow: slow, now: map[string]int{}, visits: map[string]int{}}
+	r := &watchedRegistry{slow: slow, hold: hold, now: map[string]int{}, visits: map[string]int{}}
 	r.Server = httptest.NewServer(http.HandlerFunc(r.serve))
 	t.Cleanup(r.Close)
 	return r
@@ -41,6 +42,12 @@ func (r *watchedRegistry) serve(w http.ResponseWriter, request *http.Request) {
 		r.overlap = append(r.overlap, name)
 	}
 	r.mu.Unlock()
+	if r.hold != nil {
+		select {
+		case <-r.hold:
+		case <-request.Context().Done():
+		}
+	}
 	select {
 	case <-time.After(r.slow):
 	case <-request.Context().Done():
@@ -76,7 +83,7 @@ func TestWatchOverThreeReplicas(t *testing.T) {
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := database.NewDatabase(t)
 	f := startFleet(t, 3, url, "--watch-interval", interval.String())
-	registry := startWatched(t, 50*time.Millisecond)
+	registry := startWatched(t, 50*time.Millisecond, nil)
 	client := f.client(t)
 	var names []string
 	for i := range records {
