@@ -19,7 +19,7 @@ func WriteCodesDoc(w io.Writer) error {
 		if e.Reason != "" {
 			fmt.Fprintf(&out, "\n### %s: %s\n", e.Code, e.Reason)
 		}
-		fmt.Fprintf(&out, "\n%s\n\n- To mend it: %s\n- Field: %s\n- Worth a retry: %s\n",
+		fmt.Fprintf(&out, "\n%s\n\n- Fix: %s\n- Field: %s\n- Worth a retry: %s\n",
 			e.Sentence, e.Hint, codeOrNone(e.Field), yesNo(e.Retryable))
 	}
 	out.WriteString("\n## Warnings\n\nA warning never changes the verdict.\n")
@@ -28,7 +28,7 @@ func WriteCodesDoc(w io.Writer) error {
 		if e.Warning == WarnUnknownField {
 			field = "the one that does not exist"
 		}
-		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- To mend it: %s\n- Field: %s\n", e.Warning, e.Sentence, e.Hint, field)
+		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- Fix: %s\n- Field: %s\n", e.Warning, e.Sentence, e.Hint, field)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
