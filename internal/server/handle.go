@@ -198,16 +198,11 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 	return strictjson.Decode(body, v)
 }
 
-// body reads the request's body, which must be announced as JSON.
+// body reads the whole body, which must be announced as JSON, within its limits of size and time.
 func (c *call) body() ([]byte, error) {
 	if err := c.acceptable(); err != nil {
 		return nil, err
 	}
-	return c.readBody()
-}
-
-// readBody reads the whole body, within its limits of size and time.
-func (c *call) readBody() ([]byte, error) {
 	limit := int64(maxBody)
 	if c.principal.UserUID == "" {
 		limit = maxAnonymousBody

@@ -149,7 +149,7 @@ func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		// The outer bound of a request's arrival; readBody and giveUpBody set nearer ones. readBody clears it
+		// The outer bound of a request's arrival; call.body and giveUpBody set nearer ones. call.body clears it
 		// at the end of the body, or it would cancel a validation that takes longer.
 		ReadTimeout:    headerTimeout + bodyTimeout,
 		IdleTimeout:    idleTimeout,
