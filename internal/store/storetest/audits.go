@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+func audits(t *testing.T, db *store.DB) {
+	started := audit.Event{UID: uuid.NewString(), At: start, OrgUID: "org-a", ActorUID: "user", ActorName: "u@example.com\r\n\x1b[31m\u202e" + strings.Repeat("é", 200),
+		Means: "token", Action: audit.RegistryValidate, Object: "registry.example.com", Outcome: audit.Started,
+		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
+	foreign := audit.Event{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Failed, Reason: "unknownOrganization"}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.AppendAudit(ctx, started), tx.AppendAudit(ctx, foreign))
+	})
+	complete := func(ctx context.Context, tx *store.Tx) error {
+		return tx.CompleteAudit(ctx, started.UID, audit.NotValid, "RegistryTLSFailed", []byte(`{"valid":false}`))
+	}
+	mustWrite(t, db, complete)
+	wantError(t, db, store.ErrNotFound, complete)
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error { return tx.AppendAudit(ctx, foreign) })
+	want := started
+	want.ActorName = "u@example.com[31m" + strings.Repeat("é", 119) // 256 bytes, no character cut
+	want.Outcome, want.Reason, want.Report = audit.NotValid, "RegistryTLSFailed", []byte(`{"valid":false}`)
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		byUID, errU := tx.Audit(ctx, started.UID)
+		ofOrg, errO := tx.Audits(ctx, store.AuditFilter{OrgUID: "org-a"}, 10)
+		newest, errN := tx.AuditsNewest(ctx, 10)
+		bare := want
+		bare.Report = nil // lists leave it out
+		if diff := cmp.Diff([]audit.Event{want, bare, foreign, bare}, append(append([]audit.Event{byUID}, ofOrg...), newest...)); diff != "" {
+			t.Error(diff)
+		}
+		if !bytes.Contains(byUID.Report, []byte("valid")) {
+			t.Error("no report")
+		}
+		return errors.Join(errU, errO, errN)
+	})
+}
+
+// refusals share a record within a minute.
+func refusals(t *testing.T, db *store.DB) {
+	refused := audit.Event{At: start, OrgUID: "refusals", ActorUID: "user", Action: audit.RegistryCreate, Object: "first",
+		Outcome: audit.Refused, Reason: "OperationForbidden", Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
+	for i, at := range []time.Duration{0, time.Second, 2 * time.Second, time.Minute} {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			next := refused
+			next.At = start.Truncate(time.Minute).Add(at)
+			if i > 0 {
+				next.Object = "later"
+			}
+			return tx.AppendAudit(ctx, next)
+		})
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		list, err := tx.Audits(ctx, store.AuditFilter{OrgUID: "refusals"}, 10)
+		if len(list) != 2 || list[0].Repeats != 0 || list[1].Repeats != 2 || list[1].Object != "first" {
+			t.Errorf("%+v; want one of the second minute, and the first with two repeats", list)
+		}
+		byUID, errUID := tx.Audit(ctx, audit.RefusalUID(refused))
+		if byUID.Repeats != 2 {
+			t.Errorf("found by its uid with %d repeats, want 2", byUID.Repeats)
+		}
+		return errors.Join(err, errUID)
+	})
+}
+
+// auditLists asks for records by every filter, and for pages that miss and repeat nothing though all of
+// them are of one moment.
+func auditLists(t *testing.T, db *store.DB) {
+	record := func(org, actor string, action audit.Action, outcome audit.Outcome, at time.Duration) audit.Event {
+		return audit.Event{UID: uuid.NewString(), At: start.Add(at), OrgUID: org, ActorUID: actor, Action: action, Object: "object-" + actor, Outcome: outcome}
+	}
+	mine := record("a", "me", audit.RegistryValidate, audit.NotValid, 3*time.Second)
+	login := record("a", "me", audit.Login, audit.Succeeded, 2*time.Second)
+	other := record("a", "other", audit.Login, audit.Failed, time.Second)
+	foreign := record("b", "me", audit.Login, audit.Succeeded, 0)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.AppendAudit(ctx, mine), tx.AppendAudit(ctx, login), tx.AppendAudit(ctx, other), tx.AppendAudit(ctx, foreign))
+	})
+	for name, row := range map[string]struct {
+		filter store.AuditFilter
+		want   []audit.Event
+	}{
+		"all":          {store.AuditFilter{}, []audit.Event{mine, login, other, foreign}},
+		"organization": {store.AuditFilter{OrgUID: "a"}, []audit.Event{mine, login, other}},
+		"actor":        {store.AuditFilter{OrgUID: "a", ActorUID: "me"}, []audit.Event{mine, login}},
+		"nobody":       {store.AuditFilter{OrgUID: "c"}, nil},
+		"object":       {store.AuditFilter{OrgUID: "a", Object: "object-other"}, []audit.Event{other}},
+		"outcome":      {store.AuditFilter{OrgUID: "a", Outcome: audit.Succeeded}, []audit.Event{login}},
+		"action":       {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Login}}, []audit.Event{login, other}},
+		"actions":      {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Refresh, audit.RegistryValidate}}, []audit.Event{mine}},
+		"from":         {store.AuditFilter{OrgUID: "a", From: start.Add(2 * time.Second)}, []audit.Event{mine, login}},
+		"until":        {store.AuditFilter{OrgUID: "a", Until: start.Add(2 * time.Second)}, []audit.Event{other}},
+	} {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			got, err := tx.Audits(ctx, row.filter, 10)
+			counted, errC := tx.CountAudits(ctx, row.filter, 2)
+			if diff := cmp.Diff(row.want, got); diff != "" || counted != int64(min(2, len(row.want))) {
+				t.Errorf("%s: counted %d: %s", name, counted, diff)
+			}
+			return errors.Join(err, errC)
+		})
+	}
+	auditPages(t, db)
+}
+
+func auditPages(t *testing.T, db *store.DB) {
+	t.Helper()
+	want := map[string]bool{}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		for range 25 {
+			e := audit.Event{UID: uuid.NewString(), At: start, OrgUID: "pages", Action: audit.Login, Outcome: audit.Succeeded}
+			want[e.UID] = true
+			if err := tx.AppendAudit(ctx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	filter := store.AuditFilter{OrgUID: "pages"}
+	for len(want) > 0 {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			page, err := tx.Audits(ctx, filter, 7)
+			if err == nil && len(page) == 0 {
+				t.Fatalf("%d records are on no page", len(want))
+			}
+			for _, e := range page {
+				if !want[e.UID] {
+					t.Errorf("%s is on two pages", e.UID)
+				}
+				delete(want, e.UID)
+				filter.Until, filter.BeforeUID = e.At, e.UID
+			}
+			return err
+		})
+	}
+}
