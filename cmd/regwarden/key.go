@@ -35,7 +35,7 @@ func newKey() *cobra.Command {
 	rotate.Long = `Put new keys into use for authorization and refresh tokens. Tokens of the old ones stay good until they end. A running
 server takes the new keys up within a second.
 
-With --master the key that encrypts the store is replaced. A key file gets a new key, and the former key stays beside it as
+With --master the key that encrypts the store is replaced. A key file gets a new key, and the former key stays next to it as
 FILE.<time>: backups made before the rotation open only with it. A key from the environment cannot be written: set
 ` + envNextMasterKey + ` for this command, and its value as ` + envMasterKey + ` from then on, and keep the former value.`
 	rotate.Flags().BoolVar(&master, "master", false, "replace the master key")
