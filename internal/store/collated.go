@@ -1,35 +1,18 @@
 package store
 
 import (
-	"io"
-	"io/fs"
 	"regexp"
 	"strings"
 )
 
-// collated gives the migrations as PostgreSQL gets them: without a word of SQLite's, and texts compare byte by byte, as
-// in SQLite. The order of a language would differ from one database to the next, and with the C library of a machine: a
-// standby that takes over on another one would find its unique indexes out of order.
-type collated struct{ fs.FS }
-
 // textColumn finds the type TEXT; the word before it tells a column from a CAST.
 var textColumn = regexp.MustCompile(`(\w+)(\s+)TEXT\b`)
 
-func (c collated) Open(name string) (fs.File, error) {
-	file, err := c.FS.Open(name)
-	if err != nil || !strings.HasSuffix(name, ".sql") {
-		return file, err
-	}
-	text, err := io.ReadAll(file)
-	if err != nil {
-		return nil, err
-	}
-	return &collatedFile{File: file, Reader: strings.NewReader(collate(string(text)))}, nil
-}
-
 const inOrderOfKey = " WITHOUT ROWID" // SQLite's word for a table that is kept in its primary key
 
-// collate leaves comments and casts as they are.
+// collate writes a migration as PostgreSQL gets it: without a word of SQLite's, and texts compare byte by byte, as in
+// SQLite. The order of a language would differ from one database to the next, and with the C library of a machine: a
+// standby that takes over on another one would find its unique indexes out of order. Comments and casts stay.
 func collate(migration string) string {
 	var b strings.Builder
 	for line := range strings.Lines(migration) {
@@ -46,10 +29,3 @@ func collate(migration string) string {
 	}
 	return b.String()
 }
-
-type collatedFile struct {
-	fs.File
-	*strings.Reader
-}
-
-func (f *collatedFile) Read(p []byte) (int, error) { return f.Reader.Read(p) }

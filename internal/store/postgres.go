@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -37,7 +36,8 @@ func postgresDialect() dialect {
 	const table = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = "
 	return dialect{
 		goose:        goose.DialectPostgres,
-		migrations:   func(files fs.FS) fs.FS { return collated{files} },
+		translated:   collate,
+		execSimply:   []any{pgx.QueryExecModeSimpleProtocol},
 		keysetExists: table + "'data_keyset'",
 		floorExists:  table + "'schema_floor'",
 	}

@@ -33,7 +33,7 @@ const (
 func sqliteDialect() dialect {
 	return dialect{
 		goose:        goose.DialectSQLite3,
-		migrations:   func(files fs.FS) fs.FS { return files },
+		translated:   func(migration string) string { return migration },
 		keysetExists: "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'data_keyset'",
 		floorExists:  "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'schema_floor'",
 	}

@@ -4,7 +4,6 @@
 -- Large tables that requests go to by uid are kept in its order in SQLite (WITHOUT ROWID), which saves an index and a page
 -- each time; PostgreSQL has no such thing and is not told.
 
--- +goose Up
 CREATE TABLE data_keyset (
     id         BIGINT PRIMARY KEY CHECK (id = 1),
     wrapped    BYTEA  NOT NULL,
@@ -130,15 +129,3 @@ CREATE TABLE audits (
 ) WITHOUT ROWID;
 CREATE INDEX audits_org ON audits (org_uid, at, uid);
 CREATE INDEX audits_at ON audits (at);
-
--- +goose Down
-DROP TABLE audits;
-DROP TABLE api_keys;
-DROP TABLE spent_jtis;
-DROP TABLE sessions;
-DROP TABLE project_members;
-DROP TABLE users;
-DROP TABLE projects;
-DROP TABLE orgs;
-DROP TABLE service_keys;
-DROP TABLE data_keyset;

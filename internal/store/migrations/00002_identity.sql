@@ -1,5 +1,3 @@
--- +goose Up
-
 -- What other processes must hear of within a second: sessions that ended, users and keys that changed. The
 -- counter is a row so that its lock orders the transactions: a reader that has seen number n has seen
 -- everything before it, on both databases.
@@ -29,8 +27,3 @@ CREATE TABLE login_throttles (
     PRIMARY KEY (account, source)
 );
 CREATE INDEX login_throttles_forget ON login_throttles (forget_at);
-
--- +goose Down
-DROP TABLE login_throttles;
-DROP TABLE changes;
-DROP TABLE change_counter;

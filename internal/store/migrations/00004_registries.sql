@@ -2,7 +2,6 @@
 -- its own, so that a list of ten thousand reads few pages. Secrets are in one sealed value, bound to table, row
 -- and organization; the has_ columns tell which there are, so that an answer need not open it.
 
--- +goose Up
 CREATE TABLE registries (
     uid               TEXT   PRIMARY KEY,
     org_uid           TEXT   NOT NULL REFERENCES orgs (uid),
@@ -41,7 +40,3 @@ CREATE TABLE registry_details (
     PRIMARY KEY (org_uid, registry_uid),
     FOREIGN KEY (org_uid, registry_uid) REFERENCES registries (org_uid, uid) ON DELETE CASCADE
 );
-
--- +goose Down
-DROP TABLE registry_details;
-DROP TABLE registries;

@@ -4,7 +4,6 @@
 -- which a row may be taken, and who takes it moves next_at to the end of its lease. A lease that ran out is then
 -- nothing but a row that is due.
 
--- +goose Up
 CREATE TABLE registry_watch (
     registry_uid TEXT   PRIMARY KEY,
     org_uid      TEXT   NOT NULL,
@@ -115,12 +114,3 @@ CREATE TABLE api_key_alerts (
     PRIMARY KEY (key_uid, expires_at)
 );
 CREATE INDEX api_keys_expiry ON api_keys (expires_at, uid);
-
--- +goose Down
-DROP INDEX api_keys_expiry;
-DROP TABLE api_key_alerts;
-DROP TABLE alert_deliveries;
-DROP TABLE alerts;
-DROP TABLE alert_channels;
-DROP TABLE registry_verdicts;
-DROP TABLE registry_watch;

@@ -2,7 +2,6 @@
 -- registry_watch: next_at is the moment from which a row may be taken, and who takes it moves next_at to the end
 -- of its lease. A run writes its content under its own number, and is seen only when it is finished.
 
--- +goose Up
 CREATE TABLE registry_sync (
     registry_uid     TEXT   PRIMARY KEY,
     org_uid          TEXT   NOT NULL,
@@ -54,8 +53,3 @@ CREATE TABLE registry_contents (
     PRIMARY KEY (registry_uid, run, repository, tag),
     FOREIGN KEY (registry_uid, run) REFERENCES registry_runs (registry_uid, run)
 );
-
--- +goose Down
-DROP TABLE registry_contents;
-DROP TABLE registry_runs;
-DROP TABLE registry_sync;

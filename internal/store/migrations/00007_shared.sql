@@ -1,7 +1,5 @@
 -- What several servers on one store have in common.
 
--- +goose Up
-
 -- least is the oldest migration that a program must know to use this store. Migrations only add, so that the version
 -- before goes on while servers are upgraded one after the other; one that breaks with this raises the number.
 CREATE TABLE schema_floor (
@@ -17,7 +15,3 @@ CREATE TABLE allowances (
     full_at BIGINT NOT NULL
 );
 CREATE INDEX allowances_full ON allowances (full_at);
-
--- +goose Down
-DROP TABLE allowances;
-DROP TABLE schema_floor;

@@ -1,7 +1,3 @@
 -- Refusals of one kind within a minute share a record, which counts those after the first.
 
--- +goose Up
 ALTER TABLE audits ADD COLUMN repeats BIGINT NOT NULL DEFAULT 0;
-
--- +goose Down
-ALTER TABLE audits DROP COLUMN repeats;

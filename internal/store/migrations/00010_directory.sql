@@ -1,7 +1,6 @@
 -- What public clients set on users and projects, and which project a registry definition was stored in. project_uid has no foreign
 -- key, since SQLite cannot drop such a column again: whoever writes it or deletes the project locks the project's row first.
 
--- +goose Up
 ALTER TABLE projects ADD COLUMN annotations TEXT; -- JSON
 ALTER TABLE projects ADD COLUMN labels TEXT; -- JSON
 ALTER TABLE registries ADD COLUMN project_uid TEXT;
@@ -10,13 +9,3 @@ ALTER TABLE users ADD COLUMN first_name TEXT NOT NULL DEFAULT '';
 ALTER TABLE users ADD COLUMN last_name TEXT NOT NULL DEFAULT '';
 ALTER TABLE users ADD COLUMN role_named BIGINT NOT NULL DEFAULT 0; -- 1: the role was given by name, 0: a member since none was named
 CREATE INDEX registries_project ON registries (org_uid, project_uid) WHERE project_uid IS NOT NULL;
-
--- +goose Down
-DROP INDEX registries_project;
-ALTER TABLE users DROP COLUMN role_named;
-ALTER TABLE users DROP COLUMN last_name;
-ALTER TABLE users DROP COLUMN first_name;
-ALTER TABLE users DROP COLUMN name;
-ALTER TABLE registries DROP COLUMN project_uid;
-ALTER TABLE projects DROP COLUMN labels;
-ALTER TABLE projects DROP COLUMN annotations;
