@@ -9,18 +9,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
 )
 
 // TestNamesAreAskedWhereTheSettingSays has a DNS server of its own tell where a registry is: nowhere else is its name
 // known.
 func TestNamesAreAskedWhereTheSettingSays(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close() // nobody listens there: the check gets as far as connecting
-	_, port, err := net.SplitHostPort(listener.Addr().String())
+	_, port, err := net.SplitHostPort(realregistry.Unused(t)) // the check gets as far as connecting
 	if err != nil {
 		t.Fatal(err)
 	}
