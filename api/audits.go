@@ -43,8 +43,9 @@ type AuditUser struct {
 	EmailID string `json:"emailId"`
 }
 
-// AuditResource is what was acted on: its kind, and its uid or what else names it.
+// AuditResource is what was acted on: its kind, and its uid or what else names it. Target is where a webhook leads.
 type AuditResource struct {
-	Kind string `json:"kind"`
-	UID  string `json:"uid"`
+	Kind   string `json:"kind"`
+	UID    string `json:"uid"`
+	Target string `json:"target,omitempty"` // scheme, host and port
 }

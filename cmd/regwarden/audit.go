@@ -24,9 +24,9 @@ func newAudit() *cobra.Command {
 		}
 		rows := make([][]any, len(page.Events))
 		for i, e := range page.Events {
-			rows[i] = []any{e.At, string(e.Action), string(e.Outcome), e.Reason, e.ActorName, e.Object, e.Origin.Address, e.UID}
+			rows[i] = []any{e.At, string(e.Action), string(e.Outcome), e.Reason, e.ActorName, e.Object, e.Target, e.Origin.Address, e.UID}
 		}
-		return a.table([]string{"at", "action", "outcome", "reason", "actor", "object", "address", "uid"}, rows)
+		return a.table([]string{"at", "action", "outcome", "reason", "actor", "object", "target", "address", "uid"}, rows)
 	})
 	list.Flags().StringVar(&query.Org, "org", "", "organization, by name; without it, records of all and of none")
 	list.Flags().StringVar(&action, "action", "", "such as auth.login or registry.validate")

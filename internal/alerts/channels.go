@@ -244,8 +244,8 @@ func (s *Service) Delete(ctx context.Context, origin audit.Origin, p auth.Princi
 	})
 }
 
-// recorder puts one change on record.
-type recorder func(action audit.Action, uid string) error
+// recorder records one change of a channel, with where it leads.
+type recorder func(action audit.Action, c store.Channel) error
 
 // change decides whether the caller may, makes the change and records it, or records the refusal.
 func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, action audit.Action, object string,
@@ -272,9 +272,9 @@ func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Princi
 		if err != nil {
 			return err
 		}
-		return change(tx, stored, func(action audit.Action, uid string) error {
+		return change(tx, stored, func(action audit.Action, c store.Channel) error {
 			done := event
-			done.UID, done.Action, done.Object, done.Outcome = origin.RecordUID(), action, uid, audit.Succeeded
+			done.UID, done.Action, done.Object, done.Target, done.Outcome = origin.RecordUID(), action, c.UID, originOf(c.HTTP.URL), audit.Succeeded
 			return tx.AppendAudit(ctx, done)
 		})
 	})
@@ -292,7 +292,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Ch
 		}
 		return err
 	}
-	return record(audit.AlertCreate, c.UID)
+	return record(audit.AlertCreate, c)
 }
 
 func (s *Service) update(ctx context.Context, tx *store.Tx, old, c store.Channel, position int64, record recorder) error {
@@ -300,14 +300,14 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, old, c store.Channel
 	if err := tx.UpdateChannel(ctx, c, s.now()); err != nil {
 		return gone(err)
 	}
-	return record(audit.AlertUpdate, c.UID)
+	return record(audit.AlertUpdate, c)
 }
 
 func (s *Service) remove(ctx context.Context, tx *store.Tx, old store.Channel, record recorder) error {
 	if err := tx.DeleteChannel(ctx, old.OrgUID, old.UID); err != nil {
 		return gone(err)
 	}
-	return record(audit.AlertDelete, old.UID)
+	return record(audit.AlertDelete, old)
 }
 
 func gone(err error) error {

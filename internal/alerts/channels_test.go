@@ -161,7 +161,7 @@ func TestReplaceKeepsWhatIsTheSame(t *testing.T) {
 	}
 }
 
-// Members may read what admins configure, and every change and refusal is on record, without a secret.
+// Members may read what admins configure. Every change and refusal is recorded with where the webhook leads, without a secret.
 func TestChangesAreRecorded(t *testing.T) {
 	f := newFixture(t, Config{})
 	member := f.admin
@@ -169,8 +169,10 @@ func TestChangesAreRecorded(t *testing.T) {
 	if _, _, err := f.Create(t.Context(), audit.Origin{}, member, f.in, slack("/x")); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("a member may: %v", err)
 	}
-	uid, _ := f.create(slack("/x"))
-	if err := f.update(uid, f.channel(uid)); err != nil {
+	uid, _ := f.create(slack("/x0x"))
+	moved := slack("/x0x")
+	moved.HTTP.URL = "http://HOOKS.example.com:8080/x0x?key=x0x"
+	if err := f.update(uid, moved); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Delete(t.Context(), audit.Origin{}, f.admin, f.in, uid); err != nil {
@@ -186,8 +188,8 @@ func TestChangesAreRecorded(t *testing.T) {
 	if err := f.db.View(t.Context(), func(tx *store.Tx) error {
 		events, err := tx.AuditsNewest(t.Context(), 10)
 		for _, e := range events {
-			got = append(got, fmt.Sprint(e.Action, " ", e.Outcome, " ", e.Object == uid))
-			if text, _ := json.Marshal(e); strings.Contains(string(text), "h1dden") {
+			got = append(got, fmt.Sprint(e.Action, " ", e.Outcome, " ", e.Object == uid, " ", e.Target))
+			if text, _ := json.Marshal(e); strings.Contains(string(text), "h1dden") || strings.Contains(string(text), "x0x") {
 				t.Error("a secret is on record")
 			}
 		}
@@ -195,7 +197,8 @@ func TestChangesAreRecorded(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"alert.create refused false", "alert.create succeeded true", "alert.update succeeded true", "alert.delete succeeded true"} {
+	for _, want := range []string{"alert.create refused false ", "alert.create succeeded true https://hooks.example.com:443",
+		"alert.update succeeded true http://hooks.example.com:8080", "alert.delete succeeded true http://hooks.example.com:8080"} {
 		if !strings.Contains(strings.Join(got, "; "), want) {
 			t.Errorf("%q lacks %q", got, want)
 		}

@@ -88,6 +88,7 @@ type Event struct {
 	Means     string // "password", "token", "apiKey", "refreshToken", "cli", "service"
 	Action    Action
 	Object    string // uid or name of what was acted on; a validation's endpoint
+	Target    string // scheme, host and port that a changed webhook leads to; no other part of its URL, which may be secret
 	Outcome   Outcome
 	Reason    string // a code or a word of a closed list
 	Origin    Origin

@@ -70,7 +70,7 @@ func auditRecord(e audit.Event) api.Audit {
 		Spec: api.AuditSpec{
 			Action: string(e.Action), ActionType: e.Action.Change(), ActionMsg: message,
 			Actor:    api.AuditActor{ActorType: actor, User: api.AuditUser{UID: e.ActorUID, EmailID: e.ActorName}},
-			Resource: api.AuditResource{Kind: e.Action.Kind(), UID: e.Object},
+			Resource: api.AuditResource{Kind: e.Action.Kind(), UID: e.Object, Target: e.Target},
 			Outcome:  string(e.Outcome), Reason: e.Reason, Means: e.Means,
 			Address: e.Origin.Address, RequestID: e.Origin.RequestID, Repeats: e.Repeats, Report: e.Report,
 		},

@@ -16,14 +16,14 @@ const maxAuditText = 256 // bytes; a validation's endpoint may be longer and is 
 const (
 	auditColumns = `uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, report`
 
-	sqlAppendAudit   = `INSERT INTO audits (` + auditColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+	sqlAppendAudit   = `INSERT INTO audits (` + auditColumns + `, target) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`
 	sqlCompleteAudit = `UPDATE audits SET outcome = $2, reason = $3, report = $4 WHERE uid = $1 AND outcome = 'started'`
 	sqlRecordRefusal = sqlAppendAudit + ` ON CONFLICT (uid) DO UPDATE SET repeats = audits.repeats + 1`
-	sqlAudit         = `SELECT ` + auditColumns + `, repeats FROM audits WHERE uid = $1`
+	sqlAudit         = `SELECT ` + auditColumns + `, repeats, target FROM audits WHERE uid = $1`
 
 	// A list leaves the reports out, which are long. The filters that every list has; an empty one lets all
 	// through. Which records a list goes over at all decides about the index, so there is a text for each.
-	auditList   = `SELECT uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, NULL, repeats FROM audits`
+	auditList   = `SELECT uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, NULL, repeats, target FROM audits`
 	auditFilter = ` at >= $2 AND (at, uid) < ($3, $4) AND ($5 = '' OR object = $5) AND ($6 = '' OR outcome = $6) AND ($7 = '' OR $7 LIKE '%,' || action || ',%')`
 	auditOrder  = ` ORDER BY at DESC, uid DESC LIMIT $8`
 	ofAll       = ` WHERE $1 = '' AND $9 = '' AND`
@@ -86,7 +86,7 @@ func (tx *Tx) AppendAudit(ctx context.Context, e audit.Event) error {
 	}
 	return tx.insert(ctx, query, e.UID, millis(e.At), orNull(e.OrgUID), orNull(e.ActorUID), recordText(e.ActorName),
 		e.Means, string(e.Action), recordText(e.Object), string(e.Outcome), recordText(e.Reason),
-		recordText(e.Origin.RequestID), recordText(e.Origin.Address), e.Report)
+		recordText(e.Origin.RequestID), recordText(e.Origin.Address), e.Report, orNull(e.Target))
 }
 
 // CompleteAudit gives a started record its outcome, once: a second call is ErrNotFound.
@@ -117,7 +117,7 @@ func (tx *Tx) AuditsNewest(ctx context.Context, limit int) ([]audit.Event, error
 
 func scanAudit(row scanner, e *audit.Event) error {
 	return row.Scan(&e.UID, moment{&e.At}, text{&e.OrgUID}, text{&e.ActorUID}, &e.ActorName, &e.Means, &e.Action, &e.Object,
-		&e.Outcome, &e.Reason, &e.Origin.RequestID, &e.Origin.Address, &e.Report, &e.Repeats)
+		&e.Outcome, &e.Reason, &e.Origin.RequestID, &e.Origin.Address, &e.Report, &e.Repeats, text{&e.Target})
 }
 
 // recordText makes claimed text fit for a record that is shown as one line: valid UTF-8, bounded, and
