@@ -72,7 +72,7 @@ func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metr
 	}
 	return alerts.New(db, alerts.Config{
 		Resolver: checker.Resolver, Egress: checker.Egress, Proxy: checker.Proxy, Header: map[string]string{regcheck.HairpinHeader: checker.Hairpin},
-		Mail: mailServer, Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) }, Log: log,
+		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) }, Log: log,
 	}), nil
 }
 

@@ -131,7 +131,7 @@ func newSettings() *settings {
 	f.StringVar(&c.LoginIsolation, "login-isolation", "threads", "where passwords are hashed: threads (of low priority, so that all else stays quick) or none (more sign-ins a second)")
 	f.IntVar(&c.CheckConcurrency, "check-concurrency", 64, "validations at once")
 	f.IntVar(&c.CheckPerOrg, "check-per-org", 8, "validations at once for one organization")
-	f.IntVar(&c.CheckPerMinute, "check-per-minute", 120, "validations of a user per minute, and checks that its changes cause")
+	f.IntVar(&c.CheckPerMinute, "check-per-minute", 120, "validations of a user per minute, and as many checks and new webhooks that its changes cause")
 	f.DurationVar(&c.CheckTimeout, "check-timeout", 30*time.Second, "bound of one validation, 60s at most")
 	f.StringVar(&c.EgressProfile, "egress-profile", "private", "addresses that registries may have: private (all but this machine's own and metadata services) or public (no private networks either)")
 	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow all the same")

@@ -52,7 +52,9 @@ type Service struct {
 }
 
 // New makes a service on an opened store.
-func New(db *store.DB, c Config) *Service { return &Service{db: db, config: c, now: time.Now} }
+func New(db *store.DB, c Config) *Service {
+	return &Service{db: db, config: c.withDefaults(), now: time.Now}
+}
 
 // Scope is whose channels a call is about. The project is one that the caller may see.
 type Scope struct{ OrgUID, ProjectUID, Component string }
@@ -110,7 +112,7 @@ func noSuchChannel() error {
 
 // Create adds a channel. signing is set when the channel's secret was made here; it is shown this once.
 //
-// Faults: Invalid; Forbidden; NotFound for an unknown component.
+// Faults: Invalid; Forbidden; Limited; NotFound for an unknown component.
 func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, w Channel) (uid string, signing secret.String, err error) {
 	if w.Type == TypeHTTP && w.HTTP != nil && w.HTTP.Secret == "" {
 		signing = secret.String(rand.Text())
@@ -129,6 +131,9 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 		for _, c := range stored {
 			last = max(last, c.Position)
 		}
+		if err := s.reserveContacts(ctx, tx, p, in, added); err != nil {
+			return err
+		}
 		added.UID, added.Position = uuid.NewString(), last+1
 		uid = added.UID
 		return s.insert(ctx, tx, in, added, record)
@@ -138,7 +143,7 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 
 // Update replaces a channel.
 //
-// Faults: Invalid; Forbidden; NotFound for an unknown component or channel.
+// Faults: Invalid; Forbidden; Limited; NotFound for an unknown component or channel.
 func (s *Service) Update(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, uid string, w Channel) error {
 	return s.change(ctx, origin, p, in, audit.AlertUpdate, uid, func(tx *store.Tx, stored []store.Channel, record recorder) error {
 		for _, old := range stored {
@@ -149,6 +154,9 @@ func (s *Service) Update(ctx context.Context, origin audit.Origin, p auth.Princi
 			if len(problems) > 0 {
 				return fault.InvalidFields(problems...)
 			}
+			if err := s.reserveContacts(ctx, tx, p, in, changed); err != nil {
+				return err
+			}
 			return s.update(ctx, tx, old, changed, old.Position, record)
 		}
 		return noSuchChannel()
@@ -158,7 +166,7 @@ func (s *Service) Update(ctx context.Context, origin audit.Origin, p auth.Princi
 // Replace makes the list of a component's channels the wanted one. A wanted channel is a stored one when it names
 // its uid, or names none and leads where that one does. Others are added, and the rest of the stored ones deleted.
 //
-// Faults: Invalid, the fields beginning with channels[i]; Forbidden; NotFound for an unknown component.
+// Faults: Invalid, the fields beginning with channels[i]; Forbidden; Limited; NotFound for an unknown component.
 func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, wanted []Channel) error {
 	return s.change(ctx, origin, p, in, audit.AlertUpdate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
 		if err := s.room(ctx, tx, in, len(stored), len(wanted), "channels"); err != nil {
@@ -177,6 +185,9 @@ func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Princ
 		}
 		if len(problems) > 0 {
 			return fault.InvalidFields(problems...)
+		}
+		if err := s.reserveContacts(ctx, tx, p, in, filled...); err != nil {
+			return err
 		}
 		return s.replace(ctx, tx, in, stored, filled, matched, record)
 	})
@@ -253,11 +264,7 @@ func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Princi
 	event := p.Event(origin, action)
 	event.UID, event.At, event.Object = origin.RecordUID(), s.now(), object
 	if refusal := p.May(auth.ConfigureAlerts); refusal != nil {
-		event.Outcome, event.Reason = audit.Refused, fault.CodeOperationForbidden
-		if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) }); err != nil {
-			return fmt.Errorf("record a refusal: %w", err)
-		}
-		return refusal
+		return s.refuse(ctx, event, fault.CodeOperationForbidden, refusal)
 	}
 	if err := known(in.Component); err != nil {
 		return err
@@ -278,10 +285,23 @@ func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Princi
 			return tx.AppendAudit(ctx, done)
 		})
 	})
-	if _, told := errors.AsType[*fault.Error](err); err == nil || told {
+	known, is := errors.AsType[*fault.Error](err)
+	switch {
+	case is && known.Kind == fault.Limited:
+		return s.refuse(ctx, event, known.Code, err)
+	case err == nil || is:
 		return err
 	}
 	return fmt.Errorf("change alert channels: %w", err)
+}
+
+// refuse records a refusal and returns it.
+func (s *Service) refuse(ctx context.Context, event audit.Event, reason string, refusal error) error {
+	event.Outcome, event.Reason = audit.Refused, reason
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) }); err != nil {
+		return fmt.Errorf("record a refusal: %w", err)
+	}
+	return refusal
 }
 
 func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Channel, record recorder) error {
@@ -297,7 +317,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Ch
 
 func (s *Service) update(ctx context.Context, tx *store.Tx, old, c store.Channel, position int64, record recorder) error {
 	c.UID, c.OrgUID, c.Position = old.UID, old.OrgUID, position
-	if err := tx.UpdateChannel(ctx, c, s.now()); err != nil {
+	if err := tx.UpdateChannel(ctx, c, retryAfterUpdate(old, s.now())); err != nil {
 		return gone(err)
 	}
 	return record(audit.AlertUpdate, c)

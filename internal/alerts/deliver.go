@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -49,10 +50,17 @@ type Config struct {
 	Roots    *x509.CertPool
 	Proxy    func(target *url.URL) (*url.URL, error)
 	// Header is sent with every webhook: the mark by which our own server knows and refuses what comes back to it.
-	Header  map[string]string
-	Mail    *Mail // nil: channels of type email are refused
-	Observe func(channelType string, o Outcome)
-	Log     *slog.Logger
+	Header map[string]string
+	Mail   *Mail // nil: channels of type email are refused
+	// ChecksPerMinute is how many checks and other contacts of hosts a user may cause per minute; 0 is 120.
+	ChecksPerMinute int
+	Observe         func(channelType string, o Outcome)
+	Log             *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.ChecksPerMinute = cmp.Or(c.ChecksPerMinute, 120)
+	return c
 }
 
 // Deliver sends what is owed until ctx ends. Any number of replicas may work on the same store.

@@ -65,7 +65,7 @@ func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 		for _, step := range []struct {
 			after    time.Duration
 			min, max int64
-		}{{0, 4, 4}, {14 * time.Second, 4, 4}, {15 * time.Second, 5, 5}, {time.Minute, 8, 8}, {7 * time.Minute, 32, 32}, {firstCheckWithin, 100, 100}} {
+		}{{0, 4, 4}, {14 * time.Second, 4, 4}, {15 * time.Second, 5, 5}, {time.Minute, 8, 8}, {7 * time.Minute, 32, 32}, {store.ContactsAhead, 100, 100}} {
 			if n := k.checksUntil(t, step.after); n < step.min || n > step.max {
 				t.Errorf("%d checks are due after %v, want %d", n, step.after, step.min)
 			}
@@ -82,7 +82,7 @@ func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 			if err := k.Replace(t.Context(), audit.Origin{}, k.admin, last, unsynced("last")); err != nil {
 				t.Fatal(err)
 			}
-			if status, _, err := k.History(t.Context(), "org-a", last, 1); err != nil || status.NextAt.Sub(recordsStart) < firstCheckWithin/2 {
+			if status, _, err := k.History(t.Context(), "org-a", last, 1); err != nil || status.NextAt.Sub(recordsStart) < store.ContactsAhead/2 {
 				t.Errorf("the check of what is changed without end is due at %v, %v", status.NextAt, err)
 			}
 		}

@@ -21,7 +21,7 @@ const (
 type Limits struct {
 	Concurrency int // validations at once, in all; default 64
 	PerOrg      int // validations at once for one organization; default 8
-	PerMinute   int // validations that one user may begin per minute, and checks that its changes may cause; default 120
+	PerMinute   int // validations that one user may begin per minute, and checks and new webhooks that its changes may cause; default 120
 }
 
 func (l Limits) withDefaults() Limits {

@@ -16,7 +16,7 @@ const longestUnasked = 24 * time.Hour
 
 // watchHorizon is later than the watch plans anything, the spread of its waits and what a lease adds included.
 func watchHorizon(now time.Time, interval time.Duration) time.Time {
-	return now.Add((maxBackOff+1)*interval + max(watchLease, firstCheckWithin))
+	return now.Add((maxBackOff+1)*interval + max(watchLease, store.ContactsAhead))
 }
 
 func (w *watch) recall(ctx context.Context) (n int64, err error) {
@@ -30,7 +30,7 @@ func (w *watch) recall(ctx context.Context) (n int64, err error) {
 
 func (r *syncs) recall(ctx context.Context) (n int64, err error) {
 	now := r.now()
-	beyond := now.Add(max(r.settings.Every, longestUnasked) + max(pauseLimit, firstCheckWithin) + syncLease)
+	beyond := now.Add(max(r.settings.Every, longestUnasked) + max(pauseLimit, store.ContactsAhead) + syncLease)
 	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		n, err = tx.RecallSync(ctx, now, beyond, queue.RecallBatch)
 		return err

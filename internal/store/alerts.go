@@ -59,6 +59,7 @@ const (
 		WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteChannel = `DELETE FROM alert_channels WHERE org_uid = $1 AND uid = $2`
 	sqlChannels      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND project_uid = $2 AND component = $3 ORDER BY position, uid`
+	sqlWebhooks      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND type = 'http'`
 	sqlCountChannels = `SELECT COUNT(*) FROM alert_channels WHERE org_uid = $1 AND component = $2`
 	sqlChannel       = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND uid = $2`
 )
@@ -153,6 +154,11 @@ func (tx *Tx) DeleteChannel(ctx context.Context, orgUID, uid string) error {
 // Channels lists the channels of a project's component in their order.
 func (tx *Tx) Channels(ctx context.Context, orgUID, projectUID, component string) ([]Channel, error) {
 	return all(ctx, tx, tx.scanChannel, sqlChannels, orgUID, projectUID, component)
+}
+
+// Webhooks lists the channels of an organization that lead to webhooks.
+func (tx *Tx) Webhooks(ctx context.Context, orgUID string) ([]Channel, error) {
+	return all(ctx, tx, tx.scanChannel, sqlWebhooks, orgUID)
 }
 
 // CountChannels counts the channels of a component in all projects of an organization.

@@ -35,6 +35,21 @@ func (tx *Tx) ReserveSlot(ctx context.Context, holder string, slots int, period,
 	return time.Duration(end-latest) * time.Microsecond, false, err
 }
 
+// ContactsAhead bounds how far ahead the contacts that a user causes are reserved. It is at most the default interval of scheduled
+// checks, which come without being asked for.
+const ContactsAhead = 15 * time.Minute
+
+// ReserveContact reserves the next contact of a host that a user causes by a change: the check of a definition, or the first
+// delivery to a webhook's origin. It returns how long to wait for it, and reserves none further than ContactsAhead.
+// Validations have an allowance of their own, so that what users store never makes a validation fail.
+func (tx *Tx) ReserveContact(ctx context.Context, userUID string, perMinute int, now time.Time) (wait time.Duration, reserved bool, err error) {
+	wait, reserved, err = tx.ReserveSlot(ctx, "changes of "+userUID, perMinute, time.Minute, ContactsAhead, now)
+	if !reserved {
+		wait += ContactsAhead
+	}
+	return wait, reserved, err
+}
+
 // DeleteAllowances deletes at most limit allowances that were whole before that moment, and returns how many.
 func (tx *Tx) DeleteAllowances(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteAllowances, before.UnixMicro(), limit)

@@ -35,7 +35,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"WatchDue": sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqlClaimWatch, "EndWatch": sqlEndWatch,
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqlExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf, "Verdicts": sqlVerdicts,
 		"RecallWatch": sqlRecallWatch, "CountWatchAhead": sqlCountWatchAhead, "RecallChannels": sqlRecallChannels, "RecallSync": sqlRecallSync,
-		"SpreadWatch": sqlSpreadWatch, "CountWatch": sqlCountWatch, "Channels": sqlChannels, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
+		"SpreadWatch": sqlSpreadWatch, "CountWatch": sqlCountWatch, "Channels": sqlChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
 		"WakeChannel": sqlWakeChannel, "NextDelivery": sqlNextDelivery, "EndDelivery": sqlEndDelivery, "HurryDeliveries": sqlHurryDeliveries,
 		"DeliveryLeft": sqlDeliveryLeft, "DeleteAlerts": sqlDeleteAlerts, "ChannelsDue": sqlChannelsDue, "ChannelOrgs": sqlChannelOrgs,
 		"ClaimChannels": sqlClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "AlertedEmails": sqlAlertedEmails,

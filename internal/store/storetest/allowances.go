@@ -40,6 +40,19 @@ func slots(t *testing.T, db *store.DB) {
 	}
 }
 
+// contacts of one user are reserved ahead up to a bound. The wait for one that is not reserved is the time until it would be free.
+func contacts(t *testing.T, db *store.DB) {
+	for minute := range 18 {
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			wait, reserved, err := tx.ReserveContact(ctx, "user", 1, start)
+			if want := time.Duration(min(minute, 16)) * time.Minute; wait != want || reserved != (minute <= 15) {
+				t.Errorf("contact %d: wait %v, reserved %t, want %v", minute, wait, reserved, want)
+			}
+			return err
+		})
+	}
+}
+
 // allowances are used up by many at once, to the last and no further, and grow back one by one.
 func allowances(t *testing.T, db *store.DB) {
 	use := func(holder string, at time.Time) (wait time.Duration) {

@@ -41,6 +41,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"failures of pair, account and source are counted apart", throttlesApart},
 		{"allowances are used up together", allowances},
 		{"slots are reserved at the pace that is allowed", slots},
+		{"contacts are reserved ahead up to a bound", contacts},
 		{"API keys", apiKeys},
 		{"service keys are sealed and one of each is in use", serviceKeys},
 		{"registries", registries},

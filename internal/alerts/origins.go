@@ -1,0 +1,64 @@
+package alerts
+
+import (
+	"context"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// reserveContacts counts each origin (scheme, host, port) of the webhooks that no stored channel of the organization has as a
+// contact that the user causes. They count where they are stored, in the same transaction, and not where they are delivered to:
+// whether a request is refused must not depend on the state of registries.
+//
+// The first contact must be free now. The others are reserved ahead, so that a long list can be stored, if later.
+func (s *Service) reserveContacts(ctx context.Context, tx *store.Tx, p auth.Principal, in Scope, wanted ...store.Channel) error {
+	if p.UserUID == "" {
+		return nil // an operator
+	}
+	added, err := newOrigins(ctx, tx, in.OrgUID, wanted)
+	if err != nil {
+		return err
+	}
+	for i := range added {
+		wait, _, err := tx.ReserveContact(ctx, p.UserUID, s.config.ChecksPerMinute, s.now())
+		if err != nil {
+			return err
+		}
+		if i == 0 && wait > 0 {
+			return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
+				Message: "Too many webhooks with a new scheme, host or port in the last minute. Retry after the time in Retry-After."}
+		}
+	}
+	return nil
+}
+
+// newOrigins counts the origins of channels that no stored channel of the organization has.
+func newOrigins(ctx context.Context, tx *store.Tx, orgUID string, wanted []store.Channel) (int, error) {
+	stored, err := tx.Webhooks(ctx, orgUID)
+	if err != nil {
+		return 0, err
+	}
+	known, added := map[string]bool{"": true}, 0 // an email channel has none
+	for _, c := range stored {
+		known[originOf(c.HTTP.URL)] = true
+	}
+	for _, c := range wanted {
+		if origin := originOf(c.HTTP.URL); !known[origin] {
+			known[origin] = true
+			added++
+		}
+	}
+	return added, nil
+}
+
+// retryAfterUpdate returns when the pending deliveries of an updated channel are tried: at once, but a webhook only after the
+// first interval of retries. The addresses of its host may change from one attempt to the next, and updates are not limited.
+func retryAfterUpdate(old store.Channel, now time.Time) time.Time {
+	if earliest := old.Status.At.Add(firstWait); old.Type == TypeHTTP && earliest.After(now) && !old.Status.At.After(now) {
+		return earliest
+	}
+	return now
+}
