@@ -6,7 +6,7 @@ import "strings"
 var Actions = []Action{
 	Login, Refresh, Logout, LoginAlert, TokensRevoke, SessionEnd,
 	RegistryValidate, RegistryDiagnose, RegistryCreate, RegistryUpdate, RegistryDelete, RegistrySync, RegistryCheck,
-	RegistryWatch, AlertCreate, AlertUpdate, AlertDelete,
+	RegistryWatch, AlertCreate, AlertUpdate, AlertDelete, AlertConfirm,
 	OrgCreate, ProjectCreate, ProjectUpdate, ProjectDelete,
 	UserCreate, UserUpdate, UserDelete, UserRole, UserProjects, UserDisable, UserEnable, PasswordChange, PasswordSet,
 	APIKeyCreate, APIKeyUpdate, APIKeyDelete,

@@ -50,6 +50,7 @@ const (
 	AlertCreate      Action = "alert.create"   // a channel by which alerts leave a project
 	AlertUpdate      Action = "alert.update"
 	AlertDelete      Action = "alert.delete"
+	AlertConfirm     Action = "alert.confirm" // an email address agreed to get the alerts of an organization
 	MasterRotate     Action = "key.rotateMaster"
 	StoreBackup      Action = "store.backup"
 )

@@ -57,6 +57,7 @@ const (
 	sqlUpdateChannel = `UPDATE alert_channels SET position = $3, active = $4, alert_all_users = $5, identifiers = $6, sealed = $7, failures = 0,
 		next_at = CASE WHEN lease_owner IS NOT NULL THEN next_at WHEN CAST($4 AS BIGINT) = 0 THEN NULL ELSE CAST($8 AS BIGINT) END
 		WHERE org_uid = $1 AND uid = $2`
+	sqlServeChannel  = `UPDATE alert_channels SET next_at = $3 WHERE org_uid = $1 AND uid = $2 AND active = 1 AND lease_owner IS NULL AND (next_at IS NULL OR next_at > $3)`
 	sqlDeleteChannel = `DELETE FROM alert_channels WHERE org_uid = $1 AND uid = $2`
 	sqlChannels      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND project_uid = $2 AND component = $3 ORDER BY position, uid`
 	sqlWebhooks      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND type = 'http'`
@@ -134,6 +135,12 @@ func (tx *Tx) UpdateChannel(ctx context.Context, c Channel, now time.Time) error
 		return err
 	}
 	_, err = tx.change(ctx, sqlHurryDeliveries, c.UID, millis(now))
+	return err
+}
+
+// WakeChannel has an active channel that nobody serves now served at that moment, if not sooner.
+func (tx *Tx) WakeChannel(ctx context.Context, orgUID, uid string, at time.Time) error {
+	_, err := tx.change(ctx, sqlServeChannel, orgUID, uid, millis(at))
 	return err
 }
 

@@ -59,6 +59,8 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"alerts are owed and delivered", outbox},
 		{"a channel that was switched off and on owes what it owed", switchedOff},
 		{"alerts are delivered once by many", outboxContention},
+		{"addresses are asked once and confirm by a token", alertAddresses},
+		{"a channel is woken", wokenChannels},
 		{"expiring API keys are told of once", keyAlerts},
 		{"synchronizations are taken once, resumed and shown when finished", syncRuns},
 		{"a synchronization ends with its definition", syncFences},
