@@ -29,7 +29,8 @@ type Channel struct {
 	Type          string
 	Active        bool
 	AlertAllUsers bool
-	Identifiers   []string // e-mail addresses
+	Identifiers   []string // email addresses
+	Unconfirmed   []string // of these, the ones that get no alerts because they did not confirm
 	HTTP          *HTTP
 	Status        store.ChannelStatus
 	CreatedAt     time.Time
@@ -67,8 +68,11 @@ func (s *Service) Channels(ctx context.Context, in Scope) ([]Channel, error) {
 		return nil, err
 	}
 	var stored []store.Channel
+	var given consent
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		stored, err = tx.Channels(ctx, in.OrgUID, in.ProjectUID, in.Component)
+		if stored, err = tx.Channels(ctx, in.OrgUID, in.ProjectUID, in.Component); err == nil {
+			given, err = s.consentOf(ctx, tx, in.OrgUID)
+		}
 		return err
 	})
 	if err != nil {
@@ -76,7 +80,7 @@ func (s *Service) Channels(ctx context.Context, in Scope) ([]Channel, error) {
 	}
 	list := make([]Channel, len(stored))
 	for i, c := range stored {
-		list[i] = visible(c)
+		list[i] = visible(c, given)
 	}
 	return list, nil
 }
@@ -123,9 +127,9 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 		if err := s.room(ctx, tx, in, len(stored), len(stored)+1, "type"); err != nil {
 			return err
 		}
-		added, problems := s.fill(w, store.Channel{})
-		if len(problems) > 0 {
-			return fault.InvalidFields(problems...)
+		added, problems, err := s.complete(ctx, tx, in, w, store.Channel{})
+		if err != nil || len(problems) > 0 {
+			return invalid(problems, err)
 		}
 		last := int64(0)
 		for _, c := range stored {
@@ -150,9 +154,9 @@ func (s *Service) Update(ctx context.Context, origin audit.Origin, p auth.Princi
 			if old.UID != uid {
 				continue
 			}
-			changed, problems := s.fill(w, old)
-			if len(problems) > 0 {
-				return fault.InvalidFields(problems...)
+			changed, problems, err := s.complete(ctx, tx, in, w, old)
+			if err != nil || len(problems) > 0 {
+				return invalid(problems, err)
 			}
 			if err := s.reserveContacts(ctx, tx, p, in, changed); err != nil {
 				return err
@@ -180,7 +184,10 @@ func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Princ
 				old = stored[matched[i]]
 			}
 			var wrong []fault.Field
-			filled[i], wrong = s.fill(w, old)
+			var err error
+			if filled[i], wrong, err = s.complete(ctx, tx, in, w, old); err != nil {
+				return err
+			}
 			problems = append(problems, below(fmt.Sprintf("channels[%d].", i), wrong)...)
 		}
 		if len(problems) > 0 {
@@ -305,20 +312,26 @@ func (s *Service) refuse(ctx context.Context, event audit.Event, reason string, 
 }
 
 func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Channel, record recorder) error {
-	c.OrgUID, c.ProjectUID, c.Component, c.CreatedAt = in.OrgUID, in.ProjectUID, in.Component, s.now()
+	c.Component, c.CreatedAt = in.Component, s.now()
 	if err := tx.InsertChannel(ctx, c); err != nil {
 		if errors.Is(err, store.ErrNotFound) { // the project was deleted meanwhile
 			return fault.NoSuchProject(fault.CodeResourceNotFound)
 		}
 		return err
 	}
+	if err := s.expectConsent(ctx, tx, c); err != nil {
+		return err
+	}
 	return record(audit.AlertCreate, c)
 }
 
 func (s *Service) update(ctx context.Context, tx *store.Tx, old, c store.Channel, position int64, record recorder) error {
-	c.UID, c.OrgUID, c.Position = old.UID, old.OrgUID, position
+	c.UID, c.Position = old.UID, position
 	if err := tx.UpdateChannel(ctx, c, retryAfterUpdate(old, s.now())); err != nil {
 		return gone(err)
+	}
+	if err := s.expectConsent(ctx, tx, c); err != nil {
+		return err
 	}
 	return record(audit.AlertUpdate, c)
 }
@@ -328,6 +341,13 @@ func (s *Service) remove(ctx context.Context, tx *store.Tx, old store.Channel, r
 		return gone(err)
 	}
 	return record(audit.AlertDelete, old)
+}
+
+func invalid(problems []fault.Field, err error) error {
+	if err != nil {
+		return err
+	}
+	return fault.InvalidFields(problems...)
 }
 
 func gone(err error) error {

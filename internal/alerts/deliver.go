@@ -37,7 +37,7 @@ type Outcome string
 const (
 	Delivered Outcome = "delivered"
 	Failed    Outcome = "failed"
-	Forbidden Outcome = "forbidden" // by the egress policy: the receiver was not contacted
+	Forbidden Outcome = "forbidden" // by the egress policy, or not confirmed by the address: the receiver was not contacted
 	GivenUp   Outcome = "givenUp"
 )
 
@@ -52,6 +52,12 @@ type Config struct {
 	// Header is sent with every webhook: the mark by which our own server knows and refuses what comes back to it.
 	Header map[string]string
 	Mail   *Mail // nil: channels of type email are refused
+	// MailDomains are the domains, as egress.ReadHost spells them, whose addresses need not confirm that they want alerts.
+	MailDomains []string
+	// Links begins the links by which other addresses confirm; a token follows. Empty: they cannot, and are refused.
+	Links string
+	// MailsPerHour is how many messages an organization may send per hour; 0 is 200.
+	MailsPerHour int
 	// ChecksPerMinute is how many checks and other contacts of hosts a user may cause per minute; 0 is 120.
 	ChecksPerMinute int
 	Observe         func(channelType string, o Outcome)
@@ -60,6 +66,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.ChecksPerMinute = cmp.Or(c.ChecksPerMinute, 120)
+	c.MailsPerHour = cmp.Or(c.MailsPerHour, 200)
 	return c
 }
 
@@ -140,7 +147,7 @@ func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && !channel.Active {
-		return s.record(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.EndIdle(ctx, claimed) })
+		return s.endIdle(ctx, claimed, channel)
 	}
 	if err != nil {
 		return err
@@ -155,17 +162,41 @@ func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
 	}
 	now := s.now()
 	after, failures, notBefore := next(owed, channel.Failures, sent, now)
-	status := store.ChannelStatus{OK: sent.ok || sent.more && after.EndedAt.IsZero(), Message: sent.message, At: now}
+	status := store.ChannelStatus{OK: sent.ok || sent.more && sent.pause == 0 && after.EndedAt.IsZero(), Message: sent.message, At: now}
 	if !sent.ok && !after.EndedAt.IsZero() {
 		status.Message = "given up after three days: " + status.Message
 	}
 	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.EndAttempt(ctx, claimed, after, failures, status, notBefore)
+		if err := tx.EndAttempt(ctx, claimed, after, failures, status, notBefore); err != nil {
+			return err
+		}
+		if sent.ok || sent.rare { // else the mail server is not to be bothered sooner than is planned
+			return s.wakeToAsk(ctx, tx, claimed, now)
+		}
+		return nil
 	})
 	if err == nil {
 		s.observe(channel.Type, sent, after)
 	}
 	return err
+}
+
+// endIdle uses the time of a channel that has nothing to send to ask its addresses, and gives it back.
+func (s *Service) endIdle(ctx context.Context, claimed store.ClaimedChannel, channel store.Channel) error {
+	next := s.now()
+	if channel.Active {
+		pause, err := s.ask(ctx, channel)
+		if err != nil {
+			return err
+		}
+		next = next.Add(pause)
+	}
+	return s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
+		if err := tx.EndIdle(ctx, claimed); err != nil {
+			return err
+		}
+		return s.wakeToAsk(ctx, tx, claimed, next)
+	})
 }
 
 // record writes the end of what was done, also when the service is to end.

@@ -28,6 +28,7 @@ const (
 const (
 	smtpTime      = 8 * time.Second  // of one step: connecting, or one message
 	smtpLast      = 12 * time.Second // no message is begun later in an attempt
+	budgetPause   = 10 * time.Minute // until an organization without budget is tried again
 	maxRecipients = 500
 	maxSubject    = 200
 )
@@ -64,19 +65,40 @@ func (m *Mail) client() (*mail.Client, error) {
 	return mail.NewClient(m.Host, options...)
 }
 
-// email sends the alert to each address by itself: nobody learns who else is told, and one bad address keeps nothing
-// from the others.
+// connect returns a client that is connected to the mail server.
+func (m *Mail) connect(ctx context.Context) (*mail.Client, error) {
+	client, err := m.client()
+	if err != nil {
+		return nil, err
+	}
+	return client, client.DialWithContext(ctx)
+}
+
+// lastBegin is how long after the begin of an attempt no further message is begun.
+func (m *Mail) lastBegin() time.Duration { return cmp.Or(m.last, smtpLast) }
+
+// email sends the alert to each address in a message of its own: nobody sees who else gets it, and one bad address keeps nothing
+// from the others. Addresses that did not confirm get nothing.
 func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	m := s.config.Mail
 	if m == nil {
 		return result{message: "not sent: the setting smtp-host is missing", rare: true, told: d.Told}
 	}
-	addresses, cut, err := s.addresses(ctx, c)
-	if err != nil {
+	var to recipients
+	if err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		to, err = s.recipients(ctx, tx, c)
+		return err
+	}); err != nil {
 		return result{message: "the addresses could not be read from the store", told: d.Told}
 	}
-	r := s.emailTo(ctx, m, addresses, d, a)
-	if cut {
+	if to.unconfirmed > 0 && len(to.confirmed) == 0 {
+		return result{message: fmt.Sprintf("not sent: none of %d addresses is confirmed", to.unconfirmed), rare: true, told: d.Told}
+	}
+	r := s.emailTo(ctx, m, to.confirmed, d, a)
+	if to.unconfirmed > 0 {
+		r.message += fmt.Sprintf("; %d addresses are not confirmed", to.unconfirmed)
+	}
+	if to.cut {
 		r.message += fmt.Sprintf("; more than %d users are to be told, only the first %d of them are", maxRecipients, maxRecipients)
 	}
 	return r
@@ -87,29 +109,27 @@ func (s *Service) emailTo(ctx context.Context, m *Mail, addresses []string, d st
 	if len(addresses) == 0 {
 		return result{ok: true, message: "nobody is left to tell", told: d.Told}
 	}
-	client, err := m.client()
+	client, err := m.connect(ctx)
 	if err != nil {
-		return result{message: "the mail server's settings cannot be used", told: d.Told}
-	}
-	if err := client.DialWithContext(ctx); err != nil {
 		return result{message: "the mail server could not be used: " + mailReason(err), told: d.Told}
 	}
 	defer func() { _ = client.Close() }()
-	return sendEach(client, m, addresses, d, a)
+	return s.sendEach(ctx, client, addresses, d, a)
 }
 
 // handedOver is what became of the addresses of one attempt.
 type handedOver struct {
 	told, refused []string
-	reason        string // of what was not told
-	late          bool   // there was not time for all
+	reason        string        // of what was not told
+	late          bool          // there was not time for all
+	pause         time.Duration // until the organization may send more
 }
 
-// sendEach hands over one message after the other, as far as there is time.
-func sendEach(client *mail.Client, m *Mail, addresses []string, d store.Delivery, a Alert) result {
-	began, h := time.Now(), handedOver{}
+// sendEach hands over one message after the other, as far as there is time and the organization's budget allows.
+func (s *Service) sendEach(ctx context.Context, client *mail.Client, addresses []string, d store.Delivery, a Alert) result {
+	began, h, m := time.Now(), handedOver{}, s.config.Mail
 	for _, address := range addresses {
-		if h.late = time.Since(began) > cmp.Or(m.last, smtpLast); h.late {
+		if h.late = time.Since(began) > m.lastBegin(); h.late {
 			break
 		}
 		message, err := m.message(address, d, a)
@@ -117,12 +137,21 @@ func sendEach(client *mail.Client, m *Mail, addresses []string, d store.Delivery
 			h.refused, h.reason = append(h.refused, address), "an address cannot be written to"
 			continue
 		}
+		if err := s.record(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			h.pause, err = s.reserveMail(ctx, tx, d.OrgUID)
+			return err
+		}); err != nil {
+			return result{message: "the store could not count the message", told: append(slices.Clone(d.Told), h.told...)}
+		}
+		if h.pause > 0 {
+			h.reason = fmt.Sprintf("the %d messages that the organization may send per hour are used up", s.config.MailsPerHour)
+			break
+		}
 		err = client.Send(message)
-		failed, _ := errors.AsType[*mail.SendError](err)
 		switch {
 		case message.IsDelivered():
 			h.told = append(h.told, address)
-		case failed != nil && failed.Reason == mail.ErrSMTPRcptTo && !failed.IsTemp() && failed.ErrorCode()/100 == 5:
+		case refusedForGood(err):
 			h.refused, h.reason = append(h.refused, address), mailReason(err)
 		default:
 			return result{message: "the mail server did not take the message: " + mailReason(err), told: append(slices.Clone(d.Told), h.told...)}
@@ -131,13 +160,29 @@ func sendEach(client *mail.Client, m *Mail, addresses []string, d store.Delivery
 	return h.summary(d, len(addresses))
 }
 
+// reserveMail counts a message of an organization. It returns how long to wait if its budget is used up.
+func (s *Service) reserveMail(ctx context.Context, tx *store.Tx, orgUID string) (time.Duration, error) {
+	wait, reserved, err := tx.ReserveSlot(ctx, "mails of "+orgUID, s.config.MailsPerHour, time.Hour, 0, s.now())
+	if reserved {
+		return 0, err
+	}
+	return max(wait, spread(budgetPause)), err
+}
+
+// refusedForGood reports whether the mail server does not take messages for an address.
+func refusedForGood(err error) bool {
+	failed, is := errors.AsType[*mail.SendError](err)
+	return is && failed.Reason == mail.ErrSMTPRcptTo && !failed.IsTemp() && failed.ErrorCode()/100 == 5
+}
+
 // summary gives up on refused addresses once others were told; where all are refused, it is rather the server's
-// settings that are wrong. Those for whom there was not time come in the next attempt, which begins at once.
+// settings that are wrong. The remaining addresses come in the next attempt: at once if time was short, after a pause if the budget was.
 func (h handedOver) summary(d store.Delivery, left int) result {
 	sent := len(d.Told) - int(d.Refused) + len(h.told)
-	r := result{told: append(slices.Clone(d.Told), h.told...), ok: sent > 0 && !h.late, more: sent > 0 && h.late}
+	rest := h.late || h.pause > 0
+	r := result{told: append(slices.Clone(d.Told), h.told...), ok: sent > 0 && !rest, more: sent > 0 && h.late || h.pause > 0, pause: h.pause}
 	refused := d.Refused
-	if r.more { // and is not to be refused again
+	if r.more && sent > 0 { // and is not to be refused again
 		r.told, r.refused = append(r.told, h.refused...), int64(len(h.refused))
 		refused += r.refused
 	}
@@ -162,38 +207,28 @@ func mailReason(err error) string {
 	return strings.Replace(unsent(err).message, "receiver", "mail server", 1)
 }
 
-// addresses are the channel's own, and those of the project's users when all are to be told; of very many the first.
-func (s *Service) addresses(ctx context.Context, c store.Channel) (addresses []string, cut bool, err error) {
-	addresses = slices.Clone(c.Identifiers)
-	if c.AlertAllUsers {
-		var users []string
-		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			users, err = tx.AlertedEmails(ctx, c.OrgUID, c.ProjectUID, maxRecipients+1)
-			return err
-		})
-		if err != nil {
-			return nil, false, err
-		}
-		cut = len(users) > maxRecipients
-		addresses = append(addresses, users[:min(len(users), maxRecipients)]...)
-	}
-	slices.Sort(addresses)
-	return slices.Compact(addresses), cut, nil
-}
-
 // message is the alert as plain text. The library encodes what stands in headers; line ends are taken out before.
 func (m *Mail) message(address string, d store.Delivery, a Alert) (*mail.Msg, error) {
+	msg, err := m.envelope(address, a.At)
+	if err != nil {
+		return nil, err
+	}
+	msg.Subject(subject(a))
+	_, domain, _ := strings.Cut(msg.GetFrom()[0].Address, "@")
+	msg.SetMessageIDWithValue(d.UID + "@" + domain) // the same at each attempt, so that mailboxes drop the second
+	msg.SetGenHeader(HeaderDelivery, d.UID)
+	msg.SetBodyString(mail.TypeTextPlain, text(a))
+	return msg, nil
+}
+
+// envelope is a message of the service to one address, still without subject and text.
+func (m *Mail) envelope(address string, at time.Time) (*mail.Msg, error) {
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := errors.Join(msg.From(m.From), msg.To(address)); err != nil {
 		return nil, err
 	}
-	msg.Subject(subject(a))
-	msg.SetDateWithValue(a.At)
-	_, domain, _ := strings.Cut(msg.GetFrom()[0].Address, "@")
-	msg.SetMessageIDWithValue(d.UID + "@" + domain) // the same at each attempt, so that mailboxes drop the second
+	msg.SetDateWithValue(at)
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
-	msg.SetGenHeader(HeaderDelivery, d.UID)
-	msg.SetBodyString(mail.TypeTextPlain, text(a))
 	return msg, nil
 }
 

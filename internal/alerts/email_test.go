@@ -152,6 +152,9 @@ func (s *mailServer) mail(way string) *Mail {
 	return &Mail{Host: "127.0.0.1", Port: s.port, From: "regwarden@acme.example", TLS: way, Roots: s.roots, Username: "robot", Password: "pa55"}
 }
 
+// ownDomain is the domain of addresses that need not confirm.
+var ownDomain = []string{"acme.example"}
+
 func addUser(f *fixture, email, role string, member, disabled bool) {
 	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: email, Canonical: email, Role: role, PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
@@ -175,7 +178,7 @@ func TestEmailReachesEveryone(t *testing.T) {
 	for _, way := range []string{StartTLS, DirectTLS} {
 		t.Run(way, func(t *testing.T) {
 			s := newMailServer(t, way == DirectTLS)
-			f := newFixture(t, Config{Mail: s.mail(way)})
+			f := newFixture(t, Config{Mail: s.mail(way), MailDomains: ownDomain})
 			addUser(f, "admin@acme.example", "admin", false, false)
 			addUser(f, "member@acme.example", "member", true, false)
 			addUser(f, "stranger@acme.example", "member", false, false)
@@ -220,7 +223,7 @@ func TestEmailReachesEveryone(t *testing.T) {
 // Who was told is not told again, and one bad address keeps nothing from the others.
 func TestEmailGoesOnWhereItStopped(t *testing.T) {
 	s := newMailServer(t, false)
-	f := newFixture(t, Config{Mail: s.mail(StartTLS)})
+	f := newFixture(t, Config{Mail: s.mail(StartTLS), MailDomains: ownDomain})
 	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@acme.example", "b@acme.example", "c@acme.example"}})
 	s.refuse["a@acme.example"], s.refuse["c@acme.example"] = "550 5.1.1 nobody", "451 4.7.1 later"
 	f.raise()
@@ -248,7 +251,7 @@ func TestManyAddressesAreToldWithoutWaiting(t *testing.T) {
 	s.pause = 10 * time.Millisecond
 	m := s.mail(NoTLS)
 	m.Username, m.last = "", 45*time.Millisecond
-	f := newFixture(t, Config{Mail: m})
+	f := newFixture(t, Config{Mail: m, MailDomains: ownDomain, MailsPerHour: 1000})
 	var all []string
 	for i := range 20 {
 		all = append(all, fmt.Sprintf("u%02d@acme.example", i))
@@ -278,8 +281,11 @@ func TestProgressIsNoFailure(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	d := store.Delivery{CreatedAt: at.Add(-giveUp + time.Hour), Attempts: 3, Refused: 1}
 	after, failures, notBefore := next(d, 2, result{more: true, told: []string{"a"}, refused: 2}, at)
-	if after.Attempts != 3 || failures != 2 || !notBefore.IsZero() || !after.NextAt.Equal(at) || len(after.Told) != 1 || after.Refused != 3 {
+	if after.Attempts != 3 || failures != 2 || notBefore.After(at) || !after.NextAt.Equal(at) || len(after.Told) != 1 || after.Refused != 3 {
 		t.Errorf("%+v, %d failures, not before %v", after, failures, notBefore)
+	}
+	if after, failures, notBefore = next(d, 2, result{more: true, pause: time.Minute}, at); after.Attempts != 3 || failures != 2 || !notBefore.Equal(at.Add(time.Minute)) || !after.NextAt.Equal(notBefore) {
+		t.Errorf("without budget: %+v, %d failures, not before %v", after, failures, notBefore)
 	}
 	if after, _, _ = next(d, 2, result{more: true}, at.Add(time.Hour)); after.EndedAt.IsZero() {
 		t.Errorf("goes on after three days: %+v", after)
@@ -291,7 +297,7 @@ func TestTooManyUsersAreSaid(t *testing.T) {
 	s := newMailServer(t, false)
 	m := s.mail(NoTLS)
 	m.Username = ""
-	f := newFixture(t, Config{Mail: m})
+	f := newFixture(t, Config{Mail: m, MailDomains: ownDomain, MailsPerHour: 1000})
 	f.write(func(ctx context.Context, tx *store.Tx) error {
 		for i := range maxRecipients + 1 {
 			name := fmt.Sprintf("u%03d@acme.example", i)
@@ -318,7 +324,7 @@ func TestEmailFailures(t *testing.T) {
 	gone := s.mail(StartTLS)
 	gone.Port = 1
 	for name, m := range map[string]*Mail{"untrusted": untrusted, "gone": gone} {
-		f := newFixture(t, Config{Mail: m})
+		f := newFixture(t, Config{Mail: m, MailDomains: ownDomain, MailsPerHour: 1000})
 		uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@acme.example"}})
 		f.raise()
 		f.attempt()

@@ -261,9 +261,10 @@ func hostPort(u *url.URL) (host, port string) {
 }
 
 // visible is a stored channel as it may be shown.
-func visible(c store.Channel) Channel {
+func visible(c store.Channel, consent consent) Channel {
 	v := Channel{UID: c.UID, Type: c.Type, Active: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt}
 	if c.Type != TypeHTTP {
+		v.Unconfirmed = slices.DeleteFunc(slices.Clone(c.Identifiers), consent.given)
 		return v
 	}
 	v.HTTP = &HTTP{URL: secret.String(maskURL(c.HTTP.URL)), Method: c.HTTP.Method, Body: hidden(c.HTTP.Body), Secret: hidden(c.HTTP.Secret)}

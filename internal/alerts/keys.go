@@ -97,14 +97,20 @@ func tellKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now t
 	return Raise(ctx, tx, a)
 }
 
+// sweep deletes old alerts, and old addresses that did not confirm.
 func (s *Service) sweep(ctx context.Context) error {
-	for n := int64(sweepBatch); n == sweepBatch; {
-		err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.DeleteAlerts(ctx, s.now().Add(-keptFor), sweepBatch)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("delete old alerts: %w", err)
+	before := s.now().Add(-keptFor)
+	for _, step := range []func(*store.Tx) (int64, error){
+		func(tx *store.Tx) (int64, error) { return tx.DeleteAlerts(ctx, before, sweepBatch) },
+		func(tx *store.Tx) (int64, error) { return tx.DeleteAskedAddresses(ctx, before, sweepBatch) },
+	} {
+		for n := int64(sweepBatch); n == sweepBatch; {
+			if err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+				n, err = step(tx)
+				return err
+			}); err != nil {
+				return fmt.Errorf("delete old alerts: %w", err)
+			}
 		}
 	}
 	return nil

@@ -23,7 +23,8 @@ type result struct {
 	rare       bool          // trying soon is of no use
 	told       []string      // e-mail addresses that need not be told again
 	refused    int64         // how many of these were refused in this attempt
-	more       bool          // there was not time for all addresses, and that is all that was wrong
+	more       bool          // addresses remain, and that is all that was wrong
+	pause      time.Duration // until the remaining addresses may be tried; with more
 }
 
 // next is what follows from an attempt: the delivery as it is to be, the channel's failures in a row, and the moment
@@ -32,8 +33,8 @@ func next(d store.Delivery, failures int64, r result, now time.Time) (store.Deli
 	d.Told, d.Refused = r.told, d.Refused+r.refused
 	end := d.CreatedAt.Add(giveUp)
 	if r.more && now.Before(end) {
-		d.NextAt = now
-		return d, failures, time.Time{}
+		d.NextAt = now.Add(r.pause)
+		return d, failures, d.NextAt
 	}
 	d.Attempts++
 	if r.ok {

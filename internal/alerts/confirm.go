@@ -1,0 +1,184 @@
+package alerts
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/wneessen/go-mail"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+const (
+	linksPerHour = 20 // that an organization has sent
+	linkLife     = 7 * 24 * time.Hour
+	askAgain     = 24 * time.Hour // until an address may be sent another link
+	askPause     = 10 * time.Minute
+	maxOrgName   = 64 // runes, of words that are not ours in a message to a stranger
+)
+
+// meansLink is how whoever confirms an address proves to read its mail.
+const meansLink = "link"
+
+// Confirmation is an address that is asked whether an organization may send alerts to it.
+type Confirmation struct {
+	Address, Organization string
+	Confirmed             bool
+}
+
+// Confirmation returns what a link asks, and changes nothing: mail servers follow links to look for malware.
+//
+// Faults: NotFound.
+func (s *Service) Confirmation(ctx context.Context, token string) (c Confirmation, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		a, err := s.addressOf(ctx, tx, token)
+		c = Confirmation{a.Address, a.OrgName, !a.ConfirmedAt.IsZero()}
+		return err
+	})
+	return c, err
+}
+
+// Confirm confirms the address that a link was sent to. To confirm again changes nothing.
+//
+// Faults: NotFound.
+func (s *Service) Confirm(ctx context.Context, origin audit.Origin, token string) (c Confirmation, err error) {
+	if c, err = s.Confirmation(ctx, token); err != nil || c.Confirmed {
+		return c, err // without a write: anybody can send any token
+	}
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		a, err := s.addressOf(ctx, tx, token)
+		if err != nil {
+			return err
+		}
+		c = Confirmation{a.Address, a.OrgName, true}
+		first, err := tx.ConfirmAddress(ctx, hashOf(token), s.now())
+		if err != nil || !first {
+			return err
+		}
+		return tx.AppendAudit(ctx, audit.Event{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address, Means: meansLink,
+			Action: audit.AlertConfirm, Object: a.Address, Outcome: audit.Succeeded, Origin: origin})
+	})
+	return c, err
+}
+
+func hashOf(token string) []byte {
+	hash := sha256.Sum256([]byte(token))
+	return hash[:]
+}
+
+func (s *Service) addressOf(ctx context.Context, tx *store.Tx, token string) (store.AlertAddress, error) {
+	a, err := tx.AlertAddressByToken(ctx, hashOf(token))
+	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.AskedAt) > linkLife {
+		return a, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound,
+			Message: "This link is not valid, or it has expired. Ask an administrator of the organization to store the alert channel again: a new link is sent then."}
+	}
+	return a, err
+}
+
+// ask sends links to the addresses of a channel that none was sent to. It returns how long to wait with those that
+// remain. An address is asked once; only storing a channel has it asked again, on another day.
+func (s *Service) ask(ctx context.Context, c store.Channel) (time.Duration, error) {
+	if c.Type != TypeEmail || !s.asks() {
+		return 0, nil
+	}
+	var to recipients
+	var org store.Org
+	if err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if to, err = s.recipients(ctx, tx, c); err == nil && len(to.unasked) > 0 {
+			org, err = tx.OrgByUID(ctx, c.OrgUID)
+		}
+		return err
+	}); err != nil || len(to.unasked) == 0 {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	client, err := s.config.Mail.connect(ctx)
+	if err != nil {
+		return askPause, nil // the status of a channel is about alerts
+	}
+	defer func() { _ = client.Close() }()
+	for began, i := time.Now(), 0; i < len(to.unasked); i++ {
+		if time.Since(began) > s.config.Mail.lastBegin() {
+			return 0, nil
+		}
+		if wait, err := s.askOne(ctx, client, org, to.unasked[i]); err != nil || wait > 0 {
+			return wait, err
+		}
+	}
+	return 0, nil
+}
+
+// errNotAsked ends a transaction that is not to be kept.
+var errNotAsked = errors.New("the address is not asked now")
+
+// askOne sends a link to one address, unless another replica does. It returns how long to wait if it could not.
+func (s *Service) askOne(ctx context.Context, client *mail.Client, org store.Org, address string) (time.Duration, error) {
+	token := rand.Text()
+	asked := store.AlertAddress{OrgUID: org.UID, Address: addressKey(address), AskedAt: s.now()}
+	var wait time.Duration
+	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		if wait, err = s.reserveLink(ctx, tx, org.UID); err != nil {
+			return err
+		}
+		first := false
+		if wait == 0 {
+			first, err = tx.AskAddress(ctx, asked, hashOf(token))
+		}
+		if err == nil && !first {
+			return errNotAsked
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, errNotAsked):
+		return wait, nil
+	case err != nil:
+		return 0, fmt.Errorf("note a link: %w", err)
+	}
+	message, err := s.config.Mail.link(address, org.Name, s.config.Links+token, s.now())
+	if err != nil {
+		return 0, nil // nothing can be sent to that address
+	}
+	if err := client.Send(message); message.IsDelivered() || refusedForGood(err) {
+		return 0, nil
+	}
+	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.ForgetAddress(ctx, asked.OrgUID, asked.Address, asked.AskedAt)
+	})
+	return askPause, err
+}
+
+// reserveLink reserves a message that asks an address, which is counted twice: strangers are sent few, and they are messages of the
+// organization. It returns how long to wait if one of the allowances is used up; what was reserved is then not to be kept.
+func (s *Service) reserveLink(ctx context.Context, tx *store.Tx, orgUID string) (wait time.Duration, err error) {
+	if wait, _, err = tx.ReserveSlot(ctx, "links of "+orgUID, linksPerHour, time.Hour, 0, s.now()); err != nil || wait > 0 {
+		return max(wait, spread(askPause)), err
+	}
+	return s.reserveMail(ctx, tx, orgUID)
+}
+
+// link is the message that asks an address. Its words are ours except for the name of the organization, which operators choose:
+// otherwise administrators could have their words sent to strangers.
+func (m *Mail) link(address, org, url string, at time.Time) (*mail.Msg, error) {
+	msg, err := m.envelope(address, at)
+	if err != nil {
+		return nil, err
+	}
+	name := []rune(oneLine(org))
+	msg.Subject("[regwarden] Confirm this address for alerts")
+	msg.SetBodyString(mail.TypeTextPlain, strings.Join([]string{
+		fmt.Sprintf("The organization %q wants to send alerts of regwarden, which checks container", string(name[:min(len(name), maxOrgName)])),
+		"registries, to this address.", "",
+		"To agree, open this link within 7 days and press the button:", "", url, "",
+		"If you do not agree, do nothing: no alerts are sent to this address.", "",
+	}, "\n"))
+	return msg, nil
+}
