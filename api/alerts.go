@@ -31,6 +31,7 @@ type AlertChannel struct {
 	IsActive      bool              `json:"isActive"`
 	AlertAllUsers bool              `json:"alertAllUsers"`
 	Identifiers   []string          `json:"identifiers"`
+	Unconfirmed   []string          `json:"unconfirmed,omitempty"` // of the identifiers; they get no alerts
 	HTTP          *AlertChannelHTTP `json:"http,omitempty"`
 	CreatedAt     time.Time         `json:"createdAt"`
 	Status        *AlertStatus      `json:"status,omitempty"`

@@ -43,6 +43,7 @@ const (
 	PathProjectAlerts        = "/v1/projects/alerts"
 	PathAlert                = "/v1/projects/{uid}/alerts/{component}"
 	PathAlertChannel         = "/v1/projects/{uid}/alerts/{component}/{alertUid}"
+	PathAlertConfirmation    = "/v1/alerts/confirmations/{token}"
 	PathUsers                = "/v1/users"
 	PathUserInfo             = "/v1/users/info"
 	PathUserSummary          = "/v1/users/summary"

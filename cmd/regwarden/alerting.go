@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/mail"
+	"net/url"
 	"strings"
 
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/seal"
@@ -36,13 +39,43 @@ func (c *Config) smtpProblems() []error {
 		{c.SMTPHost == "" && (c.SMTPUsername != "" || c.SMTPFrom != "" || c.SMTPPasswordFile != ""), "smtp-host: is missing beside other smtp settings"},
 		{c.SMTPHost != "" && (err != nil || from.Address != c.SMTPFrom), "smtp-from: name the sender, as an address like regwarden@example.com"},
 		{(c.SMTPUsername == "") != (c.SMTPPasswordFile == ""), "smtp-username, smtp-password-file: give both or neither"},
+		{c.AlertMailsPerHour < 1 || c.AlertMailsPerHour > 100_000, "alert-mails-per-hour: must be 1–100000"},
+		{c.PublicURL != "" && !isPublicURL(c.PublicURL), "public-url: must be a URL like https://regwarden.example.com, without username, password and query"},
 		{c.SMTPUsername != "" && c.SMTPTLS == alerts.NoTLS, "smtp-tls: the password of smtp-username would cross the network in clear"},
 	} {
 		if rule.broken {
 			problems = append(problems, errors.New(rule.problem))
 		}
 	}
-	return problems
+	_, err = c.mailDomains()
+	return append(problems, err)
+}
+
+// mailDomains are the domains of alert-mail-domains in the spelling that names are compared in.
+func (c *Config) mailDomains() ([]string, error) {
+	domains, problems := make([]string, len(c.AlertMailDomains)), []error(nil)
+	for i, text := range c.AlertMailDomains {
+		domain, problem := egress.ReadHost(text)
+		if problem != "" {
+			problems = append(problems, fmt.Errorf("alert-mail-domains: %q must be a domain like example.com", text))
+		}
+		domains[i] = domain
+	}
+	return domains, errors.Join(problems...)
+}
+
+// links is what the links of confirmations begin with, empty without public-url.
+func (c *Config) links() string {
+	if c.PublicURL == "" {
+		return ""
+	}
+	return strings.TrimSuffix(c.PublicURL, "/") + strings.TrimSuffix(api.PathAlertConfirmation, "{token}")
+}
+
+// isPublicURL reports whether links can begin with a text.
+func isPublicURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
 // mailServer is nil when none is set.
@@ -70,9 +103,13 @@ func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metr
 	if err != nil {
 		return nil, err
 	}
+	domains, err := c.mailDomains()
+	if err != nil {
+		return nil, err
+	}
 	return alerts.New(db, alerts.Config{
 		Resolver: checker.Resolver, Egress: checker.Egress, Proxy: checker.Proxy, Header: map[string]string{regcheck.HairpinHeader: checker.Hairpin},
-		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) }, Log: log,
+		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, MailDomains: domains, MailsPerHour: c.AlertMailsPerHour, Links: c.links(), Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) }, Log: log,
 	}), nil
 }
 

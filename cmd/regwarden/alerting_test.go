@@ -24,6 +24,12 @@ func TestSettingsOfTheWatchAndTheMailServer(t *testing.T) {
 		{[]string{"--smtp-port", "70000"}, "smtp-port"},
 		{[]string{"--smtp-host", "m", "--smtp-from", "r@example.com", "--smtp-username", "u"}, "smtp-username, smtp-password-file: give both"},
 		{[]string{"--smtp-host", "m", "--smtp-from", "r@example.com", "--smtp-username", "u", "--smtp-password-file", "f", "--smtp-tls", "none"}, "in clear"},
+		{[]string{"--alert-mail-domains", "Example.com,sub.example.com", "--alert-mails-per-hour", "1", "--public-url", "https://r.example.com/base/"}, ""},
+		{[]string{"--alert-mail-domains", "*.example.com"}, `alert-mail-domains: "*.example.com" must be a domain`},
+		{[]string{"--alert-mails-per-hour", "0"}, "alert-mails-per-hour: must be 1–100000"},
+		{[]string{"--public-url", "r.example.com"}, "public-url: must be a URL"},
+		{[]string{"--public-url", "https://u:p@r.example.com"}, "public-url: must be a URL"},
+		{[]string{"--public-url", "https://r.example.com/?a=b"}, "public-url: must be a URL"},
 	} {
 		_, err := loaded(t, tt.args, nil, "")
 		if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {

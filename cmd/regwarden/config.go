@@ -74,15 +74,18 @@ type Config struct {
 	EgressProxy      string
 	EgressDNS        string
 
-	WatchInterval    time.Duration
-	WatchConcurrency int
-	SyncInterval     time.Duration
-	SMTPHost         string
-	SMTPPort         int
-	SMTPUsername     string
-	SMTPPasswordFile string
-	SMTPFrom         string
-	SMTPTLS          string
+	WatchInterval     time.Duration
+	WatchConcurrency  int
+	SyncInterval      time.Duration
+	SMTPHost          string
+	SMTPPort          int
+	SMTPUsername      string
+	SMTPPasswordFile  string
+	SMTPFrom          string
+	SMTPTLS           string
+	AlertMailDomains  []string
+	AlertMailsPerHour int
+	PublicURL         string
 
 	AuditRetention time.Duration
 
@@ -147,6 +150,9 @@ func newSettings() *settings {
 	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file that holds its password")
 	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender's address of alerts")
 	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "starttls, tls or none")
+	f.StringSliceVar(&c.AlertMailDomains, "alert-mail-domains", nil, "domains of email addresses that get alerts without confirming a link first")
+	f.IntVar(&c.AlertMailsPerHour, "alert-mails-per-hour", 200, "email messages of one organization per hour")
+	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and addresses outside of alert-mail-domains are refused)")
 	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks (default: the system's)")
 	f.DurationVar(&c.AuditRetention, "audit-retention", 365*24*time.Hour, "how long audit records are kept; 0s: for ever")
 	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")

@@ -59,6 +59,7 @@ func (s *Server) getChannel(c *call) (answer, error) {
 
 func alertChannel(c alerts.Channel) api.AlertChannel {
 	shown := api.AlertChannel{UID: c.UID, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: append([]string{}, c.Identifiers...), CreatedAt: c.CreatedAt}
+	shown.Unconfirmed = c.Unconfirmed
 	if h := c.HTTP; h != nil {
 		shown.HTTP = &api.AlertChannelHTTP{URL: h.URL.Reveal(), Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret} // the URL is masked already, but for scheme and host
 	}

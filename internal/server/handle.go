@@ -337,6 +337,9 @@ func details(f *fault.Error) json.RawMessage {
 
 func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body any) {
 	w.Header()["Content-Type"] = jsonType
+	if _, is := body.(page); is {
+		w.Header()["Content-Type"] = htmlType
+	}
 	w.WriteHeader(status)
 	if err := write(w, body); err != nil && r.Context().Err() == nil {
 		noteOutcome(w, "AnswerNotSent", err)

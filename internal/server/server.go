@@ -88,6 +88,8 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathAlertChannel, handle: s.getChannel, identified: true},
 		{method: "PUT", path: api.PathAlertChannel, handle: s.updateChannel, identified: true},
 		{method: "DELETE", path: api.PathAlertChannel, handle: s.deleteChannels, identified: true},
+		{method: "GET", path: api.PathAlertConfirmation, handle: s.showConfirmation},
+		{method: "POST", path: api.PathAlertConfirmation, handle: s.confirmAddress},
 
 		{method: "GET", path: api.PathUsers, handle: s.listUsers, identified: true},
 		{method: "POST", path: api.PathUsers, handle: s.createUser, identified: true},

@@ -220,7 +220,7 @@ func TestInternalError(t *testing.T) {
 	client := server.Client(t)
 	known, unknown := client.SignIn(), server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
 	db := openStore(t, server)
-	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries", "registry_watch"} {
+	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries", "registry_watch", "alert_addresses"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
 			t.Fatalf("drop %s: %v", table, err)
 		}
@@ -229,6 +229,8 @@ func TestInternalError(t *testing.T) {
 		{method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "GET", path: refresh + known.RefreshToken},
+		{method: "GET", path: "/v1/alerts/confirmations/token"},
+		{method: "POST", path: "/v1/alerts/confirmations/token"},
 	}, operations...) {
 		checkInternalError(t, server, client.Do(request.method, request.path, request.body, "ApiKey", unknown))
 		// The token of a sign-in is remembered and needs no store. What is asked for does, but for who asks.

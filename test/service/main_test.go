@@ -25,7 +25,7 @@ var neverSeen = []struct{ answers, why string }{
 	{"POST /v1/registries/oci/basic/(validate|diagnose) 403", "every role may validate"},
 	{`GET /v1/auth/refresh/\{token\} 429`, "refreshes are not throttled yet"},
 	{"(GET|PUT|PATCH|DELETE) .* 503", "a store that is away is tested beside the store"},
-	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/\{uid\}/(basic/sync|check)|projects|projects/\{uid\}/alerts/\{component\}|users|users/summary|users/auth/tokens/revoke|apiKeys) 503`, "a store that is away is tested beside the store"},
+	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/\{uid\}/(basic/sync|check)|projects|projects/\{uid\}/alerts/\{component\}|users|users/summary|users/auth/tokens/revoke|apiKeys|alerts/confirmations/\{token\}) 503`, "a store that is away is tested beside the store"},
 	{"GET /.well-known/jwks.json 500", "the keys are in memory"},
 	{".* 405", "the validator routes no method that is not described; TestWrongInput provokes them"},
 }

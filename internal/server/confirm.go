@@ -1,0 +1,40 @@
+package server
+
+import (
+	"html/template"
+	"io"
+	"net/http"
+
+	"github.com/regwarden/regwarden/internal/alerts"
+)
+
+var htmlType = []string{"text/html; charset=utf-8"}
+
+// page is a response for people who followed a link. It has no style and no script, as Content-Security-Policy demands.
+type page alerts.Confirmation
+
+var confirmationPage = template.Must(template.New("confirmation").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Alerts of regwarden</title></head>
+<body>
+<h1>Alerts of regwarden</h1>
+{{if .Confirmed}}<p>{{.Address}} gets the alerts of the organization {{.Organization}}.</p>
+{{else}}<p>The organization {{.Organization}} wants to send its alerts to {{.Address}}.</p>
+<form method="post"><button type="submit">Send alerts to this address</button></form>
+{{end}}</body>
+</html>
+`))
+
+func (p page) writeTo(w io.Writer) error { return confirmationPage.Execute(w, p) }
+
+// showConfirmation is GET /v1/alerts/confirmations/{token}.
+func (s *Server) showConfirmation(c *call) (answer, error) {
+	asked, err := s.Alerts.Confirmation(c.Context(), c.PathValue("token"))
+	return answer{http.StatusOK, page(asked)}, err
+}
+
+// confirmAddress is POST /v1/alerts/confirmations/{token}.
+func (s *Server) confirmAddress(c *call) (answer, error) {
+	confirmed, err := s.Alerts.Confirm(c.Context(), c.origin, c.PathValue("token"))
+	return answer{http.StatusOK, page(confirmed)}, err
+}

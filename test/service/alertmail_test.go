@@ -1,0 +1,156 @@
+package service_test
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// mailbox is a mail server that takes everything, without TLS and login (RFC 5321).
+type mailbox struct {
+	mu       sync.Mutex
+	messages []string
+}
+
+func (m *mailbox) all() []string { m.mu.Lock(); defer m.mu.Unlock(); return slices.Clone(m.messages) }
+
+// listen serves until the test ends and returns the flags for the service.
+func (m *mailbox) listen(t *testing.T) []string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go m.serve(c)
+		}
+	}()
+	port := listener.Addr().(*net.TCPAddr).Port
+	return []string{"--smtp-host", "127.0.0.1", "--smtp-port", strconv.Itoa(port), "--smtp-from", "regwarden@own.example", "--smtp-tls", "none"}
+}
+
+func (m *mailbox) serve(c net.Conn) {
+	defer c.Close()
+	in := bufio.NewReader(c)
+	say := func(line string) { _, _ = io.WriteString(c, line+"\r\n") }
+	say("220 mail.example.com")
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if !strings.HasPrefix(strings.ToUpper(line), "DATA") {
+			say("250 ok")
+			continue
+		}
+		say("354 go on")
+		var text strings.Builder
+		for line = ""; line != ".\r\n" && err == nil; line, err = in.ReadString('\n') {
+			text.WriteString(line)
+		}
+		m.mu.Lock()
+		m.messages = append(m.messages, strings.ReplaceAll(text.String(), "=\r\n", "")) // of quoted-printable
+		m.mu.Unlock()
+		say("250 taken")
+	}
+}
+
+// TestAnAddressConfirms stores a channel for a stranger's address and follows the link that is sent there.
+func TestAnAddressConfirms(t *testing.T) {
+	t.Parallel()
+	var box mailbox
+	server := instance.Start(t, watchEvery("1s", append(box.listen(t), "--public-url", "https://regwarden.example.com/base/", "--alert-mail-domains", "own.example")...))
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	uid := admin.make(channelsOf(admin.project()), instance.JSON(object{"type": "email", "isActive": true,
+		"identifiers": []string{"ops@own.example"}}))
+	admin.do("PUT", channelsOf(admin.project())+"/"+uid, instance.JSON(object{"type": "email", "isActive": true,
+		"identifiers": []string{"ops@own.example", "a&b@elsewhere.example"}})).Want(http.StatusNoContent)
+	var channel struct{ Unconfirmed []string }
+	unconfirmed := func(want ...string) {
+		t.Helper()
+		channel.Unconfirmed = nil
+		if admin.get(channelsOf(admin.project())+"/"+uid, &channel); !slices.Equal(channel.Unconfirmed, want) {
+			t.Errorf("unconfirmed: %q, want %q", channel.Unconfirmed, want)
+		}
+	}
+	instance.Await(t, "the link", func() bool { return len(box.all()) > 0 })
+	unconfirmed("a&b@elsewhere.example")
+	const before = "https://regwarden.example.com/base"
+	_, link, found := strings.Cut(box.all()[0], before)
+	path, _, _ := strings.Cut(link, "\r\n")
+	if !found || !strings.Contains(box.all()[0], "To: <a&b@elsewhere.example>") {
+		t.Fatalf("sent %s", box.all()[0])
+	}
+	stranger := server.Client(t)
+	page := stranger.Do(http.MethodGet, path, "").Want(http.StatusOK)
+	if page.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(page.Body, "to a&amp;b@elsewhere.example.") || !strings.Contains(page.Body, `<form method="post">`) {
+		t.Errorf("the page is %v\n%s", page.Header, page.Body)
+	}
+	unconfirmed("a&b@elsewhere.example")
+	for range 2 {
+		done := stranger.Do(http.MethodPost, path, "", "Content-Type", "application/x-www-form-urlencoded").Want(http.StatusOK)
+		if strings.Contains(done.Body, "form") || !strings.Contains(done.Body, "gets the alerts") {
+			t.Errorf("the page after that is %s", done.Body)
+		}
+	}
+	unconfirmed()
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if f := stranger.Do(method, path+"x", "").Want(http.StatusNotFound).Fault(); f.Code != "ResourceNotFound" || !strings.Contains(f.Message, "link") {
+			t.Errorf("%s with a wrong token: %+v", method, f)
+		}
+	}
+	if page := admin.records("?action=alert.confirm"); len(page.Items) != 1 {
+		t.Errorf("%d records of the confirmation, want 1", len(page.Items))
+	}
+	if token := path[strings.LastIndexByte(path, '/')+1:]; strings.Contains(server.Log(), token) {
+		t.Error("the token is in the log")
+	}
+	if len(box.all()) != 1 {
+		t.Errorf("%d messages, want the link alone", len(box.all()))
+	}
+}
+
+// TestNewWebhooksAreLimited: a scheme, host or port that the organization has no channel for counts as a check of the user.
+func TestNewWebhooksAreLimited(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{Flags: []string{"--check-per-minute", "1", "--watch-interval", "0s"}})
+	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	path := channelsOf(admin.project())
+	uid := admin.make(path, hook("https://one.example.com/secret-path?key=secret-key"))
+	admin.make(path, hook("https://one.example.com/another-path"))
+	for _, request := range [][3]string{
+		{"POST", path, hook("https://one.example.com:8443/")},
+		{"PUT", path + "/" + uid, hook("http://one.example.com/")},
+		{"PUT", path, `{"channels":[` + hook("https://two.example.com/") + `]}`},
+	} {
+		last := admin.do(request[0], request[1], request[2]).Want(http.StatusTooManyRequests)
+		if f := last.Fault(); f.Code != "TooManyRequests" {
+			t.Errorf("%s %s: %s", request[0], request[1], f.Code)
+		}
+		wantRetryAfter(t, last)
+	}
+	var list struct {
+		Channels []struct{ HTTP struct{ URL string } }
+	}
+	if admin.get(path, &list); len(list.Channels) != 2 || list.Channels[0].HTTP.URL != "https://one.example.com/********" {
+		t.Errorf("channels after that: %+v", list)
+	}
+	record := admin.do("GET", "/v1/audits?action=alert.create&outcome=succeeded", "").Want(http.StatusOK).Body
+	if strings.Count(record, `"target":"https://one.example.com:443"`) != 2 || strings.Contains(record, "secret") {
+		t.Errorf("records %s", record)
+	}
+}
