@@ -66,6 +66,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if c := l.admit(conn); c != nil {
+			limitUnsent(conn)
 			return c, nil
 		}
 		_ = conn.Close() // a response would cost more than the connection
