@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -25,10 +26,18 @@ var OpenAPI = sync.OnceValues(func() (json.RawMessage, error) {
 	return json.Marshal(document)
 })
 
+// encoded is a body that is written as it is, so that responses that clients do not read share its bytes.
+type encoded []byte
+
+func (e encoded) writeTo(w io.Writer) error {
+	_, err := w.Write(e)
+	return err
+}
+
 // openAPI is GET /v1/openapi.json.
 func (s *Server) openAPI(*call) (answer, error) {
 	document, err := OpenAPI()
-	return answer{http.StatusOK, document}, err
+	return answer{http.StatusOK, encoded(document)}, err
 }
 
 // health is GET /healthz: the process lives, whatever the store does.
