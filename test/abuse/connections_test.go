@@ -1,9 +1,6 @@
 package abuse_test
 
 import (
-	"crypto/tls"
-	"net"
-	"net/http"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,7 +38,7 @@ func TestUnfinishedRequests(t *testing.T) {
 			client.visit(3 * time.Second)
 			<-flooded
 			client.visit(500 * time.Millisecond)
-			client.served()
+			client.served(t)
 			withinMemory(t, server)
 		})
 	}
@@ -77,42 +74,4 @@ func TestShutdownBesideBodiesThatStop(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	t.Logf("stopped after %v", time.Since(began).Round(time.Millisecond)) // Stop itself allows 20 s
-}
-
-// 2,000 connections that are slow in one phase each hold little, and end by themselves.
-func TestSlowConnections(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, sent string
-		flags      []string
-	}{
-		{name: "nothing sent"},
-		{name: "header", sent: "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "},
-		{name: "body", sent: post(login, 5000, `{"emailId":`)},
-		{name: "TLS handshake", sent: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", flags: []string{"--tls-self-signed"}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			server := instance.Start(t, instance.Options{Flags: c.flags, Insecure: c.flags != nil})
-			conns := flood(t, server, 2000, c.sent)
-			if c.flags == nil {
-				client := newCustomer(t, server)
-				client.visit(2 * time.Second)
-				client.served()
-			} else {
-				beside(t, server)
-			}
-			allClosed(t, conns, maxSilence)
-			withinMemory(t, server)
-		})
-	}
-}
-
-// beside holds the service over TLS to an answer.
-func beside(t *testing.T, server *instance.Server) {
-	t.Helper()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
-		DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(honest)}}).DialContext}
-	defer transport.CloseIdleConnections()
-	server.ClientThrough(t, transport).Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
 }

@@ -166,7 +166,7 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 	if len(page.Items) != 2 {
 		t.Errorf("%d changes are on record, want 2", len(page.Items))
 	}
-	text := scrape(t, server)
+	text := server.Metrics(t)
 	for _, want := range []string{`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`, `regwarden_watch_checks_total{outcome="notValid"}`,
 		`regwarden_watch_records{state="late"} 0`, `regwarden_alert_deliveries_waiting 0`} {
 		if !strings.Contains(text, want) {
@@ -246,7 +246,7 @@ func TestReceiversThatFail(t *testing.T) {
 	if len(elsewhere.kinds()) != 0 || len(contacted) != 0 {
 		t.Errorf("a redirect was followed %d times, a forbidden address contacted %d times", len(elsewhere.kinds()), len(contacted))
 	}
-	if !strings.Contains(scrape(t, server), "regwarden_alert_deliveries_waiting 5") {
+	if !strings.Contains(server.Metrics(t), "regwarden_alert_deliveries_waiting 5") {
 		t.Error("something is not waiting to be sent again")
 	}
 }

@@ -1,38 +1,12 @@
 package service_test
 
 import (
-	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
-
-// servedOn is the address that the log names for what is served beside the interface.
-func servedOn(t *testing.T, server *instance.Server, message string) string {
-	t.Helper()
-	if !server.Logs(message) {
-		t.Fatalf("the log does not have %q", message)
-	}
-	return regexp.MustCompile(`msg="` + message + `" address=(\S+)`).FindStringSubmatch(server.Log())[1]
-}
-
-// scrape asks for the metrics, at the address that the log names.
-func scrape(t *testing.T, server *instance.Server) string {
-	t.Helper()
-	response, err := http.Get("http://" + servedOn(t, server, "serving metrics") + "/metrics") //nolint:noctx // a test's own
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	all, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s, %v", response.Status, err)
-	}
-	return string(all)
-}
 
 // What was done is counted, under labels that no client chooses.
 func TestMetrics(t *testing.T) {
@@ -47,7 +21,7 @@ func TestMetrics(t *testing.T) {
 	admin.do("POST", validate, noAuth("http://127.0.0.1:1", object{"registryUid": "none"})).Want(http.StatusBadRequest)
 	admin.client.Do("GET", "/v1/chosen-by-a-client", "").Want(http.StatusNotFound)
 	admin.client.Do("BREW", alerts, "").Want(http.StatusMethodNotAllowed)
-	text := scrape(t, server)
+	text := server.Metrics(t)
 	for _, want := range []string{
 		`regwarden_logins_total{outcome="succeeded"} 1`,
 		`regwarden_logins_total{outcome="AuthenticationFailed"} 1`,
@@ -76,7 +50,7 @@ func TestMetrics(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--debug-listen", "127.0.0.1:0"}})
-	address := servedOn(t, server, "serving profiles")
+	address := server.Address(t, "serving profiles")
 	for path, status := range map[string]int{"/debug/pprof/heap": http.StatusOK, "/debug/pprof/block": http.StatusOK, "/debug/pprof/cmdline": http.StatusNotFound} {
 		response, err := http.Get("http://" + address + path)
 		if err != nil {

@@ -289,7 +289,7 @@ func scanEverything(t *testing.T, s *secrets, server *instance.Server, answers *
 	t.Helper()
 	s.search(t, "an answer", answers.all.String())
 	s.search(t, "the log", server.Log()+server.Out())
-	s.search(t, "the metrics", scrape(t, server))
+	s.search(t, "the metrics", server.Metrics(t))
 	records := server.Admin(t, "", "audit", "list", "--output", "json", "--limit", "500")
 	s.search(t, "the audit list", records)
 	for _, record := range auditRecords(t, server) {
