@@ -105,11 +105,11 @@ func (s *Service) ask(ctx context.Context, c store.Channel) (time.Duration, erro
 		return askPause, nil // the status of a channel is about alerts
 	}
 	defer func() { _ = client.Close() }()
-	for began, i := time.Now(), 0; i < len(to.unasked); i++ {
-		if time.Since(began) > s.config.Mail.lastBegin() {
+	for i, address := range to.unasked {
+		if i > 0 && client.late() {
 			return 0, nil
 		}
-		if wait, err := s.askOne(ctx, client, org, to.unasked[i]); err != nil || wait > 0 {
+		if wait, err := s.askOne(ctx, client, org, address); err != nil || wait > 0 {
 			return wait, err
 		}
 	}
@@ -120,7 +120,7 @@ func (s *Service) ask(ctx context.Context, c store.Channel) (time.Duration, erro
 var errNotAsked = errors.New("the address is not asked now")
 
 // askOne sends a link to one address, unless another replica does. It returns how long to wait if it could not.
-func (s *Service) askOne(ctx context.Context, client *mail.Client, org store.Org, address string) (time.Duration, error) {
+func (s *Service) askOne(ctx context.Context, client *mailSession, org store.Org, address string) (time.Duration, error) {
 	token := rand.Text()
 	asked := store.AlertAddress{OrgUID: org.UID, Address: addressKey(address), AskedAt: s.now()}
 	var wait time.Duration

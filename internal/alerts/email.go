@@ -1,9 +1,7 @@
 package alerts
 
 import (
-	"cmp"
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -27,7 +25,6 @@ const (
 
 const (
 	smtpTime      = 8 * time.Second  // of one step: connecting, or one message
-	smtpLast      = 12 * time.Second // no message is begun later in an attempt
 	budgetPause   = 10 * time.Minute // until an organization without budget is tried again
 	maxRecipients = 500
 	maxSubject    = 200
@@ -43,39 +40,8 @@ type Mail struct {
 	TLS      string
 	Roots    *x509.CertPool // nil: the system's
 
-	last time.Duration // in place of smtpLast
+	reserve time.Duration // of an attempt, for its last message; 0: smtpTime
 }
-
-func (m *Mail) client() (*mail.Client, error) {
-	options := []mail.Option{
-		mail.WithPort(m.Port), mail.WithTimeout(smtpTime), mail.WithoutNoop(),
-		mail.WithTLSConfig(&tls.Config{ServerName: m.Host, MinVersion: tls.VersionTLS12, RootCAs: m.Roots}),
-	}
-	switch m.TLS {
-	case DirectTLS:
-		options = append(options, mail.WithSSL())
-	case NoTLS:
-		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
-	default:
-		options = append(options, mail.WithTLSPolicy(mail.TLSMandatory))
-	}
-	if m.Username != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(m.Username), mail.WithPassword(m.Password.Reveal()))
-	}
-	return mail.NewClient(m.Host, options...)
-}
-
-// connect returns a client that is connected to the mail server.
-func (m *Mail) connect(ctx context.Context) (*mail.Client, error) {
-	client, err := m.client()
-	if err != nil {
-		return nil, err
-	}
-	return client, client.DialWithContext(ctx)
-}
-
-// lastBegin is how long after the begin of an attempt no further message is begun.
-func (m *Mail) lastBegin() time.Duration { return cmp.Or(m.last, smtpLast) }
 
 // email sends the alert to each address in a message of its own: nobody sees who else gets it, and one bad address keeps nothing
 // from the others. Addresses that did not confirm get nothing.
@@ -125,14 +91,15 @@ type handedOver struct {
 	pause         time.Duration // until the organization may send more
 }
 
-// sendEach hands over one message after the other, as far as there is time and the organization's budget allows.
-func (s *Service) sendEach(ctx context.Context, client *mail.Client, addresses []string, d store.Delivery, a Alert) result {
-	began, h, m := time.Now(), handedOver{}, s.config.Mail
-	for _, address := range addresses {
-		if h.late = time.Since(began) > m.lastBegin(); h.late {
+// sendEach hands over one message after the other, as far as there is time and the organization's budget allows. There is always time
+// for the first.
+func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses []string, d store.Delivery, a Alert) result {
+	h := handedOver{}
+	for i, address := range addresses {
+		if h.late = i > 0 && client.late(); h.late {
 			break
 		}
-		message, err := m.message(address, d, a)
+		message, err := s.config.Mail.message(address, d, a)
 		if err != nil {
 			h.refused, h.reason = append(h.refused, address), "an address cannot be written to"
 			continue

@@ -10,11 +10,13 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
 	"net"
 	"net/mail"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -250,7 +252,7 @@ func TestManyAddressesAreToldWithoutWaiting(t *testing.T) {
 	s := newMailServer(t, false)
 	s.pause = 10 * time.Millisecond
 	m := s.mail(NoTLS)
-	m.Username, m.last = "", 45*time.Millisecond
+	m.Username, m.reserve = "", attemptTime-45*time.Millisecond
 	f := newFixture(t, Config{Mail: m, MailDomains: ownDomain, MailsPerHour: 1000})
 	var all []string
 	for i := range 20 {
@@ -375,5 +377,29 @@ func TestExpiringKeysAreToldOfOnce(t *testing.T) {
 	}
 	if !strings.Contains(r.bodies[0], `"kind":"apiKeyExpiresSoon"`) || !strings.Contains(r.bodies[0], `"user":"u@acme.example"`) {
 		t.Errorf("body %s", r.bodies[0])
+	}
+}
+
+// A mail server that goes on sending, or that never sends, ends the attempt and not more.
+func TestMailConnectionIsBounded(t *testing.T) {
+	server, client := net.Pipe()
+	defer server.Close()
+	go func() {
+		for line := []byte(strings.Repeat("x", 4096)); ; {
+			if _, err := server.Write(line); err != nil {
+				return
+			}
+		}
+	}()
+	c := &mailConn{client, time.Now().Add(time.Minute), maxMailResponse}
+	if n, err := io.Copy(io.Discard, c); !errors.Is(err, errLongMailResponse) || n != maxMailResponse {
+		t.Errorf("read %d bytes, then %v", n, err)
+	}
+	c.left, c.end = maxMailResponse, time.Now()
+	if err := c.SetDeadline(time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read after the end of the attempt: %v", err)
 	}
 }
