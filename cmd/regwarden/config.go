@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -380,16 +379,6 @@ func isHostPort(listen string) bool {
 func isAddressPort(text string) bool {
 	_, err := netip.ParseAddrPort(text)
 	return err == nil
-}
-
-// resolver asks the DNS server of the settings; nil is the system's.
-func (c *Config) resolver() egress.Resolver {
-	if c.EgressDNS == "" {
-		return nil
-	}
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, network, c.EgressDNS)
-	}}
 }
 
 func isLoopback(listen string) bool {
