@@ -1,0 +1,305 @@
+package abuse_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const (
+	validations = 500
+	tenants     = 5
+	checkTime   = 30 * time.Second // documented bound of a validation
+
+	tenantDomain = "tenant.example"
+
+	validatePath = "/v1/registries/oci/basic/validate"
+	diagnosePath = "/v1/registries/oci/basic/diagnose"
+)
+
+// manyValidations lets tenants users of different organizations begin that many validations together, and one of another organization.
+var manyValidations = []string{"--check-concurrency", fmt.Sprint(validations + 1), "--check-per-org", fmt.Sprint(validations / tenants), "--check-per-minute", "200"}
+
+// TestHostileRegistries validates 500 definitions at once, of registries that are slow or endless in each phase of a check.
+func TestHostileRegistries(t *testing.T) {
+	t.Parallel()
+	a := beginAttack(t, manyValidations...)
+	keys := tenantKeys(t, a.server)
+	endpoints := []string{
+		"https://" + serveRaw(t, silent), // the TLS handshake never ends
+		"http://" + serveRaw(t, func(conn net.Conn) { repeat(conn, "HTTP/1.1 200 OK\r\n", "X-More: x\r\n", 100*time.Millisecond) }),
+		"http://" + serveRaw(t, func(conn net.Conn) {
+			repeat(conn, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n", strings.Repeat("[", 32<<10), 0)
+		}),
+		"http://" + serveRaw(t, redirectForever),
+	}
+	attackers := startValidations(t, a.server, keys, func(n int) string { return endpoints[n%len(endpoints)] })
+	a.client.visit(4 * time.Second)
+	a.client.validates(goodRegistry(t))
+	attackers.end(t, "422 RegistryTLSFailed", "422 RegistryUnavailable", "422 RegistryNotOCI", "422 RegistryRedirected")
+	a.end(t)
+}
+
+// TestHostileDNSServer validates 500 definitions at once, whose hosts are looked up on a DNS server that never answers, answers
+// garbage, answers byte by byte, or with as many addresses as a message can hold.
+func TestHostileDNSServer(t *testing.T) {
+	t.Parallel()
+	a := beginAttack(t, append([]string{"--egress-dns", serveDNS(t)}, manyValidations...)...)
+	keys := tenantKeys(t, a.server)
+	hosts := []string{"silent", "garbage", "drip", "huge"}
+	attackers := startValidations(t, a.server, keys, func(n int) string { return fmt.Sprintf("http://%s.of-%d.example:9", hosts[n%len(hosts)], n) })
+	a.client.visit(4 * time.Second)
+	a.client.validates(goodRegistry(t))
+	attackers.end(t, "422 RegistryHostNotFound") // none was found
+	a.end(t)
+}
+
+// tenantKeys makes organizations with one user each, and returns an API key of each user.
+func tenantKeys(t testing.TB, server *instance.Server) (keys []string) {
+	t.Helper()
+	for i := range tenants {
+		org, email := fmt.Sprintf("Tenant %d", i), "admin@"+tenantDomain
+		server.Admin(t, "", "org", "create", org)
+		server.Admin(t, instance.Password+"\n", "user", "create", "--org", org, "--email", email, "--role", "admin", "--password-stdin")
+		keys = append(keys, server.Admin(t, "", "apikey", "create", "--org", org, "--email", email))
+	}
+	return keys
+}
+
+// runningValidations are requests of attackers that have not ended.
+type runningValidations struct {
+	all sync.WaitGroup
+
+	mu       sync.Mutex
+	outcomes map[string]int // by status and code
+	slowest  time.Duration
+}
+
+func startValidations(t testing.TB, server *instance.Server, keys []string, endpoint func(n int) string) *runningValidations {
+	t.Helper()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, attacker, to) }}
+	client := &http.Client{Transport: transport, Timeout: checkTime + busy}
+	t.Cleanup(transport.CloseIdleConnections)
+	running := &runningValidations{outcomes: map[string]int{}}
+	for n := range validations {
+		body := instance.JSON(map[string]any{"endpoint": endpoint(n), "auth": map[string]any{"type": "noAuth"}})
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+validatePath, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("ApiKey", keys[n%len(keys)])
+		running.all.Go(func() { running.send(client, request) })
+	}
+	return running
+}
+
+func (r *runningValidations) send(client *http.Client, request *http.Request) {
+	began := time.Now()
+	outcome := "no response"
+	if response, err := client.Do(request); err == nil {
+		var body struct{ Code string }
+		_ = json.NewDecoder(response.Body).Decode(&body) // a response without code shows in the outcome
+		_ = response.Body.Close()
+		outcome = fmt.Sprintf("%d %s", response.StatusCode, body.Code)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.outcomes[outcome]++
+	r.slowest = max(r.slowest, time.Since(began))
+}
+
+// end waits for the validations, and fails the test when one has another outcome than these.
+func (r *runningValidations) end(t testing.TB, outcomes ...string) {
+	t.Helper()
+	r.all.Wait()
+	t.Logf("%d validations, the slowest took %v: %v", validations, r.slowest.Round(time.Millisecond), r.outcomes)
+	other := maps.Clone(r.outcomes)
+	for _, outcome := range outcomes {
+		delete(other, outcome)
+	}
+	if len(other) > 0 {
+		t.Errorf("validations ended otherwise: %v", other)
+	}
+}
+
+// validates checks a registry for the honest client.
+func (c *customer) validates(endpoint string) {
+	c.try(http.MethodPost, diagnosePath, instance.JSON(map[string]any{"endpoint": endpoint, "auth": map[string]any{"type": "noAuth"}}), "Authorization", c.authorization)
+}
+
+// goodRegistry is an open one.
+func goodRegistry(t testing.TB) (url string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, "{}") // the client sees what arrives
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// serveRaw answers each connection to a loopback address until the test ends.
+func serveRaw(t testing.TB, answer func(net.Conn)) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveAll(t, listener, answer)
+	return listener.Addr().String()
+}
+
+func serveAll(t testing.TB, listener net.Listener, answer func(net.Conn)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+				defer conn.Close()
+				answer(conn)
+			})
+		}
+	})
+	t.Cleanup(func() { cancel(); _ = listener.Close(); serving.Wait() })
+}
+
+// silent reads until the client leaves.
+func silent(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
+
+// repeat answers the first bytes of a client with first, and then with more again and again.
+func repeat(conn net.Conn, first, more string, pause time.Duration) {
+	if _, err := conn.Read(make([]byte, 4096)); err == nil {
+		send(conn, first, more, pause)
+	}
+}
+
+// send sends first, and then more again and again until the client leaves.
+func send(conn net.Conn, first, more string, pause time.Duration) {
+	_, err := io.WriteString(conn, first)
+	for err == nil && (pause == 0 || stays(conn, pause)) {
+		_, err = io.WriteString(conn, more)
+	}
+}
+
+// stays waits, and reports whether the client has not left meanwhile.
+func stays(conn net.Conn, pause time.Duration) bool {
+	_ = conn.SetReadDeadline(time.Now().Add(pause)) // without a deadline the read ends with the connection
+	_, err := conn.Read(make([]byte, 1))
+	return err == nil || os.IsTimeout(err)
+}
+
+func redirectForever(conn net.Conn) {
+	for in := bufio.NewReader(conn); ; {
+		request, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 307 Temporary Redirect\r\nLocation: %s/again\r\nContent-Length: 0\r\n\r\n", request.URL.Path) // the next read fails too
+	}
+}
+
+// serveDNS answers by the first label of the name that is asked for.
+func serveDNS(t testing.TB) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packets, err := net.ListenPacket("udp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveAll(t, listener, answerTCP)
+	t.Cleanup(func() { _ = packets.Close() })
+	go func() {
+		for buffer := make([]byte, 4096); ; {
+			n, from, err := packets.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			_, _ = packets.WriteTo(answerUDP(buffer[:n]), from) // an empty packet is garbage too
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// answerUDP sends those who ask for "drip" and "huge" to TCP.
+func answerUDP(query []byte) []byte {
+	var m dnsmessage.Message
+	if err := m.Unpack(query); err != nil || len(m.Questions) != 1 {
+		return nil
+	}
+	m.Response, m.Additionals = true, nil
+	switch label, _, _ := strings.Cut(m.Questions[0].Name.String(), "."); label {
+	case "garbage":
+		return append(query[:12], 0xff, 0xff, 0xff)
+	case "drip", "huge":
+		m.Truncated = true
+	default:
+		return nil
+	}
+	answer, _ := m.Pack() // what was unpacked
+	return answer
+}
+
+// answerTCP announces a long message and sends a byte a second, or sends 4,000 addresses.
+func answerTCP(conn net.Conn) {
+	var length uint16
+	if err := binary.Read(conn, binary.BigEndian, &length); err != nil {
+		return
+	}
+	query := make([]byte, length)
+	if _, err := io.ReadFull(conn, query); err != nil {
+		return
+	}
+	var m dnsmessage.Message
+	if err := m.Unpack(query); err != nil || len(m.Questions) != 1 {
+		return
+	}
+	if strings.HasPrefix(m.Questions[0].Name.String(), "drip.") {
+		send(conn, "\xff\xff", "\x00", time.Second)
+		return
+	}
+	_, _ = conn.Write(manyAddresses(m)) // the client has had enough
+}
+
+func manyAddresses(m dnsmessage.Message) []byte {
+	m.Response, m.Additionals = true, nil
+	if m.Questions[0].Type == dnsmessage.TypeA {
+		for i := range 4000 {
+			m.Answers = append(m.Answers, dnsmessage.Resource{
+				Header: dnsmessage.ResourceHeader{Name: m.Questions[0].Name, Class: dnsmessage.ClassINET, TTL: 1},
+				Body:   &dnsmessage.AResource{A: [4]byte{127, 1, byte(i >> 8), byte(i)}},
+			})
+		}
+	}
+	answer, err := m.Pack()
+	if err != nil {
+		return nil
+	}
+	return append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)
+}
