@@ -140,6 +140,8 @@ func TestNewPasswords(t *testing.T) {
 		"admin admin admin admin":         false,
 		"                    ":            false,
 		"letmein letmein2026!":            false,
+		"20251999freedom":                 false,
+		"administrator-Adm1n1strator":     false,
 		"":                                false,
 		"with a line end, pasted\n":       false,
 		"nul\x00 in the middle of it":     false,
