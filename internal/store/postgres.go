@@ -36,7 +36,7 @@ func postgresDialect() dialect {
 	const table = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() AND table_name = "
 	return dialect{
 		goose:        goose.DialectPostgres,
-		translated:   collate,
+		migrations:   "migrations/postgres",
 		execSimply:   []any{pgx.QueryExecModeSimpleProtocol},
 		keysetExists: table + "'data_keyset'",
 		floorExists:  table + "'schema_floor'",

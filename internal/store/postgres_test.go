@@ -33,6 +33,7 @@ func TestOnPostgreSQL(t *testing.T) {
 		{"the master key is shared, not made anew", keyIsShared},
 		{"every query is understood", queriesPrepare},
 		{"texts compare byte by byte", textsAreBytes},
+		{"the tables are those of SQLite", schemasAgree},
 		{"serialization failures and deadlocks are retried", failuresAreRetried},
 		{"a stuck lock holds nobody for long", stuckLock},
 		{"commits are durable whatever the role says", commitsAreDurable},

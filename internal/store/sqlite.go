@@ -33,7 +33,7 @@ const (
 func sqliteDialect() dialect {
 	return dialect{
 		goose:        goose.DialectSQLite3,
-		translated:   func(migration string) string { return migration },
+		migrations:   "migrations/sqlite",
 		keysetExists: "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'data_keyset'",
 		floorExists:  "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'schema_floor'",
 	}

@@ -1,8 +1,9 @@
--- One text for SQLite and PostgreSQL: BIGINT and BYTEA are the latter's names, and SQLite stores an
--- integer or blob as it comes whatever the column is called. Times are UTC milliseconds. A moment
--- that has not come is NULL. Foreign keys name the organization too, so that no row can join two.
--- Large tables that requests go to by uid are kept in its order in SQLite (WITHOUT ROWID), which saves an index and a page
--- each time; PostgreSQL has no such thing and is not told.
+-- Each migration is in both folders, ../postgres and this one, and a test holds the tables of both to each other. BIGINT and BYTEA
+-- are PostgreSQL's names; SQLite stores an integer or blob as it comes, whatever the column is called. Texts compare byte by byte,
+-- in PostgreSQL by COLLATE "C": the order of a language differs between databases and C libraries, and a standby that takes over on
+-- another machine would find its unique indexes out of order. Times are UTC milliseconds. A moment that has not come is NULL. Foreign
+-- keys name the organization too, so that no row can join two. Large tables that requests read by uid are stored in its order in
+-- SQLite (WITHOUT ROWID), which saves an index and a page each time; PostgreSQL has no such thing.
 
 CREATE TABLE data_keyset (
     id         BIGINT PRIMARY KEY CHECK (id = 1),

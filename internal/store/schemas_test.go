@@ -1,0 +1,88 @@
+package store
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+)
+
+// What both databases are asked: a line for each column and each index.
+const (
+	sqliteSchema = `SELECT concat_ws(' ', t.name, c.name, c.type, CASE WHEN c."notnull" OR c.pk > 0 THEN 'NOT NULL' END, 'DEFAULT ' || c.dflt_value)
+			FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name <> 'goose_db_version' AND t.name NOT LIKE 'sqlite%'
+		UNION ALL SELECT concat_ws(' ', tbl_name, 'INDEX', name) FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL`
+	postgresSchema = `SELECT concat_ws(' ', table_name, column_name, upper(data_type), CASE WHEN is_nullable = 'NO' THEN 'NOT NULL' END, 'DEFAULT ' || split_part(column_default, '::', 1))
+			FROM information_schema.columns WHERE table_schema = current_schema() AND table_name NOT IN ('goose_db_version', 'opening_lock')
+		UNION ALL SELECT concat_ws(' ', tablename, 'INDEX', indexname) FROM pg_indexes WHERE schemaname = current_schema() AND tablename <> 'goose_db_version'
+			AND indexname NOT IN (SELECT conname FROM pg_constraint)`
+)
+
+// schemasAgree compares what the two folders of migrations come to.
+func schemasAgree(t *testing.T, server *postgrestest.Server) {
+	if diff := cmp.Diff(migrationNames(t, sqliteDialect()), migrationNames(t, postgresDialect())); diff != "" {
+		t.Errorf("the folders have different migrations:\n%s", diff)
+	}
+	url, folder := server.NewDatabase(t), t.TempDir()
+	mustOpenURL(t, url, Options{})
+	if diff := cmp.Diff(schemaOfFolder(t, folder), schemaOfURL(t, url)); diff != "" {
+		t.Errorf("SQLite (-) and PostgreSQL (+) have different tables:\n%s", diff)
+	}
+}
+
+func migrationNames(t *testing.T, d dialect) (names []string) {
+	t.Helper()
+	files, err := migrations.ReadDir(d.migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		names = append(names, file.Name())
+	}
+	return names
+}
+
+func schemaOfFolder(t *testing.T, folder string) []string {
+	t.Helper()
+	db, err := Open(t.Context(), Options{DataDir: folder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := openSQLite(filepath.Join(folder, databaseName), 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	conn, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	lines, err := rowsOf(t.Context(), conn, scanText, sqliteSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func schemaOfURL(t *testing.T, url string) []string {
+	t.Helper()
+	rows, err := mustConnect(t, url).Query(t.Context(), postgresSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(lines) < 150 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	slices.Sort(lines)
+	return lines
+}
