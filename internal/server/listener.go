@@ -4,9 +4,11 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
 )
@@ -33,6 +35,7 @@ var errTooManyBytes = errors.New("too many unanswered bytes")
 type Listener struct {
 	net.Listener
 	limits ConnLimits
+	pause  time.Duration // of writing; see limitedConn.Write
 	bytes  atomic.Int64
 
 	mu       sync.Mutex
@@ -55,7 +58,7 @@ const (
 
 // NewListener returns l with limits.
 func NewListener(l net.Listener, limits ConnLimits) *Listener {
-	return &Listener{Listener: l, limits: limits, sources: map[string]*source{}}
+	return &Listener{Listener: l, limits: limits, pause: writePause, sources: map[string]*source{}}
 }
 
 // Accept waits for the next connection within the limits.
@@ -166,9 +169,42 @@ func (c *limitedConn) answered() {
 	}
 }
 
-func (c *limitedConn) Write(p []byte) (int, error) {
+const (
+	// writePauses of writePause each may pass without the client taking anything of a response.
+	writePause  = 5 * time.Second
+	writePauses = 4
+)
+
+// Write fails once the client has taken nothing for writePauses. A client that takes little at a time is served: the
+// operating system reports room in its buffer only when there is much, but each pause begins with a try. A write deadline
+// that net/http sets has no effect.
+func (c *limitedConn) Write(p []byte) (n int, err error) {
 	c.answered()
-	return c.Conn.Write(p)
+	for silent := 0; ; {
+		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.listener.pause)); err != nil {
+			return n, err
+		}
+		taken, err := c.Conn.Write(p[n:])
+		n += taken
+		if silent++; taken > 0 {
+			silent = 0
+		}
+		switch {
+		case !errors.Is(err, os.ErrDeadlineExceeded):
+			return n, err
+		case silent == writePauses:
+			c.cut()
+			return n, err
+		}
+	}
+}
+
+// cut closes the connection without sending what the operating system still holds.
+func (c *limitedConn) cut() {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = c.Close()
 }
 
 func (c *limitedConn) Close() error {

@@ -7,12 +7,16 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/regwarden/regwarden/api"
 )
+
+const testPause = 500 * time.Millisecond
 
 // serveLimited serves on loopback within limits, and returns a function that connects from an address.
 func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func(from string) net.Conn, l *Listener) {
@@ -22,6 +26,7 @@ func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func
 		t.Fatal(err)
 	}
 	l = NewListener(inner, limits)
+	l.pause = testPause
 	s := edge(io.Discard).HTTPServer()
 	s.Handler = h
 	go func() { _ = s.Serve(l) }()
@@ -148,5 +153,61 @@ func TestBodiesOverTheBoundAreAnsweredUnavailable(t *testing.T) {
 	}
 	if held := l.bytes.Load(); held != 0 {
 		t.Errorf("%d bytes are held after the response", held)
+	}
+}
+
+// sendsForever counts what it could send until the connection was cut.
+func sendsForever(ended chan<- error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for piece := make([]byte, 32<<10); ; {
+			if _, err := w.Write(piece); err != nil {
+				ended <- err
+				return
+			}
+		}
+	})
+}
+
+func TestAClientThatTakesNothingIsCut(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	connect, l := serveLimited(t, sendsForever(ended), ConnLimits{Connections: 10, PerSource: 10, Bytes: 1 << 20})
+	conn := connect("127.0.0.2")
+	if _, err := io.WriteString(conn, health); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("ended with %v, want the end of a deadline", err)
+	}
+	if _, err := io.Copy(io.Discard, conn); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the client sees %v, want a reset: the rest must not be waited for", err)
+	}
+	for open, _ := l.load(); open > 0; open, _ = l.load() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// A client is served as long as it takes something within writePauses, however slowly.
+func TestAClientThatReadsSlowlyIsServed(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	connect, _ := serveLimited(t, sendsForever(ended), ConnLimits{Connections: 10, PerSource: 10, Bytes: 1 << 20})
+	conn := connect("127.0.0.2")
+	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, health); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * writePauses {
+		time.Sleep(testPause)
+		if _, err := io.CopyN(io.Discard, conn, 64<<10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("cut: %v", err)
+	default:
 	}
 }

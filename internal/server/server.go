@@ -30,7 +30,6 @@ const (
 	bodyPause        = 5 * time.Second // between two pieces of a body
 	drainTimeout     = time.Second     // for the rest of a body that nobody reads
 	idleTimeout      = 60 * time.Second
-	writeTimeout     = 90 * time.Second // longer than a validation with its wait in the queue
 )
 
 // Server answers the HTTP interface. All fields but Metrics, TrustedProxies and TLS are required; it is safe for concurrent use.
@@ -146,7 +145,7 @@ func (s *Server) Handler() http.Handler {
 	return s.envelope(s.refuseHairpin(s.refuseUntidy(mux)))
 }
 
-// HTTPServer returns a server for Handler with every bound set.
+// HTTPServer returns a server for Handler with every bound set but that of writing, which is Listener's.
 func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),
@@ -155,7 +154,6 @@ func (s *Server) HTTPServer() *http.Server {
 		// at the end of the body, or it would cancel a validation that takes longer.
 		ReadTimeout:    headerTimeout + bodyTimeout,
 		IdleTimeout:    idleTimeout,
-		WriteTimeout:   writeTimeout,
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 		// OPTIONS * is a request like any other here: it gets the error body.
