@@ -128,7 +128,9 @@ func newProject() *cobra.Command {
 		return a.print(project.UID, err)
 	})
 	list := adminCommand("list --org ORG", "List an organization's projects", cobra.NoArgs, true, func(a *admin, _ []string) error {
-		projects, err := a.directory.ListProjects(a.ctx, a.operator, org)
+		projects, err := allPages(func(after directory.Project) ([]directory.Project, bool, error) {
+			return a.directory.ListProjects(a.ctx, a.operator, org, after)
+		})
 		if err != nil {
 			return err
 		}
@@ -155,6 +157,21 @@ func (a *admin) print(value string, err error) error {
 	}
 	_, err = fmt.Fprintln(a.cmd.OutOrStdout(), value)
 	return err
+}
+
+// allPages reads a list to its end.
+func allPages[T any](read func(after T) (page []T, more bool, err error)) (list []T, err error) {
+	var last T
+	for more := true; more; {
+		var page []T
+		if page, more, err = read(last); err != nil {
+			return nil, err
+		}
+		if list = append(list, page...); len(list) > 0 {
+			last = list[len(list)-1]
+		}
+	}
+	return list, nil
 }
 
 // table prints rows as the command was asked to.

@@ -21,7 +21,9 @@ func newAPIKey() *cobra.Command {
 	create.Flags().StringVar(&name, "name", "cli", "name of the key")
 	create.Flags().DurationVar(&expires, "expires", 30*24*time.Hour, "life of the key")
 	list := adminCommand("list --org ORG", "List an organization's API keys", cobra.NoArgs, true, func(a *admin, _ []string) error {
-		keys, err := a.auth.ListAPIKeys(a.ctx, a.operator, org)
+		keys, err := allPages(func(after auth.APIKey) ([]auth.APIKey, bool, error) {
+			return a.auth.ListAPIKeys(a.ctx, a.operator, org, after)
+		})
 		if err != nil {
 			return err
 		}

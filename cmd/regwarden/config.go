@@ -43,6 +43,7 @@ type Config struct {
 	MaxConnections          int
 	MaxConnectionsPerSource int
 	RequestMemory           int // MiB
+	ResponseMemory          int // MiB
 
 	DatabaseURL     secret.String
 	DatabaseURLFile string
@@ -114,6 +115,7 @@ func newSettings() *settings {
 	f.IntVar(&c.MaxConnections, "max-connections", 4096, "open client connections, in all")
 	f.IntVar(&c.MaxConnectionsPerSource, "max-connections-per-source", 1024, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
 	f.IntVar(&c.RequestMemory, "request-memory", 32, "MiB of requests received and not yet answered; one client address may use a quarter")
+	f.IntVar(&c.ResponseMemory, "response-memory", 64, "MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
 	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL to keep everything in, as postgres://user@host/database?sslmode=verify-full; a password in it only by the environment or the settings file (default: SQLite in the data folder)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
 	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: nowhere)")
@@ -285,6 +287,7 @@ func (c *Config) Validate() []error {
 		{c.MaxConnections < 16 || c.MaxConnections > 1_000_000, "max-connections: must be 16–1000000"},
 		{c.MaxConnectionsPerSource < 8 || c.MaxConnectionsPerSource > c.MaxConnections, "max-connections-per-source: must be from 8 to max-connections"},
 		{c.RequestMemory < 8 || c.RequestMemory > 1<<20, "request-memory: must be 8–1048576 (MiB)"},
+		{c.ResponseMemory < 8 || c.ResponseMemory > 1<<20, "response-memory: must be 8–1048576 (MiB)"},
 		{c.TokenLifetime < time.Second || c.TokenLifetime > 15*time.Minute, "token-lifetime: from 1s to 15m"},
 		{c.RefreshGrace < time.Second || c.RefreshGrace > 5*time.Minute, "refresh-grace: from 1s to 5m"},
 		{c.SessionIdle < time.Minute, "session-idle: at least 1m"},

@@ -72,7 +72,7 @@ func registryHistory(a *admin, org, name string, limit int) error {
 	if err != nil {
 		return err
 	}
-	_, runs, err := checks.History(a.ctx, found.OrgUID, found.UID, limit)
+	_, runs, err := checks.History(a.ctx, found.OrgUID, found.UID, limit, registries.VerdictRun{})
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func showRegistry(a *admin, org, name string) error {
 	if err != nil {
 		return err
 	}
-	watched, _, err := checks.History(a.ctx, found.OrgUID, found.UID, 1)
+	watched, _, err := checks.History(a.ctx, found.OrgUID, found.UID, 1, registries.VerdictRun{})
 	if err != nil {
 		return err
 	}

@@ -132,6 +132,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		Registries:     checks,
 		Alerts:         alerting,
 		Metrics:        metrics,
+		Responses:      server.NewResponseBudget(int64(c.ResponseMemory) << 20),
 		Ready:          db.Ready,
 		Log:            log,
 		TrustedProxies: proxies,

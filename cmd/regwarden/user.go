@@ -64,7 +64,9 @@ func (f *userFlags) create() *cobra.Command {
 
 func (f *userFlags) list() *cobra.Command {
 	return adminCommand("list --org ORG", "List an organization's users", cobra.NoArgs, true, func(a *admin, _ []string) error {
-		users, err := a.directory.ListUsers(a.ctx, a.operator, f.org)
+		users, err := allPages(func(after directory.User) ([]directory.User, bool, error) {
+			return a.directory.ListUsers(a.ctx, a.operator, f.org, after)
+		})
 		if err != nil {
 			return err
 		}

@@ -342,7 +342,7 @@ func TestDeletedUser(t *testing.T) {
 	_, _, err = w.CreateAPIKey(t.Context(), origin, p, NewAPIKey{Name: "late", ExpiresAt: start.Add(time.Hour)})
 	wantFault(t, err, fault.CodeResourceNotFound, "")
 	again := w.mustUser(t, w.org, goodEmail, RoleMember) // the email is free, and gives nothing of the old user
-	if keys, err := w.ListAPIKeys(t.Context(), asPrincipal(w.org, again), ""); len(keys) != 0 || err != nil {
+	if keys, _, err := w.ListAPIKeys(t.Context(), asPrincipal(w.org, again), "", APIKey{}); len(keys) != 0 || err != nil {
 		t.Errorf("inherited %+v, %v", keys, err)
 	}
 	wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonUnknown)

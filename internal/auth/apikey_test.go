@@ -50,7 +50,7 @@ func TestAPIKeyLife(t *testing.T) {
 		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != made.UID || p.SessionUID != "" || p.Means != MeansAPIKey || p.OrgName != goodOrg {
 			t.Errorf("got %+v, %v", p, err)
 		}
-		list, err := w.ListAPIKeys(t.Context(), me, "")
+		list, _, err := w.ListAPIKeys(t.Context(), me, "", APIKey{})
 		if err != nil || len(list) != 1 || !list[0].LastUsedAt.Equal(start.Add(step.lastUse)) {
 			t.Errorf("after %v: %+v, %v", step.wait, list, err)
 		}
@@ -160,8 +160,8 @@ func TestWhoMayMakeKeysForWhom(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
-	own, errO := w.ListAPIKeys(t.Context(), member, "")
-	all, errA := w.ListAPIKeys(t.Context(), admin, "")
+	own, _, errO := w.ListAPIKeys(t.Context(), member, "", APIKey{})
+	all, _, errA := w.ListAPIKeys(t.Context(), admin, "", APIKey{})
 	if len(own) != 3 || len(all) != 4 || errO != nil || errA != nil {
 		t.Errorf("a member sees %d, an administrator %d: %v, %v", len(own), len(all), errO, errA)
 	}

@@ -18,6 +18,7 @@ import (
 // APIKey is what may be known about a key.
 type APIKey struct {
 	UID, OrgUID, UserUID, Email, Name string
+	Canonical                         string    // of the name, by which lists are sorted
 	CreatedAt, ExpiresAt, LastUsedAt  time.Time // LastUsedAt: zero when never, and exact to some minutes
 	Active                            bool
 }
@@ -110,36 +111,31 @@ func (s *Service) keyOwner(ctx context.Context, tx *store.Tx, p Principal, ask N
 	return userOf(ctx, tx, org, ask.User)
 }
 
-// ListAPIKeys lists the caller's keys, or for administrators those of the whole organization. An operator
-// names the organization; others leave it empty.
-func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string) ([]APIKey, error) {
-	var list []APIKey
-	err := s.db.View(ctx, func(tx *store.Tx) error {
-		in, err := p.Org(ctx, tx, org)
+// ListAPIKeys lists the caller's keys, of which there are few. For administrators it returns the page of the organization's
+// keys that follows one of them, and whether there may be more; the zero value precedes all. An operator names the
+// organization; others leave it empty.
+func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string, after APIKey) (list []APIKey, more bool, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {
 			return err
 		}
-		keys, err := keysFor(ctx, tx, p, in)
+		var keys []store.APIKey
+		if p.Can(ReadAllAPIKeys) {
+			keys, more, err = tx.APIKeysOfOrg(ctx, orgUID, store.APIKey{UserUID: after.UserUID, Canonical: after.Canonical})
+		} else {
+			keys, err = tx.APIKeysOfUser(ctx, orgUID, p.UserUID)
+		}
 		for _, key := range keys {
 			list = append(list, visible(key))
 		}
 		return err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("list API keys: %w", err)
-	}
-	return list, nil
-}
-
-func keysFor(ctx context.Context, tx *store.Tx, p Principal, org store.Org) ([]store.APIKey, error) {
-	if p.Can(ReadAllAPIKeys) {
-		return tx.APIKeysOfOrg(ctx, org.UID)
-	}
-	return tx.APIKeysOfUser(ctx, org.UID, p.UserUID)
+	return list, more, asDone("list API keys", err)
 }
 
 func visible(k store.APIKey) APIKey {
-	return APIKey{UID: k.UID, OrgUID: k.OrgUID, UserUID: k.UserUID, Email: k.Email, Name: k.Name,
+	return APIKey{UID: k.UID, OrgUID: k.OrgUID, UserUID: k.UserUID, Email: k.Email, Name: k.Name, Canonical: k.Canonical,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, Active: k.DeactivatedAt.IsZero()}
 }
 

@@ -122,6 +122,15 @@ func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Or
 	return org, err
 }
 
+// FindOrgUID is Org for callers that need the uid only. The uid of a user's own organization is known without the store.
+func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (string, error) {
+	if name == "" && p.OrgUID != "" {
+		return p.OrgUID, nil
+	}
+	org, err := p.Org(ctx, tx, name)
+	return org.UID, err
+}
+
 func noSuchOrg() error {
 	return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no organization of that name."}
 }

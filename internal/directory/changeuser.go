@@ -35,13 +35,26 @@ func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (Us
 			return err
 		}
 		found = UserWithProjects{User: visibleUser(user)}
-		projects, err := tx.ProjectsOfUser(ctx, user.OrgUID, user.UID)
-		for _, project := range projects {
-			found.Projects = append(found.Projects, visibleProject(project))
-		}
+		found.Projects, err = projectNames(ctx, tx, user)
 		return err
 	})
 	return found, asRead("look up a user", err)
+}
+
+// projectNames returns the projects of a user without their annotations and labels, which are long.
+func projectNames(ctx context.Context, tx *store.Tx, user store.User) (names []Project, err error) {
+	var last store.Project
+	for more := true; more; {
+		var page []store.Project
+		if page, more, err = tx.ProjectsOfUser(ctx, user.OrgUID, user.UID, last); err != nil {
+			return nil, err
+		}
+		for _, project := range page {
+			last = project
+			names = append(names, Project{UID: project.UID, OrgUID: project.OrgUID, Name: project.Name, CreatedAt: project.CreatedAt})
+		}
+	}
+	return names, nil
 }
 
 // UserChange says what to change of a user: the names, and the email unless it is empty.

@@ -166,7 +166,7 @@ func TestLastAdministratorStays(t *testing.T) {
 			t.Error(done)
 		}
 	}
-	if users, err := w.ListUsers(t.Context(), second, ""); err != nil || len(users) != 1 {
+	if users, _, err := w.ListUsers(t.Context(), second, "", directory.User{}); err != nil || len(users) != 1 {
 		t.Errorf("left are %+v, %v", users, err)
 	}
 }

@@ -37,6 +37,7 @@ type Org struct {
 // Project is a project of one organization.
 type Project struct {
 	UID, OrgUID, Name   string
+	Canonical           string // by which lists are sorted
 	Annotations, Labels map[string]string
 	CreatedAt           time.Time
 }
@@ -44,6 +45,7 @@ type Project struct {
 // User is a user of one organization, without its password.
 type User struct {
 	UID, OrgUID, Email string
+	Canonical          string // of the email, by which lists are sorted
 	UserNames
 	Role        auth.Role
 	RoleNamed   bool // false: a member because no role was named

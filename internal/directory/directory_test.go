@@ -194,7 +194,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	wantFields(t, err, "org")
 	_, err = w.CreateUser(t.Context(), origin, operator, directory.NewUser{Org: "nowhere", Email: "a@b", Password: goodPassword})
 	wantCode(t, err, fault.CodeResourceNotFound)
-	if users, err := w.ListUsers(t.Context(), operator, "Acme"); len(users) != 0 || err != nil {
+	if users, _, err := w.ListUsers(t.Context(), operator, "Acme", directory.User{}); len(users) != 0 || err != nil {
 		t.Errorf("a half-made user is there: %v, %v", users, err)
 	}
 }
@@ -212,7 +212,7 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 	loner := w.mustUser(t, acme, "loner@acme.example", auth.RoleMember)
 	stranger := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 
-	all, err := w.ListProjects(t.Context(), admin, "")
+	all, _, err := w.ListProjects(t.Context(), admin, "", directory.Project{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 		"admin": {admin, []string{"Blue", "Default", "Red"}}, "member": {member, []string{"Blue", "Default"}}, "loner": {loner, nil}, "stranger": {stranger, []string{"Default"}},
 	}
 	for name, row := range sees {
-		list, err := w.ListProjects(t.Context(), row.who, "")
+		list, _, err := w.ListProjects(t.Context(), row.who, "", directory.Project{})
 		if !slices.Equal(names(list), row.want) || err != nil {
 			t.Errorf("%s sees %v, %v", name, names(list), err)
 		}
@@ -240,8 +240,8 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 		_, err = w.Project(t.Context(), row.who, "unknown")
 		wantCode(t, err, fault.CodeProjectNotFound)
 	}
-	_, err = w.ListProjects(t.Context(), stranger, "Acme")
-	_, unknown := w.ListProjects(t.Context(), stranger, "Nowhere")
+	_, _, err = w.ListProjects(t.Context(), stranger, "Acme", directory.Project{})
+	_, _, unknown := w.ListProjects(t.Context(), stranger, "Nowhere", directory.Project{})
 	wantCode(t, err, fault.CodeResourceNotFound)
 	if err.Error() != unknown.Error() {
 		t.Errorf("another organization is confirmed: %v, %v", err, unknown)
@@ -277,13 +277,13 @@ func TestRefusalsAreOnRecord(t *testing.T) {
 			t.Errorf("%s: no record of the refusal", action)
 		}
 	}
-	_, err := w.ListUsers(t.Context(), member, "")
+	_, _, err := w.ListUsers(t.Context(), member, "", directory.User{})
 	wantCode(t, err, fault.CodeOperationForbidden)
 	user, err := w.CreateUser(t.Context(), origin, admin, directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: []string{"Default"}})
 	if err != nil || user.Role != auth.RoleMember || user.OrgUID != acme.UID {
 		t.Errorf("made %+v, %v", user, err)
 	}
-	users, err := w.ListUsers(t.Context(), admin, "acme")
+	users, _, err := w.ListUsers(t.Context(), admin, "acme", directory.User{})
 	if len(users) != 3 || err != nil {
 		t.Errorf("%v, %v", users, err)
 	}

@@ -131,29 +131,29 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// ListProjects lists the organization's projects; to a member only those it belongs to. Org is for
-// operators; others leave it empty.
-func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org string) ([]Project, error) {
-	var list []Project
-	err := d.db.View(ctx, func(tx *store.Tx) error {
-		in, err := p.Org(ctx, tx, org)
+// ListProjects returns the page of the organization's projects, by name, that follows one of them, and whether there may be
+// more; to a member only those it belongs to. The zero value precedes all. Org is for operators; others leave it empty.
+func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org string, after Project) (list []Project, more bool, err error) {
+	err = d.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {
 			return err
 		}
-		projects, err := projectsFor(ctx, tx, p, in.UID)
+		var projects []store.Project
+		projects, more, err = projectsFor(ctx, tx, p, orgUID, store.Project{Canonical: after.Canonical})
 		for _, project := range projects {
 			list = append(list, visibleProject(project))
 		}
 		return err
 	})
-	return list, asRead("list projects", err)
+	return list, more, asRead("list projects", err)
 }
 
-func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string) ([]store.Project, error) {
+func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string, after store.Project) ([]store.Project, bool, error) {
 	if p.Can(auth.ReadAllProjects) {
-		return tx.Projects(ctx, orgUID)
+		return tx.Projects(ctx, orgUID, after)
 	}
-	return tx.ProjectsOfUser(ctx, orgUID, p.UserUID)
+	return tx.ProjectsOfUser(ctx, orgUID, p.UserUID, after)
 }
 
 // Project returns a project of the caller's organization that the caller may see. An unknown, foreign or
@@ -175,5 +175,5 @@ func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (
 }
 
 func visibleProject(p store.Project) Project {
-	return Project{UID: p.UID, OrgUID: p.OrgUID, Name: p.Name, Annotations: p.Annotations, Labels: p.Labels, CreatedAt: p.CreatedAt}
+	return Project{UID: p.UID, OrgUID: p.OrgUID, Name: p.Name, Canonical: p.Canonical, Annotations: p.Annotations, Labels: p.Labels, CreatedAt: p.CreatedAt}
 }

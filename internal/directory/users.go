@@ -119,14 +119,13 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects [
 	if len(projects) == 0 {
 		return nil
 	}
-	existing, err := tx.Projects(ctx, user.OrgUID)
+	uids, err := findProjects(ctx, tx, user.OrgUID, projects)
 	if err != nil {
 		return err
 	}
 	var problems []fault.Field
-	uids := make([]string, len(projects))
-	for i, wanted := range projects {
-		if uids[i] = findProject(existing, wanted); uids[i] == "" {
+	for i, uid := range uids {
+		if uid == "" {
 			problems = append(problems, fault.Field{Field: fmt.Sprintf("projects[%d]", i), Problem: "does not exist in your organization"})
 		}
 	}
@@ -146,28 +145,41 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects [
 	return nil
 }
 
-// findProject returns the uid of the project with that uid, or else that name, "" for none.
-func findProject(projects []store.Project, wanted string) string {
-	byName := ""
-	for _, project := range projects {
-		if project.UID == wanted {
-			return project.UID
+// findProjects returns the uids of the projects with these uids, or else these names, "" for each that does not exist.
+func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []string) ([]string, error) {
+	byUID, byName := map[string]string{}, map[string]string{}
+	var last store.Project
+	for more := true; more; {
+		var page []store.Project
+		var err error
+		if page, more, err = tx.Projects(ctx, orgUID, last); err != nil {
+			return nil, err
 		}
-		if project.Canonical == auth.Canonical(wanted) {
-			byName = project.UID
+		for _, project := range page {
+			last = project
+			byUID[project.UID], byName[project.Canonical] = project.UID, project.UID
 		}
 	}
-	return byName
+	uids := make([]string, len(wanted))
+	for i, one := range wanted {
+		uids[i] = cmp.Or(byUID[one], byName[auth.Canonical(one)])
+	}
+	return uids, nil
 }
 
-// ListUsers lists the organization's users to its administrators. Org is for operators; others leave it empty.
-func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string) ([]User, error) {
-	return d.listUsers(ctx, p, org, (*store.Tx).Users)
+// ListUsers returns the page of the organization's users, by email, that follows one of them, to administrators, and
+// whether there may be more. The zero value precedes all. Org is for operators; others leave it empty.
+func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string, after User) (list []User, more bool, err error) {
+	list, err = d.listUsers(ctx, p, org, func(tx *store.Tx, orgUID string) (users []store.User, err error) {
+		users, more, err = tx.Users(ctx, orgUID, store.User{Canonical: after.Canonical})
+		return users, err
+	})
+	return list, more, err
 }
 
-// FindUser lists the user with that email, or nobody, to administrators of the organization.
+// FindUser lists the user with that email, if there is one, to administrators of the organization.
 func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string) ([]User, error) {
-	return d.listUsers(ctx, p, "", func(tx *store.Tx, ctx context.Context, orgUID string) ([]store.User, error) {
+	return d.listUsers(ctx, p, "", func(tx *store.Tx, orgUID string) ([]store.User, error) {
 		user, err := tx.UserByEmail(ctx, orgUID, auth.Canonical(email))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
@@ -176,17 +188,17 @@ func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string
 	})
 }
 
-func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string, read func(*store.Tx, context.Context, string) ([]store.User, error)) ([]User, error) {
+func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string, read func(*store.Tx, string) ([]store.User, error)) ([]User, error) {
 	if err := p.May(auth.ReadUsers); err != nil {
 		return nil, err
 	}
 	var list []User
 	err := d.db.View(ctx, func(tx *store.Tx) error {
-		in, err := p.Org(ctx, tx, org)
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {
 			return err
 		}
-		users, err := read(tx, ctx, in.UID)
+		users, err := read(tx, orgUID)
 		for _, user := range users {
 			list = append(list, visibleUser(user))
 		}
@@ -196,7 +208,7 @@ func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
 }
 
 func visibleUser(u store.User) User {
-	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, UserNames: UserNames{u.Name, u.FirstName, u.LastName},
+	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Canonical: u.Canonical, UserNames: UserNames{u.Name, u.FirstName, u.LastName},
 		Role: auth.Role(u.Role), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
 		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
 }

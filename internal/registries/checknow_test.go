@@ -62,7 +62,7 @@ func TestRequestedChecksAreDoneByAServer(t *testing.T) {
 			if err != nil || report.Code != regcheck.CodeAddressForbidden {
 				t.Errorf("%s: %+v, %v", p.Role, report, err)
 			}
-			status, runs, err := k.History(t.Context(), "org-a", uid, 0)
+			status, runs, err := k.History(t.Context(), "org-a", uid, 0, VerdictRun{})
 			if err != nil || len(runs) != 1 || runs[0].Checks != int64(i+2) || !status.NextAt.After(recordsStart) {
 				t.Errorf("%s: history %+v, next check at %v: %v", p.Role, runs, status.NextAt, err)
 			}

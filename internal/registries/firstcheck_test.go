@@ -82,7 +82,7 @@ func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 			if err := k.Replace(t.Context(), audit.Origin{}, k.admin, last, unsynced("last")); err != nil {
 				t.Fatal(err)
 			}
-			if status, _, err := k.History(t.Context(), "org-a", last, 1); err != nil || status.NextAt.Sub(recordsStart) < store.ContactsAhead/2 {
+			if status, _, err := k.History(t.Context(), "org-a", last, 1, VerdictRun{}); err != nil || status.NextAt.Sub(recordsStart) < store.ContactsAhead/2 {
 				t.Errorf("the check of what is changed without end is due at %v, %v", status.NextAt, err)
 			}
 		}

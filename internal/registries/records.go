@@ -29,7 +29,7 @@ type Registry struct {
 	Sync                                    SyncStatus
 }
 
-// Summary is what a list tells of a registry.
+// Summary is a registry in a list.
 type Summary = store.RegistrySummary
 
 // Wanted is a definition that is to be kept.
@@ -189,18 +189,19 @@ func (s *Service) Get(ctx context.Context, p auth.Principal, uid string) (Regist
 	return shown, asDone("look up a registry", err)
 }
 
-// List lists an organization's registries by name. An operator names the organization; others leave it empty.
-func (s *Service) List(ctx context.Context, p auth.Principal, org string) ([]Summary, error) {
-	var list []Summary
-	err := s.db.View(ctx, func(tx *store.Tx) error {
-		in, err := p.Org(ctx, tx, org)
+// List returns the page of an organization's registries, by name, that follows one of them, and whether there may be more.
+// The zero value precedes all. room is an earlier page, whose memory is used again, or nil: a list of thousands would otherwise
+// cost more in garbage collection than in reading. An operator names the organization; others leave it empty.
+func (s *Service) List(ctx context.Context, p auth.Principal, org string, after Summary, room []Summary) (list []Summary, more bool, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {
 			return err
 		}
-		list, err = tx.RegistriesOfOrg(ctx, in.UID)
+		list, more, err = tx.RegistriesOfOrg(ctx, orgUID, after, room)
 		return err
 	})
-	return list, asDone("list registries", err)
+	return list, more, asDone("list registries", err)
 }
 
 // Find looks a registry up by uid or name. An operator names the organization; others leave it empty.

@@ -141,7 +141,7 @@ func TestWhoMayKeepAndWhatIsRecorded(t *testing.T) {
 	if r := k.mustGet(t, uid); r.Name != "One" || r.Version != 1 {
 		t.Errorf("the refused changed it: %+v", r)
 	}
-	if list, err := k.List(ctx, k.stranger, ""); len(list) != 0 || err != nil {
+	if list, _, err := k.List(ctx, k.stranger, "", Summary{}, nil); len(list) != 0 || err != nil {
 		t.Errorf("a stranger lists %v, %v", list, err)
 	}
 	if err := errors.Join(k.Replace(ctx, o, k.admin, uid, w), k.Delete(ctx, o, k.admin, other)); err != nil {

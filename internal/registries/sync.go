@@ -121,6 +121,7 @@ type ContentQuery struct {
 	Repository string // it and those below it; empty for all
 	Limit      int    // of one page; 0 is DefaultContent
 	Continue   string // of the page before
+	Uncounted  bool   // leaves ContentPage.Count out
 }
 
 // Content is one tag of a repository, or with an empty tag what is to be said of the repository itself.
@@ -178,8 +179,10 @@ func (page *ContentPage) read(ctx context.Context, tx *store.Tx, r Registry, q C
 		return err
 	}
 	prefix := strings.Trim(q.Repository, "/")
-	if page.Count, err = tx.CountRegistryContents(ctx, row, row.ShownRun, prefix, contentCounted); err != nil {
-		return err
+	if !q.Uncounted {
+		if page.Count, err = tx.CountRegistryContents(ctx, row, row.ShownRun, prefix, contentCounted); err != nil {
+			return err
+		}
 	}
 	from, err := readContentPlace(q.Continue)
 	if err != nil {

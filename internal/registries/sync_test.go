@@ -123,7 +123,7 @@ func TestSyncAfterCreation(t *testing.T) {
 	if fmt.Sprint(pages) != "[4 4 2 6]" || len(want) > 0 {
 		t.Errorf("pages %v, missing %v", pages, want)
 	}
-	list, err := k.List(t.Context(), k.member, "")
+	list, _, err := k.List(t.Context(), k.member, "", Summary{}, nil)
 	if err != nil || len(list) != 1 || SyncStatusOf(list[0]) != k.mustGet(t, uid).Sync {
 		t.Errorf("%+v %v", list, err)
 	}

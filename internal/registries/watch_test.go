@@ -69,7 +69,7 @@ func (w *watching) turn() {
 
 func (w *watching) status(uid string) WatchStatus {
 	w.t.Helper()
-	s, _, err := w.keeping.History(w.t.Context(), "org-a", uid, 0)
+	s, _, err := w.keeping.History(w.t.Context(), "org-a", uid, 0, VerdictRun{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -112,11 +112,12 @@ type VerdictRun = store.VerdictRun
 // maxHistory bounds what is listed of a history.
 const maxHistory = 200
 
-// History tells what the watch found of a kept definition: what holds now, and the newest runs of equal verdicts, the
-// newest first. limit is 1 to 200; 0 means all that is kept.
+// History returns what the watch found of a stored registry definition: its health status, and at most limit runs of equal
+// results, the newest first. limit is 1–200; 0 means all that are stored. The runs follow one of them; the zero value
+// precedes all.
 //
 // Faults: NotFound.
-func (s *Service) History(ctx context.Context, orgUID, uid string, limit int) (WatchStatus, []VerdictRun, error) {
+func (s *Service) History(ctx context.Context, orgUID, uid string, limit int, after VerdictRun) (WatchStatus, []VerdictRun, error) {
 	if limit == 0 {
 		limit = maxHistory
 	}
@@ -129,7 +130,7 @@ func (s *Service) History(ctx context.Context, orgUID, uid string, limit int) (W
 		if row, err = tx.WatchOf(ctx, orgUID, uid); err != nil {
 			return err
 		}
-		runs, err = tx.Verdicts(ctx, orgUID, uid, limit)
+		runs, err = tx.Verdicts(ctx, orgUID, uid, after, limit)
 		return err
 	})
 	if err != nil {

@@ -138,7 +138,10 @@ func (s *Server) deleteChannels(c *call) (answer, error) {
 	return answer{status: http.StatusNoContent}, s.Alerts.Delete(c.Context(), c.origin, c.principal, in, c.PathValue("alertUid"))
 }
 
-const maxHistoryPage = 200
+const (
+	maxHistoryPage = 200
+	historyPage    = 20 // read at a time: each has a report
+)
 
 // registryHistory is GET /v1/registries/oci/{uid}/basic/history.
 func (s *Server) registryHistory(c *call) (answer, error) {
@@ -153,18 +156,26 @@ func (s *Server) registryHistory(c *call) (answer, error) {
 	if err := invalid(query.problems); err != nil {
 		return answer{}, err
 	}
-	status, runs, err := s.Registries.History(c.Context(), c.principal.OrgUID, c.PathValue("uid"), limit)
-	if err != nil {
-		return answer{}, err
-	}
-	v := status.State
-	shown := api.RegistryHistory{Items: make([]api.RegistryVerdict, len(runs)), Status: api.RegistryWatchStatus{
-		Checked: !status.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon,
-		Unconfirmed: status.Unconfirmed, Since: status.Since, LastCheckedAt: status.LastAt, NextCheckAt: status.NextAt}}
-	for i, r := range runs {
-		shown.Items[i] = verdictRun(r)
-	}
-	return answer{http.StatusOK, shown}, nil
+	var status registries.WatchStatus
+	return answer{http.StatusOK, items[registries.VerdictRun]{
+		read: limitedPages(limit, historyPage, func(limit int, after registries.VerdictRun) (runs []registries.VerdictRun, more bool, err error) {
+			status, runs, err = s.Registries.History(c.Context(), c.principal.OrgUID, c.PathValue("uid"), limit, after)
+			return runs, len(runs) == limit, err
+		}),
+		show: func(r registries.VerdictRun) any { return verdictRun(r) },
+		tail: func() any {
+			return struct {
+				Status api.RegistryWatchStatus `json:"status"`
+			}{watchStatus(status)}
+		},
+	}}, nil
+}
+
+func watchStatus(s registries.WatchStatus) api.RegistryWatchStatus {
+	v := s.State
+	return api.RegistryWatchStatus{
+		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon,
+		Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
 }
 
 func verdictRun(r registries.VerdictRun) api.RegistryVerdict {

@@ -37,12 +37,9 @@ func (s *Server) readAPIKey(c *call) (ask auth.NewAPIKey, err error) {
 
 // listAPIKeys is GET /v1/apiKeys.
 func (s *Server) listAPIKeys(c *call) (answer, error) {
-	keys, err := s.Auth.ListAPIKeys(c.Context(), c.principal, "")
-	items := make([]api.APIKey, len(keys))
-	for i, key := range keys {
-		items[i] = apiKey(key)
-	}
-	return answer{http.StatusOK, api.APIKeys{Items: items}}, err
+	return listOf(http.StatusOK, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
+		return s.Auth.ListAPIKeys(c.Context(), c.principal, "", after)
+	}, func(key auth.APIKey) any { return apiKey(key) })
 }
 
 // getAPIKey is GET /v1/apiKeys/{uid}.

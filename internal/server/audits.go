@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -17,13 +18,21 @@ func (s *Server) listAudits(c *call) (answer, error) {
 	if err := invalid(fault.Join(problems, query.Problems())); err != nil {
 		return answer{}, err
 	}
-	page, err := s.Directory.Audits(c.Context(), c.principal, query)
-	items := make([]api.Audit, len(page.Events))
-	for i, event := range page.Events {
-		items[i] = auditRecord(event)
-	}
-	meta := api.ListMeta{Continue: page.Continue, Count: page.Count, Limit: page.Limit, Offset: page.Offset}
-	return answer{http.StatusOK, api.Audits{Items: items, ListMeta: meta}}, err
+	meta := api.ListMeta{Limit: cmp.Or(query.Limit, directory.DefaultAudits)}
+	return answer{http.StatusOK, items[audit.Event]{
+		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ audit.Event) ([]audit.Event, bool, error) {
+			query.Limit = limit
+			page, err := s.Directory.Audits(c.Context(), c.principal, query)
+			if !query.Uncounted {
+				meta.Count = page.Count
+			}
+			meta.Continue, meta.Offset = page.Continue, page.Offset
+			query.Continue, query.Uncounted = page.Continue, true
+			return page.Events, page.Continue != "", err
+		}),
+		show: func(e audit.Event) any { return auditRecord(e) },
+		tail: func() any { return listTail{ListMeta: meta} },
+	}}, nil
 }
 
 // auditQuery reads the filters. One that public clients have and we cannot keep is refused: a list that is

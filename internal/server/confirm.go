@@ -2,7 +2,6 @@ package server
 
 import (
 	"html/template"
-	"io"
 	"net/http"
 
 	"github.com/regwarden/regwarden/internal/alerts"
@@ -25,7 +24,10 @@ var confirmationPage = template.Must(template.New("confirmation").Parse(`<!DOCTY
 </html>
 `))
 
-func (p page) writeTo(w io.Writer) error { return confirmationPage.Execute(w, p) }
+func (p page) writeTo(out *outgoing) error {
+	out.contentType = htmlType
+	return confirmationPage.Execute(out, p)
+}
 
 // showConfirmation is GET /v1/alerts/confirmations/{token}.
 func (s *Server) showConfirmation(c *call) (answer, error) {

@@ -125,7 +125,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 	if c.origin.AuditUID != "" {
 		setAuditUID(w, c.origin.AuditUID)
 	}
-	s.succeed(w, r, result)
+	s.succeed(c, result)
 }
 
 // setAuditUID spells the header as the interface does; Set would write Audituid.
@@ -279,13 +279,29 @@ func (c *call) acceptable() error {
 	return nil
 }
 
-func (s *Server) succeed(w http.ResponseWriter, r *http.Request, a answer) {
-	giveUpBody(w, r)
+func (s *Server) succeed(c *call, a answer) {
+	giveUpBody(c.w, c.Request)
 	if a.body == nil {
-		w.WriteHeader(a.status)
+		c.w.WriteHeader(a.status)
 		return
 	}
-	s.encode(w, r, a.status, a.body)
+	out := &outgoing{s: s, c: c, status: a.status, contentType: jsonType}
+	defer out.release()
+	err := out.writeBody(a.body)
+	if err != nil && !out.begun {
+		s.fail(c.w, c.Request, err)
+	} else if err != nil {
+		abort(c.w, c.Request, err)
+	}
+}
+
+// abort closes the connection of a response that has begun and cannot be completed, so that no client takes the part for
+// the whole.
+func abort(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() == nil { // else the client went away
+		noteOutcome(w, "AnswerNotSent", err)
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // fail turns a fault or a verdict into its answer. What has no kind is ours, and told to the log alone.
@@ -337,20 +353,10 @@ func details(f *fault.Error) json.RawMessage {
 
 func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body any) {
 	w.Header()["Content-Type"] = jsonType
-	if _, is := body.(page); is {
-		w.Header()["Content-Type"] = htmlType
-	}
 	w.WriteHeader(status)
-	if err := write(w, body); err != nil && r.Context().Err() == nil {
-		noteOutcome(w, "AnswerNotSent", err)
-	}
-}
-
-func write(w http.ResponseWriter, body any) error {
-	if list, ok := body.(interface{ writeTo(io.Writer) error }); ok {
-		return list.writeTo(w)
-	}
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(body)
+	if err := encoder.Encode(body); err != nil && r.Context().Err() == nil {
+		noteOutcome(w, "AnswerNotSent", err)
+	}
 }

@@ -1,31 +1,111 @@
 package server
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
-	"io"
+	"fmt"
 )
 
-// items is the body {"items":[…]} of a list that may be long: its items are made and encoded one by one as they
-// are sent, so that an answer of megabytes takes neither the memory nor the time of a copy.
+const (
+	// pieceBytes is how much of a list is encoded before it is sent. A response that is smaller is not counted.
+	pieceBytes = 32 << 10
+	// listBytes is what a list of several pieces may hold: a page of records and a piece. Pages of the store are made for it.
+	listBytes = 512 << 10
+)
+
+// items is the body {"items":[…]} of a list that may be long. It is read page by page, and sent piece by piece, so that a
+// response of megabytes holds little memory however slow its client is.
 type items[T any] struct {
-	count int
-	at    func(int) T
+	read func(after T) (page []T, more bool, err error) // the zero value precedes all records
+	show func(T) any                                    // nil is left out
+	tail func() any                                     // an object whose members follow the items; nil for none
 }
 
-func (l items[T]) writeTo(w io.Writer) error {
-	out := bufio.NewWriterSize(w, 32<<10)
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	_, _ = out.WriteString(`{"items":[`) // what fails here fails in Flush
-	for i := range l.count {
-		if i > 0 {
-			_ = out.WriteByte(',')
-		}
-		if err := encoder.Encode(l.at(i)); err != nil {
+// listOf is items without a tail, in the form that handlers return.
+func listOf[T any](status int, read func(after T) (page []T, more bool, err error), show func(T) any) (answer, error) {
+	return answer{status, items[T]{read: read, show: show}}, nil
+}
+
+// recordsPage is how many records of a list with a limit are read at a time.
+const recordsPage = 100
+
+// limitedPages reads a list of at most limit records in pages of at most size.
+func limitedPages[T any](limit, size int, read func(limit int, after T) (page []T, more bool, err error)) func(after T) ([]T, bool, error) {
+	left := limit
+	return func(after T) ([]T, bool, error) {
+		page, more, err := read(min(left, size), after)
+		left -= len(page)
+		return page, more && left > 0, err
+	}
+}
+
+func (l items[T]) writeTo(out *outgoing) error {
+	piece := pieces{out: out}
+	piece.encoder = json.NewEncoder(&piece.Buffer)
+	piece.encoder.SetEscapeHTML(false)
+	_, _ = piece.WriteString(`{"items":[`) // none of these fails (bytes.Buffer)
+	var last T
+	for more, first := true, true; more; {
+		var page []T
+		var err error
+		if page, more, err = l.read(last); err != nil {
 			return err
 		}
+		for _, last = range page {
+			shown := l.show(last)
+			if shown == nil {
+				continue
+			}
+			if !first {
+				_ = piece.WriteByte(',')
+			}
+			first = false
+			if err := piece.encode(shown); err != nil {
+				return err
+			}
+		}
 	}
-	_, _ = out.WriteString("]}\n")
-	return out.Flush()
+	_ = piece.WriteByte(']')
+	if err := l.writeTail(&piece); err != nil {
+		return err
+	}
+	_, _ = piece.WriteString("}\n")
+	_, err := out.Write(piece.Bytes())
+	return err
+}
+
+func (l items[T]) writeTail(piece *pieces) error {
+	if l.tail == nil {
+		return nil
+	}
+	members, err := json.Marshal(l.tail())
+	if err != nil {
+		return fmt.Errorf("encode what follows a list: %w", err)
+	}
+	_ = piece.WriteByte(',')
+	_, _ = piece.Write(members[1 : len(members)-1])
+	return nil
+}
+
+// pieces is the part of a list that is encoded and not yet sent.
+type pieces struct {
+	bytes.Buffer
+	encoder *json.Encoder
+	out     *outgoing
+}
+
+func (p *pieces) encode(item any) error {
+	if err := p.encoder.Encode(item); err != nil {
+		return err
+	}
+	if p.Len() < pieceBytes {
+		return nil
+	}
+	if err := p.out.hold(listBytes); err != nil {
+		return err
+	}
+	_, err := p.out.Write(p.Bytes())
+	p.out.takeTime()
+	p.Reset()
+	return err
 }

@@ -5,28 +5,151 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// A list that is sent item by item reads as one that was encoded whole, and tells when it could not be sent.
-func TestItems(t *testing.T) {
-	words := []string{"a", "<b>", "ü\n"}
+var (
+	alice   = auth.Principal{UserUID: "alice", OrgUID: "acme"}
+	bob     = auth.Principal{UserUID: "bob", OrgUID: "acme"}
+	mallory = auth.Principal{UserUID: "mallory", OrgUID: "other"}
+)
+
+// pagesOf returns the words in pages of two, and then err.
+func pagesOf(words []string, err error) func(string) ([]string, bool, error) {
+	return func(after string) ([]string, bool, error) {
+		from := 0
+		if after != "" {
+			from = slices.Index(words, after) + 1
+		}
+		page := words[from:min(from+2, len(words))]
+		if len(page) == 0 && err != nil {
+			return nil, false, err
+		}
+		return page, len(page) == 2 || err != nil, nil
+	}
+}
+
+// serveBody serves a body to everyone, as the response of a handler that a principal called.
+func serveBody(t *testing.T, s *Server, p auth.Principal, body any) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(s.envelope(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.succeed(&call{Request: r, w: w, principal: p}, answer{http.StatusOK, body})
+	})))
+	t.Cleanup(server.Close)
+	return server
+}
+
+func get(t *testing.T, url string) (*http.Response, string, error) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		return nil, "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response, string(text), err
+}
+
+func wordList(words []string, err error) items[string] {
+	return items[string]{read: pagesOf(words, err), show: func(word string) any {
+		if word == "hidden" {
+			return nil
+		}
+		return word
+	}, tail: func() any { return map[string]int{"count": len(words)} }}
+}
+
+func TestAListIsSentWhole(t *testing.T) {
+	words := []string{"a", "<b>", "hidden", "ü\n", strings.Repeat("long", pieceBytes)}
 	for n := range len(words) + 1 {
-		list := items[string]{n, func(i int) string { return words[i] }}
-		var out bytes.Buffer
-		if err := list.writeTo(&out); err != nil {
-			t.Fatal(err)
+		server := serveBody(t, edge(io.Discard), alice, wordList(words[:n], nil))
+		_, text, err := get(t, server.URL)
+		var read struct {
+			Items []string
+			Count int
 		}
-		var read struct{ Items []string }
-		if err := json.Unmarshal(out.Bytes(), &read); err != nil || read.Items == nil || len(read.Items) != n || n > 1 && (read.Items[1] != words[1] || !bytes.Contains(out.Bytes(), []byte("<b>"))) {
-			t.Errorf("%d items are %s, %v", n, out.Bytes(), err)
+		want := slices.DeleteFunc(slices.Clone(words[:n]), func(word string) bool { return word == "hidden" })
+		if err != nil || json.Unmarshal([]byte(text), &read) != nil || read.Items == nil || !slices.Equal(read.Items, want) || read.Count != n {
+			t.Errorf("%d items are %.200s, %v", n, text, err)
 		}
-		if err := list.writeTo(broken{}); !errors.Is(err, io.ErrClosedPipe) {
-			t.Errorf("a connection that is gone: %v", err)
+		if n > 1 && !strings.Contains(text, "<b>") {
+			t.Errorf("escaped: %.200s", text)
 		}
 	}
 }
 
-type broken struct{}
+// A fault before the first byte is an error response. One after it breaks the connection: a part must not pass for the whole.
+func TestAListThatBreaksOff(t *testing.T) {
+	away := fault.Busy("The store is away.", 0)
+	var log bytes.Buffer
+	s := edge(&log)
+	response, text, err := get(t, serveBody(t, s, alice, wordList([]string{"a", "b"}, away)).URL)
+	if err != nil || response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, `"Unavailable"`) {
+		t.Errorf("before the first byte: %s, %v", text, err)
+	}
+	long := []string{"a", strings.Repeat("long", pieceBytes)}
+	response, text, err = get(t, serveBody(t, s, alice, wordList(long, away)).URL)
+	if err == nil || response != nil && response.StatusCode != http.StatusOK {
+		t.Errorf("after the first byte: %.100s, %v, want a broken connection", text, err)
+	}
+	if !strings.Contains(log.String(), "AnswerNotSent") || !strings.Contains(log.String(), "The store is away") {
+		t.Errorf("the log does not say so: %s", log.String())
+	}
+}
 
-func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+// A list of several pieces, and another large response, need their share of the budget before they begin.
+func TestLargeResponsesOverTheBudget(t *testing.T) {
+	long := strings.Repeat("long", pieceBytes)
+	for name, c := range map[string]struct {
+		held []auth.Principal // by each an eighth
+		body any
+		want int
+	}{
+		"nothing is held":              {nil, wordList([]string{long}, nil), http.StatusOK},
+		"the user's share is held":     {[]auth.Principal{alice}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
+		"of no list":                   {[]auth.Principal{alice}, long, http.StatusServiceUnavailable},
+		"small responses need none":    {[]auth.Principal{alice}, wordList([]string{"a", "b", "c"}, nil), http.StatusOK},
+		"a colleague holds its share":  {[]auth.Principal{bob}, wordList([]string{long}, nil), http.StatusOK},
+		"the organization's is held":   {[]auth.Principal{bob, bob}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
+		"another organization's":       {[]auth.Principal{mallory, mallory}, wordList([]string{long}, nil), http.StatusOK},
+		"all is held by somebody else": {[]auth.Principal{mallory, mallory, mallory, mallory, mallory, mallory, mallory, mallory}, long, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := edge(io.Discard)
+			s.Responses = NewResponseBudget(8 * listBytes)
+			for _, p := range c.held {
+				for _, holder := range []string{"", p.OrgUID, p.UserUID} {
+					s.Responses.held[holder] += listBytes
+				}
+			}
+			response, text, err := get(t, serveBody(t, s, alice, c.body).URL)
+			if err != nil || response.StatusCode != c.want || (response.Header.Get("Retry-After") != "") != (c.want != http.StatusOK) {
+				t.Errorf("%.200s, %v", text, err)
+			}
+		})
+	}
+}
+
+func TestABudgetIsGivenBack(t *testing.T) {
+	s := edge(io.Discard)
+	s.Responses = NewResponseBudget(8 * listBytes)
+	long := []string{strings.Repeat("long", pieceBytes)}
+	for range 3 {
+		if _, _, err := get(t, serveBody(t, s, alice, wordList(long, nil)).URL); err != nil {
+			t.Fatal(err)
+		}
+		_, _, _ = get(t, serveBody(t, s, alice, wordList(append(long, "more"), errors.New("away"))).URL)
+	}
+	s.Responses.mu.Lock()
+	defer s.Responses.mu.Unlock()
+	if len(s.Responses.held) != 0 {
+		t.Errorf("left: %v", s.Responses.held)
+	}
+}

@@ -3,7 +3,6 @@ package server
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -51,12 +50,17 @@ func (s *Server) envelope(next http.Handler) http.Handler {
 		s.setHeaders(w, r, id)
 		started := time.Now()
 		defer func() {
-			if p := recover(); p != nil {
+			p := recover()
+			aborted := p == http.ErrAbortHandler //nolint:errorlint // net/http compares it like this, too
+			if p != nil && !aborted {
 				s.recovered(writer, r, p)
 			}
 			took := time.Since(started)
 			s.Metrics.request(writer.template, knownMethod(r.Method), writer.status, took)
 			s.logAccess(r, &writer.record, took)
+			if aborted {
+				panic(p) // net/http closes the connection
+			}
 		}()
 		next.ServeHTTP(writer, r)
 	})
@@ -89,9 +93,6 @@ func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request, id string) {
 // recovered answers for a handler that panicked. The panic's value stays out of the log, since it may
 // hold what the request held; its type and the stack tell enough.
 func (s *Server) recovered(w *recorder, r *http.Request, p any) {
-	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-		panic(p)
-	}
 	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack", string(regcheck.StackOf(p)))
 	if w.status == 0 {
 		s.fail(w, r, &fault.Error{Kind: fault.Internal})

@@ -71,12 +71,15 @@ func (s *Server) deleteProject(c *call) (answer, error) {
 
 // listProjects is GET /v1/projects.
 func (s *Server) listProjects(c *call) (answer, error) {
-	projects, err := s.Directory.ListProjects(c.Context(), c.principal, "")
-	items := make([]api.ListedProject, len(projects))
-	for i, p := range projects {
-		items[i] = api.ListedProject{Metadata: projectMetadata(p)}
+	return listOf(http.StatusOK, s.projectPages(c), func(p directory.Project) any {
+		return api.ListedProject{Metadata: projectMetadata(p)}
+	})
+}
+
+func (s *Server) projectPages(c *call) func(directory.Project) ([]directory.Project, bool, error) {
+	return func(after directory.Project) ([]directory.Project, bool, error) {
+		return s.Directory.ListProjects(c.Context(), c.principal, "", after)
 	}
-	return answer{http.StatusOK, api.Projects{Items: items}}, err
 }
 
 func projectMetadata(p directory.Project) api.Metadata {
@@ -85,10 +88,7 @@ func projectMetadata(p directory.Project) api.Metadata {
 
 // listProjectNames is GET /v1/dashboard/projects/metadata, which public clients request at every start.
 func (s *Server) listProjectNames(c *call) (answer, error) {
-	projects, err := s.Directory.ListProjects(c.Context(), c.principal, "")
-	items := make([]api.ListedProject, len(projects))
-	for i, p := range projects {
-		items[i] = api.ListedProject{Metadata: api.Metadata{UID: p.UID, Name: p.Name}}
-	}
-	return answer{http.StatusOK, api.Projects{Items: items}}, err
+	return listOf(http.StatusOK, s.projectPages(c), func(p directory.Project) any {
+		return api.ListedProject{Metadata: api.Metadata{UID: p.UID, Name: p.Name}}
+	})
 }

@@ -106,10 +106,20 @@ func syncStatus(s registries.SyncStatus) api.SyncStatus {
 
 // listRegistries is GET /v1/registries/oci/summary.
 func (s *Server) listRegistries(c *call) (answer, error) {
-	list, err := s.Registries.List(c.Context(), c.principal, "")
-	return answer{http.StatusOK, items[api.OCIRegistrySummary]{len(list), func(i int) api.OCIRegistrySummary {
-		return registrySummary(list[i], registries.SyncStatusOf(list[i]))
-	}}}, err
+	var shown api.OCIRegistrySummary
+	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
+		shown = registrySummary(r, registries.SyncStatusOf(r))
+		return &shown
+	})
+}
+
+func (s *Server) registryPages(c *call) func(registries.Summary) ([]registries.Summary, bool, error) {
+	var room []registries.Summary
+	return func(after registries.Summary) (page []registries.Summary, more bool, err error) {
+		page, more, err = s.Registries.List(c.Context(), c.principal, "", after, room)
+		room = page
+		return page, more, err
+	}
 }
 
 // getRegistryEntity is GET /v1/registries/oci/{uid}.
@@ -137,10 +147,9 @@ func registrySummary(r registries.Summary, sync registries.SyncStatus) api.OCIRe
 
 // listRegistryNames is GET /v1/registries/metadata.
 func (s *Server) listRegistryNames(c *call) (answer, error) {
-	list, err := s.Registries.List(c.Context(), c.principal, "")
-	return answer{http.StatusOK, items[api.RegistryName]{len(list), func(i int) api.RegistryName {
-		return api.RegistryName{Name: list[i].Name, UID: list[i].UID, Kind: "oci", Scope: scopeOf(list[i]), IsPrivate: list[i].Private}
-	}}}, err
+	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
+		return api.RegistryName{Name: r.Name, UID: r.UID, Kind: "oci", Scope: scopeOf(r), IsPrivate: r.Private}
+	})
 }
 
 func scopeOf(r registries.Summary) string {

@@ -32,7 +32,7 @@ const (
 	idleTimeout      = 60 * time.Second
 )
 
-// Server answers the HTTP interface. All fields but Metrics, TrustedProxies and TLS are required; it is safe for concurrent use.
+// Server answers the HTTP interface. All fields but Metrics, Responses, TrustedProxies and TLS are required; it is safe for concurrent use.
 type Server struct {
 	Auth           *auth.Service
 	Directory      *directory.Directory
@@ -40,10 +40,11 @@ type Server struct {
 	Alerts         *alerts.Service
 	Ready          func(context.Context) error // nil error: send requests here
 	Log            *slog.Logger
-	Metrics        *Metrics       // nil: nothing is counted
-	TrustedProxies []netip.Prefix // whose X-Forwarded-For is believed
-	TLS            bool           // served over TLS, so that HSTS is said
-	Hairpin        string         // what our own validations carry; one that comes back here is refused
+	Metrics        *Metrics        // nil: nothing is counted
+	Responses      *ResponseBudget // nil: no limit
+	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
+	TLS            bool            // served over TLS, so that HSTS is said
+	Hairpin        string          // what our own validations carry; one that comes back here is refused
 }
 
 // routes is the whole interface on one screen.

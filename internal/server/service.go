@@ -3,7 +3,6 @@ package server
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -29,8 +28,8 @@ var OpenAPI = sync.OnceValues(func() (json.RawMessage, error) {
 // encoded is a body that is written as it is, so that responses that clients do not read share its bytes.
 type encoded []byte
 
-func (e encoded) writeTo(w io.Writer) error {
-	_, err := w.Write(e)
+func (e encoded) writeTo(out *outgoing) error {
+	_, err := out.Write(e)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"
@@ -56,11 +57,20 @@ func (s *Server) listContent(c *call) (answer, error) {
 	if err := invalid(fault.Join(q.problems, asked.Problems())); err != nil {
 		return answer{}, err
 	}
-	page, err := s.Registries.Content(c.Context(), c.principal, c.PathValue("uid"), asked)
-	items := make([]api.OCIRegistryTag, len(page.Items))
-	for i, item := range page.Items {
-		items[i] = api.OCIRegistryTag(item)
-	}
-	meta := api.ListMeta{Continue: page.Continue, Count: page.Count, Limit: page.Limit, Offset: page.Offset}
-	return answer{http.StatusOK, api.OCIRegistryContent{Items: items, ListMeta: meta, Status: syncStatus(page.Sync)}}, err
+	meta := api.ListMeta{Limit: cmp.Or(asked.Limit, registries.DefaultContent)}
+	var status api.SyncStatus
+	return answer{http.StatusOK, items[registries.Content]{
+		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ registries.Content) ([]registries.Content, bool, error) {
+			asked.Limit = limit
+			page, err := s.Registries.Content(c.Context(), c.principal, c.PathValue("uid"), asked)
+			if !asked.Uncounted {
+				meta.Count, status = page.Count, syncStatus(page.Sync)
+			}
+			meta.Continue, meta.Offset = page.Continue, page.Offset
+			asked.Continue, asked.Uncounted = page.Continue, true
+			return page.Items, page.Continue != "", err
+		}),
+		show: func(item registries.Content) any { return api.OCIRegistryTag(item) },
+		tail: func() any { return listTail{ListMeta: meta, Status: &status} },
+	}}, nil
 }

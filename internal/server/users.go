@@ -19,15 +19,31 @@ func (s *Server) userInfo(c *call) (answer, error) {
 	return answer{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID}}, nil
 }
 
-// listUsers is GET /v1/users. All are on one page.
+// listUsers is GET /v1/users. For clients, all are on one page.
 func (s *Server) listUsers(c *call) (answer, error) {
-	users, err := s.Directory.ListUsers(c.Context(), c.principal, "")
-	items := make([]api.User, len(users))
-	for i, u := range users {
-		items[i] = user(u)
+	count := 0
+	return answer{http.StatusOK, items[directory.User]{
+		read: s.userPages(c),
+		show: func(u directory.User) any {
+			count++
+			return user(u)
+		},
+		tail: func() any {
+			return listTail{ListMeta: api.ListMeta{Count: int64(count), Limit: count, Offset: count}}
+		},
+	}}, nil
+}
+
+// listTail follows the items of a list.
+type listTail struct {
+	ListMeta api.ListMeta    `json:"listmeta"`
+	Status   *api.SyncStatus `json:"status,omitempty"`
+}
+
+func (s *Server) userPages(c *call) func(directory.User) ([]directory.User, bool, error) {
+	return func(after directory.User) ([]directory.User, bool, error) {
+		return s.Directory.ListUsers(c.Context(), c.principal, "", after)
 	}
-	all := len(items)
-	return answer{http.StatusOK, api.Users{Items: items, ListMeta: api.ListMeta{Count: int64(all), Limit: all, Offset: all}}}, err
 }
 
 // getUser is GET /v1/users/{uid}.

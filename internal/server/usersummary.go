@@ -15,24 +15,26 @@ func (s *Server) summarizeUsers(c *call) (answer, error) {
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return answer{}, err
 	}
-	users, err := s.candidates(c, body.Filter)
-	items := []api.UserSummary{}
-	for _, u := range users {
+	return listOf(http.StatusOK, s.candidates(c, body.Filter), func(u directory.User) any {
 		metadata := userMetadata(u)
-		if matches(body.Filter.EmailID, u.Email) && matches(body.Filter.Name, metadata.Name) {
-			items = append(items, api.UserSummary{Metadata: metadata, Status: userStatus(u),
-				Spec: api.UserSummarySpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: tenantRoles(u)}})
+		if !matches(body.Filter.EmailID, u.Email) || !matches(body.Filter.Name, metadata.Name) {
+			return nil
 		}
-	}
-	return answer{http.StatusOK, api.UserSummaries{Items: items}}, err
+		return api.UserSummary{Metadata: metadata, Status: userStatus(u),
+			Spec: api.UserSummarySpec{EmailID: u.Email, FirstName: u.FirstName, LastName: u.LastName, Roles: tenantRoles(u)}}
+	})
 }
 
-// candidates has all users that the filter may let pass. It reads one row for one email.
-func (s *Server) candidates(c *call, filter api.UserFilter) ([]directory.User, error) {
-	if email := filter.EmailID.Eq; email != nil {
-		return s.Directory.FindUser(c.Context(), c.principal, *email)
+// candidates reads all users that the filter may include. For one email it reads one row.
+func (s *Server) candidates(c *call, filter api.UserFilter) func(directory.User) ([]directory.User, bool, error) {
+	email := filter.EmailID.Eq
+	if email == nil {
+		return s.userPages(c)
 	}
-	return s.Directory.ListUsers(c.Context(), c.principal, "")
+	return func(directory.User) ([]directory.User, bool, error) {
+		found, err := s.Directory.FindUser(c.Context(), c.principal, *email)
+		return found, false, err
+	}
 }
 
 func matches(f api.TextFilter, text string) bool {

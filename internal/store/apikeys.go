@@ -24,7 +24,7 @@ const (
 	sqlAPIKeyByHash  = selectAPIKey + ` WHERE k.hash = $1`
 	sqlAPIKeysOfUser = selectAPIKey + ` WHERE k.org_uid = $1 AND k.user_uid = $2 ORDER BY k.canonical`
 	sqlCountAPIKeys  = `SELECT COUNT(*) FROM api_keys WHERE org_uid = $1 AND user_uid = $2`
-	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 ORDER BY k.user_uid, k.canonical`
+	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 AND (k.user_uid, k.canonical) > ($2, $3) ORDER BY k.user_uid, k.canonical LIMIT $4`
 	sqlAPIKey        = selectAPIKey + ` WHERE k.org_uid = $1 AND k.uid = $2`
 	sqlAPIKeyByUID   = selectAPIKey + ` WHERE k.uid = $1`
 	// It names what is to change and nothing else: of a renaming beside a revocation, both hold.
@@ -95,9 +95,10 @@ func (tx *Tx) APIKeysOfUser(ctx context.Context, orgUID, userUID string) ([]APIK
 	return all(ctx, tx, scanAPIKey, sqlAPIKeysOfUser, orgUID, userUID)
 }
 
-// APIKeysOfOrg lists the keys of all users of an organization.
-func (tx *Tx) APIKeysOfOrg(ctx context.Context, orgUID string) ([]APIKey, error) {
-	return all(ctx, tx, scanAPIKey, sqlAPIKeysOfOrg, orgUID)
+// APIKeysOfOrg returns the page of the keys of all users of an organization that follows one of them. The zero value
+// precedes all. It reports whether there may be more.
+func (tx *Tx) APIKeysOfOrg(ctx context.Context, orgUID string, after APIKey) ([]APIKey, bool, error) {
+	return page(ctx, tx, pageSize, scanAPIKey, sqlAPIKeysOfOrg, orgUID, after.UserUID, after.Canonical)
 }
 
 // NoteAPIKeyUse records that a key was used, unless a use since staleBefore is on record already.

@@ -129,12 +129,16 @@ func recordText(claimed string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(claimed, "\uFFFD"))
-	if len(clean) <= maxAuditText {
-		return clean
+	return cutText(clean, maxAuditText)
+}
+
+// cutText returns at most limit bytes of valid UTF-8, and keeps none of the rest in memory.
+func cutText(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	end := maxAuditText
-	for !utf8.RuneStart(clean[end]) {
-		end--
+	for !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	return clean[:end]
+	return strings.Clone(text[:limit])
 }

@@ -20,7 +20,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"UpdateProject": sqlUpdateProject, "LockProject": sqlLockProject, "DeleteProject": sqlDeleteProject, "Members": sqlMembers,
 		"RegistriesOfProject": sqlRegistriesOfProject, "SetRegistryProject": sqlSetRegistryProject,
 		"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
-		"SessionsOfUser": sqlSessionsOfUser, "LastSessionEnd": sqlLastSessionEnd, "ChangesFrom": sqlChangesFrom, "DeleteChanges": sqlDeleteChanges,
+		"LastSessionEnd": sqlLastSessionEnd, "ChangesFrom": sqlChangesFrom, "DeleteChanges": sqlDeleteChanges,
 		"Throttle": sqlThrottle, "Throttles": sqlThrottles, "DelayTries": sqlDelayTries, "TakeTry": sqlTakeTry, "ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,
 		"DeleteThrottles": sqlDeleteThrottles, "APIKey": sqlAPIKey, "APIKeyByUID": sqlAPIKeyByUID, "UpdateAPIKey": sqlUpdateAPIKey, "DeleteAudits": sqlDeleteAudits,
 		"SetPassword": sqlSetPassword, "ChangePassword": sqlChangePassword, "DisableUser": sqlDisableUser,

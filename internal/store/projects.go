@@ -21,10 +21,10 @@ const (
 	sqlDeleteProject = `DELETE FROM projects WHERE org_uid = $1 AND uid = $2
 		AND NOT EXISTS (SELECT 1 FROM project_members m WHERE m.org_uid = $1 AND m.project_uid = $2)
 		AND NOT EXISTS (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.project_uid = $2)`
-	sqlProjects       = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 ORDER BY p.canonical`
+	sqlProjects       = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.canonical > $2 ORDER BY p.canonical LIMIT $3`
 	sqlProject        = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.uid = $2`
 	sqlProjectsOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
-		WHERE m.user_uid = $2 AND p.org_uid = $1 ORDER BY p.canonical`
+		WHERE m.user_uid = $2 AND p.org_uid = $1 AND p.canonical > $3 ORDER BY p.canonical LIMIT $4`
 	sqlProjectOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
 		WHERE m.user_uid = $2 AND m.project_uid = $3 AND p.org_uid = $1`
 	sqlMembers             = `SELECT u.email FROM project_members m JOIN users u ON u.uid = m.user_uid WHERE m.org_uid = $1 AND m.project_uid = $2 LIMIT $3`
@@ -77,9 +77,13 @@ func (tx *Tx) DeleteProject(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlDeleteProject, orgUID, uid)
 }
 
-// Projects lists an organization's projects by name.
-func (tx *Tx) Projects(ctx context.Context, orgUID string) ([]Project, error) {
-	return all(ctx, tx, scanProject, sqlProjects, orgUID)
+// projectPage is pageSize for projects, whose annotations and labels may have 32 KiB.
+const projectPage = 10
+
+// Projects returns the page of an organization's projects, by name, that follows one of them. The zero value precedes all.
+// It reports whether there may be more.
+func (tx *Tx) Projects(ctx context.Context, orgUID string, after Project) ([]Project, bool, error) {
+	return page(ctx, tx, projectPage, scanProject, sqlProjects, orgUID, after.Canonical)
 }
 
 // Project looks a project up within its organization.
@@ -87,9 +91,9 @@ func (tx *Tx) Project(ctx context.Context, orgUID, uid string) (Project, error) 
 	return one(ctx, tx, scanProject, sqlProject, orgUID, uid)
 }
 
-// ProjectsOfUser lists the projects that a user is a member of, by name.
-func (tx *Tx) ProjectsOfUser(ctx context.Context, orgUID, userUID string) ([]Project, error) {
-	return all(ctx, tx, scanProject, sqlProjectsOfUser, orgUID, userUID)
+// ProjectsOfUser is Projects for those that a user is a member of.
+func (tx *Tx) ProjectsOfUser(ctx context.Context, orgUID, userUID string, after Project) ([]Project, bool, error) {
+	return page(ctx, tx, projectPage, scanProject, sqlProjectsOfUser, orgUID, userUID, after.Canonical)
 }
 
 // ProjectOfUser looks a project up if the user is a member of it, else ErrNotFound.

@@ -32,11 +32,11 @@ type Registry struct {
 // RegistrySecrets are the secrets of a registry definition, sealed in the database and clear here.
 type RegistrySecrets struct{ Password, Token, Key secret.String }
 
-// RegistrySummary is what a list tells of a registry.
+// RegistrySummary is a registry in a list.
 type RegistrySummary struct {
-	UID, Name                               string
+	UID, Name, Canonical                    string
 	CreatedAt, UpdatedAt                    time.Time
-	Endpoint, ProviderType, Scope           string
+	Endpoint, ProviderType, Scope           string // Scope is cut to 64 bytes
 	SyncSupported, SpectroManifest, Private bool
 	Sync                                    RegistrySync // status, message, times and progress; zero when there never was one
 }
@@ -64,9 +64,9 @@ const (
 		WHERE org_uid = $2 AND registry_uid = $1`
 	sqlLockRegistry    = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 RETURNING sync_supported`
 	sqlDeleteRegistry  = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
-	sqlRegistriesOfOrg = `SELECT r.uid, r.name, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope, r.sync_supported, r.spectro_manifest, r.private,
-		s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0)
-		FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE r.org_uid = $1 ORDER BY r.canonical`
+	sqlRegistriesOfOrg = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
+		r.sync_supported, r.spectro_manifest, r.private, s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0)
+		FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE r.org_uid = $1 AND r.canonical > $2 ORDER BY r.canonical LIMIT $3`
 )
 
 func registryPlace(orgUID, uid string) seal.Place {
@@ -199,11 +199,17 @@ func (tx *Tx) DeleteRegistry(ctx context.Context, orgUID, uid string) error {
 	return tx.dropRuns(ctx, uid, 0)
 }
 
-// RegistriesOfOrg lists an organization's registries by name.
-func (tx *Tx) RegistriesOfOrg(ctx context.Context, orgUID string) ([]RegistrySummary, error) {
-	return all(ctx, tx, func(row scanner, r *RegistrySummary) error {
-		return row.Scan(&r.UID, &r.Name, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
+// maxListedScope bounds the scope of a registry in a list, in bytes. Clients know short words; the single registry has all of it.
+const maxListedScope = 64
+
+// RegistriesOfOrg returns the page of an organization's registries, by name, that follows one of them. The zero value
+// precedes all. It reports whether there may be more. room is an earlier page, which is overwritten, or nil.
+func (tx *Tx) RegistriesOfOrg(ctx context.Context, orgUID string, after RegistrySummary, room []RegistrySummary) ([]RegistrySummary, bool, error) {
+	return pageIn(ctx, tx, room, pageSize, func(row scanner, r *RegistrySummary) error {
+		err := row.Scan(&r.UID, &r.Name, &r.Canonical, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
 			truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private},
 			text{(*string)(&r.Sync.Status)}, text{&r.Sync.Message}, moment{&r.Sync.NextAt}, moment{&r.Sync.LastRunAt}, moment{&r.Sync.LastSyncedAt}, &r.Sync.RunRepositories)
-	}, sqlRegistriesOfOrg, orgUID)
+		r.Scope = cutText(r.Scope, maxListedScope)
+		return err
+	}, sqlRegistriesOfOrg, orgUID, after.Canonical)
 }

@@ -68,7 +68,7 @@ func TestSealedValuesStayInPlace(t *testing.T) {
 func wantShown(t *testing.T, db *DB, org, uid string) {
 	t.Helper()
 	mustChange(t, db, func(ctx context.Context, tx *Tx) error {
-		list, errL := tx.RegistriesOfOrg(ctx, org)
+		list, _, errL := tx.RegistriesOfOrg(ctx, org, RegistrySummary{}, nil)
 		plain, errP := tx.RegistryPlain(ctx, org, uid)
 		if len(list) == 0 || !plain.HasPassword {
 			t.Errorf("listed %d, shown %+v", len(list), plain)

@@ -57,7 +57,7 @@ const (
 	sqlEndUserSessions = `UPDATE sessions SET ended_at = $3, end_reason = $4
 		WHERE org_uid = $1 AND user_uid = $2 AND ended_at IS NULL AND uid <> $5`
 	sqlSessionsOfUser = `SELECT ` + sessionColumns + ` WHERE s.org_uid = $1 AND s.user_uid = $2 AND s.ended_at IS NULL
-		AND s.idle_until > $3 AND s.max_until > $3`
+		AND s.idle_until > $3 AND s.max_until > $3 ORDER BY s.created_at DESC, s.uid LIMIT $4`
 
 	sqlLastSessionEnd = `SELECT MAX(max_until) FROM sessions WHERE max_until > 0`
 
@@ -139,9 +139,12 @@ func (tx *Tx) EndUserSessions(ctx context.Context, orgUID, userUID, except, reas
 	return tx.noteIf(ctx, n > 0, err, userUID)
 }
 
-// SessionsOfUser lists a user's sessions that are live at that moment, in no order.
+// maxSessions bounds what is listed of a user's sessions.
+const maxSessions = 1000
+
+// SessionsOfUser lists the newest 1,000 of a user's sessions that are live at that moment, the newest first.
 func (tx *Tx) SessionsOfUser(ctx context.Context, orgUID, userUID string, now time.Time) ([]Session, error) {
-	return all(ctx, tx, scanSession, sqlSessionsOfUser, orgUID, userUID, millis(now))
+	return all(ctx, tx, scanSession, sqlSessionsOfUser, orgUID, userUID, millis(now), maxSessions)
 }
 
 // LastSessionEnd is the latest absolute end of any session, zero when there is none.

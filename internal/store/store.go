@@ -193,7 +193,11 @@ func notFoundIf(missing bool) error {
 
 // all returns every record that query gives.
 func all[T any](ctx context.Context, tx *Tx, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
-	var list []T
+	return collect(ctx, tx, nil, scan, query, args...)
+}
+
+// collect appends every record that query gives to list.
+func collect[T any](ctx context.Context, tx *Tx, list []T, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
 	err := tx.each(ctx, func(row scanner) error {
 		if len(list) == cap(list) { // twofold: append's own growth copies a long list five times over
 			list = slices.Grow(list, max(len(list), 8))
@@ -203,6 +207,22 @@ func all[T any](ctx context.Context, tx *Tx, scan func(scanner, *T) error, query
 		return scan(row, &list[len(list)-1]) // in place: a record of its own would be one allocation more for each row
 	}, query, args...)
 	return list, err
+}
+
+// pageSize is the number of records in a page of a list, where these have no long fields. A list that is sent page by page
+// holds one of them while its client is slow.
+const pageSize = 100
+
+// page returns at most size of the records that query gives, and whether there may be more. The last placeholder of query
+// is its limit.
+func page[T any](ctx context.Context, tx *Tx, size int, scan func(scanner, *T) error, query string, args ...any) (list []T, more bool, err error) {
+	return pageIn(ctx, tx, nil, size, scan, query, args...)
+}
+
+// pageIn is page with the memory of an earlier page, which is overwritten.
+func pageIn[T any](ctx context.Context, tx *Tx, room []T, size int, scan func(scanner, *T) error, query string, args ...any) (list []T, more bool, err error) {
+	list, err = collect(ctx, tx, room[:0], scan, query, append(args, size)...)
+	return list, len(list) == size, err
 }
 
 // awayError is what keeps the store from answering, as the cause of a fault.

@@ -29,7 +29,7 @@ const (
 	sqlOtherAdmin  = `SELECT uid FROM users WHERE org_uid = $1 AND uid <> $2 AND role = 'admin' AND disabled_at IS NULL AND password_hash <> '' LIMIT 1`
 	sqlUserByEmail = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical = $2`
 	sqlUser        = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.uid = $2`
-	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 ORDER BY u.canonical`
+	sqlUsers       = `SELECT ` + userColumns + ` FROM users u WHERE u.org_uid = $1 AND u.canonical > $2 ORDER BY u.canonical LIMIT $3`
 	sqlSetUserRole = `UPDATE users SET role = $3, role_named = $4 WHERE org_uid = $1 AND uid = $2`
 	sqlLockUser    = `UPDATE users SET role = role WHERE org_uid = $1 AND uid = $2`
 	sqlNoteLogin   = `UPDATE users SET last_login_at = $3, password_hash = $4
@@ -80,9 +80,10 @@ func (tx *Tx) User(ctx context.Context, orgUID, uid string) (User, error) {
 	return one(ctx, tx, scanUser, sqlUser, orgUID, uid)
 }
 
-// Users lists an organization's users by e-mail.
-func (tx *Tx) Users(ctx context.Context, orgUID string) ([]User, error) {
-	return all(ctx, tx, scanUser, sqlUsers, orgUID)
+// Users returns the page of an organization's users, by email, that follows one of them. The zero value precedes all. It
+// reports whether there may be more.
+func (tx *Tx) Users(ctx context.Context, orgUID string, after User) ([]User, bool, error) {
+	return page(ctx, tx, pageSize, scanUser, sqlUsers, orgUID, after.Canonical)
 }
 
 // LockUser keeps others from what asks for the lock, too, until the transaction ends: what is read after it and stands

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -78,7 +79,7 @@ const (
 	sqlDeleteRuns = `DELETE FROM registry_verdicts WHERE registry_uid = $1 AND run <= $2`
 	sqlWatchOf    = `SELECT ` + watchColumns + ` FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	sqlVerdicts   = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field, expires_soon, report FROM registry_verdicts
-		WHERE registry_uid = $2 AND org_uid = $1 ORDER BY run DESC LIMIT $3`
+		WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
 	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
 	// Who has a lease keeps it: it is only due for others as well.
@@ -173,12 +174,12 @@ func (tx *Tx) WatchOf(ctx context.Context, orgUID, registryUID string) (Watched,
 }
 
 // Verdicts lists a registry's newest runs of equal verdicts, the newest first.
-func (tx *Tx) Verdicts(ctx context.Context, orgUID, registryUID string, limit int) ([]VerdictRun, error) {
+func (tx *Tx) Verdicts(ctx context.Context, orgUID, registryUID string, after VerdictRun, limit int) ([]VerdictRun, error) {
 	return all(ctx, tx, func(row scanner, r *VerdictRun) error {
 		v := &r.Verdict
 		return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted}, truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
 			&v.Field, truth{&v.ExpiresSoon}, &r.Report)
-	}, sqlVerdicts, orgUID, registryUID, limit)
+	}, sqlVerdicts, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
 }
 
 // SpreadWatch gives at most limit registries that were due before overdue a moment within one interval from now,

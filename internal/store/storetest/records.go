@@ -50,8 +50,8 @@ func projects(t *testing.T, db *store.DB) {
 		}
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		all, errAll := tx.Projects(ctx, org.UID)
-		own, errOwn := tx.ProjectsOfUser(ctx, org.UID, user.UID)
+		all, _, errAll := tx.Projects(ctx, org.UID, store.Project{})
+		own, _, errOwn := tx.ProjectsOfUser(ctx, org.UID, user.UID, store.Project{})
 		one, errOne := tx.ProjectOfUser(ctx, org.UID, user.UID, seen.UID)
 		if diff := cmp.Diff([]store.Project{hidden, seen, seen, seen}, append(append(all, own...), one)); diff != "" {
 			t.Error(diff)
@@ -86,7 +86,7 @@ func users(t *testing.T, db *store.DB) {
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		byEmail, errE := tx.UserByEmail(ctx, org.UID, "u@example.com")
 		byUID, errU := tx.User(ctx, other.UID, namesake.UID)
-		list, errL := tx.Users(ctx, org.UID)
+		list, _, errL := tx.Users(ctx, org.UID, store.User{})
 		if diff := cmp.Diff([]store.User{user, namesake, user}, append([]store.User{byEmail, byUID}, list...)); diff != "" {
 			t.Error(diff)
 		}
@@ -143,7 +143,7 @@ func apiKeys(t *testing.T, db *store.DB) {
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		own, errO := tx.APIKeysOfUser(ctx, org.UID, user.UID)
 		none, errN := tx.APIKeysOfUser(ctx, org.UID, colleague.UID)
-		all, errA := tx.APIKeysOfOrg(ctx, org.UID)
+		all, _, errA := tx.APIKeysOfOrg(ctx, org.UID, store.APIKey{})
 		want := key
 		want.LastUsedAt, want.Email, want.Role, want.OrgName = start.Add(10*time.Minute), "u@example.com", "member", "one"
 		if diff := cmp.Diff([]store.APIKey{want, want}, append(own, all...)); diff != "" || len(none) != 0 {

@@ -59,14 +59,14 @@ func registries(t *testing.T, db *store.DB) {
 		if diff := cmp.Diff([]store.Registry{withSecrets(full), withoutSecrets(full), withoutSecrets(full), bare}, []store.Registry{opened, plain, named, empty}); diff != "" {
 			t.Error(diff)
 		}
-		list, errL := tx.RegistriesOfOrg(ctx, org.UID)
+		list, more, errL := tx.RegistriesOfOrg(ctx, org.UID, store.RegistrySummary{}, nil)
 		want := []store.RegistrySummary{
-			{UID: bare.UID, Name: "Bare", CreatedAt: start, UpdatedAt: start},
-			{UID: full.UID, Name: "Full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint, ProviderType: "zarf", Scope: "tenant",
+			{UID: bare.UID, Name: "Bare", Canonical: "bare", CreatedAt: start, UpdatedAt: start},
+			{UID: full.UID, Name: "Full", Canonical: "full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint, ProviderType: "zarf", Scope: "tenant",
 				SyncSupported: true, SpectroManifest: true, Private: true},
 		}
-		if diff := cmp.Diff(want, list); diff != "" {
-			t.Error(diff)
+		if diff := cmp.Diff(want, list); diff != "" || more {
+			t.Error(diff, more)
 		}
 		return errors.Join(errO, errP, errN, errE, errL)
 	})

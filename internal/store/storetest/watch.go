@@ -125,7 +125,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		row = mustClaim(t, db, at, share)[0]
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.Verdicts(ctx, org.UID, r.UID, 10)
+		runs, err := tx.Verdicts(ctx, org.UID, r.UID, store.VerdictRun{}, 10)
 		for i := range runs {
 			runs[i].Report = nil
 		}
@@ -138,7 +138,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		if diff := cmp.Diff(want, runs); diff != "" {
 			t.Error(diff)
 		}
-		foreign, errF := tx.Verdicts(ctx, mustOrg(t, db, "other").UID, r.UID, 10)
+		foreign, errF := tx.Verdicts(ctx, mustOrg(t, db, "other").UID, r.UID, store.VerdictRun{}, 10)
 		if len(foreign) != 0 {
 			t.Error("another organization reads the history")
 		}
@@ -179,7 +179,7 @@ func watchBounds(t *testing.T, db *store.DB) {
 		at = at.Add(15 * time.Minute)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.Verdicts(ctx, org.UID, r.UID, 1000)
+		runs, err := tx.Verdicts(ctx, org.UID, r.UID, store.VerdictRun{}, 1000)
 		if len(runs) != 200 || runs[0].Verdict.Code != "204" || runs[199].Verdict.Code != "5" {
 			t.Errorf("%d runs are kept", len(runs))
 		}

@@ -1,0 +1,111 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// outgoing is the response of one request. It begins with the first bytes of the body, so that what fails before them
+// still becomes an error response.
+type outgoing struct {
+	s      *Server
+	c      *call
+	status int
+	begun  bool
+	held   int64 // of the server's ResponseBudget
+
+	contentType []string // set before the first byte
+}
+
+// hold counts bytes that the response keeps in memory until the client has taken them; once for a response.
+func (o *outgoing) hold(n int64) error {
+	if o.held > 0 || o.s.Responses == nil || o.c.principal.UserUID == "" {
+		return nil
+	}
+	if !o.s.Responses.take(o.c.principal, n) {
+		return fault.Busy("Too many large responses are being sent to you or your organization. Retry after the time in Retry-After.", time.Second)
+	}
+	o.held = n
+	return nil
+}
+
+func (o *outgoing) Write(b []byte) (int, error) {
+	if len(b) > pieceBytes {
+		if err := o.hold(int64(len(b))); err != nil {
+			return 0, err
+		}
+	}
+	if !o.begun {
+		o.begun = true
+		o.c.w.Header()["Content-Type"] = o.contentType
+		o.c.w.WriteHeader(o.status)
+	}
+	return o.c.w.Write(b)
+}
+
+// takeTime lifts the time limit of the request's arrival, which would cancel a response that is sent for longer.
+func (o *outgoing) takeTime() {
+	_ = http.NewResponseController(o.c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
+}
+
+func (o *outgoing) release() {
+	if o.held > 0 {
+		o.s.Responses.release(o.c.principal, o.held)
+	}
+}
+
+// writeBody encodes a body. What is not a list is encoded whole, and then sent with one Write.
+func (o *outgoing) writeBody(body any) error {
+	if list, ok := body.(interface{ writeTo(*outgoing) error }); ok {
+		return list.writeTo(o)
+	}
+	encoder := json.NewEncoder(o)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(body)
+}
+
+// ResponseBudget bounds the bytes of large responses that are held in memory until their clients have taken them. Of the
+// sum, an organization may hold a quarter and a user an eighth; one response may be larger. It is safe for concurrent use.
+type ResponseBudget struct {
+	limit int64
+
+	mu   sync.Mutex
+	held map[string]int64 // by uid of organization or user; "" is the sum
+}
+
+// NewResponseBudget returns a budget of so many bytes in all.
+func NewResponseBudget(limit int64) *ResponseBudget {
+	return &ResponseBudget{limit: limit, held: map[string]int64{}}
+}
+
+func (b *ResponseBudget) take(p auth.Principal, n int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, share := range []struct {
+		holder string
+		limit  int64
+	}{{"", b.limit}, {p.OrgUID, b.limit / 4}, {p.UserUID, b.limit / 8}} {
+		if held := b.held[share.holder]; held > 0 && held+n > share.limit {
+			return false
+		}
+	}
+	for _, holder := range []string{"", p.OrgUID, p.UserUID} {
+		b.held[holder] += n
+	}
+	return true
+}
+
+func (b *ResponseBudget) release(p auth.Principal, n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, holder := range []string{"", p.OrgUID, p.UserUID} {
+		if b.held[holder] -= n; b.held[holder] == 0 {
+			delete(b.held, holder)
+		}
+	}
+}

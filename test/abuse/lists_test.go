@@ -1,0 +1,128 @@
+package abuse_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const (
+	summary      = "/v1/registries/oci/summary"
+	longRecords  = 3000 // a list of 7 MiB, and more than the operating system holds of it
+	otherOrg     = "Crowd"
+	otherEmail   = "admin@crowd.example"
+	unreadConns  = 26
+	cutAfter     = 30 * time.Second // 20 to 25 s, and room for a busy machine
+	slowPiece    = 1 << 20
+	slowPause    = 4 * time.Second
+	createdAtOne = 16
+)
+
+// Lists that clients do not read hold little memory, and end. A client that reads slowly gets all of its list.
+func TestListsThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}})
+	token := otherAdmin(t, server)
+	createLongRecords(t, server, token)
+	client := newCustomer(t, server)
+
+	slow := make(chan error, 1)
+	go func() { slow <- readSlowly(t.Context(), server, token) }()
+	began := time.Now()
+	conns := flood(t, server, unreadConns, "GET "+summary+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: "+token+"\r\n\r\n")
+	client.visit(5 * time.Second)
+	client.served(t)
+	withinMemory(t, server)
+
+	time.Sleep(time.Until(began.Add(cutAfter)))
+	cut := 0
+	for i, conn := range conns {
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+		received, err := io.ReadAll(conn)
+		if bytes.HasSuffix(received, []byte("]}\n\r\n0\r\n\r\n")) {
+			t.Errorf("connection %d received its list after %v without reading: %v", i, cutAfter, err)
+		} else if !bytes.HasPrefix(received, []byte("HTTP/1.1 503 ")) {
+			cut++
+		}
+	}
+	if t.Logf("%d of %d lists began and were cut", cut, unreadConns); cut == 0 {
+		t.Error("no list began")
+	}
+	if err := <-slow; err != nil {
+		t.Errorf("a client that reads slowly: %v", err)
+	}
+	withinMemory(t, server)
+}
+
+// otherAdmin logs in as the administrator of another organization than the customer's.
+func otherAdmin(t *testing.T, server *instance.Server) (token string) {
+	t.Helper()
+	server.Admin(t, "", "org", "create", otherOrg)
+	server.Admin(t, instance.Password+"\n", "user", "create", "--org", otherOrg, "--email", otherEmail, "--role", "admin", "--password-stdin")
+	return server.Client(t).Do(http.MethodPost, login, instance.Credentials(otherEmail, otherOrg, instance.Password)).Want(http.StatusOK).Tokens().Authorization
+}
+
+func createLongRecords(t *testing.T, server *instance.Server, token string) {
+	t.Helper()
+	client := server.Client(t)
+	var work sync.WaitGroup
+	numbers := make(chan int)
+	for range createdAtOne {
+		work.Go(func() {
+			for i := range numbers {
+				if answer, err := client.Try(http.MethodPost, "/v1/registries/oci/basic", longRecord(i), "Authorization", token); err != nil || answer.Status != http.StatusCreated {
+					t.Errorf("record %d: %v, %.300s", i, err, answer.Body)
+				}
+			}
+		})
+	}
+	for i := range longRecords {
+		numbers <- i
+	}
+	close(numbers)
+	work.Wait()
+}
+
+func longRecord(i int) string {
+	return instance.JSON(map[string]any{
+		"metadata": map[string]string{"name": fmt.Sprint("long ", i)},
+		"spec": map[string]any{"endpoint": "https://127.0.0.1:9/" + strings.Repeat("x", 2000), "scope": strings.Repeat("s", 4000),
+			"auth": map[string]string{"type": "noAuth"}},
+	})
+}
+
+// readSlowly reads the list with pauses, for longer than a request may take to arrive.
+func readSlowly(ctx context.Context, server *instance.Server, token string) error {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, honest, to) }}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+summary, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", token)
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var received bytes.Buffer
+	for err == nil {
+		time.Sleep(slowPause)
+		_, err = io.CopyN(&received, response.Body, slowPiece)
+	}
+	var list struct{ Items []json.RawMessage }
+	if decodeErr := json.Unmarshal(received.Bytes(), &list); decodeErr != nil || len(list.Items) != longRecords {
+		return fmt.Errorf("received %d bytes, %d items: %w", received.Len(), len(list.Items), err)
+	}
+	return nil
+}
