@@ -63,6 +63,9 @@ type Config struct {
 	LoginMaxWait                time.Duration
 	LoginIsolation              string
 
+	OrganizationRegistries int
+	OrganizationStorage    int // MiB
+
 	CheckConcurrency int
 	CheckPerOrg      int
 	CheckPerMinute   int
@@ -133,6 +136,8 @@ func newSettings() *settings {
 	f.IntVar(&c.LoginFreeFailures, "login-free-failures", 5, "wrong passwords of one address for one account before it has to wait")
 	f.DurationVar(&c.LoginMaxWait, "login-max-wait", 15*time.Minute, "the longest wait that wrong passwords lead to")
 	f.StringVar(&c.LoginIsolation, "login-isolation", "threads", "where passwords are hashed: threads (of low priority, so that all else stays quick) or none (more sign-ins a second)")
+	f.IntVar(&c.OrganizationRegistries, "organization-registries", 10_000, "registries that one organization may store")
+	f.IntVar(&c.OrganizationStorage, "organization-storage", 64, "MiB of registries that one organization may store")
 	f.IntVar(&c.CheckConcurrency, "check-concurrency", 64, "validations at once")
 	f.IntVar(&c.CheckPerOrg, "check-per-org", 8, "validations at once for one organization")
 	f.IntVar(&c.CheckPerMinute, "check-per-minute", 120, "validations of a user per minute, and as many checks and new webhooks that its changes cause")
@@ -298,6 +303,8 @@ func (c *Config) Validate() []error {
 		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > 100, "login-free-failures: from 1 to 100"},
 		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "login-max-wait: from 1s to 24h"},
 		{c.LoginIsolation != "threads" && c.LoginIsolation != "none", "login-isolation: threads or none"},
+		{c.OrganizationRegistries < 1 || c.OrganizationRegistries > 10_000_000, "organization-registries: must be 1–10000000"},
+		{c.OrganizationStorage < 1 || c.OrganizationStorage > 1<<20, "organization-storage: must be 1–1048576 (MiB)"},
 		{c.CheckConcurrency < 1 || c.CheckConcurrency > 10_000, "check-concurrency: from 1 to 10000"},
 		{c.CheckPerOrg < 1, "check-per-org: at least 1"},
 		{c.CheckPerMinute < 1, "check-per-minute: at least 1"},

@@ -115,7 +115,8 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	checks := registries.New(db, checker, registries.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute})
+	checks := registries.New(db, checker, registries.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute,
+		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20})
 	metrics := server.NewMetrics(version, map[string]server.Load{"validation": checks.Load, "login": authService.Passwords().Load})
 	alerting, err := newAlerts(db, c, checker, metrics, log)
 	if err != nil {
@@ -150,7 +151,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if c.WatchInterval > 0 {
 		unasked = append(unasked, func(ctx context.Context) { checks.Watch(ctx, c.watch(metrics, log)) })
 	}
-	unasked = append(unasked, func(ctx context.Context) {
+	unasked = append(unasked, func(ctx context.Context) { checks.Recount(ctx, log) }, func(ctx context.Context) {
 		checks.RunSyncs(ctx, registries.SyncSettings{Every: c.SyncInterval, Log: log})
 	})
 	defer background(ctx, authService, c.AuditRetention, log, unasked...)() // ends before the store closes

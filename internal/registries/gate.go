@@ -22,6 +22,9 @@ type Limits struct {
 	Concurrency int // validations at once, in all; default 64
 	PerOrg      int // validations at once for one organization; default 8
 	PerMinute   int // validations that one user may begin per minute, and checks and new webhooks that its changes may cause; default 120
+
+	OrgRegistries int64 // stored by one organization; 0: no limit
+	OrgBytes      int64 // of all registries that one organization stores; 0: no limit
 }
 
 func (l Limits) withDefaults() Limits {

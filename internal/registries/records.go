@@ -47,7 +47,7 @@ type Wanted struct {
 // Create keeps a definition and returns its uid. The registry is not contacted.
 //
 // Faults: Invalid with the fields of the document that clients send (metadata.name, spec.endpoint, …);
-// Forbidden; NotFound with CodeProjectNotFound; Conflict with CodeRegistryExists.
+// Forbidden, also at a quota of the organization; NotFound with CodeProjectNotFound; Conflict with CodeRegistryExists.
 func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Principal, w Wanted) (string, error) {
 	if err := s.allowed(ctx, origin, p, auth.CreateRegistries, audit.RegistryCreate, w.Name); err != nil {
 		return "", err
@@ -67,12 +67,15 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 		if err := tx.InsertRegistry(ctx, made); err != nil {
 			return nameTaken(err)
 		}
+		if err := s.withinQuota(ctx, tx, made.OrgUID, store.Usage{}); err != nil {
+			return err
+		}
 		if err := putInProject(ctx, tx, made, w.ProjectUID); err != nil {
 			return err
 		}
 		return s.changed(ctx, tx, origin, p, audit.RegistryCreate, made, w.SkipSync)
 	})
-	return made.UID, asDone("keep a registry", err)
+	return made.UID, asDone("store a registry", s.recordRefusal(ctx, origin, p, audit.RegistryCreate, w.Name, err))
 }
 
 // putInProject stores a new definition in a project, which may have been deleted since the request began.
@@ -101,7 +104,7 @@ func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Princ
 	for range replaceTries {
 		again, err := s.replace(ctx, origin, p, uid, w)
 		if !again {
-			return asDone("replace a registry", err)
+			return asDone("replace a registry", s.recordRefusal(ctx, origin, p, audit.RegistryUpdate, uid, err))
 		}
 	}
 	return fault.Busy("The registry is being changed by others at this moment. Try again.", time.Second)
@@ -126,8 +129,15 @@ func (s *Service) replace(ctx context.Context, origin audit.Origin, p auth.Princ
 	changed.UID, changed.OrgUID, changed.Version = uid, kept.OrgUID, kept.Version
 	changed.CreatedAt, changed.UpdatedAt = kept.CreatedAt, s.now()
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := tx.Usage(ctx, changed.OrgUID)
+		if err != nil {
+			return err
+		}
 		if err := tx.ReplaceRegistry(ctx, changed); err != nil {
 			return nameTaken(err)
+		}
+		if err := s.withinQuota(ctx, tx, changed.OrgUID, before); err != nil {
+			return err
 		}
 		return s.changed(ctx, tx, origin, p, audit.RegistryUpdate, changed, w.SkipSync)
 	})
@@ -224,9 +234,13 @@ func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID str
 
 // allowed decides whether p may, and records a refusal.
 func (s *Service) allowed(ctx context.Context, origin audit.Origin, p auth.Principal, permission auth.Permission, action audit.Action, object string) error {
-	refusal := p.May(permission)
-	if refusal == nil {
-		return nil
+	return s.recordRefusal(ctx, origin, p, action, object, p.May(permission))
+}
+
+// recordRefusal records an error that is a refusal, and returns it. Other errors pass.
+func (s *Service) recordRefusal(ctx context.Context, origin audit.Origin, p auth.Principal, action audit.Action, object string, refusal error) error {
+	if refusal == nil || fault.KindOf(refusal) != fault.Forbidden {
+		return refusal
 	}
 	event := p.Event(origin, action)
 	event.UID, event.At, event.Object, event.Outcome, event.Reason = audit.NewUID(), s.now(), object, audit.Refused, codeOf(refusal)

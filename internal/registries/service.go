@@ -35,12 +35,13 @@ type Service struct {
 	db      *store.DB
 	checker *regcheck.Checker
 	gate    *gate
+	limits  Limits
 	now     func() time.Time
 }
 
 // New makes a service that checks with checker and records in db.
 func New(db *store.DB, checker *regcheck.Checker, limits Limits) *Service {
-	return &Service{db: db, checker: checker, gate: newGate(limits, time.Now), now: time.Now}
+	return &Service{db: db, checker: checker, gate: newGate(limits, time.Now), limits: limits, now: time.Now}
 }
 
 // Load tells how many validations are under way and how many wait for a place.

@@ -30,6 +30,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
 		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "ReplaceRegistry": sqlReplaceRegistry, "ReplaceRegistryDetails": sqlReplaceRegistryDetails,
+		"Usage": sqlUsage, "RegistryBytes": sqlRegistryBytes, "LockUsage": sqlLockUsage, "RecountUsage": sqlRecountUsage,
 		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry,
 		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin, "DeleteMemberships": sqlDeleteMemberships,
 		"WatchDue": sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqlClaimWatch, "EndWatch": sqlEndWatch,

@@ -44,26 +44,26 @@ type RegistrySummary struct {
 const (
 	registryColumns = `uid, org_uid, name, canonical, version, created_at, updated_at, endpoint, provider_type, scope,
 		sync_supported, spectro_manifest, private, base_path, base_content_path, auth_type, username, tls_enabled, tls_skip_verify,
-		has_password, has_token, has_key`
+		has_password, has_token, has_key, bytes`
 	selectRegistry = `SELECT r.uid, r.org_uid, r.name, r.canonical, r.version, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, r.base_path, r.base_content_path, r.auth_type, r.username, r.tls_enabled, r.tls_skip_verify,
 		r.has_password, r.has_token, r.has_key, d.sealed, d.annotations, d.labels, d.tls_ca, d.tls_certificate
 		FROM registries r JOIN registry_details d ON d.org_uid = r.org_uid AND d.registry_uid = r.uid WHERE r.org_uid = $1`
 
 	sqlInsertRegistry = `INSERT INTO registries (` + registryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`
+		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
 	sqlInsertRegistryDetails = `INSERT INTO registry_details (registry_uid, org_uid, sealed, annotations, labels, tls_ca, tls_certificate)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`
 	sqlRegistry        = selectRegistry + ` AND r.uid = $2`
 	sqlRegistryByName  = selectRegistry + ` AND r.canonical = $2`
 	sqlReplaceRegistry = `UPDATE registries SET name = $3, canonical = $4, version = version + 1, updated_at = $6, endpoint = $7, provider_type = $8,
 		scope = $9, sync_supported = $10, spectro_manifest = $11, private = $12, base_path = $13, base_content_path = $14, auth_type = $15,
-		username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19, has_token = $20, has_key = $21
+		username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19, has_token = $20, has_key = $21, bytes = $22
 		WHERE org_uid = $2 AND uid = $1 AND version = $5`
 	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7
 		WHERE org_uid = $2 AND registry_uid = $1`
 	sqlLockRegistry    = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 RETURNING sync_supported`
-	sqlDeleteRegistry  = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
+	sqlDeleteRegistry  = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2 RETURNING bytes`
 	sqlRegistriesOfOrg = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0)
 		FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE r.org_uid = $1 AND r.canonical > $2 ORDER BY r.canonical LIMIT $3`
@@ -79,25 +79,35 @@ func (tx *Tx) InsertRegistry(ctx context.Context, r Registry) error {
 	if err := tx.changeOne(ctx, sqlInsertRegistry, args...); err != nil {
 		return err
 	}
-	return tx.writeDetails(ctx, sqlInsertRegistryDetails, r)
+	if err := tx.writeDetails(ctx, sqlInsertRegistryDetails, r); err != nil {
+		return err
+	}
+	return tx.countUsage(ctx, r.OrgUID, 0, r.size())
 }
 
 // ReplaceRegistry stores every field of a registry but CreatedAt, and counts its version up, if the version is
 // still the one given. It is ErrNotFound when it is not, or there is no such registry; ErrExists when another
 // one has the name.
 func (tx *Tx) ReplaceRegistry(ctx context.Context, r Registry) error {
+	before, err := one(ctx, tx, scanCount, sqlRegistryBytes, r.OrgUID, r.UID, r.Version)
+	if err != nil {
+		return err
+	}
 	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version}, registryValues(r)...)
 	if err := tx.changeOne(ctx, sqlReplaceRegistry, args...); err != nil {
 		return err
 	}
-	return tx.writeDetails(ctx, sqlReplaceRegistryDetails, r)
+	if err := tx.writeDetails(ctx, sqlReplaceRegistryDetails, r); err != nil {
+		return err
+	}
+	return tx.countUsage(ctx, r.OrgUID, before, r.size())
 }
 
 // registryValues are the columns from updated_at on.
 func registryValues(r Registry) []any {
 	return []any{millis(r.UpdatedAt), r.Endpoint, r.ProviderType, r.Scope, flag(r.SyncSupported), flag(r.SpectroManifest), flag(r.Private),
 		r.BasePath, r.BaseContentPath, r.AuthType, r.Username, flag(r.TLSEnabled), flag(r.TLSSkipVerify),
-		flag(r.Secrets.Password != ""), flag(r.Secrets.Token != ""), flag(r.Secrets.Key != "")}
+		flag(r.Secrets.Password != ""), flag(r.Secrets.Token != ""), flag(r.Secrets.Key != ""), r.size()}
 }
 
 func (tx *Tx) writeDetails(ctx context.Context, query string, r Registry) error {
@@ -193,7 +203,11 @@ func (tx *Tx) LockRegistry(ctx context.Context, orgUID, uid string) (syncSupport
 
 // DeleteRegistry deletes a registry and everything that was learned of it; its content only when it is swept.
 func (tx *Tx) DeleteRegistry(ctx context.Context, orgUID, uid string) error {
-	if err := tx.changeOne(ctx, sqlDeleteRegistry, orgUID, uid); err != nil {
+	bytes, err := one(ctx, tx, scanCount, sqlDeleteRegistry, orgUID, uid)
+	if err != nil {
+		return err
+	}
+	if err := tx.countUsage(ctx, orgUID, bytes, 0); err != nil {
 		return err
 	}
 	return tx.dropRuns(ctx, uid, 0)

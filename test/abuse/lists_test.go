@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	summary      = "/v1/registries/oci/summary"
-	longRecords  = 3000 // a list of 7 MiB, and more than the operating system holds of it
-	otherOrg     = "Crowd"
-	otherEmail   = "admin@crowd.example"
-	unreadConns  = 26
-	cutAfter     = 30 * time.Second // 20 to 25 s, and room for a busy machine
-	slowPiece    = 1 << 20
-	slowPause    = 4 * time.Second
-	createdAtOne = 16
+	summary       = "/v1/registries/oci/summary"
+	longRecords   = 3000 // a list of 7 MiB, and more than the operating system holds of it
+	otherOrg      = "Crowd"
+	otherEmail    = "admin@crowd.example"
+	unreadConns   = 26
+	cutAfter      = 30 * time.Second // 20 to 25 s, and room for a busy machine
+	slowPiece     = 1 << 20
+	slowPause     = 4 * time.Second
+	createdAtOnce = 16
 )
 
 // Lists that clients do not read hold little memory, and end. A client that reads slowly gets all of its list.
@@ -77,7 +77,7 @@ func createLongRecords(t *testing.T, server *instance.Server, token string) {
 	client := server.Client(t)
 	var work sync.WaitGroup
 	numbers := make(chan int)
-	for range createdAtOne {
+	for range createdAtOnce {
 		work.Go(func() {
 			for i := range numbers {
 				if answer, err := client.Try(http.MethodPost, "/v1/registries/oci/basic", longRecord(i), "Authorization", token); err != nil || answer.Status != http.StatusCreated {

@@ -47,6 +47,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"registries", registries},
 		{"names of registries are unique in an organization", registryNames},
 		{"a version of a registry is replaced once", replacements},
+		{"what an organization stores is counted", usage},
 		{"lists are read in pages", pages},
 		{"audit", audits},
 		{"refusals share a record", refusals},

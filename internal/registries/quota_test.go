@@ -1,0 +1,81 @@
+package registries
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+func (k keeping) usage(t *testing.T) (u store.Usage) {
+	t.Helper()
+	err := k.db.View(t.Context(), func(tx *store.Tx) (err error) {
+		u, err = tx.Usage(t.Context(), "org-a")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// A quota holds also for those who create at the same time, and is of one organization alone.
+func TestQuotaOfRegistries(t *testing.T) {
+	k := mustKeep(t)
+	k.limits.OrgRegistries = 3
+	var work sync.WaitGroup
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		work.Go(func() {
+			_, err := k.Create(t.Context(), audit.Origin{}, k.admin, wanted(name))
+			if err != nil && (codeOf(err) != fault.CodeOperationForbidden || !strings.Contains(err.Error(), "organization-registries")) {
+				t.Error(err)
+			}
+		})
+	}
+	work.Wait()
+	list, _, err := k.List(t.Context(), k.admin, "", Summary{}, nil)
+	if err != nil || len(list) != 3 || k.usage(t).Registries != 3 {
+		t.Fatalf("%d registries, %+v, %v; want 3", len(list), k.usage(t), err)
+	}
+	if !slices.Contains(k.recorded(t), "registry.create refused by admin@a OperationForbidden") {
+		t.Errorf("the refusal is not recorded: %v", k.recorded(t))
+	}
+	if err := k.Replace(t.Context(), audit.Origin{}, k.admin, list[0].UID, wanted("renamed")); err != nil {
+		t.Errorf("a replacement at the limit: %v", err)
+	}
+	if _, err := k.Create(t.Context(), audit.Origin{}, k.stranger, wanted("a")); err != nil {
+		t.Errorf("another organization: %v", err)
+	}
+	if err := k.Delete(t.Context(), audit.Origin{}, k.admin, list[0].UID); err != nil {
+		t.Fatal(err)
+	}
+	k.mustCreate(t, wanted("another"))
+}
+
+// A quota of bytes lets nothing grow past it. What exceeds it, since it was lowered, may become smaller.
+func TestQuotaOfBytes(t *testing.T) {
+	k := mustKeep(t)
+	k.limits.OrgBytes = 8 << 10
+	long := wanted("long")
+	long.Definition.Scope = strings.Repeat("s", 4000)
+	uid := k.mustCreate(t, long)
+	second := wanted("second")
+	other := k.mustCreate(t, second)
+	second.Definition.Scope = long.Definition.Scope
+	err := k.Replace(t.Context(), audit.Origin{}, k.admin, other, second)
+	if codeOf(err) != fault.CodeOperationForbidden || !strings.Contains(err.Error(), "organization-storage") {
+		t.Errorf("a replacement past the quota: %v", err)
+	}
+	before := k.usage(t)
+	k.limits.OrgBytes = 1 << 10
+	if err := k.Replace(t.Context(), audit.Origin{}, k.admin, uid, wanted("long")); err != nil {
+		t.Errorf("a smaller replacement past the quota: %v", err)
+	}
+	if after := k.usage(t); after.Bytes != before.Bytes-4000 {
+		t.Errorf("stored %d, want 4,000 less than %d", after.Bytes, before.Bytes)
+	}
+}

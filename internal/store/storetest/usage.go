@@ -1,0 +1,71 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// usage is counted with each change, by many at once as by one, and by organization.
+func usage(t *testing.T, db *store.DB) {
+	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
+	wantUsage(t, db, org, store.Usage{})
+	elsewhere := fullRegistry(other, "Elsewhere")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRegistry(ctx, elsewhere) })
+	const count = 20
+	made := make([]store.Registry, count)
+	var wait sync.WaitGroup
+	for i := range made {
+		made[i] = store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprintf("%02d", i), Canonical: fmt.Sprintf("%02d", i), Version: 1, CreatedAt: start, UpdatedAt: start}
+		wait.Go(func() {
+			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRegistry(ctx, made[i]) })
+		})
+	}
+	wait.Wait()
+	const each = 1024 + 4
+	wantUsage(t, db, org, store.Usage{Registries: count, Bytes: count * each})
+
+	undone := errors.New("undone")
+	wantError(t, db, undone, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.DeleteRegistry(ctx, org.UID, made[1].UID), undone)
+	})
+	larger := made[0]
+	larger.Endpoint, larger.CA, larger.Secrets.Password, larger.Labels = "1234", "12345678", "12", map[string]string{"1": "2"}
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.ReplaceRegistry(ctx, larger) })
+	wantUsage(t, db, org, store.Usage{Registries: count, Bytes: count*each + 16})
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.ReplaceRegistry(ctx, larger) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.RecountUsage(ctx, org.UID) })
+	wantUsage(t, db, org, store.Usage{Registries: count, Bytes: count*each + 16})
+	for _, r := range made {
+		wait.Go(func() {
+			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, r.UID) })
+		})
+	}
+	wait.Wait()
+	wantUsage(t, db, org, store.Usage{})
+}
+
+func wantUsage(t *testing.T, db *store.DB, org store.Org, want store.Usage) {
+	t.Helper()
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		got, err := tx.Usage(ctx, org.UID)
+		if got != want {
+			t.Errorf("%s stores %+v, want %+v", org.Name, got, want)
+		}
+		return err
+	})
+}
+
+// tryWrite is mustWrite for goroutines other than the test's.
+func tryWrite(t *testing.T, db *store.DB, fn func(context.Context, *store.Tx) error) {
+	t.Helper()
+	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); err != nil {
+		t.Error(err)
+	}
+}
