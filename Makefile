@@ -40,7 +40,6 @@ test-system:
 test-long: deps ## Run the long forms of the tests that kill, lose and time, for every night; takes an hour
 	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionsKeepTheirRules' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
-	cd test && $(GO) test -vet=off -count=1 ./abuse -run UnreadResponses -long
 
 deps: ## Install the Debian packages that the tests need
 	@test/install-deps
