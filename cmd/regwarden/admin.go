@@ -51,7 +51,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 			return err
 		}
 		defer db.Close()
-		authService, err := newAuth(cmd.Context(), db, settings.Config, nil)
+		authService, err := newAuth(cmd.Context(), db, settings.Config, nil, nil)
 		if err != nil {
 			return err
 		}

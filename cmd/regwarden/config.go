@@ -135,7 +135,7 @@ func newSettings() *settings {
 	f.DurationVar(&c.LoginWait, "login-wait", 2*time.Second, "how long a sign-in may wait for a hash")
 	f.IntVar(&c.LoginFreeFailures, "login-free-failures", 5, "wrong passwords of one address for one account before it has to wait")
 	f.DurationVar(&c.LoginMaxWait, "login-max-wait", 15*time.Minute, "the longest wait that wrong passwords lead to")
-	f.StringVar(&c.LoginIsolation, "login-isolation", "threads", "where passwords are hashed: threads (of low priority, so that all else stays quick) or none (more sign-ins a second)")
+	f.StringVar(&c.LoginIsolation, "login-isolation", isolateProcess, "where passwords are hashed: process (a child process of low priority, so that other requests stay fast) or none (in the server itself)")
 	f.IntVar(&c.OrganizationRegistries, "organization-registries", 10_000, "registries that one organization may store")
 	f.IntVar(&c.OrganizationStorage, "organization-storage", 64, "MiB of registries that one organization may store")
 	f.IntVar(&c.CheckConcurrency, "check-concurrency", 64, "validations at once")
@@ -302,7 +302,7 @@ func (c *Config) Validate() []error {
 		{c.LoginWait < 10*time.Millisecond || c.LoginWait > time.Minute, "login-wait: from 10ms to 1m"},
 		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > 100, "login-free-failures: from 1 to 100"},
 		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "login-max-wait: from 1s to 24h"},
-		{c.LoginIsolation != "threads" && c.LoginIsolation != "none", "login-isolation: threads or none"},
+		{!slices.Contains([]string{isolateProcess, isolateThreads, isolateNothing}, c.LoginIsolation), "login-isolation: must be one of process, none"},
 		{c.OrganizationRegistries < 1 || c.OrganizationRegistries > 10_000_000, "organization-registries: must be 1–10000000"},
 		{c.OrganizationStorage < 1 || c.OrganizationStorage > 1<<20, "organization-storage: must be 1–1048576 (MiB)"},
 		{c.CheckConcurrency < 1 || c.CheckConcurrency > 10_000, "check-concurrency: from 1 to 10000"},

@@ -162,7 +162,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newServe(), newCheck(), newConfig(), newOrg(), newProject(), newUser(), newAPIKey(), newRegistry(), newKey(), newAudit(), newBackup(), newRestore(), newMigrate(), newVersion())
+	root.AddCommand(newServe(), newCheck(), newConfig(), newOrg(), newProject(), newUser(), newAPIKey(), newRegistry(), newKey(), newAudit(), newBackup(), newRestore(), newMigrate(), newHashPasswords(), newVersion())
 	return root
 }
 

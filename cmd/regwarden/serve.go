@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -22,6 +21,7 @@ import (
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/server"
@@ -77,13 +77,15 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	defer db.Close()
-	authService, err := newAuth(ctx, db, c, log)
+	hash, endHashing, err := newHashing(c, log)
 	if err != nil {
 		return err
 	}
-	// No request waits until Go interrupts a hash; the operating system prefers the request, by priority.
-	processors := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(processors + authService.HashThreads())
+	defer endHashing()
+	authService, err := newAuth(ctx, db, c, hash, log)
+	if err != nil {
+		return err
+	}
 	people := directory.New(db, authService.Passwords(), time.Now)
 
 	listener, err := net.Listen("tcp", c.Listen)
@@ -110,7 +112,6 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	checker.Limits.AtWork = max(1, processors-1)
 	proxies, err := c.trustedProxies()
 	if err != nil {
 		return err
@@ -162,8 +163,8 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	return listen(ctx, s.HTTPServer(), limited, tlsConfig, log)
 }
 
-// memoryShare is the part of the cgroup's memory that the Go runtime may use: SQLite's page cache and the memory of
-// password hashes are outside of it.
+// memoryShare is the part of the cgroup's memory that the Go runtime may use. SQLite's page cache and the process that
+// hashes passwords need the rest.
 const memoryShare = 0.7
 
 // limitMemory has the garbage collector work harder as the memory limit of the cgroup comes near, instead of being
@@ -247,13 +248,13 @@ func storeOptions(c Config) (store.Options, error) {
 	return options, nil
 }
 
-func newAuth(ctx context.Context, db *store.DB, c Config, log *slog.Logger) (*auth.Service, error) {
+func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Input) ([]byte, error), log *slog.Logger) (*auth.Service, error) {
 	return auth.New(ctx, db, auth.Config{
 		TokenLifetime: c.TokenLifetime, RefreshGrace: c.RefreshGrace, SessionIdle: c.SessionIdle, SessionMax: c.SessionMax,
 		RefreshAcceptsAuthorization: c.RefreshAcceptsAuthorization, DefaultOrg: c.DefaultOrg,
 		LoginWorkers: c.LoginWorkers, LoginQueue: c.LoginQueue, LoginWait: c.LoginWait,
 		LoginFreeFailures: c.LoginFreeFailures, LoginMaxWait: c.LoginMaxWait,
-		LoginIsolation: auth.Isolation(c.LoginIsolation), Log: log,
+		ComputeHash: hash, Log: log,
 	})
 }
 

@@ -33,14 +33,15 @@ var mayImport = map[string][]string{
 	"internal/store/postgrestest": {},
 	"internal/store/storetest": {
 		"internal/audit", "internal/fault", "internal/seal", "internal/store", "internal/store/postgrestest", "secret"},
-	"internal/auth":       {"internal/audit", "internal/fault", "internal/seal", "internal/store", "internal/strictjson", "secret"},
+	"internal/hashing":    {},
+	"internal/auth":       {"internal/audit", "internal/fault", "internal/hashing", "internal/seal", "internal/store", "internal/strictjson", "secret"},
 	"internal/directory":  {"internal/audit", "internal/auth", "internal/fault", "internal/store", "secret"},
 	"internal/queue":      {},
 	"internal/alerts":     {"egress", "internal/audit", "internal/auth", "internal/fault", "internal/queue", "internal/store", "secret"},
 	"internal/registries": {"internal/alerts", "internal/queue", "internal/audit", "internal/auth", "internal/fault", "internal/seal", "internal/store", "regcheck", "secret"},
 	"internal/server": {"api", "internal/alerts", "internal/audit", "internal/auth", "internal/directory", "internal/fault",
 		"internal/registries", "internal/strictjson", "regcheck", "secret"},
-	"cmd/regwarden": {"api", "egress", "internal/alerts", "internal/audit", "internal/auth", "internal/directory", "internal/fault", "internal/registries",
+	"cmd/regwarden": {"api", "egress", "internal/alerts", "internal/audit", "internal/auth", "internal/directory", "internal/fault", "internal/hashing", "internal/registries",
 		"internal/seal", "internal/server", "internal/store", "internal/strictjson", "regcheck", "secret"},
 	"internal/archtest": {},
 }

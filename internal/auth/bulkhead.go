@@ -14,7 +14,6 @@ import (
 type bulkhead struct {
 	workers int
 	wait    time.Duration
-	run     func(work func()) // in a slot: here, or on a thread of its own
 
 	holdBack time.Duration // see refuse
 	heldBack atomic.Int64
@@ -24,18 +23,14 @@ type bulkhead struct {
 	queue   fairQueue // empty while a slot is free
 }
 
-func newBulkhead(workers, queue int, wait time.Duration, isolation Isolation) *bulkhead {
-	b := &bulkhead{workers: workers, queue: fairQueue{limit: queue}, wait: wait, holdBack: min(wait, time.Second), run: onOwnThread}
-	if isolation == IsolateNothing {
-		b.run = func(work func()) { work() }
-	}
-	return b
+func newBulkhead(workers, queue int, wait time.Duration) *bulkhead {
+	return &bulkhead{workers: workers, queue: fairQueue{limit: queue}, wait: wait, holdBack: min(wait, time.Second)}
 }
 
-// do runs work in a slot. It returns a fault of kind Unavailable when the caller finds no place in the queue, is
-// displaced from it, or waits too long. admit decides last, in the slot, and its error is returned. After an error,
-// work did not run.
-func (b *bulkhead) do(ctx context.Context, c hashCaller, admit func(context.Context) error, work func()) error {
+// do runs work in a slot and returns its error. Without running it, it returns a fault of kind Unavailable when the queue
+// is full, the caller is displaced from it or waits too long. admit decides last, in the slot; after its error, which do
+// returns, work does not run either.
+func (b *bulkhead) do(ctx context.Context, c hashCaller, admit func(context.Context) error, work func() error) error {
 	if err := b.enter(ctx, c); err != nil {
 		return err
 	}
@@ -43,8 +38,7 @@ func (b *bulkhead) do(ctx context.Context, c hashCaller, admit func(context.Cont
 	if err := admit(ctx); err != nil {
 		return err
 	}
-	b.run(work)
-	return nil
+	return work()
 }
 
 // always admits.

@@ -35,16 +35,17 @@ func isBusy(err error) bool {
 
 func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(2, 3, 2*time.Second, IsolateThreads)
+		b := newBulkhead(2, 3, 2*time.Second)
 		release := make(chan struct{})
 		var running, most, refused atomic.Int64
 		var wait sync.WaitGroup
 		for range 10 {
 			wait.Go(func() {
-				err := b.do(t.Context(), hashCaller{}, always, func() {
+				err := b.do(t.Context(), hashCaller{}, always, func() error {
 					most.Store(max(most.Load(), running.Add(1)))
 					<-release
 					running.Add(-1)
+					return nil
 				})
 				if isBusy(err) {
 					refused.Add(1)
@@ -75,7 +76,7 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 // attacker gives way in the queue.
 func TestBulkheadServesInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(1, 8, time.Minute, IsolateThreads)
+		b := newBulkhead(1, 8, time.Minute)
 		b.holdBack = 0
 		release := mustOccupy(t, b)
 		var order []string
@@ -83,7 +84,7 @@ func TestBulkheadServesInTurns(t *testing.T) {
 		var wait sync.WaitGroup
 		arrive := func(name string, c hashCaller) {
 			wait.Go(func() {
-				if err := b.do(t.Context(), c, always, func() { order = append(order, name) }); isBusy(err) {
+				if err := b.do(t.Context(), c, always, func() error { order = append(order, name); return nil }); isBusy(err) {
 					refused = append(refused, name)
 				} else if err != nil {
 					t.Error(err)
@@ -111,7 +112,7 @@ func TestBulkheadServesInTurns(t *testing.T) {
 // TestRefusedCallersAreHeldBack has more callers refused than are held back at once. All of them are told in the end.
 func TestRefusedCallersAreHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(1, 1, time.Minute, IsolateThreads)
+		b := newBulkhead(1, 1, time.Minute)
 		const more = 10
 		var refused atomic.Int64
 		var wait sync.WaitGroup
@@ -141,28 +142,28 @@ func TestRefusedCallersAreHeldBack(t *testing.T) {
 }
 
 func TestBulkheadForgetsWhoLeaves(t *testing.T) {
-	b := newBulkhead(1, 1, time.Minute, IsolateThreads)
+	b := newBulkhead(1, 1, time.Minute)
 	release := mustOccupy(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan error)
 	go func() {
-		told <- b.do(ctx, hashCaller{}, always, func() { t.Error("hashed for a caller that has gone") })
+		told <- b.do(ctx, hashCaller{}, always, func() error { t.Error("hashed for a caller that has gone"); return nil })
 	}()
 	cancel()
 	if err := <-told; !errors.Is(err, context.Canceled) {
 		t.Errorf("told %v", err)
 	}
 	release()
-	ran := false
-	if err := b.do(t.Context(), hashCaller{}, always, func() { ran = true }); err != nil || !ran {
-		t.Errorf("afterwards: %v, ran %v", err, ran)
+	failed := errors.New("failed")
+	if err := b.do(t.Context(), hashCaller{}, always, func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 
 // TestBulkheadLosesNoSlot has callers arrive, go away and time out at the very moments when slots become free.
 func TestBulkheadLosesNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(2, 6, 10*time.Millisecond, IsolateNothing)
+		b := newBulkhead(2, 6, 10*time.Millisecond)
 		var wait sync.WaitGroup
 		for i := range 400 {
 			wait.Go(func() {
@@ -170,7 +171,7 @@ func TestBulkheadLosesNoSlot(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%30)*time.Millisecond)
 				defer cancel()
 				c := hashCaller{share: share(i % int(shares)), source: fmt.Sprint(i % 5), account: fmt.Sprint(i % 11)}
-				_ = b.do(ctx, c, always, func() { time.Sleep(5 * time.Millisecond) })
+				_ = b.do(ctx, c, always, func() error { time.Sleep(5 * time.Millisecond); return nil })
 			})
 		}
 		wait.Wait()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -236,15 +237,15 @@ func TestOvertakenAfterAWait(t *testing.T) {
 	}
 	w.clock.move(time.Minute)
 	w.passwords.cost = HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
-	run, nested := w.passwords.bulk.run, false
-	w.passwords.bulk.run = func(work func()) {
-		run(work)
+	nested := false
+	w.passwords.compute = func(in hashing.Input) ([]byte, error) {
 		if !nested {
 			nested = true
 			if err := w.tryFrom(t, "198.51.100.7", goodEmail, goodPassword); err != nil {
-				t.Errorf("the other sign-in: %v", err)
+				t.Errorf("the other login: %v", err)
 			}
 		}
+		return hashing.Compute(in)
 	}
 	if err := w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword); err != nil {
 		t.Errorf("the right password after the wait: %v", err)
@@ -269,19 +270,23 @@ func TestRefreshesLeaveTheViewAlone(t *testing.T) {
 	}
 }
 
-// TestHashMemoryIsGivenBack looks at what is left of it after a hash and after a quiet time.
-func TestHashMemoryIsGivenBack(t *testing.T) {
+// TestFailedHashing has no hash computed. No login is accepted, refused or recorded, and the next one works.
+func TestFailedHashing(t *testing.T) {
 	w := mustWorld(t, nil)
-	for range 3 {
-		if _, err := w.passwords.Hash(t.Context(), "org", goodPassword); err != nil {
-			t.Fatal(err)
-		}
-		if len(w.passwords.memories) == 0 {
-			t.Error("no memory is kept for the next hash")
-		}
-		w.passwords.giveBack()
-		if n := len(w.passwords.memories); n != 0 {
-			t.Errorf("%d memories are kept", n)
+	before := len(w.audits(t, 100))
+	for name, password := range map[string]secret.String{"right": goodPassword, "wrong": "x"} {
+		w.passwords.compute = func(hashing.Input) ([]byte, error) { return nil, errors.New("the process was killed") }
+		tokens, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: password})
+		if !isBusy(err) || tokens != (Tokens{}) {
+			t.Errorf("%s password: %v", name, err)
 		}
 	}
+	if hash, err := w.passwords.Hash(t.Context(), w.org.UID, goodPassword); !isBusy(err) || hash != "" {
+		t.Errorf("hash: %q, %v", hash, err)
+	}
+	if after := len(w.audits(t, 100)); after != before {
+		t.Errorf("%d records of logins whose password was not hashed", after-before)
+	}
+	w.passwords.compute = hashing.Compute
+	w.mustLogin(t)
 }

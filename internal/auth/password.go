@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -50,12 +51,10 @@ func (c HashCost) atLeast(least HashCost) bool {
 
 // Passwords hashes and judges passwords. Hashing runs behind a bulkhead. It is safe for concurrent use.
 type Passwords struct {
-	cost   HashCost
-	bulk   *bulkhead
-	nobody phc // what is verified for a user that does not exist, at the same cost
-
-	memories chan *hashMemory // those that nobody uses now
-	quiet    *time.Timer      // gives them back
+	cost    HashCost
+	compute func(hashing.Input) ([]byte, error)
+	bulk    *bulkhead
+	nobody  phc // what is verified for a user that does not exist, at the same cost
 }
 
 func newPasswords(c Config) (*Passwords, error) {
@@ -65,24 +64,24 @@ func newPasswords(c Config) (*Passwords, error) {
 	nobody := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
 	_, _ = rand.Read(nobody.salt)
 	_, _ = rand.Read(nobody.tag)
-	p := &Passwords{cost: c.Hash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait, c.LoginIsolation), nobody: nobody,
-		memories: make(chan *hashMemory, c.LoginWorkers)}
-	p.quiet = time.AfterFunc(hashQuiet, p.giveBack)
-	return p, nil
+	return &Passwords{cost: c.Hash, compute: c.ComputeHash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait), nobody: nobody}, nil
 }
 
 // Load returns how many passwords are being hashed and how many wait for it.
 func (p *Passwords) Load() (running, waiting int) { return p.bulk.load() }
 
 // Hash returns the PHC string of a password that an administrator of an organization sets, or a fault of kind
-// Unavailable when too many callers wait. Organizations take turns.
+// Unavailable when too many callers wait or hashing fails. Organizations take turns.
 func (p *Passwords) Hash(ctx context.Context, orgUID string, password secret.String) (string, error) {
 	return p.hashFor(ctx, hashCaller{share: administration, source: orgUID}, password)
 }
 
 func (p *Passwords) hashFor(ctx context.Context, c hashCaller, password secret.String) (string, error) {
 	var hashed string
-	err := p.bulk.do(ctx, c, always, func() { hashed = p.hash(password).String() })
+	err := p.bulk.do(ctx, c, always, func() (err error) {
+		hashed, err = p.hash(password)
+		return err
+	})
 	return hashed, err
 }
 
@@ -95,11 +94,13 @@ func (p *Passwords) verify(ctx context.Context, c hashCaller, password secret.St
 		return false, "", fmt.Errorf("read a stored password hash: %w", err)
 	}
 	matches, newHash := false, stored
-	err = p.bulk.do(ctx, c, admit, func() {
-		matches = p.matches(expected, password) && stored != ""
+	err = p.bulk.do(ctx, c, admit, func() error {
+		same, err := p.matches(expected, password)
+		matches = same && stored != ""
 		if matches && !expected.cost.atLeast(p.cost) {
-			newHash = p.hash(password).String()
+			newHash, err = p.hash(password)
 		}
+		return err
 	})
 	return matches && err == nil, newHash, err
 }
@@ -133,22 +134,31 @@ type phc struct {
 	salt, tag []byte
 }
 
-func (p *Passwords) hash(password secret.String) phc {
+// hash returns the PHC string of a password with a new salt.
+func (p *Passwords) hash(password secret.String) (string, error) {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt)
-	return phc{cost: p.cost, salt: salt, tag: p.derive(password, p.cost, salt, tagBytes)}
-}
-
-func (p *Passwords) derive(password secret.String, cost HashCost, salt []byte, size uint32) (tag []byte) {
-	p.withMemory(cost, func(memory []memoryBlock) { tag = argon2id(memory, prepared(password), salt, cost, size) })
-	return tag
-}
-
-func (p *Passwords) matches(h phc, password secret.String) bool {
-	if len(h.tag) == 0 || len(h.tag) > math.MaxInt16 {
-		return false
+	tag, err := p.tag(password, p.cost, salt, tagBytes)
+	if err != nil {
+		return "", err
 	}
-	return subtle.ConstantTimeCompare(h.tag, p.derive(password, h.cost, h.salt, uint32(len(h.tag)))) == 1 // #nosec G115 -- bounded above
+	return phc{cost: p.cost, salt: salt, tag: tag}.String(), nil
+}
+
+func (p *Passwords) tag(password secret.String, cost HashCost, salt []byte, size uint32) ([]byte, error) {
+	tag, err := p.compute(hashing.Input{Password: prepared(password), Salt: salt, MemoryKiB: cost.MemoryKiB, Time: cost.Time, Parallelism: cost.Parallelism, Size: size})
+	if err != nil {
+		return nil, &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "Passwords cannot be hashed. Try again.", RetryAfter: time.Second, Cause: err}
+	}
+	return tag, nil
+}
+
+func (p *Passwords) matches(h phc, password secret.String) (bool, error) {
+	if len(h.tag) == 0 || len(h.tag) > math.MaxInt16 {
+		return false, nil
+	}
+	tag, err := p.tag(password, h.cost, h.salt, uint32(len(h.tag))) // #nosec G115 -- bounded above
+	return subtle.ConstantTimeCompare(h.tag, tag) == 1, err
 }
 
 func (h phc) String() string {

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -30,15 +31,6 @@ const (
 	defaultLoginWait    = 2 * time.Second
 	defaultFreeFailures = 5
 	defaultLoginMaxWait = 15 * time.Minute
-)
-
-// Isolation says where passwords are hashed.
-type Isolation string
-
-// Isolations. At low priority, hashing uses what processor time is left by everything else.
-const (
-	IsolateThreads Isolation = "threads" // on threads of their own, on Linux at low priority
-	IsolateNothing Isolation = "none"
 )
 
 // Config is what can be set. Zero values stand for the defaults.
@@ -60,7 +52,8 @@ type Config struct {
 
 	LoginFreeFailures int           // wrong passwords of one source for one account before it has to wait: 5
 	LoginMaxWait      time.Duration // the longest wait that wrong passwords lead to: 15 minutes
-	LoginIsolation    Isolation     // how hashing is kept from slowing the rest down: IsolateThreads
+
+	ComputeHash func(hashing.Input) ([]byte, error) // hashing.Compute; its errors are temporary
 
 	Log *slog.Logger // alerts go here too; nil: nowhere
 
@@ -83,7 +76,9 @@ func (c Config) withDefaults() (Config, error) {
 	fill(&c.Hash, defaultHashCost)
 	fill(&c.LoginFreeFailures, defaultFreeFailures)
 	fill(&c.LoginMaxWait, defaultLoginMaxWait)
-	fill(&c.LoginIsolation, IsolateThreads)
+	if c.ComputeHash == nil {
+		c.ComputeHash = hashing.Compute
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -100,7 +95,6 @@ func (c Config) withDefaults() (Config, error) {
 		{c.LoginWorkers < 1 || c.LoginQueue < 1 || c.LoginWait < 0, "login workers, queue and wait must be positive"},
 		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > alertAfter, "the free failures of a sign-in must be 1 to 100"},
 		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "the longest wait after failed sign-ins must be 1s to 24h"},
-		{c.LoginIsolation != IsolateThreads && c.LoginIsolation != IsolateNothing, "the isolation of hashing must be threads or none"},
 		{!c.Hash.atLeast(defaultHashCost), fmt.Sprintf("the password hash may only be made stronger than %v", defaultHashCost)},
 	} {
 		if rule.broken {
@@ -169,16 +163,6 @@ func (s *Service) begin(ctx context.Context) error {
 
 // Passwords returns what hashes and judges passwords, for those who make users.
 func (s *Service) Passwords() *Passwords { return s.passwords }
-
-// HashThreads is how many threads of low priority hash at once. A server has to let Go run that many threads
-// more (GOMAXPROCS): a request then never waits for a hash to be interrupted, and the operating system gives
-// it the processor first.
-func (s *Service) HashThreads() int {
-	if s.config.LoginIsolation != IsolateThreads {
-		return 0
-	}
-	return s.config.LoginWorkers
-}
 
 // JWKS is the document of the public signing keys (RFC 7517).
 func (s *Service) JWKS() []byte { return s.keySet().jwks }

@@ -95,7 +95,7 @@ func (h *hostile) run(name, does string) {
 	took, bad := beat.stop()
 	machine, _ := bare.stop()
 	alerts.http.CloseIdleConnections()
-	peak, p99 := peakKiB(h.b, h.server), percentile(took, 99)
+	peak, p99 := peakKiB(h.server), percentile(took, 99)
 	kept := peak < hostileMiB<<10 && p99 < hostileBeat && bad == 0 && end.Slowest <= deadline && wellEnded(end.Outcomes)
 	h.table.hold("", kept, does, mib(peak), milli(used/atOnce), milli(percentile(took, 50)), milli(p99), milli(took[len(took)-1]), milli(percentile(machine, 99)),
 		fmt.Sprintf("%.1f s", end.Slowest.Seconds()), counted(end.Outcomes))

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"crypto/ed25519"
 	"database/sql"
 	"encoding/json"
@@ -17,15 +16,12 @@ import (
 	"golang.org/x/crypto/argon2"
 	_ "modernc.org/sqlite" // the driver that the service has
 
-	"github.com/regwarden/regwarden/internal/auth"
-	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
 // What the machine can do at most, measured in a process of its own, in turn with what is held against it.
 const (
-	limitHash   = "hash"   // password hashes of all cores, by the service's own code and with kept memory
-	limitPlain  = "plain"  // the same by golang.org/x/crypto/argon2, as everybody calls it
+	limitPlain  = "plain"  // password hashes of all cores, by golang.org/x/crypto/argon2
 	limitRow    = "row"    // SQLite as the service sets it: one row updated, one commit
 	limitRows   = "rows"   // the same, 32 rows in a commit
 	limitSign   = "sign"   // Ed25519
@@ -49,7 +45,6 @@ func (e limitEnd) milli() float64 { return float64(e.Each) / 1e6 }
 
 // limits is the part's state: what is made once.
 type limits struct {
-	auth *auth.Service
 	rows *sql.DB
 }
 
@@ -75,12 +70,6 @@ func (l *limits) work(a limitAsked) (do func(int) error, workers, each int, err 
 	message := make([]byte, 400) // as long as the claims of a token
 	signed := ed25519.Sign(key, message)
 	switch a.What {
-	case limitHash:
-		err = l.openAuth(a.Folder)
-		return func(int) error {
-			_, err := l.auth.Passwords().Hash(context.Background(), "", userSecret)
-			return err
-		}, runtime.NumCPU(), 1, err
 	case limitPlain:
 		return func(int) error {
 			argon2.IDKey([]byte(userSecret), message[:16], 2, hashMiB<<10, 1, 32)
@@ -125,20 +114,6 @@ func repeat(do func(n int) error, workers int, long time.Duration) (limitEnd, er
 	all.Wait()
 	took := time.Since(began)
 	return limitEnd{float64(done) / took.Seconds(), (ownTime() - used) / time.Duration(max(done, 1))}, failed
-}
-
-// openAuth makes a service that only hashes. Isolation has its price, which is measured beside this.
-func (l *limits) openAuth(folder string) error {
-	if l.auth != nil {
-		return nil
-	}
-	ctx := context.Background()
-	db, err := store.Open(ctx, store.Options{DataDir: filepath.Join(folder, "hash")})
-	if err != nil {
-		return err
-	}
-	l.auth, err = auth.New(ctx, db, auth.Config{LoginIsolation: auth.IsolateNothing})
-	return err
 }
 
 const benchRows = 1000

@@ -181,7 +181,7 @@ func (r *kept) watch(folder string) {
 	used = processorTime(r.b, r.server) - used
 	long := time.Since(from).Seconds()
 	r.period(from, long, used)
-	peak := peakKiB(r.b, r.server)
+	peak := peakKiB(r.server)
 	r.table.hold(mib(recordsMiB<<10), peak <= recordsMiB<<10, "peak memory, watching and listing", mib(peak))
 }
 

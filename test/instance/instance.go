@@ -2,6 +2,7 @@ package instance
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -34,6 +35,7 @@ const (
 // Options says how to start. The zero value is a new data folder with an administrator, and loopback
 // registries allowed.
 type Options struct {
+	Program  string   // file of the binary; empty: Binary
 	DataDir  string   // kept from an earlier start; empty: a new one
 	Flags    []string // after those that every start has
 	Env      []string
@@ -73,13 +75,13 @@ func Start(t testing.TB, o Options) *Server {
 	// No DNS server is asked, so that a name in a test, of a kept registry that is watched say, makes no traffic.
 	args := []string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0", "--egress-dns", "127.0.0.1:9"}
 	if _, test := t.(*testing.T); test && !o.Bare { // benchmarks measure the default settings
-		// By default logins wait two seconds for hashes of low priority, which on a busy machine is too short.
+		// By default logins wait two seconds for a process of low priority, which on a busy machine is too short.
 		args = append(args, "--login-wait", "30s", "--login-isolation", "none")
 	}
 	if !o.Fenced {
 		args = append(args, "--egress-allow", "127.0.0.0/8")
 	}
-	s.cmd = exec.Command(Binary(t), append(args, o.Flags...)...)
+	s.cmd = exec.Command(cmp.Or(o.Program, Binary(t)), append(args, o.Flags...)...)
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // no survivor when the test process dies
 	if o.DiskMiB > 0 {
 		s.onSmallDisk(o.DiskMiB)
@@ -272,24 +274,46 @@ func (s *Server) Logs(text string) bool {
 // PID is the process's id, for /proc.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// ResidentKiB is the memory that the process holds (VmRSS of proc(5)).
-func (s *Server) ResidentKiB() int {
+// PIDs are the ids of the process and of its child processes.
+func (s *Server) PIDs() []int {
 	s.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	pids := []int{s.PID()}
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.PID()))
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for line := range strings.Lines(string(status)) {
-		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "VmRSS:" {
-			kib, err := strconv.Atoi(fields[1])
+	for _, thread := range threads {
+		children, _ := os.ReadFile(thread) // the thread may have ended
+		for _, child := range strings.Fields(string(children)) {
+			pid, err := strconv.Atoi(child)
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			return kib
+			pids = append(pids, pid)
 		}
 	}
-	s.t.Fatal("/proc does not tell the resident memory")
-	return 0
+	return pids
+}
+
+// ResidentKiB is the memory that the processes hold.
+func (s *Server) ResidentKiB() int { return s.StatusKiB("VmRSS:") }
+
+// StatusKiB is the sum over the processes of a value of /proc/PID/status (proc(5)).
+func (s *Server) StatusKiB(name string) (sum int) {
+	s.t.Helper()
+	for _, pid := range s.PIDs() {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		_, rest, found := strings.Cut(string(status), "\n"+name)
+		var kib int
+		if _, err := fmt.Sscan(rest, &kib); !found || err != nil {
+			s.t.Fatalf("/proc/%d/status has no %s", pid, name)
+		}
+		sum += kib
+	}
+	return sum
 }
 
 func (s *Server) read(b *strings.Builder) string {

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package hashing
+
+import "syscall"
+
+func ownGroup() *syscall.SysProcAttr { return nil }
+
+func lowerPriority() {}
+
+func forbidCoreDumps() {}

@@ -1,0 +1,151 @@
+package hashing
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// The test binary is its own child process.
+const asChild = "child"
+
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == asChild {
+		Serve(os.Stdin, os.Stdout)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func newTestProcess(t testing.TB) *Process {
+	p := NewProcess(slog.New(slog.DiscardHandler), os.Args[0], asChild)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// input is an input of its own for each number, and cheap.
+func input(number int) Input {
+	return Input{Password: []byte{byte(number)}, Salt: []byte("saltsaltsaltsalt"), MemoryKiB: 1024, Time: 1, Parallelism: 1, Size: 32}
+}
+
+// wantTag compares with what this process computes.
+func wantTag(t *testing.T, p *Process, number int) {
+	t.Helper()
+	want, _ := Compute(input(number))
+	if got, err := p.Compute(input(number)); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("input %d: %x, %v, want %x", number, got, err, want)
+	}
+}
+
+func TestProcessComputesConcurrently(t *testing.T) {
+	p := newTestProcess(t)
+	var all sync.WaitGroup
+	for number := range 16 {
+		all.Go(func() { wantTag(t, p, number) })
+	}
+	all.Wait()
+}
+
+func TestIdleProcessIsEnded(t *testing.T) {
+	p := newTestProcess(t)
+	wantTag(t, p, 1)
+	first := p.child
+	if !p.idle.Reset(0) {
+		t.Error("nothing ends the idle process")
+	}
+	<-first.ended
+	wantTag(t, p, 2)
+	if p.child == first {
+		t.Error("no new process was started")
+	}
+}
+
+// TestCallsUnderWayKeepTheProcess closes while a call is under way.
+func TestCallsUnderWayKeepTheProcess(t *testing.T) {
+	p := newTestProcess(t)
+	c, err := p.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Close()
+	if p.child != c || p.idle.Stop() {
+		t.Error("a process with calls under way is ended, or will be")
+	}
+	p.finish()
+}
+
+// TestKilledProcessIsReplaced kills the process again and again while calls are under way.
+func TestKilledProcessIsReplaced(t *testing.T) {
+	p := newTestProcess(t)
+	for range 10 {
+		wantTag(t, p, 0)
+		killed := p.child
+		var all sync.WaitGroup
+		for number := range 4 {
+			all.Go(func() { wantTag(t, p, number) })
+		}
+		all.Go(func() { _ = killed.cmd.Process.Kill() })
+		all.Wait()
+		wantTag(t, p, 5)
+	}
+}
+
+func TestHangingProcessIsReplaced(t *testing.T) {
+	p := newTestProcess(t)
+	wantTag(t, p, 1)
+	if err := p.child.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	p.timeout = 2 * time.Second
+	wantTag(t, p, 2)
+}
+
+// TestStopSignalsDoNotEndTheProcess sends what a terminal and systemd send to all processes of a service.
+func TestStopSignalsDoNotEndTheProcess(t *testing.T) {
+	p := newTestProcess(t)
+	wantTag(t, p, 1)
+	before := p.child
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		if err := before.cmd.Process.Signal(signal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantTag(t, p, 2)
+	if p.child != before {
+		t.Error("the process ended")
+	}
+}
+
+func TestProcessThatCannotRun(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	if tag, err := NewProcess(log, t.TempDir()+"/missing").Compute(input(1)); !errors.Is(err, fs.ErrNotExist) || tag != nil {
+		t.Errorf("missing file: %x, %v", tag, err)
+	}
+	p := NewProcess(log, os.Args[0], "-test.list=^$")
+	if tag, err := p.Compute(input(1)); err == nil || tag != nil || p.child != nil {
+		t.Errorf("a process that does not serve: %x, %v", tag, err)
+	}
+}
+
+// BenchmarkCompute computes at the cost of the service, on as many goroutines as there are processors.
+func BenchmarkCompute(b *testing.B) {
+	for name, compute := range map[string]func(Input) ([]byte, error){"library": Compute, "process": newTestProcess(b).Compute} {
+		b.Run(name, func(b *testing.B) {
+			b.RunParallel(func(parallel *testing.PB) {
+				for parallel.Next() {
+					if _, err := compute(Input{Password: []byte("password"), Salt: []byte("saltsaltsaltsalt"), MemoryKiB: 19456, Time: 2, Parallelism: 1, Size: 32}); err != nil {
+						b.Error(err)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,56 @@
+package hashing
+
+import (
+	"encoding/gob"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+)
+
+// request and reply are the messages of the two processes. Replies come in any order.
+type (
+	request struct {
+		Number uint64
+		Input  Input
+	}
+	reply struct {
+		Number uint64 // of the request
+		Tag    []byte
+	}
+)
+
+// Serve is the work of the child process. It computes at low priority for the process at the other end of in and out, and
+// returns when in ends, which also happens when that process is killed. Signals that stop a service do not end it: the
+// service still needs it for its last requests.
+func Serve(in io.Reader, out io.Writer) {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM)
+	lowerPriority()
+	forbidCoreDumps()
+	debug.SetGCPercent(-1) // computeLean collects
+	requests, replies := gob.NewDecoder(in), gob.NewEncoder(out)
+	var mu sync.Mutex
+	for {
+		var r request
+		if requests.Decode(&r) != nil {
+			return
+		}
+		go func() {
+			tag := computeLean(r.Input)
+			mu.Lock()
+			defer mu.Unlock()
+			_ = replies.Encode(reply{r.Number, tag}) // fails when the other process has ended
+		}()
+	}
+}
+
+// computeLean releases the memory of finished computations before it allocates its own. So there is never more of it than
+// the largest number of concurrent calls needed.
+func computeLean(in Input) []byte {
+	runtime.GC()
+	tag, _ := Compute(in)
+	return tag
+}

@@ -1,0 +1,222 @@
+package service_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+// hashingProcess is the child process that hashes, 0 when there is none.
+func hashingProcess(server *instance.Server) int {
+	if pids := server.PIDs(); len(pids) > 1 {
+		return pids[1]
+	}
+	return 0
+}
+
+func startHashing(t *testing.T, flags ...string) *instance.Server {
+	t.Helper()
+	return instance.Start(t, instance.Options{Flags: append([]string{"--login-isolation", "process"}, flags...)})
+}
+
+// TestHashingProcess looks at the child process from outside: what it was given and what it takes.
+func TestHashingProcess(t *testing.T) {
+	t.Parallel()
+	server := startHashing(t, "--login-workers", "2")
+	client := server.Client(t)
+	var logins sync.WaitGroup
+	for range 2 {
+		logins.Go(func() {
+			for range 20 {
+				client.SignIn()
+			}
+		})
+	}
+	logins.Wait()
+	pid := hashingProcess(server)
+	if pid == 0 {
+		t.Fatal("no child process hashes")
+	}
+	if environment := mustProc(t, pid, "environ"); environment != "" {
+		t.Errorf("its environment has %d bytes", len(environment))
+	}
+	if command := mustProc(t, pid, "cmdline"); strings.Contains(command, instance.Password) || !strings.HasSuffix(command, "\x00hash\x00") {
+		t.Errorf("it runs as %q", command)
+	}
+	wantNice(t, server, pid)
+	wantFewFiles(t, pid)
+	var peak int
+	_, status, _ := strings.Cut(mustProc(t, pid, "status"), "VmHWM:")
+	if _, err := fmt.Sscan(status, &peak); err != nil || peak > (2*19+26)<<10 {
+		t.Errorf("it held %d KiB for 2 hashes of 19 MiB at once, %v", peak, err)
+	}
+}
+
+// wantNice demands that every thread has a lower priority than the server.
+func wantNice(t *testing.T, server *instance.Server, pid int) {
+	t.Helper()
+	want := min(niceness(t, fmt.Sprintf("/proc/%d/stat", server.PID()))+10, 19)
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("threads %v, %v", threads, err)
+	}
+	for _, thread := range threads {
+		if nice := niceness(t, thread); nice != want {
+			t.Errorf("%s: niceness %d, want %d", thread, nice, want)
+		}
+	}
+}
+
+// niceness is field 19 of a stat file (proc(5)).
+func niceness(t *testing.T, file string) int {
+	t.Helper()
+	stat, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // after the name, which may be anything
+	nice, err := strconv.Atoi(strings.Fields(rest)[16])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return nice
+}
+
+var ordinaryFile = regexp.MustCompile(`^(pipe:.*|/dev/null|anon_inode:.*|/sys/fs/cgroup/.*)$`)
+
+// wantFewFiles demands that a process has nothing open but pipes, /dev/null and what the Go runtime opens itself.
+func wantFewFiles(t *testing.T, pid int) {
+	t.Helper()
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil || len(files) < 3 {
+		t.Fatalf("files %v, %v", files, err)
+	}
+	for _, file := range files {
+		target, err := os.Readlink(file)
+		if err == nil && !ordinaryFile.MatchString(target) {
+			t.Errorf("it has %s open", target)
+		}
+	}
+}
+
+func mustProc(t *testing.T, pid int, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestKilledHashingProcess kills the child process after every few logins, while others are under way. Each login succeeds or
+// is answered 503; each one that succeeded has a session.
+func TestKilledHashingProcess(t *testing.T) {
+	t.Parallel()
+	server := startHashing(t)
+	client := server.Client(t)
+	const clients, each, between = 4, 15, 5
+	answered, ended := make(chan int), make(chan struct{})
+	var logins sync.WaitGroup
+	for range clients {
+		logins.Go(func() {
+			for range each {
+				answered <- loginBesideKills(t, client)
+			}
+		})
+	}
+	go func() { logins.Wait(); close(ended) }()
+	succeeded, kills := 0, 0
+	for n := range clients * each {
+		if <-answered == http.StatusOK {
+			succeeded++
+		}
+		if pid := hashingProcess(server); pid != 0 && n%between == 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			kills++
+		}
+	}
+	<-ended
+	client.SignIn()
+	if succeeded < kills || kills < clients*each/between/2 || !server.Logs("password hashing process failed") {
+		t.Errorf("%d kills, %d logins; the log:\n%s", kills, succeeded, server.Log())
+	}
+}
+
+func loginBesideKills(t *testing.T, client *instance.Client) int {
+	answer, err := client.Try(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password))
+	switch {
+	case err != nil:
+		t.Error(err)
+	case answer.Status == http.StatusOK:
+		client.Do(http.MethodGet, refresh+answer.Tokens().RefreshToken, "").Want(http.StatusOK)
+	default:
+		answer.Want(http.StatusServiceUnavailable)
+	}
+	return answer.Status
+}
+
+// TestHashingProcessEndsWithTheServer kills the server, which then can end nothing.
+func TestHashingProcessEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		server := startHashing(t)
+		server.Client(t).SignIn()
+		pid := hashingProcess(server)
+		if pid == 0 {
+			t.Fatal("no child process hashes")
+		}
+		server.Stop(signal)
+		instance.Await(t, fmt.Sprintf("the end of the child process after %v", signal), func() bool {
+			stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err != nil || strings.Contains(string(stat), ") Z ")
+		})
+	}
+}
+
+// TestReplacedProgramStillHashes deletes the file that the server runs, as an update does.
+func TestReplacedProgramStillHashes(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "regwarden")
+	mustCopy(t, instance.Binary(t), program)
+	server := instance.Start(t, instance.Options{Program: program, Flags: []string{"--login-isolation", "threads"}})
+	if err := os.Remove(program); err != nil {
+		t.Fatal(err)
+	}
+	if pid := hashingProcess(server); pid != 0 {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Client(t).SignIn()
+	if hashingProcess(server) == 0 {
+		t.Error("no child process hashes")
+	}
+}
+
+func mustCopy(t *testing.T, from, to string) {
+	t.Helper()
+	source, err := os.Open(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(target, source); err != nil {
+		t.Fatal(err)
+	}
+	if err := target.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
