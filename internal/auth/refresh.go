@@ -47,13 +47,15 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 	if !genuine {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
-	now := s.now()
-	session, err := s.db.AdvanceSession(ctx, uid.String(), generation, now, now.Add(s.config.SessionIdle),
-		refreshEvent(origin, store.Session{}, uid.String(), MeansRefreshToken, advance, now))
-	decided := advance
-	if errors.Is(err, store.ErrNotFound) {
-		session, decided, err = s.refuseOrRetry(ctx, origin, uid.String(), generation)
-	}
+	var session store.Session
+	var decided verdict
+	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		now := s.now()
+		if session, decided, err = s.spend(ctx, tx, uid.String(), generation, now); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, refreshEvent(origin, session, uid.String(), MeansRefreshToken, decided, now))
+	})
 	if err != nil {
 		return Tokens{}, asDone("spend a refresh token", err)
 	}
@@ -62,19 +64,6 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 		return Tokens{}, refreshRefused(string(decided))
 	}
 	return s.answer(session)
-}
-
-// refuseOrRetry decides about a token that did not advance its session: as a rule it is refused, or the retry of one that was
-// spent a moment ago.
-func (s *Service) refuseOrRetry(ctx context.Context, origin audit.Origin, uid string, generation int64) (session store.Session, decided verdict, err error) {
-	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		now := s.now()
-		if session, decided, err = s.spend(ctx, tx, uid, generation, now); err != nil {
-			return err
-		}
-		return tx.AppendAudit(ctx, refreshEvent(origin, session, uid, MeansRefreshToken, decided, now))
-	})
-	return session, decided, err
 }
 
 // spend moves a session on by one conditional update, which holds what judgeRefresh asks for, and returns the session as

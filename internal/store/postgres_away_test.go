@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
@@ -25,7 +22,6 @@ func TestPostgreSQLAway(t *testing.T) {
 		{"a connection that is lost before the commit is replaced", lostBeforeCommit},
 		{"a commit of unknown outcome is not repeated", unknownOutcome},
 		{"a statement that fails on the way with a commit is no doubt about it", statementBeforeCommit},
-		{"a session moves on once, and its caller is told, when the connection is lost", unknownAdvance},
 		{"silence is waited for by few, and not for long", silence},
 		{"a crash under load loses nothing that was acknowledged", crash},
 	} {
@@ -98,38 +94,6 @@ func unknownOutcome(t *testing.T, server *postgrestest.Server) {
 		}
 		if there != (what == cutAnswer) {
 			t.Errorf("%s is there: %v", name, there)
-		}
-	}
-}
-
-// unknownAdvance cuts the connection of a statement that is a transaction by itself: once so that the server got it, and
-// once so that it did not. Either way it is sent again. Where it was kept the first time, the generation is spent, by its
-// own caller, and what follows is the retry within the grace.
-func unknownAdvance(t *testing.T, server *postgrestest.Server) {
-	db, proxy := mustOpenVia(t, server)
-	now := time.Now().Truncate(time.Millisecond)
-	session := Session{UID: uuid.NewString(), OrgUID: "one", UserUID: "u", Generation: 1, CreatedAt: now, IdleUntil: now.Add(time.Hour), MaxUntil: now.Add(time.Hour)}
-	err := db.InTx(t.Context(), func(tx *Tx) error {
-		return errors.Join(tx.InsertOrg(t.Context(), Org{UID: "one", Name: "one", Canonical: "one", CreatedAt: now}),
-			tx.InsertUser(t.Context(), User{UID: "u", OrgUID: "one", Email: "u@example.com", Canonical: "u@example.com", Role: "member", CreatedAt: now, PasswordChangedAt: now}),
-			tx.InsertSession(t.Context(), session))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, what := range []cut{cutBefore, cutAnswer} {
-		proxy.next(what)
-		generation := int64(i + 1)
-		_, err := db.AdvanceSession(t.Context(), session.UID, generation, now, now.Add(time.Hour), audit.Event{UID: audit.NewUID(), At: now})
-		if spent := what == cutAnswer && errors.Is(err, ErrNotFound); err != nil && !spent {
-			t.Errorf("generation %d: %v", generation, err)
-		}
-		err = db.View(t.Context(), func(tx *Tx) (err error) {
-			session, err = tx.Session(t.Context(), session.UID)
-			return err
-		})
-		if err != nil || session.Generation != generation+1 {
-			t.Errorf("generation %d became %d: %v", generation, session.Generation, err)
 		}
 	}
 }

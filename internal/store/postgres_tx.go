@@ -210,11 +210,6 @@ func (t *pgTx) commit() error {
 	if err == nil && tag.String() != "COMMIT" {
 		return fmt.Errorf("the database answered %s to a commit", tag)
 	}
-	return t.settle(err, before)
-}
-
-// settle judges the answer to what makes the transaction durable. before is how many warnings there had been.
-func (t *pgTx) settle(err error, before int) error {
 	switch {
 	case err == nil && warned(t.conn.PgConn()) != before:
 		// Somebody cut off the wait for a standby: it is committed, but a failover could take it back.
@@ -226,19 +221,6 @@ func (t *pgTx) settle(err error, before int) error {
 	}
 	t.lost = true
 	return unavailable(fmt.Errorf("the outcome of a commit is not known: %s", err.Error()))
-}
-
-// alone runs a statement that is all of its transaction, so that the database commits with it: one round trip, and
-// two statements less. When the connection is lost nobody knows whether it was committed, and it is run again all the
-// same; so it has to find that out by its own condition, as a generation does that moves on but once.
-func (t *pgTx) alone(ctx context.Context, query string, args []any, scan func(scanner) error) error {
-	if err := ready(ctx, args); err != nil {
-		return err
-	}
-	before := warned(t.conn.PgConn())
-	rows, err := t.conn.Query(t.bound, query, args...)
-	_, err, wrong := scanAll(rows, err, scan)
-	return cmp.Or(t.settle(err, before), wrong)
 }
 
 func (t *pgTx) sendCommit() (tag pgconn.CommandTag, err error) {

@@ -81,8 +81,12 @@ func refreshes(b *testing.B, o Options, clients int) {
 }
 
 func refresh(ctx context.Context, db *DB, uid string, generation int64) error {
-	_, err := db.AdvanceSession(ctx, uid, generation, noon, noon.Add(time.Hour), audit.Event{UID: uuid.NewString(), At: noon, Action: audit.Refresh, Outcome: audit.Succeeded})
-	return err
+	return db.InTx(ctx, func(tx *Tx) error {
+		if _, err := tx.AdvanceSession(ctx, uid, generation, noon, noon.Add(time.Hour)); err != nil {
+			return err
+		}
+		return tx.AppendAudit(ctx, audit.Event{UID: uuid.NewString(), At: noon, Action: audit.Refresh, Outcome: audit.Succeeded})
+	})
 }
 
 var benchSpeed = regexp.MustCompile(`tps = ([0-9.]+)`)

@@ -1,11 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"time"
-
-	"github.com/regwarden/regwarden/internal/audit"
 )
 
 // Session is what a sign-in began. Generation is that of the newest refresh token given out, and
@@ -46,11 +43,8 @@ const (
 		WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
 		AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL
 		RETURNING uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until, ended_at, end_reason,
-		(SELECT email FROM users WHERE users.uid = sessions.user_uid) AS email, (SELECT role FROM users WHERE users.uid = sessions.user_uid) AS role,
-		(SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid) AS name, NULL AS disabled_at`
-	// Both in one statement, which PostgreSQL and those that speak its protocol take.
-	sqlAdvanceOnRecord = `WITH advanced AS (` + sqlAdvanceSession + `), noted AS (INSERT INTO audits (` + auditColumns + `)
-		SELECT $5, CAST($6 AS BIGINT), org_uid, user_uid, email, $7, $8, uid, $9, $10, $11, $12, NULL FROM advanced) SELECT * FROM advanced`
+		(SELECT email FROM users WHERE users.uid = sessions.user_uid), (SELECT role FROM users WHERE users.uid = sessions.user_uid),
+		(SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL`
 	sqlUseSession = `UPDATE sessions SET used_at = $2, idle_until = $3
 		WHERE uid = $1 AND ended_at IS NULL AND idle_until > $2 AND max_until > $2`
 	sqlEndSession      = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE uid = $1 AND ended_at IS NULL`
@@ -90,34 +84,6 @@ func (tx *Tx) Session(ctx context.Context, uid string) (Session, error) {
 // generation exactly one is given the session, the others ErrNotFound.
 func (tx *Tx) AdvanceSession(ctx context.Context, uid string, generation int64, now, idleUntil time.Time) (Session, error) {
 	return one(ctx, tx, scanSession, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
-}
-
-// AdvanceSession is Tx.AdvanceSession and the record of it, in a transaction of their own. Organization, actor and
-// object of the record are filled in. With ErrNotFound nothing is kept, no record either.
-func (db *DB) AdvanceSession(ctx context.Context, uid string, generation int64, now, idleUntil time.Time, e audit.Event) (session Session, err error) {
-	err = db.InTx(ctx, func(tx *Tx) (err error) {
-		session, err = tx.advanceOnRecord(ctx, uid, generation, now, idleUntil, e)
-		return err
-	})
-	return session, err
-}
-
-func (tx *Tx) advanceOnRecord(ctx context.Context, uid string, generation int64, now, idleUntil time.Time, e audit.Event) (session Session, err error) {
-	if q, ok := tx.q.(loner); ok {
-		err = ErrNotFound
-		failure := q.alone(ctx, sqlAdvanceOnRecord, []any{uid, generation, millis(now), millis(idleUntil), e.UID, millis(e.At),
-			e.Means, string(e.Action), string(e.Outcome), recordText(e.Reason), recordText(e.Origin.RequestID), recordText(e.Origin.Address)},
-			func(row scanner) error {
-				err = nil
-				return scanSession(row, &session)
-			})
-		return session, cmp.Or(failure, err)
-	}
-	if session, err = tx.AdvanceSession(ctx, uid, generation, now, idleUntil); err != nil {
-		return session, err
-	}
-	e.OrgUID, e.ActorUID, e.ActorName, e.Object = session.OrgUID, session.UserUID, session.Email, session.UID
-	return session, tx.AppendAudit(ctx, e)
 }
 
 // UseSession moves the idle end of a session that is live at that moment, and tells whether it is. The

@@ -141,11 +141,6 @@ type querier interface {
 	wake()
 }
 
-// loner is a querier that can have one statement be all of its transaction.
-type loner interface {
-	alone(ctx context.Context, query string, args []any, scan func(scanner) error) error
-}
-
 // scanner reads one row.
 type scanner interface{ Scan(dest ...any) error }
 

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	refreshOfUpdates = 20 // percent
+	refreshOfUpdates = 18 // percent
 	manyReplicas     = 3
 	figureUpdate     = "pgbench, one row updated, a second"
 	figureUpdateCPU  = "pgbench, one row updated, ms of the database's CPU"

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -108,42 +107,6 @@ func disabledAdvance(t *testing.T, db *store.DB) {
 	try(true)
 }
 
-// onRecord moves a session on together with its record, or keeps neither.
-func onRecord(t *testing.T, db *store.DB) {
-	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
-	session := mustSession(t, db, user)
-	event := audit.Event{At: start.Add(time.Minute), Means: "refreshToken", Action: audit.Refresh, Outcome: audit.Succeeded,
-		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
-	var want []audit.Event
-	for _, step := range []struct {
-		generation int64
-		at         time.Time
-		advances   bool
-	}{{1, start, true}, {1, start, false}, {2, session.IdleUntil.Add(-1), true}, {3, session.MaxUntil, false}} {
-		event.UID, event.At = audit.NewUID(), step.at.Truncate(time.Millisecond)
-		got, err := db.AdvanceSession(t.Context(), session.UID, step.generation, step.at, session.MaxUntil, event)
-		if errors.Is(err, store.ErrNotFound) != !step.advances || err != nil && step.advances {
-			t.Fatalf("generation %d: %v", step.generation, err)
-		}
-		if !step.advances {
-			continue
-		}
-		if diff := cmp.Diff(mustBeSession(t, db, session.UID), got); diff != "" || got.Generation != step.generation+1 {
-			t.Errorf("stored and returned: %s", diff)
-		}
-		noted := event
-		noted.OrgUID, noted.ActorUID, noted.ActorName, noted.Object = user.OrgUID, user.UID, user.Email, session.UID
-		want = append([]audit.Event{noted}, want...)
-	}
-	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		records, err := tx.Audits(ctx, store.AuditFilter{}, 10)
-		if diff := cmp.Diff(want, records); diff != "" {
-			t.Error(diff)
-		}
-		return err
-	})
-}
-
 // contention lets many present one generation at once, generation after generation.
 func contention(t *testing.T, db *store.DB) {
 	const clients, rounds = 50, 8
@@ -153,12 +116,16 @@ func contention(t *testing.T, db *store.DB) {
 		var wait sync.WaitGroup
 		for range clients {
 			wait.Go(func() {
-				_, err := db.AdvanceSession(t.Context(), session.UID, int64(round+1), start, start.Add(time.Hour), audit.Event{UID: audit.NewUID(), At: start})
-				switch {
-				case err == nil:
-					winners.Add(1)
-				case !errors.Is(err, store.ErrNotFound):
+				advanced := false
+				err := db.InTx(t.Context(), func(tx *store.Tx) (err error) {
+					_, advanced, err = advance(t.Context(), tx, session.UID, int64(round+1), start, start.Add(time.Hour))
+					return err
+				})
+				if err != nil {
 					t.Error(err)
+				}
+				if advanced {
+					winners.Add(1)
 				}
 			})
 		}

@@ -31,7 +31,6 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"sessions", sessions},
 		{"a generation is spent once", contention},
 		{"a disabled user's session does not move on", disabledAdvance},
-		{"a session moves on together with its record", onRecord},
 		{"an end beats or follows every advance", endContention},
 		{"authorization tokens are spent once", spentJTIs},
 		{"old rows are deleted in steps", deletions},
