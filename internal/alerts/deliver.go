@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -72,9 +71,6 @@ func (c Config) withDefaults() Config {
 
 // Deliver sends what is owed until ctx ends. Any number of replicas may work on the same store.
 func (s *Service) Deliver(ctx context.Context) {
-	var recalling sync.WaitGroup
-	defer recalling.Wait()
-	recalling.Go(func() { queue.Recall(ctx, "alerts", s.config.Log, s.recall) })
 	queue.Queue[store.ClaimedChannel]{
 		Name:   "alerts",
 		Places: deliveries,
@@ -90,16 +86,6 @@ func (s *Service) Deliver(ctx context.Context) {
 		Work:  s.serve,
 		Log:   s.config.Log,
 	}.Run(ctx)
-}
-
-// recall makes due what was planned for too late a moment because a clock was wrong.
-func (s *Service) recall(ctx context.Context) (n int64, err error) {
-	now := s.now()
-	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		n, err = tx.RecallChannels(ctx, now, now.Add(rareWait+lease), queue.RecallBatch)
-		return err
-	})
-	return n, err
 }
 
 func (s *Service) claim(ctx context.Context, shares []queue.Share) (rows []store.ClaimedChannel, err error) {

@@ -82,7 +82,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	c.Now = (&steadyClock{source: c.Now}).now
 	var problems []error
 	for _, rule := range []struct {
 		broken bool

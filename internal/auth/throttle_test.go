@@ -401,27 +401,3 @@ func TestWrongCurrentPasswordsAreThrottled(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-func TestTheClockNeverGoesBack(t *testing.T) {
-	at := time.Now()
-	c := &steadyClock{source: func() time.Time { return at }}
-	first := c.now()
-	at = at.Add(time.Hour)
-	if got := c.now(); got.Sub(first) != time.Hour {
-		t.Errorf("an hour went by as %v", got.Sub(first))
-	}
-	// The machine's clock is set back two hours while ten seconds pass: only the monotonic part tells.
-	wallOnly := at.Round(0).Add(-2 * time.Hour)
-	c.source = func() time.Time { return wallOnly }
-	if got := c.now(); got.Sub(first) != time.Hour {
-		t.Errorf("a clock set back moved time by %v", got.Sub(first)-time.Hour)
-	}
-	wallOnly = wallOnly.Add(10 * time.Second)
-	if got := c.now(); got.Sub(first) != time.Hour+10*time.Second {
-		t.Errorf("afterwards time stands still: %v", got.Sub(first))
-	}
-	wallOnly = wallOnly.Add(5 * time.Hour)
-	if got := c.now(); got.Before(wallOnly) {
-		t.Error("it does not follow a clock set forward")
-	}
-}

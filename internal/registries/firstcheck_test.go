@@ -1,7 +1,6 @@
 package registries
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -130,8 +130,8 @@ func TestSynchronizationsOfManyDefinitionsAreSpread(t *testing.T) {
 	})
 }
 
-// What was planned while the clock was wrong is not put off until the clock gets there, and no figure says all is well.
-func TestAWrongClockIsOvercome(t *testing.T) {
+// A check that was scheduled while the clock was wrong counts as late, and is made when it is asked for.
+func TestAWrongClockShowsAndIsOvercome(t *testing.T) {
 	w := mustWatch(t)
 	right := w.clock
 	w.clock = right.AddDate(1, 0, 0)
@@ -141,20 +141,14 @@ func TestAWrongClockIsOvercome(t *testing.T) {
 	if _, late, err := w.WatchLoad(t.Context(), w.run.Interval); late != 1 || err != nil {
 		t.Errorf("%d late, %v", late, err)
 	}
-	run := &syncs{Service: w.Service, settings: SyncSettings{Every: time.Hour}}
-	for name, recall := range map[string]func(context.Context) (int64, error){"watch": w.run.recall, "synchronization": run.recall} {
-		for _, want := range []int64{1, 0} {
-			if n, err := recall(t.Context()); n != want || err != nil {
-				t.Errorf("%s: %d recalled, %v, want %d", name, n, err, want)
-			}
-		}
+	if _, err := w.RequestCheck(t.Context(), audit.Origin{}, auth.Operator(), "org-a", uid); err != nil {
+		t.Fatal(err)
 	}
-	if next := w.status(uid).NextAt; next.Before(right) || next.After(right.Add(w.run.Interval)) {
-		t.Errorf("the next check is at %v", next)
-	}
-	w.clock = right.Add(w.run.Interval)
-	if w.turn(); w.status(uid).LastAt != w.clock {
+	if w.turn(); w.status(uid).LastAt != right {
 		t.Errorf("not checked: %+v", w.status(uid))
+	}
+	if _, late, err := w.WatchLoad(t.Context(), w.run.Interval); late != 0 || err != nil {
+		t.Errorf("afterwards: %d late, %v", late, err)
 	}
 }
 

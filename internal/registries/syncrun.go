@@ -56,7 +56,6 @@ func (s *Service) RunSyncs(ctx context.Context, settings SyncSettings) {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { r.sweepAll(ctx) })
-	beside.Go(func() { queue.Recall(ctx, "synchronizations", settings.Log, r.recall) })
 	queue.Queue[store.RegistrySync]{
 		Name:      "synchronizations",
 		Places:    syncsAtOnce,

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,9 +55,6 @@ type watch struct {
 // changes is told by alerts. Any number of replicas may watch the same store.
 func (s *Service) Watch(ctx context.Context, c WatchConfig) {
 	w := &watch{s, c}
-	var recalling sync.WaitGroup
-	defer recalling.Wait()
-	recalling.Go(func() { queue.Recall(ctx, "watch", c.Log, w.recall) })
 	queue.Queue[store.Watched]{
 		Name:   "watch",
 		Places: c.Concurrency,

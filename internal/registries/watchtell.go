@@ -139,8 +139,8 @@ func (s *Service) History(ctx context.Context, orgUID, uid string, limit int, af
 	return WatchStatus{State: row.State, Since: row.Since, LastAt: row.LastAt, NextAt: row.NextAt, Unconfirmed: row.Unconfirmed}, runs, nil
 }
 
-// WatchLoad tells how many kept definitions are due now, and how many of these should have been checked an
-// interval ago, or are due only so late that a clock must have been wrong. Each is counted up to 100,000.
+// WatchLoad returns how many stored definitions are due now, and how many of these should have been checked an
+// interval ago, or are due so late that the clock was wrong when that was written. Each is counted up to 100,000.
 func (s *Service) WatchLoad(ctx context.Context, interval time.Duration) (due, late int64, err error) {
 	now := s.now()
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -150,7 +150,7 @@ func (s *Service) WatchLoad(ctx context.Context, interval time.Duration) (due, l
 		if late, err = tx.CountWatch(ctx, now.Add(-interval), 100_000); err != nil {
 			return err
 		}
-		ahead, err := tx.CountWatchAhead(ctx, watchHorizon(now, interval), 100_000)
+		ahead, err := tx.CountWatchAhead(ctx, now.Add((maxBackOff+1)*interval+max(watchLease, store.ContactsAhead)), 100_000)
 		late += ahead
 		return err
 	})

@@ -46,7 +46,7 @@ const (
 	sqlActiveChannels = `SELECT uid FROM alert_channels WHERE org_uid = $1 AND component = $2 AND active = 1 ORDER BY uid`
 	// Before the delivery is written, and whatever it changes: the lock on the row orders this before or after
 	// an attempt that ends, which looks for what is left to be sent only once it has the lock.
-	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND next_at IS NULL THEN CAST($3 AS BIGINT) ELSE next_at END
+	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4) THEN CAST($3 AS BIGINT) ELSE next_at END
 		WHERE org_uid = $1 AND uid = $2`
 
 	sqlInsertDelivery = `INSERT INTO alert_deliveries (uid, org_uid, alert_uid, channel_uid, created_at, next_at) VALUES ($1, $2, $3, $4, $5, $5)`
@@ -71,8 +71,6 @@ const (
 	sqlPlanChannel    = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 THEN CAST($2 AS BIGINT) ELSE NULL END WHERE uid = $1`
 	sqlReleaseChannel = `UPDATE alert_channels SET lease_owner = NULL, next_at = CASE WHEN active = 1 THEN CAST($3 AS BIGINT) ELSE NULL END
 		WHERE uid = $1 AND lease_owner = $2`
-	sqlRecallChannels = `UPDATE alert_channels SET next_at = $1 WHERE next_at > $2 AND uid IN
-		(SELECT uid FROM alert_channels WHERE next_at > $2 ORDER BY next_at LIMIT $3) RETURNING uid`
 
 	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL AND (u.role = 'admin' OR EXISTS
 		(SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2)) ORDER BY u.canonical LIMIT $3`
@@ -88,9 +86,10 @@ const (
 	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
-// InsertAlert writes an alert, and what it owes to every active channel of its organization and component. It
-// belongs in the transaction of the change that it tells of.
-func (tx *Tx) InsertAlert(ctx context.Context, a Alert) error {
+// InsertAlert inserts an alert and a pending delivery for every active channel of its organization and component. It
+// belongs in the transaction of the change that it reports. A channel that waits until after latest, as no channel does
+// unless a clock was wrong, waits no longer.
+func (tx *Tx) InsertAlert(ctx context.Context, a Alert, latest time.Time) error {
 	if err := tx.changeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, millis(a.At), a.Body); err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func (tx *Tx) InsertAlert(ctx context.Context, a Alert) error {
 		return err
 	}
 	for _, uid := range channels {
-		woken, err := tx.change(ctx, sqlWakeChannel, a.OrgUID, uid, millis(a.At))
+		woken, err := tx.change(ctx, sqlWakeChannel, a.OrgUID, uid, millis(a.At), millis(latest))
 		if err != nil {
 			return err
 		}
@@ -210,21 +209,6 @@ func (tx *Tx) planChannel(ctx context.Context, c ClaimedChannel, held bool, notB
 func (tx *Tx) ReleaseChannel(ctx context.Context, c ClaimedChannel, next time.Time) error {
 	_, err := tx.change(ctx, sqlReleaseChannel, c.UID, c.Owner, millis(next))
 	return err
-}
-
-// RecallChannels makes at most limit channels due at now that would be only after beyond, with what they owe, and
-// returns how many. A channel that owes nothing but what is due too late is itself due too late.
-func (tx *Tx) RecallChannels(ctx context.Context, now, beyond time.Time, limit int) (int64, error) {
-	uids, err := all(ctx, tx, scanText, sqlRecallChannels, millis(now), millis(beyond), limit)
-	if err != nil {
-		return 0, err
-	}
-	for _, uid := range uids {
-		if _, err := tx.change(ctx, sqlHurryDeliveries, uid, millis(now)); err != nil {
-			return 0, err
-		}
-	}
-	return int64(len(uids)), nil
 }
 
 // CountDeliveries counts what waits to be sent, up to atMost.

@@ -58,8 +58,6 @@ const (
 	sqlDueSyncs = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND asked = $2 AND next_at <= $3 ORDER BY next_at LIMIT $4`
 	sqlTakeSync = `UPDATE registry_sync SET next_at = $4, lease_owner = $5, status = 'InProgress', message = '', last_run_at = $6,
 		run = CASE WHEN resume_after = '' THEN run + 1 ELSE run END WHERE registry_uid = $1 AND run = $2 AND next_at = $3 RETURNING ` + syncColumns
-	sqlRecallSync = `UPDATE registry_sync SET next_at = $1 WHERE next_at > $2 AND registry_uid IN
-		(SELECT registry_uid FROM registry_sync WHERE asked IN (0, 1) AND next_at > $2 LIMIT $3)`
 	sqlKeepSync    = `UPDATE registry_sync SET next_at = $4 WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
 	sqlAdvanceSync = `UPDATE registry_sync SET next_at = $4, resume_after = $5, run_repositories = $6, run_tags = $7, failures = 0
 		WHERE registry_uid = $1 AND lease_owner = $2 AND run = $3`
@@ -170,11 +168,6 @@ func (tx *Tx) takeSync(ctx context.Context, owner string, due RegistrySync, now,
 		return s, err
 	}
 	return s, tx.beginRun(ctx, s)
-}
-
-// RecallSync makes at most limit synchronizations due at now that would be only after beyond, and returns how many.
-func (tx *Tx) RecallSync(ctx context.Context, now, beyond time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlRecallSync, millis(now), millis(beyond), limit)
 }
 
 // KeepSync prolongs the lease of a run. Like all that follows for a run that was taken, it is ErrNotFound once

@@ -82,9 +82,6 @@ const (
 		WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
 	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
-	// Who has a lease keeps it: it is only due for others as well.
-	sqlRecallWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2 WHERE next_at > $3 AND registry_uid IN
-		(SELECT registry_uid FROM registry_watch WHERE next_at > $3 ORDER BY next_at LIMIT $4)`
 	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
 	sqlCountWatch      = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT $2) AS counted`
 )
@@ -191,12 +188,6 @@ func (tx *Tx) SpreadWatch(ctx context.Context, now time.Time, interval time.Dura
 // CountWatch counts the registries that were due at that moment, up to atMost.
 func (tx *Tx) CountWatch(ctx context.Context, due time.Time, atMost int) (int64, error) {
 	return one(ctx, tx, scanCount, sqlCountWatch, millis(due), atMost)
-}
-
-// RecallWatch gives at most limit registries that would be due only after beyond a moment within one interval from now,
-// and returns how many.
-func (tx *Tx) RecallWatch(ctx context.Context, now time.Time, interval time.Duration, beyond time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlRecallWatch, millis(now), interval.Milliseconds(), millis(beyond), limit)
 }
 
 // CountWatchAhead counts the registries that are due only after that moment, up to atMost.

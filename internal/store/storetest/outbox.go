@@ -33,7 +33,7 @@ func mustChannel(t *testing.T, db *store.DB, p store.Project, position int64) st
 func mustAlert(t *testing.T, db *store.DB, org store.Org, at time.Time) store.Alert {
 	t.Helper()
 	a := store.Alert{UID: uuid.NewString(), OrgUID: org.UID, Component: "c", At: at, Body: []byte(`{"n":1}`)}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertAlert(ctx, a) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertAlert(ctx, a, at.Add(time.Hour)) })
 	return a
 }
 
@@ -82,6 +82,45 @@ func channels(t *testing.T, db *store.DB) {
 	})
 	foreign := func(ctx context.Context, tx *store.Tx) error { return tx.DeleteChannel(ctx, other.UID, first.UID) }
 	wantError(t, db, store.ErrNotFound, foreign)
+}
+
+// wrongClock has a channel and a check wait for a moment that only a wrong clock led to. The check is counted; the next alert
+// ends the wait of the channel, and its delivery that of the delivery before.
+func wrongClock(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	mustChannel(t, db, mustProject(t, db, org), 1)
+	wrong := start.AddDate(1, 0, 0)
+	for _, name := range []string{"a", "b"} {
+		r := mustWatched(t, db, org, name)
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.ScheduleWatch(ctx, org.UID, r.UID, wrong) })
+	}
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		late, errL := tx.CountWatchAhead(ctx, start.Add(time.Hour), 100)
+		atMost, errM := tx.CountWatchAhead(ctx, start.Add(time.Hour), 1)
+		none, errN := tx.CountWatchAhead(ctx, wrong, 100)
+		if late != 2 || atMost != 1 || none != 0 {
+			t.Errorf("%d are due too late, counted up to 1: %d, and %d later still", late, atMost, none)
+		}
+		return errors.Join(errL, errM, errN)
+	})
+	putOff := mustAlert(t, db, org, wrong)
+	if taken := mustTakeChannel(t, db, org, start); len(taken) != 0 {
+		t.Fatalf("due at once: %+v", taken)
+	}
+	for _, alert := range []store.Alert{mustAlert(t, db, org, start), putOff} {
+		taken := mustTakeChannel(t, db, org, start)
+		if len(taken) != 1 {
+			t.Fatalf("taken %+v", taken)
+		}
+		d := mustNext(t, db, taken[0], start)
+		if d.AlertUID != alert.UID {
+			t.Errorf("the next delivery is of alert %s, want %s", d.AlertUID, alert.UID)
+		}
+		d.Delivered, d.EndedAt, d.NextAt = true, start, time.Time{}
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+			return tx.EndAttempt(ctx, taken[0], d, 0, store.ChannelStatus{OK: true, Message: "HTTP 200", At: start}, time.Time{})
+		})
+	}
 }
 
 // outbox owes each alert to every active channel, has each channel served by one at a time, and loses nothing.

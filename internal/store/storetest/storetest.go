@@ -55,7 +55,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"verdicts are kept by runs, and heard of the newest version alone", watchEnds},
 		{"histories are bounded, and an outage is not made up for at once", watchBounds},
 		{"a check that is asked for is answered by a later one", checkRequests},
-		{"what a wrong clock put off is recalled", recalls},
+		{"an alert ends the wait of a wrong clock", wrongClock},
 		{"alert channels", channels},
 		{"alerts are owed and delivered", outbox},
 		{"a channel that was switched off and on owes what it owed", switchedOff},
