@@ -54,3 +54,17 @@ func deafened(t *testing.T, dir string) {
 }
 
 const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`
+
+// TestAFailedPollIsReturnedDuringTheNext has a poll for changes wait for a silent store, after one that failed.
+func TestAFailedPollIsReturnedDuringTheNext(t *testing.T) {
+	w := mustWorld(t, nil)
+	token := w.mustLogin(t).Authorization
+	w.hearing.asked.Store(int64(w.hearing.elapsed() - 2*staleAfter))
+	w.hearing.under = &asking{done: make(chan struct{})}
+	w.hearing.failed.Store(&pollFailure{w.hearing.elapsed(), fault.Busy("The store cannot answer now.", time.Second)})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of a caller that waits all the same
+	defer cancel()
+	if _, err := w.Authenticate(ctx, Presented{Authorization: token}); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}

@@ -20,6 +20,8 @@ const (
 	hearPause  = 20 * time.Millisecond  // between askings for tokens of keys that are not known here
 	hearWithin = 2 * time.Second        // an asking has to be answered
 	hearStep   = 1000                   // changes read at once
+
+	failureCounts = hearRarely + hearWithin // until the next poll of Watch has ended, if that fails too
 )
 
 // hearing is where this process stands in the list of changes, its own and those of other processes. Its
@@ -28,10 +30,18 @@ type hearing struct {
 	born  time.Time
 	asked atomic.Int64 // when the last asking that succeeded began, since born
 
+	failed atomic.Pointer[pollFailure] // the newest asking, nil when it succeeded
+
 	last store.Change // the newest that was heard; whoever asks has it alone
 
 	mu    sync.Mutex
 	under *asking // nil when nobody asks
+}
+
+// pollFailure is a poll that failed.
+type pollFailure struct {
+	at  time.Duration // since born
+	err error
 }
 
 func (h *hearing) elapsed() time.Duration { return time.Since(h.born) }
@@ -59,10 +69,14 @@ func (s *Service) Watch(ctx context.Context) {
 }
 
 // upToDate makes sure that no change older than staleAfter is missing from what this process remembers. It
-// fails when the store cannot be asked: then nothing remembered may be believed.
+// fails when the store cannot be asked: then nothing remembered may be believed. While a silent store has Watch wait, callers get
+// the failure of its last poll and do not wait too.
 func (s *Service) upToDate(ctx context.Context) error {
 	if s.hearing.age() <= staleAfter {
 		return nil
+	}
+	if f := s.hearing.failed.Load(); f != nil && s.hearing.elapsed()-f.at < failureCounts {
+		return f.err
 	}
 	return s.hear(ctx)
 }
@@ -123,8 +137,10 @@ func (s *Service) ask(ctx context.Context, one *asking, pause time.Duration) {
 	one.began = h.elapsed()
 	if err := s.catchUp(ctx); err != nil {
 		one.err = fmt.Errorf("ask what changed: %w", inTime(err))
+		h.failed.Store(&pollFailure{h.elapsed(), one.err})
 		return
 	}
+	h.failed.Store(nil)
 	h.asked.Store(int64(one.began))
 }
 

@@ -103,16 +103,14 @@ func (s *Service) inOrg(c Credentials) Credentials {
 
 // lookUp reads the account and its throttle state, with the same queries whatever is unknown.
 func (s *Service) lookUp(ctx context.Context, origin audit.Origin, c Credentials) (found account, try passwordTry, err error) {
-	err = s.db.View(ctx, func(tx *store.Tx) error {
-		org, orgErr := tx.OrgByName(ctx, Canonical(c.Org))
-		user, userErr := tx.UserByEmail(ctx, org.UID, Canonical(c.Email))
-		found = account{org: org, user: user}
-		for _, err := range []error{orgErr, userErr} {
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
-				return fmt.Errorf("look up the account: %w", err)
-			}
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if found.org, err = tx.OrgByName(ctx, Canonical(c.Org)); err == nil || errors.Is(err, store.ErrNotFound) {
+			found.user, err = tx.UserByEmail(ctx, found.org.UID, Canonical(c.Email))
 		}
-		try = s.newTry(origin, c, user)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("look up the account: %w", err)
+		}
+		try = s.newTry(origin, c, found.user)
 		try.state, err = tx.Throttles(ctx, try.account, try.source, s.now())
 		return asDone("look up failed logins", err)
 	})

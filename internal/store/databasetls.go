@@ -63,7 +63,7 @@ func DatabaseWarning(address secret.String) string {
 
 // remoteHosts are the hosts on other machines, each with the ways to connect to it.
 func remoteHosts(config *pgx.ConnConfig) [][]*pgconn.FallbackConfig {
-	return slices.DeleteFunc(hostsOf(config).list, func(ways []*pgconn.FallbackConfig) bool {
+	return slices.DeleteFunc(hostsOf(config), func(ways []*pgconn.FallbackConfig) bool {
 		host := ways[0].Host
 		if network, _ := pgconn.NetworkAddress(host, ways[0].Port); network == "unix" || host == "localhost" {
 			return true
@@ -71,6 +71,22 @@ func remoteHosts(config *pgx.ConnConfig) [][]*pgconn.FallbackConfig {
 		ip := net.ParseIP(host)
 		return ip != nil && ip.IsLoopback()
 	})
+}
+
+// hostsOf groups the ways to connect by host: with TLS, without.
+func hostsOf(config *pgx.ConnConfig) (hosts [][]*pgconn.FallbackConfig) {
+	ways := append([]*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}}, config.Fallbacks...)
+	for _, way := range ways {
+		i := slices.IndexFunc(hosts, func(known []*pgconn.FallbackConfig) bool {
+			return known[0].Host == way.Host && known[0].Port == way.Port
+		})
+		if i < 0 {
+			hosts = append(hosts, nil)
+			i = len(hosts) - 1
+		}
+		hosts[i] = append(hosts[i], way)
+	}
+	return hosts
 }
 
 func usesTLS(way *pgconn.FallbackConfig) bool { return way.TLSConfig != nil }

@@ -17,7 +17,8 @@ import (
 )
 
 const (
-	connectTimeout = 2 * time.Second // for each host, unless connect_timeout says otherwise
+	connectTimeout = 2 * time.Second // unless connect_timeout says otherwise
+	nextHostAfter  = time.Second     // the same for each of several hosts, so that callers reach one behind a silent one in time
 	writeConns     = 12              // of one server, unless pool_max_conns says otherwise
 )
 
@@ -72,6 +73,9 @@ func parseDatabaseURL(url secret.String) (*pgxpool.Config, error) {
 	c.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	if c.ConnectTimeout == 0 || c.ConnectTimeout > time.Minute {
 		c.ConnectTimeout = connectTimeout
+		if len(hostsOf(c)) > 1 {
+			c.ConnectTimeout = nextHostAfter
+		}
 	}
 	// A server that vanished without a word is noticed within some 15 s also where nobody waits for it.
 	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 3 * time.Second, Count: 3}}

@@ -28,7 +28,7 @@ const durableSession = `SELECT set_config('synchronous_commit', 'on', false) WHE
 
 // Settings of every connection of the pools. A stuck lock holds no request for long, and the locks of a server that
 // stopped in the middle of a transaction are given up.
-const prepareSession = durableSession + `SET default_transaction_isolation = 'read committed'; SET lock_timeout = '2s'; SET statement_timeout = '5s'; SET idle_in_transaction_session_timeout = '10s'`
+const prepareSession = durableSession + `SET default_transaction_isolation = 'read committed'; SET lock_timeout = '2s'; SET statement_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'`
 
 const readOnlySession = `; SET default_transaction_read_only = on`
 
@@ -50,9 +50,8 @@ type postgres struct {
 	writers *pool
 	readers *pool
 	begin   string
-	limit   time.Duration // of a transaction or a question, for a server that says nothing any more
+	limit   time.Duration // of a transaction or a query with its connection and repeats: a silent server must not hold callers
 	notify  bool          // the database knows NOTIFY
-	doubt   *doubt
 	*listener
 }
 
@@ -67,12 +66,10 @@ func openPostgres(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.doubt = newDoubt(config.ConnConfig, p.distrust)
-	if p.writers, err = newPool(ctx, config, config.MaxConns, prepareSession, p.doubt); err != nil {
+	if p.writers, err = newPool(ctx, config, config.MaxConns, prepareSession); err != nil {
 		return nil, err
 	}
-	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), prepareSession+readOnlySession, p.doubt); err != nil {
-		p.doubt.close()
+	if p.readers, err = newPool(ctx, config, max(2, min(readConns, config.MaxConns/2)), prepareSession+readOnlySession); err != nil {
 		p.writers.close()
 		return nil, err
 	}
@@ -173,7 +170,7 @@ func lockStore(ctx context.Context, db *sql.DB) (release func() error, err error
 			return nil, err
 		}
 		if again++; again > 1 { // others make it, too
-			pauseFor(ctx, pause(min(again, maxTries)))
+			time.Sleep(pause(min(again, maxTries)))
 		}
 	}
 }
@@ -219,7 +216,7 @@ func (p *postgres) lockOpening(ctx context.Context) (func() error, error) {
 	return func() error { return errors.Join(release(), db.Close()) }, nil
 }
 
-// distrust lets no connection be used again: where one was lost the others are likely to be.
+// distrust closes all pooled connections: where one was lost the others are likely to be.
 func (p *postgres) distrust() {
 	p.writers.conns.Reset()
 	p.readers.conns.Reset()
@@ -244,7 +241,6 @@ func (p *postgres) Close() error {
 		p.listener.close()
 		p.readers.close()
 		p.writers.close()
-		p.doubt.close() // last: its end cuts off who is waiting
 	}()
 	select {
 	case <-closed:

@@ -98,16 +98,13 @@ func unknownOutcome(t *testing.T, server *postgrestest.Server) {
 	}
 }
 
-// silence is a database behind a network that drops everything, and that is not in doubt: callers with a connection are freed by the
-// time limit of a transaction and by nothing else, those without one by the time limit for one. Too many are told without waiting.
+// silence is a database behind a network that drops everything. The time limit of transactions ends the wait of callers with
+// a connection, the time limit for a connection that of the others. Too many callers do not wait at all.
 func silence(t *testing.T, server *postgrestest.Server) {
 	db, proxy := mustOpenVia(t, server)
 	p := db.database.(*postgres)
 	p.limit = time.Second
 	awaitServed(t, db)
-	p.doubt.mu.Lock()
-	p.doubt.closed = true // nobody looks
-	p.doubt.mu.Unlock()
 	proxy.next(cutSilence)
 	var wait sync.WaitGroup
 	for range 3 * maxAcquiring {

@@ -25,45 +25,35 @@ var (
 // nobody wait for long.
 type pool struct {
 	conns   *pgxpool.Pool
-	doubt   *doubt
 	timeout time.Duration // to acquire a connection
 	waiting atomic.Int64
 }
 
 // newPool makes a pool of at most that many connections, each prepared by these statements.
-func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare string, doubt *doubt) (*pool, error) {
+func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare string) (*pool, error) {
 	config = config.Copy()
 	config.MaxConns = conns
-	config.BeforeConnect = doubt.hosts.order
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		if err := doubt.served(ctx, conn); err != nil {
-			return err
-		}
-		return prepareConn(ctx, conn, prepare)
-	}
+	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return prepareConn(ctx, conn, prepare) }
 	made, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", translate(err))
 	}
-	return &pool{conns: made, doubt: doubt, timeout: acquireTimeout}, nil
+	return &pool{conns: made, timeout: acquireTimeout}, nil
 }
 
-// acquire returns a connection, to be released. Its error is a fault, or ctx's own when the caller went away.
-func (p *pool) acquire(ctx context.Context) (*pgxpool.Conn, error) {
+// acquire returns a connection, to be released, or fails at the latest at until. Its error is a fault, or ctx's own when the caller
+// went away.
+func (p *pool) acquire(ctx context.Context, until time.Time) (*pgxpool.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
-	}
-	if p.doubt.away.Load() {
-		return nil, unavailable(errSilent)
 	}
 	if p.waiting.Add(1) > maxAcquiring {
 		p.waiting.Add(-1)
 		return nil, unavailable(errTooMany)
 	}
 	defer p.waiting.Add(-1)
-	bound, cancel := context.WithTimeout(ctx, p.timeout)
+	bound, cancel := context.WithTimeout(ctx, min(p.timeout, time.Until(until)))
 	defer cancel()
-	defer p.doubt.waiting(cancel)()
 	conn, err := p.conns.Acquire(bound)
 	switch {
 	case err == nil:

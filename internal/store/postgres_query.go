@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
@@ -25,26 +26,27 @@ func (pgReader) later(context.Context, string, []any) error { return errOnlyRead
 
 func (pgReader) wake() {}
 
-// each asks again on another connection when the first was lost before it gave a row.
+// each runs the query again on another connection when the first was lost before it gave a row.
 func (r pgReader) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
+	until := time.Now().Add(r.db.limit)
 	for try := 1; ; try++ {
-		rows, lost, err := r.ask(ctx, query, args, scan)
+		rows, lost, err := r.ask(ctx, until, query, args, scan)
 		if !lost || rows > 0 || try == lostTries {
 			return err
 		}
 	}
 }
 
-func (r pgReader) ask(ctx context.Context, query string, args []any, scan func(scanner) error) (rows int, lost bool, err error) {
+func (r pgReader) ask(ctx context.Context, until time.Time, query string, args []any, scan func(scanner) error) (rows int, lost bool, err error) {
 	if err := ready(ctx, args); err != nil {
 		return 0, false, noneIfUnstorable(query, err)
 	}
-	conn, err := r.db.readers.acquire(ctx)
+	conn, err := r.db.readers.acquire(ctx, until)
 	if err != nil {
 		return 0, false, err
 	}
 	defer conn.Release()
-	bound, cancel := r.db.detach(ctx)
+	bound, cancel := detach(ctx, until)
 	defer cancel()
 	answer, err := conn.Conn().Query(bound, query, args...)
 	rows, err, wrong := scanAll(answer, err, scan)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	txTimeout = 6 * time.Second
-	maxTries  = 10 // of a transaction that the database asks to repeat
+	txTimeout = 4500 * time.Millisecond // a silent database is answered 503 within 5 s
+	maxTries  = 10                      // of a transaction that the database asks to repeat
 	maxPause  = 100 * time.Millisecond
 	lostTries = 2 // of a transaction whose connection was lost before its commit was sent
 )
@@ -22,9 +22,10 @@ const (
 // write runs work in a transaction of its own. Nothing of it is kept before the commit, so that it is run again when
 // the database asks for it (serialization failure, deadlock), or when the connection was lost before the commit was sent.
 func (p *postgres) write(ctx context.Context, work func(querier) error) error {
+	until := time.Now().Add(p.limit)
 	for try := 1; ; try++ {
 		t := &pgTx{db: p}
-		err := p.attempt(ctx, t, work)
+		err := p.attempt(ctx, until, t, work)
 		if err == nil || !t.repeatable(try) {
 			return err
 		}
@@ -41,15 +42,15 @@ func pause(try int) time.Duration {
 	return rand.N(min(time.Millisecond<<try, maxPause)) // #nosec G404 -- spreads, and guards nothing
 }
 
-func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) error) error {
-	conn, err := p.writers.acquire(ctx)
+func (p *postgres) attempt(ctx context.Context, until time.Time, t *pgTx, work func(querier) error) error {
+	conn, err := p.writers.acquire(ctx, until)
 	if err != nil {
 		return err
 	}
 	defer conn.Release() // which closes one that is not as it was
 	t.conn = conn.Conn()
 	var cancel context.CancelFunc
-	t.bound, cancel = p.detach(ctx)
+	t.bound, cancel = detach(ctx, until)
 	defer cancel()
 	err = protect(work, t)
 	if err == nil && t.failure != nil {
@@ -67,19 +68,14 @@ func (p *postgres) attempt(ctx context.Context, t *pgTx, work func(querier) erro
 	return err
 }
 
-// detach bounds what is done on a connection, by our time limit and by the caller's own time limit. That a caller goes away
-// before does not end it, since that would cost the connection, and opening another costs the database a process.
-func (p *postgres) detach(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit, cause := time.Now().Add(p.limit), context.DeadlineExceeded
-	if own, has := ctx.Deadline(); has && own.Before(limit) {
-		limit, cause = own, errImpatient
+// detach bounds what is done on a connection, by until and by the caller's own time limit. A caller that goes away before does
+// not end it, since that would cost the connection, and opening another costs the database a process.
+func detach(ctx context.Context, until time.Time) (context.Context, context.CancelFunc) {
+	cause := context.DeadlineExceeded
+	if own, has := ctx.Deadline(); has && own.Before(until) {
+		until, cause = own, errImpatient
 	}
-	bound, cancel := context.WithDeadlineCause(context.WithoutCancel(ctx), limit, cause)
-	over := p.doubt.waiting(cancel)
-	return bound, func() {
-		over()
-		cancel()
-	}
+	return context.WithDeadlineCause(context.WithoutCancel(ctx), until, cause)
 }
 
 var errImpatient = errors.New("the caller's own time is over")

@@ -24,9 +24,6 @@ func OpenPatient(t *testing.T, url string) *DB {
 	t.Cleanup(func() { _ = db.Close() })
 	p := patient(db)
 	p.writers.timeout, p.readers.timeout = time.Hour, time.Hour
-	p.doubt.mu.Lock()
-	defer p.doubt.mu.Unlock()
-	p.doubt.closed = true // nobody looks whether the database is away
 	return db
 }
 
