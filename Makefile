@@ -67,34 +67,35 @@ matrix: ## Print the matrix of definitions: what each should come to, and what i
 fuzz: ## Run every fuzz target for 60 s
 	@./fuzz 60s
 
-# BENCH takes -strict (fail when a limit is missed) and -write (write docs/benchmarks.md and docs/benchmarks.json).
-bench_run = cd test && $(GO) test ./bench -run '^$$' -benchtime 1x -timeout 30m -bench
+# BENCH takes -strict (fail when a limit is missed), -write (write the figures into docs/benchmarks.md), -old PATH (measure another binary in
+# the same rounds; an absolute path), and -rounds 1 -for 200ms to see that a benchmark works.
+bench_run = cd test && $(GO) test ./bench -run '^$$' -benchtime 1x -timeout 60m -bench
 
 bench: ## Run all benchmarks but bench-growth; BENCH='-strict -write' to fail on missed limits and to keep the figures
 	$(bench_run) . -skip 'Growth|Profile' $(BENCH)
 
-bench-speed: ## Requests and refreshes beside what the machine can do
+bench-speed: ## Requests and refreshes compared with what the machine can do
 	$(bench_run) Speed $(BENCH)
 
-bench-signin: ## Sign-ins beside the hashes that they are made of; starts; idle memory
+bench-signin: ## Logins compared with password hashes; starts; idle memory
 	$(bench_run) SignIn $(BENCH)
 
-bench-postgres: ## Refreshes on PostgreSQL beside pgbench
+bench-postgres: ## Refreshes on PostgreSQL compared with pgbench
 	$(bench_run) Postgres $(BENCH)
 
-bench-replicas: ## Refreshes at three replicas on one PostgreSQL beside those at one
+bench-replicas: ## Refreshes at three replicas on one PostgreSQL compared with one replica
 	$(bench_run) Replicas $(BENCH)
 
-bench-users: ## 200,000 users beside 1,000
+bench-users: ## 200,000 users compared with 1,000
 	$(bench_run) Users $(BENCH)
 
 bench-onetoken: ## 32 clients on one refresh token for a minute
 	$(bench_run) OneToken $(BENCH)
 
-bench-engine: ## Validations: processor time, allocations, 64 at once
+bench-engine: ## Checks of registries: processor time, allocations, 64 at once
 	$(bench_run) Engine $(BENCH)
 
-bench-growth: ## A million sessions, ten million records, and their cleaning; takes minutes and 7 GiB
+bench-growth: ## A million sessions, ten million audit records, and their cleaning; takes minutes and 7 GiB
 	$(bench_run) Growth $(BENCH)
 
 profile: ## Write CPU, heap, block and mutex profiles of the service under load into ./profiles
@@ -103,16 +104,16 @@ profile: ## Write CPU, heap, block and mutex profiles of the service under load 
 bench-roundtrips: ## Count how often a check waits for its registry
 	$(bench_run) RoundTrips $(BENCH)
 
-bench-hostile: ## Run 500 checks at once against registries that never end
+bench-hostile: ## Run 500 checks at once of registries that never end
 	$(bench_run) Hostile $(BENCH)
 
-bench-login: ## Storm the sign-in
+bench-login: ## Delay of other requests by many logins at once; logins a second; memory
 	$(bench_run) Login $(BENCH)
 
 bench-fairness: ## Log in while others keep the hashing of passwords busy
 	$(bench_run) Fairness $(BENCH)
 
-bench-records: ## Keep and watch 10,000 definitions of one organization
+bench-records: ## Store and check on schedule 10,000 definitions of one organization
 	$(bench_run) Records $(BENCH)
 
 clean: ## Remove what was built; data stays

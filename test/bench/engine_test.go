@@ -1,135 +1,244 @@
 package bench
 
 import (
+	"cmp"
 	"context"
-	"crypto/x509"
+	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"io"
-	"log"
+	"errors"
+	"net"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/test/instance"
+	"golang.org/x/sys/unix"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+	"github.com/regwarden/regwarden/secret"
 	"github.com/regwarden/regwarden/test/realregistry"
 	"github.com/regwarden/regwarden/test/testca"
 )
 
 const (
+	basicTrips   = 3.2                   // round trips, with TLS and Basic
+	bearerTrips  = 7.2                   // with TLS and a token service on another host
+	oneWay       = 50 * time.Millisecond // how long bytes travel; a round trip is twice that
 	checksAtOnce = 64
-	engineRounds = 5
+	kitEndpoint  = "https://registry.test"
 )
 
-// BenchmarkEngine measures validations of registries on this machine: what each takes of processor and memory, and how
-// many are done in a second one after the other and 64 at once. Beside them stands what net/http takes for the least that
-// could be asked of the same registry: a connection with TLS, and one GET with credentials.
-func BenchmarkEngine(b *testing.B) {
-	for range b.N {
-		log.SetOutput(io.Discard) // of the registries: a check breaks off connections that it needs no more
-		ca := testca.New(b, "registry authority")
-		users := map[string]string{user: password}
-		tokens := realregistry.NewTokenServer(b, realregistry.TokenRules{Users: users, CA: ca})
-		registries := []struct{ name, endpoint string }{
-			{"Basic", realregistry.Distribution(b, realregistry.Options{Users: users, CA: ca}).Endpoint},
-			{"Bearer", realregistry.Distribution(b, realregistry.Options{Token: tokens, CA: ca}).Endpoint},
-		}
-		engine, figures, disturbance := startPart(b, partEngine), map[string]series{}, watchOthers()
-		var names []string
-		for round := range engineRounds {
-			for _, r := range registries {
-				for _, w := range []engineWork{{Bare: true, AtOnce: 1}, {AtOnce: 1}, {AtOnce: checksAtOnce}} {
-					w.Endpoint, w.CA, w.For = r.endpoint, ca.PEM(), roundTime
-					name := fmt.Sprintf("%s, %d at once", r.name, w.AtOnce)
-					if w.Bare {
-						name = r.name + ": net/http, TLS and one GET"
-					}
-					if round == 0 {
-						names, figures[name] = append(names, name), series{}
-					}
-					noteWork(b, engine, w, figures[name])
-				}
+// exchange is one way to talk to a registry. It returns the round trips that the report counts, 0 for those without a report.
+type exchange struct {
+	name  string
+	limit float64 // 0: none
+	run   func(context.Context) (counted int, err error)
+}
+
+// BenchmarkRoundTrips divides the time of a check by the length of the line to the registry. What net/http takes for the
+// bare requests on the same line is the floor.
+func BenchmarkRoundTrips(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(32)) // bytes on their way sleep in threads
+	exchanges, figures, r := append(realExchanges(b), kitExchanges(b)...), samples{}, &report{b: b}
+	for round := range *rounds + 1 {
+		for _, e := range exchanges {
+			began := time.Now()
+			counted, err := e.run(b.Context())
+			noError(b, err)
+			if round > 0 { // the first round warms up
+				figures.add(e.name, float64(time.Since(began))/float64(2*oneWay))
+				figures.add(e.name+" counted", float64(counted))
 			}
 		}
-		t := &table{name: "Engine", columns: []string{"distribution, TLS", "a second", "CPU each, ms", "allocations each", "KiB each", "p99, ms"}}
-		for _, name := range names {
-			f := figures[name]
-			t.add(name, f.spread("rate", "%.0f"), f.spread("cpu", "%.3f"), fmt.Sprintf("%.0f", f.median("objects")), fmt.Sprintf("%.0f", f.median("bytes")/1024), fmt.Sprintf("%.1f", f.median("p99")))
-			t.keep(name+", CPU ms", f.median("cpu"))
-			t.keep(name+", allocations", f.median("objects"))
-		}
-		disturbance.tell(b, t)
-		t.note("%d rounds of %v each, in turn. CPU, allocations and memory are the engine's; the registries are processes of their own on the same processors, and bound the rate.", engineRounds, roundTime)
-		t.tell(b)
 	}
+	for _, e := range exchanges {
+		r.row(e.name, atMost(figures.median(e.name), "round-trips", cmp.Or(e.limit, noLimit)), figure(slices.Min(figures[e.name]), "least"), figure(slices.Max(figures[e.name]), "most"),
+			figure(figures.median(e.name+" counted"), "in-report"))
+	}
+	r.end()
 }
 
-// engineWork is what the part does, again and again.
-type engineWork struct {
-	Endpoint, CA string
-	Bare         bool // net/http alone
-	AtOnce       int
-	For          time.Duration
-}
-
-// engineEnd is what it took.
-type engineEnd struct {
-	limitEnd
-	Objects, Bytes float64 // allocated for each
-	P99            time.Duration
-}
-
-func noteWork(b *testing.B, engine *part, w engineWork, to series) {
-	b.Helper()
-	said, err := engine.ask(instance.JSON(w))
-	var end engineEnd
-	if err == nil {
-		err = json.Unmarshal([]byte(said), &end)
-	}
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, figure := range map[string]float64{"rate": end.PerSecond, "cpu": end.milli(), "objects": end.Objects, "bytes": end.Bytes, "p99": ms(end.P99)} {
-		to.add(name, figure)
-	}
-}
-
-// runEngine is asked with an engineWork and answers with an engineEnd, both JSON.
-func runEngine(asked string) (string, error) {
-	runtime.GOMAXPROCS(runtime.NumCPU())
-	var w engineWork
-	if err := json.Unmarshal([]byte(asked), &w); err != nil {
-		return "", err
-	}
-	work := checking(w.Endpoint, w.CA)
-	if w.Bare {
-		roots := x509.NewCertPool()
-		roots.AppendCertsFromPEM([]byte(w.CA))
-		work = func(ctx context.Context) (int, error) {
-			fresh := client(roots)
-			defer fresh.CloseIdleConnections()
-			_, err := get(ctx, fresh, w.Endpoint+"/v2/", func(r *http.Request) { r.SetBasicAuth(user, password) })
+// realExchanges are checks of distribution registries, and net/http with the same ones.
+func realExchanges(b *testing.B) []exchange {
+	ca, users := testca.New(b, "registry authority"), map[string]string{regchecktest.User: regchecktest.Password}
+	tokens := realregistry.NewTokenServer(b, realregistry.TokenRules{Users: users, CA: ca})
+	basic := realregistry.Distribution(b, realregistry.Options{Users: users, CA: ca}).Endpoint
+	bearer := realregistry.Distribution(b, realregistry.Options{Token: tokens, CA: ca}).Endpoint
+	config := &tls.Config{RootCAs: ca.Pool()}
+	c := &regcheck.Checker{Egress: loopbackPolicy(b), Dialer: distant{&net.Dialer{}}, Roots: ca.Pool()}
+	return []exchange{
+		{"net_http_with_Basic", 0, func(ctx context.Context) (int, error) {
+			_, err := bareGet(ctx, distant{&net.Dialer{}}, config, basic+"/v2/", basicAuth)
 			return 0, err
+		}},
+		{"net_http_with_token_service", 0, func(ctx context.Context) (int, error) { return 0, bareTokenGet(ctx, config, bearer, tokens.URL) }},
+		{"distribution_Basic", basicTrips, check(c, basic, "", regcheck.TLS{})},
+		{"distribution_Bearer", bearerTrips, check(c, bearer, "", regcheck.TLS{})},
+	}
+}
+
+var basicAuth = "Basic " + base64.StdEncoding.EncodeToString([]byte(regchecktest.User+":"+regchecktest.Password))
+
+// bareGet sends a GET on a connection of its own and returns the body.
+func bareGet(ctx context.Context, dialer egress.Dialer, config *tls.Config, url, authorization string) (string, error) {
+	c := &client{url, &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true}}
+	defer c.transport.CloseIdleConnections()
+	r, err := c.send(ctx, http.MethodGet, "", "", authorization)
+	return r.body, err
+}
+
+// bareTokenGet is the least that any client sends before it may use such a registry.
+func bareTokenGet(ctx context.Context, config *tls.Config, endpoint, service string) error {
+	registry := &client{endpoint, &http.Transport{DialContext: distant{&net.Dialer{}}.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true}}
+	defer registry.transport.CloseIdleConnections()
+	if r, err := registry.send(ctx, http.MethodGet, "/v2/", "", ""); r.status != http.StatusUnauthorized {
+		return errors.Join(err, errors.New("the registry must demand a token"))
+	}
+	body, err := bareGet(ctx, distant{&net.Dialer{}}, config, service+"?service=test+registry+service", basicAuth)
+	var granted struct{ Token string }
+	if err = errors.Join(err, json.Unmarshal([]byte(body), &granted)); err != nil {
+		return err
+	}
+	_, err = registry.send(ctx, http.MethodGet, "/v2/", "", "Bearer "+granted.Token)
+	return err
+}
+
+func loopbackPolicy(b *testing.B) egress.Policy {
+	policy, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
+	noError(b, err)
+	return policy
+}
+
+// check returns a check of a definition, which returns the round trips that the report counts, and an error unless the definition is valid.
+func check(c *regcheck.Checker, endpoint, basePath string, tls regcheck.TLS) func(context.Context) (int, error) {
+	d := regcheck.Definition{Endpoint: endpoint, BasePath: basePath, Auth: &regcheck.Auth{Username: regchecktest.User, Password: secret.String(regchecktest.Password), TLS: tls}}
+	return func(ctx context.Context) (int, error) {
+		report, err := c.Check(ctx, d, nil)
+		if err == nil && !report.Valid {
+			err = errors.New(report.Message)
+		}
+		return report.RoundTrips, err
+	}
+}
+
+// kitExchanges are checks of servers of the kit, which differ in what they demand of a client.
+func kitExchanges(b *testing.B) (exchanges []exchange) {
+	limits := map[string]float64{"htpasswd": basicTrips, "htpasswd-http2": basicTrips, "bearer-other-host": bearerTrips, "dockerhub": bearerTrips}
+	for _, server := range []string{"htpasswd", "htpasswd-http2", "htpasswd-http", "bearer", "bearer-other-host", "dockerhub", "harbor", "harbor-refuses-scopeless", "gitea", "open"} {
+		g := regchecktest.Start(b, server)
+		c := &regcheck.Checker{Resolver: g, Dialer: distant{g}, Roots: g.Roots()}
+		exchanges = append(exchanges, exchange{"kit_" + server, limits[server], check(c, g.Endpoint, g.BasePath, regcheck.TLS{})})
+	}
+	return exchanges
+}
+
+// BenchmarkEngine measures checks of registries on this machine: processor time and allocations of each, and how many are
+// done in a second, one at a time and 64 at once. Next to them stands net/http with the least that could be sent to the same
+// registry: a TLS handshake, and one GET with credentials.
+func BenchmarkEngine(b *testing.B) {
+	figures, r := samples{}, &report{b: b}
+	work, workers := map[string]func(int) error{}, map[string]int{}
+	var rows []string
+	for _, kind := range []string{"htpasswd", "bearer"} {
+		registry := redirected(startChild(b, false, "kit", kind).line)
+		rows = append(rows, kind+"_net_http", kind+"_1_check", kind+"_64_checks")
+		work[kind+"_net_http"], workers[kind+"_net_http"] = registry.get, 1
+		work[kind+"_1_check"], workers[kind+"_1_check"] = registry.check(b), 1
+		work[kind+"_64_checks"], workers[kind+"_64_checks"] = registry.check(b), checksAtOnce
+	}
+	for range *rounds {
+		for _, row := range rows {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			calls := figures.measure(b, row, workers[row], ownCPU, work[row])
+			runtime.ReadMemStats(&after)
+			figures.add(row+" allocs", float64(after.Mallocs-before.Mallocs)/calls)
+			figures.add(row+" KiB", float64(after.TotalAlloc-before.TotalAlloc)/calls/1024)
 		}
 	}
-	var mu sync.Mutex
-	var took []time.Duration
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	per, err := repeat(func(int) error {
-		began := time.Now()
-		_, err := work(context.Background())
-		mu.Lock()
-		defer mu.Unlock()
-		took = append(took, time.Since(began))
+	for _, row := range rows {
+		r.row(row, figure(figures.median(row+" /s"), "checks/s"), figure(figures.median(row+" cpu-ms"), "cpu-ms/check"),
+			figure(figures.median(row+" allocs"), "allocs/check"), figure(figures.median(row+" KiB"), "KiB/check"))
+	}
+	r.end()
+}
+
+// redirected is the address of a server of the kit: all names resolve to loopback, and all connections lead to the server.
+type redirected string
+
+func (redirected) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+}
+
+func (r redirected) DialContext(ctx context.Context, network, _ string) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, network, string(r))
+}
+
+func (r redirected) get(int) error {
+	// A registry that demands a token refuses this, which costs as much.
+	_, _ = bareGet(context.Background(), r, &tls.Config{InsecureSkipVerify: true}, kitEndpoint+"/v2/", basicAuth) //nolint:gosec // our own server
+	return nil
+}
+
+func (r redirected) check(b *testing.B) func(int) error {
+	one := check(&regcheck.Checker{Resolver: r, Dialer: r, Egress: loopbackPolicy(b)}, kitEndpoint, "", regcheck.TLS{Enabled: true, InsecureSkipVerify: true})
+	return func(int) error {
+		_, err := one(context.Background())
 		return err
-	}, w.AtOnce, w.For)
-	runtime.ReadMemStats(&after)
-	slices.Sort(took)
-	end := engineEnd{limitEnd: per, P99: perMille(took, 990)}
-	end.Objects, end.Bytes = float64(after.Mallocs-before.Mallocs)/float64(len(took)), float64(after.TotalAlloc-before.TotalAlloc)/float64(len(took))
-	return instance.JSON(end), err
+	}
+}
+
+// distant is a dialer of connections on which everything takes oneWay to arrive.
+type distant struct{ egress.Dialer }
+
+// DialContext returns after the round trip of a TCP handshake.
+func (d distant) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	arrives := time.Now().Add(2 * oneWay)
+	far, err := d.Dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	near, middle := net.Pipe()
+	go carry(middle, far)
+	go carry(far, middle)
+	sleepUntil(arrives)
+	return near, nil
+}
+
+// carry delivers bytes in order, each oneWay after it was sent. Bytes on their way do not wait for each other.
+func carry(from, to net.Conn) {
+	type parcel struct {
+		bytes   []byte
+		arrives time.Time
+	}
+	underway := make(chan parcel, 1024)
+	go func() {
+		defer close(underway)
+		for {
+			buffer := make([]byte, 64<<10)
+			n, err := from.Read(buffer)
+			underway <- parcel{buffer[:n], time.Now().Add(oneWay)}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for p := range underway {
+		sleepUntil(p.arrives)
+		_, _ = to.Write(p.bytes) // the other end may have closed
+	}
+	_ = to.Close()
+}
+
+// sleepUntil blocks its thread: time.Sleep may wake a millisecond late.
+func sleepUntil(t time.Time) {
+	for left := time.Until(t); left > 0; left = time.Until(t) {
+		span := unix.NsecToTimespec(left.Nanoseconds())
+		_ = unix.Nanosleep(&span, nil) // when a signal wakes it early, the loop continues
+	}
 }

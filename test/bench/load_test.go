@@ -3,11 +3,12 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
 	"net/http"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -17,42 +18,51 @@ import (
 )
 
 const (
-	pathSignIn   = "/v1/auth/authenticate"
+	pathLogin    = "/v1/auth/authenticate"
+	pathRefresh  = "/v1/auth/refresh/"
 	pathAlerts   = "/v1/projects/alerts" // answered from memory
 	pathProjects = "/v1/projects"        // answered from the store
-	pathValidate = "/v1/registries/oci/basic/validate"
+	manyClients  = 32
 )
 
-// caller sends requests without holding them against the API description, which would cost more than
-// the service does.
-type caller struct {
-	url     string
-	http    *http.Client
-	discard bool // bodies are read and not kept: megabytes would be the client's work, not the service's
+// client sends requests without holding the responses against the API description, which would cost more than the service.
+type client struct {
+	url       string
+	transport *http.Transport
 }
 
-// bareCaller calls a server that does nothing, in a process of its own.
-func bareCaller(b *testing.B) *caller {
-	b.Helper()
-	url, err := startPart(b, partBare).ask("")
-	if err != nil {
-		b.Fatal(err)
+// newClient returns a client with connections of its own, from another loopback address if one is given.
+func newClient(b *testing.B, url string, from ...string) *client {
+	dialer := &net.Dialer{}
+	if len(from) > 0 {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.ParseIP(from[0])}
 	}
-	return &caller{url: url, http: &http.Client{Timeout: time.Minute}}
-}
-
-func newCaller(b *testing.B, server *instance.Server, transport *http.Transport) *caller {
-	b.Helper()
-	transport.MaxIdleConnsPerHost, transport.DisableCompression = 1024, true
+	transport := &http.Transport{DialContext: dialer.DialContext, MaxIdleConnsPerHost: 1024, DisableCompression: true, ResponseHeaderTimeout: time.Minute}
 	b.Cleanup(transport.CloseIdleConnections)
-	return &caller{url: server.URL, http: &http.Client{Transport: transport, Timeout: time.Minute}}
+	return &client{url, transport}
 }
 
-// send returns the status and the body of an answer; status 0 when there was none.
-func (c *caller) send(ctx context.Context, method, path, body, authorization string) (int, string, http.Header) {
+type response struct {
+	status int
+	body   string
+	header http.Header
+}
+
+// send returns the response and an error unless its status is 2xx.
+func (c *client) send(ctx context.Context, method, path, body, authorization string) (response, error) {
+	var text strings.Builder
+	r, err := c.roundTrip(ctx, method, path, body, authorization, &text)
+	if r.body = text.String(); err == nil && r.status/100 != 2 {
+		err = fmt.Errorf("status %d: %.300s", r.status, r.body)
+	}
+	return r, err
+}
+
+// roundTrip writes the body of the response.
+func (c *client) roundTrip(ctx context.Context, method, path, body, authorization string, to io.Writer) (r response, err error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.url+path, strings.NewReader(body))
 	if err != nil {
-		return 0, err.Error(), nil
+		return r, err
 	}
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
@@ -60,143 +70,174 @@ func (c *caller) send(ctx context.Context, method, path, body, authorization str
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
-	response, err := c.http.Do(request)
+	answer, err := c.transport.RoundTrip(request)
 	if err != nil {
-		return 0, err.Error(), nil
+		return r, err
 	}
-	defer response.Body.Close()
-	if c.discard {
-		_, err = io.Copy(io.Discard, response.Body)
+	defer answer.Body.Close()
+	_, err = io.Copy(to, answer.Body)
+	return response{status: answer.StatusCode, header: answer.Header}, err
+}
+
+// get returns a function that sends a GET and drops the body of the response.
+func (c *client) get(path, authorization string) func(int) error {
+	return func(int) error {
+		r, err := c.roundTrip(context.Background(), http.MethodGet, path, "", authorization, io.Discard)
+		if err == nil && r.status != http.StatusOK {
+			err = fmt.Errorf("status %d", r.status)
+		}
+		return err
 	}
-	text, readErr := io.ReadAll(response.Body)
-	err = errors.Join(err, readErr)
+}
+
+func (c *client) login(email, org, password string) (response, error) {
+	return c.send(context.Background(), http.MethodPost, pathLogin, instance.Credentials(email, org, password), "")
+}
+
+// refresh presents a refresh token and returns its successor.
+func (c *client) refresh(ctx context.Context, token string) (string, error) {
+	r, err := c.send(ctx, http.MethodGet, pathRefresh+token, "", "")
 	if err != nil {
-		return 0, err.Error(), nil
+		return "", err
 	}
-	return response.StatusCode, string(text), response.Header
+	return r.refreshToken()
 }
 
-// beat sends token-checked GETs at a fixed rate and measures each from the moment it was meant to leave,
-// so that a stall is not hidden by requests that were held up behind it.
-type beat struct {
-	mu   sync.Mutex
-	took []time.Duration
-	bad  int
-	end  context.CancelFunc
-	done sync.WaitGroup
+func (r response) refreshToken() (string, error) {
+	_, rest, _ := strings.Cut(r.body, `"refreshToken":"`)
+	token, _, found := strings.Cut(rest, `"`)
+	if !found {
+		return "", fmt.Errorf("the response has no refresh token: %.100q", r.body)
+	}
+	return token, nil
 }
 
-const beatsPerSecond = 50
+// refreshes returns a function that refreshes a random session of those that belong to the worker. The workers use the clients in turn.
+func refreshes(tokens []string, workers int, clients ...*client) func(worker int) error {
+	return func(worker int) (err error) {
+		own := (len(tokens) - worker + workers - 1) / workers
+		token := &tokens[worker+workers*rand.IntN(own)]
+		*token, err = clients[worker%len(clients)].refresh(context.Background(), *token)
+		return err
+	}
+}
 
-func startBeat(b *testing.B, c *caller, authorization string) *beat {
+// logins returns a function that logs one of so many users in, and tries again when the service is too busy.
+func logins(c *client, users int) func(int) error {
+	return func(int) error {
+		r, err := c.login(email(rand.IntN(users)), instance.Org, userPassword)
+		for r.status == http.StatusServiceUnavailable {
+			r, err = c.login(email(rand.IntN(users)), instance.Org, userPassword)
+		}
+		return err
+	}
+}
+
+// measure has workers call do for the time of a round, each again as soon as its last call returned. It adds to the samples of
+// a row the rate and the processor time of each call, and returns the number of calls.
+func (s samples) measure(b *testing.B, row string, workers int, cpu func() time.Duration, do func(worker int) error) (calls float64) {
 	b.Helper()
-	return startBeatOf(b, c, pathAlerts, authorization, beatsPerSecond)
+	before := cpu()
+	calls, rate := closedLoop(b, workers, *roundTime, do)
+	s.add(row+" /s", rate)
+	s.add(row+" cpu-ms", ms(cpu()-before)/calls)
+	return calls
 }
 
-func startBeatOf(b *testing.B, c *caller, path, authorization string, perSecond int) *beat {
+// closedLoop has workers call do for so long, at least once each, and returns the number of calls, and that in a second.
+func closedLoop(b *testing.B, workers int, long time.Duration, do func(worker int) error) (calls, rate float64) {
 	b.Helper()
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	var failed error
+	began := time.Now()
+	for worker := range workers {
+		all.Go(func() {
+			own, err := 1.0, do(worker)
+			for ; time.Since(began) < long && err == nil; own++ {
+				err = do(worker)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			calls, failed = calls+own, errors.Join(failed, err)
+		})
+	}
+	all.Wait()
+	noError(b, failed)
+	return calls, calls / time.Since(began).Seconds()
+}
+
+// openLoop calls a function at a fixed rate, whether earlier calls have returned or not. Latencies count from the moment a call
+// was due, so that a stall is not hidden by the calls that it delayed.
+type openLoop struct {
+	mu        sync.Mutex
+	latencies []time.Duration
+	failed    float64
+	cancel    context.CancelFunc
+	done      sync.WaitGroup
+}
+
+const checksPerSecond = 50 // requests that show whether others are delayed
+
+func startOpenLoop(b *testing.B, perSecond int, do func(int) error) *openLoop {
 	ctx, cancel := context.WithCancel(b.Context())
-	t := &beat{end: cancel}
-	t.done.Go(func() {
-		interval := time.Second / time.Duration(perSecond)
-		for meant := time.Now().Add(interval); ctx.Err() == nil; meant = meant.Add(interval) {
-			time.Sleep(time.Until(meant))
-			t.done.Go(func() {
-				status, _, _ := c.send(context.WithoutCancel(ctx), http.MethodGet, path, "", authorization)
-				took := time.Since(meant)
-				t.mu.Lock()
-				defer t.mu.Unlock()
-				t.took = append(t.took, took)
-				if status != http.StatusOK {
-					t.bad++
+	l := &openLoop{cancel: cancel}
+	l.done.Go(func() {
+		began := time.Now()
+		for n := 1; ctx.Err() == nil; n++ {
+			due := began.Add(time.Duration(n) * time.Second / time.Duration(perSecond))
+			time.Sleep(time.Until(due))
+			l.done.Go(func() {
+				err := do(n)
+				took := time.Since(due)
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				if l.latencies = append(l.latencies, took); err != nil {
+					l.failed++
 				}
 			})
 		}
 	})
-	return t
+	return l
 }
 
-// stop ends the beat and returns what it measured, sorted, and how many were not answered 200.
-func (t *beat) stop() (took []time.Duration, bad int) {
-	t.end()
-	t.done.Wait()
-	slices.Sort(t.took)
-	return t.took, t.bad
+// stop returns the latencies, sorted, and the number of calls that failed.
+func (l *openLoop) stop() (latencies []time.Duration, failed float64) {
+	l.cancel()
+	l.done.Wait()
+	slices.Sort(l.latencies)
+	return l.latencies, l.failed
 }
 
-func (t *beat) count() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.took)
-}
-
-// percentile is the value that so many of the sorted ones do not exceed.
-func percentile(sorted []time.Duration, percent int) time.Duration {
+// percentile is the value in milliseconds that so many percent of the sorted ones do not exceed.
+func percentile(sorted []time.Duration, percent int) float64 {
 	if len(sorted) == 0 {
 		return 0
 	}
-	return sorted[(len(sorted)*percent+99)/100-1]
+	return ms(sorted[(len(sorted)*percent+99)/100-1])
 }
 
-func milli(d time.Duration) string { return strconv.FormatFloat(float64(d)/1e6, 'f', 1, 64) + " ms" }
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-func mib(kib int) string { return strconv.FormatFloat(float64(kib)/1024, 'f', 0, 64) + " MiB" }
-
-// forgetPeak resets the peak of a server's resident memory (proc(5), clear_refs).
-func forgetPeak(b *testing.B, server *instance.Server) {
-	b.Helper()
-	for _, pid := range server.PIDs() {
-		if err := os.WriteFile(proc(pid, "clear_refs"), []byte("5"), 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
+// tally counts outcomes.
+type tally struct {
+	mu   sync.Mutex
+	seen map[string]float64
 }
 
-// peakKiB is the most memory that the process held since, and each of its child processes.
-func peakKiB(server *instance.Server) int { return server.StatusKiB("VmHWM:") }
-
-// openFiles counts what the process has open.
-func openFiles(b *testing.B, server *instance.Server) int {
-	b.Helper()
-	all, err := os.ReadDir(proc(server.PID(), "fd"))
-	if err != nil {
-		b.Fatal(err)
+func (t *tally) count(outcome string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.seen == nil {
+		t.seen = map[string]float64{}
 	}
-	return len(all)
+	t.seen[outcome]++
 }
 
-// processorTime is what the server and its child processes have used so far, in user and kernel mode.
-func processorTime(b *testing.B, server *instance.Server) time.Duration {
-	b.Helper()
-	ticks := 0
-	for _, pid := range server.PIDs() {
-		ticks += processorTicks(b, pid)
+// metrics are how often each outcome was seen.
+func (t *tally) metrics() (metrics []metric) {
+	for outcome, seen := range t.seen {
+		metrics = append(metrics, figure(seen, outcome))
 	}
-	return time.Duration(ticks) * time.Second / 100 // USER_HZ, 100 on every Linux that Go runs on
-}
-
-// processorTicks is the time of a process and of its children that have ended (proc(5), stat).
-func processorTicks(b *testing.B, pid int) (ticks int) {
-	b.Helper()
-	text, err := os.ReadFile(proc(pid, "stat"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), ") ") // after the name, which may be anything
-	fields := strings.Fields(rest)
-	if len(fields) < 15 {
-		b.Fatal("/proc does not tell the processor time")
-	}
-	for _, field := range fields[11:15] {
-		n, err := strconv.Atoi(field)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ticks += n
-	}
-	return ticks
-}
-
-func proc(pid int, file string) string {
-	return "/proc/" + strconv.Itoa(pid) + "/" + file
+	return metrics
 }

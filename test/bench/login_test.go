@@ -3,239 +3,299 @@ package bench
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/argon2"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
 
 const (
-	signers     = 32
-	attackers   = 64
-	loginRounds = 5
-	stormTime   = 8 * time.Second // of a part
-	hashMiB     = 19              // of argon2id as the service uses it
-	aroundMiB   = 70              // what the service and its hashing process may hold beside the hashes
-	beatLimit   = 10 * time.Millisecond
-	beatTimes   = 5
-	ofHashes    = 75 // percent of the machine's hashes that must be sign-ins
-	userSecret  = "nine herons by the weir"
+	attackers     = 64
+	besideMiB     = 70 // for all but the hashes; 10 of it for the runtime of the child process
+	delayedMS     = 10 // 99th percentile of other requests
+	delayedTimes  = 5  // of the same without logins
+	ownerSeconds  = 10
+	attackPause   = 50 * time.Millisecond
+	refusedPause  = 20 * time.Millisecond
+	attackAddress = "127.0.0.3"
+	userAddress   = "127.0.0.2"
+
+	// Parts of a round.
+	quiet       = "quiet"
+	whileLogins = "during_logins"
+	whileWrong  = "during_wrong_passwords"
+
+	honestRate     = 4 // logins a second
+	honestWithin   = 2 * time.Second
+	honestSucceeds = 95 // percent
+	otherOrg       = "Other"
+
+	users        = 32
+	userPassword = "nine herons by the weir"
+	hashMiB      = 19   // of argon2id as the service uses it
+	ofHashes     = 75   // percent of the hashes that the machine makes, with isolation
+	ofHashesNone = 95   // percent, without isolation
+	overOneHash  = 1.03 // processor time of a login over that of a hash
+	startSlackMS = 50
+	idleMiB      = 25
+	idleAfter    = 5 * time.Second
 )
 
-// BenchmarkLogin lets 32 clients sign in, then 64 try wrong passwords on many accounts, beside token-checked
-// GETs at a fixed rate: a storm of sign-ins must cost nobody else anything.
+// BenchmarkLogin has 32 clients log in, then 64 try wrong passwords for many accounts, while other requests are sent at a
+// fixed rate. Those must not be delayed.
 func BenchmarkLogin(b *testing.B) {
-	for range b.N {
-		server := instance.Start(b, instance.Options{})
-		l := &logins{b: b, server: server, caller: newCaller(b, server, &http.Transport{}), authorization: server.Client(b).SignIn().Authorization, bare: bareCaller(b), figures: series{}}
-		l.makeUsers()
-		t := &table{name: "Login storm", columns: []string{"", "figure", "statuses"}}
-		slots := runtime.NumCPU() // the service's own default
-		limit := (slots*hashMiB + aroundMiB) << 10
-
-		limits, hashes := startLimits(b), series{}
-		var good, wrong statuses
-		var honest time.Duration // the longest
-		for range loginRounds {
-			measureHashes(limits, hashes)
-			l.beside(quietly, func(context.Context) {})
-			if good.all() == 0 {
-				forgetPeak(b, server)
-			}
-			l.beside(besideSigners, func(ctx context.Context) { l.many(ctx, l.caller, signers, &good, l.right) })
-			l.beside(besideAttackers, func(ctx context.Context) {
-				var all sync.WaitGroup
-				all.Go(func() { l.many(ctx, l.from(127, 0, 0, 3), attackers, &wrong, l.wrong) })
-				time.Sleep(stormTime / 3)
-				honest = max(honest, l.honest())
-				all.Wait()
-			})
+	bare, figures, r := newClient(b, startChild(b, false, "bare").line), samples{}, &report{b: b}
+	var bursts []*loginBurst
+	for _, t := range startTargets(b) {
+		createUsers(b, t.Server, instance.Org)
+		bursts = append(bursts, &loginBurst{b: b, target: t, figures: figures, others: map[string]func(int) error{
+			"alerts": newClient(b, t.URL).get(pathAlerts, t.Client(b).SignIn().Authorization),
+			// Other connections, so that neither waits for the other.
+			"projects": newClient(b, t.URL).get(pathProjects, t.Client(b).SignIn().Authorization), "bare_handler": bare.get(pathAlerts, ""),
+		}})
+	}
+	for range *rounds {
+		figures.measure(b, "hash", runtime.NumCPU(), ownCPU, hash)
+		for _, l := range bursts {
+			l.round()
 		}
-		peak := peakKiB(server)
+	}
+	r.row("argon2id", figure(figures.median("hash /s"), "hashes/s"))
+	for _, l := range bursts {
+		l.report(r)
+	}
+	r.end()
+}
 
-		l.tellBeats(t)
-		rate := float64(good.of(http.StatusOK)) / (loginRounds * stormTime.Seconds())
-		part := 100 * rate / hashes.median(figurePlain)
-		t.add(figurePlain, hashes.spread(figurePlain, "%.1f"))
-		t.hold(fmt.Sprintf("%d %%", ofHashes), part >= ofHashes, "sign-ins", fmt.Sprintf("%.1f a second (%.0f %% of the hashes)", rate, part), good.String())
-		t.add("wrong passwords", fmt.Sprintf("%.0f a second", float64(wrong.all())/(loginRounds*stormTime.Seconds())), wrong.String())
-		t.hold("0", wrong.of(0) == 0 && wrong.of(http.StatusOK) == 0, "wrong passwords let in or not answered", strconv.Itoa(wrong.of(0)+wrong.of(http.StatusOK)))
-		t.hold("10 s", honest < 10*time.Second, "the owner of an attacked account signs in after, at most", milli(honest))
-		t.hold(mib(limit), peak <= limit, "peak memory", mib(peak))
-		t.note("At a fixed rate of %d a second each, GET %s and GET %s are measured from the moment they were meant to leave; %d rounds of %v for each part.", beatsPerSecond, pathAlerts, pathProjects, loginRounds, stormTime)
-		t.note("Memory: %d hash slots of %d MiB, and %d MiB.", slots, hashMiB, aroundMiB)
-		t.tell(b)
+type loginBurst struct {
+	b *testing.B
+	target
+	figures samples
+	others  map[string]func(int) error // what is requested at a fixed rate
+	failed  float64                    // of those
+	wrong   tally
+}
+
+func (l *loginBurst) round() {
+	partTime := 4 * *roundTime
+	l.during(quiet, func() { time.Sleep(partTime) })
+	peak := watchPeak(l.b, l.Server)
+	l.during(whileLogins, func() {
+		_, rate := closedLoop(l.b, users, partTime, logins(newClient(l.b, l.URL), users))
+		l.figures.add(l.prefix+"logins /s", rate)
+	})
+	l.during(whileWrong, func() {
+		var attack sync.WaitGroup
+		attack.Go(func() { closedLoop(l.b, attackers, partTime, l.wrongPassword(newClient(l.b, l.URL, attackAddress))) })
+		time.Sleep(partTime / 3)
+		l.figures.add(l.prefix+"owner s", l.ownerLogin().Seconds())
+		attack.Wait()
+	})
+	l.figures.add(l.prefix+"memory MiB", peak())
+}
+
+// during does something while other requests are sent, and adds their latencies to the figures.
+func (l *loginBurst) during(part string, do func()) {
+	loops := map[string]*openLoop{}
+	for name, other := range l.others {
+		loops[name] = startOpenLoop(l.b, checksPerSecond, other)
+	}
+	do()
+	for name, loop := range loops {
+		took, failed := loop.stop()
+		row := l.prefix + name + "/" + part
+		l.figures.add(row+" p50-ms", percentile(took, 50))
+		l.figures.add(row+" p99-ms", percentile(took, 99))
+		l.failed += failed
 	}
 }
 
-// What the beats are beside, and what they ask.
-const (
-	quietly         = "quiet"
-	besideSigners   = "beside 32 clients signing in"
-	besideAttackers = "beside 64 wrong passwords"
-	askAlerts       = "alerts"
-	askProjects     = "projects, which are read from the store"
-	askBare         = "a bare net/http server"
-)
+// wrongPassword tries accounts of which one in ten exists. The attacker does not wait as long as Retry-After says.
+func (l *loginBurst) wrongPassword(c *client) func(int) error {
+	return func(int) error {
+		r, _ := c.login(email(rand.IntN(10*users)), instance.Org, "wrong "+strconv.Itoa(rand.Int()))
+		l.wrong.count(strconv.Itoa(r.status))
+		if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
+			time.Sleep(refusedPause)
+		}
+		return nil
+	}
+}
 
-// tellBeats tells the medians of what the rounds say.
-func (l *logins) tellBeats(t *table) {
+// ownerLogin logs the owner of an attacked account in, from another address, and retries as Retry-After says.
+func (l *loginBurst) ownerLogin() time.Duration {
+	c, began := newClient(l.b, l.URL, userAddress), time.Now()
+	for time.Since(began) < 2*ownerSeconds*time.Second {
+		r, err := c.login(email(0), instance.Org, userPassword)
+		if err == nil {
+			break
+		}
+		seconds, _ := strconv.Atoi(r.header.Get("Retry-After")) // 0 without the header
+		time.Sleep(time.Duration(max(seconds, 1)) * time.Second)
+	}
+	return time.Since(began)
+}
+
+func (l *loginBurst) report(r *report) {
 	f := l.figures
-	p99 := f.median(askAlerts + quietly + "p99")
-	within := min(ms(beatLimit), beatTimes*p99)
-	for _, ask := range []string{askAlerts, askProjects, askBare} {
-		for _, part := range []string{quietly, besideSigners, besideAttackers} {
-			now := f.median(ask + part + "p99")
-			cells := []string{ask + " " + part + ", ms: p50; p99", f.spread(ask+part+"p50", "%.1f") + "; " + f.spread(ask+part+"p99", "%.1f")}
-			if ask == askAlerts && part != quietly {
-				cells[1] += fmt.Sprintf("; %.1f × quiet", now/p99)
-				t.hold(fmt.Sprintf("%.1f ms (%d × quiet, %v at most)", within, beatTimes, beatLimit), now <= within, cells...)
-				continue
+	alerts := l.prefix + "alerts/"
+	quietP99 := f.median(alerts + quiet + " p99-ms")
+	for _, name := range []string{"alerts", "projects", "bare_handler"} {
+		for _, part := range []string{quiet, whileLogins, whileWrong} {
+			row := l.prefix + name + "/" + part
+			limit := noLimit
+			if row == alerts+whileLogins || row == alerts+whileWrong {
+				limit = min(delayedMS, delayedTimes*quietP99)
 			}
-			t.add(cells...)
+			r.row(row, append(f.againstOld(row, "p99-ms"), figure(f.median(row+" p50-ms"), "p50-ms"), atMost(f.median(row+" p99-ms"), "p99-ms", limit))...)
 		}
 	}
-	t.hold("0", l.bad == 0, "alerts and projects not answered 200", strconv.Itoa(l.bad))
+	logins := l.prefix + "logins"
+	r.row(logins, append(f.againstOld(logins, "/s"), figure(f.median(logins+" /s"), "logins/s"), atLeast(f.percent(logins+" /s", "hash /s"), "%-of-hashes", ofHashes))...)
+	r.row(l.prefix+"wrong_passwords", append(l.wrong.metrics(), atMost(l.wrong.seen["200"]+l.wrong.seen["0"], "let-in-or-no-response", 0),
+		atMost(l.failed, "other-requests-failed", 0), atMost(slices.Max(f[l.prefix+"owner s"]), "login-of-owner-s", ownerSeconds))...)
+	// By default the service makes as many hashes at once as there are processors.
+	r.row(l.prefix+"memory", append(f.againstOld(l.prefix+"memory", "MiB"), atMost(slices.Max(f[l.prefix+"memory MiB"]), "MiB", float64(runtime.NumCPU()*hashMiB+besideMiB)))...)
 }
 
-type logins struct {
-	b             *testing.B
-	server        *instance.Server
-	caller        *caller
-	authorization string
-	bare          *caller
-	figures       series
-	bad           int // beats that were not answered well
+// attack is one way to keep the hashing of passwords busy.
+type attack struct {
+	name        string
+	connections int
+	createUsers bool   // as an administrator; otherwise log in with wrong passwords
+	address     string // of the attacker
+}
+
+// BenchmarkFairness has users log in from one address while another address, or the administrator of another
+// organization, keeps the hashing of passwords busy.
+func BenchmarkFairness(b *testing.B) {
+	r := &report{b: b}
+	for _, a := range []attack{
+		{"100_wrong_passwords", 100, false, attackAddress},
+		{"200_wrong_passwords", 200, false, attackAddress},
+		{"120_user_creations", 120, true, attackAddress},
+		{"100_wrong_passwords_same_address", 100, false, userAddress}, // whose users have logged in before
+	} {
+		a.measure(r)
+	}
+	r.end()
+}
+
+func (a attack) measure(r *report) {
+	server := start(r.b, instance.Options{})
+	defer server.Kill()
+	server.Admin(r.b, "", "org", "create", otherOrg)
+	createUsers(r.b, server, otherOrg)
+	honest, attacker := newClient(r.b, server.URL, userAddress), newClient(r.b, server.URL, a.address)
+	login := func(n int) error {
+		_, err := honest.login(email(n%users), otherOrg, userPassword)
+		return err
+	}
+	for n := 0; n < users && a.address == userAddress; n++ {
+		noError(r.b, login(n))
+	}
+	authorization := server.Client(r.b).SignIn().Authorization
+	var answers tally
+	var attacks sync.WaitGroup
+	attacks.Go(func() {
+		closedLoop(r.b, a.connections, 5**roundTime, func(int) error {
+			answers.count(strconv.Itoa(a.send(attacker, authorization).status))
+			time.Sleep(attackPause)
+			return nil
+		})
+	})
+	time.Sleep(*roundTime / 2)
+	loop := startOpenLoop(r.b, honestRate, login)
+	time.Sleep(4 * *roundTime)
+	took, failed := loop.stop()
+	attacks.Wait()
+	inTime, _ := slices.BinarySearch(took, honestWithin+1)
+	r.row(a.name, append(answers.metrics(), atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", honestSucceeds), // as if those that failed had been quick
+		figure(percentile(took, 50), "p50-ms"), figure(percentile(took, 99), "p99-ms"))...)
+}
+
+func (a attack) send(c *client, authorization string) (r response) {
+	if !a.createUsers {
+		r, _ = c.login(fmt.Sprintf("invented%d@acme.example", rand.Int()), instance.Org, "wrong")
+		return r
+	}
+	body := instance.JSON(map[string]any{"metadata": map[string]any{}, "spec": map[string]any{"emailId": fmt.Sprintf("new%d@acme.example", rand.Int()), "password": userPassword}})
+	r, _ = c.send(context.Background(), http.MethodPost, "/v1/users", body, authorization)
+	return r
+}
+
+// BenchmarkSignIn measures logins next to password hashes, a start up to the first login, and the memory of an idle server.
+func BenchmarkSignIn(b *testing.B) {
+	ways := []struct {
+		name    string
+		atLeast float64
+		targets []target
+	}{{"isolated", ofHashes, startTargets(b)}, {"not_isolated", ofHashesNone, startTargets(b, "--login-isolation=none")}}
+	for _, way := range ways {
+		for _, t := range way.targets {
+			createUsers(b, t.Server, instance.Org)
+		}
+	}
+	figures := samples{}
+	for range *rounds {
+		figures.measure(b, "hash", runtime.NumCPU(), ownCPU, hash)
+		for _, way := range ways {
+			for _, t := range way.targets {
+				figures.measure(b, t.prefix+way.name, users, cpuOf(t.PID()), logins(newClient(b, t.URL), users))
+			}
+		}
+	}
+	r := &report{b: b}
+	r.row("argon2id", figure(figures.median("hash /s"), "hashes/s"), figure(figures.median("hash cpu-ms"), "cpu-ms/hash"))
+	for _, way := range ways {
+		for _, t := range way.targets {
+			row := t.prefix + way.name
+			r.row(row, append(figures.againstOld(row, "/s", "cpu-ms"), figure(figures.median(row+" /s"), "logins/s"), figure(figures.median(row+" cpu-ms"), "cpu-ms/login"),
+				atLeast(figures.percent(row+" /s", "hash /s"), "%-of-hashes", way.atLeast),
+				atMost(figures.percent(row+" cpu-ms", "hash cpu-ms")/100, "cpu-of-one-hash", overOneHash))...)
+		}
+	}
+	r.starts(ways[0].targets[0].Server, figures.median("hash cpu-ms")+startSlackMS)
+	r.end()
+}
+
+// hash is a hash of the library, as the service makes it.
+func hash(int) error {
+	argon2.IDKey([]byte(userPassword), make([]byte, 16), 2, hashMiB<<10, 1, 32)
+	return nil
+}
+
+// starts stops and starts a server, and measures the time from the start of the process to the response to the first login.
+func (r *report) starts(server *instance.Server, limitMS float64) {
+	folder, figures := server.DataDir, samples{}
+	for range *rounds {
+		server.Stop(syscall.SIGTERM)
+		server = start(r.b, instance.Options{DataDir: folder})
+		began := time.Now()
+		loginTokens(r.b, server, 1)
+		figures.add("start", ms(server.Started+time.Since(began)))
+	}
+	r.row("start_to_first_login", atMost(figures.median("start"), "ms", limitMS))
+	server.Stop(syscall.SIGTERM)
+	server = start(r.b, instance.Options{DataDir: folder})
+	time.Sleep(idleAfter)
+	r.row("idle", atMost(memoryMiB(server, "VmRSS"), "MiB", idleMiB))
 }
 
 func email(i int) string { return fmt.Sprintf("user%d@acme.example", i) }
 
-func (l *logins) makeUsers() {
-	for i := range signers {
-		l.server.Admin(l.b, userSecret+"\n", "user", "create", "--org", instance.Org, "--email", email(i), "--role", "member", "--password-stdin")
+func createUsers(b *testing.B, server *instance.Server, org string) {
+	b.Helper()
+	for i := range users {
+		server.Admin(b, userPassword+"\n", "user", "create", "--org", org, "--email", email(i), "--role", "member", "--password-stdin")
 	}
-}
-
-// measureHashes is done before and after the storms: what sign-ins are held against is the service's own hash.
-func measureHashes(limits *machineLimits, to series) {
-	to.add(figurePlain, limits.measure(limitPlain, roundTime).PerSecond)
-}
-
-// beside does something beside the beats, for as long as a part takes.
-func (l *logins) beside(part string, do func(context.Context)) {
-	ctx, cancel := context.WithTimeout(l.b.Context(), stormTime)
-	defer cancel()
-	gets := newCaller(l.b, l.server, &http.Transport{})
-	beats := map[string]*beat{
-		askAlerts:   startBeat(l.b, gets, l.authorization),
-		askProjects: startBeatOf(l.b, gets, pathProjects, l.authorization, beatsPerSecond),
-		askBare:     startBeat(l.b, l.bare, ""),
-	}
-	do(ctx)
-	<-ctx.Done()
-	for ask, one := range beats {
-		took, bad := one.stop()
-		l.figures.add(ask+part+"p50", ms(percentile(took, 50)))
-		l.figures.add(ask+part+"p99", ms(percentile(took, 99)))
-		l.bad += bad
-	}
-	gets.http.CloseIdleConnections()
-}
-
-// many clients sign in again and again until ctx ends. What is under way then is let end, and not counted.
-func (l *logins) many(ctx context.Context, c *caller, clients int, to *statuses, body func(client int) string) {
-	var all sync.WaitGroup
-	for i := range clients {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				status, _, _ := c.send(context.WithoutCancel(ctx), http.MethodPost, pathSignIn, body(i), "")
-				if ctx.Err() == nil {
-					to.count(status)
-				}
-				if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
-					time.Sleep(20 * time.Millisecond) // an attacker does not wait as long as the answer says
-				}
-			}
-		})
-	}
-	all.Wait()
-}
-
-func (l *logins) right(client int) string {
-	return instance.Credentials(email(client), instance.Org, userSecret)
-}
-
-// wrong aims at accounts that are there and at many more that are not.
-func (l *logins) wrong(int) string {
-	return instance.Credentials(email(rand.IntN(10*signers)), instance.Org, "wrong "+strconv.Itoa(rand.Int()))
-}
-
-// from is a caller with an address of its own: failures are counted for each.
-func (l *logins) from(a, b, c, d byte) *caller {
-	own := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(a, b, c, d)}}
-	return newCaller(l.b, l.server, &http.Transport{DialContext: own.DialContext, MaxIdleConnsPerHost: attackers})
-}
-
-// honest signs the owner of an attacked account in, from an address of its own, and tells how long it took.
-// It tries again as answers tell it to.
-func (l *logins) honest() time.Duration {
-	c, began := l.from(127, 0, 0, 2), time.Now()
-	for time.Since(began) < stormTime {
-		status, _, header := c.send(l.b.Context(), http.MethodPost, pathSignIn, l.right(0), "")
-		if status == http.StatusOK {
-			return time.Since(began)
-		}
-		seconds, _ := strconv.Atoi(header.Get("Retry-After")) // 0 where there is none
-		time.Sleep(time.Duration(max(seconds, 1)) * time.Second)
-	}
-	return stormTime * 2 // not at all
-}
-
-// statuses counts answers.
-type statuses struct {
-	mu  sync.Mutex
-	how map[int]int
-}
-
-func (s *statuses) count(status int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.how == nil {
-		s.how = map[int]int{}
-	}
-	s.how[status]++
-}
-
-func (s *statuses) of(status int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.how[status]
-}
-
-func (s *statuses) all() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, one := range s.how {
-		n += one
-	}
-	return n
-}
-
-func (s *statuses) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []string
-	for _, status := range slices.Sorted(maps.Keys(s.how)) {
-		all = append(all, fmt.Sprintf("%d × %d", s.how[status], status))
-	}
-	return strings.Join(all, ", ")
 }

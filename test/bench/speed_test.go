@@ -2,224 +2,173 @@ package bench
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
-	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
 const (
-	rounds      = 7 // of each figure, in turn
-	roundTime   = 2 * time.Second
-	manyClients = 32
-	latencyTime = 10 * time.Second // at a fixed rate
-	getsASecond = 1000
-	refreshes   = 500 // a second, at a fixed rate
-
-	getMilli        = 0.04 // of server CPU
-	getOfBare       = 60   // percent
-	refreshMilli    = 0.25
-	refreshOfRows   = 40 // percent
-	figureGet       = "token-checked GET, a second"
-	figureGetCPU    = "token-checked GET, ms of server CPU"
-	figureBare      = "bare net/http handler, a second"
-	figureBareCPU   = "bare net/http handler, ms of server CPU"
-	figureRow       = "SQLite, one row and one commit, a second"
-	figureRows      = "SQLite, 32 rows and one commit, rows a second"
-	figureRefresh   = "refresh, a second"
-	figureRefreshMS = "refresh, ms of server CPU"
+	getsOfBare    = 60 // percent of the rate of a net/http handler that does nothing
+	getMS         = 0.04
+	refreshOfRows = 40 // percent of the rate of updates of one row
+	refreshMS     = 0.25
+	benchRows     = 1000
 )
 
-// BenchmarkSpeed measures what is asked for most: requests with a token, and refreshes, beside what the machine can do.
+// BenchmarkSpeed measures the most frequent requests, token-checked GETs and refreshes, next to what the machine can do.
 func BenchmarkSpeed(b *testing.B) {
-	for range b.N {
-		server := instance.Start(b, instance.Options{LogFile: filepath.Join(b.TempDir(), "log")})
-		s := &speed{b: b, server: server, clients: startClients(b), limits: startLimits(b), figures: series{},
-			authorization: server.Client(b).SignIn().Authorization, tokens: refreshTokens(b, store.Options{DataDir: server.DataDir}, manyClients)}
-		bare, err := startBare(b)
+	bare, update, figures, r := startChild(b, false, "bare"), updateRow(b), samples{}, &report{b: b}
+	targets, bareClient := startTargets(b), newClient(b, bare.line)
+	gets, refresh := map[string]func(int) error{}, map[string]func(int) error{}
+	for _, t := range targets {
+		gets[t.prefix] = newClient(b, t.URL).get(pathAlerts, t.Client(b).SignIn().Authorization)
+		refresh[t.prefix] = refreshes(loginTokens(b, t.Server, manyClients), manyClients, newClient(b, t.URL))
+	}
+	for range *rounds {
+		figures.measure(b, "bare", manyClients, cpuOf(bare.cmd.Process.Pid), bareClient.get(pathAlerts, "Bearer of nothing"))
+		figures.measure(b, "row", 1, ownCPU, update)
+		for _, t := range targets {
+			figures.measure(b, t.prefix+"get", manyClients, cpuOf(t.PID()), gets[t.prefix])
+			figures.measure(b, t.prefix+"refresh", manyClients, cpuOf(t.PID()), refresh[t.prefix])
+		}
+	}
+	r.row("bare_handler", figure(figures.median("bare /s"), "req/s"), figure(figures.median("bare cpu-ms"), "cpu-ms/req"))
+	r.row("sqlite_one_row", figure(figures.median("row /s"), "commits/s"))
+	for _, t := range targets {
+		get, refresh := t.prefix+"get", t.prefix+"refresh"
+		r.row(get, append(figures.againstOld(get, "/s", "cpu-ms"), figure(figures.median(get+" /s"), "req/s"),
+			atLeast(figures.percent(get+" /s", "bare /s"), "%-of-bare-handler", getsOfBare), atMost(figures.median(get+" cpu-ms"), "cpu-ms/req", getMS))...)
+		r.row(refresh, append(figures.againstOld(refresh, "/s", "cpu-ms"), figure(figures.median(refresh+" /s"), "req/s"),
+			atLeast(figures.percent(refresh+" /s", "row /s"), "%-of-one-row", refreshOfRows), atMost(figures.median(refresh+" cpu-ms"), "cpu-ms/req", refreshMS))...)
+	}
+	r.end()
+}
+
+// updateRow returns the update of one row of one table in SQLite, set as the service sets it; each is a commit of its own.
+func updateRow(b *testing.B) func(int) error {
+	db := openSQLite(b, b.TempDir(), "_synchronous=FULL")
+	execSQL(b, db, "CREATE TABLE rows (id INTEGER PRIMARY KEY, n INTEGER NOT NULL)")
+	execSQL(b, db, "INSERT INTO rows WITH RECURSIVE i(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM i WHERE i < $1 - 1) SELECT i, 0 FROM i", benchRows)
+	one, err := db.Prepare("UPDATE rows SET n = n + 1 WHERE id = $1")
+	noError(b, err)
+	n := 0
+	return func(int) error {
+		n++
+		_, err := one.Exec(n * 7 % benchRows)
+		return err
+	}
+}
+
+// loginTokens begins sessions of the administrator and returns their refresh tokens.
+func loginTokens(b *testing.B, server *instance.Server, sessions int) (tokens []string) {
+	b.Helper()
+	c := newClient(b, server.URL)
+	for range sessions {
+		r, err := c.login(instance.Email, instance.Org, instance.Password)
+		noError(b, err)
+		token, err := r.refreshToken()
+		noError(b, err)
+		tokens = append(tokens, token)
+	}
+	return tokens
+}
+
+// BenchmarkOneToken has 32 clients share one session. All present its newest refresh token at the same moment, and one of
+// them loses the response and retries. All must get the same successor, and the store must count as many rotations as the clients.
+func BenchmarkOneToken(b *testing.B) {
+	server, r := start(b, instance.Options{}), &report{b: b}
+	var clients []*client
+	for range manyClients {
+		clients = append(clients, newClient(b, server.URL))
+	}
+	token, rotations, forks, failed := loginTokens(b, server, 1)[0], 0.0, 0.0, 0.0
+	for began := time.Now(); time.Since(began) < 30**roundTime && failed == 0; rotations++ {
+		var successors tally
+		failed += present(b, clients, token, int(rotations)%manyClients, &successors)
+		forks += float64(len(successors.seen) - 1)
+		for token = range successors.seen {
+		}
+	}
+	var generation, ended float64
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, "rt_"))
+	noError(b, err)
+	noError(b, openSQLite(b, server.DataDir, "mode=ro").QueryRow("SELECT generation, ended_at IS NOT NULL FROM sessions WHERE uid = $1", uuid.UUID(raw[:16]).String()).Scan(&generation, &ended))
+	r.row("rotations", figure(rotations, "rotations"), atMost(failed, "failed", 0), atMost(forks, "second-successors", 0), atMost(ended, "sessions-ended", 0),
+		metric{rotations - (generation - 1), "lost-rotations", 0, 0})
+	r.end()
+}
+
+// present has all clients present the token at once and returns how many failed. One of them loses its first response.
+func present(b *testing.B, clients []*client, token string, loser int, successors *tally) (failed float64) {
+	var failures tally
+	closedLoop(b, len(clients), 0, func(i int) error {
+		if i == loser {
+			clients[i].loseResponse(token)
+		}
+		successor, err := clients[i].refresh(context.Background(), token)
 		if err != nil {
-			b.Fatal(err)
+			failures.count("failed")
+			b.Log(err)
+			return nil
 		}
-		t := &table{name: "Speed", columns: []string{"", "median (least to most)", "of the limit"}}
-		disturbance := watchOthers()
-		for range rounds {
-			s.bare(bare)
-			s.get()
-			s.row()
-			s.refresh()
+		successors.count(successor)
+		return nil
+	})
+	return failures.seen["failed"]
+}
+
+// loseResponse sends a refresh and closes the connection once the request is written.
+func (c *client) loseResponse(token string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, _ = c.refresh(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { cancel() }}), token)
+}
+
+const profiles = "../../profiles/" // not in the repository
+
+// BenchmarkProfile puts each kind of load on the service and writes Go's profiles of it. `make profile` starts it.
+func BenchmarkProfile(b *testing.B) {
+	noError(b, os.MkdirAll(profiles, 0o755))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	noError(b, err)
+	debug := listener.Addr().String() // free once the listener is closed
+	noError(b, listener.Close())
+	server := start(b, instance.Options{Flags: []string{"--debug-listen", debug}})
+	createUsers(b, server, instance.Org)
+	c := newClient(b, server.URL)
+	writeProfiles(b, "get", debug, c.get(pathAlerts, server.Client(b).SignIn().Authorization))
+	writeProfiles(b, "refresh", debug, refreshes(loginTokens(b, server, manyClients), manyClients, c))
+	writeProfiles(b, "login", debug, logins(c, users))
+	server.Kill()
+	shared := startDatabase(b).start(1, "--debug-listen", debug)[0]
+	writeProfiles(b, "refresh-postgres", debug, refreshes(loginTokens(b, shared, manyClients), manyClients, newClient(b, shared.URL)))
+	fmt.Println("Profiles are in ./profiles; to look at one: go tool pprof -http 127.0.0.1:0 profiles/get-profile.pprof")
+}
+
+// writeProfiles writes the profiles while clients call do. Those of the heap and of waiting are of the whole life of the process.
+func writeProfiles(b *testing.B, load, debug string, do func(int) error) {
+	c, done := newClient(b, "http://"+debug), make(chan error, 1)
+	write := func(name, query string) error {
+		r, err := c.send(context.Background(), http.MethodGet, "/debug/pprof/"+name+query, "", "")
+		if err != nil {
+			return err
 		}
-		s.tell(t)
-		s.latencies(t)
-		disturbance.tell(b, t)
-		t.note("%d clients, %d rounds of %v each, in turn; the generator takes %.4f ms of processor time for a GET.", manyClients, rounds, roundTime, s.figures.median("generator"))
-		t.tell(b)
+		return os.WriteFile(profiles+load+"-"+name+".pprof", []byte(r.body), 0o600)
 	}
-}
-
-type speed struct {
-	b             *testing.B
-	server        *instance.Server
-	clients       *clients
-	limits        *machineLimits
-	figures       series
-	authorization string
-	tokens        string
-}
-
-// bareServer is one that does nothing but answer.
-type bareServer struct {
-	url string
-	pid int
-}
-
-func startBare(b *testing.B) (bareServer, error) {
-	b.Helper()
-	p := startPart(b, partBare)
-	url, err := p.ask("")
-	return bareServer{url, p.cmd.Process.Pid}, err
-}
-
-func (s *speed) bare(bare bareServer) {
-	before, _ := readProcess(bare.pid)
-	end := s.clients.put(workload{URLs: []string{bare.url}, Kind: loadGet, Clients: manyClients, For: roundTime, Authorization: s.authorization})
-	after, _ := readProcess(bare.pid)
-	s.figures.add(figureBare, end.rate())
-	s.figures.add(figureBareCPU, end.each(after.used-before.used))
-	s.figures.add("generator", end.each(end.Processor))
-}
-
-func (s *speed) row() {
-	s.figures.add(figureRow, s.limits.measure(limitRow, roundTime/2).PerSecond)
-	s.figures.add(figureRows, s.limits.measure(limitRows, roundTime/2).PerSecond)
-}
-
-func (s *speed) get() {
-	s.put(figureGet, figureGetCPU, workload{Kind: loadGet, Authorization: s.authorization})
-}
-
-func (s *speed) refresh() {
-	s.put(figureRefresh, figureRefreshMS, workload{Kind: loadRefresh, Tokens: s.tokens})
-}
-
-func (s *speed) put(rate, milli string, w workload) {
-	w.URLs, w.Clients, w.For = []string{s.server.URL}, manyClients, roundTime
-	before := processorTime(s.b, s.server)
-	end := s.clients.put(w)
-	s.figures.add(rate, end.rate())
-	s.figures.add(milli, end.each(processorTime(s.b, s.server)-before))
-}
-
-func (s *speed) tell(t *table) {
-	f := s.figures
-	t.add(figureBare, f.spread(figureBare, "%.0f"))
-	t.add(figureBareCPU, f.spread(figureBareCPU, "%.4f"))
-	ofBare, ofRows := 100*f.ratio(figureGet, figureBare), 100*f.ratio(figureRefresh, figureRow)
-	t.hold(fmt.Sprintf("%d %%", getOfBare), ofBare >= getOfBare, figureGet, f.spread(figureGet, "%.0f"), fmt.Sprintf("%.0f %%", ofBare))
-	// The generator has its part of the processors in both rates, and hides what the service costs more than the handler.
-	t.add("bare handler's CPU over a GET's", "", fmt.Sprintf("%.0f %%", 100*f.ratio(figureBareCPU, figureGetCPU)))
-	t.hold(fmt.Sprintf("%.3f", getMilli), f.median(figureGetCPU) <= getMilli, figureGetCPU, f.spread(figureGetCPU, "%.4f"))
-	t.add(figureRow, f.spread(figureRow, "%.0f"))
-	t.add(figureRows, f.spread(figureRows, "%.0f"))
-	t.hold(fmt.Sprintf("%d %%", refreshOfRows), ofRows >= refreshOfRows, figureRefresh, f.spread(figureRefresh, "%.0f"), fmt.Sprintf("%.0f %%", ofRows))
-	t.hold(fmt.Sprintf("%.3f", refreshMilli), f.median(figureRefreshMS) <= refreshMilli, figureRefreshMS, f.spread(figureRefreshMS, "%.4f"))
-	for _, name := range []string{figureBare, figureGet, figureGetCPU, figureRow, figureRefresh, figureRefreshMS} {
-		t.keep(name, f.median(name))
+	go func() { done <- write("profile", fmt.Sprintf("?seconds=%d", max(1, int(5*roundTime.Seconds())))) }()
+	closedLoop(b, manyClients, 6**roundTime, do)
+	noError(b, <-done)
+	for _, name := range []string{"heap", "block", "mutex"} {
+		noError(b, write(name, ""))
 	}
-}
-
-// latencies at a fixed rate, and what the machine does by itself.
-func (s *speed) latencies(t *table) {
-	one := workload{URLs: []string{s.server.URL}, Clients: manyClients, For: latencyTime}
-	get, refresh := one, one
-	get.Kind, get.Authorization, get.PerSecond = loadGet, s.authorization, getsASecond
-	refresh.Kind, refresh.Tokens, refresh.PerSecond = loadRefresh, s.tokens, refreshes
-	for _, w := range []workload{get, refresh} {
-		end := s.clients.put(w)
-		t.add(fmt.Sprintf("%s, %d a second: p50, p99, p99.9", w.Kind, w.PerSecond), fmt.Sprintf("%.2f, %.2f, %.2f ms", ms(end.P50), ms(end.P99), ms(end.P999)))
-	}
-	t.add("a byte there and back on loopback", fmt.Sprintf("%.4f ms", 1000/s.limits.measure(limitEcho, roundTime).PerSecond))
-	for _, what := range []string{limitSign, limitVerify} {
-		t.add("Ed25519, "+what, fmt.Sprintf("%.4f ms", s.limits.measure(what, roundTime/2).milli()))
-	}
-}
-
-func ms(d time.Duration) float64 { return float64(d) / 1e6 }
-
-// refreshTokens begins sessions of the administrator in a store, without a sign-in each, and returns a file of their
-// tokens. They are made as the service makes them, with its own key.
-func refreshTokens(b *testing.B, o store.Options, sessions int) string {
-	b.Helper()
-	ctx := context.Background()
-	db, err := store.Open(ctx, o)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer db.Close()
-	var text strings.Builder
-	for from := 0; from < sessions && err == nil; from += 1000 {
-		err = db.InTx(ctx, func(tx *store.Tx) error { return beginSessions(ctx, tx, min(1000, sessions-from), &text) })
-	}
-	path := filepath.Join(b.TempDir(), "tokens")
-	if err == nil {
-		err = os.WriteFile(path, []byte(text.String()), 0o600)
-	}
-	if err != nil {
-		b.Fatalf("begin sessions: %v", err)
-	}
-	return path
-}
-
-func beginSessions(ctx context.Context, tx *store.Tx, count int, to *strings.Builder) error {
-	mac, err := macKey(ctx, tx)
-	if err != nil {
-		return err
-	}
-	org, err := tx.OrgByName(ctx, strings.ToLower(instance.Org))
-	if err != nil {
-		return err
-	}
-	user, err := tx.UserByEmail(ctx, org.UID, instance.Email)
-	for n := 0; n < count && err == nil; n++ {
-		err = beginSession(ctx, tx, mac, user, to)
-	}
-	return err
-}
-
-// macKey is what the service makes refresh tokens with.
-func macKey(ctx context.Context, tx *store.Tx) ([]byte, error) {
-	keys, err := tx.ServiceKeys(ctx)
-	for _, key := range keys {
-		if key.Purpose == store.KeyMAC && key.RetiredAt.IsZero() {
-			return key.Secret, nil
-		}
-	}
-	return nil, errors.Join(err, errors.New("the store has no key of that purpose"))
-}
-
-func beginSession(ctx context.Context, tx *store.Tx, mac []byte, user store.User, to *strings.Builder) error {
-	uid, now := uuid.New(), time.Now()
-	fmt.Fprintln(to, refreshToken(mac, uid, 1))
-	return tx.InsertSession(ctx, store.Session{UID: uid.String(), OrgUID: user.OrgUID, UserUID: user.UID, Generation: 1, Address: "127.0.0.1",
-		CreatedAt: now, IdleUntil: now.Add(sessionsFor), MaxUntil: now.Add(sessionsFor)})
-}
-
-// refreshToken is internal/auth's refreshToken.
-func refreshToken(key []byte, session uuid.UUID, generation uint64) string {
-	body := binary.BigEndian.AppendUint64(append([]byte{}, session[:]...), generation)
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte("regwarden refresh token v1\x00"))
-	mac.Write(body)
-	return "rt_" + base64.RawURLEncoding.EncodeToString(mac.Sum(body))
 }
