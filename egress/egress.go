@@ -1,10 +1,9 @@
 // Package egress decides which addresses this program may dial.
 //
-// Users tell regwarden where to connect, which is server-side request forgery by design. The fence
-// is a judgement of the resolved address at the moment of the dial: judging URL text fails as soon
-// as a harmless name resolves to a forbidden address, or resolves differently the second time. The
-// package refuses to look at names and URLs; it judges addresses and ports, and a Guard dials
-// nothing but what it judged.
+// A program that connects where its users say allows server-side request forgery, unless it checks the resolved
+// address of each connection: a check of the URL's text fails as soon as a harmless name resolves to a forbidden address,
+// or to another address the second time. A Policy evaluates addresses and ports, never names, and a Guard dials
+// only addresses that its policy allows.
 package egress
 
 import (

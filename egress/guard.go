@@ -2,39 +2,75 @@ package egress
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
+	"net/url"
+	"time"
 )
 
-// Guard is a dialer behind a policy, for http.Transport.DialContext and the like. The zero value
-// uses the system's resolver and dialer and the zero Policy. It is safe for concurrent use.
+// Guard resolves names, checks every address against a policy, and dials checked addresses only: never a name, which
+// could resolve otherwise by then. The zero value uses the system's resolver and dialer, the zero Policy and no proxy.
+// It is safe for concurrent use.
 type Guard struct {
 	Policy   Policy
 	Resolver Resolver
 	Dialer   Dialer
+	// Proxy returns the HTTP proxy for a target, as http.Transport.Proxy does. The policy does not apply to the
+	// proxy's own address. Nil, or a nil URL, means no proxy.
+	Proxy func(target *url.URL) (*url.URL, error)
+	Roots *x509.CertPool   // for TLS to a proxy; nil: the system's
+	Now   func() time.Time // for TLS to a proxy; nil: time.Now
 }
 
-// DialContext resolves the host once, judges every address, and dials the judged addresses in
-// order until one answers: never the name again, which could resolve otherwise by then. One
-// forbidden address among the answers fails the host with a *Forbidden, and nothing is contacted.
-func (g *Guard) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	host, port, err := splitAddress(address)
+// Target is an origin with its checked addresses.
+type Target struct {
+	Origin
+	Addresses []netip.AddrPort // empty when only the proxy can resolve the name
+	Narrowest Zone             // of the addresses
+	Widest    Zone             // the zone from which Zone.Hop is evaluated
+	proxy     *url.URL
+	proxyErr  error
+}
+
+// Proxied returns host and port of the proxy through which the target is dialed, "" for none.
+func (t *Target) Proxied() string {
+	if t.proxy == nil {
+		return ""
+	}
+	return t.proxy.Host
+}
+
+// Forward returns the proxy that forwards single requests to the target, nil for none. A connection that Dial returns
+// then leads to this proxy, and requests are written in absolute form (RFC 9112 section 3.2.2), as
+// http.Transport does with http.ProxyURL. Its scheme is http, since Dial does TLS to the proxy.
+func (t *Target) Forward() *url.URL {
+	if t.proxy == nil || t.Scheme != "http" {
+		return nil
+	}
+	return &url.URL{Scheme: "http", Host: t.proxy.Host, User: t.proxy.User}
+}
+
+// Reach is Lookup and Check.
+func (g *Guard) Reach(ctx context.Context, o Origin) (*Target, error) {
+	addresses, err := g.Lookup(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := g.lookup(ctx, host)
-	if err != nil {
-		return nil, err
-	}
-	for _, a := range addresses {
-		if _, err := g.Policy.Judge(netip.AddrPortFrom(a, port)); err != nil {
-			return nil, err
+	return g.Check(o, addresses)
+}
+
+// Lookup resolves the host of an origin. A name that is not found is left to the proxy, if there is one: it may know
+// more names. Then Lookup returns no address and no error.
+func (g *Guard) Lookup(ctx context.Context, o Origin) ([]netip.Addr, error) {
+	addresses, err := g.lookup(ctx, o.Host)
+	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
+		if proxy, _ := g.proxyFor(o); proxy != nil {
+			return nil, nil
 		}
 	}
-	return g.dialFirst(ctx, network, addresses, port)
+	return addresses, err
 }
 
 func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
@@ -46,77 +82,34 @@ func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 		resolver = g.Resolver
 	}
 	addresses, err := resolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return nil, err
+	if err == nil && len(addresses) == 0 {
+		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
 	}
-	if len(addresses) == 0 {
-		return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
-	}
-	return addresses, nil
+	return addresses, err
 }
 
-func (g *Guard) dialFirst(ctx context.Context, network string, addresses []netip.Addr, port uint16) (net.Conn, error) {
-	var dialer Dialer = &net.Dialer{}
-	if g.Dialer != nil {
-		dialer = g.Dialer
-	}
-	var failures []error
-	for _, a := range addresses {
-		conn, err := dialer.DialContext(ctx, network, netip.AddrPortFrom(a.WithZone("").Unmap(), port).String())
-		if err == nil {
-			return conn, nil
-		}
-		failures = append(failures, err)
-		if ctx.Err() != nil {
-			break
-		}
-	}
-	return nil, errors.Join(failures...)
-}
-
-func splitAddress(address string) (host string, port uint16, err error) {
-	host, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", 0, err
-	}
-	number, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return "", 0, fmt.Errorf("port of %q is no number", address)
-	}
-	return host, uint16(number), nil
-}
-
-// OwnPorts tells whether an address is one of this machine's with one of the ports, for
-// Settings.Own. The interfaces are read on each match, since they change while a server runs; when
-// they can't be read, every address on the port counts as ours.
-func OwnPorts(ports ...uint16) func(netip.AddrPort) bool {
-	return ownPorts(ports, net.InterfaceAddrs)
-}
-
-func ownPorts(ports []uint16, interfaces func() ([]net.Addr, error)) func(netip.AddrPort) bool {
-	listening := make(map[uint16]bool, len(ports))
-	for _, port := range ports {
-		listening[port] = true
-	}
-	return func(target netip.AddrPort) bool {
-		if !listening[target.Port()] {
-			return false
-		}
-		a := plain(target.Addr())
-		if within(a, host) {
-			return true
-		}
-		addresses, err := interfaces()
+// Check evaluates every address of an origin. One forbidden address forbids the origin, since the next lookup might
+// return it first. The error is a *Forbidden.
+func (g *Guard) Check(o Origin, addresses []netip.Addr) (*Target, error) {
+	t := &Target{Origin: o}
+	t.proxy, t.proxyErr = g.proxyFor(o)
+	for i, a := range addresses {
+		zone, err := g.Policy.Judge(netip.AddrPortFrom(a, o.Port))
 		if err != nil {
-			return true
+			return nil, err
 		}
-		for _, found := range addresses {
-			if n, ok := found.(*net.IPNet); ok {
-				if ours, ok := netip.AddrFromSlice(n.IP); ok && ours.Unmap() == a {
-					return true
-				}
-			}
+		if i == 0 {
+			t.Narrowest, t.Widest = zone, zone
 		}
-		return false
+		t.Narrowest, t.Widest = max(t.Narrowest, zone), min(t.Widest, zone)
+		t.Addresses = append(t.Addresses, netip.AddrPortFrom(a.WithZone("").Unmap(), o.Port))
 	}
+	return t, nil
+}
+
+func (g *Guard) proxyFor(o Origin) (*url.URL, error) {
+	if g.Proxy == nil {
+		return nil, nil
+	}
+	return g.Proxy(&url.URL{Scheme: o.Scheme, Host: o.HostPort()})
 }

@@ -6,8 +6,19 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"testing"
 )
+
+// reach resolves, checks and dials.
+func reach(ctx context.Context, g *Guard, host string, port uint16) (net.Conn, error) {
+	target, err := g.Reach(ctx, Origin{"https", host, port})
+	if err != nil {
+		return nil, err
+	}
+	conn, _, err := g.Dial(ctx, target)
+	return conn, err
+}
 
 type answers map[string][]string
 
@@ -66,13 +77,19 @@ func TestGuard(t *testing.T) {
 		{"a bad port", "public.test:6379", nil, nil, ClassPort, true},
 		{"an unknown name", "nowhere.test:443", nil, nil, "", true},
 		{"a name without address", "empty.test:443", nil, nil, "", true},
-		{"no port", "public.test", nil, nil, "", true},
-		{"no number", "public.test:https", nil, nil, "", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := &recorder{down: row.down}
 			g := &Guard{Resolver: names, Dialer: r}
-			conn, err := g.DialContext(t.Context(), "tcp", row.address)
+			host, text, err := net.SplitHostPort(row.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			port, err := strconv.ParseUint(text, 10, 16)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, err := reach(t.Context(), g, host, uint16(port))
 			if conn != nil {
 				_ = conn.Close()
 			}
@@ -91,7 +108,7 @@ func TestGuard(t *testing.T) {
 func TestGuardLooksUpOnce(t *testing.T) {
 	r := &recorder{}
 	rebinding := &rebinder{then: netip.MustParseAddr("127.0.0.1"), first: netip.MustParseAddr("8.8.8.8")}
-	conn, err := (&Guard{Resolver: rebinding, Dialer: r}).DialContext(t.Context(), "tcp", "rebind.test:443")
+	conn, err := reach(t.Context(), &Guard{Resolver: rebinding, Dialer: r}, "rebind.test", 443)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +135,7 @@ func TestGuardStopsWhenCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := &recorder{down: []string{"8.8.8.8:443", "8.8.4.4:443"}}
-	_, err := (&Guard{Resolver: answers{"two.test": {"8.8.8.8", "8.8.4.4"}}, Dialer: r}).DialContext(ctx, "tcp", "two.test:443")
+	_, err := reach(ctx, &Guard{Resolver: answers{"two.test": {"8.8.8.8", "8.8.4.4"}}, Dialer: r}, "two.test", 443)
 	if err == nil || len(r.dialled) > 1 {
 		t.Errorf("went on after the end: dialled %v, %v", r.dialled, err)
 	}

@@ -37,7 +37,7 @@ func (s *session) moved(a *answer) {
 		return
 	}
 	s.warn(WarnRedirected, "%s leads to %s.", s.base.String(), showURL(a.url))
-	if s.plan.skipVerify && a.from.scheme == "https" {
+	if s.plan.skipVerify && a.from.Scheme == "https" {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
 	if path, ok := strings.CutSuffix(strings.TrimSuffix(a.url.Path, "/"), "/v2"); ok {
@@ -74,9 +74,9 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 		return unavailable(what, a)
 	case a.over:
 		return fail(CodeNotOCI, "", "%s was answered %d with a body of more than %d KiB.", what, a.status, s.limits.Body>>10)
-	case s.base.scheme == "http" && wantsHTTPS(a):
+	case s.base.Scheme == "http" && wantsHTTPS(a):
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered %s.", what, a.said()).
-			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.hostPort()))
+			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.HostPort()))
 	case a.status == 401 && !o.offers.none(), a.status != 404 && isOCIError(a.body):
 		return nil
 	case a.status == 403:

@@ -8,7 +8,7 @@ import (
 
 // auth finds out whether the credentials are good, or whether anonymous use works.
 func (s *session) auth(ctx context.Context) outcome {
-	if s.plan.base.scheme == "http" && s.plan.auth != NoAuth {
+	if s.plan.base.Scheme == "http" && s.plan.auth != NoAuth {
 		s.warn(WarnPlainHTTPCredentials, "")
 	}
 	var v verdict

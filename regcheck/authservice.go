@@ -61,7 +61,7 @@ func (s *session) startContentToken(ctx context.Context, t *tokenService, who lo
 	return later(&s.wire.work, func() granting { return s.ask(ctx, t, who, []string{pullScope(s.plan.contentPath)}) })
 }
 
-func (s *session) hasHTTPS(t *tokenService) bool { return t.origin.scheme == "https" }
+func (s *session) hasHTTPS(t *tokenService) bool { return t.origin.Scheme == "https" }
 
 // tokenProof is what is known after a token was granted.
 type tokenProof struct {

@@ -8,43 +8,43 @@ import (
 	"sync/atomic"
 )
 
-// Panicked is what Check and Inventory panic with when a goroutine of theirs did. Those read a registry's bytes as well, and a panic
-// of theirs would end the whole program; this one comes out in the goroutine of the caller, who can recover.
-type Panicked struct {
-	Cause any
-	Stack []byte // of the goroutine that panicked, below the type of its cause
+// panicked is what Check and Inventory panic with when a goroutine of theirs did. Such goroutines read a registry's bytes as well, and a
+// panic there would end the whole program; this one continues in the goroutine of the caller, who can recover. Stack returns the
+// stack of the goroutine that panicked.
+type panicked interface {
+	error
+	Stack() []byte
 }
 
-func (p *Panicked) Error() string {
-	return fmt.Sprintf("a part of the check panicked: %v\n%s", p.Cause, p.Stack)
+type workPanicked struct {
+	cause any
+	stack []byte
 }
 
-// StackOf is the stack that belongs to what was recovered just now: that of the caller, or where a part of a check panicked.
-func StackOf(recovered any) []byte {
-	if p, ok := recovered.(*Panicked); ok {
-		return p.Stack
-	}
-	return debug.Stack()
-}
+func (p *workPanicked) Error() string { return fmt.Sprintf("a part of the check panicked: %v", p.cause) }
+
+func (p *workPanicked) Stack() []byte { return fmt.Appendf(nil, "%T\n%s", p.cause, p.stack) }
 
 var errPanicked = errors.New("the check panicked") // seen by nobody: the check panics in the end
 
 // background is work beside a check. Whoever waits for such work has to hear from it when it panics too: by its deferred calls.
 type background struct {
 	running sync.WaitGroup
-	first   atomic.Pointer[Panicked]
+	first   atomic.Pointer[panicked]
 }
 
 func (b *background) do(work func()) {
 	b.running.Go(func() {
 		defer func() {
-			switch cause := recover().(type) {
-			case nil:
-			case *Panicked: // of work beside this work
-				b.first.CompareAndSwap(nil, cause)
-			default:
-				b.first.CompareAndSwap(nil, &Panicked{cause, fmt.Appendf(nil, "%T\n%s", cause, debug.Stack())})
+			cause := recover()
+			if cause == nil {
+				return
 			}
+			p, inGoroutine := cause.(panicked)
+			if !inGoroutine {
+				p = &workPanicked{cause, debug.Stack()}
+			}
+			b.first.CompareAndSwap(nil, &p)
 		}()
 		work()
 	})
@@ -54,7 +54,7 @@ func (b *background) do(work func()) {
 func (b *background) wait() {
 	b.running.Wait()
 	if p := b.first.Load(); p != nil {
-		panic(p)
+		panic(*p)
 	}
 }
 

@@ -70,13 +70,11 @@ func (c *conn) speak(ctx context.Context) error {
 		// A hostile server may send ahead of what we read; with the defaults that is 4 MiB a stream.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 512 << 10},
 	}
-	if c.peer.proxy != nil && c.peer.scheme == "http" {
-		// The connection leads to the proxy already; this makes requests name their host.
-		proxy := &url.URL{Scheme: "http", Host: c.peer.proxy.Host, User: c.peer.proxy.User}
+	if proxy := c.peer.Forward(); proxy != nil {
 		transport.Proxy = http.ProxyURL(proxy)
 	}
 	var err error
-	c.client, err = transport.NewClientConn(ctx, c.peer.scheme, c.peer.hostPort())
+	c.client, err = transport.NewClientConn(ctx, c.peer.Scheme, c.peer.HostPort())
 	return err
 }
 
@@ -266,7 +264,7 @@ func (w *wire) send(ctx context.Context, c *conn, what *call) (*answer, error) {
 		return nil, &exchangeError{c, err, started.Load()}
 	}
 	c.served.Add(1)
-	a := &answer{url: what.url, from: c.peer.origin, status: response.StatusCode, header: response.Header, conn: c, rounds: 1}
+	a := &answer{url: what.url, from: c.peer.Origin, status: response.StatusCode, header: response.Header, conn: c, rounds: 1}
 	a.read(response, what.keep, w.limits.Body)
 	return a, nil
 }

@@ -7,7 +7,7 @@ import "context"
 func (s *session) connect(ctx context.Context) outcome {
 	p, err := s.wire.reach(ctx, s.plan.base.origin)
 	if err != nil {
-		return failed(forbidden(err, "The endpoint "+s.plan.base.host))
+		return failed(forbidden(err, "The endpoint "+s.plan.base.Host))
 	}
 	s.spare = s.openSpare(ctx, p)
 	raw, at, err := s.wire.dial(ctx, p)
@@ -17,13 +17,13 @@ func (s *session) connect(ctx context.Context) outcome {
 	}
 	s.rounds++
 	s.first = &conn{peer: p, raw: raw, wire: s.wire}
-	if s.plan.base.scheme == "http" {
+	if s.plan.base.Scheme == "http" {
 		if err := s.admit(ctx); err != nil {
-			return failed(fail(CodeNotOCI, "", "%s: %s.", p.hostPort(), cleanText(err.Error())))
+			return failed(fail(CodeNotOCI, "", "%s: %s.", p.HostPort(), cleanText(err.Error())))
 		}
 	}
-	if p.proxy != nil {
-		return passed("through the proxy %s", cleanText(p.proxy.Host))
+	if proxy := p.Proxied(); proxy != "" {
+		return passed("through the proxy %s", cleanText(proxy))
 	}
 	return passed("%s", at)
 }
@@ -46,7 +46,7 @@ type spareConn struct {
 }
 
 func (s *session) openSpare(ctx context.Context, p *peer) *spareConn {
-	if s.plan.auth == NoAuth || p.scheme != "https" {
+	if s.plan.auth == NoAuth || p.Scheme != "https" {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)

@@ -91,7 +91,7 @@ func TestNameFault(t *testing.T) {
 		"registry.test":                      {"the host belongs into endpoint only", ""},
 		"charts/a b":                         {"names have at most 255 characters, and components of lower-case letters and digits, joined by single . _ -", ""},
 	} {
-		s := &session{plan: &plan{contentPath: path, base: target{origin: origin{host: "registry.test"}}}}
+		s := &session{plan: &plan{contentPath: path, base: target{origin: origin{Host: "registry.test"}}}}
 		if got := s.nameFault(); got != want {
 			t.Errorf("%s: %+v, want %+v", path, got, want)
 		}

@@ -81,7 +81,7 @@ func noNameServer(err error) bool {
 // diagnoseLookup is for the host of the endpoint or of a redirect; it says nothing of addresses.
 func diagnoseLookup(o origin, err error) *failure {
 	words, retryable := describeLookup(err)
-	f := fail(CodeHostNotFound, "", "%q %s.", o.host, words).retry(retryable)
+	f := fail(CodeHostNotFound, "", "%q %s.", o.Host, words).retry(retryable)
 	switch {
 	case isNotFound(err):
 	case noNameServer(err):
@@ -89,7 +89,7 @@ func diagnoseLookup(o origin, err error) *failure {
 	case isTimeout(err):
 		f.hinting("Try again. If it happens again: %s", nameServerHint)
 	default:
-		f.hinting("Try again. If it happens again, contact the operator of the DNS zone of %q or of the DNS server that regwarden uses.", o.host)
+		f.hinting("Try again. If it happens again, contact the operator of the DNS zone of %q or of the DNS server that regwarden uses.", o.Host)
 	}
 	return f
 }
@@ -138,46 +138,46 @@ func describeDial(err error) (words string, retryable bool) {
 }
 
 func diagnoseDial(p *peer, err error) *failure {
-	if x, ok := errors.AsType[*proxyError](err); ok {
+	if x, ok := errors.AsType[*egress.ProxyError](err); ok {
 		return diagnoseProxy(p, x)
 	}
 	words, retryable := describeDial(err)
 	f := fail(CodeUnreachable, "", "Tried %s: %s.", p.where(), words).retry(retryable)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		f.hinting("Start the registry, or correct the port in endpoint: nothing listens on port %d.", p.port)
+		f.hinting("Start the registry, or correct the port in endpoint: nothing listens on port %d.", p.Port)
 	}
 	return f
 }
 
-func diagnoseProxy(p *peer, x *proxyError) *failure {
-	f := fail(CodeUnreachable, "", "Asked the outbound proxy %s for %s: ", cleanText(x.host), p.hostPort()).at("")
+func diagnoseProxy(p *peer, x *egress.ProxyError) *failure {
+	f := fail(CodeUnreachable, "", "Asked the outbound proxy %s for %s: ", cleanText(x.Host), p.HostPort()).at("")
 	switch {
-	case x.status == 407:
+	case x.Status == 407:
 		f.seen += "it wants credentials of its own (407)."
-	case x.status != 0:
-		f.seen += fmt.Sprintf("it answered %d.", x.status)
+	case x.Status != 0:
+		f.seen += fmt.Sprintf("it answered %d.", x.Status)
 	default:
-		words, _ := describeDial(x.err)
+		words, _ := describeDial(x.Err)
 		f.seen += words + "."
 	}
-	f.retryable = x.status >= 500 || x.status == 0
-	return f.hinting("The definition is not at fault: ask the operator to correct --egress-proxy, or to allow %s in the proxy.", p.hostPort())
+	f.retryable = x.Status >= 500 || x.Status == 0
+	return f.hinting("The definition is not at fault: ask the operator to correct --egress-proxy, or to allow %s in the proxy.", p.HostPort())
 }
 
 // where lists what was tried.
 func (p *peer) where() string {
 	var all []string
-	for i, a := range p.addresses {
+	for i, a := range p.Addresses {
 		if i == 3 {
-			all = append(all, fmt.Sprintf("and %d more", len(p.addresses)-i))
+			all = append(all, fmt.Sprintf("and %d more", len(p.Addresses)-i))
 			break
 		}
 		all = append(all, a.String())
 	}
-	if len(all) == 1 && all[0] == p.hostPort() || len(all) == 0 {
-		return p.hostPort()
+	if len(all) == 1 && all[0] == p.HostPort() || len(all) == 0 {
+		return p.HostPort()
 	}
-	return p.hostPort() + " (" + strings.Join(all, ", ") + ")"
+	return p.HostPort() + " (" + strings.Join(all, ", ") + ")"
 }
 
 // remoteAlert is the TLS alert that the other side sent. crypto/tls has no exported type for it:
@@ -356,7 +356,7 @@ func (s *session) diagnoseRequest(err error) *failure {
 func (s *session) diagnoseUnanswered(what string, err error) *failure {
 	if x, ok := errors.AsType[*exchangeError](err); ok && x.conn.sawTLS() {
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered with TLS, which plain HTTP cannot read.", what).
-			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.hostPort()))
+			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.HostPort()))
 	} else if ok {
 		if f := x.certificateRefused(); f != nil {
 			return f
@@ -365,7 +365,7 @@ func (s *session) diagnoseUnanswered(what string, err error) *failure {
 	step, isStep := errors.AsType[*stepError](err)
 	switch {
 	case isStep && step.step == StageEgress:
-		return forbidden(err, "The endpoint "+step.origin.host)
+		return forbidden(err, "The endpoint "+step.origin.Host)
 	case isTimeout(err):
 		return fail(CodeUnavailable, "", "%s got no whole answer in time.", what)
 	case isStep:
@@ -421,7 +421,7 @@ func (s *session) diagnoseTarget(r *redirectError) *failure {
 	case isStep && step.step == StageTLS:
 		f = diagnoseHandshake(step.seen, step.err)
 	case isStep:
-		f = diagnoseDial(&peer{origin: step.origin}, r.err)
+		f = diagnoseDial(&peer{Target: &egress.Target{Origin: step.origin}}, r.err)
 	default:
 		f = s.diagnoseUnanswered("GET "+to, r.err)
 	}

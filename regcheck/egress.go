@@ -10,15 +10,15 @@ import (
 func (s *session) egress(context.Context) outcome {
 	o := s.plan.base.origin
 	if len(s.found) == 0 {
-		_, _ = s.wire.judge(o, nil)
+		_, _ = s.wire.admit(o, nil)
 		return unknown("no address to judge; the proxy decides")
 	}
-	p, err := s.wire.judge(o, s.found)
+	p, err := s.wire.admit(o, s.found)
 	if err != nil {
-		return failed(forbidden(err, "The endpoint "+o.host+" leads to an address that may not be contacted on port "+strconv.Itoa(int(o.port))))
+		return failed(forbidden(err, "The endpoint "+o.Host+" leads to an address that may not be contacted on port "+strconv.Itoa(int(o.Port))))
 	}
 	if s.shown == "" {
-		s.shown = o.host
+		s.shown = o.Host
 	}
-	return passed("%s, %s", s.shown, p.zone)
+	return passed("%s, %s", s.shown, p.Narrowest)
 }

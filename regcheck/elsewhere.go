@@ -104,7 +104,7 @@ func (s *session) elsewhere(ctx context.Context) *place {
 	var helm, root, below *place
 	var work background
 	look := func(path string, judge func(*answer)) {
-		u := &url.URL{Scheme: s.base.scheme, Host: s.base.authority(), Path: path}
+		u := &url.URL{Scheme: s.base.Scheme, Host: s.base.Authority(), Path: path}
 		work.do(func() {
 			a, err := s.wire.fetch(ctx, call{url: u}, false)
 			if err == nil {
@@ -169,7 +169,7 @@ func (s *session) artifactoryKeys(ctx context.Context) []string {
 	if !looksLikeArtifactory(s.opened.bare, s.base) {
 		return keys
 	}
-	u := &url.URL{Scheme: s.base.scheme, Host: s.base.authority(), Path: "/artifactory/api/repositories"}
+	u := &url.URL{Scheme: s.base.Scheme, Host: s.base.Authority(), Path: "/artifactory/api/repositories"}
 	a, err := s.wire.fetch(ctx, call{url: u}, false)
 	if err != nil || a.status != 200 {
 		return keys

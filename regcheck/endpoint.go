@@ -1,8 +1,6 @@
 package regcheck
 
 import (
-	"net"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -11,44 +9,13 @@ import (
 	"github.com/regwarden/regwarden/egress"
 )
 
-// origin is scheme, host and port: what may see the credentials (RFC 6454).
-type origin struct {
-	scheme string // "http" or "https"
-	host   string // ASCII name or address, no brackets
-	port   uint16
-}
+// origin is what may see the credentials.
+type origin = egress.Origin
 
 // target is where the API lives.
 type target struct {
 	origin
 	path string // without slashes at the ends and without "v2"; may be empty
-}
-
-func (o origin) hostPort() string { return net.JoinHostPort(o.host, strconv.Itoa(int(o.port))) }
-
-// authority is the host as written in a URL: without the scheme's own port.
-func (o origin) authority() string {
-	if o.port == defaultPort(o.scheme) {
-		if strings.Contains(o.host, ":") {
-			return "[" + o.host + "]"
-		}
-		return o.host
-	}
-	return o.hostPort()
-}
-
-func (o origin) String() string { return o.scheme + "://" + o.authority() }
-
-func (o origin) address() (netip.Addr, bool) {
-	a, err := netip.ParseAddr(o.host)
-	return a, err == nil
-}
-
-func defaultPort(scheme string) uint16 {
-	if scheme == "http" {
-		return 80
-	}
-	return 443
 }
 
 // url is a URL below the API's /v2/; rest may be empty.
@@ -57,7 +24,7 @@ func (t target) url(rest string) *url.URL {
 	if t.path != "" {
 		path = "/" + t.path + path
 	}
-	return &url.URL{Scheme: t.scheme, Host: t.authority(), Path: path}
+	return &url.URL{Scheme: t.Scheme, Host: t.Authority(), Path: path}
 }
 
 func (t target) String() string { return t.url("").String() }
@@ -137,12 +104,12 @@ func readEndpoint(value string, found *problems) target {
 // parseEndpoint reads [scheme://]host[:port][/path]. The problem says how the text was read.
 func parseEndpoint(text string) (t target, problem string) {
 	rest := text
-	t.scheme = "https"
+	t.Scheme = "https"
 	if scheme, after, ok := strings.Cut(text, "://"); ok {
 		switch strings.ToLower(scheme) {
 		case "https", "oci":
 		case "http":
-			t.scheme = "http"
+			t.Scheme = "http"
 		default:
 			return t, "has the scheme " + strconv.Quote(scheme) + "; write https://, http:// or oci://"
 		}
@@ -158,13 +125,13 @@ func parseEndpoint(text string) (t target, problem string) {
 	if strings.Contains(authority, "@") {
 		return t, "contains user information; write user name and password into auth.username and auth.password"
 	}
-	host, port, problem := splitAuthority(authority, defaultPort(t.scheme))
+	host, port, problem := splitAuthority(authority, egress.DefaultPort(t.Scheme))
 	if problem != "" {
 		return t, problem
 	}
-	t.port = port
-	t.host, problem = egress.ReadHost(host)
-	t.host = apiHost(t.host)
+	t.Port = port
+	t.Host, problem = egress.ReadHost(host)
+	t.Host = apiHost(t.Host)
 	return t, problem
 }
 

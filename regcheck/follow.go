@@ -3,8 +3,6 @@ package regcheck
 import (
 	"context"
 	"net/url"
-	"strconv"
-	"strings"
 
 	"github.com/regwarden/regwarden/egress"
 )
@@ -35,7 +33,7 @@ func (e *redirectError) Unwrap() error { return e.err }
 // fetch sends a request and follows its redirects one hop at a time. Authorization never crosses an
 // origin; unless crossing is true, neither does the request.
 func (w *wire) fetch(ctx context.Context, what call, crossing bool) (*answer, error) {
-	from, err := originOf(what.url)
+	from, err := egress.ReadOrigin(what.url)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +61,7 @@ func (w *wire) fetch(ctx context.Context, what call, crossing bool) (*answer, er
 		if err != nil {
 			return nil, err
 		}
-		if next.origin != p.origin {
+		if next.Origin != p.Origin {
 			what.authorization = ""
 		}
 		before, p, what.url = what.url, next.peer, next.url
@@ -85,13 +83,13 @@ func (w *wire) redirect(ctx context.Context, a *answer, crossing bool, hops int,
 		return refuse(&url.URL{}, redirectInvalid, err)
 	}
 	to.Fragment, to.RawFragment = "", ""
-	next, err := originOf(to)
+	next, err := egress.ReadOrigin(to)
 	switch {
 	case err != nil:
 		return refuse(to, redirectInvalid, err)
 	case seen[to.String()] || hops >= w.limits.Redirects:
 		return refuse(to, redirectLoop, nil)
-	case a.from.scheme == "https" && next.scheme == "http":
+	case a.from.Scheme == "https" && next.Scheme == "http":
 		return refuse(to, redirectInsecure, nil)
 	case a.from != next && !crossing:
 		return refuse(to, redirectAway, nil)
@@ -110,41 +108,6 @@ func (a *answer) location() string {
 		return a.header.Get("Location")
 	}
 	return ""
-}
-
-type urlError string
-
-func (e urlError) Error() string { return string(e) }
-
-// originOf reads the origin of a URL that a registry sent: the rules of an endpoint hold for it too.
-func originOf(u *url.URL) (origin, error) {
-	o := origin{scheme: strings.ToLower(u.Scheme)}
-	if o.scheme != "http" && o.scheme != "https" {
-		return o, urlError("its scheme is neither http nor https")
-	}
-	if u.User != nil {
-		return o, urlError("it contains user information")
-	}
-	name := u.Hostname()
-	if strings.Contains(u.Host, "[") {
-		name = "[" + name + "]"
-	}
-	if name == "" || strings.Contains(name, "%") {
-		return o, urlError("it names no usable host")
-	}
-	host, problem := egress.ReadHost(name)
-	if problem != "" {
-		return o, urlError("it " + problem)
-	}
-	o.host, o.port = host, defaultPort(o.scheme)
-	if text := u.Port(); text != "" {
-		n, err := strconv.ParseUint(text, 10, 16)
-		if err != nil || n == 0 {
-			return o, urlError("its port is no number from 1 to 65535")
-		}
-		o.port = uint16(n)
-	}
-	return o, nil
 }
 
 // showURL is a URL as it may be shown: without user information and query, cleaned.

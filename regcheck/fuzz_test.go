@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/secret"
+
+	"github.com/regwarden/regwarden/egress"
 )
 
 // mustBeClean fails when a text that we show could disturb a terminal or a log.
@@ -36,10 +38,10 @@ func FuzzDefinition(f *testing.F) {
 			return
 		}
 		u, err := url.Parse(p.base.String())
-		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Host != p.base.authority() || !strings.HasSuffix(u.Path, "/v2/") {
+		if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Host != p.base.Authority() || !strings.HasSuffix(u.Path, "/v2/") {
 			t.Fatalf("%q became %q: %v", endpoint, p.base, err)
 		}
-		o, err := originOf(u)
+		o, err := egress.ReadOrigin(u)
 		if err != nil || o != p.base.origin {
 			t.Errorf("%q: origin %v read back as %v: %v", endpoint, p.base.origin, o, err)
 		}
@@ -65,14 +67,14 @@ func FuzzChallenge(f *testing.F) {
 		if o.bearer == nil {
 			return
 		}
-		s := &session{plan: &plan{base: target{origin: origin{"https", "registry.test", 443}}}}
+		s := &session{plan: &plan{base: target{origin: origin{Scheme: "https", Host: "registry.test", Port: 443}}}}
 		from := &answer{url: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, from: s.plan.base.origin}
 		service, failed := s.readService(o.bearer, from)
 		if failed != nil {
 			mustBeClean(t, failed.seen)
 			return
 		}
-		if service.realm.Scheme != "https" || service.realm.User != nil || service.origin.host == "" {
+		if service.realm.Scheme != "https" || service.realm.User != nil || service.origin.Host == "" {
 			t.Errorf("took the realm %q", service.realm)
 		}
 		if _, err := service.call(login{user: "u", password: "p"}, []string{"a b"}).request(t.Context(), ""); err != nil {

@@ -45,7 +45,7 @@ func (s *session) withoutHost(path string) (rest string, found bool) {
 	}
 	host, rest, _ := strings.Cut(path, "/")
 	u := url.URL{Host: host}
-	if found || u.Port() != "" && rest != "" || apiHost(strings.ToLower(u.Hostname())) == s.plan.base.host {
+	if found || u.Port() != "" && rest != "" || apiHost(strings.ToLower(u.Hostname())) == s.plan.base.Host {
 		return rest, true
 	}
 	return path, false

@@ -27,7 +27,7 @@ func (s *session) open(ctx context.Context) *opening {
 	}
 	o := &opening{}
 	s.opened = o
-	if s.base.scheme == "https" && s.plan.auth != NoAuth {
+	if s.base.Scheme == "https" && s.plan.auth != NoAuth {
 		s.sendWith(ctx, o)
 	}
 	o.bare, o.err = s.get(ctx, "", "")

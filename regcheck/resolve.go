@@ -15,10 +15,10 @@ func (s *session) resolve(ctx context.Context) outcome {
 	}
 	s.found = addresses
 	if len(addresses) == 0 {
-		return unknown("%s is not known here and is left to the proxy", o.host)
+		return unknown("%s is not known here and is left to the proxy", o.Host)
 	}
-	if _, ok := o.address(); ok {
-		return passed("%s is an address", o.host)
+	if _, ok := o.Address(); ok {
+		return passed("%s is an address", o.Host)
 	}
 	var shown []string
 	for _, a := range addresses[:min(len(addresses), 3)] {
@@ -29,7 +29,7 @@ func (s *session) resolve(ctx context.Context) outcome {
 	}
 	s.shown = strings.Join(shown, ", ")
 	// The addresses are named by the next stage, once they are allowed.
-	return passed("%s has %s", o.host, counted(len(addresses), "address", "addresses"))
+	return passed("%s has %s", o.Host, counted(len(addresses), "address", "addresses"))
 }
 
 func counted(n int, one, many string) string {

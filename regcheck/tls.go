@@ -18,7 +18,7 @@ const expiresSoon = 30 * 24 * time.Hour
 // HTTP answer. So when asked, the first requests are part of this stage.
 func (s *session) handshake(ctx context.Context) outcome {
 	c := s.first
-	if s.plan.base.scheme == "http" {
+	if s.plan.base.Scheme == "http" {
 		return skipped("plain HTTP, as the endpoint says")
 	}
 	if err := c.handshake(ctx); err != nil {
@@ -95,7 +95,7 @@ func (s *session) warnTLS(c *conn) {
 	if s.plan.skipVerify {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
-	s.warnExpiry(c.peer.hostPort(), state)
+	s.warnExpiry(c.peer.HostPort(), state)
 }
 
 func (s *session) warnExpiry(host string, state tls.ConnectionState) {

@@ -28,7 +28,7 @@ type tlsSeen struct {
 
 func (c *conn) seen() *tlsSeen {
 	p := c.wire.plan
-	s := &tlsSeen{host: c.peer.hostPort(), home: c.peer.origin == p.base.origin, asked: c.asked, acceptable: c.acceptable, now: c.wire.now()}
+	s := &tlsSeen{host: c.peer.HostPort(), home: c.peer.Origin == p.base.origin, asked: c.asked, acceptable: c.acceptable, now: c.wire.now()}
 	if s.home && p.endpointPath != "" {
 		s.path = "/" + p.endpointPath
 	}

@@ -39,11 +39,11 @@ func (s *session) readService(c *challenge, a *answer) (*tokenService, *failure)
 	if realm.Fragment != "" {
 		return invalid("it has a fragment")
 	}
-	o, err := originOf(realm)
+	o, err := egress.ReadOrigin(realm)
 	if err != nil {
 		return invalid(cleanText(err.Error()))
 	}
-	if o.scheme == "http" && (a.from.scheme == "https" || s.plan.base.scheme == "https") {
+	if o.Scheme == "http" && (a.from.Scheme == "https" || s.plan.base.Scheme == "https") {
 		return nil, fail(CodeTokenServiceFailed, ReasonRealmInsecure, "%s names %s.", showURL(a.url), showURL(realm))
 	}
 	return &tokenService{realm: realm, origin: o, service: c.params["service"], scopes: strings.Fields(c.params["scope"]), from: a.from}, nil
@@ -248,7 +248,7 @@ func (s *session) realmUnreachable(t *tokenService, what, words string) *failure
 
 func (s *session) hintRealmName(t *tokenService, err error) string {
 	if isNotFound(err) {
-		return "Correct the external URL in the registry's configuration: the host name of its token service, " + t.origin.host + ", does not exist."
+		return "Correct the external URL in the registry's configuration: the host name of its token service, " + t.origin.Host + ", does not exist."
 	}
 	return "Try again. If it happens again: " + nameServerHint
 }
@@ -262,7 +262,7 @@ func (s *session) diagnoseRealmTLS(t *tokenService, inner *failure) *failure {
 	case ReasonMissingIntermediate, ReasonClientCertificateRequired:
 		f.hinting("%s", inner.hint)
 	default:
-		f.hinting("Repair TLS at the token service %s, or correct the external URL in the registry's configuration if the name is wrong.", t.origin.hostPort())
+		f.hinting("Repair TLS at the token service %s, or correct the external URL in the registry's configuration if the name is wrong.", t.origin.HostPort())
 	}
 	return f.retry(inner.retryable)
 }

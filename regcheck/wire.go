@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -16,20 +14,15 @@ import (
 	"github.com/regwarden/regwarden/egress"
 )
 
-// wire opens the connections of one check and keeps them until its end. Every connection, whoever
-// named its address, is resolved, judged and dialled by the same steps.
+// wire opens the connections of one check, all of them by its guard, and keeps them until its end.
 type wire struct {
-	resolver egress.Resolver
-	dialer   egress.Dialer
-	policy   egress.Policy
-	proxyFor func(*url.URL) (*url.URL, error)
-	hairpin  string
-	limits   Limits
-	turns    *turns
-	now      func() time.Time
-	plan     *plan
-	roots    *x509.CertPool        // of the Checker; nil: the system's
-	pool     func() *x509.CertPool // roots and the definition's own; made once
+	guard   *egress.Guard
+	hairpin string
+	limits  Limits
+	turns   *turns
+	now     func() time.Time
+	plan    *plan
+	pool    func() *x509.CertPool // roots and the definition's own; made once
 
 	told told // guards itself
 
@@ -43,14 +36,9 @@ type wire struct {
 
 // peer is an origin and what we know of it.
 type peer struct {
-	origin
-	addresses []netip.AddrPort // judged; empty when a proxy looks the name up
-	zone      egress.Zone      // the narrowest of its addresses
-	wide      egress.Zone      // the widest: from where it may not send us to a narrower one
-	proxy     *url.URL         // nil: none
-	proxyErr  error            // why the proxy's settings can't be used
-	conns     []*conn
-	changed   chan struct{} // closed when one of conns may have become free
+	*egress.Target
+	conns   []*conn
+	changed chan struct{} // closed when one of conns may have become free
 }
 
 // stepError says which step towards an origin failed.
@@ -68,16 +56,10 @@ func (e *stepError) Error() string {
 func (e *stepError) Unwrap() error { return e.err }
 
 func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
-	w := &wire{resolver: c.Resolver, dialer: c.Dialer, policy: c.Egress, proxyFor: c.Proxy, hairpin: c.Hairpin,
-		limits: limits, turns: c.turns.of(limits.AtWork), now: now, plan: p, roots: c.Roots, peers: map[origin]*peer{}}
-	if w.resolver == nil {
-		w.resolver = net.DefaultResolver
-	}
-	if w.dialer == nil {
-		w.dialer = &net.Dialer{}
-	}
+	guard := &egress.Guard{Policy: c.Egress, Resolver: c.Resolver, Dialer: c.Dialer, Proxy: c.Proxy, Roots: c.Roots, Now: now}
+	w := &wire{guard: guard, hairpin: c.Hairpin, limits: limits, turns: c.turns.of(limits.AtWork), now: now, plan: p, peers: map[origin]*peer{}}
 	w.pool = sync.OnceValue(func() *x509.CertPool { return trustPool(c.Roots, p.roots) })
-	if p.base.scheme == "https" {
+	if p.base.Scheme == "https" {
 		w.work.do(func() { w.pool() }) // reading the system's roots takes longer than a round trip
 	}
 	return w
@@ -145,65 +127,45 @@ func (w *wire) reach(ctx context.Context, o origin) (*peer, error) {
 	if err != nil {
 		return nil, &stepError{step: StageResolve, origin: o, err: err}
 	}
-	p, err = w.judge(o, addresses)
+	p, err = w.admit(o, addresses)
 	if err != nil {
 		return nil, &stepError{step: StageEgress, origin: o, err: err}
 	}
 	return p, nil
 }
 
-// lookup resolves a host. With a proxy a name that does not exist here is left to the proxy, which
-// may know more names than we do: then there is no address and no error.
+// lookup resolves the host of an origin within its time.
 func (w *wire) lookup(ctx context.Context, o origin) ([]netip.Addr, error) {
-	if a, ok := o.address(); ok {
-		return []netip.Addr{a}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, w.limits.Resolve)
 	defer cancel()
-	addresses, err := w.resolver.LookupNetIP(ctx, "ip", o.host)
-	if err == nil && len(addresses) == 0 {
-		err = &net.DNSError{Err: "no address", Name: o.host, IsNotFound: true}
-	}
-	if err != nil && isNotFound(err) {
-		if proxy, _ := w.proxy(o); proxy != nil {
-			return nil, nil
-		}
-	}
-	return addresses, err
+	return w.guard.Lookup(ctx, o)
 }
 
-// proxy names the proxy for an origin, nil for none.
-func (w *wire) proxy(o origin) (*url.URL, error) {
-	if w.proxyFor == nil {
-		return nil, nil
-	}
-	return w.proxyFor(&url.URL{Scheme: o.scheme, Host: o.hostPort()})
-}
-
-// judge holds every address against the policy; one forbidden address forbids the origin, since
-// the next look-up might bring it to the front.
-func (w *wire) judge(o origin, addresses []netip.Addr) (*peer, error) {
-	p := &peer{origin: o}
-	p.proxy, p.proxyErr = w.proxy(o)
-	for i, a := range addresses {
-		at := netip.AddrPortFrom(a.WithZone("").Unmap(), o.port)
-		zone, err := w.policy.Judge(netip.AddrPortFrom(a, o.port))
-		if err != nil {
-			return nil, err
-		}
-		if i == 0 {
-			p.zone, p.wide = zone, zone
-		}
-		p.zone, p.wide = max(p.zone, zone), min(p.wide, zone)
-		p.addresses = append(p.addresses, at)
+// admit makes an origin known if its addresses are allowed.
+func (w *wire) admit(o origin, addresses []netip.Addr) (*peer, error) {
+	checked, err := w.guard.Check(o, addresses)
+	if err != nil {
+		return nil, err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if known := w.peers[o]; known != nil {
 		return known, nil // two requests reached for it at once
 	}
+	p := &peer{Target: checked}
 	w.peers[o] = p
 	return p, nil
+}
+
+// dial connects to a peer within its time.
+func (w *wire) dial(ctx context.Context, p *peer) (*turnConn, netip.AddrPort, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.limits.Connect)
+	defer cancel()
+	conn, at, err := w.guard.Dial(ctx, p.Target)
+	if err != nil {
+		return nil, at, err
+	}
+	return w.turns.inTurn(conn), at, nil
 }
 
 // hop judges that one server sends us on to another: zones only widen.
@@ -216,7 +178,7 @@ func (w *wire) hop(ctx context.Context, from, to origin) (*peer, error) {
 	before := w.peers[from]
 	w.mu.Unlock()
 	if before != nil && from != to {
-		if err := before.wide.Hop(next.zone); err != nil {
+		if err := before.Widest.Hop(next.Narrowest); err != nil {
 			return nil, &stepError{step: StageEgress, origin: to, err: err}
 		}
 	}
@@ -227,18 +189,18 @@ func (w *wire) hop(ctx context.Context, from, to origin) (*peer, error) {
 func (w *wire) open(ctx context.Context, p *peer) (*conn, error) {
 	raw, _, err := w.dial(ctx, p)
 	if err != nil {
-		return nil, &stepError{step: StageConnect, origin: p.origin, err: err}
+		return nil, &stepError{step: StageConnect, origin: p.Origin, err: err}
 	}
 	c := &conn{peer: p, raw: raw, wire: w, cost: 1}
-	if p.scheme == "https" {
+	if p.Scheme == "https" {
 		if err := c.handshake(ctx); err != nil {
 			_ = raw.Close()
-			return nil, &stepError{step: StageTLS, origin: p.origin, err: err, seen: c.seen()}
+			return nil, &stepError{step: StageTLS, origin: p.Origin, err: err, seen: c.seen()}
 		}
 	}
 	if err := c.speak(ctx); err != nil {
 		_ = raw.Close()
-		return nil, &stepError{step: StageTLS, origin: p.origin, err: err, seen: c.seen()}
+		return nil, &stepError{step: StageTLS, origin: p.Origin, err: err, seen: c.seen()}
 	}
 	return c, nil
 }
@@ -307,7 +269,7 @@ func (w *wire) acquire(ctx context.Context, p *peer) (c *conn, cost int, err err
 		case <-impatient.C:
 			waiting = false
 		case <-ctx.Done():
-			return nil, 0, &stepError{step: StageConnect, origin: p.origin, err: ctx.Err()}
+			return nil, 0, &stepError{step: StageConnect, origin: p.Origin, err: ctx.Err()}
 		}
 	}
 	return w.openBooked(ctx, p)
@@ -353,7 +315,7 @@ func (w *wire) openBooked(ctx context.Context, p *peer) (*conn, int, error) {
 				return c, 0, nil
 			}
 		case <-ctx.Done():
-			return nil, 0, &stepError{step: StageConnect, origin: p.origin, err: ctx.Err()}
+			return nil, 0, &stepError{step: StageConnect, origin: p.Origin, err: ctx.Err()}
 		}
 	}
 }
@@ -383,13 +345,13 @@ func (w *wire) take(p *peer) *conn {
 func (w *wire) tlsConfig(p *peer, c *conn) *tls.Config {
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		ServerName: p.host,
+		ServerName: p.Host,
 		NextProtos: []string{"h2", "http/1.1"},
 		Time:       w.now,
 		RootCAs:    w.pool(),
 		GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			c.asked, c.acceptable = true, info.AcceptableCAs
-			if pair := w.plan.clientCert; pair != nil && p.origin == w.plan.base.origin {
+			if pair := w.plan.clientCert; pair != nil && p.Origin == w.plan.base.origin {
 				return pair, nil
 			}
 			return &tls.Certificate{}, nil

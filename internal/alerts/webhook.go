@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -114,80 +113,34 @@ func sign(key string, at time.Time, body string) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// transport is made for one attempt: no connection is shared between channels. Its dialer judges what it dials.
-// Behind a proxy only the proxy would be seen, so the target is judged here; a name that does not exist here is left
-// to the proxy, as the engine does.
-func (s *Service) transport(ctx context.Context, target *url.URL) (*http.Transport, error) {
+// transport is made for one attempt: no connection is shared between channels.
+func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, error) {
+	origin, err := egress.ReadOrigin(to)
+	if err != nil {
+		return nil, err
+	}
+	guard := &egress.Guard{Policy: s.config.Egress, Resolver: s.config.Resolver, Dialer: s.config.Dialer, Proxy: s.config.Proxy, Roots: s.config.Roots}
+	reaching, cancel := context.WithTimeout(ctx, connectTime)
+	defer cancel()
+	target, err := guard.Reach(reaching, origin)
+	if err != nil {
+		return nil, err
+	}
 	t := &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
 		TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: attemptTime,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.Roots},
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, connectTime)
+			defer cancel()
+			conn, _, err := guard.Dial(ctx, target)
+			return conn, err
+		},
 	}
-	guard := &egress.Guard{Policy: s.config.Egress, Resolver: s.config.Resolver, Dialer: s.config.Dialer}
-	dial := guard.DialContext
-	if s.config.Proxy != nil {
-		proxy, err := s.config.Proxy(target)
-		if err != nil {
-			return nil, err
-		}
-		if proxy != nil {
-			if err := s.judge(ctx, target); err != nil {
-				return nil, err
-			}
-			t.Proxy = http.ProxyURL(proxy)
-			dial = s.dialer().DialContext // to the proxy, which the operator named
-		}
-	}
-	t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, connectTime)
-		defer cancel()
-		return dial(ctx, network, address)
+	if proxy := target.Forward(); proxy != nil {
+		t.Proxy = http.ProxyURL(proxy)
 	}
 	return t, nil
-}
-
-func (s *Service) dialer() egress.Dialer {
-	if s.config.Dialer != nil {
-		return s.config.Dialer
-	}
-	return &net.Dialer{}
-}
-
-func (s *Service) resolver() egress.Resolver {
-	if s.config.Resolver != nil {
-		return s.config.Resolver
-	}
-	return net.DefaultResolver
-}
-
-// judge holds every address of a target against the policy.
-func (s *Service) judge(ctx context.Context, target *url.URL) error {
-	host, text := hostPort(target)
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return fmt.Errorf("port of a webhook: %w", err)
-	}
-	addresses, err := s.lookup(ctx, host)
-	if err != nil {
-		return err
-	}
-	for _, a := range addresses {
-		if _, err := s.config.Egress.Judge(netip.AddrPortFrom(a, uint16(port))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Service) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return []netip.Addr{a}, nil
-	}
-	addresses, err := s.resolver().LookupNetIP(ctx, "ip", host)
-	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
-		return nil, nil
-	}
-	return addresses, err
 }
 
 // unsent says in plain words why there is no answer. It names no address: who may read a channel need not know ours.

@@ -9,6 +9,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 )
@@ -123,4 +124,13 @@ func Join(undecoded, more []Field) []Field {
 // Busy is the fault of an overloaded service; after says when a retry makes sense.
 func Busy(what string, after time.Duration) *Error {
 	return &Error{Kind: Unavailable, Code: CodeUnavailable, Message: what, RetryAfter: after}
+}
+
+// StackOf returns the stack that belongs to a recovered value: the one that the value carries, if another goroutine
+// panicked first, or the caller's.
+func StackOf(recovered any) []byte {
+	if p, ok := recovered.(interface{ Stack() []byte }); ok {
+		return p.Stack()
+	}
+	return debug.Stack()
 }

@@ -150,7 +150,7 @@ func (r *syncRun) do(ctx context.Context) error {
 func (r *syncRun) list(ctx context.Context, kept record) (report *regcheck.Report, found *regcheck.Inventory, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("%w (%T)\n%s", errPanicked, cause, regcheck.StackOf(cause))
+			err = fmt.Errorf("%w (%T)\n%s", errPanicked, cause, fault.StackOf(cause))
 		}
 	}()
 	// Who drops runs again and again waits here until they are deleted.

@@ -160,7 +160,7 @@ func (w *watch) tryOne(ctx context.Context, row store.Watched) (WatchOutcome, er
 func (w *watch) recheck(ctx context.Context, d regcheck.Definition, behaviour string) (r *regcheck.Report, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			r, err = nil, fmt.Errorf("%w (%T)\n%s", errPanicked, cause, regcheck.StackOf(cause))
+			r, err = nil, fmt.Errorf("%w (%T)\n%s", errPanicked, cause, fault.StackOf(cause))
 		}
 	}()
 	return w.checker.Recheck(ctx, d, behaviour, nil)

@@ -93,7 +93,7 @@ func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request, id string) {
 // recovered answers for a handler that panicked. The panic's value stays out of the log, since it may
 // hold what the request held; its type and the stack tell enough.
 func (s *Server) recovered(w *recorder, r *http.Request, p any) {
-	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack", string(regcheck.StackOf(p)))
+	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack", string(fault.StackOf(p)))
 	if w.status == 0 {
 		s.fail(w, r, &fault.Error{Kind: fault.Internal})
 	}

@@ -1,4 +1,4 @@
-package regcheck
+package egress
 
 import (
 	"context"
@@ -54,16 +54,27 @@ func TestDialAny(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := &dialFunc{begin: time.Now(), answer: map[string]func(context.Context) (net.Conn, error){a: row.first, b: row.second}}
-				w := newWire(&Checker{Dialer: d}, &plan{base: target{origin: origin{scheme: "http"}}}, Limits{}.withDefaults(), time.Now)
+				g := &Guard{Dialer: d}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
-				conn, at, err := w.dialAny(ctx, []netip.AddrPort{netip.MustParseAddrPort(a), netip.MustParseAddrPort(b)})
+				conn, at, err := g.dialAny(ctx, []netip.AddrPort{netip.MustParseAddrPort(a), netip.MustParseAddrPort(b)})
 				if took := time.Since(d.begin); took != row.took || len(d.tried) != row.tried {
 					t.Errorf("took %v, tried %v", took, d.tried)
 				}
 				if row.won == "" {
-					if err == nil || conn != nil || !errors.Is(err, syscall.ECONNREFUSED) && !isTimeout(err) {
+					if err == nil || conn != nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("%v %v", conn, err)
+					}
+					failed, ok := errors.AsType[*DialError](err)
+					if !ok {
+						t.Fatalf("%#v", err)
+					}
+					named := map[string]bool{}
+					for _, attempt := range failed.Attempts {
+						named[attempt.Address.String()] = true
+					}
+					if len(failed.Attempts) != 2 || !named[a] || !named[b] {
+						t.Errorf("the error does not name each address: %v", failed.Attempts)
 					}
 					return
 				}
