@@ -19,9 +19,10 @@ type Guard struct {
 	Dialer   Dialer
 	// Proxy returns the HTTP proxy for a target, as http.Transport.Proxy does. The policy does not apply to the
 	// proxy's own address. Nil, or a nil URL, means no proxy.
-	Proxy func(target *url.URL) (*url.URL, error)
-	Roots *x509.CertPool   // for TLS to a proxy; nil: the system's
-	Now   func() time.Time // for TLS to a proxy; nil: time.Now
+	Proxy        func(target *url.URL) (*url.URL, error)
+	ProxyConnect ProxyConnect
+	Roots        *x509.CertPool   // for TLS to a proxy; nil: the system's
+	Now          func() time.Time // for TLS to a proxy; nil: time.Now
 }
 
 // Target is an origin with its checked addresses.
@@ -32,6 +33,7 @@ type Target struct {
 	Widest    Zone             // the zone from which Zone.Hop is evaluated
 	proxy     *url.URL
 	proxyErr  error
+	connect   ProxyConnect
 }
 
 // Proxied returns host and port of the proxy through which the target is dialed, "" for none.
@@ -46,7 +48,7 @@ func (t *Target) Proxied() string {
 // then leads to this proxy, and requests are written in absolute form (RFC 9112 section 3.2.2), as
 // http.Transport does with http.ProxyURL. Its scheme is http, since Dial does TLS to the proxy.
 func (t *Target) Forward() *url.URL {
-	if t.proxy == nil || t.Scheme != "http" {
+	if t.proxy == nil || t.Scheme != "http" || t.connect == ConnectAddress {
 		return nil
 	}
 	return &url.URL{Scheme: "http", Host: t.proxy.Host, User: t.proxy.User}
@@ -61,12 +63,12 @@ func (g *Guard) Reach(ctx context.Context, o Origin) (*Target, error) {
 	return g.Check(o, addresses)
 }
 
-// Lookup resolves the host of an origin. A name that is not found is left to the proxy, if there is one: it may know
-// more names. Then Lookup returns no address and no error.
+// Lookup resolves the host of an origin. A name that is not found is left to the proxy, if there is one, unless
+// ProxyConnect is ConnectAddress: the proxy may know more names. Then Lookup returns no address and no error.
 func (g *Guard) Lookup(ctx context.Context, o Origin) ([]netip.Addr, error) {
 	addresses, err := g.lookup(ctx, o.Host)
 	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
-		if proxy, _ := g.proxyFor(o); proxy != nil {
+		if proxy, _ := g.proxyFor(o); proxy != nil && g.ProxyConnect != ConnectAddress {
 			return nil, nil
 		}
 	}
@@ -91,7 +93,7 @@ func (g *Guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 // Check evaluates every address of an origin. One forbidden address forbids the origin, since the next lookup might
 // return it first. The error is a *Forbidden.
 func (g *Guard) Check(o Origin, addresses []netip.Addr) (*Target, error) {
-	t := &Target{Origin: o}
+	t := &Target{Origin: o, connect: g.ProxyConnect}
 	t.proxy, t.proxyErr = g.proxyFor(o)
 	for i, a := range addresses {
 		zone, err := g.Policy.Judge(netip.AddrPortFrom(a, o.Port))

@@ -21,7 +21,9 @@ type workPanicked struct {
 	stack []byte
 }
 
-func (p *workPanicked) Error() string { return fmt.Sprintf("a part of the check panicked: %v", p.cause) }
+func (p *workPanicked) Error() string {
+	return fmt.Sprintf("a part of the check panicked: %v", p.cause)
+}
 
 func (p *workPanicked) Stack() []byte { return fmt.Appendf(nil, "%T\n%s", p.cause, p.stack) }
 

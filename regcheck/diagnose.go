@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"reflect"
@@ -150,9 +151,13 @@ func diagnoseDial(p *peer, err error) *failure {
 }
 
 func diagnoseProxy(p *peer, x *egress.ProxyError) *failure {
-	f := fail(CodeUnreachable, "", "Asked the outbound proxy %s for %s: ", cleanText(x.Host), p.HostPort()).at("")
+	asked := p.HostPort()
+	if x.ByAddress {
+		asked += " (" + x.Requested + ")"
+	}
+	f := fail(CodeUnreachable, "", "Asked the outbound proxy %s for %s: ", cleanText(x.Host), asked).at("")
 	switch {
-	case x.Status == 407:
+	case x.Status == http.StatusProxyAuthRequired:
 		f.seen += "it wants credentials of its own (407)."
 	case x.Status != 0:
 		f.seen += fmt.Sprintf("it answered %d.", x.Status)
@@ -161,7 +166,11 @@ func diagnoseProxy(p *peer, x *egress.ProxyError) *failure {
 		f.seen += words + "."
 	}
 	f.retryable = x.Status >= 500 || x.Status == 0
-	return f.hinting("The definition is not at fault: ask the operator to correct --egress-proxy, or to allow %s in the proxy.", p.HostPort())
+	f.hinting("The definition is not at fault: ask the operator to correct --egress-proxy, or to allow %s in the proxy.", p.HostPort())
+	if x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired {
+		f.hint += " If the proxy allows names only, ask the operator to set --egress-proxy-connect to name."
+	}
+	return f
 }
 
 // where lists what was tried.

@@ -108,6 +108,7 @@ func TestHintsFollowed(t *testing.T) {
 func TestHintsNameTheCause(t *testing.T) {
 	for _, row := range []struct {
 		server, password string
+		proxy            bool
 		change           func(d *regcheck.Definition)
 		says, doesNotSay string
 	}{
@@ -140,6 +141,8 @@ func TestHintsNameTheCause(t *testing.T) {
 		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://dns-timeout.test" },
 			says: "no DNS server answered in time", doesNotSay: "spelling"},
 		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://nowhere.test" }, says: "spelling"},
+		{server: "proxy-names-only", proxy: true, says: "set --egress-proxy-connect to name"},
+		{server: "proxy-407", proxy: true, says: "ask the operator", doesNotSay: "--egress-proxy-connect"},
 	} {
 		t.Run(row.server, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)
@@ -150,7 +153,7 @@ func TestHintsNameTheCause(t *testing.T) {
 			if row.change != nil {
 				row.change(&d)
 			}
-			report, err := checker(g, egress.Policy{}, matrixRow{}).Check(t.Context(), d, nil)
+			report, err := checker(g, egress.Policy{}, matrixRow{Proxy: row.proxy}).Check(t.Context(), d, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

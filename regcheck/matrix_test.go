@@ -47,6 +47,7 @@ type matrixRow struct {
 	Egress      *egress.Settings // the operator's; absent: the zero policy
 	CommandLine bool             // the policy of the command line
 	Proxy       bool             // go through the world's proxy
+	Connect     string           // what the proxy is asked to connect to: "address", "name" or the default
 	SkipControl bool
 	Limits      string // "short" for servers that never answer
 }
@@ -128,6 +129,7 @@ func checker(g *regchecktest.Registry, policy egress.Policy, row matrixRow) *reg
 	c := &regcheck.Checker{Resolver: g, Dialer: g, Roots: g.Roots(), Egress: policy, SkipControl: row.SkipControl}
 	if row.Proxy {
 		c.Proxy = func(*url.URL) (*url.URL, error) { return g.ProxyURL(), nil }
+		c.ProxyConnect = map[string]egress.ProxyConnect{"address": egress.ConnectAddress, "name": egress.ConnectName}[row.Connect]
 	}
 	if row.Limits == "short" {
 		c.Limits = shortLimits(regcheck.Stage(row.Want.Stage))

@@ -26,7 +26,8 @@ type Checker struct {
 	SkipControl bool
 	// Proxy names the outbound HTTP proxy for a target, much as http.Transport.Proxy does; it is asked once for
 	// each origin. Nil means none, whatever the environment says, and so does a nil URL.
-	Proxy func(target *url.URL) (*url.URL, error)
+	Proxy        func(target *url.URL) (*url.URL, error)
+	ProxyConnect egress.ProxyConnect // what the proxy is asked to connect to
 	// Hairpin, when not empty, is sent in the header HairpinHeader of every request, so that a server
 	// recognizes a check that leads back to itself.
 	Hairpin string

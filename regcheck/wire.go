@@ -56,7 +56,8 @@ func (e *stepError) Error() string {
 func (e *stepError) Unwrap() error { return e.err }
 
 func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
-	guard := &egress.Guard{Policy: c.Egress, Resolver: c.Resolver, Dialer: c.Dialer, Proxy: c.Proxy, Roots: c.Roots, Now: now}
+	guard := &egress.Guard{Policy: c.Egress, Resolver: c.Resolver, Dialer: c.Dialer, Proxy: c.Proxy, ProxyConnect: c.ProxyConnect,
+		Roots: c.Roots, Now: now}
 	w := &wire{guard: guard, hairpin: c.Hairpin, limits: limits, turns: c.turns.of(limits.AtWork), now: now, plan: p, peers: map[origin]*peer{}}
 	w.pool = sync.OnceValue(func() *x509.CertPool { return trustPool(c.Roots, p.roots) })
 	if p.base.Scheme == "https" {

@@ -45,7 +45,7 @@ type checkFlags struct {
 	passwordStdin, tokenStdin             bool
 	caFile, certFile, keyFile             string
 	insecure                              bool
-	proxy                                 string
+	proxy, proxyConnect                   string
 	timeout                               time.Duration
 	noColor                               bool
 	output                                string
@@ -91,6 +91,7 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
 	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for the connections: a URL, or 'environment'")
+	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "maximum duration of the check, 1s–60s")
 	flags.BoolVar(&f.noColor, "no-color", false, "no colour, even in a terminal")
 	outputFlag(cmd, &f.output)
@@ -107,6 +108,9 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.timeout < minTimeout || f.timeout > maxTimeout {
 		return usageError{errors.New("--timeout must be 1s–60s")}
+	}
+	if !isProxyConnect(f.proxyConnect) {
+		return usageError{errors.New("--egress-proxy-connect must be address or name")}
 	}
 	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.noColor}
 	if f.registry != "" {
@@ -150,6 +154,9 @@ func (f *checkFlags) runKept(show shown, args []string) error {
 		if checker.Proxy, err = proxyFunc(f.proxy); err != nil {
 			return usageError{err}
 		}
+	}
+	if f.proxyConnect != "" {
+		checker.ProxyConnect = proxyConnects[f.proxyConnect]
 	}
 	checks := registries.New(db, checker, registries.Limits{})
 	opened, err := checks.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
@@ -206,7 +213,7 @@ func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Rep
 }
 
 func (f *checkFlags) checker() (*regcheck.Checker, error) {
-	checker := &regcheck.Checker{Egress: egress.ForCommandLine()}
+	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), ProxyConnect: proxyConnects[f.proxyConnect]}
 	checker.Limits.Total = f.timeout
 	proxy, err := proxyFunc(f.proxy)
 	if err != nil {

@@ -75,7 +75,9 @@ type Config struct {
 	EgressDeny       []string
 	EgressAllowOnly  []string
 	EgressProxy      string
-	EgressDNS        string
+	// EgressProxyConnect is a key of proxyConnects.
+	EgressProxyConnect string
+	EgressDNS          string
 
 	WatchInterval     time.Duration
 	WatchConcurrency  int
@@ -147,6 +149,7 @@ func newSettings() *settings {
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
+	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	f.DurationVar(&c.WatchInterval, "watch-interval", 15*time.Minute, "how often each kept registry is checked; 0s: never")
 	f.IntVar(&c.WatchConcurrency, "watch-concurrency", 16, "kept registries checked at once, beside the validations that users ask for")
 	f.DurationVar(&c.SyncInterval, "sync-interval", 24*time.Hour, "how often the content of each kept registry is listed; 0s: only when asked")
@@ -312,6 +315,7 @@ func (c *Config) Validate() []error {
 		{c.WatchInterval != 0 && c.WatchInterval < time.Second || c.WatchInterval > 7*24*time.Hour, "watch-interval: from 1s to 168h, or 0s for never"},
 		{c.WatchConcurrency < 1 || c.WatchConcurrency > 1000, "watch-concurrency: from 1 to 1000"},
 		{c.SyncInterval != 0 && c.SyncInterval < time.Second || c.SyncInterval > 30*24*time.Hour, "sync-interval: from 1s to 720h, or 0s for only when asked"},
+		{!isProxyConnect(c.EgressProxyConnect), "egress-proxy-connect: must be address or name"},
 		{c.EgressDNS != "" && !isAddressPort(c.EgressDNS), "egress-dns: " + c.EgressDNS + " is no address of the form 192.0.2.1:53"},
 		{c.AuditRetention != 0 && c.AuditRetention < 24*time.Hour, "audit-retention: at least 24h, or 0s for ever"},
 		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: text or json"},
@@ -375,6 +379,14 @@ func proxyFunc(setting string) (func(*url.URL) (*url.URL, error), error) {
 		return nil, errors.New("egress-proxy: write http://host:port, https://host:port or environment")
 	}
 	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
+}
+
+// proxyConnects are the values of egress-proxy-connect.
+var proxyConnects = map[string]egress.ProxyConnect{"": egress.ConnectDefault, "address": egress.ConnectAddress, "name": egress.ConnectName}
+
+func isProxyConnect(setting string) bool {
+	_, ok := proxyConnects[setting]
+	return ok
 }
 
 func isHostPort(listen string) bool {

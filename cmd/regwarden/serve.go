@@ -273,7 +273,7 @@ func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) 
 	if err != nil {
 		return nil, err
 	}
-	checker := &regcheck.Checker{Resolver: c.resolver(), Egress: policy, Hairpin: rand.Text()}
+	checker := &regcheck.Checker{Resolver: c.resolver(), Egress: policy, ProxyConnect: proxyConnects[c.EgressProxyConnect], Hairpin: rand.Text()}
 	checker.Limits.Total = c.CheckTimeout
 	checker.Proxy, err = proxyFunc(c.EgressProxy)
 	return checker, err

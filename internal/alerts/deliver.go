@@ -48,6 +48,8 @@ type Config struct {
 	Dialer   egress.Dialer
 	Roots    *x509.CertPool
 	Proxy    func(target *url.URL) (*url.URL, error)
+	// ProxyConnect is what the proxy is asked to connect to.
+	ProxyConnect egress.ProxyConnect
 	// Header is sent with every webhook: the mark by which our own server knows and refuses what comes back to it.
 	Header map[string]string
 	Mail   *Mail // nil: channels of type email are refused

@@ -119,7 +119,8 @@ func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, 
 	if err != nil {
 		return nil, err
 	}
-	guard := &egress.Guard{Policy: s.config.Egress, Resolver: s.config.Resolver, Dialer: s.config.Dialer, Proxy: s.config.Proxy, Roots: s.config.Roots}
+	guard := &egress.Guard{Policy: s.config.Egress, Resolver: s.config.Resolver, Dialer: s.config.Dialer,
+		Proxy: s.config.Proxy, ProxyConnect: s.config.ProxyConnect, Roots: s.config.Roots}
 	reaching, cancel := context.WithTimeout(ctx, connectTime)
 	defer cancel()
 	target, err := guard.Reach(reaching, origin)
@@ -147,6 +148,9 @@ func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, 
 func unsent(err error) result {
 	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
 		return result{rare: true, message: "not sent: it is not allowed to connect there, since " + forbidden.Reason()}
+	}
+	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && proxy.Status != 0 {
+		return result{message: fmt.Sprintf("the outbound proxy did not connect to the receiver: it answered HTTP %d", proxy.Status)}
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && !dns.IsTimeout {
 		return result{message: "the host of the address was not found"}

@@ -236,6 +236,31 @@ func TestThroughAProxy(t *testing.T) {
 	}
 }
 
+// The proxy gets the address that was checked: it may resolve the name to another one.
+func TestAProxyGetsTheCheckedAddress(t *testing.T) {
+	asked := make(chan string, 1)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.Method + " " + r.Host
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(proxy.Close)
+	proxyURL, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &network{to: proxy.Listener.Addr().String(), names: map[string]netip.Addr{"good.example.com": netip.MustParseAddr("10.1.2.3")}}
+	f := newFixture(t, Config{Resolver: n, Dialer: n, Proxy: func(*url.URL) (*url.URL, error) { return proxyURL, nil }})
+	uid, _ := f.create(Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: "https://good.example.com/x"}})
+	f.raise()
+	f.attempt()
+	if got := <-asked; got != "CONNECT 10.1.2.3:443" {
+		t.Errorf("the proxy was asked: %s", got)
+	}
+	if s := f.channel(uid).Status; s.OK || s.Message != "the outbound proxy did not connect to the receiver: it answered HTTP 403" {
+		t.Errorf("status %+v", s)
+	}
+}
+
 // What is filled into a template stays the inside of a string.
 func TestATemplateIsFilledIn(t *testing.T) {
 	r := newReceiver(t)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"time"
 )
@@ -25,6 +26,24 @@ func proxyServers() map[string]builder {
 		"proxy": func(g *Registry) error {
 			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.tunnel(w, r) }))
 		},
+		// The name is another address for the proxy, where nothing listens.
+		"proxy-other-dns": func(g *Registry) error {
+			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if host, port, _ := net.SplitHostPort(r.Host); !isAddress(host) {
+					r.Host = net.JoinHostPort("169.254.169.254", port)
+				}
+				g.tunnel(w, r)
+			}))
+		},
+		"proxy-names-only": func(g *Registry) error {
+			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if host, _, _ := net.SplitHostPort(r.Host); isAddress(host) {
+					http.Error(w, "no addresses", http.StatusForbidden)
+					return
+				}
+				g.tunnel(w, r)
+			}))
+		},
 		"proxy-407": refuse(http.StatusProxyAuthRequired, http.Header{"Proxy-Authenticate": {`Basic realm="proxy"`}}),
 		"proxy-403": refuse(http.StatusForbidden, nil),
 		"proxy-502": refuse(http.StatusBadGateway, nil),
@@ -32,6 +51,11 @@ func proxyServers() map[string]builder {
 			return g.behindProxy(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { g.pause(r, time.Minute) }))
 		},
 	}
+}
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
 }
 
 func (g *Registry) behindProxy(proxy http.Handler) error {
