@@ -59,7 +59,7 @@ golden: ## Write the expected output of the command-line scripts anew
 	cd test && $(GO) test ./script -update
 
 docs: ## Write docs/codes.md anew from the table of codes
-	$(GO) test ./regcheck -run TestThePageOfCodes -update
+	$(GO) test ./internal/wording -run TestThePageOfCodes -update
 
 matrix: ## Print the matrix of definitions: what each should come to, and what it did
 	$(GO) test ./regcheck -run 'TestMatrix' -v

@@ -20,9 +20,16 @@ type OCIRegistryName struct {
 	Labels      map[string]string `json:"labels"`
 }
 
-// OCIRegistryRequestSpec is a definition as it is validated, and what is to be done with it.
-type OCIRegistryRequestSpec struct {
+// OCIRegistryDefinition is a definition as it is validated, with what only the service uses.
+type OCIRegistryDefinition struct {
 	regcheck.Definition
+	RegistryUID string `json:"registryUid,omitempty"` // of the stored registry whose secrets are used
+	Scope       string `json:"scope,omitempty"`
+}
+
+// OCIRegistryRequestSpec is a definition and what is to be done with it.
+type OCIRegistryRequestSpec struct {
+	OCIRegistryDefinition
 	IsSyncSupported         bool `json:"isSyncSupported"`
 	ContainsSpectroManifest bool `json:"containsSpectroManifest"`
 	IsPrivate               bool `json:"isPrivate"`

@@ -56,60 +56,18 @@ const (
 	ClassDenied   Class = "denied"   // on the operator's deny list
 	ClassUnlisted Class = "unlisted" // not on the operator's list of the only ones
 	ClassMetadata Class = "metadata" // metadata services of clouds, link-local addresses
-	ClassOwn      Class = "own"      // a port on which regwarden or its store listens
+	ClassOwn      Class = "own"      // a port of this program (Settings.Own)
 	ClassHost     Class = "host"     // this machine
 	ClassReserved Class = "reserved" // no unicast address that anybody may use
 	ClassPrivate  Class = "private"  // private networks, under the profile "public"
 	ClassZone     Class = "zone"     // a hop to a narrower zone
 )
 
-// Forbidden is the error of a judgement. Its text never names the address: an answer that did
-// would let a stranger read our DNS.
+// Forbidden is the error for an address that must not be dialed. Its text never names the address, which would show a
+// caller what our DNS says.
 type Forbidden struct {
-	Class Class
-	Port  uint16 // the port that was judged, 0 for ClassZone
+	Class   Class
+	Address netip.AddrPort // the zero value for ClassZone
 }
 
-func (f *Forbidden) Error() string { return "not allowed to connect: " + f.Reason() }
-
-// Reason says what the address is, as the end of a sentence.
-func (f *Forbidden) Reason() string { return rules[f.Class].reason }
-
-// Setting names the operator's setting that could let the address through, "" when none can.
-func (f *Forbidden) Setting() string { return rules[f.Class].setting }
-
-// Hint says what an operator can do, in one sentence.
-func (f *Forbidden) Hint() string { return rules[f.Class].hint }
-
-type rule struct{ reason, setting, hint string }
-
-// The operator's settings, by the names that they have in a settings file. Hints name the flags.
-const (
-	settingProfile   = "egress-profile"
-	settingAllow     = "egress-allow"
-	settingDeny      = "egress-deny"
-	settingAllowOnly = "egress-allow-only"
-)
-
-var rules = map[Class]rule{
-	ClassPort: {"the port belongs to another kind of service", settingAllow,
-		"Use another port, or ask an operator to add an entry with address and port to --egress-allow."},
-	ClassWrapped: {"the address is an IPv4 address wrapped into IPv6", settingAllow,
-		"Use the plain IPv4 address, or ask an operator to add the IPv6 range to --egress-allow; the IPv4 address within must be allowed as well."},
-	ClassDenied: {"the operator denies this address", settingDeny,
-		"Ask an operator to change --egress-deny, or to add this one address to --egress-allow."},
-	ClassUnlisted: {"the operator allows listed addresses only", settingAllowOnly,
-		"Ask an operator to add the address to --egress-allow-only."},
-	ClassMetadata: {"the address is link-local or a cloud's metadata service", settingAllow,
-		"Use another address. On a server, only an entry for exactly this address in --egress-allow allows it; a range does not."},
-	ClassOwn: {"regwarden itself or its store listens there", settingAllow,
-		"Only an entry in --egress-allow that names the port allows it."},
-	ClassHost: {"the address is this machine itself", settingAllow,
-		"Use an address that other machines can use, or ask an operator to add it to --egress-allow."},
-	ClassReserved: {"the address is reserved and no host's own", settingAllow,
-		"Check the name's DNS records; an operator can add the range to --egress-allow, but not multicast or broadcast."},
-	ClassPrivate: {"the address is private, and the profile is public", settingAllow,
-		"Ask an operator to add the network to --egress-allow or to set --egress-profile to private."},
-	ClassZone: {"a server in a wider zone may not send us to a private address or to this machine", "",
-		"Correct the server: the address that it names for its token service or redirect must be reachable from where it is itself."},
-}
+func (f *Forbidden) Error() string { return "not allowed to connect (rule " + string(f.Class) + ")" }

@@ -31,7 +31,7 @@ func ForCommandLine() Policy { return Policy{kind: kindCommandLine} }
 func (p Policy) Judge(target netip.AddrPort) (Zone, error) {
 	raw := target.Addr().WithZone("").Unmap()
 	if !raw.IsValid() {
-		return Host, &Forbidden{Class: ClassReserved, Port: target.Port()}
+		return Host, &Forbidden{Class: ClassReserved, Address: target}
 	}
 	address := plain(raw)
 	zone, class := p.judge(address, target.Port())
@@ -39,7 +39,7 @@ func (p Policy) Judge(target netip.AddrPort) (Zone, error) {
 		class = ClassDenied // all of NAT64 may be denied, whatever it leads to
 	}
 	if class != "" {
-		return zone, &Forbidden{Class: class, Port: target.Port()}
+		return zone, &Forbidden{Class: class, Address: target}
 	}
 	return zone, nil
 }

@@ -331,16 +331,14 @@ func TestInvalidAddressIsForbidden(t *testing.T) {
 	}
 }
 
-func TestForbiddenTellsEveryClassAndNoAddress(t *testing.T) {
-	for _, class := range []Class{ClassPort, ClassWrapped, ClassDenied, ClassUnlisted, ClassMetadata, ClassOwn, ClassHost,
-		ClassReserved, ClassPrivate, ClassZone} {
-		f := &Forbidden{Class: class}
-		if f.Reason() == "" || f.Hint() == "" || (f.Setting() == "") != (class == ClassZone) {
-			t.Errorf("%s has no reason, hint or setting", class)
-		}
+func TestForbiddenHasTheAddressAndItsTextHasNot(t *testing.T) {
+	metadata := netip.MustParseAddrPort("169.254.169.254:80")
+	_, err := (Policy{}).Judge(metadata)
+	f, ok := errors.AsType[*Forbidden](err)
+	if !ok || f.Class != ClassMetadata || f.Address != metadata {
+		t.Fatalf("%#v", err)
 	}
-	_, err := (Policy{}).Judge(netip.MustParseAddrPort("169.254.169.254:80"))
-	if err == nil || strings.Contains(err.Error(), "169") || strings.Contains(err.Error(), "80") {
+	if strings.Contains(err.Error(), "169") || strings.Contains(err.Error(), "80") {
 		t.Errorf("the text names the address: %v", err)
 	}
 }

@@ -15,13 +15,13 @@ type Settings struct {
 	Allow     []string // opened although a class denies it
 	Deny      []string // denied; only an exact address in Allow wins over it
 	AllowOnly []string // when not empty, nothing else is allowed; opens nothing by itself
-	// Own tells whether regwarden or its store listens on an address; OwnPorts makes one. May be nil.
+	// Own reports whether an address is one of the program itself; OwnPorts returns such a function. May be nil.
 	Own func(netip.AddrPort) bool
 }
 
-// Problem is one setting that can't be used.
+// Problem is one entry of the settings that can't be used.
 type Problem struct {
-	Setting string // "egress-allow"
+	Field   string // of Settings, such as "AllowOnly"
 	Entry   string // as written
 	Problem string
 }
@@ -35,7 +35,7 @@ func (e *SettingsError) Error() string {
 		if i > 0 {
 			text.WriteString("; ")
 		}
-		fmt.Fprintf(&text, "%s: %q %s", p.Setting, p.Entry, p.Problem)
+		fmt.Fprintf(&text, "%s: %q %s", p.Field, p.Entry, p.Problem)
 	}
 	return text.String()
 }
@@ -49,16 +49,16 @@ func ParsePolicy(s Settings) (Policy, error) {
 	case "public":
 		p.kind = kindPublic
 	default:
-		problems = append(problems, Problem{settingProfile, s.Profile, "must be one of private, public"})
+		problems = append(problems, Problem{"Profile", s.Profile, "must be one of private, public"})
 	}
-	parse := func(setting string, texts []string) []entry {
-		entries, found := parseEntries(setting, texts)
+	parse := func(field string, texts []string) []entry {
+		entries, found := parseEntries(field, texts)
 		problems = append(problems, found...)
 		return entries
 	}
-	p.allow = parse(settingAllow, s.Allow)
-	p.deny = parse(settingDeny, s.Deny)
-	p.only = parse(settingAllowOnly, s.AllowOnly)
+	p.allow = parse("Allow", s.Allow)
+	p.deny = parse("Deny", s.Deny)
+	p.only = parse("AllowOnly", s.AllowOnly)
 	if len(problems) > 0 {
 		return Policy{}, &SettingsError{problems}
 	}
@@ -71,14 +71,14 @@ type entry struct {
 	port   uint16
 }
 
-func parseEntries(setting string, texts []string) (entries []entry, problems []Problem) {
+func parseEntries(field string, texts []string) (entries []entry, problems []Problem) {
 	for _, text := range texts {
 		e, err := parseEntry(strings.TrimSpace(text))
-		if err == nil && setting != settingDeny && nat64.Overlaps(e.prefix) && e.prefix.Bits() >= nat64.Bits() {
+		if err == nil && field != "Deny" && nat64.Overlaps(e.prefix) && e.prefix.Bits() >= nat64.Bits() {
 			err = errors.New("is judged as the IPv4 address within: write that one")
 		}
 		if err != nil {
-			problems = append(problems, Problem{setting, text, err.Error()})
+			problems = append(problems, Problem{field, text, err.Error()})
 			continue
 		}
 		entries = append(entries, e)

@@ -17,13 +17,13 @@ func TestParsePolicyReportsEverythingAtOnce(t *testing.T) {
 	if !ok {
 		t.Fatalf("%v is no SettingsError", err)
 	}
-	want := []string{"egress-profile open", "egress-allow nonsense", "egress-allow 64:ff9b::a00:1", "egress-allow [::1",
-		"egress-deny 10.0.0.1/8", "egress-allow-only 1.2.3.4:0", "egress-allow-only fe80::1%eth0"}
+	want := []string{"Profile open", "Allow nonsense", "Allow 64:ff9b::a00:1", "Allow [::1",
+		"Deny 10.0.0.1/8", "AllowOnly 1.2.3.4:0", "AllowOnly fe80::1%eth0"}
 	if len(problems.Problems) != len(want) {
 		t.Fatalf("%d problems, want %d: %v", len(problems.Problems), len(want), err)
 	}
 	for i, p := range problems.Problems {
-		if got := p.Setting + " " + p.Entry; got != want[i] || p.Problem == "" {
+		if got := p.Field + " " + p.Entry; got != want[i] || p.Problem == "" {
 			t.Errorf("problem %d is %q, want %q", i, got, want[i])
 		}
 	}

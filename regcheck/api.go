@@ -125,7 +125,7 @@ func wantsHTTPS(a *answer) bool {
 // probe asks for a repository that nobody has: an OCI registry answers with an OCI error or a
 // challenge, a catch-all page with success. The answer that left it open is root.
 func (s *session) probe(ctx context.Context, root *answer, authorization string) *failure {
-	a, err := s.get(ctx, "regwarden-"+random()+"/tags/list", authorization)
+	a, err := s.get(ctx, s.invented()+"/tags/list", authorization)
 	if err != nil {
 		return s.diagnoseRequest(err)
 	}

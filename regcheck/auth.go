@@ -159,7 +159,7 @@ func (s *session) proveLogin(ctx context.Context, user, password string) verdict
 	if service != nil {
 		return s.proveByService(ctx, service, login{user: user, password: password})
 	}
-	control := basicHeader("regwarden-"+random(), random())
+	control := basicHeader(s.invented(), random())
 	return s.proveDirect(ctx, basicHeader(user, password), control, "Basic")
 }
 
@@ -273,7 +273,7 @@ func (s *session) refusal(ctx context.Context, a *answer, by, scheme string) *fa
 	case a.status == 403 && !s.bareIsOpen() && by == s.base.String() && !saysUnauthorized(a):
 		return s.deniedWhole(a)
 	case !o.usable() && len(o.unsupported) > 0 && denied(s.opened.bare):
-		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; regwarden tried %s and got %s.", by, strings.Join(o.unsupported, ", "), scheme, a.said())
+		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, strings.Join(o.unsupported, ", "), scheme, a.said())
 	case s.anonymousWorks(ctx):
 		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.said()).at(field)
 	case s.opened.bare.status == 401 && o.none():

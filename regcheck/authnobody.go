@@ -8,7 +8,7 @@ func (s *session) proveNobody(ctx context.Context) verdict {
 	a := s.opened.bare
 	if a.status == 403 {
 		f := fail(CodeAccessDenied, "", "GET %s was answered %s.", s.base.String(), a.said()).at("auth.type").
-			hinting("Write credentials with the type basic or token; if the server allows listed source addresses only, have regwarden's address listed.")
+			hinting("Write credentials with the type basic or token; if the server allows listed source addresses only, have " + program + "'s address listed.")
 		return verdict{failure: f}
 	}
 	if s.plan.contentPath != "" {

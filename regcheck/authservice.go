@@ -214,7 +214,7 @@ func (s *session) startWeighing(ctx context.Context, p *tokenProof, nobody <-cha
 }
 
 func (s *session) sendControl(ctx context.Context, p tokenProof) granting {
-	who := login{user: "regwarden-" + random(), password: random()}
+	who := login{user: s.invented(), password: random()}
 	if p.who.refresh != "" {
 		who = login{refresh: random()}
 	}
@@ -237,7 +237,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *answer) v
 			if !s.bareIsOpen() {
 				return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
 			}
-			return s.controlDirect(ctx, v, basicHeader("regwarden-"+random(), random()), s.look("Basic", itoa(b.status)))
+			return s.controlDirect(ctx, v, basicHeader(s.invented(), random()), s.look("Basic", itoa(b.status)))
 		}
 	}
 	if v, ok := s.tryScopes(ctx, p); ok {

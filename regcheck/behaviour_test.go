@@ -37,12 +37,12 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 	t.Helper()
 	g := regchecktest.Start(t, row.Server)
 	c, d := checker(g, mustPolicy(t, row), row), mustDefinition(t, g, row)
-	c.Hairpin = "first"
+	c.Header = map[string]string{regchecktest.MarkHeader: "first"}
 	first, err := c.Check(t.Context(), d, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Hairpin = "second"
+	c.Header = map[string]string{regchecktest.MarkHeader: "second"}
 	second, err := c.Recheck(t.Context(), d, first.Behaviour, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func controls(g *regchecktest.Registry) (n int) {
 
 func isControl(s regchecktest.Sighting) bool {
 	known := []string{regchecktest.Password, regchecktest.Token, regchecktest.RobotPassword, regchecktest.WrongPassword, regchecktest.WrongToken}
-	return strings.HasPrefix(s.User, "regwarden-") || s.Kind == "bearer" && len(s.Secret) == 32 && !slices.Contains(known, s.Secret)
+	return strings.HasPrefix(s.User, "regcheck-") || s.Kind == "bearer" && len(s.Secret) == 32 && !slices.Contains(known, s.Secret)
 }
 
 func mustRow(t *testing.T, g *regchecktest.Registry, definition string) (*regcheck.Checker, regcheck.Definition) {

@@ -1,5 +1,7 @@
 package regcheck
 
+import "slices"
+
 // Code says what is wrong with a definition, or with the registry it leads to. Codes are stable.
 type Code string
 
@@ -99,8 +101,15 @@ type Entry struct {
 	Retryable bool
 }
 
-// Entries returns the table of all codes, reasons and warnings, in the order of the documentation.
-func Entries() []Entry { return append(append([]Entry{}, codeTable...), warningTable...) }
+// Entries returns the table of all codes, reasons and warnings, in the order of the documentation, with the name of the
+// program that checks in their texts.
+func Entries(w Words) []Entry {
+	all := slices.Concat(codeTable, warningTable)
+	for i := range all {
+		all[i].Sentence, all[i].Hint = w.complete(all[i].Sentence), w.complete(all[i].Hint)
+	}
+	return all
+}
 
 // lookup finds the row of a code and reason; a pair that is not in the table is a defect.
 func lookup(code Code, reason Reason) Entry {

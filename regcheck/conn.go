@@ -186,7 +186,7 @@ type call struct {
 // tell whether it ends, and thrown away: many checks at once must not hold a MiB each.
 const keepShort = 64 << 10
 
-func (c *call) request(ctx context.Context, hairpin string) (*http.Request, error) {
+func (c *call) request(ctx context.Context, always map[string]string) (*http.Request, error) {
 	method, body := http.MethodGet, io.Reader(nil)
 	if c.form != nil {
 		method, body = http.MethodPost, strings.NewReader(c.form.Encode())
@@ -198,7 +198,6 @@ func (c *call) request(ctx context.Context, hairpin string) (*http.Request, erro
 	if err != nil {
 		return nil, err
 	}
-	r.Header.Set("User-Agent", "regwarden")
 	r.Header.Set("Accept", "application/json, */*")
 	if c.accept != "" {
 		r.Header.Set("Accept", c.accept)
@@ -209,8 +208,8 @@ func (c *call) request(ctx context.Context, hairpin string) (*http.Request, erro
 	if c.authorization != "" {
 		r.Header.Set("Authorization", c.authorization)
 	}
-	if hairpin != "" {
-		r.Header.Set(HairpinHeader, hairpin)
+	for name, value := range always {
+		r.Header.Set(name, value)
 	}
 	return r, nil
 }
@@ -243,7 +242,7 @@ func (w *wire) exchange(ctx context.Context, p *peer, what *call) (*answer, erro
 func (c *conn) fresh() bool { return c.served.Load() == 0 }
 
 func (w *wire) send(ctx context.Context, c *conn, what *call) (*answer, error) {
-	request, err := what.request(ctx, w.hairpin)
+	request, err := what.request(ctx, w.header)
 	if err != nil {
 		c.client.Release()
 		return nil, err

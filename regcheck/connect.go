@@ -7,13 +7,13 @@ import "context"
 func (s *session) connect(ctx context.Context) outcome {
 	p, err := s.wire.reach(ctx, s.plan.base.origin)
 	if err != nil {
-		return failed(forbidden(err, "The endpoint "+s.plan.base.Host))
+		return failed(s.forbidden(err, "The endpoint "+s.plan.base.Host))
 	}
 	s.spare = s.openSpare(ctx, p)
 	raw, at, err := s.wire.dial(ctx, p)
 	if err != nil {
 		s.dropSpare()
-		return failed(diagnoseDial(p, err))
+		return failed(s.diagnoseDial(p, err))
 	}
 	s.rounds++
 	s.first = &conn{peer: p, raw: raw, wire: s.wire}

@@ -39,8 +39,6 @@ type Definition struct {
 	BasePath        string       `json:"basePath,omitempty"`
 	BaseContentPath string       `json:"baseContentPath,omitempty"`
 	ProviderType    ProviderType `json:"providerType,omitempty"`
-	RegistryUID     string       `json:"registryUid,omitempty"`
-	Scope           string       `json:"scope,omitempty"`
 	Auth            *Auth        `json:"auth"`
 
 	// Unknown lists members that were sent and that no definition has (NoteUnknown). A check warns of each.
@@ -158,8 +156,6 @@ func (d Definition) read() (*plan, []Problem) {
 	default:
 		found.add("providerType", `is none of "helm", "zarf" and "pack"`)
 	}
-	checkText("registryUid", d.RegistryUID, maxField, &found)
-	checkText("scope", d.Scope, maxField, &found)
 	if d.Auth == nil {
 		found.add("auth", `is required; write {"type": "noAuth"} for a registry without credentials`)
 	} else {
@@ -216,18 +212,29 @@ func (a *Auth) readCredentials(p *plan, found *problems) {
 	p.username, p.password, p.token = a.Username, a.Password.Reveal(), a.Token.Reveal()
 }
 
-// checkText refuses what can't travel in a header: a pasted line end most of all.
+// checkText refuses what can't travel in a header: a pasted trailing newline most of all.
 func checkText(field, value string, limit int, found *problems) {
+	if problem := textProblem(value, limit); problem != "" {
+		found.add(field, "%s", problem)
+	}
+}
+
+// TextProblem says what keeps a text from being the value of a field, in words that follow the name of the field; "" when
+// nothing does.
+func TextProblem(value string) string { return textProblem(value, maxField) }
+
+func textProblem(value string, limit int) string {
 	switch {
 	case len(value) > limit:
-		found.add(field, "is longer than %d bytes", limit)
+		return fmt.Sprintf("is longer than %d bytes", limit)
 	case !utf8.ValidString(value):
-		found.add(field, "is not valid UTF-8")
+		return "is not valid UTF-8"
 	case strings.HasSuffix(value, "\n") && !hasControl(strings.TrimRight(value, "\r\n")):
-		found.add(field, "ends with a line end; it was probably pasted along, remove it")
+		return "ends with a line end; it was probably pasted along, remove it"
 	case hasControl(value):
-		found.add(field, "contains a control character, such as a pasted line end")
+		return "contains a control character, such as a pasted line end"
 	}
+	return ""
 }
 
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }

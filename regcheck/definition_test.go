@@ -84,14 +84,14 @@ func TestEndpointProblems(t *testing.T) {
 
 func TestAllProblemsAtOnce(t *testing.T) {
 	d := Definition{
-		Endpoint: "ftp://x", BasePath: "a?b", BaseContentPath: "a/../b", ProviderType: "deb", RegistryUID: "a\nb", Scope: strings.Repeat("x", 4097),
+		Endpoint: "ftp://x", BasePath: "a?b", BaseContentPath: "a/../b", ProviderType: "deb",
 		Auth: &Auth{Type: Basic, Username: "a:b", Token: "t\n", TLS: TLS{Enabled: true, CA: "no", Key: "no"}},
 	}
 	var fields []string
 	for _, p := range d.Problems() {
 		fields = append(fields, p.Field)
 	}
-	want := "endpoint basePath baseContentPath providerType registryUid scope auth.password auth.token auth.token auth.username auth.tls.ca auth.tls.key auth.tls.key"
+	want := "endpoint basePath baseContentPath providerType auth.password auth.token auth.token auth.username auth.tls.ca auth.tls.key auth.tls.key"
 	if got := strings.Join(fields, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

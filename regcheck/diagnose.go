@@ -80,28 +80,26 @@ func noNameServer(err error) bool {
 }
 
 // diagnoseLookup is for the host of the endpoint or of a redirect; it says nothing of addresses.
-func diagnoseLookup(o origin, err error) *failure {
+func (s *session) diagnoseLookup(o origin, err error) *failure {
 	words, retryable := describeLookup(err)
 	f := fail(CodeHostNotFound, "", "%q %s.", o.Host, words).retry(retryable)
 	switch {
 	case isNotFound(err):
 	case noNameServer(err):
-		f.at("").hinting("%s", nameServerHint)
+		f.at("").hinting("%s", s.words.dns())
 	case isTimeout(err):
-		f.hinting("Try again. If it happens again: %s", nameServerHint)
+		f.hinting("Try again. If it happens again: %s", s.words.dns())
 	default:
-		f.hinting("Try again. If it happens again, contact the operator of the DNS zone of %q or of the DNS server that regwarden uses.", o.Host)
+		f.hinting("Try again. If it happens again, contact the operator of the DNS zone of %q or of the DNS server that "+program+" uses.", o.Host)
 	}
 	return f
 }
-
-const nameServerHint = "Contact the operator of regwarden: check that the DNS server of --egress-dns, or else of the system, runs and can be reached."
 
 // describeLookup says in words why a name has no address, and whether a retry is worth it.
 func describeLookup(err error) (words string, retryable bool) {
 	switch {
 	case isNotFound(err):
-		return "does not exist in the DNS that regwarden uses", false
+		return "does not exist in the DNS that " + program + " uses", false
 	case isTimeout(err):
 		return "could not be resolved: no DNS server answered in time", true
 	case noNameServer(err):
@@ -112,12 +110,13 @@ func describeLookup(err error) (words string, retryable bool) {
 }
 
 // forbidden is for every hop; hop says who named the address.
-func forbidden(err error, hop string) *failure {
+func (s *session) forbidden(err error, hop string) *failure {
 	f, ok := errors.AsType[*egress.Forbidden](err)
 	if !ok {
 		return fail(CodeAddressForbidden, "", "%s leads to an address that was refused.", hop)
 	}
-	return fail(CodeAddressForbidden, "", "%s: %s. Nothing was sent there.", hop, f.Reason()).hinting("%s", f.Hint())
+	reason, hint := s.words.forbidden(f)
+	return fail(CodeAddressForbidden, "", "%s: %s. Nothing was sent there.", hop, reason).hinting("%s", hint)
 }
 
 // describeDial says in words why no connection came about, and whether a retry is worth it.
@@ -130,7 +129,7 @@ func describeDial(err error) (words string, retryable bool) {
 	case isTimeout(err):
 		return "nothing answered in time: a firewall may drop the packets, or the host is down", true
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "there is no route to it from where regwarden runs", false
+		return "there is no route to it from where " + program + " runs", false
 	case isCutOff(err):
 		return "the connection was closed at once", true
 	default:
@@ -138,9 +137,9 @@ func describeDial(err error) (words string, retryable bool) {
 	}
 }
 
-func diagnoseDial(p *peer, err error) *failure {
+func (s *session) diagnoseDial(p *peer, err error) *failure {
 	if x, ok := errors.AsType[*egress.ProxyError](err); ok {
-		return diagnoseProxy(p, x)
+		return s.diagnoseProxy(p, x)
 	}
 	words, retryable := describeDial(err)
 	f := fail(CodeUnreachable, "", "Tried %s: %s.", p.where(), words).retry(retryable)
@@ -150,7 +149,7 @@ func diagnoseDial(p *peer, err error) *failure {
 	return f
 }
 
-func diagnoseProxy(p *peer, x *egress.ProxyError) *failure {
+func (s *session) diagnoseProxy(p *peer, x *egress.ProxyError) *failure {
 	asked := p.HostPort()
 	if x.ByAddress {
 		asked += " (" + x.Requested + ")"
@@ -166,11 +165,7 @@ func diagnoseProxy(p *peer, x *egress.ProxyError) *failure {
 		f.seen += words + "."
 	}
 	f.retryable = x.Status >= 500 || x.Status == 0
-	f.hinting("The definition is not at fault: ask the operator to correct --egress-proxy, or to allow %s in the proxy.", p.HostPort())
-	if x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired {
-		f.hint += " If the proxy allows names only, ask the operator to set --egress-proxy-connect to name."
-	}
-	return f
+	return f.hinting("%s", s.words.proxy(p.HostPort(), x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired))
 }
 
 // where lists what was tried.
@@ -256,7 +251,7 @@ func diagnoseAlert(c *tlsSeen, alert uint8) *failure {
 	}
 	switch {
 	case alert == 70 || alert == 40 && !c.asked:
-		return fail(CodeTLSFailed, ReasonProtocol, "%s refused the handshake; regwarden offers TLS 1.2 and 1.3.", c.host).
+		return fail(CodeTLSFailed, ReasonProtocol, "%s refused the handshake; "+program+" offers TLS 1.2 and 1.3.", c.host).
 			hinting("Let the server offer TLS 1.2 or 1.3 with current cipher suites.")
 	case c.unmet() || c.asked && slices.Contains(certificateAlerts, alert):
 		return clientCertificate(c, "it ended the connection with "+words)
@@ -274,7 +269,7 @@ func clientCertificate(c *tlsSeen, seen string) *failure {
 	if !c.sent {
 		f := fail(CodeTLSFailed, ReasonClientCertificateRequired, "%s requires a client certificate; %s.%s", c.host, seen, accepts)
 		if !c.home {
-			f.hinting("Let %s accept connections without a client certificate: regwarden sends the client certificate of a definition to its endpoint only.", c.host)
+			f.hinting("Let %s accept connections without a client certificate: "+program+" sends the client certificate of a definition to its endpoint only.", c.host)
 		} else if accepts != "" {
 			f.hinting("Put a client certificate issued by %s into auth.tls.certificate, its key into auth.tls.key, and set auth.tls.enabled to true.", c.acceptableNames())
 		}
@@ -374,7 +369,7 @@ func (s *session) diagnoseUnanswered(what string, err error) *failure {
 	step, isStep := errors.AsType[*stepError](err)
 	switch {
 	case isStep && step.step == StageEgress:
-		return forbidden(err, "The endpoint "+step.origin.Host)
+		return s.forbidden(err, "The endpoint "+step.origin.Host)
 	case isTimeout(err):
 		return fail(CodeUnavailable, "", "%s got no whole answer in time.", what)
 	case isStep:
@@ -424,13 +419,13 @@ func (s *session) diagnoseTarget(r *redirectError) *failure {
 	step, isStep := errors.AsType[*stepError](r.err)
 	switch {
 	case isStep && step.step == StageEgress:
-		return forbidden(r.err, "A redirect of "+from)
+		return s.forbidden(r.err, "A redirect of "+from)
 	case isStep && step.step == StageResolve:
-		f = diagnoseLookup(step.origin, r.err)
+		f = s.diagnoseLookup(step.origin, r.err)
 	case isStep && step.step == StageTLS:
 		f = diagnoseHandshake(step.seen, step.err)
 	case isStep:
-		f = diagnoseDial(&peer{Target: &egress.Target{Origin: step.origin}}, r.err)
+		f = s.diagnoseDial(&peer{Target: &egress.Target{Origin: step.origin}}, r.err)
 	default:
 		f = s.diagnoseUnanswered("GET "+to, r.err)
 	}

@@ -15,10 +15,10 @@ func (s *session) egress(context.Context) outcome {
 	}
 	p, err := s.wire.admit(o, s.found)
 	if err != nil {
-		return failed(forbidden(err, "The endpoint "+o.Host+" leads to an address that may not be contacted on port "+strconv.Itoa(int(o.Port))))
+		return failed(s.forbidden(err, "The endpoint "+o.Host+" leads to an address that may not be contacted on port "+strconv.Itoa(int(o.Port))))
 	}
-	if s.shown == "" {
-		s.shown = o.Host
+	if s.resolved == "" {
+		s.resolved = o.Host
 	}
-	return passed("%s, %s", s.shown, p.Narrowest)
+	return passed("%s, %s", s.resolved, p.Narrowest)
 }

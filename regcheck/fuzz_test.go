@@ -77,7 +77,7 @@ func FuzzChallenge(f *testing.F) {
 		if service.realm.Scheme != "https" || service.realm.User != nil || service.origin.Host == "" {
 			t.Errorf("took the realm %q", service.realm)
 		}
-		if _, err := service.call(login{user: "u", password: "p"}, []string{"a b"}).request(t.Context(), ""); err != nil {
+		if _, err := service.call("regcheck", login{user: "u", password: "p"}, []string{"a b"}).request(t.Context(), nil); err != nil {
 			t.Errorf("no request can be made of the realm %q: %v", service.realm, err)
 		}
 	})

@@ -15,7 +15,7 @@ func TestEveryRequestCarriesTheHairpinMark(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			g := regchecktest.Start(t, server)
 			c := checker(g, egress.Policy{}, matrixRow{})
-			c.Hairpin = "the mark of this process"
+			c.Header = map[string]string{regchecktest.MarkHeader: "the mark of this process"}
 			d := regcheck.Definition{Endpoint: g.Endpoint, BaseContentPath: "charts/nginx",
 				Auth: &regcheck.Auth{Username: regchecktest.User, Password: regchecktest.Password}}
 			if server == "redirect-cross-origin" {
@@ -27,7 +27,7 @@ func TestEveryRequestCarriesTheHairpinMark(t *testing.T) {
 			hosts := map[string]bool{}
 			for _, r := range g.Requests() {
 				hosts[r.At] = true
-				if got := r.Header.Values(regcheck.HairpinHeader); len(got) != 1 || got[0] != c.Hairpin {
+				if got := r.Header.Values(regchecktest.MarkHeader); len(got) != 1 || got[0] != "the mark of this process" {
 					t.Errorf("%s %s%s carries %q", r.Method, r.At, r.Target, got)
 				}
 			}

@@ -141,8 +141,8 @@ func TestHintsNameTheCause(t *testing.T) {
 		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://dns-timeout.test" },
 			says: "no DNS server answered in time", doesNotSay: "spelling"},
 		{server: "none", change: func(d *regcheck.Definition) { d.Endpoint = "https://nowhere.test" }, says: "spelling"},
-		{server: "proxy-names-only", proxy: true, says: "set --egress-proxy-connect to name"},
-		{server: "proxy-407", proxy: true, says: "ask the operator", doesNotSay: "--egress-proxy-connect"},
+		{server: "proxy-names-only", proxy: true, says: "ConnectName"},
+		{server: "proxy-407", proxy: true, says: "credentials of its own", doesNotSay: "ConnectName"},
 	} {
 		t.Run(row.server, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)

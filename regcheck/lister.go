@@ -131,7 +131,7 @@ func (l *lister) packs(below []string) []string {
 }
 
 // shown is a sentence as it may be kept: cleaned, bounded, without credentials.
-func (l *lister) shown(words string) string { return cleanText(l.wire.told.masked(words)) }
+func (l *lister) shown(words string) string { return cleanText(l.session.shown(words)) }
 
 // tells that a name repeats credentials; a registry knows them, and whoever reads the content need not.
 func (l *lister) tells(name string) bool { return l.wire.told.masked(name) != name }
@@ -155,7 +155,7 @@ func (l *lister) notes() []string {
 		notes = append(notes, l.more)
 	}
 	for i := range notes {
-		notes[i] = l.wire.told.masked(notes[i])
+		notes[i] = l.session.shown(notes[i])
 	}
 	return notes
 }

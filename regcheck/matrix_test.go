@@ -396,7 +396,7 @@ func TestMatrixIsComplete(t *testing.T) {
 			}
 		}
 	}
-	for _, e := range regcheck.Entries() {
+	for _, e := range regcheck.Entries(regcheck.Words{}) {
 		key := string(e.Code) + " " + string(e.Reason)
 		if e.Warning != "" {
 			key = string(e.Warning)

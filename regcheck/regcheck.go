@@ -28,15 +28,12 @@ type Checker struct {
 	// each origin. Nil means none, whatever the environment says, and so does a nil URL.
 	Proxy        func(target *url.URL) (*url.URL, error)
 	ProxyConnect egress.ProxyConnect // what the proxy is asked to connect to
-	// Hairpin, when not empty, is sent in the header HairpinHeader of every request, so that a server
-	// recognizes a check that leads back to itself.
-	Hairpin string
+	// Header is sent with every request, so that a server recognizes a check that leads back to it.
+	Header map[string]string
+	Words  Words
 
 	turns turns
 }
-
-// HairpinHeader is the header for Checker.Hairpin.
-const HairpinHeader = "Regwarden-Hairpin"
 
 // Limits bound what a registry can do to us; zero fields mean the defaults.
 type Limits struct {

@@ -11,7 +11,7 @@ func (s *session) resolve(ctx context.Context) outcome {
 	o := s.plan.base.origin
 	addresses, err := s.wire.lookup(ctx, o)
 	if err != nil {
-		return failed(diagnoseLookup(o, err))
+		return failed(s.diagnoseLookup(o, err))
 	}
 	s.found = addresses
 	if len(addresses) == 0 {
@@ -27,7 +27,7 @@ func (s *session) resolve(ctx context.Context) outcome {
 	if more := len(addresses) - len(shown); more > 0 {
 		shown = append(shown, fmt.Sprintf("%d more", more))
 	}
-	s.shown = strings.Join(shown, ", ")
+	s.resolved = strings.Join(shown, ", ")
 	// The addresses are named by the next stage, once they are allowed.
 	return passed("%s has %s", o.Host, counted(len(addresses), "address", "addresses"))
 }

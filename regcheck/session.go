@@ -15,6 +15,7 @@ import (
 type session struct {
 	plan    *plan
 	limits  Limits
+	words   Words
 	now     func() time.Time
 	control bool // send control requests
 	wire    *wire
@@ -22,7 +23,7 @@ type session struct {
 
 	artifact artifactKind // of Recheck; content: what was read instead
 	found    []netip.Addr // resolve
-	shown    string       // resolve: the addresses in words
+	resolved string       // resolve: the addresses in words
 	first    *conn        // connect
 	spare    *spareConn   // connect: a second connection on its way; nil when none is needed
 
@@ -73,10 +74,11 @@ func stages() []stage {
 }
 
 func newSession(c *Checker, p *plan) *session {
-	s := &session{plan: p, limits: c.Limits.withDefaults(), now: c.Now, control: !c.SkipControl, base: p.base, unlikely: "regwarden-" + random()}
+	s := &session{plan: p, limits: c.Limits.withDefaults(), words: c.Words, now: c.Now, control: !c.SkipControl, base: p.base}
 	if s.now == nil {
 		s.now = time.Now
 	}
+	s.unlikely = s.invented()
 	s.wire = newWire(c, p, s.limits, s.now)
 	s.warnOfDefinition()
 	return s
@@ -114,12 +116,12 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 			if err := gone(); err != nil {
 				return nil, err
 			}
-			result.Status, result.Detail = out.status, s.wire.told.masked(out.detail)
+			result.Status, result.Detail = out.status, s.shown(out.detail)
 			result.Duration = time.Since(begin)
 			result.DurationMS = result.Duration.Milliseconds()
 			if out.failure != nil {
 				out.failure.into(report, st.name)
-				report.Message, report.Hint = s.wire.told.masked(report.Message), s.wire.told.masked(report.Hint)
+				report.Message, report.Hint = s.shown(report.Message), s.shown(report.Hint)
 			}
 		}
 		report.Stages = append(report.Stages, result)
@@ -128,7 +130,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 		}
 	}
 	for _, warning := range s.warnings {
-		warning.Message = s.wire.told.masked(warning.Message)
+		warning.Message = s.shown(warning.Message)
 		report.Warnings = append(report.Warnings, warning)
 	}
 	report.Duration = time.Since(started)
@@ -137,6 +139,12 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	report.Behaviour = s.behaviour(report.Valid)
 	return report, nil
 }
+
+// shown is a text for the report: without credentials, and with the name of the program.
+func (s *session) shown(text string) string { return s.words.complete(s.wire.told.masked(text)) }
+
+// invented is a name that nobody has.
+func (s *session) invented() string { return s.words.name() + "-" + random() }
 
 // warn adds a warning once; seen is what makes it concrete.
 func (s *session) warn(code WarningCode, format string, args ...any) {

@@ -94,7 +94,7 @@ func (s *session) ask(ctx context.Context, t *tokenService, who login, scopes []
 	if t.from != s.plan.base.origin {
 		who = login{} // only the endpoint itself names a token service for the credentials
 	}
-	a, err := s.wire.exchange(ctx, p, t.call(who, scopes))
+	a, err := s.wire.exchange(ctx, p, t.call(s.words.name(), who, scopes))
 	if err != nil {
 		return granting{failure: s.diagnoseRealm(t, err)}
 	}
@@ -107,10 +107,10 @@ func (s *session) ask(ctx context.Context, t *tokenService, who login, scopes []
 	return g
 }
 
-func (t *tokenService) call(who login, scopes []string) *call {
+func (t *tokenService) call(client string, who login, scopes []string) *call {
 	u := *t.realm
 	if who.refresh != "" {
-		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {who.refresh}, "client_id": {"regwarden"}}
+		form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {who.refresh}, "client_id": {client}}
 		if t.service != "" {
 			form.Set("service", t.service)
 		}
@@ -206,7 +206,7 @@ func parseToken(body []byte) (string, error) {
 func (s *session) diagnoseRealm(t *tokenService, err error) *failure {
 	what := "The token service " + showURL(t.realm) + ", named by " + t.from.String()
 	if _, ok := errors.AsType[*egress.Forbidden](err); ok {
-		return forbidden(err, what+", leads to an address that may not be contacted").at("")
+		return s.forbidden(err, what+", leads to an address that may not be contacted").at("")
 	}
 	step, isStep := errors.AsType[*stepError](err)
 	switch {
@@ -250,7 +250,7 @@ func (s *session) hintRealmName(t *tokenService, err error) string {
 	if isNotFound(err) {
 		return "Correct the external URL in the registry's configuration: the host name of its token service, " + t.origin.Host + ", does not exist."
 	}
-	return "Try again. If it happens again: " + nameServerHint
+	return "Try again. If it happens again: " + s.words.dns()
 }
 
 // diagnoseRealmTLS borrows the words of the endpoint's TLS failures.

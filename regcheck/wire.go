@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -16,13 +17,13 @@ import (
 
 // wire opens the connections of one check, all of them by its guard, and keeps them until its end.
 type wire struct {
-	guard   *egress.Guard
-	hairpin string
-	limits  Limits
-	turns   *turns
-	now     func() time.Time
-	plan    *plan
-	pool    func() *x509.CertPool // roots and the definition's own; made once
+	guard  *egress.Guard
+	header map[string]string // of every request
+	limits Limits
+	turns  *turns
+	now    func() time.Time
+	plan   *plan
+	pool   func() *x509.CertPool // roots and the definition's own; made once
 
 	told told // guards itself
 
@@ -58,7 +59,9 @@ func (e *stepError) Unwrap() error { return e.err }
 func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
 	guard := &egress.Guard{Policy: c.Egress, Resolver: c.Resolver, Dialer: c.Dialer, Proxy: c.Proxy, ProxyConnect: c.ProxyConnect,
 		Roots: c.Roots, Now: now}
-	w := &wire{guard: guard, hairpin: c.Hairpin, limits: limits, turns: c.turns.of(limits.AtWork), now: now, plan: p, peers: map[origin]*peer{}}
+	header := map[string]string{"User-Agent": c.Words.name()}
+	maps.Copy(header, c.Header)
+	w := &wire{guard: guard, header: header, limits: limits, turns: c.turns.of(limits.AtWork), now: now, plan: p, peers: map[origin]*peer{}}
 	w.pool = sync.OnceValue(func() *x509.CertPool { return trustPool(c.Roots, p.roots) })
 	if p.base.Scheme == "https" {
 		w.work.do(func() { w.pool() }) // reading the system's roots takes longer than a round trip

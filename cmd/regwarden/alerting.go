@@ -108,7 +108,7 @@ func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metr
 		return nil, err
 	}
 	return alerts.New(db, alerts.Config{
-		Resolver: checker.Resolver, Egress: checker.Egress, Proxy: checker.Proxy, ProxyConnect: checker.ProxyConnect, Header: map[string]string{regcheck.HairpinHeader: checker.Hairpin},
+		Resolver: checker.Resolver, Egress: checker.Egress, Proxy: checker.Proxy, ProxyConnect: checker.ProxyConnect, Header: checker.Header,
 		ChecksPerMinute: c.CheckPerMinute, Mail: mailServer, MailDomains: domains, MailsPerHour: c.AlertMailsPerHour, Links: c.links(), Observe: func(channelType string, o alerts.Outcome) { m.Delivery(channelType, string(o)) }, Log: log,
 	}), nil
 }

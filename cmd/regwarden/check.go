@@ -18,6 +18,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
+	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -213,7 +214,7 @@ func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Rep
 }
 
 func (f *checkFlags) checker() (*regcheck.Checker, error) {
-	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), ProxyConnect: proxyConnects[f.proxyConnect]}
+	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), ProxyConnect: proxyConnects[f.proxyConnect], Words: wording.Engine()}
 	checker.Limits.Total = f.timeout
 	proxy, err := proxyFunc(f.proxy)
 	if err != nil {
@@ -250,9 +251,12 @@ func (f *checkFlags) definition(ctx context.Context, stdin io.Reader, args []str
 		if err != nil {
 			return d, err
 		}
-		if wrong, err = strictjson.Decode(data, &d); err != nil {
+		var sent api.OCIRegistryDefinition
+		if wrong, err = strictjson.Decode(data, &sent); err != nil {
 			return d, unreadable(args[0], err)
 		}
+		wrong = fault.Join(wrong, registries.LabelProblems(sent.RegistryUID, sent.Scope))
+		d = sent.Definition
 		d.NoteUnknown(strictjson.Unknown(data, new(api.OCIRegistryRequestSpec)))
 	}
 	if err := asUsage(f.overlay(&d, stdin)); err != nil {

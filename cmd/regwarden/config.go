@@ -329,7 +329,7 @@ func (c *Config) Validate() []error {
 	_, err := c.egressPolicy(nil)
 	if wrong, ok := errors.AsType[*egress.SettingsError](err); ok {
 		for _, p := range wrong.Problems {
-			problems = append(problems, fmt.Errorf("%s: %q %s", p.Setting, p.Entry, p.Problem))
+			problems = append(problems, fmt.Errorf("%s: %q %s", egressSettings[p.Field], p.Entry, p.Problem))
 		}
 	}
 	_, err = c.trustedProxies()
@@ -339,6 +339,9 @@ func (c *Config) Validate() []error {
 }
 
 func (c *Config) servesTLS() bool { return c.TLSCert != "" || c.TLSSelfSigned }
+
+// egressSettings are the names of the fields of egress.Settings.
+var egressSettings = map[string]string{"Profile": "egress-profile", "Allow": "egress-allow", "Deny": "egress-deny", "AllowOnly": "egress-allow-only"}
 
 func (c *Config) egressPolicy(own func(netip.AddrPort) bool) (egress.Policy, error) {
 	return egress.ParsePolicy(egress.Settings{

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -133,12 +134,14 @@ func TestHintsNameFlagsThatExist(t *testing.T) {
 	for _, class := range []egress.Class{egress.ClassPort, egress.ClassWrapped, egress.ClassDenied, egress.ClassUnlisted, egress.ClassMetadata,
 		egress.ClassOwn, egress.ClassHost, egress.ClassReserved, egress.ClassPrivate, egress.ClassZone} {
 		forbidden := &egress.Forbidden{Class: class}
-		hints = append(hints, forbidden.Hint())
-		if setting := forbidden.Setting(); setting != "" && flags.Lookup(setting) == nil {
-			t.Errorf("%s: there is no flag --%s", class, setting)
+		if wording.Reason(forbidden) == "" || wording.Hint(forbidden) == "" {
+			t.Errorf("%s has no reason or no hint", class)
 		}
+		hints = append(hints, wording.Hint(forbidden))
 	}
-	for _, entry := range regcheck.Entries() {
+	words := wording.Engine()
+	hints = append(hints, words.DNS, words.Proxy("registry.example:443", true))
+	for _, entry := range regcheck.Entries(words) {
 		hints = append(hints, entry.Hint)
 	}
 	named := 0

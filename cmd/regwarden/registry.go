@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
@@ -137,18 +138,18 @@ func checkRegistry(a *admin, show shown, org, name string, timeout time.Duration
 // shownRegistry is a stored definition and its health status, for scripts. Masks stand for secrets, null for what is
 // missing.
 type shownRegistry struct {
-	UID         string              `json:"uid"`
-	Name        string              `json:"name"`
-	Created     any                 `json:"created"`
-	Changed     any                 `json:"changed"`
-	Definition  regcheck.Definition `json:"definition"`
-	State       any                 `json:"state"`
-	Since       any                 `json:"since"`
-	Checked     any                 `json:"checked"`
-	NextCheck   any                 `json:"nextCheck"`
-	Unconfirmed bool                `json:"unconfirmed"`
-	Verdict     shownVerdict        `json:"verdict"`
-	Sync        shownSync           `json:"sync"`
+	UID         string                    `json:"uid"`
+	Name        string                    `json:"name"`
+	Created     any                       `json:"created"`
+	Changed     any                       `json:"changed"`
+	Definition  api.OCIRegistryDefinition `json:"definition"`
+	State       any                       `json:"state"`
+	Since       any                       `json:"since"`
+	Checked     any                       `json:"checked"`
+	NextCheck   any                       `json:"nextCheck"`
+	Unconfirmed bool                      `json:"unconfirmed"`
+	Verdict     shownVerdict              `json:"verdict"`
+	Sync        shownSync                 `json:"sync"`
 }
 
 type shownVerdict struct {
@@ -183,7 +184,7 @@ func showRegistry(a *admin, org, name string) error {
 	}
 	v := watched.State
 	s := shownRegistry{
-		UID: found.UID, Name: found.Name, Created: jsonValue(found.CreatedAt), Changed: jsonValue(found.UpdatedAt), Definition: found.Definition,
+		UID: found.UID, Name: found.Name, Created: jsonValue(found.CreatedAt), Changed: jsonValue(found.UpdatedAt), Definition: api.OCIRegistryDefinition{Definition: found.Definition, Scope: found.Scope},
 		State: jsonValue(verdict(v, watched.Since)), Since: jsonValue(watched.Since), Checked: jsonValue(watched.LastAt), NextCheck: jsonValue(watched.NextAt),
 		Unconfirmed: watched.Unconfirmed, Verdict: shownVerdict{jsonValue(v.Stage), jsonValue(v.Reason), jsonValue(v.Field), v.ExpiresSoon},
 		Sync: shownSync{found.SyncSupported, jsonValue(string(synchronized.Status)), jsonValue(synchronized.Message), jsonValue(synchronized.LastSyncedAt),

@@ -26,6 +26,7 @@ import (
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/server"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -139,7 +140,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		Log:            log,
 		TrustedProxies: proxies,
 		TLS:            tlsConfig != nil,
-		Hairpin:        checker.Hairpin,
+		Hairpin:        checker.Header[server.HairpinHeader],
 	}
 	first, err := firstStart(ctx, people, c, isTerminal(out))
 	if err != nil {
@@ -273,7 +274,8 @@ func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) 
 	if err != nil {
 		return nil, err
 	}
-	checker := &regcheck.Checker{Resolver: c.resolver(), Egress: policy, ProxyConnect: proxyConnects[c.EgressProxyConnect], Hairpin: rand.Text()}
+	checker := &regcheck.Checker{Resolver: c.resolver(), Egress: policy, ProxyConnect: proxyConnects[c.EgressProxyConnect],
+		Header: map[string]string{server.HairpinHeader: rand.Text()}, Words: wording.Engine()}
 	checker.Limits.Total = c.CheckTimeout
 	checker.Proxy, err = proxyFunc(c.EgressProxy)
 	return checker, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/wording"
 )
 
 // Headers of a webhook.
@@ -147,7 +148,7 @@ func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, 
 // unsent says in plain words why there is no answer. It names no address: who may read a channel need not know ours.
 func unsent(err error) result {
 	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
-		return result{rare: true, message: "not sent: it is not allowed to connect there, since " + forbidden.Reason()}
+		return result{rare: true, message: "not sent: it is not allowed to connect there, since " + wording.Reason(forbidden)}
 	}
 	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && proxy.Status != 0 {
 		return result{message: fmt.Sprintf("the outbound proxy did not connect to the receiver: it answered HTTP %d", proxy.Status)}

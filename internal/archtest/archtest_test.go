@@ -23,7 +23,7 @@ var mayImport = map[string][]string{
 	"secret":                      {},
 	"egress":                      {},
 	"regcheck":                    {"egress", "secret"},
-	"regcheck/regchecktest":       {"egress", "regcheck", "secret"},
+	"regcheck/regchecktest":       {"egress", "secret"},
 	"api":                         {"regcheck", "secret"},
 	"internal/fault":              {},
 	"internal/audit":              {},
@@ -36,12 +36,13 @@ var mayImport = map[string][]string{
 	"internal/hashing":    {},
 	"internal/auth":       {"internal/audit", "internal/fault", "internal/hashing", "internal/seal", "internal/store", "internal/strictjson", "secret"},
 	"internal/directory":  {"internal/audit", "internal/auth", "internal/fault", "internal/store", "secret"},
+	"internal/wording":    {"egress", "regcheck"},
 	"internal/queue":      {},
-	"internal/alerts":     {"egress", "internal/audit", "internal/auth", "internal/fault", "internal/queue", "internal/store", "secret"},
+	"internal/alerts":     {"egress", "internal/audit", "internal/auth", "internal/fault", "internal/wording", "internal/queue", "internal/store", "secret"},
 	"internal/registries": {"internal/alerts", "internal/queue", "internal/audit", "internal/auth", "internal/fault", "internal/seal", "internal/store", "regcheck", "secret"},
 	"internal/server": {"api", "internal/alerts", "internal/audit", "internal/auth", "internal/directory", "internal/fault",
 		"internal/registries", "internal/strictjson", "regcheck", "secret"},
-	"cmd/regwarden": {"api", "egress", "internal/alerts", "internal/audit", "internal/auth", "internal/directory", "internal/fault", "internal/hashing", "internal/registries",
+	"cmd/regwarden": {"api", "egress", "internal/alerts", "internal/audit", "internal/auth", "internal/directory", "internal/fault", "internal/hashing", "internal/wording", "internal/registries",
 		"internal/seal", "internal/server", "internal/store", "internal/strictjson", "regcheck", "secret"},
 	"internal/archtest": {},
 }
@@ -86,6 +87,31 @@ func TestImportsGoOneWay(t *testing.T) {
 				t.Errorf("%s must not import %s", name, ours)
 			}
 		}
+	}
+}
+
+// The public packages know nothing of the service: neither its name nor its settings.
+func TestPublicPackagesDoNotNameTheService(t *testing.T) {
+	names := regexp.MustCompile(`regwarden|Regwarden|--egress-`)
+	checked := 0
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		if name != "egress" && name != "regcheck" && !strings.HasPrefix(name, "regcheck/") || name == "regcheck/regchecktest" {
+			continue
+		}
+		checked++
+		for _, file := range p.GoFiles {
+			source, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := names.FindString(strings.ReplaceAll(string(source), module, "")); found != "" {
+				t.Errorf("%s/%s names the service: %s", name, file, found)
+			}
+		}
+	}
+	if checked < 2 {
+		t.Errorf("%d packages were checked", checked)
 	}
 }
 

@@ -16,23 +16,48 @@ import (
 // mask is what a stored secret reads back as, and what means "the stored one" when it is sent.
 const mask secret.String = secret.Mask
 
+// Sent is a definition as clients send it.
+type Sent struct {
+	regcheck.Definition
+	RegistryUID string // of the stored registry whose secrets are used; may be empty
+	Scope       string
+}
+
+// Problems lists what keeps the definition from being tried.
+func (s Sent) Problems() []fault.Field {
+	return append(LabelProblems(s.RegistryUID, s.Scope), fields(s.Definition.Problems())...)
+}
+
+// LabelProblems lists what is wrong with the fields that the engine does not have.
+func LabelProblems(registryUID, scope string) (found []fault.Field) {
+	for _, f := range []fault.Field{
+		{Field: "registryUid", Problem: regcheck.TextProblem(registryUID)}, {Field: "scope", Problem: regcheck.TextProblem(scope)},
+	} {
+		if f.Problem != "" {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
 // Complete fills the secrets that a definition leaves empty or masked from the registry that its RegistryUID
 // names, if there is one, and lists what then keeps it from being tried. A stored secret goes nowhere but where
 // its own definition leads, by the same trust: else whoever may validate could have it sent to a server of
 // theirs (CVE-2025-55190 and its like).
 //
 // Faults: Forbidden; Conflict with CodeSecretUnreadable.
-func (s *Service) Complete(ctx context.Context, p auth.Principal, d regcheck.Definition) (regcheck.Definition, []fault.Field, error) {
-	if d.RegistryUID == "" {
-		return d, fields(d.Problems()), nil
+func (s *Service) Complete(ctx context.Context, p auth.Principal, sent Sent) (regcheck.Definition, []fault.Field, error) {
+	d := sent.Definition
+	if sent.RegistryUID == "" {
+		return d, sent.Problems(), nil
 	}
 	if err := p.May(auth.ValidateRegistries); err != nil {
 		return d, nil, err
 	}
-	kept, err := s.kept(ctx, p.OrgUID, d.RegistryUID)
+	kept, err := s.kept(ctx, p.OrgUID, sent.RegistryUID)
 	if fault.KindOf(err) == fault.NotFound {
 		unknown := []fault.Field{{Field: "registryUid", Problem: "names no registry of your organization"}}
-		return d, fault.Join(unknown, without(fields(d.Problems()), gapsOf(d, store.Registry{}))), nil
+		return d, fault.Join(unknown, without(sent.Problems(), gapsOf(d, store.Registry{}))), nil
 	}
 	if err != nil {
 		return d, nil, err
@@ -41,7 +66,8 @@ func (s *Service) Complete(ctx context.Context, p auth.Principal, d regcheck.Def
 	if err != nil {
 		return d, nil, err
 	}
-	return filled, fault.Join(unfilled, fields(filled.Problems())), nil
+	sent.Definition = filled
+	return filled, fault.Join(unfilled, sent.Problems()), nil
 }
 
 // keptRegistry is a record whose secrets may have turned out to be unreadable.

@@ -25,6 +25,7 @@ type Registry struct {
 	CreatedAt, UpdatedAt                    time.Time
 	Annotations, Labels                     map[string]string
 	Definition                              regcheck.Definition // byte for byte as it was sent
+	Scope                                   string
 	SyncSupported, SpectroManifest, Private bool
 	Sync                                    SyncStatus
 }
@@ -39,6 +40,7 @@ type Wanted struct {
 	ProjectUID                              string // of a new definition: the project to store it in, which cannot be deleted before it; may be empty
 	Annotations, Labels                     map[string]string
 	Definition                              regcheck.Definition
+	Scope                                   string
 	SyncSupported, SpectroManifest, Private bool
 	SkipSync                                bool          // no synchronization because of this change
 	Undecoded                               []fault.Field // problems of reading the request, told together with ours

@@ -48,7 +48,7 @@ func (s *Service) stored(ctx context.Context, orgUID, uid string) (record, error
 func definitionOf(r store.Registry) regcheck.Definition {
 	return regcheck.Definition{
 		Endpoint: r.Endpoint, BasePath: r.BasePath, BaseContentPath: r.BaseContentPath,
-		ProviderType: regcheck.ProviderType(r.ProviderType), Scope: r.Scope,
+		ProviderType: regcheck.ProviderType(r.ProviderType),
 		Auth: &regcheck.Auth{
 			Type: regcheck.AuthType(r.AuthType), Username: r.Username, Password: r.Secrets.Password, Token: r.Secrets.Token,
 			TLS: regcheck.TLS{CA: r.CA, Certificate: r.Certificate, Enabled: r.TLSEnabled, InsecureSkipVerify: r.TLSSkipVerify, Key: r.Secrets.Key},

@@ -26,7 +26,7 @@ func (w Wanted) problems(unfilled []fault.Field) []fault.Field {
 	}
 	found = append(found, pairProblems("annotations", w.Annotations)...)
 	found = append(found, pairProblems("labels", w.Labels)...)
-	inDocument := prefixed(fault.Join(unfilled, append(textProblems(w.Definition), fields(w.Definition.Problems())...)))
+	inDocument := prefixed(fault.Join(unfilled, append(textProblems(w.Definition), Sent{Definition: w.Definition, Scope: w.Scope}.Problems()...)))
 	return fault.Join(w.Undecoded, append(found, inDocument...))
 }
 
@@ -70,7 +70,7 @@ func (w Wanted) record() store.Registry {
 	d, a := w.Definition, w.Definition.Auth
 	return store.Registry{
 		Name: w.Name, Canonical: auth.Canonical(w.Name), Annotations: w.Annotations, Labels: w.Labels,
-		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: d.Scope, BasePath: d.BasePath, BaseContentPath: d.BaseContentPath,
+		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: w.Scope, BasePath: d.BasePath, BaseContentPath: d.BaseContentPath,
 		SyncSupported: w.SyncSupported, SpectroManifest: w.SpectroManifest, Private: w.Private,
 		AuthType: string(a.Type), Username: a.Username,
 		TLSEnabled: a.TLS.Enabled, TLSSkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate,
@@ -82,7 +82,7 @@ func (w Wanted) record() store.Registry {
 func visible(r store.Registry) Registry {
 	return Registry{
 		UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
-		Annotations: r.Annotations, Labels: r.Labels, Definition: masked(r),
+		Annotations: r.Annotations, Labels: r.Labels, Definition: masked(r), Scope: r.Scope,
 		SyncSupported: r.SyncSupported, SpectroManifest: r.SpectroManifest, Private: r.Private,
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/api"
-	"github.com/regwarden/regwarden/regcheck"
 )
 
 // These tests are about the edge itself, which needs no store: what comes before a handler, and what
@@ -209,7 +208,7 @@ func TestAValidationThatLeadsBackIsRefused(t *testing.T) {
 	s.Hairpin = "nonce"
 	for nonce, want := range map[string]int{"nonce": http.StatusForbidden, "other": http.StatusOK} {
 		r := httptest.NewRequest("GET", api.PathHealth, nil)
-		r.Header.Set(regcheck.HairpinHeader, nonce)
+		r.Header.Set(HairpinHeader, nonce)
 		w := httptest.NewRecorder()
 		s.Handler().ServeHTTP(w, r)
 		if w.Code != want {

@@ -16,7 +16,6 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/regcheck"
 )
 
 // record is what the access log tells of one request. The template stands for the path: a refresh
@@ -142,11 +141,14 @@ func knownMethod(method string) string {
 	}
 }
 
+// HairpinHeader carries Server.Hairpin in every request of the engine and of webhooks.
+const HairpinHeader = "Regwarden-Hairpin"
+
 // refuseHairpin answers a validation of ours that was led back to us, round the egress policy, by a
 // balancer or address translation.
 func (s *Server) refuseHairpin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s.Hairpin != "" && r.Header.Get(regcheck.HairpinHeader) == s.Hairpin {
+		if s.Hairpin != "" && r.Header.Get(HairpinHeader) == s.Hairpin {
 			s.fail(w, r, &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: "This service does not validate itself."})
 			return
 		}

@@ -42,9 +42,8 @@ func (c *call) decodeRegistry() (registries.Wanted, error) {
 	}
 	query := readQuery(c.URL.RawQuery)
 	skip := query.truth("skipPackSync")
-	body.Spec.RegistryUID = "" // the path says which registry it is
 	return registries.Wanted{
-		Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels, Definition: body.Spec.Definition,
+		Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels, Definition: body.Spec.Definition, Scope: body.Spec.Scope,
 		SyncSupported: body.Spec.IsSyncSupported, SpectroManifest: body.Spec.ContainsSpectroManifest, Private: body.Spec.IsPrivate,
 		SkipSync: skip, Undecoded: fault.Join(wrong, query.problems),
 	}, nil
@@ -89,7 +88,7 @@ func registryMetadata(r registries.Registry) api.OCIRegistryMetadata {
 func registrySpec(r registries.Registry) api.OCIRegistrySpec {
 	d := r.Definition
 	return api.OCIRegistrySpec{
-		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath, Scope: d.Scope,
+		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath, Scope: r.Scope,
 		IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private,
 		Auth: registryAuth(*d.Auth),
 	}
@@ -129,7 +128,7 @@ func (s *Server) getRegistryEntity(c *call) (answer, error) {
 		return answer{}, err
 	}
 	d := r.Definition
-	return answer{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: d.Scope,
+	return answer{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: r.Scope,
 		Auth: registryAuth(*d.Auth)}}, nil
 }
 

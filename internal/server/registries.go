@@ -45,19 +45,20 @@ func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, e
 // decodeDefinition reports wrong types and contradictions together, and notes unknown fields. What a stored registry
 // is to add has been added.
 func (s *Server) decodeDefinition(c *call) (regcheck.Definition, error) {
-	var sent regcheck.Definition
+	var sent api.OCIRegistryDefinition
 	body, err := c.body()
 	if err != nil {
-		return sent, err
+		return sent.Definition, err
 	}
 	wrong, err := strictjson.Decode(body, &sent)
 	if err != nil {
-		return sent, err
+		return sent.Definition, err
 	}
 	sent.NoteUnknown(strictjson.Unknown(body, new(api.OCIRegistryRequestSpec)))
-	complete, problems, err := s.Registries.Complete(c.Context(), c.principal, sent)
+	complete, problems, err := s.Registries.Complete(c.Context(), c.principal,
+		registries.Sent{Definition: sent.Definition, RegistryUID: sent.RegistryUID, Scope: sent.Scope})
 	if err != nil {
-		return sent, err
+		return sent.Definition, err
 	}
 	return complete, invalid(fault.Join(wrong, problems))
 }

@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/regwarden/regwarden/regcheck"
 )
+
+// MarkHeader is a header (Checker.Header) by which tests tell checks apart.
+const MarkHeader = "X-Mark"
 
 // Sighting is a credential that reached a server.
 type Sighting struct {
@@ -19,7 +20,7 @@ type Sighting struct {
 	Secret string // password, token or the certificate's subject
 	Path   string
 	Target string // path and query
-	Mark   string // Hairpin of the Checker that sent it
+	Mark   string // in MarkHeader
 	Meant  bool   // the world's author meant credentials of this kind to come here
 }
 
@@ -81,7 +82,7 @@ func (g *Registry) watch(s *site) http.Handler {
 func (g *Registry) note(s *site, r *http.Request, body []byte) {
 	found := credentials(r, string(body))
 	for i := range found {
-		found[i].At, found[i].Path, found[i].Target, found[i].Mark = s.origin(), r.URL.Path, r.URL.RequestURI(), r.Header.Get(regcheck.HairpinHeader)
+		found[i].At, found[i].Path, found[i].Target, found[i].Mark = s.origin(), r.URL.Path, r.URL.RequestURI(), r.Header.Get(MarkHeader)
 		found[i].Meant = s.trusted && (found[i].Kind != "clientCertificate" || s.endpoint) && found[i].Kind != "url"
 	}
 	g.mu.Lock()

@@ -1,19 +1,47 @@
-package regcheck
+package wording
 
 import (
+	"flag"
 	"fmt"
-	"io"
+	"os"
 	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/regcheck"
 )
 
-// WriteCodesDoc writes the documentation of all codes, reasons and warnings as Markdown.
-func WriteCodesDoc(w io.Writer) error {
+var update = flag.Bool("update", false, "write docs/codes.md")
+
+const codesFile = "../../docs/codes.md"
+
+// The page is generated from the engine's table.
+func TestThePageOfCodesIsTheTables(t *testing.T) {
+	page := codesPage(regcheck.Entries(Engine()))
+	if *update {
+		if err := os.WriteFile(codesFile, []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(codesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(stored) != page {
+		t.Errorf("%s differs from the table; run: make docs", codesFile)
+	}
+}
+
+// codesPage is the documentation of all codes, reasons and warnings as Markdown.
+func codesPage(entries []regcheck.Entry) string {
 	var out strings.Builder
 	out.WriteString(codesIntroduction)
-	last := Code("")
-	for _, e := range codeTable {
+	last := regcheck.Code("")
+	for _, e := range entries {
+		if e.Warning != "" {
+			continue
+		}
 		if e.Code != last {
-			fmt.Fprintf(&out, "\n## %s\n\nStage: %s.\n", e.Code, joinStages(e.Code))
+			fmt.Fprintf(&out, "\n## %s\n\nStage: %s.\n", e.Code, joinStages(entries, e.Code))
 			last = e.Code
 		}
 		if e.Reason != "" {
@@ -23,15 +51,17 @@ func WriteCodesDoc(w io.Writer) error {
 			e.Sentence, e.Hint, codeOrNone(e.Field), yesNo(e.Retryable))
 	}
 	out.WriteString("\n## Warnings\n\nA warning never changes the verdict.\n")
-	for _, e := range warningTable {
+	for _, e := range entries {
+		if e.Warning == "" {
+			continue
+		}
 		field := codeOrNone(e.Field)
-		if e.Warning == WarnUnknownField {
+		if e.Warning == regcheck.WarnUnknownField {
 			field = "the one that does not exist"
 		}
 		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- Fix: %s\n- Field: %s\n", e.Warning, e.Sentence, e.Hint, field)
 	}
-	_, err := io.WriteString(w, out.String())
-	return err
+	return out.String()
 }
 
 const codesIntroduction = `# Codes, reasons and warnings of a check
@@ -42,15 +72,15 @@ retry are the usual ones below; a report may know better, and its hint is more e
 redirect fails, its code is that of its own failure, in a stage after tls.
 `
 
-func joinStages(code Code) string {
-	seen := map[Stage]bool{}
-	for _, e := range codeTable {
+func joinStages(entries []regcheck.Entry, code regcheck.Code) string {
+	seen := map[regcheck.Stage]bool{}
+	for _, e := range entries {
 		for _, s := range e.Stages {
 			seen[s] = seen[s] || e.Code == code
 		}
 	}
 	var names []string
-	for _, s := range Stages() {
+	for _, s := range regcheck.Stages() {
 		if seen[s] {
 			names = append(names, string(s))
 		}
