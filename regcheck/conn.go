@@ -30,7 +30,7 @@ var errLongChain = errors.New("the server sends more than 10 certificates")
 type conn struct {
 	peer   *peer
 	wire   *wire
-	raw    *turnConn
+	raw    net.Conn
 	tls    *tls.Conn // nil for plain HTTP
 	client *http.ClientConn
 	cost   int // round trips that opening it took
@@ -47,7 +47,6 @@ func (c *conn) handshake(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.wire.limits.TLS)
 	defer cancel()
 	c.tls = tls.Client(c.raw, c.wire.tlsConfig(c.peer, c))
-	defer c.raw.rest()
 	if err := c.tls.HandshakeContext(ctx); err != nil {
 		return err
 	}
@@ -101,6 +100,18 @@ func (c *conn) secured() net.Conn {
 		return c.tls
 	}
 	return c.quiet(c.tls)
+}
+
+// resetConn does not report a reset when it writes. Read does, after what the peer sent before it; otherwise net/http
+// would close the connection with a TLS alert unread.
+type resetConn struct{ net.Conn }
+
+func (c resetConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if isReset(err) {
+		return len(b), nil
+	}
+	return n, err
 }
 
 // quietConn gives nothing to read before something was written: net/http closes a connection on

@@ -4,15 +4,13 @@ import (
 	"context"
 	"crypto/x509"
 	"net/url"
-	"runtime"
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
 )
 
 // Checker checks definitions. The zero value works: the system's resolver, dialer and roots, the
-// zero egress policy, the real clock and the limits of Limits. It is safe for concurrent use, and must
-// not be copied after its first.
+// zero egress policy, the real clock and the limits of Limits. It is safe for concurrent use.
 type Checker struct {
 	Resolver egress.Resolver
 	Dialer   egress.Dialer
@@ -31,8 +29,6 @@ type Checker struct {
 	// Header is sent with every request, so that a server recognizes a check that leads back to it.
 	Header map[string]string
 	Words  Words
-
-	turns turns
 }
 
 // Limits bound what a registry can do to us; zero fields mean the defaults.
@@ -45,10 +41,6 @@ type Limits struct {
 	Header    int64         // 64 KiB
 	Body      int64         // 1 MiB
 	Redirects int           // 3
-
-	// AtWork bounds the connections that are worked on at once, over all checks: one less than GOMAXPROCS,
-	// at least 1. A program that raises GOMAXPROCS above its processors has to say how many it has.
-	AtWork int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -60,7 +52,6 @@ func (l Limits) withDefaults() Limits {
 	orDefault(&l.Header, 64<<10)
 	orDefault(&l.Body, 1<<20)
 	orDefault(&l.Redirects, 3)
-	orDefault(&l.AtWork, max(1, runtime.GOMAXPROCS(0)-1))
 	return l
 }
 

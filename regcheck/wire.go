@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -20,7 +21,6 @@ type wire struct {
 	guard  *egress.Guard
 	header map[string]string // of every request
 	limits Limits
-	turns  *turns
 	now    func() time.Time
 	plan   *plan
 	pool   func() *x509.CertPool // roots and the definition's own; made once
@@ -61,7 +61,7 @@ func newWire(c *Checker, p *plan, limits Limits, now func() time.Time) *wire {
 		Roots: c.Roots, Now: now}
 	header := map[string]string{"User-Agent": c.Words.name()}
 	maps.Copy(header, c.Header)
-	w := &wire{guard: guard, header: header, limits: limits, turns: c.turns.of(limits.AtWork), now: now, plan: p, peers: map[origin]*peer{}}
+	w := &wire{guard: guard, header: header, limits: limits, now: now, plan: p, peers: map[origin]*peer{}}
 	w.pool = sync.OnceValue(func() *x509.CertPool { return trustPool(c.Roots, p.roots) })
 	if p.base.Scheme == "https" {
 		w.work.do(func() { w.pool() }) // reading the system's roots takes longer than a round trip
@@ -162,14 +162,14 @@ func (w *wire) admit(o origin, addresses []netip.Addr) (*peer, error) {
 }
 
 // dial connects to a peer within its time.
-func (w *wire) dial(ctx context.Context, p *peer) (*turnConn, netip.AddrPort, error) {
+func (w *wire) dial(ctx context.Context, p *peer) (net.Conn, netip.AddrPort, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.limits.Connect)
 	defer cancel()
 	conn, at, err := w.guard.Dial(ctx, p.Target)
 	if err != nil {
 		return nil, at, err
 	}
-	return w.turns.inTurn(conn), at, nil
+	return resetConn{conn}, at, nil
 }
 
 // hop judges that one server sends us on to another: zones only widen.
