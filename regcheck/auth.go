@@ -195,7 +195,7 @@ func (s *session) proveDirect(ctx context.Context, header, control, scheme strin
 		}
 		return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
 	}
-	return s.controlDirect(ctx, v, control, s.look(scheme, itoa(a.status)))
+	return s.controlDirect(ctx, v, control)
 }
 
 // treatedAlike tells that credentials which nobody has are answered as these are: a closed registry may
@@ -208,36 +208,36 @@ func (s *session) treatedAlike(ctx context.Context, control string, a *answer) b
 	return err == nil && c.status == a.status
 }
 
-func (s *session) controlDirect(ctx context.Context, v verdict, control, look string) verdict {
+func (s *session) controlDirect(ctx context.Context, v verdict, control string) verdict {
 	if !s.control {
 		v.unproven, v.why = true, "The control request with random credentials is switched off."
 		return v
 	}
 	open := "Without credentials and with random ones the answer is " + itoa(s.opened.bare.status) + " as well."
-	if l, known := s.recall(look); known {
-		s.learn(l)
-		return v.recalled(l, open)
+	if accepted, known := s.knownControl(); known {
+		return s.recalled(v, accepted, open)
 	}
 	c, err := s.getWith(ctx, control)
 	switch {
 	case err != nil || c.status == 429 || c.status >= 500:
 		v.unproven, v.why = true, "The control request with random credentials got no usable answer."
 	case good(c) && c.status == s.opened.bare.status:
-		s.learn(lesson{look, false, s.now()})
+		s.controlled(true)
 		v.unproven, v.why = true, open
 	case good(c):
 		v.unproven, v.why = true, "With random credentials the answer is "+itoa(c.status)+"."
 	default:
-		s.learn(lesson{look, true, s.now()})
+		s.controlled(false)
 		return v.saying("checked: random credentials are answered " + itoa(c.status))
 	}
 	return v.saying("not checked by the registry")
 }
 
-// recalled is a verdict by what was learned in an earlier check.
-func (v verdict) recalled(l lesson, why string) verdict {
-	if l.checked {
-		return v.saying("checked before: random credentials were refused, and the registry answers as it did then")
+// recalled is a verdict by the control request of an earlier check.
+func (s *session) recalled(v verdict, open bool, why string) verdict {
+	s.learned = s.known
+	if !open {
+		return v.saying("checked before: random credentials were refused")
 	}
 	v.unproven, v.why = true, why
 	return v.saying("not checked by the registry")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strconv"
 )
 
 // proveByService is the way of a Bearer challenge: a token without scope first, because a scoped
@@ -138,15 +137,13 @@ func (s *session) weigh(ctx context.Context, p tokenProof, v verdict) verdict {
 		v.unproven, v.why = true, "The control request with random credentials is switched off."
 		return v
 	}
-	look := s.serviceLook(p)
-	if l, known := s.recall(look); known {
-		s.learn(l)
-		return v.recalled(l, openService)
+	if open, known := s.knownControl(); known {
+		return s.recalled(v, open, openService)
 	}
 	g := s.askControl(ctx, p)
 	switch {
 	case g.refused != nil || g.bad != nil:
-		s.learn(lesson{look, true, s.now()})
+		s.controlled(false)
 		return v.saying("checked: random credentials are refused")
 	case g.token == "":
 		v.unproven, v.why = true, "The control request with random credentials got no usable answer."
@@ -154,23 +151,17 @@ func (s *session) weigh(ctx context.Context, p tokenProof, v verdict) verdict {
 	}
 	a, err := s.present(ctx, p, g.token)
 	if err == nil && denied(a) && a.status != p.status {
-		s.learn(lesson{look, true, s.now()})
+		s.controlled(false)
 		return v.saying("checked: the token for random credentials is refused")
 	}
 	if err == nil && good(a) {
-		s.learn(lesson{look, false, s.now()})
+		s.controlled(true)
 	}
 	v.unproven, v.why = true, openService
 	return v.saying("not checked by the token service")
 }
 
 const openService = "The token service gives a token for random credentials as well, and the registry takes it."
-
-// serviceLook is what was seen of a token service before the control request.
-func (s *session) serviceLook(p tokenProof) string {
-	seen := []string{"service", showURL(p.service.realm), p.service.service, p.proven, itoa(p.status), strconv.FormatBool(p.anonymous.token != "")}
-	return s.look(append(seen, p.scopes...)...)
-}
 
 // present shows a token where ours was let in: elsewhere a refusal would say nothing, since new Harbor
 // releases refuse every scope-less token on /v2/ (harbor#23799).
@@ -204,7 +195,7 @@ func (s *session) startWeighing(ctx context.Context, p *tokenProof, nobody <-cha
 		if !s.control || p.nobodyRefused() {
 			return
 		}
-		if _, known := s.recall(s.serviceLook(*p)); known {
+		if _, known := s.knownControl(); known {
 			return
 		}
 		asked := *p
@@ -237,7 +228,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *answer) v
 			if !s.bareIsOpen() {
 				return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
 			}
-			return s.controlDirect(ctx, v, basicHeader(s.invented(), random()), s.look("Basic", itoa(b.status)))
+			return s.controlDirect(ctx, v, basicHeader(s.invented(), random()))
 		}
 	}
 	if v, ok := s.tryScopes(ctx, p); ok {

@@ -68,7 +68,7 @@ func (s *session) readableAtRoot(ctx context.Context, path string) bool {
 	plan, root := *s.plan, *s
 	plan.base, plan.endpointPath, plan.contentPath = target{origin: s.base.origin}, "", path
 	root.plan, root.base, root.control = &plan, plan.base, false
-	root.opened, root.known, root.learned, root.warnings = nil, nil, nil, nil
+	root.opened, root.known, root.learned, root.warnings = nil, Known{}, Known{}, nil
 	defer func() { s.rounds = root.rounds }()
 	return root.api(ctx).failure == nil && root.auth(ctx).failure == nil && root.contentIsReadable(ctx)
 }

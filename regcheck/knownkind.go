@@ -15,7 +15,7 @@ type artifactKind struct {
 	kind   kind
 }
 
-// kindWords are the kinds in a Behaviour.
+// kindWords are the kinds in Known.String.
 var kindWords = map[kind]string{kindHelm: "helm", kindZarf: "zarf", kindImage: "image", kindOther: "other"}
 
 func readArtifactKind(digest, word string) artifactKind {

@@ -19,7 +19,7 @@ func TestRecheckSpendsNoPulls(t *testing.T) {
 	if err != nil || pulls(g) != 1 {
 		t.Fatalf("the first check: %d pulls, %v", pulls(g), err)
 	}
-	known := first.Behaviour
+	known := first.Known
 	for _, d := range []regcheck.Definition{d, wrong, d} {
 		before := len(g.Requests())
 		report, err := c.Recheck(t.Context(), d, known, nil)
@@ -29,7 +29,7 @@ func TestRecheckSpendsNoPulls(t *testing.T) {
 		if content := report.Stages[6]; report.Valid && !strings.HasSuffix(content.Detail, "is a Helm chart") {
 			t.Errorf("content: %s", content.Detail)
 		}
-		known = report.Behaviour
+		known = report.Known
 		if sent := len(g.Requests()) - before; report.Valid && sent > 9 { // docs/operations.md
 			t.Errorf("%d requests", sent)
 		}
@@ -40,9 +40,9 @@ func TestRecheckSpendsNoPulls(t *testing.T) {
 	if _, err := c.Check(t.Context(), d, nil); err != nil || pulls(g) != 2 {
 		t.Errorf("another check that is not a recheck: %d pulls, want 2, %v", pulls(g), err)
 	}
-	lessons, found := strings.CutSuffix(known, "kind helm")
+	lessons, found := strings.CutSuffix(known.String(), "kind helm")
 	if !found || strings.Contains(lessons, "kind") {
-		t.Errorf("%q: versions that know only lessons must find them all before the kind", known)
+		t.Errorf("%v: versions that know only lessons must find them all before the kind", known)
 	}
 }
 

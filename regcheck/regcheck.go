@@ -69,10 +69,10 @@ type Observer func(StageResult)
 // Check tries the definition. The error is a *DefinitionError when it can't be tried, or ctx's own
 // when the caller went away; everything that was learned about a registry, however bad, is a Report.
 func (c *Checker) Check(ctx context.Context, d Definition, o Observer) (*Report, error) {
-	return c.check(ctx, d, nil, artifactKind{}, o)
+	return c.check(ctx, d, Known{}, o)
 }
 
-func (c *Checker) check(ctx context.Context, d Definition, known []lesson, artifact artifactKind, o Observer) (*Report, error) {
+func (c *Checker) check(ctx context.Context, d Definition, known Known, o Observer) (*Report, error) {
 	p, found := d.read()
 	if len(found) > 0 {
 		return nil, &DefinitionError{found}
@@ -81,7 +81,7 @@ func (c *Checker) check(ctx context.Context, d Definition, known []lesson, artif
 		return nil, err
 	}
 	s := newSession(c, p)
-	s.known, s.artifact = known, artifact
+	s.known, s.artifact = known, known.artifact
 	defer s.close()
 	return s.checked(ctx, o)
 }

@@ -55,9 +55,7 @@ type Report struct {
 	Duration   time.Duration // DurationMS for those who print it; not in the JSON
 	RoundTrips int           // how many times one after the other something was sent and waited for, DNS aside
 
-	// Behaviour is for the next Recheck of the same definition; not in the JSON, and free of secrets. Empty when
-	// there is nothing that it could spare.
-	Behaviour string
+	Known Known // for the next Recheck; not in the JSON
 }
 
 // StageResult is the outcome of one stage.

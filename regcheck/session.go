@@ -19,7 +19,7 @@ type session struct {
 	now     func() time.Time
 	control bool // send control requests
 	wire    *wire
-	known   []lesson // of Recheck
+	known   Known // of Recheck
 
 	artifact artifactKind // of Recheck; content: what was read instead
 	found    []netip.Addr // resolve
@@ -34,7 +34,7 @@ type session struct {
 	rounds   int       // all stages: see Report.RoundTrips
 	unproven bool      // auth: nobody looked at the credentials
 	unlikely string    // a repository's name that nobody has
-	learned  []lesson  // auth: by control requests
+	learned  Known     // auth: by control requests
 }
 
 type stage struct {
@@ -136,7 +136,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	report.Duration = time.Since(started)
 	report.DurationMS = report.Duration.Milliseconds()
 	report.RoundTrips = s.rounds
-	report.Behaviour = s.behaviour(report.Valid)
+	report.Known = s.knownAfter(report.Valid)
 	return report, nil
 }
 

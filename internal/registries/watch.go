@@ -163,7 +163,7 @@ func (w *watch) recheck(ctx context.Context, d regcheck.Definition, behaviour st
 			r, err = nil, fmt.Errorf("%w (%T)\n%s", errPanicked, cause, fault.StackOf(cause))
 		}
 	}()
-	return w.checker.Recheck(ctx, d, behaviour, nil)
+	return w.checker.Recheck(ctx, d, regcheck.ReadKnown(behaviour), nil)
 }
 
 // seenIn is a report as far as the watch compares it.
@@ -204,7 +204,7 @@ func (w *watch) end(ctx context.Context, f finding) (WatchOutcome, error) {
 	d.after.LastAt, d.after.NextAt = now, w.next(d, f.row.LastAt.IsZero(), now)
 	run := store.VerdictRun{Counted: d.counted, Verdict: f.seen.Verdict}
 	if f.report != nil {
-		d.after.Behaviour = f.report.Behaviour
+		d.after.Behaviour = f.report.Known.String()
 		var err error
 		if run.Report, err = json.Marshal(f.report); err != nil {
 			return WatchFailed, fmt.Errorf("encode the report: %w", err)

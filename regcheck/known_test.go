@@ -43,7 +43,7 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 		t.Fatal(err)
 	}
 	c.Header = map[string]string{regchecktest.MarkHeader: "second"}
-	second, err := c.Recheck(t.Context(), d, first.Behaviour, nil)
+	second, err := c.Recheck(t.Context(), d, first.Known, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,13 +53,12 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 	// A control request that was sent ahead and is not needed may be sent again, and may or may not arrive before its check ends.
 	before, again := controlTargets(g, "first"), controlTargets(g, "second")
 	maps.DeleteFunc(before, func(target string, _ bool) bool { return again[target] })
-	lessons := strings.Contains(first.Behaviour, " checked ") || strings.Contains(first.Behaviour, " open ")
-	relied := lessons && (d.Auth.Token == "" || !strings.Contains(first.Behaviour, "checked"))
+	relied := !first.Known.ControlAt.IsZero() && (d.Auth.Token == "" || first.Known.ControlOpen)
 	if relied && len(before) == 0 {
-		t.Errorf("%s: the control request was sent again (%v); known: %s", row.Name, again, first.Behaviour)
+		t.Errorf("%s: the control request was sent again (%v); known: %v", row.Name, again, first.Known)
 	}
-	if relied && second.Behaviour != first.Behaviour {
-		t.Errorf("%s: learned %q, then %q", row.Name, first.Behaviour, second.Behaviour)
+	if relied && second.Known != first.Known {
+		t.Errorf("%s: learned %v, then %v", row.Name, first.Known, second.Known)
 	}
 	return len(before)
 }
@@ -117,42 +116,35 @@ func TestRecheckFindsAWrongPassword(t *testing.T) {
 		if err != nil || !first.Valid {
 			t.Fatalf("%s: %v %v", server, first, err)
 		}
-		second, err := c.Recheck(t.Context(), wrong, first.Behaviour, nil)
-		if err != nil || second.Valid || second.Behaviour != "" {
+		second, err := c.Recheck(t.Context(), wrong, first.Known, nil)
+		if err != nil || second.Valid || second.Known != (regcheck.Known{}) {
 			t.Errorf("%s: a wrong password came to %s %v", server, told(second, err), err)
 		}
 	}
 }
 
-// A lesson is for one look of the registry, and for a day.
+// A control request is repeated after a day.
 func TestRecheckControlsAnew(t *testing.T) {
 	g := regchecktest.Start(t, "open-checks-credentials")
 	c, d := mustRow(t, g, goodLogin)
 	now := time.Now()
 	c.Now = func() time.Time { return now }
 	first, err := c.Check(t.Context(), d, nil)
-	if err != nil || first.Behaviour == "" {
+	if err != nil || first.Known == (regcheck.Known{}) {
 		t.Fatal(first, err)
 	}
-	other := d
-	other.Auth = new(regcheck.Auth)
-	*other.Auth = *d.Auth
-	other.BaseContentPath = "charts/nginx"
 	for _, row := range []struct {
 		name  string
 		d     regcheck.Definition
-		known string
+		known regcheck.Known
 		after time.Duration
 		sent  int
 	}{
-		{"within the day", d, first.Behaviour, regcheck.ControlAgain - time.Minute, 0},
-		{"a day later", d, first.Behaviour, regcheck.ControlAgain, 1},
-		{"the clock was set back", d, first.Behaviour, -time.Hour, 1},
-		{"another definition", other, first.Behaviour, 0, 1},
-		{"another look", d, "0" + first.Behaviour, 0, 1},
-		{"nothing known", d, "", 0, 1},
-		{"no form of ours", d, "checked", 0, 1},
-		{"an outcome that nobody writes", d, strings.Replace(first.Behaviour, "checked", "perhaps", 1), 0, 1},
+		{"within the day", d, first.Known, regcheck.ControlAgain - time.Minute, 0},
+		{"a day later", d, first.Known, regcheck.ControlAgain, 1},
+		{"the clock was set back", d, first.Known, -time.Hour, 1},
+		{"as text", d, regcheck.ReadKnown(first.Known.String()), regcheck.ControlAgain - time.Minute, 0},
+		{"nothing known", d, regcheck.Known{}, 0, 1},
 	} {
 		c.Now = func() time.Time { return now.Add(row.after) }
 		before := controls(g)
@@ -166,8 +158,8 @@ func TestRecheckControlsAnew(t *testing.T) {
 	}
 }
 
-// The behaviour tells nothing of the credentials, nor is it part of the report that people see.
-func TestBehaviourHoldsNoSecret(t *testing.T) {
+// What is known says nothing of the credentials, nor is it part of the report that people see.
+func TestKnownHoldsNoSecret(t *testing.T) {
 	g := regchecktest.Start(t, "open")
 	c, good := mustRow(t, g, goodLogin)
 	_, wrong := mustRow(t, g, wrongLogin)
@@ -175,11 +167,32 @@ func TestBehaviourHoldsNoSecret(t *testing.T) {
 	c.Now = func() time.Time { return now }
 	a, errA := c.Check(t.Context(), good, nil)
 	b, errB := c.Check(t.Context(), wrong, nil)
-	if errA != nil || errB != nil || a.Behaviour == "" || a.Behaviour != b.Behaviour {
-		t.Errorf("two passwords on a registry that looks at none: %q and %q", a.Behaviour, b.Behaviour)
+	if errA != nil || errB != nil || !a.Known.ControlOpen || a.Known != b.Known {
+		t.Errorf("two passwords on a registry that looks at none: %v and %v", a.Known, b.Known)
 	}
 	encoded, err := json.Marshal(a)
-	if err != nil || strings.Contains(string(encoded), a.Behaviour) {
+	if err != nil || strings.Contains(string(encoded), a.Known.String()) {
 		t.Errorf("%s %v", encoded, err)
+	}
+}
+
+// Replicas of other versions read the same column, so the text keeps its form: three words a part, the kind last.
+func TestKnownAsText(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	for text, want := range map[string]regcheck.Known{
+		"": {}, "checked": {}, "- checked 0": {}, "- perhaps 1700000000": {}, "- checked soon": {},
+		"- checked 1700000000":                               {ControlAt: at},
+		"- open 1700000000":                                  {ControlAt: at, ControlOpen: true},
+		"0a1b checked 1600000000;2c3d open 1700000000":       {ControlAt: at, ControlOpen: true},
+		"0a1b checked 1700000000;something else that is new": {ControlAt: at},
+	} {
+		if got := regcheck.ReadKnown(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "- checked 1700000000", "- open 1700000000;0a1b kind helm", "0a1b kind zarf"} {
+		if got := regcheck.ReadKnown(text).String(); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
 	}
 }

@@ -1,0 +1,91 @@
+package regcheck
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ControlAgain is the age at which a control request is repeated.
+const ControlAgain = 24 * time.Hour
+
+// Known is what a check found that a later check of the very same definition, secrets included, need not ask again. It
+// holds no secret and nothing computed from one. The zero value is empty.
+type Known struct {
+	ControlAt   time.Time // when random credentials were last tried; zero: never
+	ControlOpen bool      // they were accepted
+
+	artifact artifactKind
+}
+
+// String returns the form that ReadKnown reads:
+//
+//	[- " " checked|open " " unix seconds] ";" [digest " kind " helm|zarf|image|other]
+func (k Known) String() string {
+	var parts []string
+	if !k.ControlAt.IsZero() {
+		outcome := "checked"
+		if k.ControlOpen {
+			outcome = "open"
+		}
+		parts = append(parts, "- "+outcome+" "+strconv.FormatInt(k.ControlAt.Unix(), 10))
+	}
+	if k.artifact.digest != "" {
+		parts = append(parts, k.artifact.digest+" kind "+kindWords[k.artifact.kind])
+	}
+	return strings.Join(parts, ";")
+}
+
+// ReadKnown reads what Known.String wrote. Text that it cannot read is ignored.
+func ReadKnown(text string) (k Known) {
+	for part := range strings.SplitSeq(text, ";") {
+		words := strings.Split(part, " ")
+		if len(words) != 3 {
+			break
+		}
+		if words[1] == "kind" {
+			k.artifact = readArtifactKind(words[0], words[2])
+			break
+		}
+		at, err := strconv.ParseInt(words[2], 10, 64)
+		if err != nil || at <= 0 || words[1] != "open" && words[1] != "checked" {
+			break
+		}
+		k.ControlAt, k.ControlOpen = time.Unix(at, 0), words[1] == "open"
+	}
+	return k
+}
+
+// Recheck is Check of a definition that was checked before. It does not repeat a control request that is younger than
+// ControlAgain, and reads the manifest of an artifact only when its digest has changed: a GET of a manifest is a pull at
+// Docker Hub, a HEAD is not.
+//
+// A wrong password cannot pass because of that: the credentials of the definition are always sent, and the control
+// request decides only about a warning.
+func (c *Checker) Recheck(ctx context.Context, d Definition, known Known, o Observer) (*Report, error) {
+	return c.check(ctx, d, known, o)
+}
+
+// knownControl returns the result of a control request that need not be repeated. For a token, "refused" keeps its other uses
+// from being tried, which may change the outcome, so that is always asked.
+func (s *session) knownControl() (open, known bool) {
+	k := s.known
+	age := s.now().Sub(k.ControlAt)
+	if k.ControlAt.IsZero() || age < -time.Minute || age >= ControlAgain || !k.ControlOpen && s.plan.auth != Basic {
+		return false, false
+	}
+	return k.ControlOpen, true
+}
+
+// controlled records the result of a control request.
+func (s *session) controlled(open bool) { s.learned.ControlAt, s.learned.ControlOpen = s.now(), open }
+
+// knownAfter returns what a later check need not ask. Of a check that was not valid only the kind of the artifact is kept.
+func (s *session) knownAfter(valid bool) Known {
+	k := Known{artifact: s.artifact}
+	if valid {
+		k.ControlAt, k.ControlOpen = s.learned.ControlAt, s.learned.ControlOpen
+	}
+	return k
+}
