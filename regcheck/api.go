@@ -4,6 +4,9 @@ import (
 	"context"
 	"strconv"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -16,7 +19,7 @@ func (s *session) api(ctx context.Context) outcome {
 	if o.err != nil {
 		return failed(s.diagnoseRequest(o.err))
 	}
-	if o.bare.hops > 0 {
+	if o.bare.Hops > 0 {
 		s.moved(o.bare)
 	}
 	if f := certificateRefusedByHTTP(o.bare); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
@@ -28,34 +31,34 @@ func (s *session) api(ctx context.Context) outcome {
 	if f := s.foreignBehindBasic(ctx, o); f != nil {
 		return failed(f)
 	}
-	return passed("GET %s: %s", showURL(o.bare.url), describeOpening(o))
+	return passed("GET %s: %s", wire.ShowURL(o.bare.URL), describeOpening(o))
 }
 
 // moved takes note of a redirect that was followed to another origin: the API is there.
-func (s *session) moved(a *answer) {
-	if a.from == s.base.origin {
+func (s *session) moved(a *wire.Response) {
+	if a.From == s.base.origin {
 		return
 	}
-	s.warn(WarnRedirected, "%s leads to %s.", s.base.String(), showURL(a.url))
-	if s.plan.skipVerify && a.from.Scheme == "https" {
+	s.warn(WarnRedirected, "%s leads to %s.", s.base.String(), wire.ShowURL(a.URL))
+	if s.plan.skipVerify && a.From.Scheme == "https" {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
-	if path, ok := strings.CutSuffix(strings.TrimSuffix(a.url.Path, "/"), "/v2"); ok {
-		s.base = target{a.from, strings.Trim(path, "/")}
+	if path, ok := strings.CutSuffix(strings.TrimSuffix(a.URL.Path, "/"), "/v2"); ok {
+		s.base = target{a.From, strings.Trim(path, "/")}
 	}
 }
 
 func describeOpening(o *opening) string {
-	text := itoa(o.bare.status)
+	text := itoa(o.bare.Status)
 	switch {
-	case o.offers.bearer != nil && o.offers.bearer.params["realm"] != "":
-		text += ", Bearer, token service " + cleanText(withoutQuery(o.offers.bearer.params["realm"]))
-	case o.offers.bearer != nil:
+	case o.offers.Bearer != nil && o.offers.Bearer.Params["realm"] != "":
+		text += ", Bearer, token service " + wire.CleanText(withoutQuery(o.offers.Bearer.Params["realm"]))
+	case o.offers.Bearer != nil:
 		text += ", Bearer"
-	case o.offers.basic:
+	case o.offers.Basic:
 		text += ", Basic"
-	case len(o.offers.unsupported) > 0:
-		text += ", " + strings.Join(o.offers.unsupported, ", ")
+	case len(o.offers.Unsupported) > 0:
+		text += ", " + strings.Join(o.offers.Unsupported, ", ")
 	}
 	return text
 }
@@ -68,34 +71,34 @@ func withoutQuery(u string) string {
 // notOCI reads the bare answer, strongest evidence first.
 func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	a := o.bare
-	what := "GET " + showURL(a.url)
+	what := "GET " + wire.ShowURL(a.URL)
 	switch {
-	case a.status == 429 || a.status >= 500:
+	case a.Status == 429 || a.Status >= 500:
 		return unavailable(what, a)
-	case a.over:
-		return fail(CodeNotOCI, "", "%s was answered %d with a body of more than %d KiB.", what, a.status, s.limits.Body>>10)
+	case a.Over:
+		return fail(CodeNotOCI, "", "%s was answered %d with a body of more than %d KiB.", what, a.Status, s.limits.Body>>10)
 	case s.base.Scheme == "http" && wantsHTTPS(a):
-		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered %s.", what, a.said()).
+		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered %s.", what, a.Said()).
 			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.HostPort()))
-	case a.status == 401 && !o.offers.none(), a.status != 404 && isOCIError(a.body):
+	case a.Status == 401 && !o.offers.None(), a.Status != 404 && wire.IsOCIError(a.Body):
 		return nil
-	case a.status == 403:
+	case a.Status == 403:
 		return nil // refused whole: the auth stage says so
-	case a.status/100 == 3:
-		return fail(CodeRedirected, "", "%s was answered %d without an address to go on to.", what, a.status).
+	case a.Status/100 == 3:
+		return fail(CodeRedirected, "", "%s was answered %d without an address to go on to.", what, a.Status).
 			hinting("Mend the redirect on the server, or write the address that serves the API into endpoint.")
-	case a.cut != nil:
-		return fail(CodeUnavailable, "", "%s was answered %d, and the answer ended early or came too slowly.", what, a.status)
-	case a.status == 404 && s.opensToCredentials():
+	case a.Cut != nil:
+		return fail(CodeUnavailable, "", "%s was answered %d, and the answer ended early or came too slowly.", what, a.Status)
+	case a.Status == 404 && s.opensToCredentials():
 		return nil
-	case a.status == 404:
+	case a.Status == 404:
 		return s.notFound(ctx, a)
-	case a.header.Get(versionHeader) != "":
+	case a.Header.Get(versionHeader) != "":
 		return nil
-	case a.status/100 == 2 && isHTML(a):
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.said()))
-	case a.packed:
-		return fail(CodeNotOCI, "", "%s was answered %d with a compressed body, which nobody asked for.", what, a.status)
+	case a.Status/100 == 2 && wire.IsHTML(a):
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.Said()))
+	case a.Packed:
+		return fail(CodeNotOCI, "", "%s was answered %d with a compressed body, which nobody asked for.", what, a.Status)
 	}
 	if s.opensToCredentials() {
 		return nil
@@ -103,20 +106,20 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	return s.probe(ctx, o.bare, "")
 }
 
-func unavailable(what string, a *answer) *failure {
-	f := fail(CodeUnavailable, "", "%s was answered %s.", what, a.said())
-	if after := cleanText(a.header.Get("Retry-After")); after != "" {
+func unavailable(what string, a *wire.Response) *failure {
+	f := fail(CodeUnavailable, "", "%s was answered %s.", what, a.Said())
+	if after := wire.CleanText(a.Header.Get("Retry-After")); after != "" {
 		f.hinting("Try again later; the server says when (Retry-After: %s). This says nothing about the definition.", after)
 	}
 	return f
 }
 
 // wantsHTTPS knows how net/http, nginx and Apache answer plain HTTP on a TLS port.
-func wantsHTTPS(a *answer) bool {
-	if a.status != 400 && a.status != 426 && a.status != 497 {
+func wantsHTTPS(a *wire.Response) bool {
+	if a.Status != 400 && a.Status != 426 && a.Status != 497 {
 		return false
 	}
-	text := strings.ToLower(string(a.body[:min(len(a.body), 4096)]))
+	text := strings.ToLower(string(a.Body[:min(len(a.Body), 4096)]))
 	return strings.Contains(text, "http request to an https server") ||
 		strings.Contains(text, "plain http request was sent to https port") ||
 		strings.Contains(text, "speaking plain http to an ssl-enabled server port")
@@ -124,18 +127,18 @@ func wantsHTTPS(a *answer) bool {
 
 // probe asks for a repository that nobody has: an OCI registry answers with an OCI error or a
 // challenge, a catch-all page with success. The answer that left it open is root.
-func (s *session) probe(ctx context.Context, root *answer, authorization string) *failure {
+func (s *session) probe(ctx context.Context, root *wire.Response, authorization string) *failure {
 	a, err := s.get(ctx, s.invented()+"/tags/list", authorization)
 	if err != nil {
 		return s.diagnoseRequest(err)
 	}
-	s.rounds += a.rounds
-	what := "GET " + showURL(root.url)
+	s.rounds += a.Rounds
+	what := "GET " + wire.ShowURL(root.URL)
 	switch {
-	case a.status == 429 || a.status >= 500:
-		return unavailable("GET "+showURL(a.url), a)
-	case a.status == 401 && !readOffers(a.header.Values("WWW-Authenticate")).none(),
-		a.status/100 == 4 && len(readErrors(a.body)) > 0 && (isOCIError(a.body) || readErrors(a.body)[0].Status != 0):
+	case a.Status == 429 || a.Status >= 500:
+		return unavailable("GET "+wire.ShowURL(a.URL), a)
+	case a.Status == 401 && !challenge.Offered(a.Header.Values("WWW-Authenticate")).None(),
+		a.Status/100 == 4 && len(wire.ReadErrors(a.Body)) > 0 && (wire.IsOCIError(a.Body) || wire.ReadErrors(a.Body)[0].Status != 0):
 		return nil
 	}
 	return s.notOCIAfter(ctx, what, root, a)
@@ -150,18 +153,18 @@ func (s *session) opensToCredentials() bool {
 	}
 	<-s.opened.sent
 	with := s.opened.with
-	return s.opened.werr == nil && with.status/100 == 2 && with.header.Get(versionHeader) != "" && !isHTML(with)
+	return s.opened.werr == nil && with.Status/100 == 2 && with.Header.Get(versionHeader) != "" && !wire.IsHTML(with)
 }
 
-func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *answer) *failure {
+func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wire.Response) *failure {
 	not := func(reason Reason) *failure {
 		return fail(CodeNotOCI, reason, "%s was answered %s; a repository that nobody has was answered %s, where an OCI registry gives an OCI error.",
-			what, bare.said(), probe.said())
+			what, bare.Said(), probe.Said())
 	}
 	switch {
-	case isHTML(bare) || isHTML(probe) && probe.status/100 == 2:
+	case wire.IsHTML(bare) || wire.IsHTML(probe) && probe.Status/100 == 2:
 		return s.orRoot(ctx, not(ReasonHTML))
-	case probe.status/100 == 2:
+	case probe.Status/100 == 2:
 		return s.orRoot(ctx, not(ReasonCatchAll))
 	}
 	found := s.elsewhere(ctx)
@@ -170,9 +173,9 @@ func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *ans
 	}
 	f := not(ReasonNotFound)
 	switch {
-	case isJSON(bare) && !isEmptyAnswer(bare), !isHTML(probe) && isJSON(probe):
+	case wire.IsJSON(bare) && !wire.IsEmptyAnswer(bare), !wire.IsHTML(probe) && wire.IsJSON(probe):
 		f = not(ReasonForeignJSON)
-	case isHTML(probe):
+	case wire.IsHTML(probe):
 		f = not(ReasonHTML)
 	}
 	if found != nil && found.atRoot {
@@ -184,15 +187,15 @@ func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *ans
 // foreignBehindBasic looks behind a log-in that any web server can have: what the credentials open
 // must be a registry. It costs nothing where it is, since the auth stage needs this answer anyway.
 func (s *session) foreignBehindBasic(ctx context.Context, o *opening) *failure {
-	if s.plan.auth != Basic || o.bare.status != 401 || !o.offers.basic || o.offers.bearer != nil {
+	if s.plan.auth != Basic || o.bare.Status != 401 || !o.offers.Basic || o.offers.Bearer != nil {
 		return nil
 	}
 	a, err := s.withCredentials(ctx)
-	if err != nil || a.status/100 != 2 || a.header.Get(versionHeader) != "" || isEmptyAnswer(a) {
+	if err != nil || a.Status/100 != 2 || a.Header.Get(versionHeader) != "" || wire.IsEmptyAnswer(a) {
 		return nil
 	}
-	if isHTML(a) {
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials was answered %s.", showURL(a.url), a.said()))
+	if wire.IsHTML(a) {
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials was answered %s.", wire.ShowURL(a.URL), a.Said()))
 	}
 	return s.probe(ctx, a, s.credentials())
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 	"sync"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // auth finds out whether the credentials are good, or whether anonymous use works.
@@ -53,9 +56,9 @@ func (v verdict) saying(words string) verdict {
 
 // access is how content is asked for.
 type access struct {
-	header   string        // Basic or Bearer as it is; empty with a service
-	service  *tokenService // asks for a token per scope
-	who      login
+	header   string             // Basic or Bearer as it is; empty with a service
+	service  *challenge.Service // asks for a token per scope
+	who      challenge.Login
 	mu       sync.Mutex
 	tokens   map[string]string
 	readings map[string]reading // by repository
@@ -128,23 +131,23 @@ func (a *access) forgetAll() {
 
 // good tells whether an answer shows that the caller was let in. What follows a refusal in order is
 // 404 and 405: the door was open, the room was empty.
-func good(a *answer) bool {
-	return a.status/100 == 2 || a.status == 404 || a.status == 405
+func good(a *wire.Response) bool {
+	return a.Status/100 == 2 || a.Status == 404 || a.Status == 405
 }
 
-func denied(a *answer) bool { return a.status == 401 || a.status == 403 }
+func denied(a *wire.Response) bool { return a.Status == 401 || a.Status == 403 }
 
 // bareIsOpen tells that /v2/ lets anybody in.
 func (s *session) bareIsOpen() bool { return good(s.opened.bare) }
 
 // bearerService is the token service of the bare request's challenge; both nil when there is none.
-func (s *session) bearerService() (*tokenService, *failure) {
+func (s *session) bearerService() (*challenge.Service, *failure) {
 	o := s.opened
-	if o.offers.bearer == nil {
+	if o.offers.Bearer == nil {
 		return nil, nil
 	}
-	t, f := s.readService(o.offers.bearer, o.bare)
-	if f != nil && o.offers.basic && f.entry.Reason == ReasonRealmInvalid {
+	t, f := s.readService(o.offers.Bearer, o.bare)
+	if f != nil && o.offers.Basic && f.entry.Reason == ReasonRealmInvalid {
 		return nil, nil // Basic is offered beside it
 	}
 	return t, f
@@ -157,20 +160,20 @@ func (s *session) proveLogin(ctx context.Context, user, password string) verdict
 		return verdict{failure: f}
 	}
 	if service != nil {
-		return s.proveByService(ctx, service, login{user: user, password: password})
+		return s.proveByService(ctx, service, challenge.Login{User: user, Password: password})
 	}
-	control := basicHeader(s.invented(), random())
-	return s.proveDirect(ctx, basicHeader(user, password), control, "Basic")
+	control := challenge.Basic(s.invented(), random())
+	return s.proveDirect(ctx, challenge.Basic(user, password), control, "Basic")
 }
 
 // getWith is GET /v2/ with credentials; those of the definition were perhaps sent already.
-func (s *session) getWith(ctx context.Context, authorization string) (*answer, error) {
+func (s *session) getWith(ctx context.Context, authorization string) (*wire.Response, error) {
 	if authorization == s.credentials() {
 		return s.withCredentials(ctx)
 	}
 	a, err := s.get(ctx, "", authorization)
 	if a != nil {
-		s.rounds += a.rounds
+		s.rounds += a.Rounds
 	}
 	return a, err
 }
@@ -186,26 +189,26 @@ func (s *session) proveDirect(ctx context.Context, header, control, scheme strin
 		return verdict{failure: f}
 	}
 	if !good(a) {
-		return verdict{failure: s.refusal(ctx, a, s.base.String(), scheme)}.saying(scheme + ": " + itoa(a.status))
+		return verdict{failure: s.refusal(ctx, a, s.base.String(), scheme)}.saying(scheme + ": " + itoa(a.Status))
 	}
 	v := verdict{access: &access{header: header}}.saying(scheme + " accepted")
 	if !s.bareIsOpen() {
-		if a.status/100 != 2 && s.treatedAlike(ctx, control, a) {
-			return verdict{failure: s.refusal(ctx, a, s.base.String(), scheme)}.saying(scheme + ": " + itoa(a.status) + ", as for random credentials")
+		if a.Status/100 != 2 && s.treatedAlike(ctx, control, a) {
+			return verdict{failure: s.refusal(ctx, a, s.base.String(), scheme)}.saying(scheme + ": " + itoa(a.Status) + ", as for random credentials")
 		}
-		return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
+		return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.Status))
 	}
 	return s.controlDirect(ctx, v, control)
 }
 
 // treatedAlike tells that credentials which nobody has are answered as these are: a closed registry may
 // hide what it has from a wrong password behind 404.
-func (s *session) treatedAlike(ctx context.Context, control string, a *answer) bool {
+func (s *session) treatedAlike(ctx context.Context, control string, a *wire.Response) bool {
 	if !s.control {
 		return false
 	}
 	c, err := s.getWith(ctx, control)
-	return err == nil && c.status == a.status
+	return err == nil && c.Status == a.Status
 }
 
 func (s *session) controlDirect(ctx context.Context, v verdict, control string) verdict {
@@ -213,22 +216,22 @@ func (s *session) controlDirect(ctx context.Context, v verdict, control string) 
 		v.unproven, v.why = true, "The control request with random credentials is switched off."
 		return v
 	}
-	open := "Without credentials and with random ones the answer is " + itoa(s.opened.bare.status) + " as well."
+	open := "Without credentials and with random ones the answer is " + itoa(s.opened.bare.Status) + " as well."
 	if accepted, known := s.knownControl(); known {
 		return s.recalled(v, accepted, open)
 	}
 	c, err := s.getWith(ctx, control)
 	switch {
-	case err != nil || c.status == 429 || c.status >= 500:
+	case err != nil || c.Status == 429 || c.Status >= 500:
 		v.unproven, v.why = true, "The control request with random credentials got no usable answer."
-	case good(c) && c.status == s.opened.bare.status:
+	case good(c) && c.Status == s.opened.bare.Status:
 		s.controlled(true)
 		v.unproven, v.why = true, open
 	case good(c):
-		v.unproven, v.why = true, "With random credentials the answer is "+itoa(c.status)+"."
+		v.unproven, v.why = true, "With random credentials the answer is "+itoa(c.Status)+"."
 	default:
 		s.controlled(false)
-		return v.saying("checked: random credentials are answered " + itoa(c.status))
+		return v.saying("checked: random credentials are answered " + itoa(c.Status))
 	}
 	return v.saying("not checked by the registry")
 }
@@ -244,51 +247,51 @@ func (s *session) recalled(v verdict, open bool, why string) verdict {
 }
 
 // unusable is an answer to a request with a token or credentials that says nothing about them.
-func (s *session) unusable(ctx context.Context, a *answer) *failure {
-	what := "GET " + showURL(a.url) + " with the credentials"
+func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
+	what := "GET " + wire.ShowURL(a.URL) + " with the credentials"
 	if s.plan.auth == NoAuth {
-		what = "GET " + showURL(a.url) + " with an anonymous token"
+		what = "GET " + wire.ShowURL(a.URL) + " with an anonymous token"
 	}
 	switch {
-	case a.status == 429 || a.status >= 500:
+	case a.Status == 429 || a.Status >= 500:
 		return unavailable(what, a)
-	case a.status/100 == 2 && isHTML(a) && a.header.Get(versionHeader) == "":
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.said()))
-	case a.status/100 == 3 || a.over:
-		return fail(CodeNotOCI, "", "%s was answered %d in a form that cannot be used.", what, a.status)
-	case a.status == 404 && !isOCIError(a.body) && !s.bareIsOpen():
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonNotFound, "%s was answered %s.", what, a.said()))
+	case a.Status/100 == 2 && wire.IsHTML(a) && a.Header.Get(versionHeader) == "":
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.Said()))
+	case a.Status/100 == 3 || a.Over:
+		return fail(CodeNotOCI, "", "%s was answered %d in a form that cannot be used.", what, a.Status)
+	case a.Status == 404 && !wire.IsOCIError(a.Body) && !s.bareIsOpen():
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonNotFound, "%s was answered %s.", what, a.Said()))
 	}
 	return nil
 }
 
 // refusal finds the reason of a no: by whom, to which way of signing in.
-func (s *session) refusal(ctx context.Context, a *answer, by, scheme string) *failure {
+func (s *session) refusal(ctx context.Context, a *wire.Response, by, scheme string) *failure {
 	field := s.plan.secretField()
 	o := s.opened.offers
 	said := "%s refused the credentials (" + scheme + "): %s."
 	switch {
-	case a.status != 401 && saysExpired(a):
-		return fail(CodeAuthFailed, ReasonExpired, said, by, a.said()).at(field)
-	case a.status == 403 && !s.bareIsOpen() && by == s.base.String() && !saysUnauthorized(a):
+	case a.Status != 401 && wire.SaysExpired(a):
+		return fail(CodeAuthFailed, ReasonExpired, said, by, a.Said()).at(field)
+	case a.Status == 403 && !s.bareIsOpen() && by == s.base.String() && !saysUnauthorized(a):
 		return s.deniedWhole(a)
-	case !o.usable() && len(o.unsupported) > 0 && denied(s.opened.bare):
-		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, strings.Join(o.unsupported, ", "), scheme, a.said())
+	case !o.Usable() && len(o.Unsupported) > 0 && denied(s.opened.bare):
+		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, strings.Join(o.Unsupported, ", "), scheme, a.Said())
 	case s.anonymousWorks(ctx):
-		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.said()).at(field)
-	case s.opened.bare.status == 401 && o.none():
-		return fail(CodeAuthFailed, ReasonNoChallenge, "%s answered 401 without a WWW-Authenticate header, and %s was answered %s.", by, scheme, a.said()).at(field)
+		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.Said()).at(field)
+	case s.opened.bare.Status == 401 && o.None():
+		return fail(CodeAuthFailed, ReasonNoChallenge, "%s answered 401 without a WWW-Authenticate header, and %s was answered %s.", by, scheme, a.Said()).at(field)
 	}
-	return s.hintRefused(fail(CodeAuthFailed, ReasonRefused, said, by, a.said()).at(field))
+	return s.hintRefused(fail(CodeAuthFailed, ReasonRefused, said, by, a.Said()).at(field))
 }
 
 // deniedWhole is a 403 of the whole API with credentials.
-func (s *session) deniedWhole(a *answer) *failure {
-	return fail(CodeAccessDenied, "", "GET %s with the credentials was answered %s.", s.base.String(), a.said()).at(s.plan.userField()).
+func (s *session) deniedWhole(a *wire.Response) *failure {
+	return fail(CodeAccessDenied, "", "GET %s with the credentials was answered %s.", s.base.String(), a.Said()).at(s.plan.userField()).
 		hinting("Give this user the right to use the registry at all, or use one that has it; some servers also allow listed source addresses only.")
 }
 
-func saysUnauthorized(a *answer) bool { return hasCode(a.body, "UNAUTHORIZED") }
+func saysUnauthorized(a *wire.Response) bool { return wire.HasCode(a.Body, "UNAUTHORIZED") }
 
 // hintRefused knows the usual causes by the spelling of user names; never by the host's name alone.
 func (s *session) hintRefused(f *failure) *failure {

@@ -1,13 +1,18 @@
 package regcheck
 
-import "context"
+import (
+	"context"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
 
 // proveNobody tells whether anonymous use works. With a content path it is judged there: what /v2/
 // says to strangers has little to do with what they may read.
 func (s *session) proveNobody(ctx context.Context) verdict {
 	a := s.opened.bare
-	if a.status == 403 {
-		f := fail(CodeAccessDenied, "", "GET %s was answered %s.", s.base.String(), a.said()).at("auth.type").
+	if a.Status == 403 {
+		f := fail(CodeAccessDenied, "", "GET %s was answered %s.", s.base.String(), a.Said()).at("auth.type").
 			hinting("Write credentials with the type basic or token; if the server allows listed source addresses only, have " + program + "'s address listed.")
 		return verdict{failure: f}
 	}
@@ -17,24 +22,24 @@ func (s *session) proveNobody(ctx context.Context) verdict {
 	switch {
 	case good(a):
 		return verdict{access: &access{}}.saying("anonymous access works")
-	case s.opened.offers.bearer != nil:
+	case s.opened.offers.Bearer != nil:
 		return s.nobodyByService(ctx)
 	}
 	return verdict{failure: s.authRequired(a)}
 }
 
-func (s *session) authRequired(a *answer) *failure {
-	o := readOffers(a.header.Values("WWW-Authenticate"))
+func (s *session) authRequired(a *wire.Response) *failure {
+	o := challenge.Offered(a.Header.Values("WWW-Authenticate"))
 	asked := "without saying how to sign in"
 	switch {
-	case o.bearer != nil:
+	case o.Bearer != nil:
 		asked = "asking for a Bearer token"
-	case o.basic:
+	case o.Basic:
 		asked = "asking for Basic credentials"
-	case len(o.unsupported) > 0:
-		asked = "offering " + o.unsupported[0]
+	case len(o.Unsupported) > 0:
+		asked = "offering " + o.Unsupported[0]
 	}
-	return fail(CodeAuthRequired, "", "GET %s without credentials was answered %s, %s.", showURL(a.url), a.said(), asked)
+	return fail(CodeAuthRequired, "", "GET %s without credentials was answered %s, %s.", wire.ShowURL(a.URL), a.Said(), asked)
 }
 
 // nobodyByService asks the token service without credentials. Its no settles nothing when the
@@ -47,22 +52,22 @@ func (s *session) nobodyByService(ctx context.Context) verdict {
 	if t == nil {
 		return verdict{failure: s.authRequired(s.opened.bare)}
 	}
-	g := s.ask(ctx, t, login{}, nil)
+	g := s.ask(ctx, t, challenge.Login{}, nil)
 	s.rounds += g.rounds
 	access := &access{service: t}
 	switch {
 	case g.failure != nil:
 		return verdict{failure: g.failure}
-	case g.token == "" && !t.placeholder():
+	case g.token == "" && !t.Placeholder():
 		a := g.refused
 		if a == nil {
 			a = g.bad
 		}
-		f := fail(CodeAuthRequired, "", "The token service %s gives nothing to anonymous callers: %s.", showURL(t.realm), a.said())
+		f := fail(CodeAuthRequired, "", "The token service %s gives nothing to anonymous callers: %s.", wire.ShowURL(t.Realm), a.Said())
 		f.hint += " For public content only, such as a public project of Harbor, write its path into baseContentPath: anonymous access is then tried on it."
 		return verdict{failure: f}
 	case g.token == "":
-		s.warn(WarnAnonymousAccessNotProven, "The token service %s gives anonymous tokens for public repositories at most.", showURL(t.realm))
+		s.warn(WarnAnonymousAccessNotProven, "The token service %s gives anonymous tokens for public repositories at most.", wire.ShowURL(t.Realm))
 		return verdict{access: access}.saying("anonymous access is not proven")
 	}
 	access.remember("", g.token)
@@ -74,10 +79,10 @@ func (s *session) nobodyByService(ctx context.Context) verdict {
 		return verdict{failure: f}
 	}
 	if !good(a) {
-		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was answered %d.", t.origin.String(), a.status)
+		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was answered %d.", t.Origin.String(), a.Status)
 		return verdict{access: access}.saying("anonymous access is not proven")
 	}
-	return verdict{access: access}.saying("anonymous token from " + t.origin.String() + " accepted")
+	return verdict{access: access}.saying("anonymous token from " + t.Origin.String() + " accepted")
 }
 
 // nobodyReads tries the content path without credentials.
@@ -92,7 +97,7 @@ func (s *session) nobodyReads(ctx context.Context) verdict {
 	}
 	facts := s.contentFacts(acc, r)
 	facts.listed = listsUnknown // the content stage asks
-	if s.opened.bare.status == 401 && s.opened.offers.bearer == nil {
+	if s.opened.bare.Status == 401 && s.opened.offers.Bearer == nil {
 		facts.malformed = false // every path is refused, whatever its spelling
 	}
 	for facts.decide() <= askBoth {
@@ -107,11 +112,11 @@ func (s *session) nobodyReads(ctx context.Context) verdict {
 	if facts.decide() != pathDenied {
 		return verdict{access: acc}.saying("anonymous access to the content tried")
 	}
-	return verdict{failure: fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", cleanText(s.plan.contentPath), r.why())}
+	return verdict{failure: fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", wire.CleanText(s.plan.contentPath), r.why())}
 }
 
 func (s *session) nobodysAccess() (*access, *failure) {
-	if s.opened.bare.status != 401 || s.opened.offers.bearer == nil {
+	if s.opened.bare.Status != 401 || s.opened.offers.Bearer == nil {
 		return &access{}, nil
 	}
 	t, f := s.bearerService()
@@ -158,8 +163,8 @@ func (s *session) settleByContent(ctx context.Context, v *verdict) {
 	case good(r.answer):
 		v.unproven = false
 		*v = v.saying("checked: the content is closed to anonymous callers")
-	case r.answer.status == 401 && !s.tagsBelow(ctx, v.access).kind().readable():
+	case r.answer.Status == 401 && !s.tagsBelow(ctx, v.access).kind().readable():
 		// Who is treated like a stranger has most likely a wrong password.
-		v.failure = s.refusal(ctx, r.answer, showURL(r.answer.url), "let in at the API's root, as anybody is")
+		v.failure = s.refusal(ctx, r.answer, wire.ShowURL(r.answer.URL), "let in at the API's root, as anybody is")
 	}
 }

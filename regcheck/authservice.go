@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"maps"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // proveByService is the way of a Bearer challenge: a token without scope first, because a scoped
 // request with a wrong password may well be answered with an anonymous token (harbor#11632).
-func (s *session) proveByService(ctx context.Context, t *tokenService, who login) verdict {
+func (s *session) proveByService(ctx context.Context, t *challenge.Service, who challenge.Login) verdict {
 	// Whether nobody gets a token too is asked at the same time: it decides what ours proves.
-	askNobody := func() granting { return s.ask(ctx, t, login{}, nil) }
+	askNobody := func() granting { return s.ask(ctx, t, challenge.Login{}, nil) }
 	nobody := make(chan granting, 1)
 	if s.hasHTTPS(t) {
-		nobody = later(&s.wire.work, askNobody)
+		nobody = wire.Later(&s.wire.Work, askNobody)
 	}
 	g := s.ask(ctx, t, who, nil)
 	s.rounds += g.rounds
@@ -39,33 +42,33 @@ func (s *session) proveByService(ctx context.Context, t *tokenService, who login
 	if err != nil {
 		return verdict{failure: s.diagnoseRequest(err)}
 	}
-	s.rounds += max(a.rounds, ahead.rounds)
+	s.rounds += max(a.Rounds, ahead.rounds)
 	if f := s.unusable(ctx, a); f != nil {
 		return verdict{failure: f}
 	}
 	if good(a) {
-		return s.weigh(ctx, proof, verdict{access: proof.access()}.saying("token from "+t.origin.String()+" accepted"))
+		return s.weigh(ctx, proof, verdict{access: proof.access()}.saying("token from "+t.Origin.String()+" accepted"))
 	}
 	return s.afterRejection(ctx, proof, a)
 }
 
 // startContentToken asks for the token of the content path, which will be needed if the first token is accepted. It
 // waits for that first token, so that a wrong password is sent once only.
-func (s *session) startContentToken(ctx context.Context, t *tokenService, who login) <-chan granting {
+func (s *session) startContentToken(ctx context.Context, t *challenge.Service, who challenge.Login) <-chan granting {
 	if s.plan.contentPath == "" || !s.hasHTTPS(t) {
 		none := make(chan granting, 1)
 		none <- granting{}
 		return none
 	}
-	return later(&s.wire.work, func() granting { return s.ask(ctx, t, who, []string{pullScope(s.plan.contentPath)}) })
+	return wire.Later(&s.wire.Work, func() granting { return s.ask(ctx, t, who, []string{pullScope(s.plan.contentPath)}) })
 }
 
-func (s *session) hasHTTPS(t *tokenService) bool { return t.origin.Scheme == "https" }
+func (s *session) hasHTTPS(t *challenge.Service) bool { return t.Origin.Scheme == "https" }
 
 // tokenProof is what is known after a token was granted.
 type tokenProof struct {
-	service   *tokenService
-	who       login
+	service   *challenge.Service
+	who       challenge.Login
 	granted   granting
 	scopes    []string // that the granted token was asked for
 	proven    string   // path below /v2/ where the token was let in; "" is /v2/ itself
@@ -90,8 +93,8 @@ func (p tokenProof) access() *access {
 
 // askScoped repeats a request that was answered 400 with the scope of the challenge, or of the
 // content: some services want one.
-func (s *session) askScoped(ctx context.Context, t *tokenService, who login, first granting) (granting, []string) {
-	tries := [][]string{t.realScopes()}
+func (s *session) askScoped(ctx context.Context, t *challenge.Service, who challenge.Login, first granting) (granting, []string) {
+	tries := [][]string{t.RealScopes()}
 	if s.plan.contentPath != "" {
 		tries = append(tries, []string{pullScope(s.plan.contentPath)})
 	}
@@ -112,17 +115,17 @@ func (s *session) askScoped(ctx context.Context, t *tokenService, who login, fir
 func pullScope(repository string) string { return "repository:" + repository + ":pull" }
 
 // notGranted is the failure of a token request with the definition's credentials.
-func (s *session) notGranted(ctx context.Context, t *tokenService, g granting) *failure {
-	by := "The token service " + showURL(t.realm)
+func (s *session) notGranted(ctx context.Context, t *challenge.Service, g granting) *failure {
+	by := "The token service " + wire.ShowURL(t.Realm)
 	switch {
 	case g.failure != nil:
 		return g.failure
-	case g.refused != nil && saysExpired(g.refused):
-		return fail(CodeAuthFailed, ReasonExpired, "%s refused the credentials: %s.", by, g.refused.said()).at(s.plan.secretField())
+	case g.refused != nil && wire.SaysExpired(g.refused):
+		return fail(CodeAuthFailed, ReasonExpired, "%s refused the credentials: %s.", by, g.refused.Said()).at(s.plan.secretField())
 	case g.refused != nil:
 		return s.refusal(ctx, g.refused, by, "token request")
 	case g.bad != nil:
-		return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s answered %s.", by, g.bad.said())
+		return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s answered %s.", by, g.bad.Said())
 	}
 	return nil
 }
@@ -150,7 +153,7 @@ func (s *session) weigh(ctx context.Context, p tokenProof, v verdict) verdict {
 		return v
 	}
 	a, err := s.present(ctx, p, g.token)
-	if err == nil && denied(a) && a.status != p.status {
+	if err == nil && denied(a) && a.Status != p.status {
 		s.controlled(false)
 		return v.saying("checked: the token for random credentials is refused")
 	}
@@ -165,7 +168,7 @@ const openService = "The token service gives a token for random credentials as w
 
 // present shows a token where ours was let in: elsewhere a refusal would say nothing, since new Harbor
 // releases refuse every scope-less token on /v2/ (harbor#23799).
-func (s *session) present(ctx context.Context, p tokenProof, token string) (*answer, error) {
+func (s *session) present(ctx context.Context, p tokenProof, token string) (*wire.Response, error) {
 	if p.proven == "" {
 		return s.getWith(ctx, "Bearer "+token)
 	}
@@ -189,7 +192,7 @@ func (s *session) askControl(ctx context.Context, p tokenProof) granting {
 // control request follows at once: it will be needed whatever the registry says.
 func (s *session) startWeighing(ctx context.Context, p *tokenProof, nobody <-chan granting) <-chan struct{} {
 	done := make(chan struct{})
-	s.wire.work.do(func() {
+	s.wire.Work.Do(func() {
 		defer close(done)
 		p.anonymous = <-nobody
 		if !s.control || p.nobodyRefused() {
@@ -199,15 +202,15 @@ func (s *session) startWeighing(ctx context.Context, p *tokenProof, nobody <-cha
 			return
 		}
 		asked := *p
-		p.control = later(&s.wire.work, func() granting { return s.sendControl(ctx, asked) })
+		p.control = wire.Later(&s.wire.Work, func() granting { return s.sendControl(ctx, asked) })
 	})
 	return done
 }
 
 func (s *session) sendControl(ctx context.Context, p tokenProof) granting {
-	who := login{user: s.invented(), password: random()}
-	if p.who.refresh != "" {
-		who = login{refresh: random()}
+	who := challenge.Login{User: s.invented(), Password: random()}
+	if p.who.Refresh != "" {
+		who = challenge.Login{Refresh: random()}
 	}
 	return s.ask(ctx, p.service, who, p.scopes)
 }
@@ -215,20 +218,20 @@ func (s *session) sendControl(ctx context.Context, p tokenProof) granting {
 // afterRejection: a registry that refuses a fresh token says nothing yet about the credentials. New
 // Harbor releases refuse scope-less tokens on /v2/ (harbor#23799). So: Basic if it was ever offered,
 // then the challenge's own scope, then the content's.
-func (s *session) afterRejection(ctx context.Context, p tokenProof, a *answer) verdict {
-	if a.status == 403 {
+func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Response) verdict {
+	if a.Status == 403 {
 		return verdict{failure: s.refusal(ctx, a, s.base.String(), "token")}
 	}
-	rejected := fmt.Sprintf("token from %s refused by the registry (%d)", p.service.origin, a.status)
-	offered := s.opened.offers.basic || readOffers(a.header.Values("WWW-Authenticate")).basic
-	if offered && p.who.user != "" {
-		b, err := s.getWith(ctx, basicHeader(p.who.user, p.who.password))
-		if err == nil && b.status/100 == 2 && !isHTML(b) {
+	rejected := fmt.Sprintf("token from %s refused by the registry (%d)", p.service.Origin, a.Status)
+	offered := s.opened.offers.Basic || challenge.Offered(a.Header.Values("WWW-Authenticate")).Basic
+	if offered && p.who.User != "" {
+		b, err := s.getWith(ctx, challenge.Basic(p.who.User, p.who.Password))
+		if err == nil && b.Status/100 == 2 && !wire.IsHTML(b) {
 			v := verdict{access: p.access()}.saying(rejected).saying("Basic accepted")
 			if !s.bareIsOpen() {
-				return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.status))
+				return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.Status))
 			}
-			return s.controlDirect(ctx, v, basicHeader(s.invented(), random()))
+			return s.controlDirect(ctx, v, challenge.Basic(s.invented(), random()))
 		}
 	}
 	if v, ok := s.tryScopes(ctx, p); ok {
@@ -237,7 +240,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *answer) v
 	if s.control {
 		if g := s.askControl(ctx, p); g.refused != nil || g.bad != nil {
 			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s gave a token and refuses random credentials, but GET %s with that token was answered %s.",
-				showURL(p.service.realm), s.base.String(), a.said())
+				wire.ShowURL(p.service.Realm), s.base.String(), a.Said())
 			return verdict{failure: f}.saying(rejected)
 		}
 	}
@@ -246,7 +249,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *answer) v
 
 // tryScopes asks for a token with the scopes that may make a difference.
 func (s *session) tryScopes(ctx context.Context, p tokenProof) (verdict, bool) {
-	if scopes := p.service.realScopes(); len(scopes) > 0 && len(p.scopes) == 0 {
+	if scopes := p.service.RealScopes(); len(scopes) > 0 && len(p.scopes) == 0 {
 		g := s.ask(ctx, p.service, p.who, scopes)
 		s.rounds += g.rounds
 		if g.token != "" {
@@ -267,10 +270,10 @@ func (s *session) tryScopes(ctx context.Context, p tokenProof) (verdict, bool) {
 	}
 	path := s.plan.contentPath + "/tags/list"
 	a, err := s.read(ctx, path, tagsQuery, header)
-	if err != nil || a.status == 401 {
+	if err != nil || a.Status == 401 {
 		return verdict{}, false
 	}
-	p.proven, p.status, p.control = path, a.status, nil
+	p.proven, p.status, p.control = path, a.Status, nil
 	p.scopes = []string{pullScope(s.plan.contentPath)}
 	return s.weigh(ctx, p, verdict{access: access}.saying("token with the content's scope accepted")), true
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // proveToken tries a token by its three uses, each once: as a bearer token, with a user name as the
@@ -42,7 +45,7 @@ func (s *session) proveToken(ctx context.Context) verdict {
 func (s *session) userNameMayHelp(f *failure) bool {
 	rejected := f.entry.Reason == ReasonRefused || f.entry.Reason == ReasonAnonymousWorks
 	o := s.opened.offers
-	return rejected && s.plan.username == "" && (o.basic || o.bearer != nil && o.bearer.params["realm"] != "")
+	return rejected && s.plan.username == "" && (o.Basic || o.Bearer != nil && o.Bearer.Params["realm"] != "")
 }
 
 func (s *session) tokenUses() []func(context.Context) verdict {
@@ -51,7 +54,7 @@ func (s *session) tokenUses() []func(context.Context) verdict {
 		uses = append(uses, func(ctx context.Context) verdict { return s.proveLogin(ctx, s.plan.username, s.plan.token) })
 	}
 	// A realm that can't be used beside Basic is no token service at all (bearerService).
-	if b := s.opened.offers.bearer; b != nil && b.params["realm"] != "" {
+	if b := s.opened.offers.Bearer; b != nil && b.Params["realm"] != "" {
 		if t, f := s.bearerService(); t != nil || f != nil {
 			uses = append(uses, func(ctx context.Context) verdict {
 				if f != nil {
@@ -69,8 +72,8 @@ func (s *session) tokenAsBearer(ctx context.Context) verdict {
 	return v
 }
 
-func (s *session) tokenAsRefresh(ctx context.Context, t *tokenService) verdict {
-	who := login{refresh: s.plan.token}
+func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) verdict {
+	who := challenge.Login{Refresh: s.plan.token}
 	g := s.ask(ctx, t, who, nil)
 	s.rounds += g.rounds
 	var scopes []string
@@ -87,15 +90,15 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *tokenService) verdict {
 		return verdict{failure: s.diagnoseRequest(err)}
 	case good(a):
 		// A service that answered a refresh token it does not know with a token would be odd; ask.
-		return s.weigh(ctx, p, verdict{access: p.access()}.saying("identity token accepted by "+t.origin.String()))
+		return s.weigh(ctx, p, verdict{access: p.access()}.saying("identity token accepted by "+t.Origin.String()))
 	}
 	return s.afterRejection(ctx, p, a)
 }
 
 // refreshRefused: 400, 401, 404, 405 and 501 mean that this service has no such request (containerd
 // authorizer, helm#30987, oras#968), or that the token is none of its own: refused either way.
-func (s *session) refreshRefused(ctx context.Context, t *tokenService, g granting) verdict {
-	by := "The token service " + showURL(t.realm)
+func (s *session) refreshRefused(ctx context.Context, t *challenge.Service, g granting) verdict {
+	by := "The token service " + wire.ShowURL(t.Realm)
 	a := g.refused
 	if a == nil {
 		a = g.bad
@@ -107,9 +110,9 @@ func (s *session) refreshRefused(ctx context.Context, t *tokenService, g grantin
 	if a == nil {
 		return verdict{failure: g.failure}.saying("as identity token: the token service gave no usable answer")
 	}
-	said := "as identity token: " + itoa(a.status)
-	if saysExpired(a) {
-		return verdict{failure: fail(CodeAuthFailed, ReasonExpired, "%s refused the token: %s.", by, a.said()).at("auth.token")}.saying(said)
+	said := "as identity token: " + itoa(a.Status)
+	if wire.SaysExpired(a) {
+		return verdict{failure: fail(CodeAuthFailed, ReasonExpired, "%s refused the token: %s.", by, a.Said()).at("auth.token")}.saying(said)
 	}
 	return verdict{failure: s.refusal(ctx, a, by, "identity token")}.saying(said)
 }

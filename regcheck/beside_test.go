@@ -50,7 +50,7 @@ func (c *panickyConn) Write(b []byte) (int, error) {
 	if c.seen.Swap(true) {
 		return c.Conn.Write(b)
 	}
-	if !strings.Contains(string(debug.Stack()), "(*background).do") {
+	if !strings.Contains(string(debug.Stack()), "(*Background).Do") {
 		<-c.dialer.began
 		return c.Conn.Write(b)
 	}

@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 const (
@@ -42,7 +45,7 @@ func (s *session) catalog(ctx context.Context) catalog {
 		header, c.whole = basic.header, true
 		a, err = s.read(ctx, "_catalog", catalogQuery, header)
 	}
-	if err == nil && a.status == 400 {
+	if err == nil && a.Status == 400 {
 		// distribution 3 refuses an n above its catalog.maxentries, and has a default of its own
 		a, err = s.read(ctx, "_catalog", "", header)
 	}
@@ -66,12 +69,12 @@ func (s *session) catalog(ctx context.Context) catalog {
 
 // basicInstead is the access by Basic that a registry asks for in place of its own tokens, as Harbor does for the
 // catalog; nil when it does not, or when another origin asks.
-func (s *session) basicInstead(acc *access, a *answer) *access {
-	if a == nil || a.status != 401 || a.from != s.plan.base.origin || acc.service == nil || acc.who.user == "" ||
-		!readOffers(a.header.Values("WWW-Authenticate")).basic {
+func (s *session) basicInstead(acc *access, a *wire.Response) *access {
+	if a == nil || a.Status != 401 || a.From != s.plan.base.origin || acc.service == nil || acc.who.User == "" ||
+		!challenge.Offered(a.Header.Values("WWW-Authenticate")).Basic {
 		return nil
 	}
-	return &access{header: basicHeader(acc.who.user, acc.who.password)}
+	return &access{header: challenge.Basic(acc.who.User, acc.who.Password)}
 }
 
 // listing is what the catalog says of a path.
@@ -98,19 +101,19 @@ func (c catalog) gap() string {
 }
 
 // add takes the names of a page and says what is wrong with it.
-func (c *catalog) add(a *answer) (why string) {
-	if a.status != 200 {
-		return "the catalog was answered " + itoa(a.status)
+func (c *catalog) add(a *wire.Response) (why string) {
+	if a.Status != 200 {
+		return "the catalog was answered " + itoa(a.Status)
 	}
-	if a.over || a.packed || a.cut != nil {
+	if a.Over || a.Packed || a.Cut != nil {
 		return "the catalog cannot be read"
 	}
-	there, err := eachName(a.body, "repositories", func(name string) bool {
+	there, err := wire.EachName(a.Body, "repositories", func(name string) bool {
 		c.names = append(c.names, name)
 		return len(c.names) <= maxNames
 	})
 	switch {
-	case err != nil || !there && len(a.body) > len("{}"):
+	case err != nil || !there && len(a.Body) > len("{}"):
 		return "the catalog cannot be read"
 	case len(c.names) > maxNames:
 		return "the catalog is too long to be read whole"
@@ -119,8 +122,8 @@ func (c *catalog) add(a *answer) (why string) {
 }
 
 // nextPage takes only the query of the Link header: one that leads elsewhere is not followed.
-func nextPage(a *answer) string {
-	for _, line := range a.header.Values("Link") {
+func nextPage(a *wire.Response) string {
+	for _, line := range a.Header.Values("Link") {
 		for part := range strings.SplitSeq(line, ",") {
 			target, rest, ok := strings.Cut(part, ">")
 			_, target, opened := strings.Cut(target, "<")
@@ -172,7 +175,7 @@ func (c catalog) nearest(path string) []string {
 	slices.SortFunc(prefixes, func(a, b string) int { return cmp.Or(cmp.Compare(best[a], best[b]), cmp.Compare(a, b)) })
 	prefixes = prefixes[:min(len(prefixes), maxNear)]
 	for i := range prefixes {
-		prefixes[i] = cleanText(prefixes[i])
+		prefixes[i] = wire.CleanText(prefixes[i])
 	}
 	return prefixes
 }

@@ -1,29 +1,33 @@
 package regcheck
 
-import "context"
+import (
+	"context"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
 
 // connect opens TCP. Over TLS with credentials a second connection is opened at the same time: the
 // bare and the authenticated request travel together, and only HTTP/2 carries both on one.
 func (s *session) connect(ctx context.Context) outcome {
-	p, err := s.wire.reach(ctx, s.plan.base.origin)
+	p, err := s.wire.Reach(ctx, s.plan.base.origin)
 	if err != nil {
 		return failed(s.forbidden(err, "The endpoint "+s.plan.base.Host))
 	}
 	s.spare = s.openSpare(ctx, p)
-	raw, at, err := s.wire.dial(ctx, p)
+	raw, at, err := s.wire.Dial(ctx, p)
 	if err != nil {
 		s.dropSpare()
 		return failed(s.diagnoseDial(p, err))
 	}
 	s.rounds++
-	s.first = &conn{peer: p, raw: raw, wire: s.wire}
+	s.first = s.wire.NewConn(p, raw)
 	if s.plan.base.Scheme == "http" {
 		if err := s.admit(ctx); err != nil {
-			return failed(fail(CodeNotOCI, "", "%s: %s.", p.HostPort(), cleanText(err.Error())))
+			return failed(fail(CodeNotOCI, "", "%s: %s.", p.HostPort(), wire.CleanText(err.Error())))
 		}
 	}
 	if proxy := p.Proxied(); proxy != "" {
-		return passed("through the proxy %s", cleanText(proxy))
+		return passed("through the proxy %s", wire.CleanText(proxy))
 	}
 	return passed("%s", at)
 }
@@ -31,11 +35,11 @@ func (s *session) connect(ctx context.Context) outcome {
 // admit puts HTTP onto the first connection and keeps it for the requests.
 func (s *session) admit(ctx context.Context) error {
 	c := s.first
-	if err := c.speak(ctx); err != nil {
-		_ = c.raw.Close()
+	if err := c.Speak(ctx); err != nil {
+		c.Drop()
 		return err
 	}
-	s.wire.keep(c)
+	s.wire.Keep(c)
 	return nil
 }
 
@@ -45,23 +49,23 @@ type spareConn struct {
 	done   chan struct{}
 }
 
-func (s *session) openSpare(ctx context.Context, p *peer) *spareConn {
+func (s *session) openSpare(ctx context.Context, p *wire.Peer) *spareConn {
 	if s.plan.auth == NoAuth || p.Scheme != "https" {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	spare := &spareConn{cancel, make(chan struct{})}
-	s.wire.work.do(func() {
+	s.wire.Work.Do(func() {
 		defer close(spare.done)
-		c, err := s.wire.open(ctx, p)
+		c, err := s.wire.Open(ctx, p)
 		if err != nil {
 			return // the first connection tells what is wrong
 		}
 		if ctx.Err() != nil {
-			c.close()
+			c.Close()
 			return
 		}
-		s.wire.keep(c)
+		s.wire.Keep(c)
 	})
 	return spare
 }

@@ -3,6 +3,8 @@ package regcheck
 import (
 	"context"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // contentCheck is the content stage under way.
@@ -58,12 +60,12 @@ func (s *session) contentIsReadable(ctx context.Context) bool {
 
 func (s *session) contentFacts(acc *access, path reading) contentFacts {
 	return contentFacts{path: path.kind(), malformed: s.nameFault().what != "",
-		remote: acc.service != nil && acc.service.origin != s.base.origin}
+		remote: acc.service != nil && acc.service.Origin != s.base.origin}
 }
 
 // contentExpired is a refusal that says so in words.
 func (s *session) contentExpired(r reading) *failure {
-	if a := r.answer; a == nil || a.status != 400 && (a.status != 403 || s.plan.auth == NoAuth) || !saysExpired(a) {
+	if a := r.answer; a == nil || a.Status != 400 && (a.Status != 403 || s.plan.auth == NoAuth) || !wire.SaysExpired(a) {
 		return nil
 	}
 	return fail(CodeAuthFailed, ReasonExpired, "%s.", r.why()).at(s.plan.secretField())
@@ -98,19 +100,19 @@ func (s *session) tagsBelow(ctx context.Context, acc *access) reading {
 // atOnce runs requests that do not depend on each other. The longest of them counts.
 func (s *session) atOnce(work ...func(*session)) {
 	branches := make([]session, len(work))
-	var all background
+	var all wire.Background
 	for i, do := range work {
 		branches[i] = *s
-		all.do(func() { do(&branches[i]) })
+		all.Do(func() { do(&branches[i]) })
 	}
-	all.wait()
+	all.Wait()
 	for i := range branches {
 		s.rounds = max(s.rounds, branches[i].rounds)
 	}
 }
 
 func (c *contentCheck) conclude(ctx context.Context, step contentStep) outcome {
-	shown := cleanText(c.plan.contentPath)
+	shown := wire.CleanText(c.plan.contentPath)
 	switch step {
 	case pathTagged:
 		return c.contentFound(ctx, c.path)
@@ -136,14 +138,14 @@ func (c *contentCheck) conclude(ctx context.Context, step contentStep) outcome {
 
 // unclear says why the registry allows no conclusion.
 func (c *contentCheck) unclear() outcome {
-	shown := cleanText(c.plan.contentPath)
+	shown := wire.CleanText(c.plan.contentPath)
 	switch {
 	case c.facts.path == notFound:
 		return unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s", shown, c.catalog.gap())
 	case c.facts.path == noTags:
 		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s", shown, c.catalog.gap())
-	case c.path.answer != nil && c.path.answer.status == 200:
-		return unknown("GET %s was answered 200 with a body that is not a list of tags", showURL(c.path.answer.url))
+	case c.path.answer != nil && c.path.answer.Status == 200:
+		return unknown("GET %s was answered 200 with a body that is not a list of tags", wire.ShowURL(c.path.answer.URL))
 	}
 	return unknown("%s: the registry allows no conclusion", c.path.why())
 }
@@ -169,14 +171,14 @@ func (c *contentCheck) denied(r reading) *failure {
 	}
 	return fail(CodeAccessDenied, "", said, r.why()).
 		hinting("Grant the user permission to pull from %s (Harbor: pull; ACR: metadata_read; GitLab: read_registry; Google: artifactregistry.repositories.downloadArtifacts). "+
-			"If the registry grants permissions per repository only, set baseContentPath to one of these repositories.", cleanText(c.plan.contentPath))
+			"If the registry grants permissions per repository only, set baseContentPath to one of these repositories.", wire.CleanText(c.plan.contentPath))
 }
 
 func (c *contentCheck) invalid() *failure {
 	f := fail(CodeContentNotFound, ReasonNameInvalid, "%s.", c.path.why())
 	switch fault := c.nameFault(); {
 	case fault.better != "":
-		f.hinting("Set baseContentPath to %s: %s.", cleanText(fault.better), fault.what)
+		f.hinting("Set baseContentPath to %s: %s.", wire.CleanText(fault.better), fault.what)
 	case fault.what != "":
 		f.hinting("Correct baseContentPath: %s.", fault.what)
 	}
@@ -184,7 +186,7 @@ func (c *contentCheck) invalid() *failure {
 }
 
 func (s *session) contentEmpty(repository string) outcome {
-	shown := cleanText(repository)
+	shown := wire.CleanText(repository)
 	s.warn(WarnEmptyContent, "%s has no tags.", shown)
 	return passed("%s exists and has no tags", shown)
 }
@@ -192,7 +194,7 @@ func (s *session) contentEmpty(repository string) outcome {
 // contentFound reads the manifest of one of the tags.
 func (s *session) contentFound(ctx context.Context, r reading) outcome {
 	tags, _ := r.tagList()
-	shown, tag := cleanText(r.repository), cleanText(tags.last)
+	shown, tag := wire.CleanText(r.repository), wire.CleanText(tags.last)
 	kind, problem := s.checkKind(ctx, r, tags.last)
 	if problem != "" {
 		s.warn(WarnContentNotReadable, "%s:%s: %s.", shown, tag, problem)
@@ -220,7 +222,7 @@ func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	c.atOnce(work...)
 	out := c.best(ctx, readings)
 	if out.failure == nil {
-		out.detail = counted(len(below), "repository", "repositories") + " below " + cleanText(c.plan.contentPath) + "; " + out.detail
+		out.detail = counted(len(below), "repository", "repositories") + " below " + wire.CleanText(c.plan.contentPath) + "; " + out.detail
 	}
 	return out
 }
@@ -263,7 +265,7 @@ func (s *session) packsFirst(below []string) []string {
 		}
 	}
 	if len(packs) == 0 {
-		s.warn(WarnContentKindMismatch, "Packs belong below %s, and nothing is there.", cleanText(place))
+		s.warn(WarnContentKindMismatch, "Packs belong below %s, and nothing is there.", wire.CleanText(place))
 		return below
 	}
 	return packs

@@ -1,22 +1,19 @@
 package regcheck
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // This file turns errors of the network, of TLS and of HTTP into findings: the outermost type that
@@ -26,47 +23,6 @@ func isNotFound(err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
 	return ok && dns.IsNotFound
 }
-
-func isTimeout(err error) bool {
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return true
-	}
-	n, ok := errors.AsType[net.Error](err)
-	return ok && n.Timeout()
-}
-
-func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
-// isCutOff tells whether the other side ended the connection instead of answering. net/http reports
-// that by errors of its own without a type, so what counts is whether an answer had begun, or was refused by
-// net/http.
-func isCutOff(err error) bool {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || isReset(err) || errors.Is(err, net.ErrClosed) {
-		return true
-	}
-	x, ok := errors.AsType[*exchangeError](err)
-	return ok && !x.started && !isTimeout(err) && !refusedHTTP2(err)
-}
-
-// refusedHTTP2 reports whether net/http gave up a request or its connection because of what the server sent over
-// HTTP/2: headers over the limit, or a violation of the protocol. Only errors of a stream have a readable type.
-func refusedHTTP2(err error) bool {
-	if stream, ok := errors.AsType[streamError](err); ok {
-		return stream.Cause != nil && stream.Cause.Error() != "received from peer"
-	}
-	text := innermost(err).Error()
-	return strings.HasPrefix(text, "connection error: ") || text == "http2: frame too large"
-}
-
-// streamError is filled from net/http's own type by errors.As, which goes by the names of the fields.
-type streamError struct {
-	StreamID, Code uint32
-	Cause          error
-}
-
-func (streamError) Error() string { return "HTTP/2 stream error" }
 
 // noNameServer reports whether no DNS server could be asked. net.DNSError keeps only the text of a socket's error,
 // which begins with the operation.
@@ -87,7 +43,7 @@ func (s *session) diagnoseLookup(o origin, err error) *failure {
 	case isNotFound(err):
 	case noNameServer(err):
 		f.at("").hinting("%s", s.words.dns())
-	case isTimeout(err):
+	case wire.IsTimeout(err):
 		f.hinting("Try again. If it happens again: %s", s.words.dns())
 	default:
 		f.hinting("Try again. If it happens again, contact the operator of the DNS zone of %q or of the DNS server that "+program+" uses.", o.Host)
@@ -100,7 +56,7 @@ func describeLookup(err error) (words string, retryable bool) {
 	switch {
 	case isNotFound(err):
 		return "does not exist in the DNS that " + program + " uses", false
-	case isTimeout(err):
+	case wire.IsTimeout(err):
 		return "could not be resolved: no DNS server answered in time", true
 	case noNameServer(err):
 		return "could not be resolved: no DNS server can be reached", true
@@ -124,37 +80,37 @@ func describeDial(err error) (words string, retryable bool) {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused: nothing listens on that port, or a firewall rejects it", true
-	case isReset(err):
+	case wire.IsReset(err):
 		return "the connection was reset", true
-	case isTimeout(err):
+	case wire.IsTimeout(err):
 		return "nothing answered in time: a firewall may drop the packets, or the host is down", true
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return "there is no route to it from where " + program + " runs", false
-	case isCutOff(err):
+	case wire.IsCutOff(err):
 		return "the connection was closed at once", true
 	default:
 		return "the connection failed", false
 	}
 }
 
-func (s *session) diagnoseDial(p *peer, err error) *failure {
+func (s *session) diagnoseDial(p *wire.Peer, err error) *failure {
 	if x, ok := errors.AsType[*egress.ProxyError](err); ok {
 		return s.diagnoseProxy(p, x)
 	}
 	words, retryable := describeDial(err)
-	f := fail(CodeUnreachable, "", "Tried %s: %s.", p.where(), words).retry(retryable)
+	f := fail(CodeUnreachable, "", "Tried %s: %s.", where(p), words).retry(retryable)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		f.hinting("Start the registry, or correct the port in endpoint: nothing listens on port %d.", p.Port)
 	}
 	return f
 }
 
-func (s *session) diagnoseProxy(p *peer, x *egress.ProxyError) *failure {
+func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 	asked := p.HostPort()
 	if x.ByAddress {
 		asked += " (" + x.Requested + ")"
 	}
-	f := fail(CodeUnreachable, "", "Asked the outbound proxy %s for %s: ", cleanText(x.Host), asked).at("")
+	f := fail(CodeUnreachable, "", "Asked the outbound proxy %s for %s: ", wire.CleanText(x.Host), asked).at("")
 	switch {
 	case x.Status == http.StatusProxyAuthRequired:
 		f.seen += "it wants credentials of its own (407)."
@@ -169,7 +125,7 @@ func (s *session) diagnoseProxy(p *peer, x *egress.ProxyError) *failure {
 }
 
 // where lists what was tried.
-func (p *peer) where() string {
+func where(p *wire.Peer) string {
 	var all []string
 	for i, a := range p.Addresses {
 		if i == 3 {
@@ -182,20 +138,6 @@ func (p *peer) where() string {
 		return p.HostPort()
 	}
 	return p.HostPort() + " (" + strings.Join(all, ", ") + ")"
-}
-
-// remoteAlert is the TLS alert that the other side sent. crypto/tls has no exported type for it:
-// the error of a *net.OpError with this Op is its alert, a uint8.
-func remoteAlert(err error) (alert uint8, ok bool) {
-	op, is := errors.AsType[*net.OpError](err)
-	if !is || op.Op != "remote error" || op.Err == nil {
-		return 0, false
-	}
-	v := reflect.ValueOf(op.Err)
-	if v.Kind() != reflect.Uint8 {
-		return 0, false
-	}
-	return uint8(v.Uint()), true // #nosec G115 -- its kind is uint8
 }
 
 // alertNames are the alerts of RFC 8446 section 6.
@@ -214,81 +156,81 @@ var certificateAlerts = []uint8{40, 42, 43, 44, 45, 46, 48, 49, 51, 116}
 
 // diagnoseHandshake is the failure of a TLS handshake with any host. Field and code are the
 // endpoint's; a token service takes words and hint.
-func diagnoseHandshake(c *tlsSeen, err error) *failure {
-	where := c.host
+func diagnoseHandshake(c *wire.Handshake, err error) *failure {
+	where := c.Host
 	if v, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return diagnoseCertificate(c, v)
 	}
-	if alert, ok := remoteAlert(err); ok {
+	if alert, ok := wire.RemoteAlert(err); ok {
 		return diagnoseAlert(c, alert)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return fail(CodeTLSFailed, ReasonNotTLS, "%s answered something that is not TLS; a plain HTTP server does so.", where).
-			hinting("Write http://%s into endpoint if the registry is meant to be reached without TLS; else correct the port.", where+c.path)
+			hinting("Write http://%s into endpoint if the registry is meant to be reached without TLS; else correct the port.", where+c.Path)
 	}
 	switch {
-	case isTimeout(err):
+	case wire.IsTimeout(err):
 		return fail(CodeTLSFailed, ReasonTimeout, "%s accepted the connection, but did not finish the handshake in time.", where)
-	case isCutOff(err) && c.unmet():
+	case wire.IsCutOff(err) && c.Unmet():
 		return clientCertificate(c, closedUnmet)
-	case isCutOff(err):
+	case wire.IsCutOff(err):
 		return fail(CodeTLSFailed, ReasonProtocol, "%s closed the connection during the handshake: a load balancer without a backend does so, or a port that is not for TLS.", where).retry(true)
-	case errors.Is(err, errLongChain):
-		return fail(CodeTLSFailed, ReasonProtocol, "%s sends more than %d certificates.", where, maxChain).at("").
+	case errors.Is(err, wire.ErrLongChain):
+		return fail(CodeTLSFailed, ReasonProtocol, "%s sends more than %d certificates.", where, wire.MaxChain).at("").
 			hinting("Let the server send its own certificate and its intermediates only.")
 	case strings.Contains(err.Error(), "RSA key larger than"): // crypto/tls has no type for it
 		return fail(CodeTLSFailed, ReasonProtocol, "%s sent a certificate with an RSA key of more than %d bits.", where, maxRSABits).at("").
 			hinting("Give the server a certificate with a smaller key.")
 	default:
-		return fail(CodeTLSFailed, ReasonProtocol, "%s: %s.", where, cleanText(innermost(err).Error()))
+		return fail(CodeTLSFailed, ReasonProtocol, "%s: %s.", where, wire.CleanText(wire.Innermost(err).Error()))
 	}
 }
 
-func diagnoseAlert(c *tlsSeen, alert uint8) *failure {
+func diagnoseAlert(c *wire.Handshake, alert uint8) *failure {
 	words, known := alertNames[alert]
 	if words = "the TLS alert \"" + words + "\""; !known {
 		words = "an unknown TLS alert"
 	}
 	switch {
-	case alert == 70 || alert == 40 && !c.asked:
-		return fail(CodeTLSFailed, ReasonProtocol, "%s refused the handshake; "+program+" offers TLS 1.2 and 1.3.", c.host).
+	case alert == 70 || alert == 40 && !c.Asked:
+		return fail(CodeTLSFailed, ReasonProtocol, "%s refused the handshake; "+program+" offers TLS 1.2 and 1.3.", c.Host).
 			hinting("Let the server offer TLS 1.2 or 1.3 with current cipher suites.")
-	case c.unmet() || c.asked && slices.Contains(certificateAlerts, alert):
+	case c.Unmet() || c.Asked && slices.Contains(certificateAlerts, alert):
 		return clientCertificate(c, "it ended the connection with "+words)
 	default:
-		return fail(CodeTLSFailed, ReasonProtocol, "%s ended the handshake with %s.", c.host, words)
+		return fail(CodeTLSFailed, ReasonProtocol, "%s ended the handshake with %s.", c.Host, words)
 	}
 }
 
 // clientCertificate is a server's refusal of our certificate, or of a connection without one.
-func clientCertificate(c *tlsSeen, seen string) *failure {
+func clientCertificate(c *wire.Handshake, seen string) *failure {
 	accepts := ""
-	if names := c.acceptableNames(); names != "" {
+	if names := acceptableNames(c); names != "" {
 		accepts = " It accepts certificates of: " + names + "."
 	}
-	if !c.sent {
-		f := fail(CodeTLSFailed, ReasonClientCertificateRequired, "%s requires a client certificate; %s.%s", c.host, seen, accepts)
-		if !c.home {
-			f.hinting("Let %s accept connections without a client certificate: "+program+" sends the client certificate of a definition to its endpoint only.", c.host)
+	if !c.Sent {
+		f := fail(CodeTLSFailed, ReasonClientCertificateRequired, "%s requires a client certificate; %s.%s", c.Host, seen, accepts)
+		if !c.Home {
+			f.hinting("Let %s accept connections without a client certificate: "+program+" sends the client certificate of a definition to its endpoint only.", c.Host)
 		} else if accepts != "" {
-			f.hinting("Put a client certificate issued by %s into auth.tls.certificate, its key into auth.tls.key, and set auth.tls.enabled to true.", c.acceptableNames())
+			f.hinting("Put a client certificate issued by %s into auth.tls.certificate, its key into auth.tls.key, and set auth.tls.enabled to true.", acceptableNames(c))
 		}
 		return f
 	}
-	f := fail(CodeTLSFailed, ReasonClientCertificateRejected, "%s asked for a client certificate and got %s; %s.%s", c.host, describeLeaf(c.leaf), seen, accepts)
-	if c.leaf != nil && c.now.After(c.leaf.NotAfter) {
-		f.hinting("The client certificate expired on %s: put a new one into auth.tls.certificate.", day(c.leaf.NotAfter))
+	f := fail(CodeTLSFailed, ReasonClientCertificateRejected, "%s asked for a client certificate and got %s; %s.%s", c.Host, describeLeaf(c.Leaf), seen, accepts)
+	if c.Leaf != nil && c.Now.After(c.Leaf.NotAfter) {
+		f.hinting("The client certificate expired on %s: put a new one into auth.tls.certificate.", day(c.Leaf.NotAfter))
 	} else if accepts != "" {
-		f.hinting("Put a client certificate issued by %s into auth.tls.certificate, and its key into auth.tls.key.", c.acceptableNames())
+		f.hinting("Put a client certificate issued by %s into auth.tls.certificate, and its key into auth.tls.key.", acceptableNames(c))
 	}
 	return f
 }
 
 // diagnoseCertificate tells the cases apart that crypto/x509 gives one type for.
-func diagnoseCertificate(c *tlsSeen, v *tls.CertificateVerificationError) *failure {
+func diagnoseCertificate(c *wire.Handshake, v *tls.CertificateVerificationError) *failure {
 	served := v.UnverifiedCertificates
 	if len(served) == 0 {
-		return fail(CodeTLSFailed, ReasonProtocol, "%s sent no certificate.", c.host)
+		return fail(CodeTLSFailed, ReasonProtocol, "%s sent no certificate.", c.Host)
 	}
 	if name, ok := errors.AsType[x509.HostnameError](v.Err); ok {
 		return diagnoseName(c, name, served[0])
@@ -299,50 +241,50 @@ func diagnoseCertificate(c *tlsSeen, v *tls.CertificateVerificationError) *failu
 	leaf, top := served[0], served[len(served)-1]
 	switch {
 	case selfSigned(leaf):
-		return fail(CodeTLSFailed, ReasonSelfSigned, "%s served %s.", c.host, describeCertificate(leaf)).
+		return fail(CodeTLSFailed, ReasonSelfSigned, "%s served %s.", c.Host, describeCertificate(leaf)).
 			hinting("Put the certificate with the SHA-256 fingerprint %s into auth.tls.ca and set auth.tls.enabled to true; compare the fingerprint on the server first.", fingerprint(leaf))
 	case len(served) == 1 && len(leaf.IssuingCertificateURL) > 0:
 		return fail(CodeTLSFailed, ReasonMissingIntermediate, "%s served only %s, and not the certificate of its issuer, which is at %s.",
-			c.host, describeCertificate(leaf), cleanText(leaf.IssuingCertificateURL[0])).
+			c.Host, describeCertificate(leaf), wire.CleanText(leaf.IssuingCertificateURL[0])).
 			hinting("Let the server send its whole chain; until then put the certificate of %q, found at %s, into auth.tls.ca in PEM form and set auth.tls.enabled to true.",
-				name(leaf.Issuer), cleanText(leaf.IssuingCertificateURL[0]))
+				name(leaf.Issuer), wire.CleanText(leaf.IssuingCertificateURL[0]))
 	case selfSigned(top):
-		return fail(CodeTLSFailed, ReasonUnknownAuthority, "%s served %s; its chain ends at %s.", c.host, describeCertificate(leaf), describeCertificate(top)).
+		return fail(CodeTLSFailed, ReasonUnknownAuthority, "%s served %s; its chain ends at %s.", c.Host, describeCertificate(leaf), describeCertificate(top)).
 			hinting("Put the CA certificate %q with the SHA-256 fingerprint %s into auth.tls.ca and set auth.tls.enabled to true.", name(top.Subject), fingerprint(top))
 	default:
 		return fail(CodeTLSFailed, ReasonUnknownAuthority, "%s served %s; the chain ends at issuer %q, which is not trusted and was not sent.",
-			c.host, describeCertificate(leaf), name(top.Issuer)).
+			c.Host, describeCertificate(leaf), name(top.Issuer)).
 			hinting("Put the CA certificate of %q into auth.tls.ca and set auth.tls.enabled to true.", name(top.Issuer))
 	}
 }
 
-func diagnoseName(c *tlsSeen, err x509.HostnameError, leaf *x509.Certificate) *failure {
+func diagnoseName(c *wire.Handshake, err x509.HostnameError, leaf *x509.Certificate) *failure {
 	names := certificateNames(leaf)
 	if len(names) == 0 {
-		return fail(CodeTLSFailed, ReasonHostnameMismatch, "%s served %s, which lists no names at all; the common name is not looked at any more.", c.host, describeCertificate(leaf)).
+		return fail(CodeTLSFailed, ReasonHostnameMismatch, "%s served %s, which lists no names at all; the common name is not looked at any more.", c.Host, describeCertificate(leaf)).
 			hinting("Give the server a certificate with %q among its subject alternative names.", err.Host)
 	}
-	f := fail(CodeTLSFailed, ReasonHostnameMismatch, "%s served a certificate for %s, not for %q.", c.host, strings.Join(names, ", "), err.Host)
+	f := fail(CodeTLSFailed, ReasonHostnameMismatch, "%s served a certificate for %s, not for %q.", c.Host, strings.Join(names, ", "), err.Host)
 	if plain := firstPlainName(names); plain != "" {
-		f.hinting("Write one of the certificate's names into endpoint, such as %s, or give the server a certificate for %q.", c.withHost(plain), err.Host)
+		f.hinting("Write one of the certificate's names into endpoint, such as %s, or give the server a certificate for %q.", withHost(c, plain), err.Host)
 	}
 	return f
 }
 
-func diagnoseInvalid(c *tlsSeen, err x509.CertificateInvalidError, served []*x509.Certificate) *failure {
+func diagnoseInvalid(c *wire.Handshake, err x509.CertificateInvalidError, served []*x509.Certificate) *failure {
 	guilty := err.Cert
 	if guilty == nil {
 		guilty = served[0]
 	}
 	which := "The certificate " + describeCertificate(guilty)
 	if err.Reason != x509.Expired {
-		return fail(CodeTLSFailed, ReasonUnknownAuthority, "%s at %s cannot be used for this: %s.", which, c.host, cleanText(err.Error()))
+		return fail(CodeTLSFailed, ReasonUnknownAuthority, "%s at %s cannot be used for this: %s.", which, c.Host, wire.CleanText(err.Error()))
 	}
-	clock := c.now.UTC().Format("2006-01-02 15:04")
-	if c.now.Before(guilty.NotBefore) {
-		return fail(CodeTLSFailed, ReasonNotYetValid, "%s at %s is valid from %s; the clock here says %s UTC.", which, c.host, day(guilty.NotBefore), clock)
+	clock := c.Now.UTC().Format("2006-01-02 15:04")
+	if c.Now.Before(guilty.NotBefore) {
+		return fail(CodeTLSFailed, ReasonNotYetValid, "%s at %s is valid from %s; the clock here says %s UTC.", which, c.Host, day(guilty.NotBefore), clock)
 	}
-	f := fail(CodeTLSFailed, ReasonExpired, "%s at %s was valid until %s; the clock here says %s UTC.", which, c.host, day(guilty.NotAfter), clock)
+	f := fail(CodeTLSFailed, ReasonExpired, "%s at %s was valid until %s; the clock here says %s UTC.", which, c.Host, day(guilty.NotAfter), clock)
 	if !contains(served, guilty) {
 		f.at("auth.tls.ca").hinting("The certificate %q in auth.tls.ca has expired: put its successor there.", name(guilty.Subject))
 	}
@@ -351,90 +293,79 @@ func diagnoseInvalid(c *tlsSeen, err x509.CertificateInvalidError, served []*x50
 
 // diagnoseRequest is a request to the endpoint, or to where it redirects, that got no answer.
 func (s *session) diagnoseRequest(err error) *failure {
-	if r, ok := errors.AsType[*redirectError](err); ok {
+	if r, ok := errors.AsType[*wire.RedirectError](err); ok {
 		return s.diagnoseRedirect(r)
 	}
 	return s.diagnoseUnanswered("GET "+s.base.String(), err)
 }
 
 func (s *session) diagnoseUnanswered(what string, err error) *failure {
-	if x, ok := errors.AsType[*exchangeError](err); ok && x.conn.sawTLS() {
+	if x, ok := errors.AsType[*wire.ExchangeError](err); ok && x.Conn.SawTLS() {
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered with TLS, which plain HTTP cannot read.", what).
 			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.HostPort()))
 	} else if ok {
-		if f := x.certificateRefused(); f != nil {
+		if f := certificateRefused(x); f != nil {
 			return f
 		}
 	}
-	step, isStep := errors.AsType[*stepError](err)
+	step, isStep := errors.AsType[*wire.StepError](err)
 	switch {
-	case isStep && step.step == StageEgress:
-		return s.forbidden(err, "The endpoint "+step.origin.Host)
-	case isTimeout(err):
+	case isStep && step.Step == wire.StepEgress:
+		return s.forbidden(err, "The endpoint "+step.Origin.Host)
+	case wire.IsTimeout(err):
 		return fail(CodeUnavailable, "", "%s got no whole answer in time.", what)
 	case isStep:
 		words, _ := describeDial(err)
 		return fail(CodeUnavailable, "", "%s needed another connection: %s.", what, words)
-	case isCutOff(err):
+	case wire.IsCutOff(err):
 		return fail(CodeUnavailable, "", "%s: the connection was closed before an answer came.", what)
 	default:
 		return fail(CodeNotOCI, "", "%s was answered with something that is not HTTP, or with headers of more than %d KiB: %s.",
-			what, s.limits.Header>>10, cleanText(innermost(err).Error()))
+			what, s.limits.Header>>10, wire.CleanText(wire.Innermost(err).Error()))
 	}
 }
 
-// innermost is the cause without the layers that net/http names on the way.
-func innermost(err error) error {
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err
-		}
-		err = inner
-	}
-}
-
-func (s *session) diagnoseRedirect(r *redirectError) *failure {
-	from, to := showURL(r.from), showURL(r.to)
-	switch r.kind {
-	case redirectAway:
+func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
+	from, to := wire.ShowURL(r.From), wire.ShowURL(r.To)
+	switch r.Kind {
+	case wire.RedirectAway:
 		return fail(CodeRedirected, "", "%s redirects to %s; credentials are not sent to another origin.", from, to).
-			hinting("If %s is the registry, write %s into endpoint%s.", to, redirectEndpoint(r.to), emptyBasePath(s.plan, r.to))
-	case redirectLoop:
+			hinting("If %s is the registry, write %s into endpoint%s.", to, redirectEndpoint(r.To), emptyBasePath(s.plan, r.To))
+	case wire.RedirectLoop:
 		return fail(CodeRedirected, ReasonLoop, "Following the redirects came to %s, which redirects to %s: in a circle, or more than %d.", from, to, s.limits.Redirects)
-	case redirectInsecure:
+	case wire.RedirectInsecure:
 		return fail(CodeRedirected, "", "%s redirects from https to plain http at %s, which is not followed.", from, to).
 			hinting("Mend the redirect on the server: its external URL should begin with https://.")
-	case redirectInvalid:
-		return fail(CodeRedirected, "", "%s redirects to a place that cannot be used: %s.", from, cleanText(errorText(r.err))).
+	case wire.RedirectInvalid:
+		return fail(CodeRedirected, "", "%s redirects to a place that cannot be used: %s.", from, wire.CleanText(errorText(r.Err))).
 			hinting("Mend the redirect on the server, or write the address that serves the API into endpoint.")
 	}
 	return s.diagnoseTarget(r)
 }
 
 // diagnoseTarget is the target of a followed redirect that failed: by its own code, reason and field.
-func (s *session) diagnoseTarget(r *redirectError) *failure {
-	from, to := showURL(r.from), showURL(r.to)
+func (s *session) diagnoseTarget(r *wire.RedirectError) *failure {
+	from, to := wire.ShowURL(r.From), wire.ShowURL(r.To)
 	var f *failure
-	step, isStep := errors.AsType[*stepError](r.err)
+	step, isStep := errors.AsType[*wire.StepError](r.Err)
 	switch {
-	case isStep && step.step == StageEgress:
-		return s.forbidden(r.err, "A redirect of "+from)
-	case isStep && step.step == StageResolve:
-		f = s.diagnoseLookup(step.origin, r.err)
-	case isStep && step.step == StageTLS:
-		f = diagnoseHandshake(step.seen, step.err)
+	case isStep && step.Step == wire.StepEgress:
+		return s.forbidden(r.Err, "A redirect of "+from)
+	case isStep && step.Step == wire.StepResolve:
+		f = s.diagnoseLookup(step.Origin, r.Err)
+	case isStep && step.Step == wire.StepTLS:
+		f = diagnoseHandshake(step.Seen, step.Err)
 	case isStep:
-		f = s.diagnoseDial(&peer{Target: &egress.Target{Origin: step.origin}}, r.err)
+		f = s.diagnoseDial(&wire.Peer{Target: &egress.Target{Origin: step.Origin}}, r.Err)
 	default:
-		f = s.diagnoseUnanswered("GET "+to, r.err)
+		f = s.diagnoseUnanswered("GET "+to, r.Err)
 	}
 	f.seen = from + " redirects to " + to + ". " + f.seen
 	switch f.field { // the hints for these are about the endpoint's own host
 	case "endpoint":
 		f.hinting("Contact the registry operator: correct the redirect of %s, or repair what is at %s.", from, to)
 	case "auth.tls.certificate":
-		f.hinting("Write %s into endpoint, with a client certificate in auth.tls.certificate: it is sent to the endpoint only.", redirectEndpoint(r.to))
+		f.hinting("Write %s into endpoint, with a client certificate in auth.tls.certificate: it is sent to the endpoint only.", redirectEndpoint(r.To))
 	}
 	return f
 }
@@ -453,7 +384,7 @@ func redirectEndpoint(to *url.URL) string {
 	if path != "" {
 		bare.Path = "/" + path
 	}
-	return cleanText(bare.String())
+	return wire.CleanText(bare.String())
 }
 
 // emptyBasePath reminds of a base path that the target has already.

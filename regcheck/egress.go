@@ -10,10 +10,10 @@ import (
 func (s *session) egress(context.Context) outcome {
 	o := s.plan.base.origin
 	if len(s.found) == 0 {
-		_, _ = s.wire.admit(o, nil)
+		_, _ = s.wire.Admit(o, nil)
 		return unknown("no address to judge; the proxy decides")
 	}
-	p, err := s.wire.admit(o, s.found)
+	p, err := s.wire.Admit(o, s.found)
 	if err != nil {
 		return failed(s.forbidden(err, "The endpoint "+o.Host+" leads to an address that may not be contacted on port "+strconv.Itoa(int(o.Port))))
 	}

@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // place is what was found in another place of the same server when /v2/ was not there.
@@ -20,8 +23,8 @@ type place struct {
 const maxKeys = 4
 
 // notFound looks for the likely places and suggests the one that answers.
-func (s *session) notFound(ctx context.Context, a *answer) *failure {
-	f := fail(CodeNotOCI, ReasonNotFound, "GET %s was answered %s.", showURL(a.url), a.said())
+func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
+	f := fail(CodeNotOCI, ReasonNotFound, "GET %s was answered %s.", wire.ShowURL(a.URL), a.Said())
 	found := s.elsewhere(ctx)
 	switch {
 	case found == nil:
@@ -57,10 +60,10 @@ func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
 	path := strings.Trim(s.base.path+"/"+s.plan.contentPath, "/")
 	if s.readableAtRoot(ctx, path) {
 		return f.hinting("Write %s into endpoint, leave basePath empty and write %s into baseContentPath: the registry answers at the root of the server, and this content can be read there.",
-			s.base.origin, cleanText(path))
+			s.base.origin, wire.CleanText(path))
 	}
 	return f.hinting("Write %s into endpoint and leave basePath empty: there a registry answers. If %s is the path of the content, set baseContentPath to it.",
-		s.base.origin, cleanText(path))
+		s.base.origin, wire.CleanText(path))
 }
 
 // readableAtRoot asks for the path as content of a registry at the server's root, with the definition's credentials.
@@ -89,7 +92,7 @@ func (s *session) nowhere(f *failure) *failure {
 func (s *session) keyReminder(found *place) string {
 	key := found.basePath[strings.LastIndexByte(found.basePath, '/')+1:]
 	if rest, ok := strings.CutPrefix(s.plan.contentPath, key+"/"); ok {
-		return " Then write " + cleanText(rest) + " into baseContentPath."
+		return " Then write " + wire.CleanText(rest) + " into baseContentPath."
 	}
 	return ""
 }
@@ -102,11 +105,11 @@ func classicHelm(found *place) *failure {
 func (s *session) elsewhere(ctx context.Context) *place {
 	var mu sync.Mutex
 	var helm, root, below *place
-	var work background
-	look := func(path string, judge func(*answer)) {
+	var work wire.Background
+	look := func(path string, judge func(*wire.Response)) {
 		u := &url.URL{Scheme: s.base.Scheme, Host: s.base.Authority(), Path: path}
-		work.do(func() {
-			a, err := s.wire.fetch(ctx, call{url: u}, false)
+		work.Do(func() {
+			a, err := s.wire.Fetch(ctx, wire.Request{URL: u}, false)
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -114,13 +117,13 @@ func (s *session) elsewhere(ctx context.Context) *place {
 			}
 		})
 	}
-	look(strings.TrimSuffix("/"+s.base.path, "/")+"/index.yaml", func(a *answer) {
+	look(strings.TrimSuffix("/"+s.base.path, "/")+"/index.yaml", func(a *wire.Response) {
 		if isHelmIndex(a) {
-			helm = &place{classicHelm: true, url: showURL(a.url)}
+			helm = &place{classicHelm: true, url: wire.ShowURL(a.URL)}
 		}
 	})
 	if s.base.path != "" {
-		look("/v2/", func(a *answer) {
+		look("/v2/", func(a *wire.Response) {
 			if isRegistry(a) {
 				root = &place{atRoot: true}
 			}
@@ -129,14 +132,14 @@ func (s *session) elsewhere(ctx context.Context) *place {
 	for _, key := range s.artifactoryKeys(ctx) {
 		for _, kind := range []string{"docker", "oci"} {
 			path := "artifactory/api/" + kind + "/" + key
-			look("/"+path+"/v2/", func(a *answer) {
+			look("/"+path+"/v2/", func(a *wire.Response) {
 				if isRegistry(a) && (below == nil || path < below.basePath) {
 					below = &place{basePath: path}
 				}
 			})
 		}
 	}
-	work.wait()
+	work.Wait()
 	s.rounds++
 	for _, found := range []*place{below, root, helm} {
 		if found != nil {
@@ -146,17 +149,17 @@ func (s *session) elsewhere(ctx context.Context) *place {
 	return nil
 }
 
-func isHelmIndex(a *answer) bool {
-	text := string(a.body[:min(len(a.body), 64<<10)])
-	return a.status == 200 && !isHTML(a) && strings.Contains(text, "apiVersion:") && strings.Contains(text, "entries:")
+func isHelmIndex(a *wire.Response) bool {
+	text := string(a.Body[:min(len(a.Body), 64<<10)])
+	return a.Status == 200 && !wire.IsHTML(a) && strings.Contains(text, "apiVersion:") && strings.Contains(text, "entries:")
 }
 
 // isRegistry wants a positive sign.
-func isRegistry(a *answer) bool {
-	if a.status == 401 && readOffers(a.header.Values("WWW-Authenticate")).usable() {
+func isRegistry(a *wire.Response) bool {
+	if a.Status == 401 && challenge.Offered(a.Header.Values("WWW-Authenticate")).Usable() {
 		return true
 	}
-	return a.status == 200 && a.header.Get(versionHeader) != "" || isOCIError(a.body)
+	return a.Status == 200 && a.Header.Get(versionHeader) != "" || wire.IsOCIError(a.Body)
 }
 
 // artifactoryKeys are repository keys worth trying: the first component of the content path, and
@@ -170,16 +173,16 @@ func (s *session) artifactoryKeys(ctx context.Context) []string {
 		return keys
 	}
 	u := &url.URL{Scheme: s.base.Scheme, Host: s.base.Authority(), Path: "/artifactory/api/repositories"}
-	a, err := s.wire.fetch(ctx, call{url: u}, false)
-	if err != nil || a.status != 200 {
+	a, err := s.wire.Fetch(ctx, wire.Request{URL: u}, false)
+	if err != nil || a.Status != 200 {
 		return keys
 	}
-	s.rounds += a.rounds
+	s.rounds += a.Rounds
 	var listed []struct {
 		Key         string `json:"key"`
 		PackageType string `json:"packageType"`
 	}
-	if json.Unmarshal(a.body, &listed) != nil {
+	if json.Unmarshal(a.Body, &listed) != nil {
 		return keys
 	}
 	for _, r := range listed {
@@ -192,17 +195,17 @@ func (s *session) artifactoryKeys(ctx context.Context) []string {
 }
 
 func isKey(key string) bool {
-	return key != "" && len(key) <= 64 && strings.IndexFunc(key, func(r rune) bool { return r >= 0x80 || !isTokenByte(byte(r)) }) < 0 // #nosec G115 -- bounded by the test before it
+	return key != "" && len(key) <= 64 && strings.IndexFunc(key, func(r rune) bool { return r >= 0x80 || !challenge.IsTokenByte(byte(r)) }) < 0 // #nosec G115 -- bounded by the test before it
 }
 
-func looksLikeArtifactory(a *answer, base target) bool {
-	for name := range a.header {
+func looksLikeArtifactory(a *wire.Response, base target) bool {
+	for name := range a.Header {
 		lower := strings.ToLower(name)
 		if strings.HasPrefix(lower, "x-artifactory") || strings.HasPrefix(lower, "x-jfrog") {
 			return true
 		}
 	}
-	listed := readErrors(a.body)
-	return strings.Contains(a.header.Get("Server"), "Artifactory") || strings.HasPrefix(base.path, "artifactory") ||
+	listed := wire.ReadErrors(a.Body)
+	return strings.Contains(a.Header.Get("Server"), "Artifactory") || strings.HasPrefix(base.path, "artifactory") ||
 		len(listed) > 0 && listed[0].Status != 0
 }

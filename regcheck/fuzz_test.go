@@ -9,9 +9,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/regwarden/regwarden/secret"
-
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // mustBeClean fails when a text that we show could disturb a terminal or a log.
@@ -56,29 +57,29 @@ func FuzzChallenge(f *testing.F) {
 		f.Add(seed, "Basic")
 	}
 	f.Fuzz(func(t *testing.T, first, second string) {
-		all := parseChallenges([]string{first, second})
-		if len(all) > maxChallenges {
+		all := challenge.ParseChallenges([]string{first, second})
+		if len(all) > challenge.MaxChallenges {
 			t.Errorf("%d challenges", len(all))
 		}
-		o := readOffers([]string{first, second})
-		for _, scheme := range o.unsupported {
+		o := challenge.Offered([]string{first, second})
+		for _, scheme := range o.Unsupported {
 			mustBeClean(t, scheme)
 		}
-		if o.bearer == nil {
+		if o.Bearer == nil {
 			return
 		}
 		s := &session{plan: &plan{base: target{origin: origin{Scheme: "https", Host: "registry.test", Port: 443}}}}
-		from := &answer{url: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, from: s.plan.base.origin}
-		service, failed := s.readService(o.bearer, from)
+		from := &wire.Response{URL: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, From: s.plan.base.origin}
+		service, failed := s.readService(o.Bearer, from)
 		if failed != nil {
 			mustBeClean(t, failed.seen)
 			return
 		}
-		if service.realm.Scheme != "https" || service.realm.User != nil || service.origin.Host == "" {
-			t.Errorf("took the realm %q", service.realm)
+		if service.Realm.Scheme != "https" || service.Realm.User != nil || service.Origin.Host == "" {
+			t.Errorf("took the realm %q", service.Realm)
 		}
-		if _, err := service.call("regcheck", login{user: "u", password: "p"}, []string{"a b"}).request(t.Context(), nil); err != nil {
-			t.Errorf("no request can be made of the realm %q: %v", service.realm, err)
+		if _, err := service.Call("regcheck", challenge.Login{User: "u", Password: "p"}, []string{"a b"}).Request(t.Context(), nil); err != nil {
+			t.Errorf("no request can be made of the realm %q: %v", service.Realm, err)
 		}
 	})
 }
@@ -88,7 +89,7 @@ func FuzzTokenAnswer(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		token, err := parseToken(body)
+		token, err := challenge.ReadToken(body)
 		if (token == "") == (err == nil) {
 			t.Fatalf("%q and %v", token, err)
 		}
@@ -96,7 +97,7 @@ func FuzzTokenAnswer(f *testing.F) {
 			mustBeClean(t, err.Error())
 			return
 		}
-		if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if len(token) > challenge.MaxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 			t.Errorf("took the token %q", token)
 		}
 	})
@@ -110,16 +111,16 @@ func FuzzErrorBody(f *testing.F) {
 		f.Add([]byte(seed), "text/html")
 	}
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
-		a := &answer{status: 403, body: body, header: http.Header{"Content-Type": {kind}}}
-		said := a.said()
+		a := &wire.Response{Status: 403, Body: body, Header: http.Header{"Content-Type": {kind}}}
+		said := a.Said()
 		mustBeClean(t, said)
-		mustBeClean(t, title(body))
-		if utf8.RuneCountInString(said) > 4*maxShown {
+		mustBeClean(t, wire.Title(body))
+		if utf8.RuneCountInString(said) > 4*wire.MaxShown {
 			t.Errorf("%d characters", utf8.RuneCountInString(said))
 		}
-		saysExpired(a)
-		isHTML(a)
-		for _, e := range readErrors(body) {
+		wire.SaysExpired(a)
+		wire.IsHTML(a)
+		for _, e := range wire.ReadErrors(body) {
 			mustBeClean(t, e.Code+e.Message)
 		}
 		var m manifest
@@ -127,7 +128,7 @@ func FuzzErrorBody(f *testing.F) {
 			m.kind()
 		}
 		c := catalog{}
-		c.add(&answer{status: 200, body: body})
+		c.add(&wire.Response{Status: 200, Body: body})
 		for _, name := range c.nearest("a/b") {
 			mustBeClean(t, name)
 		}

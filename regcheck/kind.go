@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 const digestHeader = "Docker-Content-Digest"
@@ -74,7 +76,7 @@ func (s *session) checkKind(ctx context.Context, in reading, tag string) (k kind
 		mismatch = k == kindHelm || k == kindZarf // packs have no media type of their own
 	}
 	if mismatch && k != kindNone {
-		s.warn(WarnContentKindMismatch, "%s:%s is %s, and providerType is %q.", cleanText(in.repository), cleanText(tag), k, s.plan.provider)
+		s.warn(WarnContentKindMismatch, "%s:%s is %s, and providerType is %q.", wire.CleanText(in.repository), wire.CleanText(tag), k, s.plan.provider)
 	}
 	return k, problem
 }
@@ -103,13 +105,13 @@ func (s *session) fetchKind(ctx context.Context, in reading, reference string) (
 		switch {
 		case err != nil:
 			return kindNone, "", "GET of its manifest got no answer"
-		case a.status != 200:
-			return kindNone, "", "GET " + showURL(a.url) + " was answered " + a.said()
-		case a.over || a.packed || a.cut != nil || json.Unmarshal(a.body, &m) != nil:
-			return kindNone, "", "GET " + showURL(a.url) + " was answered 200 with a body that is not a manifest, too long or cut off"
+		case a.Status != 200:
+			return kindNone, "", "GET " + wire.ShowURL(a.URL) + " was answered " + a.Said()
+		case a.Over || a.Packed || a.Cut != nil || json.Unmarshal(a.Body, &m) != nil:
+			return kindNone, "", "GET " + wire.ShowURL(a.URL) + " was answered 200 with a body that is not a manifest, too long or cut off"
 		}
 		if digest == "" {
-			digest = cmp.Or(a.header.Get(digestHeader), digestOf(a.body))
+			digest = cmp.Or(a.Header.Get(digestHeader), digestOf(a.Body))
 		}
 		if len(m.Manifests) == 0 {
 			return m.kind(), digest, ""
@@ -120,11 +122,11 @@ func (s *session) fetchKind(ctx context.Context, in reading, reference string) (
 }
 
 // manifest asks for a manifest, or only for its headers.
-func (s *session) manifest(ctx context.Context, in reading, reference string, head bool) (*answer, error) {
+func (s *session) manifest(ctx context.Context, in reading, reference string, head bool) (*wire.Response, error) {
 	header, _ := s.authorization(ctx, in.at.access, in.at.scope)
-	a, err := s.request(ctx, call{url: s.base.url(in.repository + "/manifests/" + reference), authorization: header, head: head})
+	a, err := s.request(ctx, wire.Request{URL: s.base.url(in.repository + "/manifests/" + reference), Authorization: header, Head: head})
 	if err == nil {
-		s.checkPullQuota(a.header)
+		s.checkPullQuota(a.Header)
 	}
 	return a, err
 }

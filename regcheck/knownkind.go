@@ -34,10 +34,10 @@ func (s *session) knownKind(ctx context.Context, in reading, tag string) (kind, 
 		return kindNone, false
 	}
 	a, err := s.manifest(ctx, in, tag, true)
-	if err != nil || a.status != http.StatusOK {
+	if err != nil || a.Status != http.StatusOK {
 		return kindNone, false
 	}
-	digest := a.header.Get(digestHeader)
+	digest := a.Header.Get(digestHeader)
 	return s.artifact.kind, digest != "" && hashed(digest) == s.artifact.digest
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // catalog lists the names of the catalog that are wanted. A catalog that can't be read is no failure: see noCatalog.
@@ -30,14 +32,14 @@ func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]strin
 }
 
 // firstPage also finds out how the catalog wants to be asked.
-func (l *lister) firstPage(ctx context.Context, at *way) (*answer, string, error) {
+func (l *lister) firstPage(ctx context.Context, at *way) (*wire.Response, string, error) {
 	query := catalogQuery
 	a, why, err := l.get(ctx, *at, "_catalog", query)
 	if basic := l.basicInstead(at.access, a); basic != nil {
 		*at = way{basic, ""}
 		a, why, err = l.get(ctx, *at, "_catalog", query)
 	}
-	if a != nil && a.status == 400 {
+	if a != nil && a.Status == 400 {
 		// distribution 3 refuses an n above its catalog.maxentries, and knows one of its own
 		a, why, err = l.get(ctx, *at, "_catalog", "")
 	}
@@ -53,15 +55,15 @@ type catalogue struct {
 }
 
 // read takes the names of a page. next is the query of the next one; why tells that the catalog is not whole.
-func (c *catalogue) read(a *answer) (next, why string) {
+func (c *catalogue) read(a *wire.Response) (next, why string) {
 	switch {
-	case a.status != 200:
-		return "", "it was answered " + itoa(a.status)
-	case a.packed:
+	case a.Status != 200:
+		return "", "it was answered " + itoa(a.Status)
+	case a.Packed:
 		return "", "it came compressed, which nobody asked for"
 	}
 	full := false
-	there, err := eachName(a.body, "repositories", func(name string) bool {
+	there, err := wire.EachName(a.Body, "repositories", func(name string) bool {
 		switch {
 		case !isRepository(name) || c.tells(name):
 			c.left++
@@ -77,9 +79,9 @@ func (c *catalogue) read(a *answer) (next, why string) {
 	switch {
 	case full:
 		return "", fmt.Sprintf("it has more than %d repositories", c.limits.Repositories)
-	case a.over:
+	case a.Over:
 		return "", fmt.Sprintf("its answer is longer than %d KiB", c.session.limits.Body>>10)
-	case a.cut != nil, err != nil, !there && len(a.body) > len("{}"):
+	case a.Cut != nil, err != nil, !there && len(a.Body) > len("{}"):
 		return "", "its answer is no list of repositories, or ends early"
 	case next != "" && c.seen[next]:
 		return "", "its pages lead in a circle"

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 const (
@@ -59,11 +61,11 @@ func (l *lister) list(ctx context.Context) error {
 // one lists a repository. What a long list of them is asked for is forgotten after each: tokens, their masks,
 // and connections to where one of them led.
 func (l *lister) one(ctx context.Context, name string) error {
-	mark := l.wire.told.mark()
+	mark := l.wire.Sent.Mark()
 	defer func() {
-		l.wire.told.forget(mark)
+		l.wire.Sent.Forget(mark)
 		l.access.forgetAll()
-		l.wire.keepOnly(l.homes()...)
+		l.wire.KeepOnly(l.homes()...)
 	}()
 	r, there, err := l.repository(ctx, name)
 	stopped, broken := errors.AsType[*stop](err)
@@ -91,7 +93,7 @@ func (l *lister) one(ctx context.Context, name string) error {
 func (l *lister) homes() []origin {
 	homes := []origin{l.plan.base.origin, l.base.origin}
 	if l.access.service != nil {
-		homes = append(homes, l.access.service.origin)
+		homes = append(homes, l.access.service.Origin)
 	}
 	return homes
 }
@@ -131,14 +133,14 @@ func (l *lister) packs(below []string) []string {
 }
 
 // shown is a sentence as it may be kept: cleaned, bounded, without credentials.
-func (l *lister) shown(words string) string { return cleanText(l.session.shown(words)) }
+func (l *lister) shown(words string) string { return wire.CleanText(l.session.shown(words)) }
 
 // tells that a name repeats credentials; a registry knows them, and whoever reads the content need not.
-func (l *lister) tells(name string) bool { return l.wire.told.masked(name) != name }
+func (l *lister) tells(name string) bool { return l.wire.Sent.Masked(name) != name }
 
 func (l *lister) notes() []string {
 	var notes []string
-	path := cleanText(l.plan.contentPath)
+	path := wire.CleanText(l.plan.contentPath)
 	if path != "" && !isRepository(l.plan.contentPath) {
 		notes = append(notes, "The baseContentPath "+path+" cannot be the name of a repository: that has up to 255 lower-case letters, digits and single separators.")
 	}

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // repository lists the tags of one. It is not there when the content path itself is no repository. The tags
@@ -53,8 +55,8 @@ func (t *tagListing) read(ctx context.Context) (there bool, err error) {
 			t.why = why
 			return t.mayBeThere(before), nil
 		}
-		if a.status != 200 {
-			t.why = "its list of tags was answered " + itoa(a.status)
+		if a.Status != 200 {
+			t.why = "its list of tags was answered " + itoa(a.Status)
 			return t.mayBeThere(before), nil
 		}
 		query = t.add(a)
@@ -73,9 +75,9 @@ func (t *tagListing) mayBeThere(troublesBefore int) bool {
 
 // page asks for a page. Where the registry names a token service, or a scope, only now, the rest of the
 // repository is asked for with that.
-func (t *tagListing) page(ctx context.Context, query string) (*answer, string, error) {
+func (t *tagListing) page(ctx context.Context, query string) (*wire.Response, string, error) {
 	a, why, err := t.get(ctx, t.way, t.name+"/tags/list", query)
-	if a == nil || a.status != 401 {
+	if a == nil || a.Status != 401 {
 		return a, why, err
 	}
 	next, ok := t.otherWay(t.way.access, a, t.name)
@@ -87,13 +89,13 @@ func (t *tagListing) page(ctx context.Context, query string) (*answer, string, e
 }
 
 // add takes the tags of a page and gives the query of the next one, "" when there is none.
-func (t *tagListing) add(a *answer) (next string) {
-	if a.packed {
+func (t *tagListing) add(a *wire.Response) (next string) {
+	if a.Packed {
 		t.why = "its list of tags came compressed, which nobody asked for"
 		return ""
 	}
 	room, full, news := t.room(), false, false
-	there, err := eachName(a.body, "tags", func(tag string) bool {
+	there, err := wire.EachName(a.Body, "tags", func(tag string) bool {
 		switch {
 		case !isTag(tag) || t.tells(tag):
 			t.left++
@@ -109,7 +111,7 @@ func (t *tagListing) add(a *answer) (next string) {
 	switch {
 	case full:
 		t.why = "it has more than " + counted(room, "tag", "tags") + ", of which the first are listed"
-	case a.over, a.cut != nil:
+	case a.Over, a.Cut != nil:
 		t.why = "its list of tags is too long, or ends early"
 	case err != nil, !there && !(reading{repository: t.name, answer: a}).namesItself():
 		t.why = "its list of tags was answered with something else"
@@ -147,8 +149,8 @@ func (l *lister) tag(ctx context.Context, at way, repository, name string) (Repo
 	if err != nil || t.Problem != "" {
 		return t, err
 	}
-	t.Digest = digestOf(a.body)
-	if said := a.header.Get(digestHeader); strings.HasPrefix(said, "sha256:") && said != t.Digest {
+	t.Digest = digestOf(a.Body)
+	if said := a.Header.Get(digestHeader); strings.HasPrefix(said, "sha256:") && said != t.Digest {
 		t.Problem = "the registry says another digest than its manifest has"
 	}
 	if len(m.Manifests) > 0 { // Zarf pushes an index with one manifest per architecture
@@ -168,7 +170,7 @@ func (l *lister) child(ctx context.Context, at way, repository, digest string, t
 		return manifest{}, nil
 	}
 	m, a, err := l.manifest(ctx, at, repository, digest, t)
-	if err == nil && a != nil && digestOf(a.body) != digest {
+	if err == nil && a != nil && digestOf(a.Body) != digest {
 		t.Problem = "the manifest that its index names has another digest"
 		return manifest{}, nil
 	}
@@ -176,18 +178,18 @@ func (l *lister) child(ctx context.Context, at way, repository, digest string, t
 }
 
 // manifest reads one, or says in t what is wrong with it.
-func (l *lister) manifest(ctx context.Context, at way, repository, reference string, t *RepositoryTag) (m manifest, a *answer, err error) {
+func (l *lister) manifest(ctx context.Context, at way, repository, reference string, t *RepositoryTag) (m manifest, a *wire.Response, err error) {
 	a, why, err := l.get(ctx, at, repository+"/manifests/"+reference, "")
 	switch {
 	case err != nil:
 		return m, nil, err
 	case a == nil:
 		t.Problem = why
-	case a.status != 200:
-		t.Problem = "its manifest was answered " + itoa(a.status)
-	case a.over || a.packed || a.cut != nil:
+	case a.Status != 200:
+		t.Problem = "its manifest was answered " + itoa(a.Status)
+	case a.Over || a.Packed || a.Cut != nil:
 		t.Problem = "its manifest is too long, compressed, or ends early"
-	case json.Unmarshal(a.body, &m) != nil:
+	case json.Unmarshal(a.Body, &m) != nil:
 		t.Problem = "its manifest cannot be read"
 	default:
 		l.troubles = 0

@@ -2,23 +2,22 @@ package regcheck
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // opening is the first exchange: GET /v2/ bare, and over TLS at the same time with the credentials
 // (over plain HTTP a redirect to https must not find the password already sent).
 type opening struct {
-	bare   *answer
+	bare   *wire.Response
 	err    error
-	offers offers // of the bare answer: Harbor and ACR offer something else once there are credentials
+	offers challenge.Offers // of the bare answer: Harbor and ACR offer something else once there are credentials
 
 	sent chan struct{} // closed when the authenticated answer is there; nil: not sent
-	with *answer
+	with *wire.Response
 	werr error
 }
-
-func errorsAsExchange(err error) (*exchangeError, bool) { return errors.AsType[*exchangeError](err) }
 
 // open sends the first requests once.
 func (s *session) open(ctx context.Context) *opening {
@@ -32,8 +31,8 @@ func (s *session) open(ctx context.Context) *opening {
 	}
 	o.bare, o.err = s.get(ctx, "", "")
 	if o.err == nil {
-		s.rounds += o.bare.rounds
-		o.offers = readOffers(o.bare.header.Values("WWW-Authenticate"))
+		s.rounds += o.bare.Rounds
+		o.offers = challenge.Offered(o.bare.Header.Values("WWW-Authenticate"))
 	}
 	return o
 }
@@ -41,8 +40,8 @@ func (s *session) open(ctx context.Context) *opening {
 func (s *session) sendWith(ctx context.Context, o *opening) {
 	o.sent = make(chan struct{})
 	spare := s.spare
-	multiplexed := s.first.h2()
-	s.wire.work.do(func() {
+	multiplexed := s.first.H2()
+	s.wire.Work.Do(func() {
 		defer close(o.sent)
 		if !multiplexed && spare != nil {
 			<-spare.done // ends with ctx at the latest
@@ -56,21 +55,17 @@ func (s *session) credentials() string {
 	if s.plan.auth == Token {
 		return "Bearer " + s.plan.token
 	}
-	return basicHeader(s.plan.username, s.plan.password)
-}
-
-func basicHeader(user, password string) string {
-	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+	return challenge.Basic(s.plan.username, s.plan.password)
 }
 
 // withCredentials gives the answer to GET /v2/ with credentials: the one on its way, or a new one.
-func (s *session) withCredentials(ctx context.Context) (*answer, error) {
+func (s *session) withCredentials(ctx context.Context) (*wire.Response, error) {
 	o := s.open(ctx)
 	if o.sent == nil {
 		o.sent = make(chan struct{})
 		o.with, o.werr = s.get(ctx, "", s.credentials())
 		if o.with != nil {
-			s.rounds += o.with.rounds
+			s.rounds += o.with.Rounds
 		}
 		close(o.sent)
 	}
@@ -80,23 +75,23 @@ func (s *session) withCredentials(ctx context.Context) (*answer, error) {
 
 // get asks for a path below /v2/. With credentials in the definition no request of the API follows
 // a redirect to another origin.
-func (s *session) get(ctx context.Context, rest, authorization string) (*answer, error) {
-	return s.wire.fetch(ctx, call{url: s.base.url(rest), authorization: authorization}, s.plan.auth == NoAuth)
+func (s *session) get(ctx context.Context, rest, authorization string) (*wire.Response, error) {
+	return s.wire.Fetch(ctx, wire.Request{URL: s.base.url(rest), Authorization: authorization}, s.plan.auth == NoAuth)
 }
 
 // read is get for content, which may live elsewhere; authorization does not go along.
-func (s *session) read(ctx context.Context, rest, query, authorization string) (*answer, error) {
+func (s *session) read(ctx context.Context, rest, query, authorization string) (*wire.Response, error) {
 	u := s.base.url(rest)
 	u.RawQuery = query
-	return s.request(ctx, call{url: u, authorization: authorization})
+	return s.request(ctx, wire.Request{URL: u, Authorization: authorization})
 }
 
 // request is read for any call.
-func (s *session) request(ctx context.Context, what call) (*answer, error) {
-	what.accept, what.keep = manifestAccept, s.limits.Body
-	a, err := s.wire.fetch(ctx, what, true)
+func (s *session) request(ctx context.Context, what wire.Request) (*wire.Response, error) {
+	what.Accept, what.Keep = manifestAccept, s.limits.Body
+	a, err := s.wire.Fetch(ctx, what, true)
 	if a != nil {
-		s.rounds += a.rounds
+		s.rounds += a.Rounds
 	}
 	return a, err
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 
 // get asks for something below /v2/ until there is an answer that says something. There is none, and why in its
 // place, when the token service gives no token or nothing usable comes; the error is a *stop.
-func (l *lister) get(ctx context.Context, at way, rest, query string) (a *answer, why string, err error) {
+func (l *lister) get(ctx context.Context, at way, rest, query string) (a *wire.Response, why string, err error) {
 	renewed := false
 	for try := 1; ; try++ {
 		a, why = nil, ""
@@ -28,7 +30,7 @@ func (l *lister) get(ctx context.Context, at way, rest, query string) (a *answer
 		if g.failure != nil {
 			why = g.failure.seen
 		} else if a, why, wait = l.request(ctx, rest, query, header); why == "" {
-			if a.status == 401 && at.service != nil && !renewed {
+			if a.Status == 401 && at.service != nil && !renewed {
 				renewed = true // it has expired: an inventory takes longer than a token lives
 				at.forget(at.scope)
 				continue
@@ -57,40 +59,40 @@ func (l *lister) get(ctx context.Context, at way, rest, query string) (a *answer
 
 // request sends one request. An empty why means that the answer may be read; a negative wait that asking again
 // would change nothing.
-func (l *lister) request(ctx context.Context, rest, query, header string) (a *answer, why string, wait time.Duration) {
+func (l *lister) request(ctx context.Context, rest, query, header string) (a *wire.Response, why string, wait time.Duration) {
 	u := l.base.url(rest)
 	u.RawQuery = query
-	a, err := l.wire.fetch(ctx, call{url: u, authorization: header, accept: manifestAccept, keep: l.session.limits.Body}, len(l.strangers) < maxStrangers)
+	a, err := l.wire.Fetch(ctx, wire.Request{URL: u, Authorization: header, Accept: manifestAccept, Keep: l.session.limits.Body}, len(l.strangers) < maxStrangers)
 	if err != nil {
 		wait = patienceBroken
-		if x, redirected := errors.AsType[*redirectError](err); redirected {
-			l.strangers[x.to.Host] = true
+		if x, redirected := errors.AsType[*wire.RedirectError](err); redirected {
+			l.strangers[x.To.Host] = true
 			wait = -1
 		}
 		return nil, l.unreadable(reading{err: err}).seen, wait
 	}
-	if a.from != l.base.origin {
-		l.strangers[a.url.Host] = true
+	if a.From != l.base.origin {
+		l.strangers[a.URL.Host] = true
 	}
 	switch {
 	case saysLater(a):
 		wait = retryAfter(a, l.now())
-	case a.status >= 500:
+	case a.Status >= 500:
 		wait = patienceBroken
 	default:
 		return a, "", 0
 	}
-	return a, "GET " + showURL(a.url) + " was answered " + a.said() + ".", wait
+	return a, "GET " + wire.ShowURL(a.URL) + " was answered " + a.Said() + ".", wait
 }
 
 // saysLater: 429, and 503 that says when (RFC 9110 section 15.6.4).
-func saysLater(a *answer) bool {
-	return a.status == 429 || a.status == 503 && a.header.Get("Retry-After") != ""
+func saysLater(a *wire.Response) bool {
+	return a.Status == 429 || a.Status == 503 && a.Header.Get("Retry-After") != ""
 }
 
 // retryAfter reads the header in both its forms (RFC 9110 section 10.2.3); at least a second.
-func retryAfter(a *answer, now time.Time) time.Duration {
-	text := strings.TrimSpace(a.header.Get("Retry-After"))
+func retryAfter(a *wire.Response, now time.Time) time.Duration {
+	text := strings.TrimSpace(a.Header.Get("Retry-After"))
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
 		return max(time.Second, time.Duration(seconds)*time.Second)
 	}

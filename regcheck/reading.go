@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 const tagsQuery = "n=50"
@@ -12,7 +15,7 @@ const tagsQuery = "n=50"
 // reading is an attempt to list the tags of a repository.
 type reading struct {
 	repository string
-	answer     *answer
+	answer     *wire.Response
 	err        error
 	at         way
 	granted    granting // its answer when it gave none
@@ -43,13 +46,13 @@ func (r reading) kind() answerKind {
 		return noAccess
 	case r.answer == nil:
 		return unclear
-	case hasCode(r.answer.body, "NAME_INVALID"):
+	case wire.HasCode(r.answer.Body, "NAME_INVALID"):
 		return nameInvalid
-	case r.answer.status == 400:
+	case r.answer.Status == 400:
 		return badRequest
-	case r.answer.status == 404:
+	case r.answer.Status == 404:
 		return notFound
-	case r.answer.status != 200:
+	case r.answer.Status != 200:
 		return unclear
 	}
 	switch tags, ok := r.tagList(); {
@@ -64,11 +67,11 @@ func (r reading) kind() answerKind {
 func (r reading) why() string {
 	switch {
 	case r.answer != nil:
-		return "GET " + showURL(r.answer.url) + " was answered " + r.answer.said()
+		return "GET " + wire.ShowURL(r.answer.URL) + " was answered " + r.answer.Said()
 	case r.granted.refused != nil:
-		return "the token service " + showURL(r.at.service.realm) + " answered " + r.granted.refused.said()
+		return "the token service " + wire.ShowURL(r.at.service.Realm) + " answered " + r.granted.refused.Said()
 	case r.granted.bad != nil:
-		return "the token service " + showURL(r.at.service.realm) + " answered " + r.granted.bad.said()
+		return "the token service " + wire.ShowURL(r.at.service.Realm) + " answered " + r.granted.bad.Said()
 	}
 	return "there was no answer"
 }
@@ -90,7 +93,7 @@ func (s *session) tags(ctx context.Context, acc *access, repository string) read
 // usual one.
 func (s *session) readTags(ctx context.Context, acc *access, repository string) reading {
 	r := s.tagsOnce(ctx, way{acc, pullScope(repository)}, repository)
-	if r.answer == nil || r.answer.status != 401 {
+	if r.answer == nil || r.answer.Status != 401 {
 		return r
 	}
 	if next, ok := s.otherWay(acc, r.answer, repository); ok {
@@ -101,16 +104,16 @@ func (s *session) readTags(ctx context.Context, acc *access, repository string) 
 
 // otherWay reads from a 401 of content how else to ask. Content may be redirected to a stranger, whose challenge
 // must not choose where credentials go.
-func (s *session) otherWay(acc *access, a *answer, repository string) (next way, ok bool) {
-	o := readOffers(a.header.Values("WWW-Authenticate"))
-	if a.from != s.base.origin || o.bearer == nil {
+func (s *session) otherWay(acc *access, a *wire.Response, repository string) (next way, ok bool) {
+	o := challenge.Offered(a.Header.Values("WWW-Authenticate"))
+	if a.From != s.base.origin || o.Bearer == nil {
 		return way{}, false
 	}
-	t, f := s.readService(o.bearer, a)
+	t, f := s.readService(o.Bearer, a)
 	if f != nil {
 		return way{}, false
 	}
-	scope := strings.Join(t.scopes, " ")
+	scope := strings.Join(t.Scopes, " ")
 	if scope == "" {
 		scope = pullScope(repository)
 	}
@@ -130,16 +133,16 @@ type way struct {
 }
 
 // whoFor is the login of a token service that only the content named.
-func (s *session) whoFor(acc *access) login {
+func (s *session) whoFor(acc *access) challenge.Login {
 	switch {
 	case acc.header == "" || s.plan.auth == NoAuth:
-		return login{}
+		return challenge.Login{}
 	case s.plan.auth == Basic:
-		return login{user: s.plan.username, password: s.plan.password}
+		return challenge.Login{User: s.plan.username, Password: s.plan.password}
 	case s.plan.username != "":
-		return login{user: s.plan.username, password: s.plan.token}
+		return challenge.Login{User: s.plan.username, Password: s.plan.token}
 	default:
-		return login{refresh: s.plan.token}
+		return challenge.Login{Refresh: s.plan.token}
 	}
 }
 
@@ -161,10 +164,10 @@ func (s *session) unread(r reading) *failure {
 		return s.unreadable(r)
 	case r.granted.failure != nil:
 		return r.granted.failure
-	case r.answer != nil && (r.answer.status == 429 || r.answer.status >= 500):
-		return unavailable("GET "+showURL(r.answer.url), r.answer)
-	case r.answer != nil && r.answer.status == 200 && r.answer.cut != nil:
-		return fail(CodeUnavailable, "", "GET %s was answered 200, and the answer ended early or came too slowly.", showURL(r.answer.url))
+	case r.answer != nil && (r.answer.Status == 429 || r.answer.Status >= 500):
+		return unavailable("GET "+wire.ShowURL(r.answer.URL), r.answer)
+	case r.answer != nil && r.answer.Status == 200 && r.answer.Cut != nil:
+		return fail(CodeUnavailable, "", "GET %s was answered 200, and the answer ended early or came too slowly.", wire.ShowURL(r.answer.URL))
 	}
 	return nil
 }
@@ -172,7 +175,7 @@ func (s *session) unread(r reading) *failure {
 // unreadable is a request for content that got no answer. A redirect that leads nowhere is the
 // registry's own trouble here: it was found, and let us in.
 func (s *session) unreadable(r reading) *failure {
-	if x, ok := errors.AsType[*redirectError](r.err); ok {
+	if x, ok := errors.AsType[*wire.RedirectError](r.err); ok {
 		f := s.diagnoseRedirect(x)
 		if f.entry.Code == CodeRedirected {
 			return fail(CodeUnavailable, "", "%s", f.seen).retry(f.retryable)
@@ -191,10 +194,10 @@ type tagList struct {
 // tagList reads the list of tags; ok is false when the answer is none. Some other service's JSON has
 // neither tags nor the repository's name.
 func (r reading) tagList() (tags tagList, ok bool) {
-	if r.answer.over || r.answer.packed {
+	if r.answer.Over || r.answer.Packed {
 		return tagList{}, false
 	}
-	there, err := eachName(r.answer.body, "tags", func(tag string) bool {
+	there, err := wire.EachName(r.answer.Body, "tags", func(tag string) bool {
 		tags.count++
 		if isReference(tag) {
 			tags.last = tag
@@ -212,5 +215,5 @@ func (r reading) namesItself() bool {
 	var list struct {
 		Name string `json:"name"`
 	}
-	return json.Unmarshal(r.answer.body, &list) == nil && list.Name == r.repository
+	return json.Unmarshal(r.answer.Body, &list) == nil && list.Name == r.repository
 }

@@ -9,7 +9,7 @@ import (
 // resolve looks the endpoint's host up.
 func (s *session) resolve(ctx context.Context) outcome {
 	o := s.plan.base.origin
-	addresses, err := s.wire.lookup(ctx, o)
+	addresses, err := s.wire.Lookup(ctx, o)
 	if err != nil {
 		return failed(s.diagnoseLookup(o, err))
 	}

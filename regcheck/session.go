@@ -5,9 +5,13 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // session is one check under way. Stages run one after the other and leave what they learn here,
@@ -18,13 +22,13 @@ type session struct {
 	words   Words
 	now     func() time.Time
 	control bool // send control requests
-	wire    *wire
+	wire    *wire.Client
 	known   Known // of Recheck
 
 	artifact artifactKind // of Recheck; content: what was read instead
 	found    []netip.Addr // resolve
 	resolved string       // resolve: the addresses in words
-	first    *conn        // connect
+	first    *wire.Conn   // connect
 	spare    *spareConn   // connect: a second connection on its way; nil when none is needed
 
 	base     target    // of plan; a redirect that was followed moves it
@@ -79,9 +83,27 @@ func newSession(c *Checker, p *plan) *session {
 		s.now = time.Now
 	}
 	s.unlikely = s.invented()
-	s.wire = newWire(c, p, s.limits, s.now)
+	s.wire = wire.New(s.connections(c))
 	s.warnOfDefinition()
 	return s
+}
+
+// connections returns what the connections of this check need.
+func (s *session) connections(c *Checker) wire.Config {
+	header := map[string]string{"User-Agent": c.Words.name()}
+	maps.Copy(header, c.Header)
+	path := s.plan.endpointPath
+	if path != "" {
+		path = "/" + path
+	}
+	l := s.limits
+	return wire.Config{
+		Guard: &egress.Guard{Policy: c.Egress, Resolver: c.Resolver, Dialer: c.Dialer, Proxy: c.Proxy, ProxyConnect: c.ProxyConnect,
+			Roots: c.Roots, Now: s.now},
+		Header: header, Now: s.now, Home: s.plan.base.origin, HomePath: path,
+		Limits: wire.Limits{Resolve: l.Resolve, Connect: l.Connect, Handshake: l.TLS, Response: l.Response, Header: l.Header, Body: l.Body, Redirects: l.Redirects},
+		Roots:  c.Roots, Extra: s.plan.roots, ClientCert: s.plan.clientCert, SkipVerify: s.plan.skipVerify,
+	}
 }
 
 // warnOfDefinition warns of what the definition says in vain.
@@ -96,10 +118,10 @@ func (s *session) warnOfDefinition() {
 
 func (s *session) close() {
 	s.dropSpare()
-	if s.first != nil && s.first.client == nil {
-		_ = s.first.raw.Close() // the handshake failed
+	if s.first != nil {
+		s.first.Drop()
 	}
-	s.wire.close()
+	s.wire.Close()
 }
 
 // run runs the stages in order; the first failure decides, and what follows it is skipped. Once the caller has gone,
@@ -141,7 +163,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 }
 
 // shown is a text for the report: without credentials, and with the name of the program.
-func (s *session) shown(text string) string { return s.words.complete(s.wire.told.masked(text)) }
+func (s *session) shown(text string) string { return s.words.complete(s.wire.Sent.Masked(text)) }
 
 // invented is a name that nobody has.
 func (s *session) invented() string { return s.words.name() + "-" + random() }

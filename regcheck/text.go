@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // Printer shows a check as a tree, one line per stage as it ends. Observe is its Observer; Finish
@@ -30,7 +32,7 @@ const (
 // Start writes the head: what is checked.
 func (p *Printer) Start(registry string) {
 	p.begun = true
-	p.line(p.paint(sgrBold, cleanText(registry)))
+	p.line(p.paint(sgrBold, wire.CleanText(registry)))
 }
 
 // Observe writes the line of a stage that ended.

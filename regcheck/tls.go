@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // expiresSoon is when certificateExpiresSoon begins to warn.
@@ -21,19 +23,19 @@ func (s *session) handshake(ctx context.Context) outcome {
 	if s.plan.base.Scheme == "http" {
 		return skipped("plain HTTP, as the endpoint says")
 	}
-	if err := c.handshake(ctx); err != nil {
+	if err := c.Handshake(ctx); err != nil {
 		s.dropSpare()
-		return failed(diagnoseHandshake(c.seen(), err))
+		return failed(diagnoseHandshake(c.Seen(), err))
 	}
-	s.rounds += c.cost
+	s.rounds += c.Cost - 1 // connect counted that of TCP
 	if err := s.admit(ctx); err != nil {
-		return failed(diagnoseHandshake(c.seen(), err))
+		return failed(diagnoseHandshake(c.Seen(), err))
 	}
-	if c.h2() {
+	if c.H2() {
 		s.dropSpare()
 	}
 	s.warnTLS(c)
-	if c.asked {
+	if c.Asked {
 		if f := s.certificateRefused(ctx); f != nil {
 			return failed(f)
 		}
@@ -52,11 +54,11 @@ func (s *session) certificateRefused(ctx context.Context) *failure {
 
 // endedInTLS is the failure of a connection to the endpoint that TLS explains; anything else is for the api stage.
 func (s *session) endedInTLS(err error) *failure {
-	if step, ok := errors.AsType[*stepError](err); ok && step.step == StageTLS && step.seen.home && step.seen.unmet() {
-		return diagnoseHandshake(step.seen, step.err)
+	if step, ok := errors.AsType[*wire.StepError](err); ok && step.Step == wire.StepTLS && step.Seen.Home && step.Seen.Unmet() {
+		return diagnoseHandshake(step.Seen, step.Err)
 	}
-	if x, ok := errorsAsExchange(err); ok && x.conn.seen().home {
-		return x.certificateRefused()
+	if x, ok := errors.AsType[*wire.ExchangeError](err); ok && x.Conn.Seen().Home {
+		return certificateRefused(x)
 	}
 	return nil
 }
@@ -64,12 +66,12 @@ func (s *session) endedInTLS(err error) *failure {
 // certificateRefused is the failure of a request that the server did not answer because of our client certificate:
 // it sent an alert, or ended the connection although it had requested a certificate and got none. With TLS 1.3 that
 // happens after the handshake, and a reset may take the place of the alert (RFC 8446 section 4.4.2.4).
-func (x *exchangeError) certificateRefused() *failure {
-	seen := x.conn.seen()
-	if alert, sent := x.conn.alert(); sent && seen.asked {
+func certificateRefused(x *wire.ExchangeError) *failure {
+	seen := x.Conn.Seen()
+	if alert, sent := x.Conn.Alert(); sent && seen.Asked {
 		return diagnoseAlert(seen, alert)
 	}
-	if seen.unmet() && !x.started && x.conn.fresh() && isCutOff(x) {
+	if seen.Unmet() && !x.Started && x.Conn.Fresh() && wire.IsCutOff(x) {
 		return clientCertificate(seen, closedUnmet)
 	}
 	return nil
@@ -79,23 +81,23 @@ func (x *exchangeError) certificateRefused() *failure {
 const closedUnmet = "it closed the connection when it got none"
 
 // certificateRefusedByHTTP knows nginx, which completes the handshake and then answers 400 with these words.
-func certificateRefusedByHTTP(a *answer) *failure {
-	if a.status != 400 || !a.conn.asked {
+func certificateRefusedByHTTP(a *wire.Response) *failure {
+	if a.Status != 400 || !a.Conn.Asked {
 		return nil
 	}
-	body := string(a.body)
+	body := string(a.Body)
 	if !strings.Contains(body, "No required SSL certificate") && !strings.Contains(body, "SSL certificate error") {
 		return nil
 	}
-	return clientCertificate(a.conn.seen(), "it answered 400 \""+title(a.body)+"\"")
+	return clientCertificate(a.Conn.Seen(), "it answered 400 \""+wire.Title(a.Body)+"\"")
 }
 
-func (s *session) warnTLS(c *conn) {
-	state := c.tls.ConnectionState()
+func (s *session) warnTLS(c *wire.Conn) {
+	state := c.State()
 	if s.plan.skipVerify {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
-	s.warnExpiry(c.peer.HostPort(), state)
+	s.warnExpiry(c.Peer.HostPort(), state)
 }
 
 func (s *session) warnExpiry(host string, state tls.ConnectionState) {
@@ -115,17 +117,17 @@ func (s *session) warnExpiry(host string, state tls.ConnectionState) {
 	s.warn(WarnCertificateExpiresSoon, "%s at %s is valid until %s.", describeCertificate(soonest), host, day(soonest.NotAfter))
 }
 
-func describeConnection(c *conn) string {
-	state := c.tls.ConnectionState()
+func describeConnection(c *wire.Conn) string {
+	state := c.State()
 	text := tls.VersionName(state.Version)
-	if c.h2() {
+	if c.H2() {
 		text += ", HTTP/2"
 	}
 	if len(state.PeerCertificates) > 0 {
 		leaf := state.PeerCertificates[0]
 		text += fmt.Sprintf(", %q issued by %q, valid until %s", name(leaf.Subject), name(leaf.Issuer), leaf.NotAfter.UTC().Format("2006-01-02"))
 	}
-	if c.asked && c.seen().sent {
+	if c.Asked && c.Seen().Sent {
 		text += ", client certificate sent"
 	}
 	return text

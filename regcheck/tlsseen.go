@@ -12,48 +12,22 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// tlsSeen is what there is to say about a handshake when it failed.
-type tlsSeen struct {
-	host       string // host:port
-	path       string // of the endpoint as written, with its slash; "" for other hosts
-	home       bool   // the endpoint's own origin, which the client certificate is for
-	asked      bool   // the server requested a client certificate
-	sent       bool   // and got one
-	leaf       *x509.Certificate
-	acceptable [][]byte
-	now        time.Time
-}
-
-func (c *conn) seen() *tlsSeen {
-	p := c.wire.plan
-	s := &tlsSeen{host: c.peer.HostPort(), home: c.peer.Origin == p.base.origin, asked: c.asked, acceptable: c.acceptable, now: c.wire.now()}
-	if s.home && p.endpointPath != "" {
-		s.path = "/" + p.endpointPath
-	}
-	if s.home && p.clientCert != nil {
-		s.sent, s.leaf = true, p.clientCert.Leaf
-	}
-	return s
-}
-
-// unmet reports whether the server requested a client certificate and got none.
-func (s *tlsSeen) unmet() bool { return s.asked && !s.sent }
-
 // withHost is the endpoint as it would be written with another host.
-func (s *tlsSeen) withHost(name string) string {
-	_, port, err := net.SplitHostPort(s.host)
+func withHost(s *wire.Handshake, name string) string {
+	_, port, err := net.SplitHostPort(s.Host)
 	if err != nil || port == "443" {
-		return "https://" + name + s.path
+		return "https://" + name + s.Path
 	}
-	return "https://" + net.JoinHostPort(name, port) + s.path
+	return "https://" + net.JoinHostPort(name, port) + s.Path
 }
 
 // acceptableNames are the CAs of the server's CertificateRequest, at most three.
-func (s *tlsSeen) acceptableNames() string {
+func acceptableNames(s *wire.Handshake) string {
 	var names []string
-	for _, raw := range s.acceptable {
+	for _, raw := range s.Acceptable {
 		var rdn pkix.RDNSequence
 		if _, err := asn1.Unmarshal(raw, &rdn); err != nil {
 			continue
@@ -64,7 +38,7 @@ func (s *tlsSeen) acceptableNames() string {
 			break
 		}
 	}
-	if more := len(s.acceptable) - len(names); more > 0 && len(names) > 0 {
+	if more := len(s.Acceptable) - len(names); more > 0 && len(names) > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
@@ -72,9 +46,9 @@ func (s *tlsSeen) acceptableNames() string {
 
 func name(n pkix.Name) string {
 	if n.CommonName != "" {
-		return cleanText(n.CommonName)
+		return wire.CleanText(n.CommonName)
 	}
-	if text := cleanText(n.String()); text != "" {
+	if text := wire.CleanText(n.String()); text != "" {
 		return text
 	}
 	return "(no name)"
@@ -115,7 +89,7 @@ func selfSigned(c *x509.Certificate) bool {
 func certificateNames(c *x509.Certificate) []string {
 	var names []string
 	for _, n := range c.DNSNames {
-		names = append(names, cleanText(n))
+		names = append(names, wire.CleanText(n))
 	}
 	for _, ip := range c.IPAddresses {
 		names = append(names, ip.String())

@@ -1,12 +1,16 @@
 package regcheck
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
 
 // NoteUnknown adds members that were sent but that no definition has to Unknown. known are the paths of those that
 // exist, such as "auth.tls.ca".
 func (d *Definition) NoteUnknown(unknown, known []string) {
 	for _, path := range unknown {
-		path = cleanText(path)
+		path = wire.CleanText(path)
 		problem := "is not a field of a definition"
 		switch near := nearestField(path, known); near {
 		case "":

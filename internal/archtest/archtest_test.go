@@ -22,7 +22,9 @@ const module = "github.com/regwarden/regwarden"
 var mayImport = map[string][]string{
 	"secret":                      {},
 	"egress":                      {},
-	"regcheck":                    {"egress", "secret"},
+	"regcheck":                    {"egress", "regcheck/internal/challenge", "regcheck/internal/wire", "secret"},
+	"regcheck/internal/challenge": {"egress", "regcheck/internal/wire"},
+	"regcheck/internal/wire":      {"egress", "secret"},
 	"regcheck/regchecktest":       {"egress", "secret"},
 	"api":                         {"regcheck", "secret"},
 	"internal/fault":              {},

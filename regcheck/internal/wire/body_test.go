@@ -1,4 +1,4 @@
-package regcheck
+package wire
 
 import (
 	"slices"
@@ -28,7 +28,7 @@ func TestEachName(t *testing.T) {
 		{body: `{"x":`, fails: true},
 	} {
 		var names []string
-		there, err := eachName([]byte(c.body), "tags", func(name string) bool {
+		there, err := EachName([]byte(c.body), "tags", func(name string) bool {
 			names = append(names, name)
 			return true
 		})
@@ -40,7 +40,7 @@ func TestEachName(t *testing.T) {
 
 func TestEachNameStops(t *testing.T) {
 	seen := 0
-	if _, err := eachName([]byte(`{"tags":["1","2","3"]}`), "tags", func(string) bool { seen++; return seen < 2 }); err != nil || seen != 2 {
+	if _, err := EachName([]byte(`{"tags":["1","2","3"]}`), "tags", func(string) bool { seen++; return seen < 2 }); err != nil || seen != 2 {
 		t.Errorf("%d names, %v", seen, err)
 	}
 }

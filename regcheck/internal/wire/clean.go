@@ -1,4 +1,4 @@
-package regcheck
+package wire
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxShown is how many characters of a stranger's text we repeat.
-const maxShown = 256
+// MaxShown is how many characters of a stranger's text we repeat.
+const MaxShown = 256
 
-// cleanText makes a stranger's text safe to show: valid UTF-8, no control, format, bidirectional or
+// CleanText makes a stranger's text safe to show: valid UTF-8, no control, format, bidirectional or
 // private characters, blanks folded, cut at maxShown characters. Escape sequences for terminals lose
 // their introducer that way.
-func cleanText(s string) string {
+func CleanText(s string) string {
 	var out strings.Builder
 	count, blank := 0, false
 	for len(s) > 0 {
@@ -27,8 +27,8 @@ func cleanText(s string) string {
 			count++
 		}
 		blank = false
-		if count++; count > maxShown {
-			return string([]rune(out.String())[:maxShown-1]) + "…"
+		if count++; count > MaxShown {
+			return string([]rune(out.String())[:MaxShown-1]) + "…"
 		}
 		out.WriteRune(r)
 	}
@@ -36,4 +36,4 @@ func cleanText(s string) string {
 }
 
 // cleanBytes is cleanText for a body, of which only the beginning can ever be shown.
-func cleanBytes(b []byte) string { return cleanText(string(b[:min(len(b), 8*maxShown)])) }
+func cleanBytes(b []byte) string { return CleanText(string(b[:min(len(b), 8*MaxShown)])) }

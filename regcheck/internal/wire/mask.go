@@ -1,4 +1,4 @@
-package regcheck
+package wire
 
 import (
 	"encoding/base64"
@@ -24,9 +24,9 @@ type told struct {
 }
 
 // note remembers what a request says of the credentials.
-func (t *told) note(c *call) {
-	t.add(c.form.Get("refresh_token"))
-	_, credentials, _ := strings.Cut(c.authorization, " ")
+func (t *told) note(c *Request) {
+	t.add(c.Form.Get("refresh_token"))
+	_, credentials, _ := strings.Cut(c.Authorization, " ")
 	t.add(credentials)
 	if pair, err := base64.StdEncoding.DecodeString(credentials); err == nil {
 		_, password, _ := strings.Cut(string(pair), ":")
@@ -47,22 +47,22 @@ func (t *told) add(value string) {
 	}
 }
 
-// mark is the place to which forget goes back: a long inventory sends a token per repository, and what was
+// Mark is the place to which forget goes back: a long inventory sends a token per repository, and what was
 // shown meanwhile is masked already.
-func (t *told) mark() int {
+func (t *told) Mark() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.forms)
 }
 
-func (t *told) forget(mark int) {
+func (t *told) Forget(mark int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.forms = slices.Delete(t.forms, mark, len(t.forms))
 }
 
-// masked is text with every credential, or the beginning of a long one, taken out.
-func (t *told) masked(text string) string {
+// Masked is text with every credential, or the beginning of a long one, taken out.
+func (t *told) Masked(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, form := range t.forms {

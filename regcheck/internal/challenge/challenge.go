@@ -1,33 +1,37 @@
-package regcheck
+// Package challenge reads what a registry demands in WWW-Authenticate. It writes the requests to the token service that a
+// registry names, and reads the tokens.
+package challenge
 
 import (
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 const (
-	maxChallenges = 8
+	MaxChallenges = 8
 	maxChallenge  = 8 << 10
 )
 
-// challenge is one way to sign in that a server offers (RFC 9110 11.2, 11.3). Names are lower case.
-type challenge struct {
+// Challenge is one way to sign in that a server offers (RFC 9110 11.2, 11.3). Names are lower case.
+type Challenge struct {
 	scheme  string
 	token68 string
-	params  map[string]string
+	Params  map[string]string
 }
 
-// parseChallenges reads all WWW-Authenticate lines. It is lenient where registries are: unquoted
+// ParseChallenges reads all WWW-Authenticate lines. It is lenient where registries are: unquoted
 // URLs (zot), blanks instead of commas, empty elements. What is longer than the bounds is left out.
-func parseChallenges(lines []string) []challenge {
-	var all []challenge
+func ParseChallenges(lines []string) []Challenge {
+	var all []Challenge
 	for _, line := range lines {
-		if len(line) > maxChallenges*maxChallenge {
+		if len(line) > MaxChallenges*maxChallenge {
 			continue
 		}
 		all = append(all, (&challengeReader{text: line}).read()...)
-		if len(all) >= maxChallenges {
-			return all[:maxChallenges]
+		if len(all) >= MaxChallenges {
+			return all[:MaxChallenges]
 		}
 	}
 	return all
@@ -36,13 +40,13 @@ func parseChallenges(lines []string) []challenge {
 type challengeReader struct {
 	text  string
 	pos   int
-	all   []challenge
+	all   []Challenge
 	start int  // where the current challenge began
 	loose bool // the last value was an unquoted scope, which may go on after a comma
 }
 
-func (r *challengeReader) read() []challenge {
-	for len(r.all) <= maxChallenges {
+func (r *challengeReader) read() []Challenge {
+	for len(r.all) <= MaxChallenges {
 		r.skip(" \t,")
 		if r.pos >= len(r.text) {
 			break
@@ -58,7 +62,7 @@ func (r *challengeReader) read() []challenge {
 		}
 		if r.loose && isAction(word) {
 			last := r.all[len(r.all)-1]
-			last.params["scope"] += "," + word
+			last.Params["scope"] += "," + word
 			continue
 		}
 		r.begin(word)
@@ -76,7 +80,7 @@ func isAction(word string) bool {
 func (r *challengeReader) begin(scheme string) {
 	r.end()
 	r.start, r.loose = r.pos, false
-	c := challenge{scheme: strings.ToLower(scheme), params: map[string]string{}}
+	c := Challenge{scheme: strings.ToLower(scheme), Params: map[string]string{}}
 	if r.pos < len(r.text) && r.text[r.pos] != ',' {
 		r.skip(" \t")
 		c.token68 = r.token68()
@@ -112,7 +116,7 @@ func (r *challengeReader) param(name string) {
 		return // a parameter of no scheme
 	}
 	name = strings.ToLower(name)
-	params := r.all[len(r.all)-1].params
+	params := r.all[len(r.all)-1].Params
 	if _, known := params[name]; !known {
 		params[name] = value
 	}
@@ -146,7 +150,7 @@ func (r *challengeReader) value() (text string, quoted bool) {
 // token68 reads credentials-like text that stands alone behind the scheme ("Negotiate YII=").
 func (r *challengeReader) token68() string {
 	at := r.pos
-	for r.pos < len(r.text) && (isTokenByte(r.text[r.pos]) || r.text[r.pos] == '/') {
+	for r.pos < len(r.text) && (IsTokenByte(r.text[r.pos]) || r.text[r.pos] == '/') {
 		r.pos++
 	}
 	body := r.pos
@@ -180,42 +184,42 @@ func (r *challengeReader) skip(set string) {
 
 func (r *challengeReader) word() string {
 	start := r.pos
-	for r.pos < len(r.text) && isTokenByte(r.text[r.pos]) {
+	for r.pos < len(r.text) && IsTokenByte(r.text[r.pos]) {
 		r.pos++
 	}
 	return r.text[start:r.pos]
 }
 
-// isTokenByte is tchar of RFC 9110 5.6.2.
-func isTokenByte(b byte) bool {
+// IsTokenByte is tchar of RFC 9110 5.6.2.
+func IsTokenByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' ||
 		strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
 }
 
-// offers is what the challenges of an answer amount to.
-type offers struct {
-	bearer      *challenge // the first Bearer challenge with a realm, else the first without
-	basic       bool
-	unsupported []string // the other schemes
+// Offers is what the challenges of an answer amount to.
+type Offers struct {
+	Bearer      *Challenge // the first Bearer challenge with a realm, else the first without
+	Basic       bool
+	Unsupported []string // the other schemes
 }
 
-func readOffers(lines []string) offers {
-	var o offers
-	for _, c := range parseChallenges(lines) {
+func Offered(lines []string) Offers {
+	var o Offers
+	for _, c := range ParseChallenges(lines) {
 		switch {
 		case c.scheme == "bearer":
-			if o.bearer == nil || o.bearer.params["realm"] == "" && c.params["realm"] != "" {
-				o.bearer = &c
+			if o.Bearer == nil || o.Bearer.Params["realm"] == "" && c.Params["realm"] != "" {
+				o.Bearer = &c
 			}
 		case c.scheme == "basic":
-			o.basic = true
-		case !slices.Contains(o.unsupported, cleanText(c.scheme)):
-			o.unsupported = append(o.unsupported, cleanText(c.scheme))
+			o.Basic = true
+		case !slices.Contains(o.Unsupported, wire.CleanText(c.scheme)):
+			o.Unsupported = append(o.Unsupported, wire.CleanText(c.scheme))
 		}
 	}
 	return o
 }
 
-func (o offers) usable() bool { return o.bearer != nil || o.basic }
+func (o Offers) Usable() bool { return o.Bearer != nil || o.Basic }
 
-func (o offers) none() bool { return !o.usable() && len(o.unsupported) == 0 }
+func (o Offers) None() bool { return !o.Usable() && len(o.Unsupported) == 0 }

@@ -1,10 +1,11 @@
-package regcheck
+package wire
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"html"
+	"strconv"
 	"strings"
 )
 
@@ -22,8 +23,8 @@ type registryError struct {
 // times its size in memory.
 const maxErrorBody = 64 << 10
 
-// readErrors reads {"errors":[…]}; it gives nothing for anything else.
-func readErrors(body []byte) []registryError {
+// ReadErrors reads {"errors":[…]}; it gives nothing for anything else.
+func ReadErrors(body []byte) []registryError {
 	if len(body) > maxErrorBody {
 		return nil
 	}
@@ -45,10 +46,10 @@ func readErrors(body []byte) []registryError {
 		}
 		e := registryError{}
 		if code, ok := one.Code.(string); ok {
-			e.Code = strings.ToUpper(cleanText(code)) // some write lower case
+			e.Code = strings.ToUpper(CleanText(code)) // some write lower case
 		}
 		if message, ok := one.Message.(string); ok {
-			e.Message = cleanText(message)
+			e.Message = CleanText(message)
 		}
 		if status, ok := one.Status.(float64); ok {
 			e.Status = int(status)
@@ -58,10 +59,10 @@ func readErrors(body []byte) []registryError {
 	return all
 }
 
-// eachName calls each with the strings of a list in a JSON object, one at a time: a megabyte of short
+// EachName calls each with the strings of a list in a JSON object, one at a time: a megabyte of short
 // names would be thirty as a slice. It stops when each returns false. There is no list when the object has
 // no such member; null is an empty one (distribution). Anything but strings in it is an error.
-func eachName(body []byte, member string, each func(string) bool) (there bool, err error) {
+func EachName(body []byte, member string, each func(string) bool) (there bool, err error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return false, errNoList
@@ -110,9 +111,9 @@ func eachString(d *json.Decoder, each func(string) bool) error {
 	return err
 }
 
-// isOCIError tells whether the body is an error of an OCI registry.
-func isOCIError(body []byte) bool {
-	for _, e := range readErrors(body) {
+// IsOCIError tells whether the body is an error of an OCI registry.
+func IsOCIError(body []byte) bool {
+	for _, e := range ReadErrors(body) {
 		if e.Code != "" {
 			return true
 		}
@@ -120,9 +121,9 @@ func isOCIError(body []byte) bool {
 	return false
 }
 
-// hasCode tells whether one of the errors has the code.
-func hasCode(body []byte, code string) bool {
-	for _, e := range readErrors(body) {
+// HasCode tells whether one of the errors has the code.
+func HasCode(body []byte, code string) bool {
+	for _, e := range ReadErrors(body) {
 		if e.Code == code {
 			return true
 		}
@@ -130,37 +131,37 @@ func hasCode(body []byte, code string) bool {
 	return false
 }
 
-// saysExpired finds the refusals that mean "expired": ECR's 403 DENIED, ECR Public's 400 (flipt#3043,
+// SaysExpired finds the refusals that mean "expired": ECR's 403 DENIED, ECR Public's 400 (flipt#3043,
 // aws/containers-roadmap#2835). There is no code for it, only words.
-func saysExpired(a *answer) bool {
-	text := strings.ToLower(string(a.body[:min(len(a.body), 4096)]))
+func SaysExpired(a *Response) bool {
+	text := strings.ToLower(string(a.Body[:min(len(a.Body), 4096)]))
 	return strings.Contains(text, "expired")
 }
 
-func isHTML(a *answer) bool {
-	if isEmptyAnswer(a) {
+func IsHTML(a *Response) bool {
+	if IsEmptyAnswer(a) {
 		return false // whatever its Content-Type says
 	}
-	body := bytes.TrimLeft(a.body, " \t\r\n\ufeff")
-	return strings.HasPrefix(strings.ToLower(a.header.Get("Content-Type")), "text/html") && len(body) > 0 ||
+	body := bytes.TrimLeft(a.Body, " \t\r\n\ufeff")
+	return strings.HasPrefix(strings.ToLower(a.Header.Get("Content-Type")), "text/html") && len(body) > 0 ||
 		bytes.HasPrefix(body, []byte("<"))
 }
 
-// isEmptyAnswer is a body that registries give on /v2/: nothing, {}, or Quay's true.
-func isEmptyAnswer(a *answer) bool {
-	switch strings.TrimSpace(string(a.body[:min(len(a.body), 64)])) {
+// IsEmptyAnswer is a body that registries give on /v2/: nothing, {}, or Quay's true.
+func IsEmptyAnswer(a *Response) bool {
+	switch strings.TrimSpace(string(a.Body[:min(len(a.Body), 64)])) {
 	case "", "{}", "true", `""`:
 		return true
 	}
 	return false
 }
 
-func isJSON(a *answer) bool {
-	return json.Valid(a.body)
+func IsJSON(a *Response) bool {
+	return json.Valid(a.Body)
 }
 
-// title is what a page says of itself: its title, else the beginning of its text.
-func title(body []byte) string {
+// Title is what a page says of itself: its title, else the beginning of its text.
+func Title(body []byte) string {
 	text := string(body[:min(len(body), 8<<10)])
 	lower := strings.ToLower(text)
 	if i := strings.Index(lower, "<title"); i >= 0 && len(lower) == len(text) {
@@ -169,15 +170,15 @@ func title(body []byte) string {
 			if end := strings.IndexByte(rest, '<'); end >= 0 {
 				rest = rest[:end]
 			}
-			return cleanText(html.UnescapeString(rest))
+			return CleanText(html.UnescapeString(rest))
 		}
 	}
 	return ""
 }
 
 // words is what an answer says, for a message: its error, its title, or its first characters.
-func (a *answer) words() string {
-	for _, e := range readErrors(a.body) {
+func (a *Response) words() string {
+	for _, e := range ReadErrors(a.Body) {
 		switch {
 		case e.Code != "" && e.Message != "":
 			return e.Code + ": " + e.Message
@@ -185,19 +186,19 @@ func (a *answer) words() string {
 			return e.Code + e.Message
 		}
 	}
-	if isHTML(a) {
-		if t := title(a.body); t != "" {
+	if IsHTML(a) {
+		if t := Title(a.Body); t != "" {
 			return "a page titled \"" + t + "\""
 		}
 		return "a web page"
 	}
-	return cleanBytes(a.body[:min(len(a.body), 200)])
+	return cleanBytes(a.Body[:min(len(a.Body), 200)])
 }
 
-// said is status and words: "403 (DENIED: requested access …)".
-func (a *answer) said() string {
-	text := itoa(a.status)
-	if w := a.words(); w != "" && !a.packed {
+// Said is status and words: "403 (DENIED: requested access …)".
+func (a *Response) Said() string {
+	text := strconv.Itoa(a.Status)
+	if w := a.words(); w != "" && !a.Packed {
 		text += " (" + w + ")"
 	}
 	return text

@@ -1,4 +1,4 @@
-package regcheck
+package wire
 
 import (
 	"strings"
@@ -19,11 +19,11 @@ func TestCleanText(t *testing.T) {
 		{"c1\u009b31m", "c131m"},
 		{"ok é 日本", "ok é 日本"},
 	} {
-		if got := cleanText(row.dirty); got != row.clean {
+		if got := CleanText(row.dirty); got != row.clean {
 			t.Errorf("%q: %q, want %q", row.dirty, got, row.clean)
 		}
 	}
-	if got := cleanText(strings.Repeat("é", 1000)); utf8.RuneCountInString(got) != maxShown || !strings.HasSuffix(got, "…") {
+	if got := CleanText(strings.Repeat("é", 1000)); utf8.RuneCountInString(got) != MaxShown || !strings.HasSuffix(got, "…") {
 		t.Errorf("%d characters", utf8.RuneCountInString(got))
 	}
 }

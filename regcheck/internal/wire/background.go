@@ -1,4 +1,4 @@
-package regcheck
+package wire
 
 import (
 	"errors"
@@ -29,13 +29,13 @@ func (p *workPanicked) Stack() []byte { return fmt.Appendf(nil, "%T\n%s", p.caus
 
 var errPanicked = errors.New("the check panicked") // seen by nobody: the check panics in the end
 
-// background is work beside a check. Whoever waits for such work has to hear from it when it panics too: by its deferred calls.
-type background struct {
+// Background is work beside a check. Whoever waits for such work has to hear from it when it panics too: by its deferred calls.
+type Background struct {
 	running sync.WaitGroup
 	first   atomic.Pointer[panicked]
 }
 
-func (b *background) do(work func()) {
+func (b *Background) Do(work func()) {
 	b.running.Go(func() {
 		defer func() {
 			cause := recover()
@@ -52,18 +52,18 @@ func (b *background) do(work func()) {
 	})
 }
 
-// wait waits for all of it, and panics when some of it did.
-func (b *background) wait() {
+// Wait waits for all of it, and panics when some of it did.
+func (b *Background) Wait() {
 	b.running.Wait()
 	if p := b.first.Load(); p != nil {
 		panic(*p)
 	}
 }
 
-// later gives the result of work in the background; after a panic it is the zero value.
-func later[T any](b *background, work func() T) chan T {
+// Later gives the result of work in the background; after a panic it is the zero value.
+func Later[T any](b *Background, work func() T) chan T {
 	result := make(chan T, 1)
-	b.do(func() {
+	b.Do(func() {
 		var value T
 		defer func() { result <- value }()
 		value = work()

@@ -1,0 +1,78 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"reflect"
+	"strings"
+	"syscall"
+)
+
+func IsTimeout(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		return true
+	}
+	n, ok := errors.AsType[net.Error](err)
+	return ok && n.Timeout()
+}
+
+func IsReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// IsCutOff tells whether the other side ended the connection instead of answering. net/http reports
+// that by errors of its own without a type, so what counts is whether an answer had begun, or was refused by
+// net/http.
+func IsCutOff(err error) bool {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || IsReset(err) || errors.Is(err, net.ErrClosed) {
+		return true
+	}
+	x, ok := errors.AsType[*ExchangeError](err)
+	return ok && !x.Started && !IsTimeout(err) && !refusedHTTP2(err)
+}
+
+// refusedHTTP2 reports whether net/http gave up a request or its connection because of what the server sent over
+// HTTP/2: headers over the limit, or a violation of the protocol. Only errors of a stream have a readable type.
+func refusedHTTP2(err error) bool {
+	if stream, ok := errors.AsType[streamError](err); ok {
+		return stream.Cause != nil && stream.Cause.Error() != "received from peer"
+	}
+	text := Innermost(err).Error()
+	return strings.HasPrefix(text, "connection error: ") || text == "http2: frame too large"
+}
+
+// streamError is filled from net/http's own type by errors.As, which goes by the names of the fields.
+type streamError struct {
+	StreamID, Code uint32
+	Cause          error
+}
+
+func (streamError) Error() string { return "HTTP/2 stream error" }
+
+// RemoteAlert is the TLS alert that the other side sent. crypto/tls has no exported type for it:
+// the error of a *net.OpError with this Op is its alert, a uint8.
+func RemoteAlert(err error) (alert uint8, ok bool) {
+	op, is := errors.AsType[*net.OpError](err)
+	if !is || op.Op != "remote error" || op.Err == nil {
+		return 0, false
+	}
+	v := reflect.ValueOf(op.Err)
+	if v.Kind() != reflect.Uint8 {
+		return 0, false
+	}
+	return uint8(v.Uint()), true // #nosec G115 -- its kind is uint8
+}
+
+// Innermost is the cause without the layers that net/http names on the way.
+func Innermost(err error) error {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,33 @@
+package wire
+
+import (
+	"crypto/x509"
+	"time"
+)
+
+// Handshake is what there is to say about a handshake when it failed.
+type Handshake struct {
+	Host       string // host:port
+	Path       string // of the endpoint as written, with its slash; "" for other hosts
+	Home       bool   // the endpoint's own origin, which the client certificate is for
+	Asked      bool   // the server requested a client certificate
+	Sent       bool   // and got one
+	Leaf       *x509.Certificate
+	Acceptable [][]byte
+	Now        time.Time
+}
+
+func (c *Conn) Seen() *Handshake {
+	w := c.wire
+	s := &Handshake{Host: c.Peer.HostPort(), Home: c.Peer.Origin == w.Home, Asked: c.Asked, Acceptable: c.acceptable, Now: w.Now()}
+	if s.Home {
+		s.Path = w.HomePath
+	}
+	if s.Home && w.ClientCert != nil {
+		s.Sent, s.Leaf = true, w.ClientCert.Leaf
+	}
+	return s
+}
+
+// Unmet reports whether the server requested a client certificate and got none.
+func (s *Handshake) Unmet() bool { return s.Asked && !s.Sent }
