@@ -1,5 +1,5 @@
 // Package regcheck tells whether an OCI registry definition is valid by really using the registry,
-// and when it is not, which stage failed, which field is at fault and how to mend it.
+// and when it is not, which stage failed, which field is at fault and how to fix it.
 //
 // A Checker runs seven stages in order: resolve, egress, connect, tls, api, auth, content. The
 // first failure decides. All that was learned is a Report; an error means only that the definition
