@@ -113,6 +113,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
+	checker.Dialer = registries.NewConnLimiter()
 	proxies, err := c.trustedProxies()
 	if err != nil {
 		return err
