@@ -3,11 +3,11 @@ package regcheck
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -30,7 +30,6 @@ type catalog struct {
 
 const (
 	catalogScope = "registry:catalog:*"
-	catalogQuery = "n=1000"
 )
 
 func (s *session) catalog(ctx context.Context) catalog {
@@ -40,10 +39,10 @@ func (s *session) catalog(ctx context.Context) catalog {
 		c.why = "the token service gives no token for the catalog"
 		return c
 	}
-	a, err := s.read(ctx, "_catalog", catalogQuery, header)
+	a, err := s.read(ctx, "_catalog", oci.CatalogQuery, header)
 	if basic := s.basicInstead(s.access, a); basic != nil {
 		header, c.whole = basic.header, true
-		a, err = s.read(ctx, "_catalog", catalogQuery, header)
+		a, err = s.read(ctx, "_catalog", oci.CatalogQuery, header)
 	}
 	if err == nil && a.Status == 400 {
 		// distribution 3 refuses an n above its catalog.maxentries, and has a default of its own
@@ -57,7 +56,7 @@ func (s *session) catalog(ctx context.Context) catalog {
 		if c.why = c.add(a); c.why != "" {
 			return c
 		}
-		next := nextPage(a)
+		next := oci.NextPage(a)
 		if next == "" {
 			return c
 		}
@@ -117,23 +116,6 @@ func (c *catalog) add(a *wire.Response) (why string) {
 		return "the catalog cannot be read"
 	case len(c.names) > maxNames:
 		return "the catalog is too long to be read whole"
-	}
-	return ""
-}
-
-// nextPage takes only the query of the Link header: one that leads elsewhere is not followed.
-func nextPage(a *wire.Response) string {
-	for _, line := range a.Header.Values("Link") {
-		for part := range strings.SplitSeq(line, ",") {
-			target, rest, ok := strings.Cut(part, ">")
-			_, target, opened := strings.Cut(target, "<")
-			if !ok || !opened || !strings.Contains(strings.ReplaceAll(strings.ToLower(rest), " ", ""), `rel="next"`) && !strings.Contains(rest, "rel=next") {
-				continue
-			}
-			if u, err := url.Parse(target); err == nil && u.RawQuery != "" {
-				return u.RawQuery
-			}
-		}
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -153,7 +154,7 @@ func (c *contentCheck) unclear() outcome {
 const cacheHint = "A pull-through cache lists only what was pulled: if this is one, pull something from there first."
 
 func (c *contentCheck) missing() *failure {
-	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.why(), counted(len(c.catalog.names), "repository", "repositories"))
+	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.why(), wire.Counted(len(c.catalog.names), "repository", "repositories"))
 	if near := c.catalog.nearest(c.plan.contentPath); len(near) > 0 {
 		return f.hinting("Correct baseContentPath; what exists and comes near: %s. %s", strings.Join(near, ", "), cacheHint)
 	}
@@ -198,9 +199,9 @@ func (s *session) contentFound(ctx context.Context, r reading) outcome {
 	kind, problem := s.checkKind(ctx, r, tags.last)
 	if problem != "" {
 		s.warn(WarnContentNotReadable, "%s:%s: %s.", shown, tag, problem)
-		return unknown("%s: %s, but %s cannot be read: %s", shown, counted(tags.count, "tag", "tags"), tag, problem)
+		return unknown("%s: %s, but %s cannot be read: %s", shown, wire.Counted(tags.count, "tag", "tags"), tag, problem)
 	}
-	return passed("%s: %s, %s is %s", shown, counted(tags.count, "tag", "tags"), tag, kind)
+	return passed("%s: %s, %s is %s", shown, wire.Counted(tags.count, "tag", "tags"), tag, kind)
 }
 
 // maxBelow is how many repositories below a prefix are tried.
@@ -222,7 +223,7 @@ func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	c.atOnce(work...)
 	out := c.best(ctx, readings)
 	if out.failure == nil {
-		out.detail = counted(len(below), "repository", "repositories") + " below " + wire.CleanText(c.plan.contentPath) + "; " + out.detail
+		out.detail = wire.Counted(len(below), "repository", "repositories") + " below " + wire.CleanText(c.plan.contentPath) + "; " + out.detail
 	}
 	return out
 }
@@ -258,7 +259,7 @@ func (s *session) packsFirst(below []string) []string {
 		return below
 	}
 	var packs []string
-	place := s.plan.contentPath + "/" + packPlace
+	place := s.plan.contentPath + "/" + oci.PackPlace
 	for _, repository := range below {
 		if strings.HasPrefix(repository, place+"/") {
 			packs = append(packs, repository)

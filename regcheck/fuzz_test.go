@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -123,9 +124,9 @@ func FuzzErrorBody(f *testing.F) {
 		for _, e := range wire.ReadErrors(body) {
 			mustBeClean(t, e.Code+e.Message)
 		}
-		var m manifest
+		var m oci.Manifest
 		if json.Unmarshal(body, &m) == nil {
-			m.kind()
+			m.Kind()
 		}
 		c := catalog{}
 		c.add(&wire.Response{Status: 200, Body: body})

@@ -10,14 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/inventory"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
 
 // listing is an inventory of a server of the kit, and what its sink was handed.
 type listing struct {
-	*regcheck.Inventory
+	*inventory.Inventory
 	report *regcheck.Report
-	list   []regcheck.Repository
+	list   []inventory.Repository
 }
 
 // login is goodLogin with more fields.
@@ -25,12 +26,12 @@ func login(fields string) string {
 	return `{` + fields + `"auth":{"type":"basic","username":"${user}","password":"${password}"}}`
 }
 
-func mustList(t *testing.T, g *regchecktest.Registry, definition string, from regcheck.InventoryCursor, limits regcheck.InventoryLimits) listing {
+func mustList(t *testing.T, g *regchecktest.Registry, definition string, from inventory.Cursor, limits inventory.Limits) listing {
 	t.Helper()
 	c, d := mustRow(t, g, definition)
 	var l listing
 	var err error
-	l.report, l.Inventory, err = c.Inventory(t.Context(), d, from, limits, func(r regcheck.Repository) error {
+	l.report, l.Inventory, err = inventory.List(t.Context(), c, d, from, limits, func(r inventory.Repository) error {
 		l.list = append(l.list, r)
 		return nil
 	})
@@ -101,7 +102,7 @@ func TestInventory(t *testing.T) {
 		{"scopeless-content", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Listed is charts/nginx alone"},
 	} {
 		g := regchecktest.Start(t, row.server)
-		l := mustList(t, g, row.definition, regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+		l := mustList(t, g, row.definition, inventory.Cursor{}, inventory.Limits{})
 		name := row.server + " " + row.definition
 		if l.Inventory == nil {
 			t.Errorf("%s: %s", name, told(l.report, nil))
@@ -126,12 +127,12 @@ func TestInventory(t *testing.T) {
 // A definition that is not valid is reported and not listed.
 func TestInventoryOfWhatIsNotValid(t *testing.T) {
 	g := regchecktest.Start(t, "htpasswd")
-	if l := mustList(t, g, wrongLogin, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}); l.report.Code != regcheck.CodeAuthFailed || l.Inventory != nil || l.list != nil {
+	if l := mustList(t, g, wrongLogin, inventory.Cursor{}, inventory.Limits{}); l.report.Code != regcheck.CodeAuthFailed || l.Inventory != nil || l.list != nil {
 		t.Errorf("%s %+v", told(l.report, nil), l)
 	}
 	c, d := mustRow(t, g, goodLogin)
 	d.Endpoint = ""
-	if _, _, err := c.Inventory(t.Context(), d, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}, nil); len(problemFields(err)) != 1 {
+	if _, _, err := inventory.List(t.Context(), c, d, inventory.Cursor{}, inventory.Limits{}, nil); len(problemFields(err)) != 1 {
 		t.Error(err)
 	}
 }
@@ -139,12 +140,12 @@ func TestInventoryOfWhatIsNotValid(t *testing.T) {
 // An inventory goes on behind its cursor, and what two calls list is what one would.
 func TestInventoryGoesOn(t *testing.T) {
 	g := regchecktest.Start(t, "bearer")
-	whole := mustList(t, g, login(``), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	whole := mustList(t, g, login(``), inventory.Cursor{}, inventory.Limits{})
 	for i := range whole.list {
 		broken := errors.New("the store is away")
 		c, d := mustRow(t, g, login(``))
-		var got []regcheck.Repository
-		_, _, err := c.Inventory(t.Context(), d, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}, func(r regcheck.Repository) error {
+		var got []inventory.Repository
+		_, _, err := inventory.List(t.Context(), c, d, inventory.Cursor{}, inventory.Limits{}, func(r inventory.Repository) error {
 			if len(got) == i {
 				return broken
 			}
@@ -154,12 +155,12 @@ func TestInventoryGoesOn(t *testing.T) {
 		if !errors.Is(err, broken) {
 			t.Fatalf("after %d: %v", i, err)
 		}
-		cursor := regcheck.InventoryCursor{Repositories: i}
+		cursor := inventory.Cursor{Repositories: i}
 		for _, r := range got {
 			cursor.After = r.Name
 			cursor.Tags += len(r.Tags)
 		}
-		rest := mustList(t, g, login(``), cursor, regcheck.InventoryLimits{})
+		rest := mustList(t, g, login(``), cursor, inventory.Limits{})
 		if diff := cmp.Diff(whole.list, append(got, rest.list...)); diff != "" {
 			t.Errorf("broken off after %d: %s", i, diff)
 		}
@@ -173,21 +174,21 @@ func TestInventoryGoesOn(t *testing.T) {
 func TestInventoryIsBounded(t *testing.T) {
 	g := regchecktest.Start(t, "htpasswd")
 	for _, row := range []struct {
-		limits       regcheck.InventoryLimits
+		limits       inventory.Limits
 		repositories int
 		tags         int
 		told         string
 	}{
-		{regcheck.InventoryLimits{Repositories: 2}, 2, 4, "more than 2 repositories"},
-		{regcheck.InventoryLimits{Tags: 3}, 2, 3, "the first 2 repositories with 3 tags"},
-		{regcheck.InventoryLimits{RepositoryTags: 1}, 3, 3, "more than 1 tag, of which the first are listed"},
+		{inventory.Limits{Repositories: 2}, 2, 4, "more than 2 repositories"},
+		{inventory.Limits{Tags: 3}, 2, 3, "the first 2 repositories with 3 tags"},
+		{inventory.Limits{RepositoryTags: 1}, 3, 3, "more than 1 tag, of which the first are listed"},
 	} {
-		l := mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, row.limits)
+		l := mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, row.limits)
 		if l.Cursor.Repositories != row.repositories || l.Cursor.Tags != row.tags || !l.Complete || !strings.Contains(l.text(), row.told) {
 			t.Errorf("%+v: %+v %q", row.limits, l.Cursor, l.text())
 		}
 	}
-	l := mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{Time: time.Nanosecond})
+	l := mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, inventory.Limits{Time: time.Nanosecond})
 	if l.Complete || l.Stopped == "" || len(l.list) != 0 {
 		t.Errorf("no time at all: %+v %q", l.Inventory, l.list)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/inventory"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
 
@@ -19,25 +20,25 @@ func TestInventoryOfHostileRegistries(t *testing.T) {
 	const nginx = "charts/nginx"
 	for _, row := range []struct {
 		server       string
-		limits       regcheck.InventoryLimits
+		limits       inventory.Limits
 		repositories int
 		tags         int
 		told         []string
 	}{
-		{"listing-catalog-loop", regcheck.InventoryLimits{}, 1, 2, []string{"its pages lead in a circle", "Listed is charts/nginx alone"}},
-		{"listing-catalog-endless", regcheck.InventoryLimits{}, 1, 2, []string{"it has too many pages", "Listed is charts/nginx alone"}},
-		{"listing-catalog-huge", regcheck.InventoryLimits{}, 1, 2, []string{"its answer is longer than 1024 KiB"}},
-		{"catalog-link-elsewhere", regcheck.InventoryLimits{}, 1, 2, []string{"lead in a circle"}},
-		{"listing-names", regcheck.InventoryLimits{}, 1, 1, []string{"are left out: 11.", "names that no tag can have, or that repeat credentials, are left out: 8"}},
-		{"listing-tags-loop", regcheck.InventoryLimits{}, 1, 1, []string{"the pages of its tags lead in a circle"}},
-		{"listing-tags-endless", regcheck.InventoryLimits{RepositoryTags: 5}, 1, 5, []string{"more than 5 tags"}},
-		{"listing-tags-endless", regcheck.InventoryLimits{}, 1, 100, []string{"too many pages"}},
-		{"listing-lies", regcheck.InventoryLimits{}, 1, 2, []string{"another digest than its manifest has", "names has another digest"}},
-		{"listing-elsewhere", regcheck.InventoryLimits{}, 1, 40, []string{"nothing listens on that port", "redirect"}},
-		{"listing-token-expires", regcheck.InventoryLimits{}, 1, 2, nil},
+		{"listing-catalog-loop", inventory.Limits{}, 1, 2, []string{"its pages lead in a circle", "Listed is charts/nginx alone"}},
+		{"listing-catalog-endless", inventory.Limits{}, 1, 2, []string{"it has too many pages", "Listed is charts/nginx alone"}},
+		{"listing-catalog-huge", inventory.Limits{}, 1, 2, []string{"its answer is longer than 1024 KiB"}},
+		{"catalog-link-elsewhere", inventory.Limits{}, 1, 2, []string{"lead in a circle"}},
+		{"listing-names", inventory.Limits{}, 1, 1, []string{"are left out: 11.", "names that no tag can have, or that repeat credentials, are left out: 8"}},
+		{"listing-tags-loop", inventory.Limits{}, 1, 1, []string{"the pages of its tags lead in a circle"}},
+		{"listing-tags-endless", inventory.Limits{RepositoryTags: 5}, 1, 5, []string{"more than 5 tags"}},
+		{"listing-tags-endless", inventory.Limits{}, 1, 100, []string{"too many pages"}},
+		{"listing-lies", inventory.Limits{}, 1, 2, []string{"another digest than its manifest has", "names has another digest"}},
+		{"listing-elsewhere", inventory.Limits{}, 1, 40, []string{"nothing listens on that port", "redirect"}},
+		{"listing-token-expires", inventory.Limits{}, 1, 2, nil},
 	} {
 		g := regchecktest.Start(t, row.server)
-		l := mustList(t, g, login(`"baseContentPath":"`+nginx+`",`), regcheck.InventoryCursor{}, row.limits)
+		l := mustList(t, g, login(`"baseContentPath":"`+nginx+`",`), inventory.Cursor{}, row.limits)
 		if l.Inventory == nil {
 			t.Errorf("%s: %s", row.server, l.report.Message)
 			continue
@@ -80,7 +81,7 @@ func TestInventoryOfAPathThatIsNoName(t *testing.T) {
 	c := regcheck.Checker{Egress: local}
 	for path, listed := range map[string]int{"charts": 1, strings.Repeat("a", 255): 1, strings.Repeat("a", 256): 0, "Charts": 0, "charts/-x": 0} {
 		d := regcheck.Definition{Endpoint: server.URL, BaseContentPath: path, Auth: &regcheck.Auth{Type: regcheck.NoAuth}}
-		report, found, err := c.Inventory(t.Context(), d, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}, func(regcheck.Repository) error { return nil })
+		report, found, err := inventory.List(t.Context(), &c, d, inventory.Cursor{}, inventory.Limits{}, func(inventory.Repository) error { return nil })
 		if err != nil || found == nil {
 			t.Errorf("%.20s: %+v %v", path, report, err)
 			continue
@@ -94,7 +95,7 @@ func TestInventoryOfAPathThatIsNoName(t *testing.T) {
 // Redirects are followed to a few hosts only: who lists must not be led to knock at every door of a network.
 func TestInventoryKnocksAtFewDoors(t *testing.T) {
 	g := regchecktest.Start(t, "listing-elsewhere")
-	mustList(t, g, login(`"baseContentPath":"charts/nginx",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	mustList(t, g, login(`"baseContentPath":"charts/nginx",`), inventory.Cursor{}, inventory.Limits{})
 	doors := 0
 	for _, address := range g.Dials() {
 		if strings.HasPrefix(address, "10.20.99.1:2") {
@@ -113,12 +114,12 @@ func TestInventoryIsPolite(t *testing.T) {
 	}
 	g := regchecktest.Start(t, "listing-limits")
 	begin := time.Now()
-	l := mustList(t, g, login(`"baseContentPath":"charts/nginx",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	l := mustList(t, g, login(`"baseContentPath":"charts/nginx",`), inventory.Cursor{}, inventory.Limits{})
 	if l.Inventory == nil || !l.Complete || l.Cursor.Tags != 2 || time.Since(begin) < time.Second {
 		t.Errorf("asked for a second: %v %+v", time.Since(begin), l)
 	}
 	g = regchecktest.Start(t, "listing-limits-long")
-	l = mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	l = mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, inventory.Limits{})
 	if l.Inventory == nil || l.Complete || l.RetryAfter != time.Hour || l.Cursor.Repositories == 0 || l.Cursor.After == "" {
 		t.Errorf("asked for an hour: %+v", l)
 	}
@@ -127,12 +128,12 @@ func TestInventoryIsPolite(t *testing.T) {
 // One broken repository is told of and passed over; when nothing works any more, the rest is left for later.
 func TestInventoryOfABrokenStorage(t *testing.T) {
 	g := regchecktest.Start(t, "listing-breaks")
-	l := mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	l := mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, inventory.Limits{})
 	if l.Inventory == nil || !l.Complete || l.Cursor.Repositories != 3 || !strings.Contains(l.list[1].Tags[0].Problem, "502") || l.list[2].Tags[0].Problem != "" {
 		t.Errorf("%+v", l)
 	}
 	g = regchecktest.Start(t, "listing-breaks-all")
-	l = mustList(t, g, login(`"baseContentPath":"charts",`), regcheck.InventoryCursor{}, regcheck.InventoryLimits{})
+	l = mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, inventory.Limits{})
 	if l.Inventory == nil || l.Complete || l.Cursor.Repositories == 0 || l.Cursor.Repositories == 3 || !strings.Contains(l.Stopped, "502") {
 		t.Errorf("%+v", l)
 	}
@@ -165,7 +166,7 @@ func TestInventoryIsFrugal(t *testing.T) {
 			}
 		}()
 		c, d := mustRow(t, g, login(`"baseContentPath":"charts/nginx",`))
-		_, _, err = c.Inventory(t.Context(), d, regcheck.InventoryCursor{}, regcheck.InventoryLimits{}, func(regcheck.Repository) error { return nil })
+		_, _, err = inventory.List(t.Context(), c, d, inventory.Cursor{}, inventory.Limits{}, func(inventory.Repository) error { return nil })
 		close(quit)
 		if peak := <-most; err != nil || peak > at.HeapAlloc+32<<20 {
 			t.Errorf("%s: %v, %d KiB more", server, err, (peak-at.HeapAlloc)>>10)

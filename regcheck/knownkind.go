@@ -7,16 +7,19 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // artifactKind is the kind of the artifact with a digest. A manifest's digest is of its content, so this stays true.
 type artifactKind struct {
 	digest string // a SHA-256 over the registry's own digest; empty: nothing is known
-	kind   kind
+	kind   oci.Kind
 }
 
 // kindWords are the kinds in Known.String.
-var kindWords = map[kind]string{kindHelm: "helm", kindZarf: "zarf", kindImage: "image", kindOther: "other"}
+var kindWords = map[oci.Kind]string{oci.KindHelm: "helm", oci.KindZarf: "zarf", oci.KindImage: "image", oci.KindOther: "other"}
 
 func readArtifactKind(digest, word string) artifactKind {
 	for k, w := range kindWords {
@@ -29,15 +32,15 @@ func readArtifactKind(digest, word string) artifactKind {
 
 // knownKind returns the kind of a tagged artifact if the digest of the tag is still the one whose kind is known. A
 // registry that does not answer HEAD with a digest has its manifest read each time.
-func (s *session) knownKind(ctx context.Context, in reading, tag string) (kind, bool) {
-	if s.artifact.digest == "" || !isReference(tag) {
-		return kindNone, false
+func (s *session) knownKind(ctx context.Context, in reading, tag string) (oci.Kind, bool) {
+	if s.artifact.digest == "" || !oci.IsReference(tag) {
+		return oci.KindNone, false
 	}
 	a, err := s.manifest(ctx, in, tag, true)
 	if err != nil || a.Status != http.StatusOK {
-		return kindNone, false
+		return oci.KindNone, false
 	}
-	digest := a.Header.Get(digestHeader)
+	digest := a.Header.Get(oci.DigestHeader)
 	return s.artifact.kind, digest != "" && hashed(digest) == s.artifact.digest
 }
 
@@ -51,7 +54,7 @@ func (s *session) checkPullQuota(h http.Header) {
 	limit, period, known := readQuota(h.Get("Ratelimit-Limit"))
 	left, _, knownLeft := readQuota(h.Get("Ratelimit-Remaining"))
 	if known && knownLeft && 5*left < limit {
-		s.warn(WarnPullQuotaLow, "%d of %d pulls in %s are left.", left, limit, counted(max(1, period/3600), "hour", "hours"))
+		s.warn(WarnPullQuotaLow, "%d of %d pulls in %s are left.", left, limit, wire.Counted(max(1, period/3600), "hour", "hours"))
 	}
 }
 

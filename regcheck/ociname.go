@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 )
 
 // nameFault is what keeps a content path from being the name of a repository, in words, and the path without it;
@@ -17,13 +19,13 @@ func (s *session) nameFault() nameFault {
 	lower := strings.ToLower(strings.Join(slices.DeleteFunc(strings.Split(name, "/"), func(part string) bool { return part == "" }), "/"))
 	better, tagged := withoutTag(lower)
 	f := nameFault{better: better}
-	if !isRepository(better) {
+	if !oci.IsRepository(better) {
 		f.better = ""
 	}
 	switch {
 	case hasHost:
 		f.what = "the host belongs into endpoint only"
-	case isRepository(path):
+	case oci.IsRepository(path):
 		return nameFault{}
 	case tagged:
 		f.what = "a tag or digest is not part of a repository's name"
@@ -57,44 +59,4 @@ func withoutTag(name string) (rest string, found bool) {
 		return name[:last+i], true
 	}
 	return name, false
-}
-
-// isRepository holds a name against the grammar of the distribution specification ("Pulling manifests"):
-// components of lower-case letters and digits, joined by one period, one or two underscores, or dashes.
-func isRepository(name string) bool {
-	if len(name) > 255 {
-		return false
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if !isComponent(part) {
-			return false
-		}
-	}
-	return true
-}
-
-func isComponent(part string) bool {
-	joint := "" // separators since the last letter or digit
-	for i := range len(part) {
-		switch c := part[i]; {
-		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
-			if joint != "" && joint != "." && joint != "_" && joint != "__" && strings.Trim(joint, "-") != "" {
-				return false
-			}
-			joint = ""
-		case i > 0 && (c == '.' || c == '_' || c == '-'):
-			joint += string(c)
-		default:
-			return false
-		}
-	}
-	return part != "" && joint == ""
-}
-
-// isTag holds a tag against the same specification.
-func isTag(tag string) bool {
-	if tag == "" || len(tag) > 128 || tag[0] == '.' || tag[0] == '-' {
-		return false
-	}
-	return strings.Trim(tag, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 )
 
 // The specification's own expressions (distribution spec, "Pulling manifests").
@@ -19,10 +21,10 @@ func FuzzNames(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if got, want := isRepository(name), len(name) <= 255 && specName.MatchString(name); got != want {
+		if got, want := oci.IsRepository(name), len(name) <= 255 && specName.MatchString(name); got != want {
 			t.Errorf("repository %q: %v", name, got)
 		}
-		if got, want := isTag(name), specTag.MatchString(name) && !strings.HasSuffix(name, "\n"); got != want {
+		if got, want := oci.IsTag(name), specTag.MatchString(name) && !strings.HasSuffix(name, "\n"); got != want {
 			t.Errorf("tag %q: %v", name, got)
 		}
 	})

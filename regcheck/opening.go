@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -88,7 +89,7 @@ func (s *session) read(ctx context.Context, rest, query, authorization string) (
 
 // request is read for any call.
 func (s *session) request(ctx context.Context, what wire.Request) (*wire.Response, error) {
-	what.Accept, what.Keep = manifestAccept, s.limits.Body
+	what.Accept, what.Keep = oci.AcceptManifests, s.limits.Body
 	a, err := s.wire.Fetch(ctx, what, true)
 	if a != nil {
 		s.rounds += a.Rounds

@@ -2,11 +2,11 @@ package regcheck
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -199,7 +199,7 @@ func (r reading) tagList() (tags tagList, ok bool) {
 	}
 	there, err := wire.EachName(r.answer.Body, "tags", func(tag string) bool {
 		tags.count++
-		if isReference(tag) {
+		if oci.IsReference(tag) {
 			tags.last = tag
 		}
 		return true
@@ -207,13 +207,5 @@ func (r reading) tagList() (tags tagList, ok bool) {
 	if err != nil {
 		return tagList{}, false
 	}
-	return tags, there || r.namesItself()
-}
-
-// namesItself knows a list of tags without tags by the name of its repository.
-func (r reading) namesItself() bool {
-	var list struct {
-		Name string `json:"name"`
-	}
-	return json.Unmarshal(r.answer.Body, &list) == nil && list.Name == r.repository
+	return tags, there || oci.NamesRepository(r.answer.Body, r.repository)
 }

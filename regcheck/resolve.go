@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // resolve looks the endpoint's host up.
@@ -29,12 +31,5 @@ func (s *session) resolve(ctx context.Context) outcome {
 	}
 	s.resolved = strings.Join(shown, ", ")
 	// The addresses are named by the next stage, once they are allowed.
-	return passed("%s has %s", o.Host, counted(len(addresses), "address", "addresses"))
-}
-
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
+	return passed("%s has %s", o.Host, wire.Counted(len(addresses), "address", "addresses"))
 }

@@ -77,7 +77,7 @@ func (p *Printer) Observe(r StageResult) {
 func (p *Printer) Finish(r *Report) error {
 	p.line("")
 	if r.Valid {
-		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", counted(r.RoundTrips, "round trip", "round trips"), duration(r.Duration)))
+		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", wire.Counted(r.RoundTrips, "round trip", "round trips"), duration(r.Duration)))
 	} else {
 		p.refused(r)
 	}

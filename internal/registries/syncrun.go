@@ -19,6 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/queue"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/inventory"
 )
 
 // How synchronizations run: taken from the queue of the store by whatever process is free, one registry at a
@@ -43,10 +44,10 @@ const (
 
 // SyncSettings say how synchronizations go on unasked.
 type SyncSettings struct {
-	Every       time.Duration            // from the end of one to the next; 0: only when asked
-	Limits      regcheck.InventoryLimits // of each
-	OrgContents int64                    // tags, and repositories without any, that are kept of an organization's registries; 0: 200,000
-	Log         *slog.Logger             // of what goes wrong in the service itself, never of registries
+	Every       time.Duration    // from the end of one to the next; 0: only when asked
+	Limits      inventory.Limits // of each
+	OrgContents int64            // tags, and repositories without any, that are kept of an organization's registries; 0: 200,000
+	Log         *slog.Logger     // of what goes wrong in the service itself, never of registries
 }
 
 // RunSyncs synchronizes what is due until ctx ends, and waits for what is under way then: that is resumed later.
@@ -147,7 +148,7 @@ func (r *syncRun) do(ctx context.Context) error {
 }
 
 // list runs the engine. A panic of it ends this synchronization and nothing else.
-func (r *syncRun) list(ctx context.Context, kept record) (report *regcheck.Report, found *regcheck.Inventory, err error) {
+func (r *syncRun) list(ctx context.Context, kept record) (report *regcheck.Report, found *inventory.Inventory, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("%w (%T)\n%s", errPanicked, cause, fault.StackOf(cause))
@@ -157,10 +158,10 @@ func (r *syncRun) list(ctx context.Context, kept record) (report *regcheck.Repor
 	if err := r.sweep(ctx, r.at.OrgUID); err != nil {
 		return nil, nil, err
 	}
-	from := regcheck.InventoryCursor{After: r.at.ResumeAfter, Repositories: int(r.at.RunRepositories), Tags: int(r.at.RunTags)}
+	from := inventory.Cursor{After: r.at.ResumeAfter, Repositories: int(r.at.RunRepositories), Tags: int(r.at.RunTags)}
 	limits := r.settings.Limits
 	limits.Manifests = kept.SpectroManifest
-	return r.checker.Inventory(ctx, kept.Definition, from, limits, func(repository regcheck.Repository) error {
+	return inventory.List(ctx, r.checker, kept.Definition, from, limits, func(repository inventory.Repository) error {
 		return r.add(ctx, repository)
 	})
 }
@@ -186,7 +187,7 @@ func (r *syncRun) keep(ctx context.Context, lease store.RegistrySync) (lost bool
 var errOrgFull = errors.New("the organization has as much content as it may")
 
 // add writes a repository; the last transaction of it moves the cursor.
-func (r *syncRun) add(ctx context.Context, repository regcheck.Repository) error {
+func (r *syncRun) add(ctx context.Context, repository inventory.Repository) error {
 	rows := rowsOf(repository)
 	if err := r.hasRoom(ctx, len(rows)); err != nil {
 		return err
@@ -226,7 +227,7 @@ func (r *syncRun) hasRoom(ctx context.Context, rows int) error {
 }
 
 // rowsOf are the rows of a repository: one per tag, and one without for a problem or for having none.
-func rowsOf(repository regcheck.Repository) []store.RegistryContent {
+func rowsOf(repository inventory.Repository) []store.RegistryContent {
 	var rows []store.RegistryContent
 	if len(repository.Tags) == 0 || repository.Problem != "" {
 		rows = append(rows, store.RegistryContent{Repository: repository.Name, Problem: repository.Problem})
@@ -238,7 +239,7 @@ func rowsOf(repository regcheck.Repository) []store.RegistryContent {
 }
 
 // conclude records how it ended.
-func (r *syncRun) conclude(ctx context.Context, report *regcheck.Report, found *regcheck.Inventory, err error) error {
+func (r *syncRun) conclude(ctx context.Context, report *regcheck.Report, found *inventory.Inventory, err error) error {
 	unusable, isDefinition := errors.AsType[*regcheck.DefinitionError](err)
 	switch {
 	case ctx.Err() != nil: // the service ends: whoever is next goes on at once
@@ -271,7 +272,7 @@ func (r *syncRun) fail(ctx context.Context, next time.Time, message string) erro
 
 // pause breaks off what the registry would not let us finish now. Progress was stored with each repository, so
 // that only pauses in vain count.
-func (r *syncRun) pause(ctx context.Context, found *regcheck.Inventory) error {
+func (r *syncRun) pause(ctx context.Context, found *inventory.Inventory) error {
 	failures := r.at.Failures
 	if found.Cursor.After != r.began {
 		failures = 0

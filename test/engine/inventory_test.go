@@ -9,19 +9,20 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/inventory"
 	"github.com/regwarden/regwarden/test/realregistry"
 	"github.com/regwarden/regwarden/test/testca"
 )
 
-// inventory lists a real registry; each repository is a line of its tags, kinds and digests.
-func inventory(t *testing.T, d regcheck.Definition, limits regcheck.InventoryLimits) (lines []string, found *regcheck.Inventory) {
+// inventoried lists a real registry; each repository is a line of its tags, kinds and digests.
+func inventoried(t *testing.T, d regcheck.Definition, limits inventory.Limits) (lines []string, found *inventory.Inventory) {
 	t.Helper()
 	policy, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	checker := &regcheck.Checker{Egress: policy}
-	report, found, err := checker.Inventory(t.Context(), d, regcheck.InventoryCursor{}, limits, func(r regcheck.Repository) error {
+	report, found, err := inventory.List(t.Context(), checker, d, inventory.Cursor{}, limits, func(r inventory.Repository) error {
 		line := r.Name
 		for _, tag := range r.Tags {
 			line += fmt.Sprintf(" %s=%s@%s%s", tag.Name, tag.Kind, tag.Digest, tag.Problem)
@@ -75,17 +76,17 @@ func TestInventoryOfRealRegistries(t *testing.T) {
 				{"packs", regcheck.Pack, []string{pack}},
 			} {
 				d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA), BaseContentPath: row.path, ProviderType: row.provider}
-				lines, found := inventory(t, d, regcheck.InventoryLimits{})
+				lines, found := inventoried(t, d, inventory.Limits{})
 				if diff := cmp.Diff(row.want, lines); diff != "" || !found.Complete || len(found.Notes) > 0 {
 					t.Errorf("%s: %+v %s", row.path, found, diff)
 				}
 			}
 			d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA), BaseContentPath: "packs", ProviderType: regcheck.Pack}
-			if lines, _ := inventory(t, d, regcheck.InventoryLimits{Manifests: true}); !slices.Equal(lines, []string{manifest, pack}) {
+			if lines, _ := inventoried(t, d, inventory.Limits{Manifests: true}); !slices.Equal(lines, []string{manifest, pack}) {
 				t.Errorf("packs with manifests: %q", lines)
 			}
 			d = regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA)}
-			lines, found := inventory(t, d, regcheck.InventoryLimits{})
+			lines, found := inventoried(t, d, inventory.Limits{})
 			if len(lines) != 9 || !found.Complete {
 				t.Errorf("the whole catalog: %+v\n%q", found, lines)
 			}
@@ -106,10 +107,10 @@ func TestInventoryPages(t *testing.T) {
 		realregistry.Push(t, registry, realregistry.Helm, "charts/many", fmt.Sprintf("1.0.%03d", i))
 	}
 	d := regcheck.Definition{Endpoint: registry.Endpoint, Auth: noAuth(), BaseContentPath: "charts"}
-	if _, found := inventory(t, d, regcheck.InventoryLimits{}); found.Cursor.Tags != 150 || !found.Complete {
+	if _, found := inventoried(t, d, inventory.Limits{}); found.Cursor.Tags != 150 || !found.Complete {
 		t.Errorf("%+v", found)
 	}
-	if _, found := inventory(t, d, regcheck.InventoryLimits{RepositoryTags: 120}); found.Cursor.Tags != 120 {
+	if _, found := inventoried(t, d, inventory.Limits{RepositoryTags: 120}); found.Cursor.Tags != 120 {
 		t.Errorf("%+v", found)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// panicked is what Check and Inventory panic with when a goroutine of theirs did. Such goroutines read a registry's bytes as well, and a
+// panicked is what a check panics with when a goroutine of theirs did. Such goroutines read a registry's bytes as well, and a
 // panic there would end the whole program; this one continues in the goroutine of the caller, who can recover. Stack returns the
 // stack of the goroutine that panicked.
 type panicked interface {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -37,3 +38,11 @@ func CleanText(s string) string {
 
 // cleanBytes is cleanText for a body, of which only the beginning can ever be shown.
 func cleanBytes(b []byte) string { return CleanText(string(b[:min(len(b), 8*MaxShown)])) }
+
+// Counted returns a number with its noun.
+func Counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,20 +1,21 @@
-package regcheck
+package inventory
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // repository lists the tags of one. It is not there when the content path itself is no repository. The tags
 // that were read come with a *stop, too.
 func (l *lister) repository(ctx context.Context, name string) (r Repository, there bool, err error) {
-	list := &tagListing{lister: l, name: name, way: way{l.access, pullScope(name)}, known: map[string]bool{}, seen: map[string]bool{}}
+	list := &tagListing{lister: l, name: name, way: l.Repository(name), known: map[string]bool{}, seen: map[string]bool{}}
 	r.Name = name
 	there, err = list.read(ctx)
 	if err != nil || !there {
@@ -36,7 +37,7 @@ func (l *lister) repository(ctx context.Context, name string) (r Repository, the
 type tagListing struct {
 	*lister
 	name  string
-	way   way
+	way   regcheck.Way
 	tags  []string
 	known map[string]bool
 	seen  map[string]bool // queries of pages
@@ -56,7 +57,7 @@ func (t *tagListing) read(ctx context.Context) (there bool, err error) {
 			return t.mayBeThere(before), nil
 		}
 		if a.Status != 200 {
-			t.why = "its list of tags was answered " + itoa(a.Status)
+			t.why = "its list of tags was answered " + strconv.Itoa(a.Status)
 			return t.mayBeThere(before), nil
 		}
 		query = t.add(a)
@@ -70,7 +71,7 @@ func (t *tagListing) read(ctx context.Context) (there bool, err error) {
 
 // mayBeThere: the content path need not be a repository, what the catalog lists is one.
 func (t *tagListing) mayBeThere(troublesBefore int) bool {
-	return t.name != t.plan.contentPath || len(t.tags) > 0 || t.troubles > troublesBefore
+	return t.name != t.ContentPath() || len(t.tags) > 0 || t.troubles > troublesBefore
 }
 
 // page asks for a page. Where the registry names a token service, or a scope, only now, the rest of the
@@ -80,7 +81,7 @@ func (t *tagListing) page(ctx context.Context, query string) (*wire.Response, st
 	if a == nil || a.Status != 401 {
 		return a, why, err
 	}
-	next, ok := t.otherWay(t.way.access, a, t.name)
+	next, ok := t.Other(t.way, a, t.name)
 	if !ok {
 		return a, why, err
 	}
@@ -97,7 +98,7 @@ func (t *tagListing) add(a *wire.Response) (next string) {
 	room, full, news := t.room(), false, false
 	there, err := wire.EachName(a.Body, "tags", func(tag string) bool {
 		switch {
-		case !isTag(tag) || t.tells(tag):
+		case !oci.IsTag(tag) || t.tells(tag):
 			t.left++
 		case t.known[tag]:
 		case len(t.tags) == room:
@@ -107,13 +108,13 @@ func (t *tagListing) add(a *wire.Response) (next string) {
 		}
 		return !full
 	})
-	next = nextPage(a)
+	next = oci.NextPage(a)
 	switch {
 	case full:
-		t.why = "it has more than " + counted(room, "tag", "tags") + ", of which the first are listed"
+		t.why = "it has more than " + wire.Counted(room, "tag", "tags") + ", of which the first are listed"
 	case a.Over, a.Cut != nil:
 		t.why = "its list of tags is too long, or ends early"
-	case err != nil, !there && !(reading{repository: t.name, answer: a}).namesItself():
+	case err != nil, !there && !oci.NamesRepository(a.Body, t.name):
 		t.why = "its list of tags was answered with something else"
 	case next == "":
 	case t.seen[sameQuery(next)] || !news:
@@ -136,26 +137,26 @@ func (t *tagListing) problem() string {
 		words = append(words, t.why)
 	}
 	if t.left > 0 {
-		words = append(words, "names that no tag can have, or that repeat credentials, are left out: "+itoa(t.left))
+		words = append(words, "names that no tag can have, or that repeat credentials, are left out: "+strconv.Itoa(t.left))
 	}
-	return t.shown(strings.Join(words, "; "))
+	return t.Shown(strings.Join(words, "; "))
 }
 
 // tag reads the manifest of a tag. Its digest is of the bytes that came; what the registry says of it
 // (Docker-Content-Digest) must be the same.
-func (l *lister) tag(ctx context.Context, at way, repository, name string) (RepositoryTag, error) {
-	t := RepositoryTag{Name: name}
+func (l *lister) tag(ctx context.Context, at regcheck.Way, repository, name string) (Tag, error) {
+	t := Tag{Name: name}
 	m, a, err := l.manifest(ctx, at, repository, name, &t)
 	if err != nil || t.Problem != "" {
 		return t, err
 	}
-	t.Digest = digestOf(a.Body)
-	if said := a.Header.Get(digestHeader); strings.HasPrefix(said, "sha256:") && said != t.Digest {
+	t.Digest = oci.Digest(a.Body)
+	if said := a.Header.Get(oci.DigestHeader); strings.HasPrefix(said, "sha256:") && said != t.Digest {
 		t.Problem = "the registry says another digest than its manifest has"
 	}
 	if len(m.Manifests) > 0 { // Zarf pushes an index with one manifest per architecture
 		m, err = l.child(ctx, at, repository, m.Manifests[0].Digest, &t)
-		if err != nil || m.empty() {
+		if err != nil || m.Empty() {
 			return t, err
 		}
 	}
@@ -164,21 +165,21 @@ func (l *lister) tag(ctx context.Context, at way, repository, name string) (Repo
 }
 
 // child reads the first manifest of an index, which must be the one that the index names.
-func (l *lister) child(ctx context.Context, at way, repository, digest string, t *RepositoryTag) (manifest, error) {
-	if !isReference(digest) || !strings.HasPrefix(digest, "sha256:") {
+func (l *lister) child(ctx context.Context, at regcheck.Way, repository, digest string, t *Tag) (oci.Manifest, error) {
+	if !oci.IsReference(digest) || !strings.HasPrefix(digest, "sha256:") {
 		t.Problem = "its index names a manifest in a way that cannot be followed"
-		return manifest{}, nil
+		return oci.Manifest{}, nil
 	}
 	m, a, err := l.manifest(ctx, at, repository, digest, t)
-	if err == nil && a != nil && digestOf(a.Body) != digest {
+	if err == nil && a != nil && oci.Digest(a.Body) != digest {
 		t.Problem = "the manifest that its index names has another digest"
-		return manifest{}, nil
+		return oci.Manifest{}, nil
 	}
 	return m, err
 }
 
 // manifest reads one, or says in t what is wrong with it.
-func (l *lister) manifest(ctx context.Context, at way, repository, reference string, t *RepositoryTag) (m manifest, a *wire.Response, err error) {
+func (l *lister) manifest(ctx context.Context, at regcheck.Way, repository, reference string, t *Tag) (m oci.Manifest, a *wire.Response, err error) {
 	a, why, err := l.get(ctx, at, repository+"/manifests/"+reference, "")
 	switch {
 	case err != nil:
@@ -186,7 +187,7 @@ func (l *lister) manifest(ctx context.Context, at way, repository, reference str
 	case a == nil:
 		t.Problem = why
 	case a.Status != 200:
-		t.Problem = "its manifest was answered " + itoa(a.Status)
+		t.Problem = "its manifest was answered " + strconv.Itoa(a.Status)
 	case a.Over || a.Packed || a.Cut != nil:
 		t.Problem = "its manifest is too long, compressed, or ends early"
 	case json.Unmarshal(a.Body, &m) != nil:
@@ -195,26 +196,21 @@ func (l *lister) manifest(ctx context.Context, at way, repository, reference str
 		l.troubles = 0
 		return m, a, nil
 	}
-	return manifest{}, nil, nil
+	return oci.Manifest{}, nil, nil
 }
 
 // kindIn is what a manifest in a repository is.
-func (l *lister) kindIn(repository string, m manifest) ArtifactKind {
-	switch m.kind() {
-	case kindHelm:
+func (l *lister) kindIn(repository string, m oci.Manifest) Kind {
+	switch m.Kind() {
+	case oci.KindHelm:
 		return HelmChart
-	case kindZarf:
+	case oci.KindZarf:
 		return ZarfPackage
-	case kindOther:
-		if m.untyped() && !strings.Contains("/"+repository, "/"+manifestPlace+"/") &&
-			(l.plan.provider == Pack || strings.Contains("/"+repository, "/"+packPlace+"/")) {
+	case oci.KindOther:
+		if m.Untyped() && !strings.Contains("/"+repository, "/"+oci.ManifestPlace+"/") &&
+			(l.Provider() == regcheck.Pack || strings.Contains("/"+repository, "/"+oci.PackPlace+"/")) {
 			return PackArchive
 		}
 	}
 	return OtherArtifact
-}
-
-func digestOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -1,12 +1,15 @@
-package regcheck
+package inventory
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -16,14 +19,12 @@ const (
 	maxStrangers    = 4 // other hosts that content may lead to, over all of an inventory
 	maxTroubles     = 3 // requests that got no usable answer, with no manifest read in between
 
-	packPlace     = "spectro-packs/archive"
-	manifestPlace = "spectro-manifests"
 )
 
 // lister takes an inventory in a session whose check came out valid.
 type lister struct {
-	*session
-	limits    InventoryLimits
+	*regcheck.Reader
+	limits    Limits
 	sink      func(Repository) error
 	result    Inventory
 	strangers map[string]bool // hosts that content was redirected to
@@ -61,12 +62,7 @@ func (l *lister) list(ctx context.Context) error {
 // one lists a repository. What a long list of them is asked for is forgotten after each: tokens, their masks,
 // and connections to where one of them led.
 func (l *lister) one(ctx context.Context, name string) error {
-	mark := l.wire.Sent.Mark()
-	defer func() {
-		l.wire.Sent.Forget(mark)
-		l.access.forgetAll()
-		l.wire.KeepOnly(l.homes()...)
-	}()
+	defer l.Begin()()
 	r, there, err := l.repository(ctx, name)
 	stopped, broken := errors.AsType[*stop](err)
 	switch {
@@ -78,7 +74,7 @@ func (l *lister) one(ctx context.Context, name string) error {
 		return nil
 	}
 	if broken { // it is too long for a call of its own, and would be so for ever
-		r.Problem = l.shown("Its tags are not all listed: " + stopped.words)
+		r.Problem = l.Shown("Its tags are not all listed: " + stopped.words)
 	}
 	if err := l.sink(r); err != nil {
 		return err
@@ -90,26 +86,18 @@ func (l *lister) one(ctx context.Context, name string) error {
 	return err
 }
 
-func (l *lister) homes() []origin {
-	homes := []origin{l.plan.base.origin, l.base.origin}
-	if l.access.service != nil {
-		homes = append(homes, l.access.service.Origin)
-	}
-	return homes
-}
-
 // names are the repositories to list, sorted.
 func (l *lister) names(ctx context.Context) ([]string, error) {
-	path := l.plan.contentPath
+	path := l.ContentPath()
 	below, err := l.catalog(ctx, func(name string) bool { return path == "" || strings.HasPrefix(name, path+"/") })
 	if err != nil {
 		return nil, err
 	}
 	l.catalogued = len(below)
-	if l.plan.provider == Pack {
+	if l.Provider() == regcheck.Pack {
 		below = l.packs(below)
 	}
-	if isRepository(path) {
+	if oci.IsRepository(path) {
 		below = append(below, path)
 	}
 	slices.Sort(below)
@@ -120,10 +108,10 @@ func (l *lister) names(ctx context.Context) ([]string, error) {
 // is what one wants to know.
 func (l *lister) packs(below []string) []string {
 	in := func(place, name string) bool {
-		return strings.HasPrefix(name, strings.TrimPrefix(l.plan.contentPath+"/"+place+"/", "/"))
+		return strings.HasPrefix(name, strings.TrimPrefix(l.ContentPath()+"/"+place+"/", "/"))
 	}
 	found := slices.DeleteFunc(slices.Clone(below), func(name string) bool {
-		return !in(packPlace, name) && !(l.limits.Manifests && in(manifestPlace, name))
+		return !in(oci.PackPlace, name) && !(l.limits.Manifests && in(oci.ManifestPlace, name))
 	})
 	l.packsAside = len(found) == 0 && len(below) > 0
 	if l.packsAside {
@@ -132,32 +120,29 @@ func (l *lister) packs(below []string) []string {
 	return found
 }
 
-// shown is a sentence as it may be kept: cleaned, bounded, without credentials.
-func (l *lister) shown(words string) string { return wire.CleanText(l.session.shown(words)) }
-
 // tells that a name repeats credentials; a registry knows them, and whoever reads the content need not.
-func (l *lister) tells(name string) bool { return l.wire.Sent.Masked(name) != name }
+func (l *lister) tells(name string) bool { return l.Masked(name) != name }
 
 func (l *lister) notes() []string {
 	var notes []string
-	path := wire.CleanText(l.plan.contentPath)
-	if path != "" && !isRepository(l.plan.contentPath) {
+	path := wire.CleanText(l.ContentPath())
+	if path != "" && !oci.IsRepository(l.ContentPath()) {
 		notes = append(notes, "The baseContentPath "+path+" cannot be the name of a repository: that has up to 255 lower-case letters, digits and single separators.")
 	}
 	if l.noCatalog != "" {
 		notes = append(notes, "The registry's catalog cannot be read whole: "+l.noCatalog+". "+l.known(path))
 	}
 	if l.packsAside {
-		notes = append(notes, "There are no packs below "+strings.TrimPrefix(path+"/"+packPlace, "/")+"; listed is what is there instead.")
+		notes = append(notes, "There are no packs below "+strings.TrimPrefix(path+"/"+oci.PackPlace, "/")+"; listed is what is there instead.")
 	}
 	if l.left > 0 {
-		notes = append(notes, "Names in the catalog that no repository can have, or that repeat credentials, are left out: "+itoa(l.left)+".")
+		notes = append(notes, "Names in the catalog that no repository can have, or that repeat credentials, are left out: "+strconv.Itoa(l.left)+".")
 	}
 	if l.more != "" {
 		notes = append(notes, l.more)
 	}
 	for i := range notes {
-		notes[i] = l.session.shown(notes[i])
+		notes[i] = l.Masked(notes[i])
 	}
 	return notes
 }

@@ -1,17 +1,20 @@
-package regcheck
+package inventory
 
 import (
 	"context"
 	"fmt"
 	"net/url"
+	"strconv"
 
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // catalog lists the names of the catalog that are wanted. A catalog that can't be read is no failure: see noCatalog.
 func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]string, error) {
 	c := &catalogue{lister: l, wanted: wanted, seen: map[string]bool{}}
-	at := way{l.access, catalogScope}
+	at := l.Catalog()
 	a, why, err := l.firstPage(ctx, &at)
 	for range maxCatalogPages {
 		if err != nil {
@@ -32,11 +35,11 @@ func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]strin
 }
 
 // firstPage also finds out how the catalog wants to be asked.
-func (l *lister) firstPage(ctx context.Context, at *way) (*wire.Response, string, error) {
-	query := catalogQuery
+func (l *lister) firstPage(ctx context.Context, at *regcheck.Way) (*wire.Response, string, error) {
+	query := oci.CatalogQuery
 	a, why, err := l.get(ctx, *at, "_catalog", query)
-	if basic := l.basicInstead(at.access, a); basic != nil {
-		*at = way{basic, ""}
+	if basic, ok := l.Basic(*at, a); ok {
+		*at = basic
 		a, why, err = l.get(ctx, *at, "_catalog", query)
 	}
 	if a != nil && a.Status == 400 {
@@ -58,14 +61,14 @@ type catalogue struct {
 func (c *catalogue) read(a *wire.Response) (next, why string) {
 	switch {
 	case a.Status != 200:
-		return "", "it was answered " + itoa(a.Status)
+		return "", "it was answered " + strconv.Itoa(a.Status)
 	case a.Packed:
 		return "", "it came compressed, which nobody asked for"
 	}
 	full := false
 	there, err := wire.EachName(a.Body, "repositories", func(name string) bool {
 		switch {
-		case !isRepository(name) || c.tells(name):
+		case !oci.IsRepository(name) || c.tells(name):
 			c.left++
 		case !c.wanted(name):
 		case len(c.names) == c.limits.Repositories:
@@ -75,12 +78,12 @@ func (c *catalogue) read(a *wire.Response) (next, why string) {
 		}
 		return !full
 	})
-	next = sameQuery(nextPage(a))
+	next = sameQuery(oci.NextPage(a))
 	switch {
 	case full:
 		return "", fmt.Sprintf("it has more than %d repositories", c.limits.Repositories)
 	case a.Over:
-		return "", fmt.Sprintf("its answer is longer than %d KiB", c.session.limits.Body>>10)
+		return "", fmt.Sprintf("its answer is longer than %d KiB", c.BodyLimit()>>10)
 	case a.Cut != nil, err != nil, !there && len(a.Body) > len("{}"):
 		return "", "its answer is no list of repositories, or ends early"
 	case next != "" && c.seen[next]:

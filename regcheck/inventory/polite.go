@@ -1,4 +1,4 @@
-package regcheck
+package inventory
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -18,21 +19,21 @@ const (
 
 // get asks for something below /v2/ until there is an answer that says something. There is none, and why in its
 // place, when the token service gives no token or nothing usable comes; the error is a *stop.
-func (l *lister) get(ctx context.Context, at way, rest, query string) (a *wire.Response, why string, err error) {
+func (l *lister) get(ctx context.Context, at regcheck.Way, rest, query string) (a *wire.Response, why string, err error) {
 	renewed := false
 	for try := 1; ; try++ {
 		a, why = nil, ""
-		header, g := l.authorization(ctx, at.access, at.scope)
-		if at.service != nil && header == "" && g.failure == nil {
+		header, broken, ok := l.Authorize(ctx, at)
+		if !ok && broken == "" {
 			return nil, "the token service gives no token for it", nil
 		}
 		wait := patienceBroken
-		if g.failure != nil {
-			why = g.failure.seen
-		} else if a, why, wait = l.request(ctx, rest, query, header); why == "" {
-			if a.Status == 401 && at.service != nil && !renewed {
+		if why = broken; ok {
+			a, why, wait = l.request(ctx, rest, query, header)
+		}
+		if why == "" {
+			if a.Status == 401 && !renewed && l.Renew(at) {
 				renewed = true // it has expired: an inventory takes longer than a token lives
-				at.forget(at.scope)
 				continue
 			}
 			return a, "", nil
@@ -44,12 +45,12 @@ func (l *lister) get(ctx context.Context, at way, rest, query string) (a *wire.R
 		case limited && (try == 3 || wait > l.limits.Pause):
 			return nil, "", &stop{"the registry asks to be called less often: " + why, wait}
 		case wait < 0:
-			return nil, l.shown(why), nil
+			return nil, l.Shown(why), nil
 		case try == 2 && !limited:
 			if l.troubles++; l.troubles > maxTroubles {
 				return nil, "", &stop{"the registry gives no usable answers any more: " + why, patienceLimited}
 			}
-			return nil, l.shown(why), nil
+			return nil, l.Shown(why), nil
 		}
 		if err := l.pause(ctx, wait); err != nil {
 			return nil, "", err
@@ -60,23 +61,21 @@ func (l *lister) get(ctx context.Context, at way, rest, query string) (a *wire.R
 // request sends one request. An empty why means that the answer may be read; a negative wait that asking again
 // would change nothing.
 func (l *lister) request(ctx context.Context, rest, query, header string) (a *wire.Response, why string, wait time.Duration) {
-	u := l.base.url(rest)
-	u.RawQuery = query
-	a, err := l.wire.Fetch(ctx, wire.Request{URL: u, Authorization: header, Accept: manifestAccept, Keep: l.session.limits.Body}, len(l.strangers) < maxStrangers)
+	a, err := l.Get(ctx, rest, query, header, len(l.strangers) < maxStrangers)
 	if err != nil {
 		wait = patienceBroken
 		if x, redirected := errors.AsType[*wire.RedirectError](err); redirected {
 			l.strangers[x.To.Host] = true
 			wait = -1
 		}
-		return nil, l.unreadable(reading{err: err}).seen, wait
+		return nil, l.Unanswered(err), wait
 	}
-	if a.From != l.base.origin {
+	if a.From != l.Origin() {
 		l.strangers[a.URL.Host] = true
 	}
 	switch {
 	case saysLater(a):
-		wait = retryAfter(a, l.now())
+		wait = retryAfter(a, l.Now())
 	case a.Status >= 500:
 		wait = patienceBroken
 	default:
