@@ -61,11 +61,11 @@ func TestQuotaOfBytes(t *testing.T) {
 	k := mustKeep(t)
 	k.limits.OrgBytes = 8 << 10
 	long := wanted("long")
-	long.Definition.Scope = strings.Repeat("s", 4000)
+	long.Scope = strings.Repeat("s", 4000)
 	uid := k.mustCreate(t, long)
 	second := wanted("second")
 	other := k.mustCreate(t, second)
-	second.Definition.Scope = long.Definition.Scope
+	second.Scope = long.Scope
 	err := k.Replace(t.Context(), audit.Origin{}, k.admin, other, second)
 	if codeOf(err) != fault.CodeOperationForbidden || !strings.Contains(err.Error(), "organization-storage") {
 		t.Errorf("a replacement past the quota: %v", err)

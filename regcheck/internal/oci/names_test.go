@@ -1,11 +1,9 @@
-package regcheck
+package oci
 
 import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/regwarden/regwarden/regcheck/internal/oci"
 )
 
 // The specification's own expressions (distribution spec, "Pulling manifests").
@@ -21,26 +19,11 @@ func FuzzNames(f *testing.F) {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
-		if got, want := oci.IsRepository(name), len(name) <= 255 && specName.MatchString(name); got != want {
+		if got, want := IsRepository(name), len(name) <= 255 && specName.MatchString(name); got != want {
 			t.Errorf("repository %q: %v", name, got)
 		}
-		if got, want := oci.IsTag(name), specTag.MatchString(name) && !strings.HasSuffix(name, "\n"); got != want {
+		if got, want := IsTag(name), specTag.MatchString(name) && !strings.HasSuffix(name, "\n"); got != want {
 			t.Errorf("tag %q: %v", name, got)
-		}
-	})
-}
-
-// FuzzKnown reads anything without harm, and what it writes it reads again.
-func FuzzKnown(f *testing.F) {
-	f.Add("aa checked 1;bb open 2")
-	f.Add("aa checked;")
-	f.Add("aa checked 1;dd kind helm")
-	f.Add("dd kind perhaps;aa checked 1")
-	f.Add(strings.Repeat("a open 1;", 20))
-	f.Fuzz(func(t *testing.T, text string) {
-		known := ReadKnown(text)
-		if again := ReadKnown(known.String()); again != known {
-			t.Errorf("%q: %v, then %v", text, known, again)
 		}
 	})
 }
