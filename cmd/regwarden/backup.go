@@ -108,7 +108,7 @@ func backupUsage(err error) error {
 func (a *admin) recorded(action audit.Action, operation func() error) error {
 	event := a.operator.Event(a.origin, action)
 	event.UID, event.At, event.Outcome = audit.NewUID(), time.Now(), audit.Started
-	if err := a.db.InTx(a.ctx, func(tx *store.Tx) error { return tx.AppendAudit(a.ctx, event) }); err != nil {
+	if err := a.db.InTx(a.ctx, func(tx *store.Tx) error { return tx.Audits.Append(a.ctx, event) }); err != nil {
 		return err
 	}
 	err, outcome := operation(), audit.Succeeded
@@ -116,7 +116,7 @@ func (a *admin) recorded(action audit.Action, operation func() error) error {
 		outcome = audit.Failed
 	}
 	ctx := context.WithoutCancel(a.ctx)
-	recordErr := a.db.InTx(ctx, func(tx *store.Tx) error { return tx.CompleteAudit(ctx, event.UID, outcome, "", nil) })
+	recordErr := a.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Complete(ctx, event.UID, outcome, "", nil) })
 	if recordErr != nil {
 		recordErr = fmt.Errorf("record the outcome %q of %s: %w", outcome, action, recordErr)
 	}

@@ -110,5 +110,5 @@ func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
 	if err != nil {
 		return fmt.Errorf("encode an alert: %w", err)
 	}
-	return tx.InsertAlert(ctx, store.Alert{UID: a.UID, OrgUID: a.Organization.UID, Component: a.Component, At: a.At, Body: body}, a.At.Add(rareWait+lease))
+	return tx.Outbox.Insert(ctx, store.Alert{UID: a.UID, OrgUID: a.Organization.UID, Component: a.Component, At: a.At, Body: body}, a.At.Add(rareWait+lease))
 }

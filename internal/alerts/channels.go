@@ -70,7 +70,7 @@ func (s *Service) Channels(ctx context.Context, in Scope) ([]Channel, error) {
 	var stored []store.Channel
 	var given consent
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if stored, err = tx.Channels(ctx, in.OrgUID, in.ProjectUID, in.Component); err == nil {
+		if stored, err = tx.Channels.List(ctx, in.OrgUID, in.ProjectUID, in.Component); err == nil {
 			given, err = s.consentOf(ctx, tx, in.OrgUID)
 		}
 		return err
@@ -202,7 +202,7 @@ func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Princ
 
 // room tells whether a project that has so many channels of a component may have that many.
 func (s *Service) room(ctx context.Context, tx *store.Tx, in Scope, has, wants int, field string) error {
-	others, err := tx.CountChannels(ctx, in.OrgUID, in.Component)
+	others, err := tx.Channels.Count(ctx, in.OrgUID, in.Component)
 	if err != nil {
 		return err
 	}
@@ -279,17 +279,17 @@ func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Princi
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		// What is wanted is compared with what is stored, and counted in the whole organization. The same list sent twice at
 		// once would have each channel twice.
-		if err := tx.LockOrg(ctx, in.OrgUID); err != nil {
+		if err := tx.Orgs.Lock(ctx, in.OrgUID); err != nil {
 			return err
 		}
-		stored, err := tx.Channels(ctx, in.OrgUID, in.ProjectUID, in.Component)
+		stored, err := tx.Channels.List(ctx, in.OrgUID, in.ProjectUID, in.Component)
 		if err != nil {
 			return err
 		}
 		return change(tx, stored, func(action audit.Action, c store.Channel) error {
 			done := event
 			done.UID, done.Action, done.Object, done.Target, done.Outcome = origin.RecordUID(), action, c.UID, originOf(c.HTTP.URL), audit.Succeeded
-			return tx.AppendAudit(ctx, done)
+			return tx.Audits.Append(ctx, done)
 		})
 	})
 	known, is := errors.AsType[*fault.Error](err)
@@ -305,7 +305,7 @@ func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Princi
 // refuse records a refusal and returns it.
 func (s *Service) refuse(ctx context.Context, event audit.Event, reason string, refusal error) error {
 	event.Outcome, event.Reason = audit.Refused, reason
-	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) }); err != nil {
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) }); err != nil {
 		return fmt.Errorf("record a refusal: %w", err)
 	}
 	return refusal
@@ -313,7 +313,7 @@ func (s *Service) refuse(ctx context.Context, event audit.Event, reason string, 
 
 func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Channel, record recorder) error {
 	c.Component, c.CreatedAt = in.Component, s.now()
-	if err := tx.InsertChannel(ctx, c); err != nil {
+	if err := tx.Channels.Insert(ctx, c); err != nil {
 		if errors.Is(err, store.ErrNotFound) { // the project was deleted meanwhile
 			return fault.NoSuchProject(fault.CodeResourceNotFound)
 		}
@@ -327,7 +327,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Ch
 
 func (s *Service) update(ctx context.Context, tx *store.Tx, old, c store.Channel, position int64, record recorder) error {
 	c.UID, c.Position = old.UID, position
-	if err := tx.UpdateChannel(ctx, c, retryAfterUpdate(old, s.now())); err != nil {
+	if err := tx.Channels.Update(ctx, c, retryAfterUpdate(old, s.now())); err != nil {
 		return gone(err)
 	}
 	if err := s.expectConsent(ctx, tx, c); err != nil {
@@ -337,7 +337,7 @@ func (s *Service) update(ctx context.Context, tx *store.Tx, old, c store.Channel
 }
 
 func (s *Service) remove(ctx context.Context, tx *store.Tx, old store.Channel, record recorder) error {
-	if err := tx.DeleteChannel(ctx, old.OrgUID, old.UID); err != nil {
+	if err := tx.Channels.Delete(ctx, old.OrgUID, old.UID); err != nil {
 		return gone(err)
 	}
 	return record(audit.AlertDelete, old)

@@ -42,7 +42,7 @@ func (f *fixture) update(uid string, c Channel) error {
 func (f *fixture) stored(uid string) (c store.Channel) {
 	f.t.Helper()
 	if err := f.db.View(f.t.Context(), func(tx *store.Tx) (err error) {
-		c, err = tx.Channel(f.t.Context(), f.in.OrgUID, uid)
+		c, err = tx.Channels.Get(f.t.Context(), f.in.OrgUID, uid)
 		return err
 	}); err != nil {
 		f.t.Fatal(err)
@@ -186,7 +186,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	}
 	var got []string
 	if err := f.db.View(t.Context(), func(tx *store.Tx) error {
-		events, err := tx.AuditsNewest(t.Context(), 10)
+		events, err := tx.Audits.Newest(t.Context(), 10)
 		for _, e := range events {
 			got = append(got, fmt.Sprint(e.Action, " ", e.Outcome, " ", e.Object == uid, " ", e.Target))
 			if text, _ := json.Marshal(e); strings.Contains(string(text), "h1dden") || strings.Contains(string(text), "x0x") {
@@ -255,7 +255,7 @@ func TestChannelsOfAnOrganizationAreBounded(t *testing.T) {
 	for project := range 6 {
 		uid := uuid.NewString()
 		f.write(func(ctx context.Context, tx *store.Tx) error {
-			return tx.InsertProject(ctx, store.Project{UID: uid, OrgUID: in.OrgUID, Name: uid, Canonical: uid, CreatedAt: f.clock})
+			return tx.Projects.Insert(ctx, store.Project{UID: uid, OrgUID: in.OrgUID, Name: uid, Canonical: uid, CreatedAt: f.clock})
 		})
 		in.ProjectUID = uid
 		err := f.Replace(t.Context(), audit.Origin{}, f.admin, in, wanted(maxChannels))

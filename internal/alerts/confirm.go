@@ -58,11 +58,11 @@ func (s *Service) Confirm(ctx context.Context, origin audit.Origin, token string
 			return err
 		}
 		c = Confirmation{a.Address, a.OrgName, true}
-		first, err := tx.ConfirmAddress(ctx, hashOf(token), s.now())
+		first, err := tx.Addresses.Confirm(ctx, hashOf(token), s.now())
 		if err != nil || !first {
 			return err
 		}
-		return tx.AppendAudit(ctx, audit.Event{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address, Means: meansLink,
+		return tx.Audits.Append(ctx, audit.Event{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address, Means: meansLink,
 			Action: audit.AlertConfirm, Object: a.Address, Outcome: audit.Succeeded, Origin: origin})
 	})
 	return c, err
@@ -74,7 +74,7 @@ func hashOf(token string) []byte {
 }
 
 func (s *Service) addressOf(ctx context.Context, tx *store.Tx, token string) (store.AlertAddress, error) {
-	a, err := tx.AlertAddressByToken(ctx, hashOf(token))
+	a, err := tx.Addresses.ByToken(ctx, hashOf(token))
 	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.AskedAt) > linkLife {
 		return a, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound,
 			Message: "This link is not valid, or it has expired. Ask an administrator of the organization to store the alert channel again: a new link is sent then."}
@@ -92,7 +92,7 @@ func (s *Service) ask(ctx context.Context, c store.Channel) (time.Duration, erro
 	var org store.Org
 	if err := s.db.View(ctx, func(tx *store.Tx) (err error) {
 		if to, err = s.recipients(ctx, tx, c); err == nil && len(to.unasked) > 0 {
-			org, err = tx.OrgByUID(ctx, c.OrgUID)
+			org, err = tx.Orgs.Get(ctx, c.OrgUID)
 		}
 		return err
 	}); err != nil || len(to.unasked) == 0 {
@@ -130,7 +130,7 @@ func (s *Service) askOne(ctx context.Context, client *mailSession, org store.Org
 		}
 		first := false
 		if wait == 0 {
-			first, err = tx.AskAddress(ctx, asked, hashOf(token))
+			first, err = tx.Addresses.Ask(ctx, asked, hashOf(token))
 		}
 		if err == nil && !first {
 			return errNotAsked
@@ -151,7 +151,7 @@ func (s *Service) askOne(ctx context.Context, client *mailSession, org store.Org
 		return 0, nil
 	}
 	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.ForgetAddress(ctx, asked.OrgUID, asked.Address, asked.AskedAt)
+		return tx.Addresses.Forget(ctx, asked.OrgUID, asked.Address, asked.AskedAt)
 	})
 	return askPause, err
 }
@@ -159,7 +159,7 @@ func (s *Service) askOne(ctx context.Context, client *mailSession, org store.Org
 // reserveLink reserves a message that asks an address, which is counted twice: strangers are sent few, and they are messages of the
 // organization. It returns how long to wait if one of the allowances is used up; what was reserved is then not to be kept.
 func (s *Service) reserveLink(ctx context.Context, tx *store.Tx, orgUID string) (wait time.Duration, err error) {
-	if wait, _, err = tx.ReserveSlot(ctx, "links of "+orgUID, linksPerHour, time.Hour, 0, s.now()); err != nil || wait > 0 {
+	if wait, _, err = tx.Allowances.Reserve(ctx, "links of "+orgUID, linksPerHour, time.Hour, 0, s.now()); err != nil || wait > 0 {
 		return max(wait, spread(askPause)), err
 	}
 	return s.reserveMail(ctx, tx, orgUID)

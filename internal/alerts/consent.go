@@ -21,7 +21,7 @@ type consent struct {
 }
 
 func (s *Service) consentOf(ctx context.Context, tx *store.Tx, orgUID string) (consent, error) {
-	list, err := tx.AlertAddresses(ctx, orgUID)
+	list, err := tx.Addresses.List(ctx, orgUID)
 	c := consent{domains: s.config.MailDomains, known: make(map[string]store.AlertAddress, len(list))}
 	for _, a := range list {
 		c.known[a.Address] = a
@@ -86,7 +86,7 @@ func (s *Service) recipients(ctx context.Context, tx *store.Tx, c store.Channel)
 func addressesOf(ctx context.Context, tx *store.Tx, c store.Channel) (addresses []string, cut bool, err error) {
 	addresses = slices.Clone(c.Identifiers)
 	if c.AlertAllUsers {
-		users, err := tx.AlertedEmails(ctx, c.OrgUID, c.ProjectUID, maxRecipients+1)
+		users, err := tx.Outbox.Emails(ctx, c.OrgUID, c.ProjectUID, maxRecipients+1)
 		if err != nil {
 			return nil, false, err
 		}
@@ -147,12 +147,12 @@ func (s *Service) expectConsent(ctx context.Context, tx *store.Tx, c store.Chann
 	before := s.now().Add(-askAgain)
 	for _, address := range addresses {
 		if consent.asked(address) && !consent.given(address) && !consent.known[addressKey(address)].AskedAt.After(before) {
-			if err := tx.ForgetAddress(ctx, c.OrgUID, addressKey(address), before); err != nil {
+			if err := tx.Addresses.Forget(ctx, c.OrgUID, addressKey(address), before); err != nil {
 				return err
 			}
 		}
 	}
-	return tx.WakeChannel(ctx, c.OrgUID, c.UID, s.now())
+	return tx.Channels.Wake(ctx, c.OrgUID, c.UID, s.now())
 }
 
 // wakeToAsk has a channel served again at that moment if it has addresses to ask.
@@ -160,7 +160,7 @@ func (s *Service) wakeToAsk(ctx context.Context, tx *store.Tx, claimed store.Cla
 	if !s.asks() {
 		return nil
 	}
-	c, err := tx.Channel(ctx, claimed.OrgUID, claimed.UID)
+	c, err := tx.Channels.Get(ctx, claimed.OrgUID, claimed.UID)
 	if errors.Is(err, store.ErrNotFound) || err == nil && c.Type != TypeEmail {
 		return nil
 	}
@@ -171,5 +171,5 @@ func (s *Service) wakeToAsk(ctx context.Context, tx *store.Tx, claimed store.Cla
 	if err != nil || len(to.unasked) == 0 {
 		return err
 	}
-	return tx.WakeChannel(ctx, c.OrgUID, c.UID, at)
+	return tx.Channels.Wake(ctx, c.OrgUID, c.UID, at)
 }

@@ -156,10 +156,10 @@ func TestAnOrganizationHasABudgetOfMessages(t *testing.T) {
 	f.in = Scope{uuid.NewString(), uuid.NewString(), RegistryHealth}
 	f.admin.OrgUID = f.in.OrgUID
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.InsertOrg(ctx, store.Org{UID: f.in.OrgUID, Name: "Other", Canonical: "other", CreatedAt: f.clock}); err != nil {
+		if err := tx.Orgs.Insert(ctx, store.Org{UID: f.in.OrgUID, Name: "Other", Canonical: "other", CreatedAt: f.clock}); err != nil {
 			return err
 		}
-		return tx.InsertProject(ctx, store.Project{UID: f.in.ProjectUID, OrgUID: f.in.OrgUID, Name: "P", Canonical: "p", CreatedAt: f.clock})
+		return tx.Projects.Insert(ctx, store.Project{UID: f.in.ProjectUID, OrgUID: f.in.OrgUID, Name: "P", Canonical: "p", CreatedAt: f.clock})
 	})
 	f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"victim@acme.example"}})
 	f.raise()
@@ -222,7 +222,7 @@ func TestLinksConfirm(t *testing.T) {
 	}
 	var events []audit.Event
 	f.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		events, err = tx.Audits(ctx, store.AuditFilter{OrgUID: f.in.OrgUID, Actions: []audit.Action{audit.AlertConfirm}}, 10)
+		events, err = tx.Audits.List(ctx, store.AuditFilter{OrgUID: f.in.OrgUID, Actions: []audit.Action{audit.AlertConfirm}}, 10)
 		return err
 	})
 	if len(events) != 1 || events[0].Object != "ops@elsewhere.example" || events[0].Origin.Address != "192.0.2.1" {
@@ -341,11 +341,11 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 		t.Errorf("a user of another domain: %s", got)
 	}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.AskAddress(ctx, store.AlertAddress{OrgUID: f.in.OrgUID, Address: "admin@elsewhere.example", AskedAt: f.clock}, []byte("hash"))
+		_, err := tx.Addresses.Ask(ctx, store.AlertAddress{OrgUID: f.in.OrgUID, Address: "admin@elsewhere.example", AskedAt: f.clock}, []byte("hash"))
 		return err
 	})
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.ConfirmAddress(ctx, []byte("hash"), f.clock)
+		_, err := tx.Addresses.Confirm(ctx, []byte("hash"), f.clock)
 		return err
 	})
 	if got := create(everybody); got != "<nil>" {

@@ -78,7 +78,7 @@ func (s *Service) Deliver(ctx context.Context) {
 		Places: deliveries,
 		Waiting: func(ctx context.Context) (orgs []string, err error) {
 			err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-				orgs, err = tx.OrgsToAlert(ctx, s.now())
+				orgs, err = tx.Outbox.DueOrgs(ctx, s.now())
 				return err
 			})
 			return orgs, err
@@ -97,7 +97,7 @@ func (s *Service) claim(ctx context.Context, shares []queue.Share) (rows []store
 	}
 	owner, now := uuid.NewString(), s.now()
 	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.ClaimChannels(ctx, owner, now, now.Add(lease), wanted)
+		rows, err = tx.Outbox.Claim(ctx, owner, now, now.Add(lease), wanted)
 		return err
 	})
 	return rows, err
@@ -118,7 +118,7 @@ func (s *Service) serve(ctx context.Context, claimed store.ClaimedChannel) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.ReleaseChannel(ctx, claimed, after) }); err != nil && s.config.Log != nil {
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Outbox.Release(ctx, claimed, after) }); err != nil && s.config.Log != nil {
 		s.config.Log.Error("a lease was not given back and will run out", "channel", claimed.UID, "error", err)
 	}
 }
@@ -128,10 +128,10 @@ func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
 	var channel store.Channel
 	var owed store.Delivery
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if channel, err = tx.Channel(ctx, claimed.OrgUID, claimed.UID); err != nil {
+		if channel, err = tx.Channels.Get(ctx, claimed.OrgUID, claimed.UID); err != nil {
 			return err
 		}
-		owed, err = tx.NextDelivery(ctx, claimed.UID, s.now())
+		owed, err = tx.Outbox.Next(ctx, claimed.UID, s.now())
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && !channel.Active {
@@ -155,7 +155,7 @@ func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
 		status.Message = "given up after three days: " + status.Message
 	}
 	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.EndAttempt(ctx, claimed, after, failures, status, notBefore); err != nil {
+		if err := tx.Outbox.EndAttempt(ctx, claimed, after, failures, status, notBefore); err != nil {
 			return err
 		}
 		if sent.ok || sent.rare { // else the mail server is not to be bothered sooner than is planned
@@ -180,7 +180,7 @@ func (s *Service) endIdle(ctx context.Context, claimed store.ClaimedChannel, cha
 		next = next.Add(pause)
 	}
 	return s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.EndIdle(ctx, claimed); err != nil {
+		if err := tx.Outbox.EndIdle(ctx, claimed); err != nil {
 			return err
 		}
 		return s.wakeToAsk(ctx, tx, claimed, next)
@@ -237,7 +237,7 @@ func (s *Service) send(ctx context.Context, c store.Channel, d store.Delivery, a
 // Waiting counts what is still to be sent, up to 100,000.
 func (s *Service) Waiting(ctx context.Context) (n int64, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		n, err = tx.CountDeliveries(ctx, 100_000)
+		n, err = tx.Outbox.Count(ctx, 100_000)
 		return err
 	})
 	return n, err

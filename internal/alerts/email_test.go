@@ -160,16 +160,16 @@ var ownDomain = []string{"acme.example"}
 func addUser(f *fixture, email, role string, member, disabled bool) {
 	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: email, Canonical: email, Role: role, PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.InsertUser(ctx, u); err != nil {
+		if err := tx.Users.Insert(ctx, u); err != nil {
 			return err
 		}
 		if member {
-			if err := tx.InsertMember(ctx, u.OrgUID, f.in.ProjectUID, u.UID); err != nil {
+			if err := tx.Projects.InsertMember(ctx, u.OrgUID, f.in.ProjectUID, u.UID); err != nil {
 				return err
 			}
 		}
 		if disabled {
-			return tx.DisableUser(ctx, u.OrgUID, u.UID, f.clock)
+			return tx.Users.Disable(ctx, u.OrgUID, u.UID, f.clock)
 		}
 		return nil
 	})
@@ -304,7 +304,7 @@ func TestTooManyUsersAreSaid(t *testing.T) {
 		for i := range maxRecipients + 1 {
 			name := fmt.Sprintf("u%03d@acme.example", i)
 			u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: name, Canonical: name, Role: "admin", PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
-			if err := tx.InsertUser(ctx, u); err != nil {
+			if err := tx.Users.Insert(ctx, u); err != nil {
 				return err
 			}
 		}
@@ -346,13 +346,13 @@ func TestExpiringKeysAreToldOfOnce(t *testing.T) {
 	f.create(r.hook())
 	u := store.User{UID: uuid.NewString(), OrgUID: f.in.OrgUID, Email: "u@acme.example", Canonical: "u", Role: "member", PasswordHash: "x", PasswordChangedAt: f.clock, CreatedAt: f.clock}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.InsertUser(ctx, u); err != nil {
+		if err := tx.Users.Insert(ctx, u); err != nil {
 			return err
 		}
 		for i, days := range []int{6, 8, 60} {
 			k := store.APIKey{UID: uuid.NewString(), OrgUID: u.OrgUID, UserUID: u.UID, Name: fmt.Sprint("k", i), Canonical: fmt.Sprint("k", i), Hash: []byte{byte(i)},
 				CreatedAt: f.clock.Add(-30 * 24 * time.Hour), ExpiresAt: f.clock.Add(time.Duration(days) * 24 * time.Hour)}
-			if err := tx.InsertAPIKey(ctx, k); err != nil {
+			if err := tx.APIKeys.Insert(ctx, k); err != nil {
 				return err
 			}
 		}

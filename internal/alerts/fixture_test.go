@@ -81,10 +81,10 @@ func newFixture(t *testing.T, c Config) *fixture {
 	org := store.Org{UID: uuid.NewString(), Name: "Acme", Canonical: "acme", CreatedAt: f.clock}
 	f.project = store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "P", Canonical: "p", CreatedAt: f.clock}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.InsertOrg(ctx, org); err != nil {
+		if err := tx.Orgs.Insert(ctx, org); err != nil {
 			return err
 		}
-		return tx.InsertProject(ctx, f.project)
+		return tx.Projects.Insert(ctx, f.project)
 	})
 	f.in = Scope{OrgUID: org.UID, ProjectUID: f.project.UID, Component: RegistryHealth}
 	f.admin = auth.Principal{OrgUID: org.UID, OrgName: "Acme", UserUID: uuid.NewString(), Email: "a@acme.example", Role: auth.RoleAdmin}
@@ -132,7 +132,7 @@ func (f *fixture) attempt() bool {
 	f.t.Helper()
 	var claimed []store.ClaimedChannel
 	f.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		claimed, err = tx.ClaimChannels(ctx, uuid.NewString(), f.clock, f.clock.Add(lease), []store.Share{{OrgUID: f.in.OrgUID, Count: 1}})
+		claimed, err = tx.Outbox.Claim(ctx, uuid.NewString(), f.clock, f.clock.Add(lease), []store.Share{{OrgUID: f.in.OrgUID, Count: 1}})
 		return err
 	})
 	if len(claimed) == 0 {

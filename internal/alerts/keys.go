@@ -43,7 +43,7 @@ func (s *Service) tellExpiring(ctx context.Context) error {
 	for after := (store.ExpiringKey{ExpiresAt: now}); ; {
 		var keys []store.ExpiringKey
 		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			keys, err = tx.ExpiringKeys(ctx, APIKeyExpiry, after, now.Add(keyWarning), keyWarning, keyBatch)
+			keys, err = tx.APIKeys.Expiring(ctx, APIKeyExpiry, after, now.Add(keyWarning), keyWarning, keyBatch)
 			return err
 		})
 		if err != nil || len(keys) == 0 {
@@ -78,7 +78,7 @@ func byOrganization(keys []store.ExpiringKey) [][]store.ExpiringKey {
 func tellKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now time.Time) error {
 	a := Alert{Component: APIKeyExpiry, Kind: APIKeyExpiresSoon, At: now, Organization: Organization{keys[0].OrgUID, keys[0].OrgName}}
 	for _, k := range keys {
-		first, err := tx.NoteKeyAlert(ctx, k.UID, k.ExpiresAt)
+		first, err := tx.APIKeys.NoteAlert(ctx, k.UID, k.ExpiresAt)
 		if err != nil {
 			return err
 		}
@@ -101,8 +101,8 @@ func tellKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now t
 func (s *Service) sweep(ctx context.Context) error {
 	before := s.now().Add(-keptFor)
 	for _, step := range []func(*store.Tx) (int64, error){
-		func(tx *store.Tx) (int64, error) { return tx.DeleteAlerts(ctx, before, sweepBatch) },
-		func(tx *store.Tx) (int64, error) { return tx.DeleteAskedAddresses(ctx, before, sweepBatch) },
+		func(tx *store.Tx) (int64, error) { return tx.Outbox.DeleteBefore(ctx, before, sweepBatch) },
+		func(tx *store.Tx) (int64, error) { return tx.Addresses.DeleteAsked(ctx, before, sweepBatch) },
 	} {
 		for n := int64(sweepBatch); n == sweepBatch; {
 			if err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {

@@ -23,7 +23,7 @@ func (s *Service) reserveContacts(ctx context.Context, tx *store.Tx, p auth.Prin
 		return err
 	}
 	for i := range added {
-		wait, _, err := tx.ReserveContact(ctx, p.UserUID, s.config.ChecksPerMinute, s.now())
+		wait, _, err := tx.Allowances.ReserveContact(ctx, p.UserUID, s.config.ChecksPerMinute, s.now())
 		if err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func (s *Service) reserveContacts(ctx context.Context, tx *store.Tx, p auth.Prin
 
 // newOrigins counts the origins of channels that no stored channel of the organization has.
 func newOrigins(ctx context.Context, tx *store.Tx, orgUID string, wanted []store.Channel) (int, error) {
-	stored, err := tx.Webhooks(ctx, orgUID)
+	stored, err := tx.Channels.Webhooks(ctx, orgUID)
 	if err != nil {
 		return 0, err
 	}

@@ -83,7 +83,7 @@ func TestNewOriginsAreLimited(t *testing.T) {
 	}
 	other := Scope{f.in.OrgUID, uuid.NewString(), APIKeyExpiry}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		return tx.InsertProject(ctx, store.Project{UID: other.ProjectUID, OrgUID: other.OrgUID, Name: "Q", Canonical: "q", CreatedAt: f.clock})
+		return tx.Projects.Insert(ctx, store.Project{UID: other.ProjectUID, OrgUID: other.OrgUID, Name: "Q", Canonical: "q", CreatedAt: f.clock})
 	})
 	second := f.admin
 	second.UserUID = uuid.NewString()
@@ -193,7 +193,7 @@ func TestUpdatesDoNotHurryAWebhook(t *testing.T) {
 func (f *fixture) wantRefusals(reason string, want int) {
 	f.t.Helper()
 	if err := f.db.View(f.t.Context(), func(tx *store.Tx) error {
-		events, err := tx.Audits(f.t.Context(), store.AuditFilter{OrgUID: f.in.OrgUID, Outcome: audit.Refused}, 100)
+		events, err := tx.Audits.List(f.t.Context(), store.AuditFilter{OrgUID: f.in.OrgUID, Outcome: audit.Refused}, 100)
 		n := 0
 		for _, e := range events {
 			if e.Reason == reason {

@@ -295,7 +295,7 @@ func TestUnknownPlaceholders(t *testing.T) {
 	uid, _ := f.create(hook)
 	old := f.stored(uid)
 	old.HTTP.Body = `{"text": "{{message}} {{unknown}}"}`
-	f.write(func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, old, f.clock) })
+	f.write(func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Update(ctx, old, f.clock) })
 	for _, body := range []secret.String{mask, secret.String(old.HTTP.Body)} {
 		changed := f.channel(uid)
 		changed.HTTP.Body = body

@@ -109,7 +109,7 @@ func (s *Service) wrongCurrent(ctx context.Context, origin audit.Origin, p Princ
 				return err
 			}
 		}
-		return tx.AppendAudit(ctx, event)
+		return tx.Audits.Append(ctx, event)
 	})
 	return outcome, errors.Join(err, unasked)
 }
@@ -130,7 +130,7 @@ func (s *Service) PasswordProblems(p Principal, current, next secret.String) []f
 // caller reads the user that the principal is.
 func (s *Service) caller(ctx context.Context, p Principal) (user store.User, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		user, err = tx.User(ctx, p.OrgUID, p.UserUID)
+		user, err = tx.Users.Get(ctx, p.OrgUID, p.UserUID)
 		return err
 	})
 	return user, asDone("look up the caller", asNotFound(err, "There is no such user."))
@@ -139,20 +139,20 @@ func (s *Service) caller(ctx context.Context, p Principal) (user store.User, err
 // changePassword stores the hash of the new password, unless the current one's is another by now.
 func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit.Origin, p Principal, try passwordTry, user store.User, hash string) (passwordChange, error) {
 	now := s.now()
-	err := tx.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)
+	err := tx.Users.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)
 	if errors.Is(err, store.ErrNotFound) {
 		return changeOvertaken, nil
 	}
 	if err != nil {
 		return changeRefused, err
 	}
-	if err := tx.EndUserSessions(ctx, user.OrgUID, user.UID, p.SessionUID, endedByPassword, now); err != nil {
+	if err := tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, p.SessionUID, endedByPassword, now); err != nil {
 		return changeRefused, err
 	}
 	if _, err := s.countTry(ctx, tx, origin, try, user, true, now); err != nil {
 		return changeRefused, err
 	}
-	return changeMade, tx.AppendAudit(ctx, s.succeeded(p, origin, audit.PasswordChange, user.UID, now))
+	return changeMade, tx.Audits.Append(ctx, s.succeeded(p, origin, audit.PasswordChange, user.UID, now))
 }
 
 // SetPassword gives a user of the organization another password and ends its sessions. user is its uid or
@@ -173,13 +173,13 @@ func (s *Service) SetPassword(ctx context.Context, origin audit.Origin, p Princi
 		return err
 	}
 	return s.changeUser(ctx, origin, p, audit.PasswordSet, found, func(tx *store.Tx, now time.Time) error {
-		if err := tx.SetPassword(ctx, found.org.UID, found.user.UID, hash, now); err != nil {
+		if err := tx.Users.SetPassword(ctx, found.org.UID, found.user.UID, hash, now); err != nil {
 			return err
 		}
-		if err := tx.ForgiveAccount(ctx, []byte(found.user.UID)); err != nil {
+		if err := tx.Throttling.ForgiveAccount(ctx, []byte(found.user.UID)); err != nil {
 			return err
 		}
-		return tx.EndUserSessions(ctx, found.org.UID, found.user.UID, "", endedByPassword, now)
+		return tx.Sessions.EndOfUser(ctx, found.org.UID, found.user.UID, "", endedByPassword, now)
 	})
 }
 
@@ -196,7 +196,7 @@ func (s *Service) DisableUser(ctx context.Context, origin audit.Origin, p Princi
 		if err := KeepAdmin(ctx, tx, p, found.user); err != nil {
 			return err
 		}
-		return unlessSo(tx.DisableUser(ctx, found.org.UID, found.user.UID, now))
+		return unlessSo(tx.Users.Disable(ctx, found.org.UID, found.user.UID, now))
 	})
 }
 
@@ -210,14 +210,14 @@ func KeepAdmin(ctx context.Context, tx *store.Tx, p Principal, user store.User) 
 	if p.Role == RoleOperator {
 		return nil
 	}
-	if err := tx.LockOrg(ctx, user.OrgUID); err != nil {
+	if err := tx.Orgs.Lock(ctx, user.OrgUID); err != nil {
 		return err
 	}
-	now, err := tx.User(ctx, user.OrgUID, user.UID)
+	now, err := tx.Users.Get(ctx, user.OrgUID, user.UID)
 	if err != nil || now.Role != string(RoleAdmin) || !now.DisabledAt.IsZero() {
 		return err
 	}
-	if kept, err := tx.HasOtherAdmin(ctx, user.OrgUID, user.UID); kept || err != nil {
+	if kept, err := tx.Users.HasOtherAdmin(ctx, user.OrgUID, user.UID); kept || err != nil {
 		return err
 	}
 	return &fault.Error{Kind: fault.Conflict, Code: CodeLastAdmin,
@@ -233,7 +233,7 @@ func (s *Service) EnableUser(ctx context.Context, origin audit.Origin, p Princip
 		return err
 	}
 	return s.changeUser(ctx, origin, p, audit.UserEnable, found, func(tx *store.Tx, _ time.Time) error {
-		return unlessSo(tx.EnableUser(ctx, found.org.UID, found.user.UID))
+		return unlessSo(tx.Users.Enable(ctx, found.org.UID, found.user.UID))
 	})
 }
 
@@ -254,7 +254,7 @@ func (s *Service) otherUser(ctx context.Context, origin audit.Origin, p Principa
 	if refusal != nil {
 		event := s.succeeded(p, origin, action, user, s.now())
 		event.Outcome, event.Reason = audit.Refused, fault.CodeOperationForbidden
-		err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) })
+		err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) })
 		return account{}, errors.Join(err, refusal)
 	}
 	var found account
@@ -277,7 +277,7 @@ func (s *Service) changeUser(ctx context.Context, origin audit.Origin, p Princip
 		}
 		event := s.succeeded(p, origin, action, found.user.UID, now)
 		event.OrgUID = found.org.UID
-		return tx.AppendAudit(ctx, event)
+		return tx.Audits.Append(ctx, event)
 	})
 	return asDone(string(action), asNotFound(err, noSuchUser))
 }
@@ -286,9 +286,9 @@ const noSuchUser = "There is no such user in the organization."
 
 // userOf finds a user by uid, or else by e-mail.
 func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (store.User, error) {
-	user, err := tx.User(ctx, org.UID, named)
+	user, err := tx.Users.Get(ctx, org.UID, named)
 	if errors.Is(err, store.ErrNotFound) {
-		user, err = tx.UserByEmail(ctx, org.UID, Canonical(named))
+		user, err = tx.Users.ByEmail(ctx, org.UID, Canonical(named))
 	}
 	return user, asNotFound(err, noSuchUser)
 }

@@ -21,7 +21,7 @@ const otherPassword = "seven green herons in fog"
 func (w *world) mustStranger(t *testing.T) Principal {
 	t.Helper()
 	org := store.Org{UID: uuid.NewString(), Name: "Other", Canonical: "other", CreatedAt: start}
-	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), org) })
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), org) })
 	return asPrincipal(org, w.mustUser(t, org, "root@other.example", RoleAdmin))
 }
 
@@ -226,7 +226,7 @@ func TestARoleHoldsAtOnce(t *testing.T) {
 	tokens := w.mustLogin(t)
 	for _, role := range []Role{RoleAdmin, RoleMember} {
 		w.mustWrite(t, func(tx *store.Tx) error {
-			return tx.SetUserRole(t.Context(), w.org.UID, w.user.UID, string(role), true)
+			return tx.Users.SetRole(t.Context(), w.org.UID, w.user.UID, string(role), true)
 		})
 		if p := w.mustPrincipal(t, tokens); p.Role != role {
 			t.Errorf("is %s, not %s", p.Role, role)
@@ -300,7 +300,7 @@ func TestUserWithoutPassword(t *testing.T) {
 	}
 	stored := func() (found store.User) {
 		if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
-			found, err = tx.User(t.Context(), w.org.UID, user.UID)
+			found, err = tx.Users.Get(t.Context(), w.org.UID, user.UID)
 			return err
 		}); err != nil {
 			t.Fatal(err)
@@ -333,7 +333,7 @@ func TestDeletedUser(t *testing.T) {
 	if _, err := w.Authenticate(t.Context(), Presented{APIKey: key, Authorization: tokens.Authorization}); err != nil {
 		t.Fatal(err)
 	}
-	w.mustWrite(t, func(tx *store.Tx) error { return tx.DeleteUser(t.Context(), w.org.UID, w.user.UID) })
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Delete(t.Context(), w.org.UID, w.user.UID) })
 	wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonUnknown)
 	_, err = w.Authenticate(t.Context(), Presented{APIKey: key})
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonUnknown)

@@ -119,7 +119,7 @@ func TestBothCredentials(t *testing.T) {
 func TestWhoMayMakeKeysForWhom(t *testing.T) {
 	w := mustWorld(t, nil)
 	elsewhere := store.Org{UID: uuid.NewString(), Name: "Elsewhere", Canonical: "elsewhere", CreatedAt: start}
-	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), elsewhere) })
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), elsewhere) })
 	foreigner := w.mustUser(t, elsewhere, "foreigner@example.com", RoleMember)
 	colleague := w.mustUser(t, w.org, "colleague@example.com", RoleMember)
 	member := w.principal(t)

@@ -48,20 +48,20 @@ func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 		if err != nil {
 			return err
 		}
-		if err := tx.LockUser(ctx, user.OrgUID, user.UID); err != nil { // or two at once could both be the last that may be
+		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // or two at once could both be the last that may be
 			return err
 		}
-		if n, err := tx.CountAPIKeys(ctx, user.OrgUID, user.UID); err != nil || n >= maxAPIKeys {
+		if n, err := tx.APIKeys.Count(ctx, user.OrgUID, user.UID); err != nil || n >= maxAPIKeys {
 			return errors.Join(err, tooManyKeysIf(err == nil))
 		}
 		made = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(ask.Name),
 			Canonical: Canonical(ask.Name), Hash: hash, CreatedAt: now, ExpiresAt: ask.ExpiresAt, Email: user.Email}
-		if err := tx.InsertAPIKey(ctx, made); err != nil {
+		if err := tx.APIKeys.Insert(ctx, made); err != nil {
 			return err
 		}
 		event := p.Event(origin, audit.APIKeyCreate)
 		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = audit.NewUID(), now, user.OrgUID, made.UID, audit.Succeeded
-		return tx.AppendAudit(ctx, event)
+		return tx.Audits.Append(ctx, event)
 	})
 	if err != nil {
 		return APIKey{}, "", asDone("make an API key", keyNameTaken(asNotFound(err, noSuchUser))) // the user may have been deleted meanwhile
@@ -102,7 +102,7 @@ func (s *Service) keyOwner(ctx context.Context, tx *store.Tx, p Principal, ask N
 	}
 	if ask.User == "" || ask.User == p.UserUID || Canonical(ask.User) == Canonical(p.Email) {
 		if p.Role != RoleOperator {
-			return tx.User(ctx, org.UID, p.UserUID)
+			return tx.Users.Get(ctx, org.UID, p.UserUID)
 		}
 	}
 	if err := p.May(CreateAllAPIKeys); err != nil {
@@ -122,9 +122,9 @@ func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string, afte
 		}
 		var keys []store.APIKey
 		if p.Can(ReadAllAPIKeys) {
-			keys, more, err = tx.APIKeysOfOrg(ctx, orgUID, store.APIKey{UserUID: after.UserUID, Canonical: after.Canonical})
+			keys, more, err = tx.APIKeys.OfOrg(ctx, orgUID, store.APIKey{UserUID: after.UserUID, Canonical: after.Canonical})
 		} else {
-			keys, err = tx.APIKeysOfUser(ctx, orgUID, p.UserUID)
+			keys, err = tx.APIKeys.OfUser(ctx, orgUID, p.UserUID)
 		}
 		for _, key := range keys {
 			list = append(list, visible(key))
@@ -153,9 +153,9 @@ func (s *Service) APIKey(ctx context.Context, p Principal, uid string) (APIKey, 
 
 // keyFor reads a key that the principal may see and change.
 func (s *Service) keyFor(ctx context.Context, tx *store.Tx, p Principal, uid string) (store.APIKey, error) {
-	read := func() (store.APIKey, error) { return tx.APIKey(ctx, p.OrgUID, uid) }
+	read := func() (store.APIKey, error) { return tx.APIKeys.Get(ctx, p.OrgUID, uid) }
 	if p.Role == RoleOperator {
-		read = func() (store.APIKey, error) { return tx.APIKeyByUID(ctx, uid) }
+		read = func() (store.APIKey, error) { return tx.APIKeys.ByUID(ctx, uid) }
 	}
 	key, err := read()
 	if err == nil && key.UserUID != p.UserUID && !p.Can(ManageAllAPIKeys) {
@@ -206,10 +206,10 @@ func (s *Service) UpdateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 	}
 	var changed store.APIKey
 	err := s.changeKey(ctx, origin, p, uid, audit.APIKeyUpdate, func(tx *store.Tx, key store.APIKey, now time.Time) (err error) {
-		if err := tx.UpdateAPIKey(ctx, key.OrgUID, key.UID, change.stored(), now); err != nil {
+		if err := tx.APIKeys.Update(ctx, key.OrgUID, key.UID, change.stored(), now); err != nil {
 			return err
 		}
-		changed, err = tx.APIKey(ctx, key.OrgUID, key.UID) // as it is now: others may have changed it since it was read
+		changed, err = tx.APIKeys.Get(ctx, key.OrgUID, key.UID) // as it is now: others may have changed it since it was read
 		return err
 	})
 	return visible(changed), err
@@ -229,7 +229,7 @@ func (s *Service) RevokeAPIKey(ctx context.Context, origin audit.Origin, p Princ
 // Faults: NotFound.
 func (s *Service) DeleteAPIKey(ctx context.Context, origin audit.Origin, p Principal, uid string) error {
 	return s.changeKey(ctx, origin, p, uid, audit.APIKeyDelete, func(tx *store.Tx, key store.APIKey, _ time.Time) error {
-		return tx.DeleteAPIKey(ctx, key.OrgUID, key.UID)
+		return tx.APIKeys.Delete(ctx, key.OrgUID, key.UID)
 	})
 }
 
@@ -246,7 +246,7 @@ func (s *Service) changeKey(ctx context.Context, origin audit.Origin, p Principa
 		}
 		event := s.succeeded(p, origin, action, uid, now)
 		event.OrgUID = key.OrgUID
-		return tx.AppendAudit(ctx, event)
+		return tx.Audits.Append(ctx, event)
 	})
 	return asDone("change an API key", keyNameTaken(err))
 }

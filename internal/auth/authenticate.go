@@ -119,7 +119,7 @@ func (s *Service) lookUpToken(ctx context.Context, token secret.String) (remembe
 	}
 	var session store.Session
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		session, err = tx.Session(ctx, c.Session)
+		session, err = tx.Sessions.Get(ctx, c.Session)
 		return err
 	})
 	switch {
@@ -186,7 +186,7 @@ func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (remembered, er
 	epoch := s.view.begin()
 	var found store.APIKey
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		found, err = tx.APIKeyByHash(ctx, hash)
+		found, err = tx.APIKeys.ByHash(ctx, hash)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
@@ -207,5 +207,5 @@ func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (remembered, er
 func (s *Service) noteUse(ctx context.Context, uid string, now time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, usePatience)
 	defer cancel()
-	_ = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.NoteAPIKeyUse(ctx, uid, now, now.Add(-useRecordedEvery)) })
+	_ = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.APIKeys.NoteUse(ctx, uid, now, now.Add(-useRecordedEvery)) })
 }

@@ -102,7 +102,7 @@ func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	}
 	w.passwords.bulk.holdBack = 0
 	w.org = store.Org{UID: uuid.NewString(), Name: goodOrg, Canonical: Canonical(goodOrg), CreatedAt: start}
-	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), w.org) })
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), w.org) })
 	w.user = w.mustUser(t, w.org, goodEmail, RoleMember)
 	return w
 }
@@ -122,14 +122,14 @@ func (w *world) mustUser(t *testing.T, org store.Org, email string, role Role) s
 	}
 	user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: email, Canonical: Canonical(email), Role: string(role),
 		PasswordHash: hashed, PasswordChangedAt: start, CreatedAt: start}
-	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertUser(t.Context(), user) })
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Insert(t.Context(), user) })
 	return user
 }
 
 func (w *world) mustUserWithoutPassword(t *testing.T, email string) store.User {
 	t.Helper()
 	user := store.User{UID: uuid.NewString(), OrgUID: w.org.UID, Email: email, Canonical: Canonical(email), Role: string(RoleMember), PasswordChangedAt: start, CreatedAt: start}
-	w.mustWrite(t, func(tx *store.Tx) error { return tx.InsertUser(t.Context(), user) })
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Insert(t.Context(), user) })
 	return user
 }
 
@@ -155,7 +155,7 @@ func (w *world) sessionOf(t *testing.T, tokens Tokens) store.Session {
 func (w *world) session(t *testing.T, uid string) (session store.Session) {
 	t.Helper()
 	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		session, err = tx.Session(t.Context(), uid)
+		session, err = tx.Sessions.Get(t.Context(), uid)
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -178,7 +178,7 @@ func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
 	defer func() { _ = raw.Close() }()
 	for _, uid := range uids(t, raw, "SELECT uid FROM audits ORDER BY uid DESC LIMIT $1", n) {
 		if err := w.db.View(t.Context(), func(tx *store.Tx) error {
-			event, err := tx.Audit(t.Context(), uid)
+			event, err := tx.Audits.Get(t.Context(), uid)
 			events = append(events, event)
 			return err
 		}); err != nil {
@@ -238,7 +238,7 @@ func (w *world) authenticate(t *testing.T, token secret.String) error {
 func (w *world) serviceKeys(t *testing.T) (keys []store.ServiceKey) {
 	t.Helper()
 	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		keys, err = tx.ServiceKeys(t.Context())
+		keys, err = tx.Keys.List(t.Context())
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -159,7 +159,7 @@ func (s *Service) catchUp(ctx context.Context) error {
 	for {
 		var changes []store.Change
 		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			changes, err = tx.ChangesFrom(ctx, s.hearing.last.Seq, hearStep)
+			changes, err = tx.Changes.From(ctx, s.hearing.last.Seq, hearStep)
 			return err
 		})
 		if err != nil {
@@ -204,7 +204,7 @@ func since(heard store.Change, list []store.Change) (news []store.Change, whole 
 func (s *Service) startOver(ctx context.Context) error {
 	var last store.Change
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		last, err = tx.LastChange(ctx)
+		last, err = tx.Changes.Last(ctx)
 		return err
 	})
 	if err != nil {

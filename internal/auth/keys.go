@@ -42,7 +42,7 @@ type signingKey struct {
 func loadKeys(ctx context.Context, db *store.DB, now time.Time) (*keySet, error) {
 	var keys []store.ServiceKey
 	read := func(tx *store.Tx) (err error) {
-		keys, err = tx.ServiceKeys(ctx)
+		keys, err = tx.Keys.List(ctx)
 		return err
 	}
 	if err := db.View(ctx, read); err != nil {
@@ -99,7 +99,7 @@ func makeKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
 		{UID: uuid.NewString(), Purpose: store.KeySign, Public: public, Secret: private.Seed(), CreatedAt: now},
 		{UID: uuid.NewString(), Purpose: store.KeyMAC, Secret: mac, CreatedAt: now},
 	} {
-		if _, err := tx.InsertServiceKey(ctx, key); err != nil {
+		if _, err := tx.Keys.Insert(ctx, key); err != nil {
 			return err
 		}
 	}

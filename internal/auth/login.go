@@ -104,14 +104,14 @@ func (s *Service) inOrg(c Credentials) Credentials {
 // lookUp reads the account and its throttle state, with the same queries whatever is unknown.
 func (s *Service) lookUp(ctx context.Context, origin audit.Origin, c Credentials) (found account, try passwordTry, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if found.org, err = tx.OrgByName(ctx, Canonical(c.Org)); err == nil || errors.Is(err, store.ErrNotFound) {
-			found.user, err = tx.UserByEmail(ctx, found.org.UID, Canonical(c.Email))
+		if found.org, err = tx.Orgs.ByName(ctx, Canonical(c.Org)); err == nil || errors.Is(err, store.ErrNotFound) {
+			found.user, err = tx.Users.ByEmail(ctx, found.org.UID, Canonical(c.Email))
 		}
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("look up the account: %w", err)
 		}
 		try = s.newTry(origin, c, found.user)
-		try.state, err = tx.Throttles(ctx, try.account, try.source, s.now())
+		try.state, err = tx.Throttling.Both(ctx, try.account, try.source, s.now())
 		return asDone("look up failed logins", err)
 	})
 	return found, try, err
@@ -141,7 +141,7 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, try pas
 		if alert, err = s.countTry(ctx, tx, origin, try, found.user, accepted, now); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, event)
+		return tx.Audits.Append(ctx, event)
 	})
 	if err == nil && alert {
 		s.logAlert(found.user)
@@ -179,7 +179,7 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 	if matches {
 		verified = found.user.PasswordHash
 	}
-	err := tx.NoteLogin(ctx, found.user.UID, verified, newHash, session.CreatedAt)
+	err := tx.Users.NoteLogin(ctx, found.user.UID, verified, newHash, session.CreatedAt)
 	unnoted := errors.Is(err, store.ErrNotFound)
 	if err != nil && !unnoted {
 		return "", fmt.Errorf("note a sign-in: %w", err)
@@ -196,7 +196,7 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 	case unnoted: // also when either happened while we hashed
 		return refusedDisabled, nil
 	}
-	return "", tx.InsertSession(ctx, session)
+	return "", tx.Sessions.Insert(ctx, session)
 }
 
 // answer makes the tokens of a session. It is called after the commit, so that no token is ever out that was

@@ -74,7 +74,7 @@ func TestRefusedLoginsLookAlikeButTheRecordTells(t *testing.T) {
 
 func mustDisable(t *testing.T, w *world, user store.User) {
 	t.Helper()
-	w.mustWrite(t, func(tx *store.Tx) error { return tx.DisableUser(t.Context(), user.OrgUID, user.UID, start) })
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Disable(t.Context(), user.OrgUID, user.UID, start) })
 }
 
 func TestLoginTellsAllFieldsAtOnceWhateverTheAccount(t *testing.T) {
@@ -119,7 +119,7 @@ func TestLoginUpgradesTheHash(t *testing.T) {
 	}
 	var user store.User
 	_ = w.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		user, err = tx.User(t.Context(), w.org.UID, w.user.UID)
+		user, err = tx.Users.Get(t.Context(), w.org.UID, w.user.UID)
 		return err
 	})
 	if !strings.Contains(user.PasswordHash, stronger.String()) || !user.LastLoginAt.Equal(start) {

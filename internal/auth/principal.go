@@ -110,12 +110,12 @@ func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Or
 		if canonical != "" && canonical != Canonical(p.OrgName) {
 			return store.Org{}, noSuchOrg() // the same answer whether it exists or not
 		}
-		return tx.OrgByUID(ctx, p.OrgUID)
+		return tx.Orgs.Get(ctx, p.OrgUID)
 	}
 	if canonical == "" {
 		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required"})
 	}
-	org, err := tx.OrgByName(ctx, canonical)
+	org, err := tx.Orgs.ByName(ctx, canonical)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.Org{}, noSuchOrg()
 	}

@@ -54,7 +54,7 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 		if session, decided, err = s.spend(ctx, tx, uid.String(), generation, now); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, refreshEvent(origin, session, uid.String(), MeansRefreshToken, decided, now))
+		return tx.Audits.Append(ctx, refreshEvent(origin, session, uid.String(), MeansRefreshToken, decided, now))
 	})
 	if err != nil {
 		return Tokens{}, asDone("spend a refresh token", err)
@@ -71,11 +71,11 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 // it could be advanced now, is tried again.
 func (s *Service) spend(ctx context.Context, tx *store.Tx, uid string, generation int64, now time.Time) (store.Session, verdict, error) {
 	for range 3 {
-		session, err := tx.AdvanceSession(ctx, uid, generation, now, now.Add(s.config.SessionIdle))
+		session, err := tx.Sessions.Advance(ctx, uid, generation, now, now.Add(s.config.SessionIdle))
 		if !errors.Is(err, store.ErrNotFound) {
 			return session, advance, err
 		}
-		session, err = tx.Session(ctx, uid)
+		session, err = tx.Sessions.Get(ctx, uid)
 		if errors.Is(err, store.ErrNotFound) {
 			return store.Session{}, ReasonUnknown, nil
 		}
@@ -84,7 +84,7 @@ func (s *Service) spend(ctx context.Context, tx *store.Tx, uid string, generatio
 		}
 		decided := judgeRefresh(session, generation, now, s.config.RefreshGrace)
 		if decided.endsSession() {
-			_, err = tx.EndSession(ctx, uid, string(decided), now)
+			_, err = tx.Sessions.End(ctx, uid, string(decided), now)
 		}
 		if decided != advance {
 			return session, decided, err
@@ -115,7 +115,7 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 		if err != nil {
 			return fmt.Errorf("exchange an authorization token: %w", err)
 		}
-		return tx.AppendAudit(ctx, refreshEvent(origin, session, c.Session, MeansToken, decided, now))
+		return tx.Audits.Append(ctx, refreshEvent(origin, session, c.Session, MeansToken, decided, now))
 	})
 	if err != nil {
 		return Tokens{}, err
@@ -130,7 +130,7 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 // than the grace) only gets the answer that it already had.
 func (s *Service) spendJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (store.Session, store.SpentJTI, verdict, error) {
 	none := store.SpentJTI{}
-	session, err := tx.Session(ctx, c.Session)
+	session, err := tx.Sessions.Get(ctx, c.Session)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.Session{}, none, ReasonUnknown, nil
 	}
@@ -142,23 +142,23 @@ func (s *Service) spendJTI(ctx context.Context, tx *store.Tx, c claims, expired 
 	}
 	first := store.SpentJTI{JTI: c.ID, SessionUID: c.Session, SpentAt: now, NextJTI: uuid.NewString(), NextKID: s.keySet().signing.kid, ExpiresAt: c.expiresAt()}
 	if !expired {
-		isFirst, err := tx.SpendJTI(ctx, first)
+		isFirst, err := tx.Sessions.SpendJTI(ctx, first)
 		if err != nil {
 			return session, none, "", err
 		}
 		if isFirst {
-			live, err := tx.UseSession(ctx, c.Session, now, now.Add(s.config.SessionIdle))
+			live, err := tx.Sessions.Use(ctx, c.Session, now, now.Add(s.config.SessionIdle))
 			return session, first, ifLive(live), err
 		}
 	}
-	spent, err := tx.SpentJTI(ctx, c.ID)
+	spent, err := tx.Sessions.SpentJTI(ctx, c.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return session, none, ReasonExpired, nil
 	}
 	if err != nil {
 		return session, none, "", err
 	}
-	_, err = tx.SpentJTI(ctx, spent.NextJTI)
+	_, err = tx.Sessions.SpentJTI(ctx, spent.NextJTI)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return session, none, "", err
 	}

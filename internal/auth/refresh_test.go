@@ -221,7 +221,7 @@ func TestExchangeEdges(t *testing.T) {
 
 	ended := w.mustLogin(t)
 	w.mustWrite(t, func(tx *store.Tx) error {
-		_, err := tx.EndSession(t.Context(), w.sessionOf(t, ended).UID, "logout", w.clock.now())
+		_, err := tx.Sessions.End(t.Context(), w.sessionOf(t, ended).UID, "logout", w.clock.now())
 		return err
 	})
 	w.wantRefused(t, ended.Authorization, ReasonRevoked)
@@ -279,7 +279,7 @@ func TestSweepDeletesOnlyWhatEndedLongAgo(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := w.db.View(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Session(t.Context(), uid)
+			_, err := tx.Sessions.Get(t.Context(), uid)
 			return err
 		})
 		if !errors.Is(err, want) {

@@ -177,10 +177,10 @@ func TestMissedChangesForgetEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(tx *store.Tx) error {
-		if _, err := tx.DeleteChanges(t.Context(), time.Now().Add(time.Hour), 10); err != nil {
+		if _, err := tx.Changes.DeleteBefore(t.Context(), time.Now().Add(time.Hour), 10); err != nil {
 			return err
 		}
-		return tx.NoteChange(t.Context(), "something else")
+		return tx.Changes.Note(t.Context(), "something else")
 	})
 	if err := second.hear(t.Context()); err != nil {
 		t.Fatal(err)

@@ -26,10 +26,10 @@ func (s *Service) RotateKeys(ctx context.Context, origin audit.Origin, p Princip
 		if err := makeKeys(ctx, tx, now); err != nil {
 			return err
 		}
-		if err := tx.NoteChange(ctx, store.ChangedKeys); err != nil {
+		if err := tx.Changes.Note(ctx, store.ChangedKeys); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.KeysRotate, "", now))
+		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.KeysRotate, "", now))
 	})
 	if err == nil {
 		err = s.reloadKeys(ctx)
@@ -42,17 +42,17 @@ func (s *Service) RotateKeys(ctx context.Context, origin audit.Origin, p Princip
 // sign until it hears of the rotation, and what the clocks of two machines may differ.
 func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
 	const slack = clockLeeway + time.Minute
-	if err := tx.RetireServiceKey(ctx, store.KeySign, now, now.Add(2*maxTokenLifetime+slack)); err != nil {
+	if err := tx.Keys.Retire(ctx, store.KeySign, now, now.Add(2*maxTokenLifetime+slack)); err != nil {
 		return err
 	}
-	last, err := tx.LastSessionEnd(ctx)
+	last, err := tx.Sessions.LastEnd(ctx)
 	if err != nil {
 		return err
 	}
 	if longest := now.Add(s.config.SessionMax); last.Before(longest) {
 		last = longest
 	}
-	return tx.RetireServiceKey(ctx, store.KeyMAC, now, last.Add(slack))
+	return tx.Keys.Retire(ctx, store.KeyMAC, now, last.Add(slack))
 }
 
 // RotateMaster re-wraps the keyring of the store with a new master key. With next zero a key is drawn and
@@ -66,12 +66,12 @@ func (s *Service) RotateMaster(ctx context.Context, origin audit.Origin, p Princ
 		return "", err
 	}
 	former, err = s.db.RotateMaster(ctx, next, func(tx *store.Tx) error {
-		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.MasterRotate, "", s.now()))
+		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.MasterRotate, "", s.now()))
 	})
 	return former, asDone("rotate the master key", err)
 }
 
 // SweepAudits deletes the audit records from before a moment, in small steps.
 func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
-	return s.inSteps(ctx, func(tx *store.Tx) (int64, error) { return tx.DeleteAudits(ctx, before, sweepStep) })
+	return s.inSteps(ctx, func(tx *store.Tx) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, sweepStep) })
 }

@@ -130,7 +130,7 @@ func TestSweepAuditsKeepsWhatIsYoung(t *testing.T) {
 	w := mustWorld(t, nil)
 	for range sweepStep + 3 {
 		w.mustWrite(t, func(tx *store.Tx) error {
-			return tx.AppendAudit(t.Context(), w.succeeded(Operator(), origin, audit.Login, "", w.clock.now()))
+			return tx.Audits.Append(t.Context(), w.succeeded(Operator(), origin, audit.Login, "", w.clock.now()))
 		})
 	}
 	w.clock.move(time.Hour)

@@ -146,7 +146,7 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 // begin reads where the list of changes stands, and then the keys: a rotation in between is heard of later.
 func (s *Service) begin(ctx context.Context) error {
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		s.hearing.last, err = tx.LastChange(ctx)
+		s.hearing.last, err = tx.Changes.Last(ctx)
 		return err
 	})
 	if err != nil {
@@ -176,11 +176,15 @@ const (
 func (s *Service) Sweep(ctx context.Context) error {
 	before := s.now().Add(-sweepAfter)
 	for _, step := range []func(*store.Tx) (int64, error){
-		func(tx *store.Tx) (int64, error) { return tx.DeleteSpentJTIs(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) { return tx.DeleteSessions(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) { return tx.DeleteChanges(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) { return tx.DeleteThrottles(ctx, s.now().Add(-time.Hour), sweepStep) },
-		func(tx *store.Tx) (int64, error) { return tx.DeleteAllowances(ctx, s.now().Add(-time.Hour), sweepStep) },
+		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteSpentJTIs(ctx, before, sweepStep) },
+		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteBefore(ctx, before, sweepStep) },
+		func(tx *store.Tx) (int64, error) { return tx.Changes.DeleteBefore(ctx, before, sweepStep) },
+		func(tx *store.Tx) (int64, error) {
+			return tx.Throttling.DeleteBefore(ctx, s.now().Add(-time.Hour), sweepStep)
+		},
+		func(tx *store.Tx) (int64, error) {
+			return tx.Allowances.DeleteBefore(ctx, s.now().Add(-time.Hour), sweepStep)
+		},
 	} {
 		if err := s.inSteps(ctx, step); err != nil {
 			return err

@@ -157,7 +157,7 @@ func (m *sessionModel) logOut(r *rapid.T) {
 	}
 	uid, _, _ := m.w.keySet().parseRefreshToken(m.chain[0].token)
 	err := m.w.db.InTx(r.Context(), func(tx *store.Tx) error {
-		_, err := tx.EndSession(r.Context(), uid.String(), "logout", m.w.clock.now())
+		_, err := tx.Sessions.End(r.Context(), uid.String(), "logout", m.w.clock.now())
 		return err
 	})
 	if err != nil {

@@ -39,10 +39,10 @@ func (s *Service) Logout(ctx context.Context, origin audit.Origin, p Principal) 
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
-		if _, err := tx.EndSession(ctx, p.SessionUID, endedByLogout, now); err != nil {
+		if _, err := tx.Sessions.End(ctx, p.SessionUID, endedByLogout, now); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.Logout, p.SessionUID, now))
+		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.Logout, p.SessionUID, now))
 	})
 	return asDone("end a session", err)
 }
@@ -51,7 +51,7 @@ func (s *Service) Logout(ctx context.Context, origin audit.Origin, p Principal) 
 func (s *Service) Sessions(ctx context.Context, p Principal) ([]Session, error) {
 	var list []Session
 	err := s.db.View(ctx, func(tx *store.Tx) error {
-		sessions, err := tx.SessionsOfUser(ctx, p.OrgUID, p.UserUID, s.now())
+		sessions, err := tx.Sessions.OfUser(ctx, p.OrgUID, p.UserUID, s.now())
 		for _, one := range sessions {
 			list = append(list, Session{UID: one.UID, UserUID: one.UserUID, Address: one.Address, CreatedAt: one.CreatedAt,
 				LastUsedAt: one.UsedAt, ExpiresAt: earlier(one.IdleUntil, one.MaxUntil), Current: one.UID == p.SessionUID})
@@ -74,17 +74,17 @@ func earlier(a, b time.Time) time.Time {
 func (s *Service) EndSession(ctx context.Context, origin audit.Origin, p Principal, uid string) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
-		session, err := tx.Session(ctx, uid)
+		session, err := tx.Sessions.Get(ctx, uid)
 		if err == nil && (session.UserUID != p.UserUID || session.OrgUID != p.OrgUID || judgeSession(session, now) != "") {
 			err = store.ErrNotFound
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := tx.EndSession(ctx, uid, endedByUser, now); err != nil {
+		if _, err := tx.Sessions.End(ctx, uid, endedByUser, now); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, s.succeeded(p, origin, audit.SessionEnd, uid, now))
+		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.SessionEnd, uid, now))
 	})
 	return asDone("end a session", asNotFound(err, "There is no such session."))
 }
@@ -113,12 +113,12 @@ func (s *Service) RevokeTokens(ctx context.Context, origin audit.Origin, p Princ
 			return err
 		}
 		for _, session := range sessions {
-			if _, err := tx.EndSession(ctx, session.UID, endedByRevoke, now); err != nil {
+			if _, err := tx.Sessions.End(ctx, session.UID, endedByRevoke, now); err != nil {
 				return err
 			}
 			event := s.succeeded(p, origin, audit.TokensRevoke, session.UID, now)
 			event.OrgUID = session.OrgUID // an operator has none of its own
-			if err := tx.AppendAudit(ctx, event); err != nil {
+			if err := tx.Audits.Append(ctx, event); err != nil {
 				return err
 			}
 		}
@@ -132,7 +132,7 @@ func revocable(ctx context.Context, tx *store.Tx, p Principal, uids []string) ([
 	var sessions []store.Session
 	var problems []fault.Field
 	for i, uid := range uids {
-		session, err := tx.Session(ctx, uid)
+		session, err := tx.Sessions.Get(ctx, uid)
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return nil, err
 		}

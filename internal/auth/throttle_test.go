@@ -377,7 +377,7 @@ func TestThrottleIsKeptAndSharedAndSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(tx *store.Tx) error {
-		left, err := tx.DeleteThrottles(t.Context(), start.Add(365*24*time.Hour), 100)
+		left, err := tx.Throttling.DeleteBefore(t.Context(), start.Add(365*24*time.Hour), 100)
 		if left != 1 { // the success
 			t.Errorf("%d rows are left", left)
 		}

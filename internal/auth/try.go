@@ -49,7 +49,7 @@ func (t passwordTry) caller() hashCaller {
 // read returns what decides about the try at this moment.
 func (t passwordTry) read(ctx context.Context, now time.Time) (state store.Throttles, err error) {
 	err = t.s.db.View(ctx, func(tx *store.Tx) (err error) {
-		state, err = tx.Throttles(ctx, t.account, t.source, now)
+		state, err = tx.Throttling.Both(ctx, t.account, t.source, now)
 		return err
 	})
 	return state, asDone("look up failed logins", err)
@@ -100,7 +100,7 @@ type throttleRow struct {
 }
 
 func (r throttleRow) take(ctx context.Context, tx *store.Tx, now time.Time) error {
-	taken, err := tx.TakeTry(ctx, r.account, r.source, r.read, now.Add(r.wait))
+	taken, err := tx.Throttling.TakeTry(ctx, r.account, r.source, r.read, now.Add(r.wait))
 	if err == nil && !taken {
 		return limited(r.wait)
 	}
@@ -110,23 +110,23 @@ func (r throttleRow) take(ctx context.Context, tx *store.Tx, now time.Time) erro
 // failed counts a failure, in the transaction of its record, and tells whether it is the one that is raised
 // the alarm at.
 func (t passwordTry) failed(ctx context.Context, tx *store.Tx, now time.Time) (alert bool, err error) {
-	pair, err := tx.CountFailure(ctx, t.account, t.source, now)
+	pair, err := tx.Throttling.CountFailure(ctx, t.account, t.source, now)
 	if err != nil {
 		return false, err
 	}
 	wait := t.s.throttle.afterPair(pair.Failures)
-	if err := tx.DelayTries(ctx, t.account, t.source, blockedUntil(wait, now), forgetPairAt(pair, wait, now)); err != nil {
+	if err := tx.Throttling.Delay(ctx, t.account, t.source, blockedUntil(wait, now), forgetPairAt(pair, wait, now)); err != nil {
 		return false, err
 	}
 	if ownAllowance(pair) {
 		return false, nil
 	}
-	shared, err := tx.CountFailure(ctx, t.account, every, now)
+	shared, err := tx.Throttling.CountFailure(ctx, t.account, every, now)
 	if err != nil {
 		return false, err
 	}
 	wait = t.s.throttle.afterShared(shared.Failures)
-	if err := tx.DelayTries(ctx, t.account, every, blockedUntil(wait, now), forgetSharedAt(shared.Failures, now)); err != nil {
+	if err := tx.Throttling.Delay(ctx, t.account, every, blockedUntil(wait, now), forgetSharedAt(shared.Failures, now)); err != nil {
 		return false, err
 	}
 	return shared.Failures == alertAfter, t.failedAnywhere(ctx, tx, now)
@@ -135,29 +135,29 @@ func (t passwordTry) failed(ctx context.Context, tx *store.Tx, now time.Time) (a
 // failedAnywhere counts a failure of the source, whatever the account. All transactions lock this row after those of the
 // account, so that none waits for another that waits for it.
 func (t passwordTry) failedAnywhere(ctx context.Context, tx *store.Tx, now time.Time) error {
-	source, err := tx.CountFailure(ctx, every, t.source, now)
+	source, err := tx.Throttling.CountFailure(ctx, every, t.source, now)
 	if err != nil {
 		return err
 	}
 	wait := t.s.throttle.afterSource(source.Failures)
-	return tx.DelayTries(ctx, every, t.source, blockedUntil(wait, now), forgetSourceAt(source, now))
+	return tx.Throttling.Delay(ctx, every, t.source, blockedUntil(wait, now), forgetSourceAt(source, now))
 }
 
 // succeeded forgets the failures of the account that the try was judged by. A source with its own allowance leaves the
 // shared count as it is: attackers elsewhere gain nothing from the owner's login. The count of the source stays in any
 // case: an attacker with an account gains nothing from logging in to it.
 func (t passwordTry) succeeded(ctx context.Context, tx *store.Tx, now time.Time) error {
-	pair, err := tx.Throttle(ctx, t.account, t.source, now)
+	pair, err := tx.Throttling.Get(ctx, t.account, t.source, now)
 	if err != nil {
 		return err
 	}
 	if ownAllowance(pair) && pair.Failures == 0 && now.Sub(pair.SucceededAt) < successNoteEvery {
 		return nil
 	}
-	if err := tx.NoteSuccess(ctx, t.account, t.source, now, now.Add(forgetSuccess)); err != nil || ownAllowance(pair) {
+	if err := tx.Throttling.NoteSuccess(ctx, t.account, t.source, now, now.Add(forgetSuccess)); err != nil || ownAllowance(pair) {
 		return err
 	}
-	return tx.ForgetFailures(ctx, t.account, every)
+	return tx.Throttling.Forget(ctx, t.account, every)
 }
 
 // limited is the fault of a try that has to wait, nil when it has not.
@@ -171,7 +171,7 @@ func limited(wait time.Duration) error {
 
 // alert records that an account is being guessed at.
 func (s *Service) alert(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, now time.Time) error {
-	return tx.AppendAudit(ctx, audit.Event{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
+	return tx.Audits.Append(ctx, audit.Event{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
 		Means: MeansPassword, Action: audit.LoginAlert, Object: user.UID, Outcome: audit.Refused, Reason: reasonGuessing, Origin: origin})
 }
 

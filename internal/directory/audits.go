@@ -129,7 +129,7 @@ func auditPage(ctx context.Context, tx *store.Tx, filter store.AuditFilter, q Au
 	}
 	var err error
 	if !q.Uncounted {
-		if page.Count, err = tx.CountAudits(ctx, filter, auditsCounted); err != nil {
+		if page.Count, err = tx.Audits.Count(ctx, filter, auditsCounted); err != nil {
 			return page, err
 		}
 	}
@@ -141,7 +141,7 @@ func auditPage(ctx context.Context, tx *store.Tx, filter store.AuditFilter, q Au
 		filter.Until, filter.BeforeUID = from.at, from.uid
 	}
 	// One more than the page has tells whether there is a next one.
-	page.Events, err = tx.Audits(ctx, filter, page.Limit+1)
+	page.Events, err = tx.Audits.List(ctx, filter, page.Limit+1)
 	more := len(page.Events) > page.Limit
 	page.Events = page.Events[:min(len(page.Events), page.Limit)]
 	page.Offset = from.offset + len(page.Events)
@@ -189,7 +189,7 @@ func readPlace(text string) (place, error) {
 func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (audit.Event, error) {
 	var event audit.Event
 	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
-		event, err = tx.Audit(ctx, uid)
+		event, err = tx.Audits.Get(ctx, uid)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && !seesAudit(p, event) {

@@ -18,7 +18,7 @@ func (w *world) mustRecord(t *testing.T, p auth.Principal, action audit.Action, 
 	t.Helper()
 	e := p.Event(origin, action)
 	e.UID, e.At, e.Outcome = uuid.NewString(), start.Add(at), audit.Succeeded
-	if err := w.db.InTx(t.Context(), func(tx *store.Tx) error { return tx.AppendAudit(t.Context(), e) }); err != nil {
+	if err := w.db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Audits.Append(t.Context(), e) }); err != nil {
 		t.Fatal(err)
 	}
 	return e.UID

@@ -43,7 +43,7 @@ func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, ema
 }
 
 func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, ask NewUser, hash string) (Bootstrapped, error) {
-	if err := tx.FirstOrg(ctx); err != nil {
+	if err := tx.Orgs.First(ctx); err != nil {
 		return Bootstrapped{}, existsAs(err, CodeNotEmpty, "The store has an organization already.")
 	}
 	now := d.now()
@@ -58,7 +58,7 @@ func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Or
 	for action, uid := range map[audit.Action]string{audit.OrgCreate: org.UID, audit.ProjectCreate: project.UID, audit.UserCreate: admin.UID} {
 		event := auth.Operator().Event(origin, action)
 		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = audit.NewUID(), now, org.UID, uid, audit.Succeeded
-		if err := tx.AppendAudit(ctx, event); err != nil {
+		if err := tx.Audits.Append(ctx, event); err != nil {
 			return Bootstrapped{}, err
 		}
 	}

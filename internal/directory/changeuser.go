@@ -46,7 +46,7 @@ func projectNames(ctx context.Context, tx *store.Tx, user store.User) (names []P
 	var last store.Project
 	for more := true; more; {
 		var page []store.Project
-		if page, more, err = tx.ProjectsOfUser(ctx, user.OrgUID, user.UID, last); err != nil {
+		if page, more, err = tx.Projects.OfUser(ctx, user.OrgUID, user.UID, last); err != nil {
 			return nil, err
 		}
 		for _, project := range page {
@@ -80,7 +80,7 @@ func (d *Directory) UpdateUser(ctx context.Context, origin audit.Origin, p auth.
 		return fault.InvalidFields(problems...)
 	}
 	return d.changeUser(ctx, origin, p, ref, auth.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
-		return userExists(tx.UpdateUser(ctx, store.User{UID: user.UID, OrgUID: user.OrgUID, Email: strings.TrimSpace(change.Email),
+		return userExists(tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: user.OrgUID, Email: strings.TrimSpace(change.Email),
 			Canonical: auth.Canonical(change.Email), Name: change.Name, FirstName: change.FirstName, LastName: change.LastName}))
 	})
 }
@@ -94,7 +94,7 @@ func (d *Directory) DeleteUser(ctx context.Context, origin audit.Origin, p auth.
 		if err := auth.KeepAdmin(ctx, tx, p, user); err != nil {
 			return err
 		}
-		return tx.DeleteUser(ctx, user.OrgUID, user.UID)
+		return tx.Users.Delete(ctx, user.OrgUID, user.UID)
 	})
 }
 
@@ -117,7 +117,7 @@ func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Pri
 				return err
 			}
 		}
-		return tx.SetUserRole(ctx, user.OrgUID, user.UID, string(role), named)
+		return tx.Users.SetRole(ctx, user.OrgUID, user.UID, string(role), named)
 	})
 }
 
@@ -126,10 +126,10 @@ func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Pri
 // Faults: Invalid with fields projects[i]; Forbidden; NotFound.
 func (d *Directory) SetProjects(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, projects []string) error {
 	return d.changeUser(ctx, origin, p, ref, auth.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
-		if err := tx.LockUser(ctx, user.OrgUID, user.UID); err != nil { // or of two that set projects, both would
+		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // or of two that set projects, both would
 			return err
 		}
-		if err := tx.DeleteMemberships(ctx, user.OrgUID, user.UID); err != nil {
+		if err := tx.Projects.DeleteMemberships(ctx, user.OrgUID, user.UID); err != nil {
 			return err
 		}
 		return insertMember(ctx, tx, user, projects)
@@ -162,9 +162,9 @@ func findUser(ctx context.Context, tx *store.Tx, p auth.Principal, ref UserRef) 
 	if err != nil {
 		return store.User{}, err
 	}
-	user, err := tx.User(ctx, org.UID, ref.User)
+	user, err := tx.Users.Get(ctx, org.UID, ref.User)
 	if errors.Is(err, store.ErrNotFound) {
-		user, err = tx.UserByEmail(ctx, org.UID, auth.Canonical(ref.User))
+		user, err = tx.Users.ByEmail(ctx, org.UID, auth.Canonical(ref.User))
 	}
 	return user, noSuchUser(err)
 }

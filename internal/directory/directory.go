@@ -90,7 +90,7 @@ func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx
 	event.UID, event.At = a.origin.RecordUID(), d.now()
 	if refusal := a.principal.May(a.permission); refusal != nil {
 		event.Object, event.Outcome, event.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
-		err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, event) })
+		err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) })
 		return errors.Join(err, onlyIf(err == nil, refusal))
 	}
 	err := d.db.InTx(ctx, func(tx *store.Tx) error {
@@ -99,7 +99,7 @@ func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx
 			return err
 		}
 		event.OrgUID, event.Object, event.Outcome = result.orgUID, result.uid, audit.Succeeded
-		return tx.AppendAudit(ctx, event)
+		return tx.Audits.Append(ctx, event)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.action, err)

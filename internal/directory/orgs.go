@@ -34,11 +34,11 @@ func (d *Directory) CreateOrg(ctx context.Context, origin audit.Origin, p auth.P
 // insertOrg adds an organization and its default project.
 func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (store.Org, store.Project, error) {
 	org := store.Org{UID: uuid.NewString(), Name: strings.TrimSpace(name), Canonical: auth.Canonical(name), CreatedAt: now}
-	if err := tx.InsertOrg(ctx, org); err != nil {
+	if err := tx.Orgs.Insert(ctx, org); err != nil {
 		return org, store.Project{}, existsAs(err, CodeOrgExists, "There is an organization of that name.")
 	}
 	project := newProject(org.UID, NewProject{Name: DefaultProject}, now)
-	return org, project, tx.InsertProject(ctx, project)
+	return org, project, tx.Projects.Insert(ctx, project)
 }
 
 // ListOrgs lists all organizations to an operator, and to everyone else their own.
@@ -46,11 +46,11 @@ func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, erro
 	var list []Org
 	err := d.db.View(ctx, func(tx *store.Tx) error {
 		if !p.Can(auth.ReadOrgs) {
-			org, err := tx.OrgByUID(ctx, p.OrgUID)
+			org, err := tx.Orgs.Get(ctx, p.OrgUID)
 			list = []Org{visibleOrg(org)}
 			return err
 		}
-		orgs, err := tx.Orgs(ctx)
+		orgs, err := tx.Orgs.List(ctx)
 		for _, org := range orgs {
 			list = append(list, visibleOrg(org))
 		}
@@ -62,7 +62,7 @@ func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, erro
 // Empty tells whether nothing was made yet: a first start.
 func (d *Directory) Empty(ctx context.Context) (bool, error) {
 	err := d.db.View(ctx, func(tx *store.Tx) error {
-		_, err := tx.AnyOrg(ctx)
+		_, err := tx.Orgs.Any(ctx)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {

@@ -43,7 +43,7 @@ func (d *Directory) CreateProject(ctx context.Context, origin audit.Origin, p au
 				return made{}, err
 			}
 			project = newProject(org.UID, ask, d.now())
-			return made{orgUID: org.UID, uid: project.UID}, projectExists(tx.InsertProject(ctx, project))
+			return made{orgUID: org.UID, uid: project.UID}, projectExists(tx.Projects.Insert(ctx, project))
 		})
 	return visibleProject(project), err
 }
@@ -67,7 +67,7 @@ func (d *Directory) ReplaceProject(ctx context.Context, origin audit.Origin, p a
 	return d.changeProject(ctx, origin, p, auth.ChangeProjects, audit.ProjectUpdate, uid, func(tx *store.Tx) error {
 		changed := newProject(p.OrgUID, ask, d.now())
 		changed.UID = uid
-		return projectExists(tx.UpdateProject(ctx, changed))
+		return projectExists(tx.Projects.Update(ctx, changed))
 	})
 }
 
@@ -76,10 +76,10 @@ func (d *Directory) ReplaceProject(ctx context.Context, origin audit.Origin, p a
 // Faults: Forbidden; NotFound; Conflict with CodeProjectNotEmpty.
 func (d *Directory) DeleteProject(ctx context.Context, origin audit.Origin, p auth.Principal, uid string) error {
 	return d.changeProject(ctx, origin, p, auth.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
-		if err := tx.LockProject(ctx, p.OrgUID, uid); err != nil {
+		if err := tx.Projects.Lock(ctx, p.OrgUID, uid); err != nil {
 			return err
 		}
-		err := tx.DeleteProject(ctx, p.OrgUID, uid)
+		err := tx.Projects.Delete(ctx, p.OrgUID, uid)
 		if errors.Is(err, store.ErrNotFound) { // the lock found it
 			return notEmpty(ctx, tx, p.OrgUID, uid)
 		}
@@ -103,11 +103,11 @@ const namedContents = 3 // of each kind, in the message of a conflict
 
 // notEmpty is the fault of a project that still contains something, and names what.
 func notEmpty(ctx context.Context, tx *store.Tx, orgUID, uid string) error {
-	registries, err := tx.RegistriesOfProject(ctx, orgUID, uid, namedContents+1)
+	registries, err := tx.Projects.Registries(ctx, orgUID, uid, namedContents+1)
 	if err != nil {
 		return err
 	}
-	members, err := tx.Members(ctx, orgUID, uid, namedContents+1)
+	members, err := tx.Projects.Members(ctx, orgUID, uid, namedContents+1)
 	if err != nil {
 		return err
 	}
@@ -151,9 +151,9 @@ func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org stri
 
 func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string, after store.Project) ([]store.Project, bool, error) {
 	if p.Can(auth.ReadAllProjects) {
-		return tx.Projects(ctx, orgUID, after)
+		return tx.Projects.List(ctx, orgUID, after)
 	}
-	return tx.ProjectsOfUser(ctx, orgUID, p.UserUID, after)
+	return tx.Projects.OfUser(ctx, orgUID, p.UserUID, after)
 }
 
 // Project returns a project of the caller's organization that the caller may see. An unknown, foreign or
@@ -162,9 +162,9 @@ func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (
 	var project store.Project
 	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
 		if p.Can(auth.ReadAllProjects) {
-			project, err = tx.Project(ctx, p.OrgUID, uid)
+			project, err = tx.Projects.Get(ctx, p.OrgUID, uid)
 		} else {
-			project, err = tx.ProjectOfUser(ctx, p.OrgUID, p.UserUID, uid)
+			project, err = tx.Projects.OneOfUser(ctx, p.OrgUID, p.UserUID, uid)
 		}
 		return err
 	})

@@ -104,7 +104,7 @@ func newUser(orgUID string, ask NewUser, hash string, now time.Time) store.User 
 
 // insertUser adds a user and makes it a member of projects.
 func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
-	if err := tx.InsertUser(ctx, user); err != nil {
+	if err := tx.Users.Insert(ctx, user); err != nil {
 		return userExists(err)
 	}
 	return insertMember(ctx, tx, user, projects)
@@ -134,7 +134,7 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects [
 	}
 	slices.Sort(uids) // each is locked: of two such transactions neither may wait for the other
 	for _, uid := range uids {
-		err := tx.InsertMember(ctx, user.OrgUID, uid, user.UID)
+		err := tx.Projects.InsertMember(ctx, user.OrgUID, uid, user.UID)
 		if errors.Is(err, store.ErrNotFound) {
 			return fault.InvalidFields(fault.Field{Field: "projects", Problem: "must not contain a project that is being deleted"})
 		}
@@ -152,7 +152,7 @@ func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []str
 	for more := true; more; {
 		var page []store.Project
 		var err error
-		if page, more, err = tx.Projects(ctx, orgUID, last); err != nil {
+		if page, more, err = tx.Projects.List(ctx, orgUID, last); err != nil {
 			return nil, err
 		}
 		for _, project := range page {
@@ -171,7 +171,7 @@ func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []str
 // whether there may be more. The zero value precedes all. Org is for operators; others leave it empty.
 func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string, after User) (list []User, more bool, err error) {
 	list, err = d.listUsers(ctx, p, org, func(tx *store.Tx, orgUID string) (users []store.User, err error) {
-		users, more, err = tx.Users(ctx, orgUID, store.User{Canonical: after.Canonical})
+		users, more, err = tx.Users.List(ctx, orgUID, store.User{Canonical: after.Canonical})
 		return users, err
 	})
 	return list, more, err
@@ -180,7 +180,7 @@ func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string,
 // FindUser lists the user with that email, if there is one, to administrators of the organization.
 func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string) ([]User, error) {
 	return d.listUsers(ctx, p, "", func(tx *store.Tx, orgUID string) ([]store.User, error) {
-		user, err := tx.UserByEmail(ctx, orgUID, auth.Canonical(email))
+		user, err := tx.Users.ByEmail(ctx, orgUID, auth.Canonical(email))
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
 		}

@@ -34,7 +34,7 @@ func (s *Service) reserve(ctx context.Context, user string, within time.Duration
 		return wait, reserved, nil
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		wait, reserved, err = tx.ReserveSlot(ctx, user, s.gate.limits.PerMinute, time.Minute, within, s.now())
+		wait, reserved, err = tx.Allowances.Reserve(ctx, user, s.gate.limits.PerMinute, time.Minute, within, s.now())
 		return err
 	})
 	return wait, reserved, err

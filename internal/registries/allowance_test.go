@@ -57,7 +57,7 @@ func validateAsMember(t *testing.T, s *Service) (audit.Outcome, error) {
 	}
 	var event audit.Event
 	if err := s.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		event, err = tx.Audit(t.Context(), uid)
+		event, err = tx.Audits.Get(t.Context(), uid)
 		return err
 	}); err != nil {
 		t.Error(err)
@@ -90,7 +90,7 @@ func TestValidationsWaitForASharedAllowance(t *testing.T) {
 	s := twoServers(t, 1200)[0]
 	s.now = func() time.Time { return recordsStart }
 	if err := s.db.InTx(t.Context(), func(tx *store.Tx) error {
-		_, _, err := tx.ReserveSlot(t.Context(), "user", 1, 60200*time.Millisecond, 0, s.now()) // as much as 1,204 validations
+		_, _, err := tx.Allowances.Reserve(t.Context(), "user", 1, 60200*time.Millisecond, 0, s.now()) // as much as 1,204 validations
 		return err
 	}); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestSynchronizationAskedForWhileSwitchedOff(t *testing.T) {
 				return nil
 			})
 		if err := k.db.View(t.Context(), func(tx *store.Tx) error {
-			row, err := tx.RegistrySync(t.Context(), k.admin.OrgUID, uid)
+			row, err := tx.Syncs.Get(t.Context(), k.admin.OrgUID, uid)
 			if !row.NextAt.IsZero() {
 				t.Errorf("due at %v", row.NextAt)
 			}

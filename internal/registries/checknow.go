@@ -49,10 +49,10 @@ func (s *Service) RequestCheck(ctx context.Context, origin audit.Origin, p auth.
 			return err
 		}
 		request.delay = at.Sub(now)
-		if request.number, err = tx.RequestCheck(ctx, orgUID, uid, at); err != nil {
+		if request.number, err = tx.Watch.RequestCheck(ctx, orgUID, uid, at); err != nil {
 			return notFound(err)
 		}
-		return tx.AppendAudit(ctx, s.done(origin, p, audit.RegistryCheck, orgUID, uid))
+		return tx.Audits.Append(ctx, s.done(origin, p, audit.RegistryCheck, orgUID, uid))
 	})
 	return request, asDone("ask for a check", err)
 }
@@ -70,7 +70,7 @@ func (s *Service) AwaitCheck(ctx context.Context, request CheckRequest, within t
 	for began := time.Now(); ; {
 		var state store.CheckRequest
 		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			state, err = tx.CheckRequestOf(ctx, request.orgUID, request.uid)
+			state, err = tx.Watch.CheckRequest(ctx, request.orgUID, request.uid)
 			return notFound(err)
 		})
 		if err != nil {

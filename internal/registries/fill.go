@@ -82,7 +82,7 @@ func (s *Service) kept(ctx context.Context, orgUID, uid string) (k keptRegistry,
 		return k, noSuchRegistry()
 	}
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		k.Registry, err = tx.Registry(ctx, orgUID, uid)
+		k.Registry, err = tx.Registries.Get(ctx, orgUID, uid)
 		return err
 	})
 	if errors.Is(err, seal.ErrDamaged) {

@@ -16,7 +16,7 @@ func (s *Service) scheduleFirstCheck(ctx context.Context, tx *store.Tx, p auth.P
 	if p.UserUID == "" {
 		return now, nil // an operator
 	}
-	wait, reserved, err := tx.ReserveContact(ctx, p.UserUID, s.gate.limits.PerMinute, now)
+	wait, reserved, err := tx.Allowances.ReserveContact(ctx, p.UserUID, s.gate.limits.PerMinute, now)
 	if !reserved {
 		wait = store.ContactsAhead/2 + rand.N(store.ContactsAhead/2) // #nosec G404 -- spreads load, hides nothing
 	}

@@ -22,7 +22,7 @@ func eachDatabase(t *testing.T, test func(*testing.T, keeping)) {
 		k := mustKeep(t)
 		k.db, k.url = db, url
 		if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-			return tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart})
+			return tx.Orgs.Insert(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart})
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +46,7 @@ func unsynced(name string) Wanted {
 func (k keeping) checksUntil(t *testing.T, after time.Duration) (n int64) {
 	t.Helper()
 	if err := k.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		n, err = tx.CountWatch(t.Context(), recordsStart.Add(after), 1000)
+		n, err = tx.Watch.Count(t.Context(), recordsStart.Add(after), 1000)
 		return err
 	}); err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestSynchronizationsOfManyDefinitionsAreSpread(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, k keeping) {
 		dueSyncs := func(after time.Duration) (n int) {
 			err := k.db.InTx(t.Context(), func(tx *store.Tx) error {
-				taken, err := tx.TakeSyncs(t.Context(), "o", recordsStart.Add(after), recordsStart.Add(time.Hour), []store.Share{{OrgUID: "org-a", Count: 99}})
+				taken, err := tx.Syncs.Claim(t.Context(), "o", recordsStart.Add(after), recordsStart.Add(time.Hour), []store.Share{{OrgUID: "org-a", Count: 99}})
 				n = len(taken)
 				return err
 			})
@@ -169,7 +169,10 @@ func TestARegistryThatChangesOftenIsToldOfSeldom(t *testing.T) {
 	raised := func() (n int64) {
 		w.clock = w.clock.Add(100 * 24 * time.Hour)
 		defer func() { w.clock = w.clock.Add(-100 * 24 * time.Hour) }()
-		if err := w.db.InTx(t.Context(), func(tx *store.Tx) (err error) { n, err = tx.DeleteAlerts(t.Context(), w.clock, 1000); return err }); err != nil {
+		if err := w.db.InTx(t.Context(), func(tx *store.Tx) (err error) {
+			n, err = tx.Outbox.DeleteBefore(t.Context(), w.clock, 1000)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		return n

@@ -13,7 +13,7 @@ import (
 // withinQuota refuses a change, which is made already, that exceeds a quota of the organization. before is what it stored
 // earlier, since a quota that was lowered must not refuse what makes less of it.
 func (s *Service) withinQuota(ctx context.Context, tx *store.Tx, orgUID string, before store.Usage) error {
-	usage, err := tx.Usage(ctx, orgUID)
+	usage, err := tx.Registries.Usage(ctx, orgUID)
 	if err != nil {
 		return err
 	}
@@ -52,12 +52,12 @@ func (s *Service) Recount(ctx context.Context, log *slog.Logger) {
 func (s *Service) recount(ctx context.Context) error {
 	var orgs []store.Org
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		orgs, err = tx.Orgs(ctx)
+		orgs, err = tx.Orgs.List(ctx)
 		return err
 	})
 	for _, org := range orgs {
 		if err == nil {
-			err = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.RecountUsage(ctx, org.UID) })
+			err = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Registries.RecountUsage(ctx, org.UID) })
 		}
 	}
 	return err

@@ -14,7 +14,7 @@ import (
 func (k keeping) usage(t *testing.T) (u store.Usage) {
 	t.Helper()
 	err := k.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		u, err = tx.Usage(t.Context(), "org-a")
+		u, err = tx.Registries.Usage(t.Context(), "org-a")
 		return err
 	})
 	if err != nil {

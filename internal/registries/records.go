@@ -66,7 +66,7 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 			return err
 		}
 		made.OrgUID = org.UID
-		if err := tx.InsertRegistry(ctx, made); err != nil {
+		if err := tx.Registries.Insert(ctx, made); err != nil {
 			return nameTaken(err)
 		}
 		if err := s.withinQuota(ctx, tx, made.OrgUID, store.Usage{}); err != nil {
@@ -85,7 +85,7 @@ func putInProject(ctx context.Context, tx *store.Tx, made store.Registry, projec
 	if projectUID == "" {
 		return nil
 	}
-	err := tx.SetRegistryProject(ctx, made.OrgUID, made.UID, projectUID)
+	err := tx.Projects.SetOfRegistry(ctx, made.OrgUID, made.UID, projectUID)
 	if errors.Is(err, store.ErrNotFound) {
 		return fault.NoSuchProject(fault.CodeProjectNotFound)
 	}
@@ -131,11 +131,11 @@ func (s *Service) replace(ctx context.Context, origin audit.Origin, p auth.Princ
 	changed.UID, changed.OrgUID, changed.Version = uid, kept.OrgUID, kept.Version
 	changed.CreatedAt, changed.UpdatedAt = kept.CreatedAt, s.now()
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
-		before, err := tx.Usage(ctx, changed.OrgUID)
+		before, err := tx.Registries.Usage(ctx, changed.OrgUID)
 		if err != nil {
 			return err
 		}
-		if err := tx.ReplaceRegistry(ctx, changed); err != nil {
+		if err := tx.Registries.Replace(ctx, changed); err != nil {
 			return nameTaken(err)
 		}
 		if err := s.withinQuota(ctx, tx, changed.OrgUID, before); err != nil {
@@ -152,13 +152,13 @@ func (s *Service) changed(ctx context.Context, tx *store.Tx, origin audit.Origin
 	if err != nil {
 		return err
 	}
-	if err := tx.ScheduleWatch(ctx, r.OrgUID, r.UID, at); err != nil {
+	if err := tx.Watch.Schedule(ctx, r.OrgUID, r.UID, at); err != nil {
 		return err
 	}
 	if err := s.scheduleSync(ctx, tx, p, r, skipSync); err != nil {
 		return err
 	}
-	return tx.AppendAudit(ctx, s.done(origin, p, action, r.OrgUID, r.UID))
+	return tx.Audits.Append(ctx, s.done(origin, p, action, r.OrgUID, r.UID))
 }
 
 // Delete forgets a definition and what was learned of it. A check of it that is under way ends as it would have.
@@ -172,10 +172,10 @@ func (s *Service) Delete(ctx context.Context, origin audit.Origin, p auth.Princi
 		return noSuchRegistry()
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := tx.DeleteRegistry(ctx, p.OrgUID, uid); err != nil {
+		if err := tx.Registries.Delete(ctx, p.OrgUID, uid); err != nil {
 			return notFound(err)
 		}
-		return tx.AppendAudit(ctx, s.done(origin, p, audit.RegistryDelete, p.OrgUID, uid))
+		return tx.Audits.Append(ctx, s.done(origin, p, audit.RegistryDelete, p.OrgUID, uid))
 	})
 	return asDone("delete a registry", err)
 }
@@ -190,7 +190,7 @@ func (s *Service) Get(ctx context.Context, p auth.Principal, uid string) (Regist
 	var r store.Registry
 	var row store.RegistrySync
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if r, err = tx.RegistryPlain(ctx, p.OrgUID, uid); err != nil {
+		if r, err = tx.Registries.GetPlain(ctx, p.OrgUID, uid); err != nil {
 			return notFound(err)
 		}
 		row, err = syncRow(ctx, tx, p.OrgUID, uid)
@@ -210,7 +210,7 @@ func (s *Service) List(ctx context.Context, p auth.Principal, org string, after 
 		if err != nil {
 			return err
 		}
-		list, more, err = tx.RegistriesOfOrg(ctx, orgUID, after, room)
+		list, more, err = tx.Registries.OfOrg(ctx, orgUID, after, room)
 		return err
 	})
 	return list, more, asDone("list registries", err)
@@ -226,8 +226,8 @@ func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID str
 		if err != nil {
 			return err
 		}
-		if r, err = tx.RegistryByName(ctx, in.UID, auth.Canonical(nameOrUID)); errors.Is(err, store.ErrNotFound) {
-			r, err = tx.RegistryPlain(ctx, in.UID, nameOrUID)
+		if r, err = tx.Registries.ByName(ctx, in.UID, auth.Canonical(nameOrUID)); errors.Is(err, store.ErrNotFound) {
+			r, err = tx.Registries.GetPlain(ctx, in.UID, nameOrUID)
 		}
 		return notFound(err)
 	})

@@ -58,8 +58,8 @@ func mustKeep(t *testing.T) keeping {
 	s := New(db, &regcheck.Checker{}, Limits{})
 	s.now = func() time.Time { return recordsStart }
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
-		return errors.Join(tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart}),
-			tx.InsertOrg(t.Context(), store.Org{UID: "org-b", Name: "B", Canonical: "b", CreatedAt: recordsStart}))
+		return errors.Join(tx.Orgs.Insert(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart}),
+			tx.Orgs.Insert(t.Context(), store.Org{UID: "org-b", Name: "B", Canonical: "b", CreatedAt: recordsStart}))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func (k keeping) mustGet(t *testing.T, uid string) Registry {
 func (k keeping) recorded(t *testing.T) (list []string) {
 	t.Helper()
 	err := k.db.View(t.Context(), func(tx *store.Tx) error {
-		events, err := tx.AuditsNewest(t.Context(), 1000)
+		events, err := tx.Audits.Newest(t.Context(), 1000)
 		for _, e := range slices.Backward(events) {
 			list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s by %s %s", e.Action, e.Outcome, e.ActorName, e.Reason)))
 		}

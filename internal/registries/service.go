@@ -106,7 +106,7 @@ func (s *Service) Refuse(ctx context.Context, p auth.Principal, origin audit.Ori
 func (s *Service) append(ctx context.Context, e audit.Event) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.AppendAudit(ctx, e) })
+	err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, e) })
 	if err != nil {
 		return fmt.Errorf("record the validation: %w", err)
 	}
@@ -128,7 +128,7 @@ func (s *Service) complete(ctx context.Context, uid string, report *regcheck.Rep
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.CompleteAudit(ctx, uid, outcome, reason, body) }); err != nil {
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Complete(ctx, uid, outcome, reason, body) }); err != nil {
 		return fmt.Errorf("record the outcome of the validation: %w", err)
 	}
 	return nil

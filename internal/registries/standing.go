@@ -19,7 +19,7 @@ func (s *Service) Standings(ctx context.Context, p auth.Principal, org string) (
 		if err != nil {
 			return err
 		}
-		list, err = tx.RegistryStandings(ctx, in.UID)
+		list, err = tx.Registries.Standings(ctx, in.UID)
 		return err
 	})
 	return list, asDone("list registries", err)
@@ -29,7 +29,7 @@ func (s *Service) Standings(ctx context.Context, p auth.Principal, org string) (
 // there never was one.
 func (s *Service) Synchronized(ctx context.Context, r Registry) (state store.RegistrySync, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if state, err = tx.RegistrySync(ctx, r.OrgUID, r.UID); errors.Is(err, store.ErrNotFound) {
+		if state, err = tx.Syncs.Get(ctx, r.OrgUID, r.UID); errors.Is(err, store.ErrNotFound) {
 			return nil
 		}
 		return err

@@ -29,7 +29,7 @@ type record struct {
 func (s *Service) stored(ctx context.Context, orgUID, uid string) (record, error) {
 	var r store.Registry
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		r, err = tx.Registry(ctx, orgUID, uid)
+		r, err = tx.Registries.Get(ctx, orgUID, uid)
 		return err
 	})
 	usable := record{UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, Version: r.Version, SyncSupported: r.SyncSupported, SpectroManifest: r.SpectroManifest, Definition: definitionOf(r)}

@@ -58,7 +58,7 @@ func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principa
 		return noSuchRegistry()
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		switch supported, err := tx.LockRegistry(ctx, p.OrgUID, uid); {
+		switch supported, err := tx.Registries.Lock(ctx, p.OrgUID, uid); {
 		case err != nil:
 			return notFound(err)
 		case !supported:
@@ -69,10 +69,10 @@ func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principa
 		if err != nil {
 			return err
 		}
-		if err := tx.AskForSync(ctx, p.OrgUID, uid, now, at); err != nil {
+		if err := tx.Syncs.Request(ctx, p.OrgUID, uid, now, at); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, s.done(origin, p, audit.RegistrySync, p.OrgUID, uid))
+		return tx.Audits.Append(ctx, s.done(origin, p, audit.RegistrySync, p.OrgUID, uid))
 	})
 	return asDone("ask for a synchronization", err)
 }
@@ -81,15 +81,15 @@ func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principa
 func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Principal, r store.Registry, skip bool) error {
 	switch {
 	case !r.SyncSupported:
-		return tx.DropSync(ctx, r.OrgUID, r.UID)
+		return tx.Syncs.Drop(ctx, r.OrgUID, r.UID)
 	case skip:
-		return tx.HoldSync(ctx, r.OrgUID, r.UID)
+		return tx.Syncs.Hold(ctx, r.OrgUID, r.UID)
 	}
 	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
 	if err != nil {
 		return err
 	}
-	return tx.ScheduleSync(ctx, r.OrgUID, r.UID, at)
+	return tx.Syncs.Schedule(ctx, r.OrgUID, r.UID, at)
 }
 
 // SyncStatus tells how the synchronization of a registry stands.
@@ -102,7 +102,7 @@ func (s *Service) SyncStatus(ctx context.Context, p auth.Principal, uid string) 
 
 // syncRow reads how a registry's synchronization stands; the zero value when there never was one.
 func syncRow(ctx context.Context, tx *store.Tx, orgUID, uid string) (store.RegistrySync, error) {
-	row, err := tx.RegistrySync(ctx, orgUID, uid)
+	row, err := tx.Syncs.Get(ctx, orgUID, uid)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.RegistrySync{RegistryUID: uid, OrgUID: orgUID}, nil
 	}
@@ -180,7 +180,7 @@ func (page *ContentPage) read(ctx context.Context, tx *store.Tx, r Registry, q C
 	}
 	prefix := strings.Trim(q.Repository, "/")
 	if !q.Uncounted {
-		if page.Count, err = tx.CountRegistryContents(ctx, row, row.ShownRun, prefix, contentCounted); err != nil {
+		if page.Count, err = tx.Contents.Count(ctx, row, row.ShownRun, prefix, contentCounted); err != nil {
 			return err
 		}
 	}
@@ -189,7 +189,7 @@ func (page *ContentPage) read(ctx context.Context, tx *store.Tx, r Registry, q C
 		return err
 	}
 	// One more than the page has tells whether there is a next one.
-	page.Items, err = tx.RegistryContents(ctx, row, row.ShownRun, prefix, from.after, page.Limit+1)
+	page.Items, err = tx.Contents.List(ctx, row, row.ShownRun, prefix, from.after, page.Limit+1)
 	more := len(page.Items) > page.Limit
 	page.Items = page.Items[:min(len(page.Items), page.Limit)]
 	page.Offset = from.offset + len(page.Items)

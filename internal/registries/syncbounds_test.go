@@ -35,8 +35,8 @@ func mustKeepIn(t *testing.T, dir string, server *postgrestest.Server) keeping {
 	db, _ := mustOpen(t, dir, server)
 	k.db, k.now = db, time.Now
 	err := db.InTx(t.Context(), func(tx *store.Tx) error {
-		return errors.Join(tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart}),
-			tx.InsertOrg(t.Context(), store.Org{UID: "org-b", Name: "B", Canonical: "b", CreatedAt: recordsStart}))
+		return errors.Join(tx.Orgs.Insert(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart}),
+			tx.Orgs.Insert(t.Context(), store.Org{UID: "org-b", Name: "B", Canonical: "b", CreatedAt: recordsStart}))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func (r *syncs) workOnAll(t *testing.T) {
 func (k keeping) syncRow(t *testing.T, uid string) (row store.RegistrySync) {
 	t.Helper()
 	err := k.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		row, err = tx.RegistrySync(t.Context(), "org-a", uid)
+		row, err = tx.Syncs.Get(t.Context(), "org-a", uid)
 		return err
 	})
 	if err != nil {
@@ -155,7 +155,7 @@ func (k keeping) syncRow(t *testing.T, uid string) (row store.RegistrySync) {
 func (k keeping) rowsKept(t *testing.T, orgUID string) (n int64) {
 	t.Helper()
 	err := k.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		n, err = tx.OtherContents(t.Context(), store.RegistrySync{OrgUID: orgUID})
+		n, err = tx.Contents.CountOthers(t.Context(), store.RegistrySync{OrgUID: orgUID})
 		return err
 	})
 	if err != nil {
@@ -278,7 +278,7 @@ func TestSyncsOfOrganizationsTakeTurns(t *testing.T) {
 	third := k.stranger
 	third.OrgUID, third.OrgName = "org-c", "C"
 	if err := k.db.InTx(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertOrg(t.Context(), store.Org{UID: "org-c", Name: "C", Canonical: "c", CreatedAt: recordsStart})
+		return tx.Orgs.Insert(t.Context(), store.Org{UID: "org-c", Name: "C", Canonical: "c", CreatedAt: recordsStart})
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -78,7 +78,7 @@ type syncs struct {
 
 func (r *syncs) waiting(ctx context.Context) (orgs []string, err error) {
 	err = r.db.View(ctx, func(tx *store.Tx) (err error) {
-		orgs, err = tx.OrgsToSync(ctx, r.now())
+		orgs, err = tx.Syncs.DueOrgs(ctx, r.now())
 		return err
 	})
 	return orgs, err
@@ -91,7 +91,7 @@ func (r *syncs) claim(ctx context.Context, shares []queue.Share) (taken []store.
 	}
 	owner, now := uuid.NewString(), r.now()
 	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		taken, err = tx.TakeSyncs(ctx, owner, now, now.Add(syncLease), wanted)
+		taken, err = tx.Syncs.Claim(ctx, owner, now, now.Add(syncLease), wanted)
 		return err
 	})
 	return taken, err
@@ -176,7 +176,7 @@ func (r *syncRun) keep(ctx context.Context, lease store.RegistrySync) (lost bool
 			return false
 		case <-beat.C:
 		}
-		err := r.db.InTx(ctx, func(tx *store.Tx) error { return tx.KeepSync(ctx, lease, r.now().Add(syncLease)) })
+		err := r.db.InTx(ctx, func(tx *store.Tx) error { return tx.Syncs.Extend(ctx, lease, r.now().Add(syncLease)) })
 		if errors.Is(err, store.ErrNotFound) {
 			return true
 		}
@@ -200,10 +200,10 @@ func (r *syncRun) add(ctx context.Context, repository inventory.Repository) erro
 		batch := rows[:min(len(rows), syncBatch)]
 		rows = rows[len(batch):]
 		err := r.db.InTx(ctx, func(tx *store.Tx) error {
-			if err := tx.AddContents(ctx, next, batch); err != nil || len(rows) > 0 {
+			if err := tx.Contents.Add(ctx, next, batch); err != nil || len(rows) > 0 {
 				return err
 			}
-			return tx.AdvanceSync(ctx, next, r.now().Add(syncLease))
+			return tx.Syncs.Advance(ctx, next, r.now().Add(syncLease))
 		})
 		if err != nil {
 			return err
@@ -217,7 +217,7 @@ func (r *syncRun) add(ctx context.Context, repository inventory.Repository) erro
 func (r *syncRun) hasRoom(ctx context.Context, rows int) error {
 	var others int64
 	err := r.db.View(ctx, func(tx *store.Tx) (err error) {
-		others, err = tx.OtherContents(ctx, r.at)
+		others, err = tx.Contents.CountOthers(ctx, r.at)
 		return err
 	})
 	if err == nil && others+int64(rows) > r.settings.OrgContents {
@@ -243,7 +243,7 @@ func (r *syncRun) conclude(ctx context.Context, report *regcheck.Report, found *
 	unusable, isDefinition := errors.AsType[*regcheck.DefinitionError](err)
 	switch {
 	case ctx.Err() != nil: // the service ends: whoever is next goes on at once
-		return r.end(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.KeepSync(ctx, r.at, r.now()) })
+		return r.end(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Extend(ctx, r.at, r.now()) })
 	case isDefinition:
 		return r.fail(ctx, r.next(), unusable.Error())
 	case errors.Is(err, errOrgFull):
@@ -262,12 +262,12 @@ func (r *syncRun) finish(ctx context.Context, notes ...string) error {
 	message := counted(r.at.RunRepositories, "repository", "repositories") + " with " + counted(r.at.RunTags, "tag", "tags") + "."
 	message = strings.Join(append([]string{message}, notes...), " ")
 	return r.end(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.FinishSync(ctx, r.at, r.now(), r.next(), bounded(message))
+		return tx.Syncs.Finish(ctx, r.at, r.now(), r.next(), bounded(message))
 	})
 }
 
 func (r *syncRun) fail(ctx context.Context, next time.Time, message string) error {
-	return r.end(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.FailSync(ctx, r.at, next, bounded(message)) })
+	return r.end(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Fail(ctx, r.at, next, bounded(message)) })
 }
 
 // pause breaks off what the registry would not let us finish now. Progress was stored with each repository, so
@@ -283,7 +283,7 @@ func (r *syncRun) pause(ctx context.Context, found *inventory.Inventory) error {
 	wait := min(pauseLimit, max(found.RetryAfter, pauseFirst<<failures))
 	message := bounded("Broken off for " + wait.String() + ": " + found.Stopped)
 	return r.end(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.PauseSync(ctx, r.at, r.now().Add(wait), message)
+		return tx.Syncs.Pause(ctx, r.at, r.now().Add(wait), message)
 	})
 }
 

@@ -51,7 +51,7 @@ func (r *syncs) sweepStep(ctx context.Context, orgUID string) (more bool, err er
 	defer r.sweeping.Unlock()
 	began := time.Now()
 	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		more, err = tx.SweepContents(ctx, orgUID, sweepAtOnce)
+		more, err = tx.Contents.Sweep(ctx, orgUID, sweepAtOnce)
 		return err
 	})
 	if err != nil || !more {

@@ -60,7 +60,7 @@ func (s *Service) Watch(ctx context.Context, c WatchConfig) {
 		Places: c.Concurrency,
 		Waiting: func(ctx context.Context) (orgs []string, err error) {
 			err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-				orgs, err = tx.OrgsToWatch(ctx, s.now())
+				orgs, err = tx.Watch.DueOrgs(ctx, s.now())
 				return err
 			})
 			return orgs, err
@@ -81,7 +81,7 @@ func (w *watch) claim(ctx context.Context, shares []queue.Share) (rows []store.W
 	}
 	owner, now := uuid.NewString(), w.now()
 	err = w.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.ClaimWatch(ctx, owner, now, now.Add(watchLease), wanted)
+		rows, err = tx.Watch.Claim(ctx, owner, now, now.Add(watchLease), wanted)
 		return err
 	})
 	return rows, err
@@ -92,7 +92,7 @@ func (w *watch) spread(ctx context.Context) error {
 	for n := int64(spreadBatch); n == spreadBatch; {
 		now := w.now()
 		err := w.db.InTx(ctx, func(tx *store.Tx) (err error) {
-			n, err = tx.SpreadWatch(ctx, now, w.Interval, now.Add(-overdueAfter), spreadBatch)
+			n, err = tx.Watch.Spread(ctx, now, w.Interval, now.Add(-overdueAfter), spreadBatch)
 			return err
 		})
 		if err != nil {
@@ -124,7 +124,7 @@ func (w *watch) release(ctx context.Context, row store.Watched) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
-	err := w.db.InTx(ctx, func(tx *store.Tx) error { return tx.ReleaseWatch(ctx, row.RegistryUID, row.LeaseOwner, next) })
+	err := w.db.InTx(ctx, func(tx *store.Tx) error { return tx.Watch.Release(ctx, row.RegistryUID, row.LeaseOwner, next) })
 	if err != nil && w.Log != nil {
 		w.Log.Error("a lease was not given back and will run out", "registry", row.RegistryUID, "error", err)
 	}
@@ -214,7 +214,7 @@ func (w *watch) end(ctx context.Context, f finding) (WatchOutcome, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer cancel()
 	err := w.db.InTx(ctx, func(tx *store.Tx) error {
-		if err := tx.EndWatch(ctx, d.after, f.Version, run); err != nil {
+		if err := tx.Watch.End(ctx, d.after, f.Version, run); err != nil {
 			return err
 		}
 		return w.tell(ctx, tx, f, d, n, now)

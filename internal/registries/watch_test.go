@@ -170,7 +170,7 @@ func TestDamagedSecretsAreAState(t *testing.T) {
 	db, _ := mustOpen(t, dir, nil)
 	w.db = db
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertOrg(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart})
+		return tx.Orgs.Insert(t.Context(), store.Org{UID: "org-a", Name: "A", Canonical: "a", CreatedAt: recordsStart})
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -17,14 +17,14 @@ const meansService = "service"
 // tell puts a change of state on record and raises what is to be told.
 func (w *watch) tell(ctx context.Context, tx *store.Tx, f finding, d decision, n notice, now time.Time) error {
 	if n.changed {
-		if err := tx.AppendAudit(ctx, changeRecord(f, d, now)); err != nil {
+		if err := tx.Audits.Append(ctx, changeRecord(f, d, now)); err != nil {
 			return err
 		}
 	}
 	if n.kind == "" {
 		return nil
 	}
-	org, err := tx.OrgByUID(ctx, f.OrgUID)
+	org, err := tx.Orgs.Get(ctx, f.OrgUID)
 	if err != nil {
 		return err
 	}
@@ -127,10 +127,10 @@ func (s *Service) History(ctx context.Context, orgUID, uid string, limit int, af
 		return WatchStatus{}, nil, noSuchRegistry()
 	}
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if row, err = tx.WatchOf(ctx, orgUID, uid); err != nil {
+		if row, err = tx.Watch.Get(ctx, orgUID, uid); err != nil {
 			return err
 		}
-		runs, err = tx.Verdicts(ctx, orgUID, uid, after, limit)
+		runs, err = tx.Watch.Verdicts(ctx, orgUID, uid, after, limit)
 		return err
 	})
 	if err != nil {
@@ -144,13 +144,13 @@ func (s *Service) History(ctx context.Context, orgUID, uid string, limit int, af
 func (s *Service) WatchLoad(ctx context.Context, interval time.Duration) (due, late int64, err error) {
 	now := s.now()
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if due, err = tx.CountWatch(ctx, now, 100_000); err != nil {
+		if due, err = tx.Watch.Count(ctx, now, 100_000); err != nil {
 			return err
 		}
-		if late, err = tx.CountWatch(ctx, now.Add(-interval), 100_000); err != nil {
+		if late, err = tx.Watch.Count(ctx, now.Add(-interval), 100_000); err != nil {
 			return err
 		}
-		ahead, err := tx.CountWatchAhead(ctx, now.Add((maxBackOff+1)*interval+max(watchLease, store.ContactsAhead)), 100_000)
+		ahead, err := tx.Watch.CountAhead(ctx, now.Add((maxBackOff+1)*interval+max(watchLease, store.ContactsAhead)), 100_000)
 		late += ahead
 		return err
 	})

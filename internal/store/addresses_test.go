@@ -55,7 +55,7 @@ func upgrade(t *testing.T, open func() *DB, pool func() *sql.DB, d dialect) {
 	for org, want := range map[string][]string{"all": {"a@example.com", `"b\\"@example.com`, "member@example.com", "ü@example.com"}, "own": {"a@example.com"}, "none": nil} {
 		var got []string
 		if err := db.View(t.Context(), func(tx *Tx) error {
-			list, err := tx.AlertAddresses(t.Context(), org)
+			list, err := tx.Addresses.List(t.Context(), org)
 			for _, a := range list {
 				if !a.ConfirmedAt.Equal(at) {
 					t.Errorf("%s is confirmed at %v", a.Address, a.ConfirmedAt)
@@ -86,11 +86,11 @@ func oldChannels(ctx context.Context, tx *Tx, at time.Time) error {
 		c.UID, c.ProjectUID, c.Component, c.CreatedAt = "channel of "+c.OrgUID, project.UID, "c", at
 		for _, step := range []func() error{
 			func() error {
-				return tx.InsertOrg(ctx, Org{UID: c.OrgUID, Name: c.OrgUID, Canonical: c.OrgUID, CreatedAt: at})
+				return tx.Orgs.Insert(ctx, Org{UID: c.OrgUID, Name: c.OrgUID, Canonical: c.OrgUID, CreatedAt: at})
 			},
-			func() error { return tx.InsertProject(ctx, project) },
-			func() error { return tx.InsertUser(ctx, user) },
-			func() error { return tx.InsertChannel(ctx, c) },
+			func() error { return tx.Projects.Insert(ctx, project) },
+			func() error { return tx.Users.Insert(ctx, user) },
+			func() error { return tx.Channels.Insert(ctx, c) },
 		} {
 			if err := step(); err != nil {
 				return err

@@ -27,35 +27,38 @@ func scanAlertAddress(row scanner, a *AlertAddress) error {
 	return row.Scan(&a.OrgUID, &a.Address, moment{&a.AskedAt}, moment{&a.ConfirmedAt}, &a.OrgName)
 }
 
-// AlertAddresses lists the addresses of an organization that confirmed or were asked to.
-func (tx *Tx) AlertAddresses(ctx context.Context, orgUID string) ([]AlertAddress, error) {
-	return all(ctx, tx, scanAlertAddress, sqlAlertAddresses, orgUID)
+// Addresses asks and changes the addresses that get alerts by email.
+type Addresses struct{ *conn }
+
+// List lists the addresses of an organization that confirmed or were asked to.
+func (tx Addresses) List(ctx context.Context, orgUID string) ([]AlertAddress, error) {
+	return all(ctx, tx.conn, scanAlertAddress, sqlAlertAddresses, orgUID)
 }
 
-// AlertAddressByToken looks an address up by the hash of the token that its newest link has.
-func (tx *Tx) AlertAddressByToken(ctx context.Context, tokenHash []byte) (AlertAddress, error) {
-	return one(ctx, tx, scanAlertAddress, sqlAlertAddressByToken, tokenHash)
+// ByToken looks an address up by the hash of the token that its newest link has.
+func (tx Addresses) ByToken(ctx context.Context, tokenHash []byte) (AlertAddress, error) {
+	return one(ctx, tx.conn, scanAlertAddress, sqlAlertAddressByToken, tokenHash)
 }
 
-// AskAddress notes that an address is sent a link, and reports whether it is the first to do so.
-func (tx *Tx) AskAddress(ctx context.Context, a AlertAddress, tokenHash []byte) (bool, error) {
+// Ask notes that an address is sent a link, and reports whether it is the first to do so.
+func (tx Addresses) Ask(ctx context.Context, a AlertAddress, tokenHash []byte) (bool, error) {
 	n, err := tx.change(ctx, sqlAskAddress, a.OrgUID, a.Address, tokenHash, millis(a.AskedAt))
 	return n == 1, err
 }
 
-// ForgetAddress has an address that did not confirm asked anew, unless it was asked after that moment.
-func (tx *Tx) ForgetAddress(ctx context.Context, orgUID, address string, askedUntil time.Time) error {
+// Forget has an address that did not confirm asked anew, unless it was asked after that moment.
+func (tx Addresses) Forget(ctx context.Context, orgUID, address string, askedUntil time.Time) error {
 	_, err := tx.change(ctx, sqlForgetAddress, orgUID, address, millis(askedUntil))
 	return err
 }
 
-// ConfirmAddress confirms the address whose newest link has that token, and reports whether it was not confirmed before.
-func (tx *Tx) ConfirmAddress(ctx context.Context, tokenHash []byte, at time.Time) (bool, error) {
+// Confirm confirms the address whose newest link has that token, and reports whether it was not confirmed before.
+func (tx Addresses) Confirm(ctx context.Context, tokenHash []byte, at time.Time) (bool, error) {
 	n, err := tx.change(ctx, sqlConfirmAddress, tokenHash, millis(at))
 	return n == 1, err
 }
 
-// DeleteAskedAddresses deletes at most limit addresses that were asked before that moment and did not confirm, and returns how many.
-func (tx *Tx) DeleteAskedAddresses(ctx context.Context, before time.Time, limit int) (int64, error) {
+// DeleteAsked deletes at most limit addresses that were asked before that moment and did not confirm, and returns how many.
+func (tx Addresses) DeleteAsked(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteAsked, millis(before), limit)
 }

@@ -69,7 +69,10 @@ func channelPlace(orgUID, uid string) seal.Place {
 	return seal.Place{Table: "alert_channels", Row: uid, Org: orgUID, Column: "sealed"}
 }
 
-func (tx *Tx) sealChannel(c Channel) ([]byte, error) {
+// Channels asks and changes the channels of alerts.
+type Channels struct{ *conn }
+
+func (tx Channels) seal(c Channel) ([]byte, error) {
 	if c.HTTP.URL == "" {
 		return nil, nil
 	}
@@ -80,8 +83,8 @@ func (tx *Tx) sealChannel(c Channel) ([]byte, error) {
 	return tx.ring.Seal(plain, channelPlace(c.OrgUID, c.UID))
 }
 
-// scanChannel reads a channel. One that does not open is Damaged, and disturbs nothing else.
-func (tx *Tx) scanChannel(row scanner, c *Channel) error {
+// scan reads a channel. One that does not open is Damaged, and disturbs nothing else.
+func (tx Channels) scan(row scanner, c *Channel) error {
 	var identifiers string
 	var sealed []byte
 	err := row.Scan(&c.UID, &c.OrgUID, &c.ProjectUID, &c.Component, &c.Position, &c.Type, truth{&c.Active}, truth{&c.AlertAllUsers}, &identifiers,
@@ -107,9 +110,9 @@ func (tx *Tx) scanChannel(row scanner, c *Channel) error {
 	return nil
 }
 
-// InsertChannel adds a channel. An unknown project is an internal error: it was looked up before.
-func (tx *Tx) InsertChannel(ctx context.Context, c Channel) error {
-	sealed, err := tx.sealChannel(c)
+// Insert adds a channel. An unknown project is an internal error: it was looked up before.
+func (tx Channels) Insert(ctx context.Context, c Channel) error {
+	sealed, err := tx.seal(c)
 	if err != nil {
 		return err
 	}
@@ -121,9 +124,9 @@ func (tx *Tx) InsertChannel(ctx context.Context, c Channel) error {
 		identifiers, sealed, millis(c.CreatedAt))
 }
 
-// UpdateChannel stores position, activity, addresses and HTTP of a channel. What waits to be sent is tried at now.
-func (tx *Tx) UpdateChannel(ctx context.Context, c Channel, now time.Time) error {
-	sealed, err := tx.sealChannel(c)
+// Update stores position, activity, addresses and HTTP of a channel. What waits to be sent is tried at now.
+func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
+	sealed, err := tx.seal(c)
 	if err != nil {
 		return err
 	}
@@ -138,8 +141,8 @@ func (tx *Tx) UpdateChannel(ctx context.Context, c Channel, now time.Time) error
 	return err
 }
 
-// WakeChannel has an active channel that nobody serves now served at that moment, if not sooner.
-func (tx *Tx) WakeChannel(ctx context.Context, orgUID, uid string, at time.Time) error {
+// Wake has an active channel that nobody serves now served at that moment, if not sooner.
+func (tx Channels) Wake(ctx context.Context, orgUID, uid string, at time.Time) error {
 	_, err := tx.change(ctx, sqlServeChannel, orgUID, uid, millis(at))
 	return err
 }
@@ -153,27 +156,27 @@ func list(of []string) (string, error) {
 	return string(encoded), err
 }
 
-// DeleteChannel deletes a channel and what waits to be sent by it.
-func (tx *Tx) DeleteChannel(ctx context.Context, orgUID, uid string) error {
+// Delete deletes a channel and what waits to be sent by it.
+func (tx Channels) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlDeleteChannel, orgUID, uid)
 }
 
-// Channels lists the channels of a project's component in their order.
-func (tx *Tx) Channels(ctx context.Context, orgUID, projectUID, component string) ([]Channel, error) {
-	return all(ctx, tx, tx.scanChannel, sqlChannels, orgUID, projectUID, component)
+// List lists the channels of a project's component in their order.
+func (tx Channels) List(ctx context.Context, orgUID, projectUID, component string) ([]Channel, error) {
+	return all(ctx, tx.conn, tx.scan, sqlChannels, orgUID, projectUID, component)
 }
 
 // Webhooks lists the channels of an organization that lead to webhooks.
-func (tx *Tx) Webhooks(ctx context.Context, orgUID string) ([]Channel, error) {
-	return all(ctx, tx, tx.scanChannel, sqlWebhooks, orgUID)
+func (tx Channels) Webhooks(ctx context.Context, orgUID string) ([]Channel, error) {
+	return all(ctx, tx.conn, tx.scan, sqlWebhooks, orgUID)
 }
 
-// CountChannels counts the channels of a component in all projects of an organization.
-func (tx *Tx) CountChannels(ctx context.Context, orgUID, component string) (int64, error) {
-	return one(ctx, tx, scanCount, sqlCountChannels, orgUID, component)
+// Count counts the channels of a component in all projects of an organization.
+func (tx Channels) Count(ctx context.Context, orgUID, component string) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlCountChannels, orgUID, component)
 }
 
-// Channel looks a channel up within its organization.
-func (tx *Tx) Channel(ctx context.Context, orgUID, uid string) (Channel, error) {
-	return one(ctx, tx, tx.scanChannel, sqlChannel, orgUID, uid)
+// Get looks a channel up within its organization.
+func (tx Channels) Get(ctx context.Context, orgUID, uid string) (Channel, error) {
+	return one(ctx, tx.conn, tx.scan, sqlChannel, orgUID, uid)
 }

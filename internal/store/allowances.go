@@ -20,18 +20,21 @@ const (
 	sqlDeleteAllowances = `DELETE FROM allowances WHERE holder IN (SELECT holder FROM allowances WHERE full_at < $1 LIMIT $2)`
 )
 
-// ReserveSlot reserves a holder's next slot. There are so many slots in a period: that many at once after a pause, then evenly
+// Allowances asks and changes what may be done so often in a period.
+type Allowances struct{ *conn }
+
+// Reserve reserves a holder's next slot. There are so many slots in a period: that many at once after a pause, then evenly
 // spaced. It returns how long to wait for the slot. If that were longer than within, it reserves nothing, and wait is the
 // time until a reservation succeeds.
-func (tx *Tx) ReserveSlot(ctx context.Context, holder string, slots int, period, within time.Duration, now time.Time) (wait time.Duration, reserved bool, err error) {
+func (tx Allowances) Reserve(ctx context.Context, holder string, slots int, period, within time.Duration, now time.Time) (wait time.Duration, reserved bool, err error) {
 	each := max(1, period.Microseconds()/int64(slots))
 	usedUp := now.UnixMicro() + each*int64(slots)
 	latest := usedUp - each + within.Microseconds()
-	end, err := one(ctx, tx, scanSeq, sqlReserveSlot, holder, now.UnixMicro(), each, latest, latest+2*(period+within).Microseconds())
+	end, err := one(ctx, tx.conn, scanSeq, sqlReserveSlot, holder, now.UnixMicro(), each, latest, latest+2*(period+within).Microseconds())
 	if !errors.Is(err, ErrNotFound) {
 		return time.Duration(max(0, end-usedUp)) * time.Microsecond, err == nil, err
 	}
-	end, err = one(ctx, tx, scanSeq, sqlAllowance, holder)
+	end, err = one(ctx, tx.conn, scanSeq, sqlAllowance, holder)
 	return time.Duration(end-latest) * time.Microsecond, false, err
 }
 
@@ -42,15 +45,15 @@ const ContactsAhead = 15 * time.Minute
 // ReserveContact reserves the next contact of a host that a user causes by a change: the check of a definition, or the first
 // delivery to a webhook's origin. It returns how long to wait for it, and reserves none further than ContactsAhead.
 // Validations have an allowance of their own, so that what users store never makes a validation fail.
-func (tx *Tx) ReserveContact(ctx context.Context, userUID string, perMinute int, now time.Time) (wait time.Duration, reserved bool, err error) {
-	wait, reserved, err = tx.ReserveSlot(ctx, "changes of "+userUID, perMinute, time.Minute, ContactsAhead, now)
+func (tx Allowances) ReserveContact(ctx context.Context, userUID string, perMinute int, now time.Time) (wait time.Duration, reserved bool, err error) {
+	wait, reserved, err = tx.Reserve(ctx, "changes of "+userUID, perMinute, time.Minute, ContactsAhead, now)
 	if !reserved {
 		wait += ContactsAhead
 	}
 	return wait, reserved, err
 }
 
-// DeleteAllowances deletes at most limit allowances that were whole before that moment, and returns how many.
-func (tx *Tx) DeleteAllowances(ctx context.Context, before time.Time, limit int) (int64, error) {
+// DeleteBefore deletes at most limit allowances that were whole before that moment, and returns how many.
+func (tx Allowances) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteAllowances, before.UnixMicro(), limit)
 }

@@ -41,30 +41,33 @@ func scanAPIKey(row scanner, k *APIKey) error {
 		moment{&k.DeactivatedAt}, moment{&k.LastUsedAt}, &k.Email, &k.Role, &k.OrgName, moment{&k.DisabledAt})
 }
 
-// InsertAPIKey adds a key. Its canonical name being taken by another key of the user is ErrExists.
-func (tx *Tx) InsertAPIKey(ctx context.Context, k APIKey) error {
+// APIKeys asks and changes API keys.
+type APIKeys struct{ *conn }
+
+// Insert adds a key. Its canonical name being taken by another key of the user is ErrExists.
+func (tx APIKeys) Insert(ctx context.Context, k APIKey) error {
 	return tx.changeOne(ctx, sqlInsertAPIKey, k.UID, k.OrgUID, k.UserUID, k.Name, k.Canonical, k.Hash,
 		millis(k.CreatedAt), millis(k.ExpiresAt))
 }
 
-// APIKeyByHash looks a key up by its SHA-256.
-func (tx *Tx) APIKeyByHash(ctx context.Context, hash []byte) (APIKey, error) {
-	return one(ctx, tx, scanAPIKey, sqlAPIKeyByHash, hash)
+// ByHash looks a key up by its SHA-256.
+func (tx APIKeys) ByHash(ctx context.Context, hash []byte) (APIKey, error) {
+	return one(ctx, tx.conn, scanAPIKey, sqlAPIKeyByHash, hash)
 }
 
-// APIKey looks a key up within its organization.
-func (tx *Tx) APIKey(ctx context.Context, orgUID, uid string) (APIKey, error) {
-	return one(ctx, tx, scanAPIKey, sqlAPIKey, orgUID, uid)
+// Get looks a key up within its organization.
+func (tx APIKeys) Get(ctx context.Context, orgUID, uid string) (APIKey, error) {
+	return one(ctx, tx.conn, scanAPIKey, sqlAPIKey, orgUID, uid)
 }
 
-// APIKeyByUID looks a key up in whatever organization.
-func (tx *Tx) APIKeyByUID(ctx context.Context, uid string) (APIKey, error) {
-	return one(ctx, tx, scanAPIKey, sqlAPIKeyByUID, uid)
+// ByUID looks a key up in whatever organization.
+func (tx APIKeys) ByUID(ctx context.Context, uid string) (APIKey, error) {
+	return one(ctx, tx.conn, scanAPIKey, sqlAPIKeyByUID, uid)
 }
 
-// CountAPIKeys counts a user's keys.
-func (tx *Tx) CountAPIKeys(ctx context.Context, orgUID, userUID string) (int64, error) {
-	return one(ctx, tx, scanCount, sqlCountAPIKeys, orgUID, userUID)
+// Count counts a user's keys.
+func (tx APIKeys) Count(ctx context.Context, orgUID, userUID string) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlCountAPIKeys, orgUID, userUID)
 }
 
 // APIKeyChange is what is to change of a key. What is empty, zero or nil stays as it is.
@@ -74,9 +77,9 @@ type APIKeyChange struct {
 	Active          *bool
 }
 
-// UpdateAPIKey changes a key at that moment, since when it is inactive if it is made so. Another key of the user having
+// Update changes a key at that moment, since when it is inactive if it is made so. Another key of the user having
 // the name is ErrExists.
-func (tx *Tx) UpdateAPIKey(ctx context.Context, orgUID, uid string, c APIKeyChange, at time.Time) error {
+func (tx APIKeys) Update(ctx context.Context, orgUID, uid string, c APIKeyChange, at time.Time) error {
 	var active any
 	if c.Active != nil {
 		active = flag(*c.Active)
@@ -85,24 +88,24 @@ func (tx *Tx) UpdateAPIKey(ctx context.Context, orgUID, uid string, c APIKeyChan
 	return tx.noteIf(ctx, true, err, uid)
 }
 
-// DeleteAPIKey deletes a key.
-func (tx *Tx) DeleteAPIKey(ctx context.Context, orgUID, uid string) error {
+// Delete deletes a key.
+func (tx APIKeys) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteAPIKey, orgUID, uid), uid)
 }
 
-// APIKeysOfUser lists a user's keys by name.
-func (tx *Tx) APIKeysOfUser(ctx context.Context, orgUID, userUID string) ([]APIKey, error) {
-	return all(ctx, tx, scanAPIKey, sqlAPIKeysOfUser, orgUID, userUID)
+// OfUser lists a user's keys by name.
+func (tx APIKeys) OfUser(ctx context.Context, orgUID, userUID string) ([]APIKey, error) {
+	return all(ctx, tx.conn, scanAPIKey, sqlAPIKeysOfUser, orgUID, userUID)
 }
 
-// APIKeysOfOrg returns the page of the keys of all users of an organization that follows one of them. The zero value
+// OfOrg returns the page of the keys of all users of an organization that follows one of them. The zero value
 // precedes all. It reports whether there may be more.
-func (tx *Tx) APIKeysOfOrg(ctx context.Context, orgUID string, after APIKey) ([]APIKey, bool, error) {
-	return page(ctx, tx, pageSize, scanAPIKey, sqlAPIKeysOfOrg, orgUID, after.UserUID, after.Canonical)
+func (tx APIKeys) OfOrg(ctx context.Context, orgUID string, after APIKey) ([]APIKey, bool, error) {
+	return page(ctx, tx.conn, pageSize, scanAPIKey, sqlAPIKeysOfOrg, orgUID, after.UserUID, after.Canonical)
 }
 
-// NoteAPIKeyUse records that a key was used, unless a use since staleBefore is on record already.
-func (tx *Tx) NoteAPIKeyUse(ctx context.Context, uid string, at, staleBefore time.Time) error {
+// NoteUse records that a key was used, unless a use since staleBefore is on record already.
+func (tx APIKeys) NoteUse(ctx context.Context, uid string, at, staleBefore time.Time) error {
 	_, err := tx.change(ctx, sqlNoteAPIKeyUse, uid, millis(at), millis(staleBefore))
 	return err
 }

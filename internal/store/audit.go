@@ -77,9 +77,12 @@ func (f AuditFilter) text(all, ofOrg, ofActor string) string {
 	return all
 }
 
-// AppendAudit adds a record, in the transaction of the change that it is about. Its failure may be reported only by the
+// Audits asks and changes audit records.
+type Audits struct{ *conn }
+
+// Append adds a record, in the transaction of the change that it is about. Its failure may be reported only by the
 // commit. A refusal gets the uid of audit.RefusalUID, and is counted by the record of that uid if there is one.
-func (tx *Tx) AppendAudit(ctx context.Context, e audit.Event) error {
+func (tx Audits) Append(ctx context.Context, e audit.Event) error {
 	query := sqlAppendAudit
 	if e.Outcome == audit.Refused {
 		e.UID, query = audit.RefusalUID(e), sqlRecordRefusal
@@ -89,30 +92,30 @@ func (tx *Tx) AppendAudit(ctx context.Context, e audit.Event) error {
 		recordText(e.Origin.RequestID), recordText(e.Origin.Address), e.Report, orNull(e.Target))
 }
 
-// CompleteAudit gives a started record its outcome, once: a second call is ErrNotFound.
-func (tx *Tx) CompleteAudit(ctx context.Context, uid string, outcome audit.Outcome, reason string, report []byte) error {
+// Complete gives a started record its outcome, once: a second call is ErrNotFound.
+func (tx Audits) Complete(ctx context.Context, uid string, outcome audit.Outcome, reason string, report []byte) error {
 	return tx.changeOne(ctx, sqlCompleteAudit, uid, string(outcome), recordText(reason), report)
 }
 
-// Audit looks one record up, of whatever organization.
-func (tx *Tx) Audit(ctx context.Context, uid string) (audit.Event, error) {
-	return one(ctx, tx, scanAudit, sqlAudit, uid)
+// Get looks one record up, of whatever organization.
+func (tx Audits) Get(ctx context.Context, uid string) (audit.Event, error) {
+	return one(ctx, tx.conn, scanAudit, sqlAudit, uid)
 }
 
-// Audits lists records without their reports, the newest first.
-func (tx *Tx) Audits(ctx context.Context, f AuditFilter, limit int) ([]audit.Event, error) {
-	return all(ctx, tx, scanAudit, f.text(sqlAudits, sqlAuditsOfOrg, sqlAuditsOfActor), f.args(limit)...)
+// List lists records without their reports, the newest first.
+func (tx Audits) List(ctx context.Context, f AuditFilter, limit int) ([]audit.Event, error) {
+	return all(ctx, tx.conn, scanAudit, f.text(sqlAudits, sqlAuditsOfOrg, sqlAuditsOfActor), f.args(limit)...)
 }
 
-// CountAudits counts records, up to atMost: counting all of a large table is slow.
-func (tx *Tx) CountAudits(ctx context.Context, f AuditFilter, atMost int) (int64, error) {
-	return one(ctx, tx, func(row scanner, n *int64) error { return row.Scan(n) },
+// Count counts records, up to atMost: counting all of a large table is slow.
+func (tx Audits) Count(ctx context.Context, f AuditFilter, atMost int) (int64, error) {
+	return one(ctx, tx.conn, func(row scanner, n *int64) error { return row.Scan(n) },
 		f.text(sqlCountAudits, sqlCountOfOrg, sqlCountOfActor), f.args(atMost)...)
 }
 
-// AuditsNewest lists the newest records of all organizations and of none, reports left out.
-func (tx *Tx) AuditsNewest(ctx context.Context, limit int) ([]audit.Event, error) {
-	return tx.Audits(ctx, AuditFilter{}, limit)
+// Newest lists the newest records of all organizations and of none, reports left out.
+func (tx Audits) Newest(ctx context.Context, limit int) ([]audit.Event, error) {
+	return tx.List(ctx, AuditFilter{}, limit)
 }
 
 func scanAudit(row scanner, e *audit.Event) error {

@@ -32,7 +32,7 @@ func masterKeyOf(t *testing.T, from, to string) {
 
 func addOrg(ctx context.Context, db *store.DB, name string) error {
 	return db.InTx(ctx, func(tx *store.Tx) error {
-		return tx.InsertOrg(ctx, store.Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: time.Now()})
+		return tx.Orgs.Insert(ctx, store.Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: time.Now()})
 	})
 }
 
@@ -84,7 +84,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 	}
 	restored := mustOpen(t, store.Options{DataDir: again})
 	if err := restored.View(t.Context(), func(tx *store.Tx) error {
-		orgs, err := tx.Orgs(t.Context())
+		orgs, err := tx.Orgs.List(t.Context())
 		if int64(len(orgs)) < before {
 			t.Errorf("%d organizations were acknowledged before the backup, %d are in it", before, len(orgs))
 		}

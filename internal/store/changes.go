@@ -29,9 +29,14 @@ func scanSeq(row scanner, seq *int64) error { return row.Scan(seq) }
 
 func scanChange(row scanner, c *Change) error { return row.Scan(&c.Seq, &c.Subject, moment{&c.At}) }
 
-// NoteChange tells this process after the commit, and every other one within a second, that what they
+// Changes asks and changes the numbered list of changes, which every replica follows.
+type Changes struct{ *conn }
+
+// Note tells this process after the commit, and every other one within a second, that what they
 // remember of a session, user or API key is out of date.
-func (tx *Tx) NoteChange(ctx context.Context, subject string) error {
+func (tx Changes) Note(ctx context.Context, subject string) error { return tx.note(ctx, subject) }
+
+func (tx *conn) note(ctx context.Context, subject string) error {
 	seq, err := one(ctx, tx, scanSeq, sqlNextChange)
 	if err != nil {
 		return err
@@ -41,27 +46,27 @@ func (tx *Tx) NoteChange(ctx context.Context, subject string) error {
 	return tx.changeOne(ctx, sqlInsertChange, seq, subject, millis(time.Now()))
 }
 
-// noteIf is NoteChange for a query that may have changed nothing.
-func (tx *Tx) noteIf(ctx context.Context, changed bool, err error, subject string) error {
+// noteIf is note for a query that may have changed nothing.
+func (tx *conn) noteIf(ctx context.Context, changed bool, err error, subject string) error {
 	if err != nil || !changed {
 		return err
 	}
-	return tx.NoteChange(ctx, subject)
+	return tx.note(ctx, subject)
 }
 
-// LastChange is the newest change; only its number is known, 0, while there was none.
-func (tx *Tx) LastChange(ctx context.Context) (Change, error) {
-	return one(ctx, tx, scanChange, sqlLastChange)
+// Last is the newest change; only its number is known, 0, while there was none.
+func (tx Changes) Last(ctx context.Context) (Change, error) {
+	return one(ctx, tx.conn, scanChange, sqlLastChange)
 }
 
-// ChangesFrom lists at most limit changes from that number on, the oldest first. Whoever asks from the one that it
+// From lists at most limit changes from that number on, the oldest first. Whoever asks from the one that it
 // heard last finds that one first; when it does not, some were deleted meanwhile, or the database went back.
-func (tx *Tx) ChangesFrom(ctx context.Context, seq int64, limit int) ([]Change, error) {
-	return all(ctx, tx, scanChange, sqlChangesFrom, seq, limit)
+func (tx Changes) From(ctx context.Context, seq int64, limit int) ([]Change, error) {
+	return all(ctx, tx.conn, scanChange, sqlChangesFrom, seq, limit)
 }
 
-// DeleteChanges deletes at most limit changes before that moment, and returns how many. The newest one stays.
-func (tx *Tx) DeleteChanges(ctx context.Context, before time.Time, limit int) (int64, error) {
+// DeleteBefore deletes at most limit changes before that moment, and returns how many. The newest one stays.
+func (tx Changes) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteChanges, millis(before), limit)
 }
 

@@ -23,13 +23,13 @@ const (
 
 // RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A check that
 // runs goes on.
-func (tx *Tx) RequestCheck(ctx context.Context, orgUID, registryUID string, at time.Time) (int64, error) {
-	return one(ctx, tx, scanCount, sqlRequestCheck, orgUID, registryUID, millis(at))
+func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at time.Time) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlRequestCheck, orgUID, registryUID, millis(at))
 }
 
-// CheckRequestOf returns the state of a registry's newest request. It is answered when Answered has reached its number.
-func (tx *Tx) CheckRequestOf(ctx context.Context, orgUID, registryUID string) (CheckRequest, error) {
-	return one(ctx, tx, func(row scanner, c *CheckRequest) error {
+// CheckRequest returns the state of a registry's newest request. It is answered when Answered has reached its number.
+func (tx Watch) CheckRequest(ctx context.Context, orgUID, registryUID string) (CheckRequest, error) {
+	return one(ctx, tx.conn, func(row scanner, c *CheckRequest) error {
 		return row.Scan(&c.Answered, text{&c.LeaseOwner}, moment{&c.NextAt}, &c.State.Code, &c.State.Field, &c.Answer)
 	}, sqlCheckRequest, orgUID, registryUID)
 }

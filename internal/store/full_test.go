@@ -33,7 +33,7 @@ func TestAFullDiskIsUnavailableAndLosesNothing(t *testing.T) {
 			for range 40 {
 				name := uuid.NewString() + strings.Repeat("x", 2000)
 				err := db.InTx(t.Context(), func(tx *Tx) error {
-					return tx.InsertOrg(t.Context(), Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: noon})
+					return tx.Orgs.Insert(t.Context(), Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: noon})
 				})
 				mu.Lock()
 				if err == nil {
@@ -52,11 +52,11 @@ func TestAFullDiskIsUnavailableAndLosesNothing(t *testing.T) {
 	err = db.View(t.Context(), func(tx *Tx) error {
 		var problems []error
 		for _, name := range kept {
-			if _, err := tx.OrgByName(t.Context(), name); err != nil {
+			if _, err := tx.Orgs.ByName(t.Context(), name); err != nil {
 				problems = append(problems, err)
 			}
 		}
-		orgs, err := tx.Orgs(t.Context())
+		orgs, err := tx.Orgs.List(t.Context())
 		if len(orgs) != len(kept) {
 			err = fmt.Errorf("%d are there, %d were acknowledged", len(orgs), len(kept))
 		}
@@ -67,7 +67,7 @@ func TestAFullDiskIsUnavailableAndLosesNothing(t *testing.T) {
 	}
 	limitPages(t, db, 100000)
 	if err := db.InTx(t.Context(), func(tx *Tx) error {
-		return tx.InsertOrg(t.Context(), Org{UID: "after", Name: "after", Canonical: "after", CreatedAt: noon})
+		return tx.Orgs.Insert(t.Context(), Org{UID: "after", Name: "after", Canonical: "after", CreatedAt: noon})
 	}); err != nil {
 		t.Errorf("after there was room again: %v", err)
 	}

@@ -28,41 +28,41 @@ func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 	db := mustOpen(t, store.Options{DataDir: dir})
 	ctx := t.Context()
 	if err := db.InTx(ctx, func(tx *store.Tx) error {
-		if err := tx.InsertOrg(ctx, store.Org{UID: orgUID, Name: "Zwölf \\N \t Boxkämpfer\n", Canonical: "zwölf", CreatedAt: start}); err != nil {
+		if err := tx.Orgs.Insert(ctx, store.Org{UID: orgUID, Name: "Zwölf \\N \t Boxkämpfer\n", Canonical: "zwölf", CreatedAt: start}); err != nil {
 			return err
 		}
 		user := store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: "a@b.example", Canonical: "a@b.example", Role: "admin",
 			PasswordHash: "hash", PasswordChangedAt: start, CreatedAt: start}
-		if err := tx.InsertUser(ctx, user); err != nil {
+		if err := tx.Users.Insert(ctx, user); err != nil {
 			return err
 		}
 		for i := range 300 {
 			s := store.Session{UID: uuid.NewString(), OrgUID: orgUID, UserUID: user.UID, Generation: int64(i), Address: "192.0.2.1",
 				CreatedAt: start, IdleUntil: start.Add(time.Hour), MaxUntil: start.Add(24 * time.Hour)}
-			if err := tx.InsertSession(ctx, s); err != nil {
+			if err := tx.Sessions.Insert(ctx, s); err != nil {
 				return err
 			}
 		}
-		if err := tx.AppendAudit(ctx, audit.Event{UID: uuid.NewString(), At: start, OrgUID: orgUID, Action: audit.Login, Outcome: audit.Valid, Report: []byte{0, 1, 2, 0xff}}); err != nil {
+		if err := tx.Audits.Append(ctx, audit.Event{UID: uuid.NewString(), At: start, OrgUID: orgUID, Action: audit.Login, Outcome: audit.Valid, Report: []byte{0, 1, 2, 0xff}}); err != nil {
 			return err
 		}
-		if err := tx.InsertRegistry(ctx, store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,
+		if err := tx.Registries.Insert(ctx, store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,
 			Endpoint: "https://r.example", Secrets: store.RegistrySecrets{Password: "hunter2-moved"}}); err != nil {
 			return err
 		}
-		if err := tx.ScheduleSync(ctx, orgUID, registryUID, start); err != nil {
+		if err := tx.Syncs.Schedule(ctx, orgUID, registryUID, start); err != nil {
 			return err
 		}
-		runs, err := tx.TakeSyncs(ctx, "w", start, start.Add(time.Hour), []store.Share{{OrgUID: orgUID, Count: 1}})
+		runs, err := tx.Syncs.Claim(ctx, "w", start, start.Add(time.Hour), []store.Share{{OrgUID: orgUID, Count: 1}})
 		if err != nil {
 			return err
 		}
 		// Names as long as they may be, of which an index can compress nothing.
-		return tx.AddContents(ctx, runs[0], []store.RegistryContent{{Repository: digits(255), Tag: digits(128), Kind: "helm"}})
+		return tx.Contents.Add(ctx, runs[0], []store.RegistryContent{{Repository: digits(255), Tag: digits(128), Kind: "helm"}})
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.InTx(ctx, func(tx *store.Tx) error { return tx.NoteChange(ctx, "u") }); err != nil {
+	if err := db.InTx(ctx, func(tx *store.Tx) error { return tx.Changes.Note(ctx, "u") }); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
@@ -105,7 +105,7 @@ func TestMove(t *testing.T) {
 	}
 	there := mustOpen(t, store.Options{DatabaseURL: target, MasterKeyFile: filepath.Join(dir, "master.key")})
 	if err := there.View(t.Context(), func(tx *store.Tx) error {
-		r, err := tx.Registry(t.Context(), orgUID, registryUID)
+		r, err := tx.Registries.Get(t.Context(), orgUID, registryUID)
 		if r.Secrets.Password != "hunter2-moved" {
 			t.Errorf("the sealed password is now %q", r.Secrets.Password.Reveal())
 		}
@@ -114,7 +114,7 @@ func TestMove(t *testing.T) {
 		t.Error(err)
 	}
 	// The numbers of changes go on where they were.
-	if err := there.InTx(t.Context(), func(tx *store.Tx) error { return tx.NoteChange(t.Context(), "v") }); err != nil {
+	if err := there.InTx(t.Context(), func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "v") }); err != nil {
 		t.Error(err)
 	}
 	_, err = store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)

@@ -26,35 +26,38 @@ func scanOrg(row scanner, o *Org) error {
 	return row.Scan(&o.UID, &o.Name, &o.Canonical, moment{&o.CreatedAt})
 }
 
-// InsertOrg adds an organization. Its canonical name being taken is ErrExists.
-func (tx *Tx) InsertOrg(ctx context.Context, o Org) error {
+// Orgs asks and changes organizations.
+type Orgs struct{ *conn }
+
+// Insert adds an organization. Its canonical name being taken is ErrExists.
+func (tx Orgs) Insert(ctx context.Context, o Org) error {
 	return tx.changeOne(ctx, sqlInsertOrg, o.UID, o.Name, o.Canonical, millis(o.CreatedAt))
 }
 
-// OrgByName looks an organization up by its canonical name.
-func (tx *Tx) OrgByName(ctx context.Context, canonical string) (Org, error) {
-	return one(ctx, tx, scanOrg, sqlOrgByName, canonical)
+// ByName looks an organization up by its canonical name.
+func (tx Orgs) ByName(ctx context.Context, canonical string) (Org, error) {
+	return one(ctx, tx.conn, scanOrg, sqlOrgByName, canonical)
 }
 
-// OrgByUID looks an organization up.
-func (tx *Tx) OrgByUID(ctx context.Context, uid string) (Org, error) {
-	return one(ctx, tx, scanOrg, sqlOrgByUID, uid)
+// Get looks an organization up.
+func (tx Orgs) Get(ctx context.Context, uid string) (Org, error) {
+	return one(ctx, tx.conn, scanOrg, sqlOrgByUID, uid)
 }
 
-// Orgs lists all organizations by name.
-func (tx *Tx) Orgs(ctx context.Context) ([]Org, error) { return all(ctx, tx, scanOrg, sqlOrgs) }
+// List lists all organizations by name.
+func (tx Orgs) List(ctx context.Context) ([]Org, error) { return all(ctx, tx.conn, scanOrg, sqlOrgs) }
 
-// AnyOrg returns some organization, ErrNotFound when there is none yet.
-func (tx *Tx) AnyOrg(ctx context.Context) (Org, error) { return one(ctx, tx, scanOrg, sqlAnyOrg) }
+// Any returns some organization, ErrNotFound when there is none yet.
+func (tx Orgs) Any(ctx context.Context) (Org, error) { return one(ctx, tx.conn, scanOrg, sqlAnyOrg) }
 
-// FirstOrg is ErrExists when there is an organization, or else keeps others from asking until the transaction ends: of
+// First is ErrExists when there is an organization, or else keeps others from asking until the transaction ends: of
 // several that make a first organization at once, one does.
-func (tx *Tx) FirstOrg(ctx context.Context) error {
+func (tx Orgs) First(ctx context.Context) error {
 	// Every opened store has the row. Its lock is what matters.
 	if err := tx.changeOne(ctx, sqlLockKeyset); err != nil {
 		return err
 	}
-	_, err := tx.AnyOrg(ctx)
+	_, err := tx.Any(ctx)
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil
@@ -64,7 +67,7 @@ func (tx *Tx) FirstOrg(ctx context.Context) error {
 	return err
 }
 
-// LockOrg is to an organization what LockUser is to a user.
-func (tx *Tx) LockOrg(ctx context.Context, uid string) error {
+// Lock is to an organization what LockUser is to a user.
+func (tx Orgs) Lock(ctx context.Context, uid string) error {
 	return tx.changeOne(ctx, sqlLockOrg, uid)
 }

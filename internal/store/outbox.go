@@ -86,14 +86,17 @@ const (
 	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
-// InsertAlert inserts an alert and a pending delivery for every active channel of its organization and component. It
+// Outbox asks and changes alerts and what is owed to each channel.
+type Outbox struct{ *conn }
+
+// Insert inserts an alert and a pending delivery for every active channel of its organization and component. It
 // belongs in the transaction of the change that it reports. A channel that waits until after latest, as no channel does
 // unless a clock was wrong, waits no longer.
-func (tx *Tx) InsertAlert(ctx context.Context, a Alert, latest time.Time) error {
+func (tx Outbox) Insert(ctx context.Context, a Alert, latest time.Time) error {
 	if err := tx.changeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, millis(a.At), a.Body); err != nil {
 		return err
 	}
-	channels, err := all(ctx, tx, scanText, sqlActiveChannels, a.OrgUID, a.Component)
+	channels, err := all(ctx, tx.conn, scanText, sqlActiveChannels, a.OrgUID, a.Component)
 	if err != nil {
 		return err
 	}
@@ -112,21 +115,21 @@ func (tx *Tx) InsertAlert(ctx context.Context, a Alert, latest time.Time) error 
 	return nil
 }
 
-// OrgsToAlert lists the organizations that have something to send at that moment, by uid.
-func (tx *Tx) OrgsToAlert(ctx context.Context, now time.Time) ([]string, error) {
-	due, err := all(ctx, tx, scanCount, sqlChannelsDue, millis(now))
+// DueOrgs lists the organizations that have something to send at that moment, by uid.
+func (tx Outbox) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
+	due, err := all(ctx, tx.conn, scanCount, sqlChannelsDue, millis(now))
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}
-	return all(ctx, tx, scanText, sqlChannelOrgs, millis(now))
+	return all(ctx, tx.conn, scanText, sqlChannelOrgs, millis(now))
 }
 
-// ClaimChannels takes channels that have something to send, the longest overdue of each organization first:
+// Claim takes channels that have something to send, the longest overdue of each organization first:
 // nobody else sends by them before leaseUntil. owner names this claim alone.
-func (tx *Tx) ClaimChannels(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]ClaimedChannel, error) {
+func (tx Outbox) Claim(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]ClaimedChannel, error) {
 	var claimed []ClaimedChannel
 	for _, share := range shares {
-		list, err := all(ctx, tx, func(row scanner, c *ClaimedChannel) error { return row.Scan(&c.UID, &c.OrgUID, &c.Owner) },
+		list, err := all(ctx, tx.conn, func(row scanner, c *ClaimedChannel) error { return row.Scan(&c.UID, &c.OrgUID, &c.Owner) },
 			sqlClaimChannels, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil))
 		if err != nil {
 			return nil, err
@@ -136,9 +139,9 @@ func (tx *Tx) ClaimChannels(ctx context.Context, owner string, now, leaseUntil t
 	return claimed, nil
 }
 
-// NextDelivery returns what a channel has to send first at that moment, with its alert.
-func (tx *Tx) NextDelivery(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
-	return one(ctx, tx, func(row scanner, d *Delivery) error {
+// Next returns what a channel has to send first at that moment, with its alert.
+func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
+	return one(ctx, tx.conn, func(row scanner, d *Delivery) error {
 		var told string
 		err := row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, &told, &d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
 		if err != nil || told == "" {
@@ -150,7 +153,7 @@ func (tx *Tx) NextDelivery(ctx context.Context, channelUID string, now time.Time
 
 // EndAttempt stores how an attempt ended: d as it is to be, and the channel's status and failures in a row. The
 // channel is tried again at notBefore, or later when nothing is due by then.
-func (tx *Tx) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, failures int64, status ChannelStatus, notBefore time.Time) error {
+func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, failures int64, status ChannelStatus, notBefore time.Time) error {
 	held, err := tx.change(ctx, sqlFreeChannel, c.UID, c.Owner) // first: see sqlWakeChannel
 	if err != nil {
 		return err
@@ -173,25 +176,25 @@ func (tx *Tx) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, fail
 			return err
 		}
 	}
-	return tx.planChannel(ctx, c, held == 1, notBefore)
+	return tx.plan(ctx, c, held == 1, notBefore)
 }
 
 // EndIdle gives a claimed channel back that has nothing to send now.
-func (tx *Tx) EndIdle(ctx context.Context, c ClaimedChannel) error {
+func (tx Outbox) EndIdle(ctx context.Context, c ClaimedChannel) error {
 	held, err := tx.change(ctx, sqlFreeChannel, c.UID, c.Owner)
 	if err != nil {
 		return err
 	}
-	return tx.planChannel(ctx, c, held == 1, time.Time{})
+	return tx.plan(ctx, c, held == 1, time.Time{})
 }
 
-// planChannel says when a channel is to be taken again: never, when nothing is left. Whoever lost the lease does not
+// plan says when a channel is to be taken again: never, when nothing is left. Whoever lost the lease does not
 // know better than who has it.
-func (tx *Tx) planChannel(ctx context.Context, c ClaimedChannel, held bool, notBefore time.Time) error {
+func (tx Outbox) plan(ctx context.Context, c ClaimedChannel, held bool, notBefore time.Time) error {
 	if !held {
 		return nil
 	}
-	next, err := one(ctx, tx, func(row scanner, at *time.Time) error { return row.Scan(moment{at}) }, sqlDeliveryLeft, c.UID)
+	next, err := one(ctx, tx.conn, func(row scanner, at *time.Time) error { return row.Scan(moment{at}) }, sqlDeliveryLeft, c.UID)
 	if errors.Is(err, ErrNotFound) {
 		next, notBefore, err = time.Time{}, time.Time{}, nil
 	}
@@ -205,38 +208,38 @@ func (tx *Tx) planChannel(ctx context.Context, c ClaimedChannel, held bool, notB
 	return err
 }
 
-// ReleaseChannel gives a claimed channel back untried, to be taken at that moment. A lease that was lost is no error.
-func (tx *Tx) ReleaseChannel(ctx context.Context, c ClaimedChannel, next time.Time) error {
+// Release gives a claimed channel back untried, to be taken at that moment. A lease that was lost is no error.
+func (tx Outbox) Release(ctx context.Context, c ClaimedChannel, next time.Time) error {
 	_, err := tx.change(ctx, sqlReleaseChannel, c.UID, c.Owner, millis(next))
 	return err
 }
 
-// CountDeliveries counts what waits to be sent, up to atMost.
-func (tx *Tx) CountDeliveries(ctx context.Context, atMost int) (int64, error) {
-	return one(ctx, tx, scanCount, sqlCountDeliveries, atMost)
+// Count counts what waits to be sent, up to atMost.
+func (tx Outbox) Count(ctx context.Context, atMost int) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlCountDeliveries, atMost)
 }
 
-// DeleteAlerts deletes at most limit alerts from before a moment with what they still owe, and returns how many.
-func (tx *Tx) DeleteAlerts(ctx context.Context, before time.Time, limit int) (int64, error) {
+// DeleteBefore deletes at most limit alerts from before a moment with what they still owe, and returns how many.
+func (tx Outbox) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteAlerts, millis(before), limit)
 }
 
-// AlertedEmails lists the addresses of a project's enabled users and of the organization's enabled administrators.
-func (tx *Tx) AlertedEmails(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
-	return all(ctx, tx, scanText, sqlAlertedEmails, orgUID, projectUID, limit)
+// Emails lists the addresses of a project's enabled users and of the organization's enabled administrators.
+func (tx Outbox) Emails(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
+	return all(ctx, tx.conn, scanText, sqlAlertedEmails, orgUID, projectUID, limit)
 }
 
-// ExpiringKeys lists active API keys that end until then, that were not told of yet, and whose organization has an
+// Expiring lists active API keys that end until then, that were not told of yet, and whose organization has an
 // active channel of the component; in the order of their ends, from after that key on. Keys that were made to live no
 // longer than shortLived are left out.
-func (tx *Tx) ExpiringKeys(ctx context.Context, component string, after ExpiringKey, until time.Time, shortLived time.Duration, limit int) ([]ExpiringKey, error) {
-	return all(ctx, tx, func(row scanner, k *ExpiringKey) error {
+func (tx APIKeys) Expiring(ctx context.Context, component string, after ExpiringKey, until time.Time, shortLived time.Duration, limit int) ([]ExpiringKey, error) {
+	return all(ctx, tx.conn, func(row scanner, k *ExpiringKey) error {
 		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, moment{&k.ExpiresAt})
 	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, shortLived.Milliseconds(), component, limit)
 }
 
-// NoteKeyAlert tells whether it is the first to say that this key expires then.
-func (tx *Tx) NoteKeyAlert(ctx context.Context, keyUID string, expiresAt time.Time) (bool, error) {
+// NoteAlert tells whether it is the first to say that this key expires then.
+func (tx APIKeys) NoteAlert(ctx context.Context, keyUID string, expiresAt time.Time) (bool, error) {
 	n, err := tx.change(ctx, sqlNoteKeyAlert, keyUID, millis(expiresAt))
 	return n == 1, err
 }

@@ -41,7 +41,7 @@ func mustOpenVia(t *testing.T, server *postgrestest.Server) (*DB, *cutProxy) {
 func orgExists(t *testing.T, db *DB, name string) bool {
 	t.Helper()
 	err := db.View(t.Context(), func(tx *Tx) error {
-		_, err := tx.OrgByName(t.Context(), name)
+		_, err := tx.Orgs.ByName(t.Context(), name)
 		return err
 	})
 	if err != nil && !errors.Is(err, ErrNotFound) {
@@ -185,7 +185,7 @@ func crash(t *testing.T, server *postgrestest.Server) {
 	wait.Wait()
 	there := map[string]bool{}
 	if err := db.View(t.Context(), func(tx *Tx) error {
-		orgs, err := tx.Orgs(t.Context())
+		orgs, err := tx.Orgs.List(t.Context())
 		for _, org := range orgs {
 			there[org.Name] = true
 		}

@@ -14,7 +14,7 @@ import (
 
 func lastChange(t *testing.T, db *DB) error {
 	return db.View(t.Context(), func(tx *Tx) error {
-		_, err := tx.LastChange(t.Context())
+		_, err := tx.Changes.Last(t.Context())
 		return err
 	})
 }

@@ -91,7 +91,7 @@ func lookUp(t *testing.T, url, query string) (found string) {
 }
 
 func insertOrg(ctx context.Context, tx *Tx, name string) error {
-	return tx.InsertOrg(ctx, Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: noon})
+	return tx.Orgs.Insert(ctx, Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: noon})
 }
 
 func tenOpen(t *testing.T, server *postgrestest.Server) {
@@ -106,11 +106,11 @@ func tenOpen(t *testing.T, server *postgrestest.Server) {
 			}
 			defer func() { _ = db.Close() }()
 			err = db.InTx(t.Context(), func(tx *Tx) error {
-				_, err := tx.InsertServiceKey(t.Context(), ServiceKey{UID: uuid.NewString(), Purpose: KeyMAC, Secret: []byte("s"), CreatedAt: noon})
+				_, err := tx.Keys.Insert(t.Context(), ServiceKey{UID: uuid.NewString(), Purpose: KeyMAC, Secret: []byte("s"), CreatedAt: noon})
 				if err != nil {
 					return err
 				}
-				keys, err := tx.ServiceKeys(t.Context()) // opens them with the keyring, which has to be one
+				keys, err := tx.Keys.List(t.Context()) // opens them with the keyring, which has to be one
 				if len(keys) != 1 {
 					t.Errorf("%d keys", len(keys))
 				}
@@ -198,7 +198,7 @@ func textsAreBytes(t *testing.T, server *postgrestest.Server) {
 				return err
 			}
 		}
-		orgs, err := tx.Orgs(t.Context())
+		orgs, err := tx.Orgs.List(t.Context())
 		for _, org := range orgs {
 			names = append(names, org.Name)
 		}
@@ -223,7 +223,7 @@ func failuresAreRetried(t *testing.T, server *postgrestest.Server) {
 			retried := false
 			err := db.InTx(t.Context(), func(tx *Tx) error {
 				runs.Add(1)
-				last, err := tx.LastChange(t.Context())
+				last, err := tx.Changes.Last(t.Context())
 				if !retried { // all have read the same before one writes
 					retried = true
 					haveRead.Done()
@@ -241,7 +241,7 @@ func failuresAreRetried(t *testing.T, server *postgrestest.Server) {
 	}
 	wait.Wait()
 	err := db.View(t.Context(), func(tx *Tx) error {
-		last, err := tx.LastChange(t.Context())
+		last, err := tx.Changes.Last(t.Context())
 		if last.Seq != counters || runs.Load() <= counters {
 			t.Errorf("counted to %d in %d runs", last.Seq, runs.Load())
 		}
@@ -362,7 +362,7 @@ func unstorableText(t *testing.T, server *postgrestest.Server) {
 	db := mustOpenURL(t, server.NewDatabase(t), Options{})
 	for _, name := range []string{"a\x00b", "a\xffb"} {
 		ask := func(tx *Tx) error {
-			_, err := tx.OrgByName(t.Context(), name)
+			_, err := tx.Orgs.ByName(t.Context(), name)
 			return err
 		}
 		if err := db.View(t.Context(), ask); !errors.Is(err, ErrNotFound) {
@@ -410,7 +410,7 @@ func othersAreWoken(t *testing.T, server *postgrestest.Server) {
 	one, two := mustOpenURL(t, url, Options{MasterKey: testKey}), mustOpenURL(t, url, Options{MasterKey: testKey})
 	<-two.Changed() // for what was missed before it listened
 	note := func(also error) error {
-		return one.InTx(t.Context(), func(tx *Tx) error { return errors.Join(tx.NoteChange(t.Context(), "subject"), also) })
+		return one.InTx(t.Context(), func(tx *Tx) error { return errors.Join(tx.Changes.Note(t.Context(), "subject"), also) })
 	}
 	if err := note(nil); err != nil {
 		t.Fatal(err)

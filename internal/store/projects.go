@@ -38,8 +38,11 @@ func scanProject(row scanner, p *Project) error {
 	return row.Scan(&p.UID, &p.OrgUID, &p.Name, &p.Canonical, stringMap{&p.Annotations}, stringMap{&p.Labels}, moment{&p.CreatedAt})
 }
 
-// InsertProject adds a project. Its canonical name being taken in the organization is ErrExists.
-func (tx *Tx) InsertProject(ctx context.Context, p Project) error {
+// Projects asks and changes projects, their members and registries.
+type Projects struct{ *conn }
+
+// Insert adds a project. Its canonical name being taken in the organization is ErrExists.
+func (tx Projects) Insert(ctx context.Context, p Project) error {
 	annotations, labels, err := projectPairs(p)
 	if err != nil {
 		return err
@@ -47,9 +50,9 @@ func (tx *Tx) InsertProject(ctx context.Context, p Project) error {
 	return tx.changeOne(ctx, sqlInsertProject, p.UID, p.OrgUID, p.Name, p.Canonical, annotations, labels, millis(p.CreatedAt))
 }
 
-// UpdateProject stores the names, annotations and labels of a project. The canonical name being taken by another one is
+// Update stores the names, annotations and labels of a project. The canonical name being taken by another one is
 // ErrExists.
-func (tx *Tx) UpdateProject(ctx context.Context, p Project) error {
+func (tx Projects) Update(ctx context.Context, p Project) error {
 	annotations, labels, err := projectPairs(p)
 	if err != nil {
 		return err
@@ -65,56 +68,56 @@ func projectPairs(p Project) (annotations, labels any, err error) {
 	return annotations, labels, err
 }
 
-// LockProject is to a project what LockUser is to a user. Every transaction that puts something into a project or deletes
+// Lock is to a project what LockUser is to a user. Every transaction that puts something into a project or deletes
 // one locks it first: a foreign key alone would let a deletion take along what was just put in.
-func (tx *Tx) LockProject(ctx context.Context, orgUID, uid string) error {
+func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockProject, orgUID, uid)
 }
 
-// DeleteProject deletes a project and its alert channels. It is ErrNotFound when there is no such project, or when it
+// Delete deletes a project and its alert channels. It is ErrNotFound when there is no such project, or when it
 // has members or registries. LockProject has to come first.
-func (tx *Tx) DeleteProject(ctx context.Context, orgUID, uid string) error {
+func (tx Projects) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlDeleteProject, orgUID, uid)
 }
 
 // projectPage is pageSize for projects, whose annotations and labels may have 32 KiB.
 const projectPage = 10
 
-// Projects returns the page of an organization's projects, by name, that follows one of them. The zero value precedes all.
+// List returns the page of an organization's projects, by name, that follows one of them. The zero value precedes all.
 // It reports whether there may be more.
-func (tx *Tx) Projects(ctx context.Context, orgUID string, after Project) ([]Project, bool, error) {
-	return page(ctx, tx, projectPage, scanProject, sqlProjects, orgUID, after.Canonical)
+func (tx Projects) List(ctx context.Context, orgUID string, after Project) ([]Project, bool, error) {
+	return page(ctx, tx.conn, projectPage, scanProject, sqlProjects, orgUID, after.Canonical)
 }
 
-// Project looks a project up within its organization.
-func (tx *Tx) Project(ctx context.Context, orgUID, uid string) (Project, error) {
-	return one(ctx, tx, scanProject, sqlProject, orgUID, uid)
+// Get looks a project up within its organization.
+func (tx Projects) Get(ctx context.Context, orgUID, uid string) (Project, error) {
+	return one(ctx, tx.conn, scanProject, sqlProject, orgUID, uid)
 }
 
-// ProjectsOfUser is Projects for those that a user is a member of.
-func (tx *Tx) ProjectsOfUser(ctx context.Context, orgUID, userUID string, after Project) ([]Project, bool, error) {
-	return page(ctx, tx, projectPage, scanProject, sqlProjectsOfUser, orgUID, userUID, after.Canonical)
+// OfUser is Projects for those that a user is a member of.
+func (tx Projects) OfUser(ctx context.Context, orgUID, userUID string, after Project) ([]Project, bool, error) {
+	return page(ctx, tx.conn, projectPage, scanProject, sqlProjectsOfUser, orgUID, userUID, after.Canonical)
 }
 
-// ProjectOfUser looks a project up if the user is a member of it, else ErrNotFound.
-func (tx *Tx) ProjectOfUser(ctx context.Context, orgUID, userUID, projectUID string) (Project, error) {
-	return one(ctx, tx, scanProject, sqlProjectOfUser, orgUID, userUID, projectUID)
+// OneOfUser looks a project up if the user is a member of it, else ErrNotFound.
+func (tx Projects) OneOfUser(ctx context.Context, orgUID, userUID, projectUID string) (Project, error) {
+	return one(ctx, tx.conn, scanProject, sqlProjectOfUser, orgUID, userUID, projectUID)
 }
 
 // Members lists emails of at most limit members of a project, in no order.
-func (tx *Tx) Members(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
-	return all(ctx, tx, scanText, sqlMembers, orgUID, projectUID, limit)
+func (tx Projects) Members(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
+	return all(ctx, tx.conn, scanText, sqlMembers, orgUID, projectUID, limit)
 }
 
-// RegistriesOfProject lists names of at most limit registries that were stored in a project, in no order.
-func (tx *Tx) RegistriesOfProject(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
-	return all(ctx, tx, scanText, sqlRegistriesOfProject, orgUID, projectUID, limit)
+// Registries lists names of at most limit registries that were stored in a project, in no order.
+func (tx Projects) Registries(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
+	return all(ctx, tx.conn, scanText, sqlRegistriesOfProject, orgUID, projectUID, limit)
 }
 
-// SetRegistryProject puts a registry into a project of its organization, and locks the project. It is ErrNotFound when
+// SetOfRegistry puts a registry into a project of its organization, and locks the project. It is ErrNotFound when
 // either is not there.
-func (tx *Tx) SetRegistryProject(ctx context.Context, orgUID, registryUID, projectUID string) error {
-	if err := tx.LockProject(ctx, orgUID, projectUID); err != nil {
+func (tx Projects) SetOfRegistry(ctx context.Context, orgUID, registryUID, projectUID string) error {
+	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err
 	}
 	return tx.changeOne(ctx, sqlSetRegistryProject, orgUID, registryUID, projectUID)
@@ -122,8 +125,8 @@ func (tx *Tx) SetRegistryProject(ctx context.Context, orgUID, registryUID, proje
 
 // InsertMember makes a user a member of a project of the same organization, and locks the project. Doing so twice is no
 // error; it is ErrNotFound when there is no such project.
-func (tx *Tx) InsertMember(ctx context.Context, orgUID, projectUID, userUID string) error {
-	if err := tx.LockProject(ctx, orgUID, projectUID); err != nil {
+func (tx Projects) InsertMember(ctx context.Context, orgUID, projectUID, userUID string) error {
+	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err
 	}
 	_, err := tx.change(ctx, sqlInsertMember, orgUID, projectUID, userUID)
@@ -131,7 +134,7 @@ func (tx *Tx) InsertMember(ctx context.Context, orgUID, projectUID, userUID stri
 }
 
 // DeleteMemberships takes a user out of all projects.
-func (tx *Tx) DeleteMemberships(ctx context.Context, orgUID, userUID string) error {
+func (tx Projects) DeleteMemberships(ctx context.Context, orgUID, userUID string) error {
 	_, err := tx.change(ctx, sqlDeleteMemberships, orgUID, userUID)
 	return err
 }

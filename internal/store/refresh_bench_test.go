@@ -45,15 +45,15 @@ func refreshes(b *testing.B, o Options, clients int) {
 	defer func() { _ = db.Close() }()
 	sessions := make([]string, clients)
 	err = db.InTx(ctx, func(tx *Tx) error {
-		if err := tx.InsertOrg(ctx, Org{UID: "o", Name: "o", Canonical: "o", CreatedAt: noon}); err != nil {
+		if err := tx.Orgs.Insert(ctx, Org{UID: "o", Name: "o", Canonical: "o", CreatedAt: noon}); err != nil {
 			return err
 		}
-		if err := tx.InsertUser(ctx, User{UID: "u", OrgUID: "o", Email: "u", Canonical: "u", Role: "member", PasswordHash: "h", PasswordChangedAt: noon, CreatedAt: noon}); err != nil {
+		if err := tx.Users.Insert(ctx, User{UID: "u", OrgUID: "o", Email: "u", Canonical: "u", Role: "member", PasswordHash: "h", PasswordChangedAt: noon, CreatedAt: noon}); err != nil {
 			return err
 		}
 		for i := range sessions {
 			sessions[i] = uuid.NewString()
-			if err := tx.InsertSession(ctx, Session{UID: sessions[i], OrgUID: "o", UserUID: "u", Generation: 1, CreatedAt: noon,
+			if err := tx.Sessions.Insert(ctx, Session{UID: sessions[i], OrgUID: "o", UserUID: "u", Generation: 1, CreatedAt: noon,
 				IdleUntil: noon.Add(time.Hour), MaxUntil: noon.Add(time.Hour)}); err != nil {
 				return err
 			}
@@ -82,10 +82,10 @@ func refreshes(b *testing.B, o Options, clients int) {
 
 func refresh(ctx context.Context, db *DB, uid string, generation int64) error {
 	return db.InTx(ctx, func(tx *Tx) error {
-		if _, err := tx.AdvanceSession(ctx, uid, generation, noon, noon.Add(time.Hour)); err != nil {
+		if _, err := tx.Sessions.Advance(ctx, uid, generation, noon, noon.Add(time.Hour)); err != nil {
 			return err
 		}
-		return tx.AppendAudit(ctx, audit.Event{UID: uuid.NewString(), At: noon, Action: audit.Refresh, Outcome: audit.Succeeded})
+		return tx.Audits.Append(ctx, audit.Event{UID: uuid.NewString(), At: noon, Action: audit.Refresh, Outcome: audit.Succeeded})
 	})
 }
 

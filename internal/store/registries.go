@@ -73,8 +73,11 @@ func registryPlace(orgUID, uid string) seal.Place {
 	return seal.Place{Table: "registry_details", Row: uid, Org: orgUID, Column: "sealed"}
 }
 
-// InsertRegistry adds a registry. Its canonical name being taken in the organization is ErrExists.
-func (tx *Tx) InsertRegistry(ctx context.Context, r Registry) error {
+// Registries asks and changes stored registries.
+type Registries struct{ *conn }
+
+// Insert adds a registry. Its canonical name being taken in the organization is ErrExists.
+func (tx Registries) Insert(ctx context.Context, r Registry) error {
 	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version, millis(r.CreatedAt)}, registryValues(r)...)
 	if err := tx.changeOne(ctx, sqlInsertRegistry, args...); err != nil {
 		return err
@@ -85,11 +88,11 @@ func (tx *Tx) InsertRegistry(ctx context.Context, r Registry) error {
 	return tx.countUsage(ctx, r.OrgUID, 0, r.size())
 }
 
-// ReplaceRegistry stores every field of a registry but CreatedAt, and counts its version up, if the version is
+// Replace stores every field of a registry but CreatedAt, and counts its version up, if the version is
 // still the one given. It is ErrNotFound when it is not, or there is no such registry; ErrExists when another
 // one has the name.
-func (tx *Tx) ReplaceRegistry(ctx context.Context, r Registry) error {
-	before, err := one(ctx, tx, scanCount, sqlRegistryBytes, r.OrgUID, r.UID, r.Version)
+func (tx Registries) Replace(ctx context.Context, r Registry) error {
+	before, err := one(ctx, tx.conn, scanCount, sqlRegistryBytes, r.OrgUID, r.UID, r.Version)
 	if err != nil {
 		return err
 	}
@@ -110,8 +113,8 @@ func registryValues(r Registry) []any {
 		flag(r.Secrets.Password != ""), flag(r.Secrets.Token != ""), flag(r.Secrets.Key != ""), r.size()}
 }
 
-func (tx *Tx) writeDetails(ctx context.Context, query string, r Registry) error {
-	sealed, err := tx.sealRegistry(r)
+func (tx Registries) writeDetails(ctx context.Context, query string, r Registry) error {
+	sealed, err := tx.seal(r)
 	if err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ type sealedRegistry struct {
 	Key      string `json:"key,omitempty"`
 }
 
-func (tx *Tx) sealRegistry(r Registry) ([]byte, error) {
+func (tx Registries) seal(r Registry) ([]byte, error) {
 	if r.Secrets == (RegistrySecrets{}) {
 		return nil, nil
 	}
@@ -144,7 +147,7 @@ func (tx *Tx) sealRegistry(r Registry) ([]byte, error) {
 	return tx.ring.Seal(plain, registryPlace(r.OrgUID, r.UID))
 }
 
-func (tx *Tx) openRegistry(r *Registry, sealed []byte) error {
+func (tx Registries) open(r *Registry, sealed []byte) error {
 	if !r.HasPassword && !r.HasToken && !r.HasKey {
 		return nil
 	}
@@ -173,53 +176,53 @@ func scanPlainRegistry(row scanner, r *Registry) error {
 	return scanRegistry(row, r, &sealed)
 }
 
-// Registry looks a registry up within its organization and opens its secrets. When these do not open, the
+// Get looks a registry up within its organization and opens its secrets. When these do not open, the
 // error is seal.ErrDamaged, and the record is returned without them.
-func (tx *Tx) Registry(ctx context.Context, orgUID, uid string) (Registry, error) {
+func (tx Registries) Get(ctx context.Context, orgUID, uid string) (Registry, error) {
 	var sealed []byte
-	r, err := one(ctx, tx, func(row scanner, r *Registry) error { return scanRegistry(row, r, &sealed) }, sqlRegistry, orgUID, uid)
+	r, err := one(ctx, tx.conn, func(row scanner, r *Registry) error { return scanRegistry(row, r, &sealed) }, sqlRegistry, orgUID, uid)
 	if err != nil {
 		return Registry{}, err
 	}
-	return r, tx.openRegistry(&r, sealed)
+	return r, tx.open(&r, sealed)
 }
 
-// RegistryPlain looks a registry up within its organization and leaves its secrets sealed, so that it can be
+// GetPlain looks a registry up within its organization and leaves its secrets sealed, so that it can be
 // shown, replaced and deleted when they are damaged.
-func (tx *Tx) RegistryPlain(ctx context.Context, orgUID, uid string) (Registry, error) {
-	return one(ctx, tx, scanPlainRegistry, sqlRegistry, orgUID, uid)
+func (tx Registries) GetPlain(ctx context.Context, orgUID, uid string) (Registry, error) {
+	return one(ctx, tx.conn, scanPlainRegistry, sqlRegistry, orgUID, uid)
 }
 
-// RegistryByName looks a registry up by its canonical name, its secrets left sealed.
-func (tx *Tx) RegistryByName(ctx context.Context, orgUID, canonical string) (Registry, error) {
-	return one(ctx, tx, scanPlainRegistry, sqlRegistryByName, orgUID, canonical)
+// ByName looks a registry up by its canonical name, its secrets left sealed.
+func (tx Registries) ByName(ctx context.Context, orgUID, canonical string) (Registry, error) {
+	return one(ctx, tx.conn, scanPlainRegistry, sqlRegistryByName, orgUID, canonical)
 }
 
-// LockRegistry keeps a registry from being replaced or deleted until the transaction ends, and tells whether it is
+// Lock keeps a registry from being replaced or deleted until the transaction ends, and tells whether it is
 // synchronized.
-func (tx *Tx) LockRegistry(ctx context.Context, orgUID, uid string) (syncSupported bool, err error) {
-	return one(ctx, tx, func(row scanner, is *bool) error { return row.Scan(truth{is}) }, sqlLockRegistry, orgUID, uid)
+func (tx Registries) Lock(ctx context.Context, orgUID, uid string) (syncSupported bool, err error) {
+	return one(ctx, tx.conn, func(row scanner, is *bool) error { return row.Scan(truth{is}) }, sqlLockRegistry, orgUID, uid)
 }
 
-// DeleteRegistry deletes a registry and everything that was learned of it; its content only when it is swept.
-func (tx *Tx) DeleteRegistry(ctx context.Context, orgUID, uid string) error {
-	bytes, err := one(ctx, tx, scanCount, sqlDeleteRegistry, orgUID, uid)
+// Delete deletes a registry and everything that was learned of it; its content only when it is swept.
+func (tx Registries) Delete(ctx context.Context, orgUID, uid string) error {
+	bytes, err := one(ctx, tx.conn, scanCount, sqlDeleteRegistry, orgUID, uid)
 	if err != nil {
 		return err
 	}
 	if err := tx.countUsage(ctx, orgUID, bytes, 0); err != nil {
 		return err
 	}
-	return tx.dropRuns(ctx, uid, 0)
+	return Contents{tx.conn}.dropRuns(ctx, uid, 0)
 }
 
 // maxListedScope bounds the scope of a registry in a list, in bytes. Clients know short words; the single registry has all of it.
 const maxListedScope = 64
 
-// RegistriesOfOrg returns the page of an organization's registries, by name, that follows one of them. The zero value
+// OfOrg returns the page of an organization's registries, by name, that follows one of them. The zero value
 // precedes all. It reports whether there may be more. room is an earlier page, which is overwritten, or nil.
-func (tx *Tx) RegistriesOfOrg(ctx context.Context, orgUID string, after RegistrySummary, room []RegistrySummary) ([]RegistrySummary, bool, error) {
-	return pageIn(ctx, tx, room, pageSize, func(row scanner, r *RegistrySummary) error {
+func (tx Registries) OfOrg(ctx context.Context, orgUID string, after RegistrySummary, room []RegistrySummary) ([]RegistrySummary, bool, error) {
+	return pageIn(ctx, tx.conn, room, pageSize, func(row scanner, r *RegistrySummary) error {
 		err := row.Scan(&r.UID, &r.Name, &r.Canonical, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
 			truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private},
 			text{(*string)(&r.Sync.Status)}, text{&r.Sync.Message}, moment{&r.Sync.NextAt}, moment{&r.Sync.LastRunAt}, moment{&r.Sync.LastSyncedAt}, &r.Sync.RunRepositories)

@@ -30,8 +30,11 @@ const (
 	sqlCountContents = `SELECT COUNT(*) FROM (SELECT 1` + contentsWithin + ` LIMIT $6) AS counted`
 )
 
+// Contents asks and changes the content of stored registries.
+type Contents struct{ *conn }
+
 // beginRun makes the row that the content of a run belongs to; what was left of earlier ones is dropped.
-func (tx *Tx) beginRun(ctx context.Context, s RegistrySync) error {
+func (tx Contents) beginRun(ctx context.Context, s RegistrySync) error {
 	if _, err := tx.change(ctx, sqlBeginRun, s.RegistryUID, s.Run, s.OrgUID); err != nil {
 		return err
 	}
@@ -40,13 +43,13 @@ func (tx *Tx) beginRun(ctx context.Context, s RegistrySync) error {
 
 // dropRuns marks the runs of a registry for SweepContents, but for the one that is seen and the one that is kept. It
 // comes after the change of the registry's row of registry_sync: everybody locks the two tables in that order.
-func (tx *Tx) dropRuns(ctx context.Context, registryUID string, kept int64) error {
+func (tx Contents) dropRuns(ctx context.Context, registryUID string, kept int64) error {
 	_, err := tx.change(ctx, sqlDropRuns, registryUID, kept)
 	return err
 }
 
-// AddContents writes content under the number of the run, unseen before FinishSync.
-func (tx *Tx) AddContents(ctx context.Context, s RegistrySync, contents []RegistryContent) error {
+// Add writes content under the number of the run, unseen before FinishSync.
+func (tx Contents) Add(ctx context.Context, s RegistrySync, contents []RegistryContent) error {
 	if err := tx.changeOne(ctx, sqlOwnRun, s.RegistryUID, s.LeaseOwner, s.Run); err != nil {
 		return err
 	}
@@ -61,27 +64,27 @@ func (tx *Tx) AddContents(ctx context.Context, s RegistrySync, contents []Regist
 	return nil
 }
 
-// OtherContents counts the rows of content that are kept for an organization, but for those that the run will replace.
+// CountOthers counts the rows of content that are kept for an organization, but for those that the run will replace.
 // What is dropped counts until it is swept.
-func (tx *Tx) OtherContents(ctx context.Context, s RegistrySync) (int64, error) {
-	return one(ctx, tx, scanCount, sqlOtherEntries, s.OrgUID, s.RegistryUID, s.ShownRun)
+func (tx Contents) CountOthers(ctx context.Context, s RegistrySync) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlOtherEntries, s.OrgUID, s.RegistryUID, s.ShownRun)
 }
 
-// SweepContents deletes at most limit rows of one run that was dropped, of an organization or with an empty uid of any.
+// Sweep deletes at most limit rows of one run that was dropped, of an organization or with an empty uid of any.
 // It tells whether there was such a run, and with it perhaps more to delete.
-func (tx *Tx) SweepContents(ctx context.Context, orgUID string, limit int) (more bool, err error) {
+func (tx Contents) Sweep(ctx context.Context, orgUID string, limit int) (more bool, err error) {
 	query, args := sqlDroppedRun, []any{orgUID}
 	if orgUID == "" {
 		query, args = sqlAnyDropped, nil
 	}
-	dropped, err := one(ctx, tx, func(row scanner, s *RegistrySync) error { return row.Scan(&s.RegistryUID, &s.Run) }, query, args...)
+	dropped, err := one(ctx, tx.conn, func(row scanner, s *RegistrySync) error { return row.Scan(&s.RegistryUID, &s.Run) }, query, args...)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	bound, err := one(ctx, tx, func(row scanner, c *RegistryContent) error { return row.Scan(&c.Repository, &c.Tag) },
+	bound, err := one(ctx, tx.conn, func(row scanner, c *RegistryContent) error { return row.Scan(&c.Repository, &c.Tag) },
 		sqlSweepBound, dropped.RegistryUID, dropped.Run, limit)
 	switch {
 	case err == nil:
@@ -111,16 +114,16 @@ func spansOf(prefix string) []span {
 	return []span{{prefix, prefix}, {prefix + "/", prefix + "/" + lastName}}
 }
 
-// RegistryContents lists content of a run behind a place, by repository and tag. prefix is a repository or the
+// List lists content of a run behind a place, by repository and tag. prefix is a repository or the
 // beginning of several up to a slash; empty lets all through.
-func (tx *Tx) RegistryContents(ctx context.Context, s RegistrySync, run int64, prefix string, after RegistryContent, limit int) ([]RegistryContent, error) {
+func (tx Contents) List(ctx context.Context, s RegistrySync, run int64, prefix string, after RegistryContent, limit int) ([]RegistryContent, error) {
 	var list []RegistryContent
 	for _, within := range spansOf(prefix) {
 		from := RegistryContent{Repository: max(within.from, after.Repository)}
 		if from.Repository == after.Repository {
 			from.Tag = after.Tag
 		}
-		part, err := all(ctx, tx, func(row scanner, c *RegistryContent) error {
+		part, err := all(ctx, tx.conn, func(row scanner, c *RegistryContent) error {
 			return row.Scan(&c.Repository, &c.Tag, &c.Kind, &c.Digest, &c.Problem)
 		}, sqlContents, s.RegistryUID, run, from.Repository, from.Tag, within.to, limit-len(list)+1)
 		if err != nil {
@@ -134,11 +137,11 @@ func (tx *Tx) RegistryContents(ctx context.Context, s RegistrySync, run int64, p
 	return list, nil
 }
 
-// CountRegistryContents counts content, up to atMost.
-func (tx *Tx) CountRegistryContents(ctx context.Context, s RegistrySync, run int64, prefix string, atMost int) (int64, error) {
+// Count counts content, up to atMost.
+func (tx Contents) Count(ctx context.Context, s RegistrySync, run int64, prefix string, atMost int) (int64, error) {
 	var total int64
 	for _, within := range spansOf(prefix) {
-		n, err := one(ctx, tx, scanCount, sqlCountContents, s.RegistryUID, run, within.from, "", within.to, atMost)
+		n, err := one(ctx, tx.conn, scanCount, sqlCountContents, s.RegistryUID, run, within.from, "", within.to, atMost)
 		if err != nil {
 			return 0, err
 		}

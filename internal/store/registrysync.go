@@ -75,65 +75,68 @@ func scanSync(row scanner, s *RegistrySync) error {
 		&s.Run, &s.ResumeAfter, &s.RunRepositories, &s.RunTags, &s.Failures, &s.ShownRun, &s.Repositories, &s.Tags)
 }
 
-// ScheduleSync has a registry synchronized from at on, after it was made or replaced. A run under way is
+// Syncs asks and changes the synchronizations of content.
+type Syncs struct{ *conn }
+
+// Schedule has a registry synchronized from at on, after it was made or replaced. A run under way is
 // dropped: it was begun for another definition. The content that is seen stays until the next run is finished.
-func (tx *Tx) ScheduleSync(ctx context.Context, orgUID, registryUID string, at time.Time) error {
+func (tx Syncs) Schedule(ctx context.Context, orgUID, registryUID string, at time.Time) error {
 	if err := tx.changeOne(ctx, sqlScheduleSync, registryUID, orgUID, millis(at)); err != nil {
 		return err
 	}
-	return tx.dropRuns(ctx, registryUID, 0)
+	return Contents{tx.conn}.dropRuns(ctx, registryUID, 0)
 }
 
-// HoldSync drops a run under way like ScheduleSync, and has the next one wait until it is asked for.
-func (tx *Tx) HoldSync(ctx context.Context, orgUID, registryUID string) error {
-	return tx.ScheduleSync(ctx, orgUID, registryUID, time.Time{})
+// Hold drops a run under way like ScheduleSync, and has the next one wait until it is asked for.
+func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
+	return tx.Schedule(ctx, orgUID, registryUID, time.Time{})
 }
 
-// AskForSync has a registry synchronized from at on, or when it is due before. A run under way goes on, and one that was
+// Request has a registry synchronized from at on, or when it is due before. A run under way goes on, and one that was
 // broken off is resumed.
-func (tx *Tx) AskForSync(ctx context.Context, orgUID, registryUID string, now, at time.Time) error {
+func (tx Syncs) Request(ctx context.Context, orgUID, registryUID string, now, at time.Time) error {
 	_, err := tx.change(ctx, sqlAskForSync, registryUID, orgUID, millis(at), millis(now))
 	return err
 }
 
-// DropSync ends the synchronization of a registry. Its content is not seen any more.
-func (tx *Tx) DropSync(ctx context.Context, orgUID, registryUID string) error {
+// Drop ends the synchronization of a registry. Its content is not seen any more.
+func (tx Syncs) Drop(ctx context.Context, orgUID, registryUID string) error {
 	if _, err := tx.change(ctx, sqlDropSync, orgUID, registryUID); err != nil {
 		return err
 	}
-	return tx.dropRuns(ctx, registryUID, 0)
+	return Contents{tx.conn}.dropRuns(ctx, registryUID, 0)
 }
 
-// RegistrySync tells how the synchronization of a registry stands; ErrNotFound when there never was one.
-func (tx *Tx) RegistrySync(ctx context.Context, orgUID, registryUID string) (RegistrySync, error) {
-	return one(ctx, tx, scanSync, sqlRegistrySync, orgUID, registryUID)
+// Get tells how the synchronization of a registry stands; ErrNotFound when there never was one.
+func (tx Syncs) Get(ctx context.Context, orgUID, registryUID string) (RegistrySync, error) {
+	return one(ctx, tx.conn, scanSync, sqlRegistrySync, orgUID, registryUID)
 }
 
-// OrgsToSync lists the organizations that have a synchronization due at that moment, by uid.
-func (tx *Tx) OrgsToSync(ctx context.Context, now time.Time) ([]string, error) {
-	due, err := all(ctx, tx, scanCount, sqlSyncDue, millis(now))
+// DueOrgs lists the organizations that have a synchronization due at that moment, by uid.
+func (tx Syncs) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
+	due, err := all(ctx, tx.conn, scanCount, sqlSyncDue, millis(now))
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}
-	return all(ctx, tx, scanText, sqlSyncOrgs, millis(now))
+	return all(ctx, tx.conn, scanText, sqlSyncOrgs, millis(now))
 }
 
 // askedAhead is how much earlier a synchronization comes because somebody waits for it. It is bounded, so that those
 // which nobody waits for come in the end, however often others are asked for.
 const askedAhead = time.Hour
 
-// TakeSyncs takes synchronizations that are due, of each organization at most its share: first those that are due for
+// Claim takes synchronizations that are due, of each organization at most its share: first those that are due for
 // longest, where those that somebody waits for count as due an hour longer. The leases are owner's until then; what
 // another was faster to take is left out.
-func (tx *Tx) TakeSyncs(ctx context.Context, owner string, now, until time.Time, shares []Share) ([]RegistrySync, error) {
+func (tx Syncs) Claim(ctx context.Context, owner string, now, until time.Time, shares []Share) ([]RegistrySync, error) {
 	var taken []RegistrySync
 	for _, share := range shares {
-		due, err := tx.dueSyncs(ctx, share, now)
+		due, err := tx.due(ctx, share, now)
 		if err != nil {
 			return nil, err
 		}
 		for _, d := range due {
-			s, err := tx.takeSync(ctx, owner, d, now, until)
+			s, err := tx.claim(ctx, owner, d, now, until)
 			if err == nil {
 				taken = append(taken, s)
 			} else if !errors.Is(err, ErrNotFound) {
@@ -144,12 +147,12 @@ func (tx *Tx) TakeSyncs(ctx context.Context, owner string, now, until time.Time,
 	return taken, nil
 }
 
-func (tx *Tx) dueSyncs(ctx context.Context, share Share, now time.Time) ([]RegistrySync, error) {
-	asked, err := all(ctx, tx, scanSync, sqlDueSyncs, share.OrgUID, 1, millis(now), share.Count)
+func (tx Syncs) due(ctx context.Context, share Share, now time.Time) ([]RegistrySync, error) {
+	asked, err := all(ctx, tx.conn, scanSync, sqlDueSyncs, share.OrgUID, 1, millis(now), share.Count)
 	if err != nil {
 		return nil, err
 	}
-	unasked, err := all(ctx, tx, scanSync, sqlDueSyncs, share.OrgUID, 0, millis(now), share.Count)
+	unasked, err := all(ctx, tx.conn, scanSync, sqlDueSyncs, share.OrgUID, 0, millis(now), share.Count)
 	var due []RegistrySync
 	for len(due) < share.Count && len(asked)+len(unasked) > 0 {
 		from := &asked
@@ -161,44 +164,44 @@ func (tx *Tx) dueSyncs(ctx context.Context, share Share, now time.Time) ([]Regis
 	return due, err
 }
 
-// takeSync is ErrNotFound when the row is not as it was found.
-func (tx *Tx) takeSync(ctx context.Context, owner string, due RegistrySync, now, until time.Time) (RegistrySync, error) {
-	s, err := one(ctx, tx, scanSync, sqlTakeSync, due.RegistryUID, due.Run, millis(due.NextAt), millis(until), owner, millis(now))
+// claim is ErrNotFound when the row is not as it was found.
+func (tx Syncs) claim(ctx context.Context, owner string, due RegistrySync, now, until time.Time) (RegistrySync, error) {
+	s, err := one(ctx, tx.conn, scanSync, sqlTakeSync, due.RegistryUID, due.Run, millis(due.NextAt), millis(until), owner, millis(now))
 	if err != nil {
 		return s, err
 	}
-	return s, tx.beginRun(ctx, s)
+	return s, Contents{tx.conn}.beginRun(ctx, s)
 }
 
-// KeepSync prolongs the lease of a run. Like all that follows for a run that was taken, it is ErrNotFound once
+// Extend prolongs the lease of a run. Like all that follows for a run that was taken, it is ErrNotFound once
 // the run is no longer its owner's: taken by another, dropped, or its registry deleted.
-func (tx *Tx) KeepSync(ctx context.Context, s RegistrySync, until time.Time) error {
+func (tx Syncs) Extend(ctx context.Context, s RegistrySync, until time.Time) error {
 	return tx.changeOne(ctx, sqlKeepSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(until))
 }
 
-// AdvanceSync records how far a run is (ResumeAfter, RunRepositories, RunTags) and prolongs its lease.
-func (tx *Tx) AdvanceSync(ctx context.Context, s RegistrySync, until time.Time) error {
+// Advance records how far a run is (ResumeAfter, RunRepositories, RunTags) and prolongs its lease.
+func (tx Syncs) Advance(ctx context.Context, s RegistrySync, until time.Time) error {
 	return tx.changeOne(ctx, sqlAdvanceSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(until), s.ResumeAfter, s.RunRepositories, s.RunTags)
 }
 
-// PauseSync breaks a run off, which is resumed from at on.
-func (tx *Tx) PauseSync(ctx context.Context, s RegistrySync, at time.Time, message string) error {
+// Pause breaks a run off, which is resumed from at on.
+func (tx Syncs) Pause(ctx context.Context, s RegistrySync, at time.Time, message string) error {
 	return tx.changeOne(ctx, sqlPauseSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(at), message)
 }
 
-// FinishSync makes what the run has written the content that is seen. A zero next means: only when asked for.
-func (tx *Tx) FinishSync(ctx context.Context, s RegistrySync, at, next time.Time, message string) error {
+// Finish makes what the run has written the content that is seen. A zero next means: only when asked for.
+func (tx Syncs) Finish(ctx context.Context, s RegistrySync, at, next time.Time, message string) error {
 	if err := tx.changeOne(ctx, sqlFinishSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, millis(at)); err != nil {
 		return err
 	}
-	return tx.dropRuns(ctx, s.RegistryUID, 0)
+	return Contents{tx.conn}.dropRuns(ctx, s.RegistryUID, 0)
 }
 
-// FailSync gives the run up; what was seen before stays. A zero next means: only when asked for. It is one failure more
+// Fail gives the run up; what was seen before stays. A zero next means: only when asked for. It is one failure more
 // than when the run was taken, whatever progress the run made.
-func (tx *Tx) FailSync(ctx context.Context, s RegistrySync, next time.Time, message string) error {
+func (tx Syncs) Fail(ctx context.Context, s RegistrySync, next time.Time, message string) error {
 	if err := tx.changeOne(ctx, sqlFailSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, s.Failures+1); err != nil {
 		return err
 	}
-	return tx.dropRuns(ctx, s.RegistryUID, 0)
+	return Contents{tx.conn}.dropRuns(ctx, s.RegistryUID, 0)
 }

@@ -24,8 +24,8 @@ func TestSealedValuesStayInPlace(t *testing.T) {
 	}
 	mustChange(t, db, func(ctx context.Context, tx *Tx) error {
 		return errors.Join(
-			tx.InsertOrg(ctx, Org{UID: "a", Name: "a", Canonical: "a", CreatedAt: at}), tx.InsertOrg(ctx, Org{UID: "b", Name: "b", Canonical: "b", CreatedAt: at}),
-			tx.InsertRegistry(ctx, record("one", "a")), tx.InsertRegistry(ctx, record("two", "a")))
+			tx.Orgs.Insert(ctx, Org{UID: "a", Name: "a", Canonical: "a", CreatedAt: at}), tx.Orgs.Insert(ctx, Org{UID: "b", Name: "b", Canonical: "b", CreatedAt: at}),
+			tx.Registries.Insert(ctx, record("one", "a")), tx.Registries.Insert(ctx, record("two", "a")))
 	})
 	wantOpen := func(org, uid string, wanted error) {
 		t.Helper()
@@ -49,7 +49,7 @@ func TestSealedValuesStayInPlace(t *testing.T) {
 			broken, _ := readRegistry(t, db, "a", "one")
 			mended := record("one", "a") // what the user is told to do
 			mended.Version = broken.Version
-			mustChange(t, db, func(ctx context.Context, tx *Tx) error { return tx.ReplaceRegistry(ctx, mended) })
+			mustChange(t, db, func(ctx context.Context, tx *Tx) error { return tx.Registries.Replace(ctx, mended) })
 			wantOpen("a", "one", nil)
 		})
 	}
@@ -68,8 +68,8 @@ func TestSealedValuesStayInPlace(t *testing.T) {
 func wantShown(t *testing.T, db *DB, org, uid string) {
 	t.Helper()
 	mustChange(t, db, func(ctx context.Context, tx *Tx) error {
-		list, _, errL := tx.RegistriesOfOrg(ctx, org, RegistrySummary{}, nil)
-		plain, errP := tx.RegistryPlain(ctx, org, uid)
+		list, _, errL := tx.Registries.OfOrg(ctx, org, RegistrySummary{}, nil)
+		plain, errP := tx.Registries.GetPlain(ctx, org, uid)
 		if len(list) == 0 || !plain.HasPassword {
 			t.Errorf("listed %d, shown %+v", len(list), plain)
 		}
@@ -79,7 +79,7 @@ func wantShown(t *testing.T, db *DB, org, uid string) {
 
 func readRegistry(t *testing.T, db *DB, org, uid string) (r Registry, err error) {
 	t.Helper()
-	_ = db.View(t.Context(), func(tx *Tx) error { r, err = tx.Registry(t.Context(), org, uid); return nil })
+	_ = db.View(t.Context(), func(tx *Tx) error { r, err = tx.Registries.Get(t.Context(), org, uid); return nil })
 	return r, err
 }
 

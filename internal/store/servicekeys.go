@@ -35,9 +35,12 @@ func keyPlace(uid string) seal.Place {
 	return seal.Place{Table: "service_keys", Row: uid, Column: "sealed"}
 }
 
-// InsertServiceKey adds a key that comes into use, and tells whether it did: it does not when another
+// Keys asks and changes the keys that sign and seal.
+type Keys struct{ *conn }
+
+// Insert adds a key that comes into use, and tells whether it did: it does not when another
 // key of that purpose is in use.
-func (tx *Tx) InsertServiceKey(ctx context.Context, k ServiceKey) (bool, error) {
+func (tx Keys) Insert(ctx context.Context, k ServiceKey) (bool, error) {
 	sealed, err := tx.ring.Seal(k.Secret, keyPlace(k.UID))
 	if err != nil {
 		return false, err
@@ -46,16 +49,16 @@ func (tx *Tx) InsertServiceKey(ctx context.Context, k ServiceKey) (bool, error) 
 	return n == 1, err
 }
 
-// RetireServiceKey takes the key of a purpose out of use: it makes nothing new, and is accepted until that moment.
-func (tx *Tx) RetireServiceKey(ctx context.Context, purpose KeyPurpose, at, verifyUntil time.Time) error {
+// Retire takes the key of a purpose out of use: it makes nothing new, and is accepted until that moment.
+func (tx Keys) Retire(ctx context.Context, purpose KeyPurpose, at, verifyUntil time.Time) error {
 	_, err := tx.change(ctx, sqlRetireServiceKey, string(purpose), millis(at), millis(verifyUntil))
 	return err
 }
 
-// ServiceKeys lists all keys, the oldest first. One that does not open fails the call: a service that
+// List lists all keys, the oldest first. One that does not open fails the call: a service that
 // cannot verify its own tokens must not pretend to.
-func (tx *Tx) ServiceKeys(ctx context.Context) ([]ServiceKey, error) {
-	return all(ctx, tx, func(row scanner, k *ServiceKey) error {
+func (tx Keys) List(ctx context.Context) ([]ServiceKey, error) {
+	return all(ctx, tx.conn, func(row scanner, k *ServiceKey) error {
 		var sealed []byte
 		err := row.Scan(&k.UID, &k.Purpose, &k.Public, &sealed, moment{&k.CreatedAt}, moment{&k.RetiredAt}, moment{&k.VerifyUntil})
 		if err != nil {

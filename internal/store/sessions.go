@@ -68,39 +68,42 @@ func scanSession(row scanner, s *Session) error {
 		&s.Email, &s.Role, &s.OrgName, moment{&s.DisabledAt})
 }
 
-// InsertSession adds a session that begins at CreatedAt.
-func (tx *Tx) InsertSession(ctx context.Context, s Session) error {
+// Sessions asks and changes sessions and the authorization tokens that were spent.
+type Sessions struct{ *conn }
+
+// Insert adds a session that begins at CreatedAt.
+func (tx Sessions) Insert(ctx context.Context, s Session) error {
 	return tx.changeOne(ctx, sqlInsertSession, s.UID, s.OrgUID, s.UserUID, s.Generation, s.Address,
 		millis(s.CreatedAt), millis(s.IdleUntil), millis(s.MaxUntil))
 }
 
-// Session looks a session up, with what is needed of its user and organization.
-func (tx *Tx) Session(ctx context.Context, uid string) (Session, error) {
-	return one(ctx, tx, scanSession, sqlSession, uid)
+// Get looks a session up, with what is needed of its user and organization.
+func (tx Sessions) Get(ctx context.Context, uid string) (Session, error) {
+	return one(ctx, tx.conn, scanSession, sqlSession, uid)
 }
 
-// AdvanceSession moves a session from one generation to the next, if it is live at that moment, its user is not
+// Advance moves a session from one generation to the next, if it is live at that moment, its user is not
 // disabled, and its generation is the given one, and returns it as it is then. Of any number of callers with one
 // generation exactly one is given the session, the others ErrNotFound.
-func (tx *Tx) AdvanceSession(ctx context.Context, uid string, generation int64, now, idleUntil time.Time) (Session, error) {
-	return one(ctx, tx, scanSession, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
+func (tx Sessions) Advance(ctx context.Context, uid string, generation int64, now, idleUntil time.Time) (Session, error) {
+	return one(ctx, tx.conn, scanSession, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
 }
 
-// UseSession moves the idle end of a session that is live at that moment, and tells whether it is. The
+// Use moves the idle end of a session that is live at that moment, and tells whether it is. The
 // row stays locked until the transaction ends, so that an end of the session comes before or after it.
-func (tx *Tx) UseSession(ctx context.Context, uid string, now, idleUntil time.Time) (bool, error) {
+func (tx Sessions) Use(ctx context.Context, uid string, now, idleUntil time.Time) (bool, error) {
 	n, err := tx.change(ctx, sqlUseSession, uid, millis(now), millis(idleUntil))
 	return n == 1, err
 }
 
-// EndSession ends a session and tells whether it was this call that did.
-func (tx *Tx) EndSession(ctx context.Context, uid, reason string, now time.Time) (bool, error) {
+// End ends a session and tells whether it was this call that did.
+func (tx Sessions) End(ctx context.Context, uid, reason string, now time.Time) (bool, error) {
 	n, err := tx.change(ctx, sqlEndSession, uid, millis(now), reason)
 	return n == 1, tx.noteIf(ctx, n == 1, err, uid)
 }
 
-// EndUserSessions ends all sessions of a user but one; none is spared when that is empty.
-func (tx *Tx) EndUserSessions(ctx context.Context, orgUID, userUID, except, reason string, now time.Time) error {
+// EndOfUser ends all sessions of a user but one; none is spared when that is empty.
+func (tx Sessions) EndOfUser(ctx context.Context, orgUID, userUID, except, reason string, now time.Time) error {
 	n, err := tx.change(ctx, sqlEndUserSessions, orgUID, userUID, millis(now), reason, except)
 	return tx.noteIf(ctx, n > 0, err, userUID)
 }
@@ -108,35 +111,35 @@ func (tx *Tx) EndUserSessions(ctx context.Context, orgUID, userUID, except, reas
 // maxSessions bounds what is listed of a user's sessions.
 const maxSessions = 1000
 
-// SessionsOfUser lists the newest 1,000 of a user's sessions that are live at that moment, the newest first.
-func (tx *Tx) SessionsOfUser(ctx context.Context, orgUID, userUID string, now time.Time) ([]Session, error) {
-	return all(ctx, tx, scanSession, sqlSessionsOfUser, orgUID, userUID, millis(now), maxSessions)
+// OfUser lists the newest 1,000 of a user's sessions that are live at that moment, the newest first.
+func (tx Sessions) OfUser(ctx context.Context, orgUID, userUID string, now time.Time) ([]Session, error) {
+	return all(ctx, tx.conn, scanSession, sqlSessionsOfUser, orgUID, userUID, millis(now), maxSessions)
 }
 
-// LastSessionEnd is the latest absolute end of any session, zero when there is none.
-func (tx *Tx) LastSessionEnd(ctx context.Context) (time.Time, error) {
-	return one(ctx, tx, func(row scanner, at *time.Time) error { return row.Scan(moment{at}) }, sqlLastSessionEnd)
+// LastEnd is the latest absolute end of any session, zero when there is none.
+func (tx Sessions) LastEnd(ctx context.Context) (time.Time, error) {
+	return one(ctx, tx.conn, func(row scanner, at *time.Time) error { return row.Scan(moment{at}) }, sqlLastSessionEnd)
 }
 
 // SpendJTI records that an authorization token was exchanged, and tells whether it was this call that did.
-func (tx *Tx) SpendJTI(ctx context.Context, s SpentJTI) (bool, error) {
+func (tx Sessions) SpendJTI(ctx context.Context, s SpentJTI) (bool, error) {
 	n, err := tx.change(ctx, sqlSpendJTI, s.JTI, s.SessionUID, millis(s.SpentAt), s.NextJTI, s.NextKID, millis(s.ExpiresAt))
 	return n == 1, err
 }
 
 // SpentJTI looks up the exchange of an authorization token.
-func (tx *Tx) SpentJTI(ctx context.Context, jti string) (SpentJTI, error) {
-	return one(ctx, tx, func(row scanner, s *SpentJTI) error {
+func (tx Sessions) SpentJTI(ctx context.Context, jti string) (SpentJTI, error) {
+	return one(ctx, tx.conn, func(row scanner, s *SpentJTI) error {
 		return row.Scan(&s.JTI, &s.SessionUID, moment{&s.SpentAt}, &s.NextJTI, &s.NextKID, moment{&s.ExpiresAt})
 	}, sqlSpentJTI, jti)
 }
 
 // DeleteSpentJTIs deletes at most limit exchanges whose token expired before that moment, and returns how many.
-func (tx *Tx) DeleteSpentJTIs(ctx context.Context, before time.Time, limit int) (int64, error) {
+func (tx Sessions) DeleteSpentJTIs(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteSpentJTIs, millis(before), limit)
 }
 
-// DeleteSessions deletes at most limit sessions whose absolute end was before that moment, and returns how many.
-func (tx *Tx) DeleteSessions(ctx context.Context, before time.Time, limit int) (int64, error) {
+// DeleteBefore deletes at most limit sessions whose absolute end was before that moment, and returns how many.
+func (tx Sessions) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteSessions, millis(before), limit)
 }

@@ -19,9 +19,9 @@ const sqlRegistryStandings = `SELECT r.uid, r.name, r.endpoint, r.provider_type,
 	FROM registries r LEFT JOIN registry_watch w ON w.registry_uid = r.uid LEFT JOIN registry_sync s ON s.registry_uid = r.uid
 	WHERE r.org_uid = $1 ORDER BY r.canonical`
 
-// RegistryStandings lists an organization's registries by name.
-func (tx *Tx) RegistryStandings(ctx context.Context, orgUID string) ([]RegistryStanding, error) {
-	return all(ctx, tx, func(row scanner, s *RegistryStanding) error {
+// Standings lists an organization's registries by name.
+func (tx Registries) Standings(ctx context.Context, orgUID string) ([]RegistryStanding, error) {
+	return all(ctx, tx.conn, func(row scanner, s *RegistryStanding) error {
 		return row.Scan(&s.UID, &s.Name, &s.Endpoint, &s.ProviderType, moment{&s.Since}, truth{&s.Valid}, &s.Code, moment{&s.LastAt}, &s.Sync)
 	}, sqlRegistryStandings, orgUID)
 }

@@ -1,9 +1,9 @@
 // Package store keeps everything that must outlive the process, on one database.
 //
-// A method of Tx answers one question or makes one change, and returns records: what follows from
-// them is decided by auth, directory and registries. Races are settled by conditional updates, never
-// by reading first and writing later. Secrets are sealed on the way in and opened on the way out, so
-// no caller meets a ciphertext and the database file holds no secret.
+// A method of a group of Tx (Tx.Sessions, Tx.Users, …) answers one question or makes one change, and returns records: what
+// follows from them is decided by auth, directory and registries. Races are settled by conditional updates, never by reading
+// first and writing later. Secrets are sealed on the way in and opened on the way out, so no caller meets a ciphertext and
+// the database file holds no secret.
 package store
 
 import (
@@ -82,7 +82,7 @@ type database interface {
 	room() error
 	// Close ends the store after the running transactions. Later calls fail with kind Unavailable.
 	Close() error
-	// Changed gives a value soon after another process committed a change (NoteChange); it may be missed, so that
+	// Changed gives a value soon after another process committed a change (Changes.Note); it may be missed, so that
 	// ChangesFrom has to be asked all the same. It is nil where the database does not tell.
 	Changed() <-chan struct{}
 	// Listening tells whether Changed is to be expected to give values now.
@@ -100,7 +100,7 @@ type database interface {
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	err := db.write(ctx, func(q querier) error {
-		tx = &Tx{q: q, ring: db.ring}
+		tx = newTx(q, db.ring)
 		return fn(tx)
 	})
 	db.writes.note(err)
@@ -117,15 +117,61 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	if err != nil {
 		return err
 	}
-	return fn(&Tx{q: q, ring: db.ring})
+	return fn(newTx(q, db.ring))
 }
 
-// Tx asks questions and makes changes inside InTx or View. It may not be used after its function ends,
-// nor by two goroutines.
+// Tx asks questions and makes changes inside InTx or View, in one group for each kind of record. It may not be used
+// after its function ends, nor by two goroutines.
 type Tx struct {
+	*conn
+	APIKeys    APIKeys
+	Addresses  Addresses
+	Allowances Allowances
+	Audits     Audits
+	Changes    Changes
+	Channels   Channels
+	Contents   Contents
+	Keys       Keys
+	Orgs       Orgs
+	Outbox     Outbox
+	Projects   Projects
+	Registries Registries
+	Sessions   Sessions
+	Syncs      Syncs
+	Throttling Throttling
+	Users      Users
+	Watch      Watch
+}
+
+// conn is what the groups of a Tx share.
+type conn struct {
 	q       querier
 	ring    *seal.Keyring
-	changed []string // subjects of NoteChange
+	changed []string // subjects of Changes.Note
+}
+
+func newTx(q querier, ring *seal.Keyring) *Tx {
+	c := &conn{q: q, ring: ring}
+	return &Tx{
+		conn:       c,
+		APIKeys:    APIKeys{c},
+		Addresses:  Addresses{c},
+		Allowances: Allowances{c},
+		Audits:     Audits{c},
+		Changes:    Changes{c},
+		Channels:   Channels{c},
+		Contents:   Contents{c},
+		Keys:       Keys{c},
+		Orgs:       Orgs{c},
+		Outbox:     Outbox{c},
+		Projects:   Projects{c},
+		Registries: Registries{c},
+		Sessions:   Sessions{c},
+		Syncs:      Syncs{c},
+		Throttling: Throttling{c},
+		Users:      Users{c},
+		Watch:      Watch{c},
+	}
 }
 
 // querier runs the store's queries. Its errors are translated.
@@ -145,12 +191,12 @@ type querier interface {
 type scanner interface{ Scan(dest ...any) error }
 
 // change runs a query that changes rows and returns how many.
-func (tx *Tx) change(ctx context.Context, query string, args ...any) (int64, error) {
+func (tx *conn) change(ctx context.Context, query string, args ...any) (int64, error) {
 	return tx.q.exec(ctx, query, args)
 }
 
 // changeOne is change for a query that must change exactly one row, else ErrNotFound.
-func (tx *Tx) changeOne(ctx context.Context, query string, args ...any) error {
+func (tx *conn) changeOne(ctx context.Context, query string, args ...any) error {
 	n, err := tx.change(ctx, query, args...)
 	if err == nil && n != 1 {
 		err = ErrNotFound
@@ -160,17 +206,17 @@ func (tx *Tx) changeOne(ctx context.Context, query string, args ...any) error {
 
 // insert runs a query that adds one row, and need not be seen by the rest of the transaction. That it fails may come out
 // at the commit.
-func (tx *Tx) insert(ctx context.Context, query string, args ...any) error {
+func (tx *conn) insert(ctx context.Context, query string, args ...any) error {
 	return tx.q.later(ctx, query, args)
 }
 
 // each calls scan for every row that query gives. scan must not ask another question.
-func (tx *Tx) each(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
+func (tx *conn) each(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
 	return tx.q.each(ctx, query, args, scan)
 }
 
 // one returns the single record that query gives, else ErrNotFound.
-func one[T any](ctx context.Context, tx *Tx, scan func(scanner, *T) error, query string, args ...any) (T, error) {
+func one[T any](ctx context.Context, tx *conn, scan func(scanner, *T) error, query string, args ...any) (T, error) {
 	list, err := all(ctx, tx, scan, query, args...)
 	if err != nil || len(list) == 0 {
 		var none T
@@ -187,12 +233,12 @@ func notFoundIf(missing bool) error {
 }
 
 // all returns every record that query gives.
-func all[T any](ctx context.Context, tx *Tx, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
+func all[T any](ctx context.Context, tx *conn, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
 	return collect(ctx, tx, nil, scan, query, args...)
 }
 
 // collect appends every record that query gives to list.
-func collect[T any](ctx context.Context, tx *Tx, list []T, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
+func collect[T any](ctx context.Context, tx *conn, list []T, scan func(scanner, *T) error, query string, args ...any) ([]T, error) {
 	err := tx.each(ctx, func(row scanner) error {
 		if len(list) == cap(list) { // twofold: append's own growth copies a long list five times over
 			list = slices.Grow(list, max(len(list), 8))
@@ -210,12 +256,12 @@ const pageSize = 100
 
 // page returns at most size of the records that query gives, and whether there may be more. The last placeholder of query
 // is its limit.
-func page[T any](ctx context.Context, tx *Tx, size int, scan func(scanner, *T) error, query string, args ...any) (list []T, more bool, err error) {
+func page[T any](ctx context.Context, tx *conn, size int, scan func(scanner, *T) error, query string, args ...any) (list []T, more bool, err error) {
 	return pageIn(ctx, tx, nil, size, scan, query, args...)
 }
 
 // pageIn is page with the memory of an earlier page, which is overwritten.
-func pageIn[T any](ctx context.Context, tx *Tx, room []T, size int, scan func(scanner, *T) error, query string, args ...any) (list []T, more bool, err error) {
+func pageIn[T any](ctx context.Context, tx *conn, room []T, size int, scan func(scanner, *T) error, query string, args ...any) (list []T, more bool, err error) {
 	list, err = collect(ctx, tx, room[:0], scan, query, append(args, size)...)
 	return list, len(list) == size, err
 }

@@ -66,7 +66,7 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a ?%# folder", "data")
 	db := mustOpen(t, store.Options{DataDir: dir})
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-		return tx.InsertOrg(t.Context(), store.Org{UID: "u", Name: "n", Canonical: "n"})
+		return tx.Orgs.Insert(t.Context(), store.Org{UID: "u", Name: "n", Canonical: "n"})
 	}); err == nil {
 		t.Error("an organization without its moment of creation was kept")
 	}
@@ -176,11 +176,11 @@ func TestManyOpenANewStoreAtOnce(t *testing.T) {
 			}
 			defer func() { _ = db.Close() }()
 			err = db.InTx(t.Context(), func(tx *store.Tx) error {
-				_, err := tx.InsertServiceKey(t.Context(), store.ServiceKey{UID: "k", Purpose: store.KeyMAC, Secret: []byte("s"), CreatedAt: start})
+				_, err := tx.Keys.Insert(t.Context(), store.ServiceKey{UID: "k", Purpose: store.KeyMAC, Secret: []byte("s"), CreatedAt: start})
 				if err != nil {
 					return err
 				}
-				keys, err := tx.ServiceKeys(t.Context())
+				keys, err := tx.Keys.List(t.Context())
 				if len(keys) != 1 {
 					t.Errorf("%d keys", len(keys))
 				}
@@ -219,7 +219,7 @@ func TestNoSecretInTheFiles(t *testing.T) {
 	db := mustOpen(t, store.Options{DataDir: dir})
 	secret := []byte("marked-secret-marked-secret")
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.InsertServiceKey(t.Context(), store.ServiceKey{UID: "k", Purpose: store.KeyMAC, Secret: secret, CreatedAt: start})
+		_, err := tx.Keys.Insert(t.Context(), store.ServiceKey{UID: "k", Purpose: store.KeyMAC, Secret: secret, CreatedAt: start})
 		return err
 	}); err != nil {
 		t.Fatal(err)

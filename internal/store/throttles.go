@@ -67,8 +67,11 @@ func blockedMillis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Throttles reads the counts of an account and a source with one query. A missing row is the zero value.
-func (tx *Tx) Throttles(ctx context.Context, account, source []byte, now time.Time) (found Throttles, err error) {
+// Throttling asks and changes failed logins and the waits that follow.
+type Throttling struct{ *conn }
+
+// Both reads the counts of an account and a source with one query. A missing row is the zero value.
+func (tx Throttling) Both(ctx context.Context, account, source []byte, now time.Time) (found Throttles, err error) {
 	every := []byte(Every)
 	err = tx.each(ctx, func(row scanner) error {
 		var t Throttle
@@ -89,9 +92,9 @@ func (tx *Tx) Throttles(ctx context.Context, account, source []byte, now time.Ti
 	return found, err
 }
 
-// Throttle reads how an account stands with a source. What is not there is the zero value.
-func (tx *Tx) Throttle(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
-	list, err := all(ctx, tx, scanThrottle, sqlThrottle, account, source, millis(now))
+// Get reads how an account stands with a source. What is not there is the zero value.
+func (tx Throttling) Get(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
+	list, err := all(ctx, tx.conn, scanThrottle, sqlThrottle, account, source, millis(now))
 	if err != nil || len(list) == 0 {
 		return Throttle{}, err
 	}
@@ -100,40 +103,40 @@ func (tx *Tx) Throttle(ctx context.Context, account, source []byte, now time.Tim
 
 // CountFailure adds one failure and returns how the account stands then. The row stays locked until the
 // transaction ends. DelayTries has to follow, which says what comes of it.
-func (tx *Tx) CountFailure(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
-	return one(ctx, tx, scanThrottle, sqlCountFailure, account, source, millis(now))
+func (tx Throttling) CountFailure(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
+	return one(ctx, tx.conn, scanThrottle, sqlCountFailure, account, source, millis(now))
 }
 
-// DelayTries stores until when there is no other try, and when the row is forgotten.
-func (tx *Tx) DelayTries(ctx context.Context, account, source []byte, blockedUntil, forgetAt time.Time) error {
+// Delay stores until when there is no other try, and when the row is forgotten.
+func (tx Throttling) Delay(ctx context.Context, account, source []byte, blockedUntil, forgetAt time.Time) error {
 	return tx.changeOne(ctx, sqlDelayTries, account, source, blockedMillis(blockedUntil), millis(forgetAt))
 }
 
 // TakeTry takes the one try that a row allows after its wait, and blocks the next until that moment. Of any
 // number of callers that have read the same row exactly one is told true.
-func (tx *Tx) TakeTry(ctx context.Context, account, source []byte, read Throttle, blockedUntil time.Time) (bool, error) {
+func (tx Throttling) TakeTry(ctx context.Context, account, source []byte, read Throttle, blockedUntil time.Time) (bool, error) {
 	n, err := tx.change(ctx, sqlTakeTry, account, source, read.Failures, blockedMillis(read.BlockedUntil), blockedMillis(blockedUntil))
 	return n == 1, err
 }
 
 // NoteSuccess forgets the failures of a source and remembers its success.
-func (tx *Tx) NoteSuccess(ctx context.Context, account, source []byte, at, forgetAt time.Time) error {
+func (tx Throttling) NoteSuccess(ctx context.Context, account, source []byte, at, forgetAt time.Time) error {
 	return tx.changeOne(ctx, sqlNoteSuccess, account, source, millis(at), millis(forgetAt))
 }
 
-// ForgetFailures deletes one row.
-func (tx *Tx) ForgetFailures(ctx context.Context, account, source []byte) error {
+// Forget deletes one row.
+func (tx Throttling) Forget(ctx context.Context, account, source []byte) error {
 	_, err := tx.change(ctx, sqlForgetFailures, account, source)
 	return err
 }
 
 // ForgiveAccount lets an account be tried at once, from everywhere.
-func (tx *Tx) ForgiveAccount(ctx context.Context, account []byte) error {
+func (tx Throttling) ForgiveAccount(ctx context.Context, account []byte) error {
 	_, err := tx.change(ctx, sqlForgiveAccount, account)
 	return err
 }
 
-// DeleteThrottles deletes at most limit rows that are forgotten since that moment, and returns how many.
-func (tx *Tx) DeleteThrottles(ctx context.Context, before time.Time, limit int) (int64, error) {
+// DeleteBefore deletes at most limit rows that are forgotten since that moment, and returns how many.
+func (tx Throttling) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteThrottles, millis(before), limit)
 }

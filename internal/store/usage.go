@@ -38,8 +38,8 @@ func (r Registry) size() int64 {
 
 // Usage returns what an organization stores. After a change of its registries, it is exact until the transaction ends, since
 // every such change locks the row.
-func (tx *Tx) Usage(ctx context.Context, orgUID string) (Usage, error) {
-	usage, err := one(ctx, tx, func(row scanner, u *Usage) error { return row.Scan(&u.Registries, &u.Bytes) }, sqlUsage, orgUID)
+func (tx Registries) Usage(ctx context.Context, orgUID string) (Usage, error) {
+	usage, err := one(ctx, tx.conn, func(row scanner, u *Usage) error { return row.Scan(&u.Registries, &u.Bytes) }, sqlUsage, orgUID)
 	if errors.Is(err, ErrNotFound) {
 		return Usage{}, nil
 	}
@@ -47,7 +47,7 @@ func (tx *Tx) Usage(ctx context.Context, orgUID string) (Usage, error) {
 }
 
 // RecountUsage corrects what servers of an older version left wrong: they do not count.
-func (tx *Tx) RecountUsage(ctx context.Context, orgUID string) error {
+func (tx Registries) RecountUsage(ctx context.Context, orgUID string) error {
 	if _, err := tx.change(ctx, sqlLockUsage, orgUID); err != nil { // or a change that commits meanwhile would be counted twice
 		return err
 	}
@@ -56,6 +56,6 @@ func (tx *Tx) RecountUsage(ctx context.Context, orgUID string) error {
 }
 
 // countUsage counts a registry whose size was before, and is now; 0 means that it does not count.
-func (tx *Tx) countUsage(ctx context.Context, orgUID string, before, now int64) error {
+func (tx Registries) countUsage(ctx context.Context, orgUID string, before, now int64) error {
 	return tx.changeOne(ctx, sqlCountUsage, orgUID, flag(now > 0)-flag(before > 0), now-before)
 }

@@ -14,10 +14,10 @@ func TestMigrationCountsUsage(t *testing.T) {
 		Annotations: map[string]string{"a": "b"}}
 	openStore(t, dir, func(ctx context.Context, db *DB) {
 		mustChange(t, db, func(ctx context.Context, tx *Tx) error {
-			if err := tx.InsertOrg(ctx, Org{UID: "o", Name: "o", Canonical: "o", CreatedAt: time.Now()}); err != nil {
+			if err := tx.Orgs.Insert(ctx, Org{UID: "o", Name: "o", Canonical: "o", CreatedAt: time.Now()}); err != nil {
 				return err
 			}
-			return tx.InsertRegistry(ctx, r)
+			return tx.Registries.Insert(ctx, r)
 		})
 		for _, statement := range strings.Split("DROP TABLE org_usage; ALTER TABLE registries DROP COLUMN bytes; DELETE FROM goose_db_version WHERE version_id >= 13", ";") {
 			mustChange(t, db, func(ctx context.Context, tx *Tx) error {
@@ -28,7 +28,7 @@ func TestMigrationCountsUsage(t *testing.T) {
 	})
 	openStore(t, dir, func(ctx context.Context, db *DB) {
 		err := db.View(ctx, func(tx *Tx) error {
-			usage, err := tx.Usage(ctx, "o")
+			usage, err := tx.Registries.Usage(ctx, "o")
 			pairs := int64(len(`{"a":"b"}`) - len("ab")) // as they are stored
 			if want := (Usage{Registries: 1, Bytes: r.size() + pairs}); usage != want {
 				t.Errorf("%+v, want %+v", usage, want)

@@ -41,69 +41,72 @@ func scanUser(row scanner, u *User) error {
 		moment{&u.PasswordChangedAt}, moment{&u.CreatedAt}, moment{&u.LastLoginAt}, moment{&u.DisabledAt})
 }
 
-// InsertUser adds a user. Its canonical email being taken in the organization is ErrExists.
-func (tx *Tx) InsertUser(ctx context.Context, u User) error {
+// Users asks and changes users and their passwords.
+type Users struct{ *conn }
+
+// Insert adds a user. Its canonical email being taken in the organization is ErrExists.
+func (tx Users) Insert(ctx context.Context, u User) error {
 	return tx.changeOne(ctx, sqlInsertUser, u.UID, u.OrgUID, u.Email, u.Canonical, u.Role, flag(u.RoleNamed), u.Name, u.FirstName, u.LastName,
 		u.PasswordHash, millis(u.PasswordChangedAt), millis(u.CreatedAt))
 }
 
-// UpdateUser stores the names of a user, and its email unless that is empty, and notes the change for every process. The
+// Update stores the names of a user, and its email unless that is empty, and notes the change for every process. The
 // canonical email being taken by another user is ErrExists.
-func (tx *Tx) UpdateUser(ctx context.Context, u User) error {
+func (tx Users) Update(ctx context.Context, u User) error {
 	if err := tx.changeOne(ctx, sqlUpdateUser, u.OrgUID, u.UID, orNull(u.Email), orNull(u.Canonical), u.Name, u.FirstName, u.LastName); err != nil {
 		return err
 	}
-	return tx.NoteChange(ctx, u.UID)
+	return tx.note(ctx, u.UID)
 }
 
-// DeleteUser deletes a user with its sessions, API keys and memberships, and notes the change for every process.
-func (tx *Tx) DeleteUser(ctx context.Context, orgUID, uid string) error {
+// Delete deletes a user with its sessions, API keys and memberships, and notes the change for every process.
+func (tx Users) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteUser, orgUID, uid), uid)
 }
 
 // HasOtherAdmin reports whether the organization has an enabled administrator with a password besides that user.
-func (tx *Tx) HasOtherAdmin(ctx context.Context, orgUID, uid string) (bool, error) {
-	_, err := one(ctx, tx, scanText, sqlOtherAdmin, orgUID, uid)
+func (tx Users) HasOtherAdmin(ctx context.Context, orgUID, uid string) (bool, error) {
+	_, err := one(ctx, tx.conn, scanText, sqlOtherAdmin, orgUID, uid)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// UserByEmail looks a user up by its canonical e-mail within its organization.
-func (tx *Tx) UserByEmail(ctx context.Context, orgUID, canonical string) (User, error) {
-	return one(ctx, tx, scanUser, sqlUserByEmail, orgUID, canonical)
+// ByEmail looks a user up by its canonical e-mail within its organization.
+func (tx Users) ByEmail(ctx context.Context, orgUID, canonical string) (User, error) {
+	return one(ctx, tx.conn, scanUser, sqlUserByEmail, orgUID, canonical)
 }
 
-// User looks a user up within its organization.
-func (tx *Tx) User(ctx context.Context, orgUID, uid string) (User, error) {
-	return one(ctx, tx, scanUser, sqlUser, orgUID, uid)
+// Get looks a user up within its organization.
+func (tx Users) Get(ctx context.Context, orgUID, uid string) (User, error) {
+	return one(ctx, tx.conn, scanUser, sqlUser, orgUID, uid)
 }
 
-// Users returns the page of an organization's users, by email, that follows one of them. The zero value precedes all. It
+// List returns the page of an organization's users, by email, that follows one of them. The zero value precedes all. It
 // reports whether there may be more.
-func (tx *Tx) Users(ctx context.Context, orgUID string, after User) ([]User, bool, error) {
-	return page(ctx, tx, pageSize, scanUser, sqlUsers, orgUID, after.Canonical)
+func (tx Users) List(ctx context.Context, orgUID string, after User) ([]User, bool, error) {
+	return page(ctx, tx.conn, pageSize, scanUser, sqlUsers, orgUID, after.Canonical)
 }
 
-// LockUser keeps others from what asks for the lock, too, until the transaction ends: what is read after it and stands
+// Lock keeps others from what asks for the lock, too, until the transaction ends: what is read after it and stands
 // in several rows is still so when it is written. Where there is one writer, it costs nothing.
-func (tx *Tx) LockUser(ctx context.Context, orgUID, uid string) error {
+func (tx Users) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockUser, orgUID, uid)
 }
 
-// SetUserRole gives a user a role, and notes the change for every process. named is stored as RoleNamed.
-func (tx *Tx) SetUserRole(ctx context.Context, orgUID, uid, role string, named bool) error {
+// SetRole gives a user a role, and notes the change for every process. named is stored as RoleNamed.
+func (tx Users) SetRole(ctx context.Context, orgUID, uid, role string, named bool) error {
 	if err := tx.changeOne(ctx, sqlSetUserRole, orgUID, uid, role, flag(named)); err != nil {
 		return err
 	}
-	return tx.NoteChange(ctx, uid)
+	return tx.note(ctx, uid)
 }
 
 // NoteLogin records a sign-in with the password whose hash was verified, and puts newHash in its place
 // (the same one when it needs no upgrade). It is ErrNotFound when the user was disabled or the
 // password changed since the hash was read. The row is then locked until the transaction ends, so
 // that a disabling sees the session that this transaction adds, or this transaction sees the disabling.
-func (tx *Tx) NoteLogin(ctx context.Context, uid, verifiedHash, newHash string, at time.Time) error {
+func (tx Users) NoteLogin(ctx context.Context, uid, verifiedHash, newHash string, at time.Time) error {
 	return tx.changeOne(ctx, sqlNoteLogin, uid, verifiedHash, millis(at), newHash)
 }

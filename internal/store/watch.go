@@ -96,27 +96,30 @@ func scanText(row scanner, s *string) error { return row.Scan(s) }
 
 func scanCount(row scanner, n *int64) error { return row.Scan(n) }
 
-// ScheduleWatch has a registry checked from that moment on. It belongs in the transaction that makes or replaces
+// Watch asks and changes scheduled checks, the state of registries and its history.
+type Watch struct{ *conn }
+
+// Schedule has a registry checked from that moment on. It belongs in the transaction that makes or replaces
 // the record: a check of the older one that is under way loses its lease, and with it the right to be heard.
-func (tx *Tx) ScheduleWatch(ctx context.Context, orgUID, registryUID string, at time.Time) error {
+func (tx Watch) Schedule(ctx context.Context, orgUID, registryUID string, at time.Time) error {
 	return tx.changeOne(ctx, sqlScheduleWatch, registryUID, orgUID, millis(at), rand.Int64N(math.MaxInt32)) // #nosec G404 -- spreads load, hides nothing
 }
 
-// OrgsToWatch lists the organizations that have a registry due at that moment, by uid.
-func (tx *Tx) OrgsToWatch(ctx context.Context, now time.Time) ([]string, error) {
-	due, err := all(ctx, tx, scanCount, sqlWatchDue, millis(now))
+// DueOrgs lists the organizations that have a registry due at that moment, by uid.
+func (tx Watch) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
+	due, err := all(ctx, tx.conn, scanCount, sqlWatchDue, millis(now))
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}
-	return all(ctx, tx, scanText, sqlWatchOrgs, millis(now))
+	return all(ctx, tx.conn, scanText, sqlWatchOrgs, millis(now))
 }
 
-// ClaimWatch takes registries that are due, the longest overdue of each organization first: nobody else takes
+// Claim takes registries that are due, the longest overdue of each organization first: nobody else takes
 // them before leaseUntil. owner names this claim alone, and is needed to end the checks.
-func (tx *Tx) ClaimWatch(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]Watched, error) {
+func (tx Watch) Claim(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]Watched, error) {
 	var claimed []Watched
 	for _, share := range shares {
-		list, err := all(ctx, tx, scanWatched, sqlClaimWatch, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil))
+		list, err := all(ctx, tx.conn, scanWatched, sqlClaimWatch, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil))
 		if err != nil {
 			return nil, err
 		}
@@ -125,15 +128,15 @@ func (tx *Tx) ClaimWatch(ctx context.Context, owner string, now, leaseUntil time
 	return claimed, nil
 }
 
-// ReleaseWatch gives a claimed registry back unchecked, to be due at that moment. A lease that was lost is no error.
-func (tx *Tx) ReleaseWatch(ctx context.Context, registryUID, owner string, next time.Time) error {
+// Release gives a claimed registry back unchecked, to be due at that moment. A lease that was lost is no error.
+func (tx Watch) Release(ctx context.Context, registryUID, owner string, next time.Time) error {
 	_, err := tx.change(ctx, sqlReleaseWatch, registryUID, owner, millis(next))
 	return err
 }
 
-// EndWatch stores what a check came to: w as it is to be, and the verdict in the history. It is ErrNotFound, and the
+// End stores what a check came to: w as it is to be, and the verdict in the history. It is ErrNotFound, and the
 // transaction must then not be kept, when the lease was lost, or the record is not of that version any more, or gone.
-func (tx *Tx) EndWatch(ctx context.Context, w Watched, version int64, seen VerdictRun) error {
+func (tx Watch) End(ctx context.Context, w Watched, version int64, seen VerdictRun) error {
 	extended, err := tx.extendRun(ctx, w, seen)
 	if err != nil {
 		return err
@@ -158,39 +161,39 @@ func (tx *Tx) EndWatch(ctx context.Context, w Watched, version int64, seen Verdi
 }
 
 // extendRun counts a verdict to the newest run when it is equal to it.
-func (tx *Tx) extendRun(ctx context.Context, w Watched, seen VerdictRun) (bool, error) {
+func (tx Watch) extendRun(ctx context.Context, w Watched, seen VerdictRun) (bool, error) {
 	v := seen.Verdict
 	n, err := tx.change(ctx, sqlExtendRun, w.RegistryUID, w.Run, millis(w.LastAt), flag(seen.Counted), flag(v.Valid), v.Code, v.Stage, v.Reason,
 		v.Field, flag(v.ExpiresSoon))
 	return n == 1, err
 }
 
-// WatchOf returns what the watch knows of a registry.
-func (tx *Tx) WatchOf(ctx context.Context, orgUID, registryUID string) (Watched, error) {
-	return one(ctx, tx, scanWatched, sqlWatchOf, orgUID, registryUID)
+// Get returns what the watch knows of a registry.
+func (tx Watch) Get(ctx context.Context, orgUID, registryUID string) (Watched, error) {
+	return one(ctx, tx.conn, scanWatched, sqlWatchOf, orgUID, registryUID)
 }
 
 // Verdicts lists a registry's newest runs of equal verdicts, the newest first.
-func (tx *Tx) Verdicts(ctx context.Context, orgUID, registryUID string, after VerdictRun, limit int) ([]VerdictRun, error) {
-	return all(ctx, tx, func(row scanner, r *VerdictRun) error {
+func (tx Watch) Verdicts(ctx context.Context, orgUID, registryUID string, after VerdictRun, limit int) ([]VerdictRun, error) {
+	return all(ctx, tx.conn, func(row scanner, r *VerdictRun) error {
 		v := &r.Verdict
 		return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted}, truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
 			&v.Field, truth{&v.ExpiresSoon}, &r.Report)
 	}, sqlVerdicts, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
 }
 
-// SpreadWatch gives at most limit registries that were due before overdue a moment within one interval from now,
+// Spread gives at most limit registries that were due before overdue a moment within one interval from now,
 // and returns how many: after an outage what was missed is not made up for all at once.
-func (tx *Tx) SpreadWatch(ctx context.Context, now time.Time, interval time.Duration, overdue time.Time, limit int) (int64, error) {
+func (tx Watch) Spread(ctx context.Context, now time.Time, interval time.Duration, overdue time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlSpreadWatch, millis(now), interval.Milliseconds(), millis(overdue), limit)
 }
 
-// CountWatch counts the registries that were due at that moment, up to atMost.
-func (tx *Tx) CountWatch(ctx context.Context, due time.Time, atMost int) (int64, error) {
-	return one(ctx, tx, scanCount, sqlCountWatch, millis(due), atMost)
+// Count counts the registries that were due at that moment, up to atMost.
+func (tx Watch) Count(ctx context.Context, due time.Time, atMost int) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlCountWatch, millis(due), atMost)
 }
 
-// CountWatchAhead counts the registries that are due only after that moment, up to atMost.
-func (tx *Tx) CountWatchAhead(ctx context.Context, beyond time.Time, atMost int) (int64, error) {
-	return one(ctx, tx, scanCount, sqlCountWatchAhead, millis(beyond), atMost)
+// CountAhead counts the registries that are due only after that moment, up to atMost.
+func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlCountWatchAhead, millis(beyond), atMost)
 }

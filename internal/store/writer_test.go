@@ -36,7 +36,7 @@ func TestLeaverHarmsNoNeighbour(t *testing.T) {
 	})
 	<-begun // the next ones share a commit
 	all.Go(func() {
-		neighbour = db.InTx(t.Context(), func(tx *Tx) error { return tx.NoteChange(t.Context(), "neighbour") })
+		neighbour = db.InTx(t.Context(), func(tx *Tx) error { return tx.Changes.Note(t.Context(), "neighbour") })
 	})
 	queued(1)
 	all.Go(func() {

@@ -110,7 +110,7 @@ func macKey(b *testing.B, dataDir string) []byte {
 	defer db.Close()
 	var keys []store.ServiceKey
 	noError(b, db.View(b.Context(), func(tx *store.Tx) (err error) {
-		keys, err = tx.ServiceKeys(context.Background())
+		keys, err = tx.Keys.List(context.Background())
 		return err
 	}))
 	return keys[slices.IndexFunc(keys, func(k store.ServiceKey) bool { return k.Purpose == store.KeyMAC })].Secret

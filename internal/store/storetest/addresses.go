@@ -22,7 +22,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	asked := store.AlertAddress{OrgUID: org.UID, Address: "a@example.com", AskedAt: start}
 	ask := func(a store.AlertAddress, token string) (first bool) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			first, err = tx.AskAddress(ctx, a, []byte(token))
+			first, err = tx.Addresses.Ask(ctx, a, []byte(token))
 			return err
 		})
 		return first
@@ -44,7 +44,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	}
 	listed := func(orgUID string) (list []store.AlertAddress) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			list, err = tx.AlertAddresses(ctx, orgUID)
+			list, err = tx.Addresses.List(ctx, orgUID)
 			return err
 		})
 		slices.SortFunc(list, func(a, b store.AlertAddress) int { return strings.Compare(a.Address, b.Address) })
@@ -55,7 +55,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	}
 	forget := func(until time.Time) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return tx.ForgetAddress(ctx, org.UID, asked.Address, until)
+			return tx.Addresses.Forget(ctx, org.UID, asked.Address, until)
 		})
 	}
 	forget(start.Add(-time.Millisecond))
@@ -69,7 +69,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	confirmed := 0
 	for _, token := range []string{"0", "unknown", "newest", "newest"} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			first, err := tx.ConfirmAddress(ctx, []byte(token), start.Add(time.Hour))
+			first, err := tx.Addresses.Confirm(ctx, []byte(token), start.Add(time.Hour))
 			if first {
 				confirmed++
 			}
@@ -82,8 +82,8 @@ func alertAddresses(t *testing.T, db *store.DB) {
 		t.Errorf("confirmed %d times: %s", confirmed, diff)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		byToken, err := tx.AlertAddressByToken(ctx, []byte("newest"))
-		_, errNone := tx.AlertAddressByToken(ctx, []byte("unknown"))
+		byToken, err := tx.Addresses.ByToken(ctx, []byte("newest"))
+		_, errNone := tx.Addresses.ByToken(ctx, []byte("unknown"))
 		if want := org.Name; byToken.OrgName != want || byToken.Address != asked.Address || !errors.Is(errNone, store.ErrNotFound) {
 			t.Errorf("by token: %+v, %v", byToken, errNone)
 		}
@@ -91,7 +91,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	})
 	for _, want := range []int64{1, 0} { // what is confirmed stays
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			n, err := tx.DeleteAskedAddresses(ctx, start.Add(time.Hour), 10)
+			n, err := tx.Addresses.DeleteAsked(ctx, start.Add(time.Hour), 10)
 			if n != want {
 				t.Errorf("%d deleted, want %d", n, want)
 			}
@@ -109,10 +109,10 @@ func wokenChannels(t *testing.T, db *store.DB) {
 	p := mustProject(t, db, org)
 	c, idle := mustChannel(t, db, p, 1), mustChannel(t, db, p, 2)
 	idle.Active = false
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, idle, start) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Update(ctx, idle, start) })
 	wake := func(at time.Time) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return errors.Join(tx.WakeChannel(ctx, org.UID, c.UID, at), tx.WakeChannel(ctx, org.UID, idle.UID, at))
+			return errors.Join(tx.Channels.Wake(ctx, org.UID, c.UID, at), tx.Channels.Wake(ctx, org.UID, idle.UID, at))
 		})
 	}
 	wake(start.Add(time.Hour))
@@ -128,7 +128,7 @@ func wokenChannels(t *testing.T, db *store.DB) {
 	if again := mustTakeChannel(t, db, org, start.Add(time.Hour)); len(again) != 0 {
 		t.Errorf("taken while it is served: %+v", again)
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndIdle(ctx, taken[0]) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.EndIdle(ctx, taken[0]) })
 	wake(start)
 	if again := mustTakeChannel(t, db, org, start); len(again) != 1 {
 		t.Errorf("taken %+v, want %s", again, c.UID)

@@ -15,7 +15,7 @@ func slots(t *testing.T, db *store.DB) {
 	const within = 20 * time.Second
 	reserve := func(holder string, at time.Time) (wait time.Duration, reserved bool) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			wait, reserved, err = tx.ReserveSlot(ctx, holder, 12, time.Minute, within, at)
+			wait, reserved, err = tx.Allowances.Reserve(ctx, holder, 12, time.Minute, within, at)
 			return err
 		})
 		return wait, reserved
@@ -44,7 +44,7 @@ func slots(t *testing.T, db *store.DB) {
 func contacts(t *testing.T, db *store.DB) {
 	for minute := range 18 {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			wait, reserved, err := tx.ReserveContact(ctx, "user", 1, start)
+			wait, reserved, err := tx.Allowances.ReserveContact(ctx, "user", 1, start)
 			if want := time.Duration(min(minute, 16)) * time.Minute; wait != want || reserved != (minute <= 15) {
 				t.Errorf("contact %d: wait %v, reserved %t, want %v", minute, wait, reserved, want)
 			}
@@ -57,7 +57,7 @@ func contacts(t *testing.T, db *store.DB) {
 func allowances(t *testing.T, db *store.DB) {
 	use := func(holder string, at time.Time) (wait time.Duration) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			wait, _, err = tx.ReserveSlot(ctx, holder, 12, time.Minute, 0, at)
+			wait, _, err = tx.Allowances.Reserve(ctx, holder, 12, time.Minute, 0, at)
 			return err
 		})
 		return wait
@@ -90,7 +90,7 @@ func allowances(t *testing.T, db *store.DB) {
 	}
 	for _, want := range []int64{1, 0} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			deleted, err := tx.DeleteAllowances(ctx, start.Add(time.Minute), 10)
+			deleted, err := tx.Allowances.DeleteBefore(ctx, start.Add(time.Minute), 10)
 			if deleted != want {
 				t.Errorf("%d deleted, want %d", deleted, want)
 			}

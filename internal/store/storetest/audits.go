@@ -21,21 +21,21 @@ func audits(t *testing.T, db *store.DB) {
 		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
 	foreign := audit.Event{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Failed, Reason: "unknownOrganization"}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.AppendAudit(ctx, started), tx.AppendAudit(ctx, foreign))
+		return errors.Join(tx.Audits.Append(ctx, started), tx.Audits.Append(ctx, foreign))
 	})
 	complete := func(ctx context.Context, tx *store.Tx) error {
-		return tx.CompleteAudit(ctx, started.UID, audit.NotValid, "RegistryTLSFailed", []byte(`{"valid":false}`))
+		return tx.Audits.Complete(ctx, started.UID, audit.NotValid, "RegistryTLSFailed", []byte(`{"valid":false}`))
 	}
 	mustWrite(t, db, complete)
 	wantError(t, db, store.ErrNotFound, complete)
-	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error { return tx.AppendAudit(ctx, foreign) })
+	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, foreign) })
 	want := started
 	want.ActorName = "u@example.com[31m" + strings.Repeat("é", 119) // 256 bytes, no character cut
 	want.Outcome, want.Reason, want.Report = audit.NotValid, "RegistryTLSFailed", []byte(`{"valid":false}`)
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		byUID, errU := tx.Audit(ctx, started.UID)
-		ofOrg, errO := tx.Audits(ctx, store.AuditFilter{OrgUID: "org-a"}, 10)
-		newest, errN := tx.AuditsNewest(ctx, 10)
+		byUID, errU := tx.Audits.Get(ctx, started.UID)
+		ofOrg, errO := tx.Audits.List(ctx, store.AuditFilter{OrgUID: "org-a"}, 10)
+		newest, errN := tx.Audits.Newest(ctx, 10)
 		bare := want
 		bare.Report = nil // lists leave it out
 		if diff := cmp.Diff([]audit.Event{want, bare, foreign, bare}, append(append([]audit.Event{byUID}, ofOrg...), newest...)); diff != "" {
@@ -59,15 +59,15 @@ func refusals(t *testing.T, db *store.DB) {
 			if i > 0 {
 				next.Object = "later"
 			}
-			return tx.AppendAudit(ctx, next)
+			return tx.Audits.Append(ctx, next)
 		})
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		list, err := tx.Audits(ctx, store.AuditFilter{OrgUID: "refusals"}, 10)
+		list, err := tx.Audits.List(ctx, store.AuditFilter{OrgUID: "refusals"}, 10)
 		if len(list) != 2 || list[0].Repeats != 0 || list[1].Repeats != 2 || list[1].Object != "first" {
 			t.Errorf("%+v; want one of the second minute, and the first with two repeats", list)
 		}
-		byUID, errUID := tx.Audit(ctx, audit.RefusalUID(refused))
+		byUID, errUID := tx.Audits.Get(ctx, audit.RefusalUID(refused))
 		if byUID.Repeats != 2 {
 			t.Errorf("found by its uid with %d repeats, want 2", byUID.Repeats)
 		}
@@ -86,7 +86,7 @@ func auditLists(t *testing.T, db *store.DB) {
 	other := record("a", "other", audit.Login, audit.Failed, time.Second)
 	foreign := record("b", "me", audit.Login, audit.Succeeded, 0)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.AppendAudit(ctx, mine), tx.AppendAudit(ctx, login), tx.AppendAudit(ctx, other), tx.AppendAudit(ctx, foreign))
+		return errors.Join(tx.Audits.Append(ctx, mine), tx.Audits.Append(ctx, login), tx.Audits.Append(ctx, other), tx.Audits.Append(ctx, foreign))
 	})
 	for name, row := range map[string]struct {
 		filter store.AuditFilter
@@ -104,8 +104,8 @@ func auditLists(t *testing.T, db *store.DB) {
 		"until":        {store.AuditFilter{OrgUID: "a", Until: start.Add(2 * time.Second)}, []audit.Event{other}},
 	} {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			got, err := tx.Audits(ctx, row.filter, 10)
-			counted, errC := tx.CountAudits(ctx, row.filter, 2)
+			got, err := tx.Audits.List(ctx, row.filter, 10)
+			counted, errC := tx.Audits.Count(ctx, row.filter, 2)
 			if diff := cmp.Diff(row.want, got); diff != "" || counted != int64(min(2, len(row.want))) {
 				t.Errorf("%s: counted %d: %s", name, counted, diff)
 			}
@@ -122,7 +122,7 @@ func auditPages(t *testing.T, db *store.DB) {
 		for range 25 {
 			e := audit.Event{UID: uuid.NewString(), At: start, OrgUID: "pages", Action: audit.Login, Outcome: audit.Succeeded}
 			want[e.UID] = true
-			if err := tx.AppendAudit(ctx, e); err != nil {
+			if err := tx.Audits.Append(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -131,7 +131,7 @@ func auditPages(t *testing.T, db *store.DB) {
 	filter := store.AuditFilter{OrgUID: "pages"}
 	for len(want) > 0 {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			page, err := tx.Audits(ctx, filter, 7)
+			page, err := tx.Audits.List(ctx, filter, 7)
 			if err == nil && len(page) == 0 {
 				t.Fatalf("%d records are on no page", len(want))
 			}

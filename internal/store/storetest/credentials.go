@@ -31,7 +31,7 @@ func changes(t *testing.T, db *store.DB) {
 	for i := range writers {
 		wait.Go(func() {
 			err := db.InTx(t.Context(), func(tx *store.Tx) error {
-				if err := tx.NoteChange(t.Context(), fmt.Sprint(i)); err != nil {
+				if err := tx.Changes.Note(t.Context(), fmt.Sprint(i)); err != nil {
 					return err
 				}
 				if i%3 == 0 {
@@ -46,8 +46,8 @@ func changes(t *testing.T, db *store.DB) {
 	}
 	wait.Wait()
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		last, errL := tx.LastChange(ctx)
-		list, errC := tx.ChangesFrom(ctx, 0, 1000)
+		last, errL := tx.Changes.Last(ctx)
+		list, errC := tx.Changes.From(ctx, 0, 1000)
 		for i, change := range list {
 			if change.Seq != int64(i+1) {
 				t.Fatalf("number %d comes as %d", change.Seq, i+1)
@@ -56,17 +56,17 @@ func changes(t *testing.T, db *store.DB) {
 		if last.Seq != writers*2/3 || len(list) != int(last.Seq) || last != list[len(list)-1] {
 			t.Errorf("%d changes, the last is %v", len(list), last)
 		}
-		page, errP := tx.ChangesFrom(ctx, 10, 5)
+		page, errP := tx.Changes.From(ctx, 10, 5)
 		if len(page) != 5 || page[0] != list[9] {
 			t.Errorf("from 10: %v", page)
 		}
-		n, errD := tx.DeleteChanges(ctx, time.Now().Add(time.Minute), 7)
-		rest, errR := tx.ChangesFrom(ctx, 0, 1000)
+		n, errD := tx.Changes.DeleteBefore(ctx, time.Now().Add(time.Minute), 7)
+		rest, errR := tx.Changes.From(ctx, 0, 1000)
 		if n != 7 || len(rest) != int(last.Seq)-7 {
 			t.Errorf("deleted %d, left %d", n, len(rest))
 		}
-		_, errA := tx.DeleteChanges(ctx, time.Now().Add(time.Minute), 1000)
-		left, errN := tx.ChangesFrom(ctx, 0, 1000)
+		_, errA := tx.Changes.DeleteBefore(ctx, time.Now().Add(time.Minute), 1000)
+		left, errN := tx.Changes.From(ctx, 0, 1000)
 		if len(left) != 1 || left[0] != last { // whoever heard it has to find it
 			t.Errorf("left of all: %v", left)
 		}
@@ -79,11 +79,11 @@ func endings(t *testing.T, db *store.DB) {
 	user, other := mustUser(t, db, org, "u@example.com"), mustUser(t, db, org, "o@example.com")
 	kept, ended, others := mustSession(t, db, user), mustSession(t, db, user), mustSession(t, db, other)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.EndUserSessions(ctx, org.UID, user.UID, kept.UID, "why", start)
+		return tx.Sessions.EndOfUser(ctx, org.UID, user.UID, kept.UID, "why", start)
 	})
 	live := func(user store.User, at time.Time) (uids []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			list, err := tx.SessionsOfUser(ctx, org.UID, user.UID, at)
+			list, err := tx.Sessions.OfUser(ctx, org.UID, user.UID, at)
 			for _, session := range list {
 				uids = append(uids, session.UID)
 			}
@@ -101,24 +101,24 @@ func endings(t *testing.T, db *store.DB) {
 		t.Errorf("past the idle end: %v", got)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		if last, err := tx.LastSessionEnd(ctx); !last.Equal(kept.MaxUntil) || err != nil {
+		if last, err := tx.Sessions.LastEnd(ctx); !last.Equal(kept.MaxUntil) || err != nil {
 			t.Errorf("the last end is %v, %v", last, err)
 		}
-		return errors.Join(tx.DisableUser(ctx, org.UID, other.UID, start), tx.EnableUser(ctx, org.UID, other.UID))
+		return errors.Join(tx.Users.Disable(ctx, org.UID, other.UID, start), tx.Users.Enable(ctx, org.UID, other.UID))
 	})
 	if got := live(other, start); len(got) != 0 {
 		t.Errorf("a disabled user's: %v", got)
 	}
 	for _, change := range []func(context.Context, *store.Tx) error{
-		func(ctx context.Context, tx *store.Tx) error { return tx.EnableUser(ctx, org.UID, other.UID) },
+		func(ctx context.Context, tx *store.Tx) error { return tx.Users.Enable(ctx, org.UID, other.UID) },
 		func(ctx context.Context, tx *store.Tx) error {
-			return tx.DisableUser(ctx, uuid.NewString(), user.UID, start)
+			return tx.Users.Disable(ctx, uuid.NewString(), user.UID, start)
 		},
 		func(ctx context.Context, tx *store.Tx) error {
-			return tx.SetPassword(ctx, org.UID, "nobody", "new", start)
+			return tx.Users.SetPassword(ctx, org.UID, "nobody", "new", start)
 		},
 		func(ctx context.Context, tx *store.Tx) error {
-			return tx.ChangePassword(ctx, org.UID, user.UID, "another hash", "new", start)
+			return tx.Users.ChangePassword(ctx, org.UID, user.UID, "another hash", "new", start)
 		},
 	} {
 		wantError(t, db, store.ErrNotFound, change)
@@ -139,8 +139,8 @@ func throttles(t *testing.T, db *store.DB) {
 	wait.Wait()
 	read := func(at time.Time) (found store.Throttle) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			found, err = tx.Throttle(ctx, account, source, at)
-			three, threeErr := tx.Throttles(ctx, account, source, at)
+			found, err = tx.Throttling.Get(ctx, account, source, at)
+			three, threeErr := tx.Throttling.Both(ctx, account, source, at)
 			if three != (store.Throttles{Pair: found}) {
 				t.Errorf("all counts: %+v, the pair's: %+v", three, found)
 			}
@@ -156,7 +156,7 @@ func throttles(t *testing.T, db *store.DB) {
 	for range clients {
 		wait.Go(func() {
 			if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-				ok, err := tx.TakeTry(t.Context(), account, source, now, until.Add(time.Minute))
+				ok, err := tx.Throttling.TakeTry(t.Context(), account, source, now, until.Add(time.Minute))
 				if ok {
 					taken.Add(1)
 				}
@@ -178,18 +178,18 @@ func throttles(t *testing.T, db *store.DB) {
 		t.Errorf("after its end it goes on as %+v", again)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.NoteSuccess(ctx, account, source, forget, forget.Add(2*time.Hour)), tx.ForgiveAccount(ctx, account))
+		return errors.Join(tx.Throttling.NoteSuccess(ctx, account, source, forget, forget.Add(2*time.Hour)), tx.Throttling.ForgiveAccount(ctx, account))
 	})
 	if good := read(forget); good.Failures != 0 || !good.SucceededAt.Equal(forget) {
 		t.Errorf("after a success it is %+v", good)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		early, errE := tx.DeleteThrottles(ctx, forget.Add(time.Hour), 10)
-		late, errL := tx.DeleteThrottles(ctx, forget.Add(3*time.Hour), 10)
+		early, errE := tx.Throttling.DeleteBefore(ctx, forget.Add(time.Hour), 10)
+		late, errL := tx.Throttling.DeleteBefore(ctx, forget.Add(3*time.Hour), 10)
 		if early != 0 || late != 1 {
 			t.Errorf("deleted %d early, %d late", early, late)
 		}
-		return errors.Join(errE, errL, tx.ForgetFailures(ctx, account, bytes.Clone(source)))
+		return errors.Join(errE, errL, tx.Throttling.Forget(ctx, account, bytes.Clone(source)))
 	})
 }
 
@@ -206,7 +206,7 @@ func throttlesApart(t *testing.T, db *store.DB) {
 		pair, ofAccount, from int64
 	}{{"account", "192.0.2.1", 1, 2, 3}, {"account", "192.0.2.2", 0, 2, 0}, {"another", "192.0.2.1", 0, 0, 3}, {"another", "192.0.2.2", 0, 0, 0}} {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			got, err := tx.Throttles(ctx, []byte(row.account), []byte(row.source), start)
+			got, err := tx.Throttling.Both(ctx, []byte(row.account), []byte(row.source), start)
 			if got.Pair.Failures != row.pair || got.Account.Failures != row.ofAccount || got.Source.Failures != row.from {
 				t.Errorf("%s from %s: %+v", row.account, row.source, got)
 			}
@@ -218,10 +218,10 @@ func throttlesApart(t *testing.T, db *store.DB) {
 func mustCount(t *testing.T, db *store.DB, account, source []byte, now, until, forget time.Time) {
 	t.Helper()
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-		if _, err := tx.CountFailure(t.Context(), account, source, now); err != nil {
+		if _, err := tx.Throttling.CountFailure(t.Context(), account, source, now); err != nil {
 			return err
 		}
-		return tx.DelayTries(t.Context(), account, source, until, forget)
+		return tx.Throttling.Delay(t.Context(), account, source, until, forget)
 	}); err != nil {
 		t.Error(err)
 	}

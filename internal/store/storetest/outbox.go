@@ -17,7 +17,7 @@ import (
 func mustProject(t *testing.T, db *store.DB, org store.Org) store.Project {
 	t.Helper()
 	p := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "P", Canonical: "p", CreatedAt: start}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertProject(ctx, p) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Projects.Insert(ctx, p) })
 	return p
 }
 
@@ -26,21 +26,21 @@ func mustChannel(t *testing.T, db *store.DB, p store.Project, position int64) st
 	c := store.Channel{UID: uuid.NewString(), OrgUID: p.OrgUID, ProjectUID: p.UID, Component: "c", Type: "http", Position: position, Active: true,
 		Identifiers: []string{"a", "b"}, CreatedAt: start,
 		HTTP: store.ChannelHTTP{URL: "https://hooks.example.com/secret-path", Method: "POST", Headers: map[string]string{"X": "secret"}, Body: "{}", Secret: "s"}}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertChannel(ctx, c) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Insert(ctx, c) })
 	return c
 }
 
 func mustAlert(t *testing.T, db *store.DB, org store.Org, at time.Time) store.Alert {
 	t.Helper()
 	a := store.Alert{UID: uuid.NewString(), OrgUID: org.UID, Component: "c", At: at, Body: []byte(`{"n":1}`)}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertAlert(ctx, a, at.Add(time.Hour)) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.Insert(ctx, a, at.Add(time.Hour)) })
 	return a
 }
 
 func mustTakeChannel(t *testing.T, db *store.DB, org store.Org, now time.Time) (taken []store.ClaimedChannel) {
 	t.Helper()
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		taken, err = tx.ClaimChannels(ctx, uuid.NewString(), now, now.Add(time.Minute), []store.Share{{OrgUID: org.UID, Count: 2}})
+		taken, err = tx.Outbox.Claim(ctx, uuid.NewString(), now, now.Add(time.Minute), []store.Share{{OrgUID: org.UID, Count: 2}})
 		return err
 	})
 	return taken
@@ -49,7 +49,7 @@ func mustTakeChannel(t *testing.T, db *store.DB, org store.Org, now time.Time) (
 func mustNext(t *testing.T, db *store.DB, c store.ClaimedChannel, now time.Time) (d store.Delivery) {
 	t.Helper()
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		d, err = tx.NextDelivery(ctx, c.UID, now)
+		d, err = tx.Outbox.Next(ctx, c.UID, now)
 		return err
 	})
 	return d
@@ -62,25 +62,25 @@ func channels(t *testing.T, db *store.DB) {
 	second, first := mustChannel(t, db, p, 2), mustChannel(t, db, p, 1)
 	mail := store.Channel{UID: uuid.NewString(), OrgUID: org.UID, ProjectUID: p.UID, Component: "c", Type: "email", Position: 3, AlertAllUsers: true,
 		Identifiers: []string{}, CreatedAt: start}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertChannel(ctx, mail) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Insert(ctx, mail) })
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		list, errL := tx.Channels(ctx, org.UID, p.UID, "c")
-		none, errN := tx.Channels(ctx, other.UID, p.UID, "c")
+		list, errL := tx.Channels.List(ctx, org.UID, p.UID, "c")
+		none, errN := tx.Channels.List(ctx, other.UID, p.UID, "c")
 		if diff := cmp.Diff([]store.Channel{first, second, mail}, list); diff != "" || len(none) != 0 {
 			t.Error(diff, none)
 		}
 		return errors.Join(errL, errN)
 	})
 	first.HTTP.URL, first.Active, first.Position = "http://other.example.com/", false, 9
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, first, start) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Update(ctx, first, start) })
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		changed, err := tx.Channel(ctx, org.UID, first.UID)
+		changed, err := tx.Channels.Get(ctx, org.UID, first.UID)
 		if diff := cmp.Diff(first, changed); diff != "" {
 			t.Error(diff)
 		}
 		return err
 	})
-	foreign := func(ctx context.Context, tx *store.Tx) error { return tx.DeleteChannel(ctx, other.UID, first.UID) }
+	foreign := func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Delete(ctx, other.UID, first.UID) }
 	wantError(t, db, store.ErrNotFound, foreign)
 }
 
@@ -92,12 +92,12 @@ func wrongClock(t *testing.T, db *store.DB) {
 	wrong := start.AddDate(1, 0, 0)
 	for _, name := range []string{"a", "b"} {
 		r := mustWatched(t, db, org, name)
-		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.ScheduleWatch(ctx, org.UID, r.UID, wrong) })
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.Schedule(ctx, org.UID, r.UID, wrong) })
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		late, errL := tx.CountWatchAhead(ctx, start.Add(time.Hour), 100)
-		atMost, errM := tx.CountWatchAhead(ctx, start.Add(time.Hour), 1)
-		none, errN := tx.CountWatchAhead(ctx, wrong, 100)
+		late, errL := tx.Watch.CountAhead(ctx, start.Add(time.Hour), 100)
+		atMost, errM := tx.Watch.CountAhead(ctx, start.Add(time.Hour), 1)
+		none, errN := tx.Watch.CountAhead(ctx, wrong, 100)
 		if late != 2 || atMost != 1 || none != 0 {
 			t.Errorf("%d are due too late, counted up to 1: %d, and %d later still", late, atMost, none)
 		}
@@ -118,7 +118,7 @@ func wrongClock(t *testing.T, db *store.DB) {
 		}
 		d.Delivered, d.EndedAt, d.NextAt = true, start, time.Time{}
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return tx.EndAttempt(ctx, taken[0], d, 0, store.ChannelStatus{OK: true, Message: "HTTP 200", At: start}, time.Time{})
+			return tx.Outbox.EndAttempt(ctx, taken[0], d, 0, store.ChannelStatus{OK: true, Message: "HTTP 200", At: start}, time.Time{})
 		})
 	}
 }
@@ -129,7 +129,7 @@ func outbox(t *testing.T, db *store.DB) {
 	p := mustProject(t, db, org)
 	a, b, idle := mustChannel(t, db, p, 1), mustChannel(t, db, p, 2), mustChannel(t, db, p, 3)
 	idle.Active = false
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, idle, start) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Update(ctx, idle, start) })
 	alert := mustAlert(t, db, org, start)
 	taken := mustTakeChannel(t, db, org, start)
 	if len(taken) != 2 || taken[0].UID == idle.UID || taken[1].UID == idle.UID || len(mustTakeChannel(t, db, org, start)) != 0 {
@@ -143,7 +143,7 @@ func outbox(t *testing.T, db *store.DB) {
 	failed := d
 	failed.Attempts, failed.NextAt, failed.Told, failed.Refused = 1, start.Add(time.Hour), []string{"x@example.com"}, 1
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.EndAttempt(ctx, taken[0], failed, 1, store.ChannelStatus{Message: "HTTP 500", At: start}, start.Add(30*time.Second))
+		return tx.Outbox.EndAttempt(ctx, taken[0], failed, 1, store.ChannelStatus{Message: "HTTP 500", At: start}, start.Add(30*time.Second))
 	})
 	if got := mustTakeChannel(t, db, org, start.Add(29*time.Second)); len(got) != 0 {
 		t.Errorf("taken too early: %+v", got)
@@ -155,7 +155,7 @@ func outbox(t *testing.T, db *store.DB) {
 	delivered := mustNext(t, db, again[0], start.Add(30*time.Second))
 	delivered.Delivered, delivered.EndedAt, delivered.NextAt = true, start.Add(31*time.Second), time.Time{}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.EndAttempt(ctx, again[0], delivered, 0, store.ChannelStatus{OK: true, Message: "HTTP 200", At: start.Add(31 * time.Second)}, time.Time{})
+		return tx.Outbox.EndAttempt(ctx, again[0], delivered, 0, store.ChannelStatus{OK: true, Message: "HTTP 200", At: start.Add(31 * time.Second)}, time.Time{})
 	})
 	// The receiver is back: what failed need not wait out its hour.
 	hurried := mustTakeChannel(t, db, org, start.Add(31*time.Second))
@@ -173,7 +173,7 @@ func outboxEnds(t *testing.T, db *store.DB, org store.Org, c store.ClaimedChanne
 	t.Helper()
 	d.EndedAt, d.NextAt = start.Add(32*time.Second), time.Time{}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.EndAttempt(ctx, c, d, 1, store.ChannelStatus{Message: "given up", At: d.EndedAt}, start.Add(33*time.Second))
+		return tx.Outbox.EndAttempt(ctx, c, d, 1, store.ChannelStatus{Message: "given up", At: d.EndedAt}, start.Add(33*time.Second))
 	})
 	late := start.Add(2 * time.Minute) // the other channel's lease ran out
 	taken := mustTakeChannel(t, db, org, late)
@@ -181,7 +181,7 @@ func outboxEnds(t *testing.T, db *store.DB, org store.Org, c store.ClaimedChanne
 		t.Fatalf("taken %+v, want the one whose lease ran out: nothing else is left", taken)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		channel, err := tx.Channel(ctx, org.UID, c.UID)
+		channel, err := tx.Channels.Get(ctx, org.UID, c.UID)
 		if channel.Status.Message != "given up" || channel.Status.OK || channel.Failures != 1 || !channel.NextAt.IsZero() {
 			t.Errorf("the channel is %+v", channel)
 		}
@@ -191,12 +191,12 @@ func outboxEnds(t *testing.T, db *store.DB, org store.Org, c store.ClaimedChanne
 	held := mustNext(t, db, dead, late)
 	held.Delivered, held.EndedAt, held.NextAt = true, late, time.Time{}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.EndAttempt(ctx, dead, held, 0, store.ChannelStatus{OK: true, At: late}, time.Time{})
+		return tx.Outbox.EndAttempt(ctx, dead, held, 0, store.ChannelStatus{OK: true, At: late}, time.Time{})
 	})
 	if got := mustTakeChannel(t, db, org, late.Add(time.Second)); len(got) != 0 {
 		t.Errorf("taken from who has it: %+v", got)
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndIdle(ctx, taken[0]) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.EndIdle(ctx, taken[0]) })
 	if got := mustTakeChannel(t, db, org, late.Add(time.Second)); len(got) != 1 {
 		t.Errorf("the second delivery of that channel was forgotten")
 	}
@@ -207,10 +207,12 @@ func outboxEnds(t *testing.T, db *store.DB, org store.Org, c store.ClaimedChanne
 func switchedOff(t *testing.T, db *store.DB) {
 	for name, after := range map[string]func(context.Context, *store.Tx, store.ClaimedChannel) error{
 		"given back": func(ctx context.Context, tx *store.Tx, c store.ClaimedChannel) error {
-			return tx.ReleaseChannel(ctx, c, start)
+			return tx.Outbox.Release(ctx, c, start)
 		},
-		"ended": func(ctx context.Context, tx *store.Tx, c store.ClaimedChannel) error { return tx.EndIdle(ctx, c) },
-		"died":  func(context.Context, *store.Tx, store.ClaimedChannel) error { return nil },
+		"ended": func(ctx context.Context, tx *store.Tx, c store.ClaimedChannel) error {
+			return tx.Outbox.EndIdle(ctx, c)
+		},
+		"died": func(context.Context, *store.Tx, store.ClaimedChannel) error { return nil },
 	} {
 		for _, early := range []bool{true, false} { // on again before the end of the attempt, or after it
 			org := mustOrg(t, db, fmt.Sprint(name, early))
@@ -219,7 +221,7 @@ func switchedOff(t *testing.T, db *store.DB) {
 			taken := mustTakeChannel(t, db, org, start)[0]
 			turn := func(on bool) {
 				c.Active = on
-				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.UpdateChannel(ctx, c, start) })
+				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Update(ctx, c, start) })
 			}
 			end := func() {
 				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return after(ctx, tx, taken) })
@@ -239,7 +241,7 @@ func switchedOff(t *testing.T, db *store.DB) {
 			}
 			turn(false)
 			if got := mustTakeChannel(t, db, org, start.Add(time.Hour)); len(got) == 1 { // by its lease, for the last time
-				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EndIdle(ctx, got[0]) })
+				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.EndIdle(ctx, got[0]) })
 			}
 			if got := mustTakeChannel(t, db, org, start.Add(2*time.Hour)); len(got) != 0 {
 				t.Errorf("%s, on early %t: taken %v though it is off", name, early, got)
@@ -277,7 +279,7 @@ func outboxContention(t *testing.T, db *store.DB) {
 					d := mustNext(t, db, c, start)
 					d.Delivered, d.EndedAt, d.NextAt = true, start, time.Time{}
 					mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-						return tx.EndAttempt(ctx, c, d, 0, store.ChannelStatus{OK: true, At: start}, time.Time{})
+						return tx.Outbox.EndAttempt(ctx, c, d, 0, store.ChannelStatus{OK: true, At: start}, time.Time{})
 					})
 					mu.Lock()
 					sent[d.AlertUID]++
@@ -306,7 +308,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	key := func(org store.Org, name string, expires time.Time) store.APIKey {
 		user := mustUser(t, db, org, name+"@example.com")
 		k := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: name, Canonical: name, Hash: []byte(name + org.UID), CreatedAt: start, ExpiresAt: expires}
-		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertAPIKey(ctx, k) })
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.APIKeys.Insert(ctx, k) })
 		return k
 	}
 	soon := key(org, "soon", start.Add(time.Hour))
@@ -316,7 +318,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	key(quiet, "unheard", start.Add(time.Hour))
 	expiring := func() (names []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			keys, err := tx.ExpiringKeys(ctx, "c", store.ExpiringKey{ExpiresAt: start}, start.Add(24*time.Hour), time.Minute, 10)
+			keys, err := tx.APIKeys.Expiring(ctx, "c", store.ExpiringKey{ExpiresAt: start}, start.Add(24*time.Hour), time.Minute, 10)
 			for _, k := range keys {
 				names = append(names, fmt.Sprint(k.Name, k.Email, k.OrgName))
 			}
@@ -330,7 +332,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	var first int
 	for range 2 {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			was, err := tx.NoteKeyAlert(ctx, soon.UID, soon.ExpiresAt)
+			was, err := tx.APIKeys.NoteAlert(ctx, soon.UID, soon.ExpiresAt)
 			if was {
 				first++
 			}
@@ -341,7 +343,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 		t.Errorf("%d were the first to tell; still expiring: %v", first, got)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.UpdateAPIKey(ctx, soon.OrgUID, soon.UID, store.APIKeyChange{ExpiresAt: start.Add(2 * time.Hour)}, start)
+		return tx.APIKeys.Update(ctx, soon.OrgUID, soon.UID, store.APIKeyChange{ExpiresAt: start.Add(2 * time.Hour)}, start)
 	})
 	if got := expiring(); len(got) != 1 {
 		t.Errorf("a key with another end: %v", got)

@@ -26,24 +26,24 @@ func pages(t *testing.T, db *store.DB) {
 				PasswordChangedAt: start, CreatedAt: start}
 			key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "k", Canonical: "k", Hash: []byte(name), CreatedAt: start, ExpiresAt: start}
 			project := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, CreatedAt: start}
-			for _, err := range []error{tx.InsertRegistry(ctx, r), tx.InsertUser(ctx, user), tx.InsertAPIKey(ctx, key), tx.InsertProject(ctx, project),
-				tx.InsertMember(ctx, org.UID, project.UID, member.UID)} {
+			for _, err := range []error{tx.Registries.Insert(ctx, r), tx.Users.Insert(ctx, user), tx.APIKeys.Insert(ctx, key), tx.Projects.Insert(ctx, project),
+				tx.Projects.InsertMember(ctx, org.UID, project.UID, member.UID)} {
 				if err != nil {
 					return err
 				}
 			}
 		}
-		return tx.InsertRegistry(ctx, fullRegistry(other, "0001 of another"))
+		return tx.Registries.Insert(ctx, fullRegistry(other, "0001 of another"))
 	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		registries := readPages(t, func(after store.RegistrySummary) ([]store.RegistrySummary, bool, error) {
-			return tx.RegistriesOfOrg(ctx, org.UID, after, nil)
+			return tx.Registries.OfOrg(ctx, org.UID, after, nil)
 		})
-		users := readPages(t, func(after store.User) ([]store.User, bool, error) { return tx.Users(ctx, org.UID, after) })
-		keys := readPages(t, func(after store.APIKey) ([]store.APIKey, bool, error) { return tx.APIKeysOfOrg(ctx, org.UID, after) })
-		projects := readPages(t, func(after store.Project) ([]store.Project, bool, error) { return tx.Projects(ctx, org.UID, after) })
+		users := readPages(t, func(after store.User) ([]store.User, bool, error) { return tx.Users.List(ctx, org.UID, after) })
+		keys := readPages(t, func(after store.APIKey) ([]store.APIKey, bool, error) { return tx.APIKeys.OfOrg(ctx, org.UID, after) })
+		projects := readPages(t, func(after store.Project) ([]store.Project, bool, error) { return tx.Projects.List(ctx, org.UID, after) })
 		own := readPages(t, func(after store.Project) ([]store.Project, bool, error) {
-			return tx.ProjectsOfUser(ctx, org.UID, member.UID, after)
+			return tx.Projects.OfUser(ctx, org.UID, member.UID, after)
 		})
 		inOrder(t, "registries", count, registries, func(r store.RegistrySummary) string { return r.Canonical })
 		inOrder(t, "users", count+1, users, func(u store.User) string { return u.Canonical })

@@ -49,17 +49,17 @@ func registries(t *testing.T, db *store.DB) {
 	bare := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: "Bare", Canonical: "bare", Version: 1, CreatedAt: start, UpdatedAt: start}
 	elsewhere := fullRegistry(other, "Full")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.InsertRegistry(ctx, full), tx.InsertRegistry(ctx, bare), tx.InsertRegistry(ctx, elsewhere))
+		return errors.Join(tx.Registries.Insert(ctx, full), tx.Registries.Insert(ctx, bare), tx.Registries.Insert(ctx, elsewhere))
 	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		opened, errO := tx.Registry(ctx, org.UID, full.UID)
-		plain, errP := tx.RegistryPlain(ctx, org.UID, full.UID)
-		named, errN := tx.RegistryByName(ctx, org.UID, "full")
-		empty, errE := tx.Registry(ctx, org.UID, bare.UID)
+		opened, errO := tx.Registries.Get(ctx, org.UID, full.UID)
+		plain, errP := tx.Registries.GetPlain(ctx, org.UID, full.UID)
+		named, errN := tx.Registries.ByName(ctx, org.UID, "full")
+		empty, errE := tx.Registries.Get(ctx, org.UID, bare.UID)
 		if diff := cmp.Diff([]store.Registry{withSecrets(full), withoutSecrets(full), withoutSecrets(full), bare}, []store.Registry{opened, plain, named, empty}); diff != "" {
 			t.Error(diff)
 		}
-		list, more, errL := tx.RegistriesOfOrg(ctx, org.UID, store.RegistrySummary{}, nil)
+		list, more, errL := tx.Registries.OfOrg(ctx, org.UID, store.RegistrySummary{}, nil)
 		want := []store.RegistrySummary{
 			{UID: bare.UID, Name: "Bare", Canonical: "bare", CreatedAt: start, UpdatedAt: start},
 			{UID: full.UID, Name: "Full", Canonical: "full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint, ProviderType: "zarf", Scope: "tenant",
@@ -72,28 +72,28 @@ func registries(t *testing.T, db *store.DB) {
 	})
 	for name, try := range map[string]func(ctx context.Context, tx *store.Tx) error{
 		"read": func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Registry(ctx, other.UID, full.UID)
+			_, err := tx.Registries.Get(ctx, other.UID, full.UID)
 			return err
 		},
 		"show": func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.RegistryPlain(ctx, other.UID, full.UID)
+			_, err := tx.Registries.GetPlain(ctx, other.UID, full.UID)
 			return err
 		},
 		"find": func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.RegistryByName(ctx, other.UID, "bare")
+			_, err := tx.Registries.ByName(ctx, other.UID, "bare")
 			return err
 		},
-		"delete": func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, other.UID, full.UID) },
+		"delete": func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, other.UID, full.UID) },
 		"replace": func(ctx context.Context, tx *store.Tx) error {
 			r := full
 			r.OrgUID = other.UID
-			return tx.ReplaceRegistry(ctx, r)
+			return tx.Registries.Replace(ctx, r)
 		},
 	} {
 		t.Run(name+" another organization's", func(t *testing.T) { wantError(t, db, store.ErrNotFound, try) })
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, full.UID) })
-	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, full.UID) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, full.UID) })
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, full.UID) })
 }
 
 // registryNames are unique in an organization, also among those who take one at the same time.
@@ -104,7 +104,7 @@ func registryNames(t *testing.T, db *store.DB) {
 	var wait sync.WaitGroup
 	for range rivals {
 		wait.Go(func() {
-			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.InsertRegistry(t.Context(), fullRegistry(org, "Rival")) })
+			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Registries.Insert(t.Context(), fullRegistry(org, "Rival")) })
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -118,10 +118,10 @@ func registryNames(t *testing.T, db *store.DB) {
 		t.Errorf("%d of %d took the name, want 1", won.Load(), rivals)
 	}
 	second := fullRegistry(org, "Second")
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRegistry(ctx, second) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, second) })
 	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
 		second.Name, second.Canonical = "RIVAL", "rival"
-		return tx.ReplaceRegistry(ctx, second)
+		return tx.Registries.Replace(ctx, second)
 	})
 }
 
@@ -129,7 +129,7 @@ func registryNames(t *testing.T, db *store.DB) {
 func replacements(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	made := fullRegistry(org, "Made")
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRegistry(ctx, made) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, made) })
 	const rivals = 20
 	var won atomic.Pointer[store.Registry]
 	var wait sync.WaitGroup
@@ -137,7 +137,7 @@ func replacements(t *testing.T, db *store.DB) {
 		next := store.Registry{UID: made.UID, OrgUID: org.UID, Name: fmt.Sprint("n", i), Canonical: fmt.Sprint("n", i), Version: 1, UpdatedAt: start.Add(time.Hour),
 			Endpoint: "h", AuthType: "token", Secrets: store.RegistrySecrets{Token: "another"}}
 		wait.Go(func() {
-			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.ReplaceRegistry(t.Context(), next) })
+			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Registries.Replace(t.Context(), next) })
 			if err == nil && won.Swap(&next) != nil {
 				t.Error("two replaced one version")
 			}
@@ -150,7 +150,7 @@ func replacements(t *testing.T, db *store.DB) {
 	want := withSecrets(*won.Load())
 	want.Version, want.CreatedAt = 2, start
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		kept, err := tx.Registry(ctx, org.UID, made.UID)
+		kept, err := tx.Registries.Get(ctx, org.UID, made.UID)
 		if diff := cmp.Diff(want, kept); diff != "" {
 			t.Error(diff)
 		}

@@ -18,7 +18,7 @@ func mustBeSession(t *testing.T, db *store.DB, uid string) store.Session {
 	t.Helper()
 	var session store.Session
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		session, err = tx.Session(ctx, uid)
+		session, err = tx.Sessions.Get(ctx, uid)
 		return err
 	})
 	return session
@@ -51,16 +51,16 @@ func sessions(t *testing.T, db *store.DB) {
 			if advanced != step.advances {
 				t.Errorf("%s: advanced %v", step.name, advanced)
 			}
-			if stored, err := tx.Session(ctx, session.UID); advanced && (err != nil || next != stored) {
+			if stored, err := tx.Sessions.Get(ctx, session.UID); advanced && (err != nil || next != stored) {
 				t.Errorf("%s: returned %+v, stored %+v, %v", step.name, next, stored, err)
 			}
 			return err
 		})
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		first, errF := tx.EndSession(ctx, session.UID, "logout", max)
-		second, errS := tx.EndSession(ctx, session.UID, "reused", max)
-		used, errU := tx.UseSession(ctx, session.UID, idle, max)
+		first, errF := tx.Sessions.End(ctx, session.UID, "logout", max)
+		second, errS := tx.Sessions.End(ctx, session.UID, "reused", max)
+		used, errU := tx.Sessions.Use(ctx, session.UID, idle, max)
 		if !first || second || used {
 			t.Errorf("ended %v, again %v, used %v", first, second, used)
 		}
@@ -71,14 +71,14 @@ func sessions(t *testing.T, db *store.DB) {
 		t.Errorf("got %+v", ended)
 	}
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Session(ctx, "unknown")
+		_, err := tx.Sessions.Get(ctx, "unknown")
 		return err
 	})
 }
 
 // advance tells whether a session moved on.
 func advance(ctx context.Context, tx *store.Tx, uid string, generation int64, now, idleUntil time.Time) (store.Session, bool, error) {
-	session, err := tx.AdvanceSession(ctx, uid, generation, now, idleUntil)
+	session, err := tx.Sessions.Advance(ctx, uid, generation, now, idleUntil)
 	if errors.Is(err, store.ErrNotFound) {
 		return session, false, nil
 	}
@@ -89,7 +89,7 @@ func advance(ctx context.Context, tx *store.Tx, uid string, generation int64, no
 func disabledAdvance(t *testing.T, db *store.DB) {
 	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.DisableUser(ctx, user.OrgUID, user.UID, start)
+		return tx.Users.Disable(ctx, user.OrgUID, user.UID, start)
 	})
 	session := mustSession(t, db, user)
 	try := func(want bool) {
@@ -103,7 +103,7 @@ func disabledAdvance(t *testing.T, db *store.DB) {
 		})
 	}
 	try(false)
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.EnableUser(ctx, user.OrgUID, user.UID) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Users.Enable(ctx, user.OrgUID, user.UID) })
 	try(true)
 }
 
@@ -151,10 +151,10 @@ func endContention(t *testing.T, db *store.DB) {
 				done := false
 				err := db.InTx(t.Context(), func(tx *store.Tx) (err error) {
 					if i%5 == 4 {
-						done, err = tx.EndSession(t.Context(), session.UID, fmt.Sprint(i), start)
+						done, err = tx.Sessions.End(t.Context(), session.UID, fmt.Sprint(i), start)
 						return err
 					}
-					now, err := tx.Session(t.Context(), session.UID)
+					now, err := tx.Sessions.Get(t.Context(), session.UID)
 					if err != nil {
 						return err
 					}
@@ -191,7 +191,7 @@ func spentJTIs(t *testing.T, db *store.DB) {
 	for i := range clients {
 		wait.Go(func() {
 			err := db.InTx(t.Context(), func(tx *store.Tx) error {
-				first, err := tx.SpendJTI(t.Context(), store.SpentJTI{JTI: "jti", SessionUID: session.UID, SpentAt: start,
+				first, err := tx.Sessions.SpendJTI(t.Context(), store.SpentJTI{JTI: "jti", SessionUID: session.UID, SpentAt: start,
 					NextJTI: fmt.Sprint("next-", i), NextKID: "kid", ExpiresAt: start.Add(time.Minute)})
 				if err != nil {
 					return err
@@ -199,7 +199,7 @@ func spentJTIs(t *testing.T, db *store.DB) {
 				if first {
 					firsts.Add(1)
 				}
-				answers[i], err = tx.SpentJTI(t.Context(), "jti")
+				answers[i], err = tx.Sessions.SpentJTI(t.Context(), "jti")
 				return err
 			})
 			if err != nil {
@@ -220,7 +220,7 @@ func deletions(t *testing.T, db *store.DB) {
 	for range 5 {
 		session := mustSession(t, db, user)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.SpendJTI(ctx, store.SpentJTI{JTI: "of " + session.UID, SessionUID: session.UID, SpentAt: start, ExpiresAt: start.Add(time.Minute)})
+			_, err := tx.Sessions.SpendJTI(ctx, store.SpentJTI{JTI: "of " + session.UID, SessionUID: session.UID, SpentAt: start, ExpiresAt: start.Add(time.Minute)})
 			return err
 		})
 	}
@@ -231,8 +231,8 @@ func deletions(t *testing.T, db *store.DB) {
 		{time.Minute, 0, 0}, {time.Hour, 2, 0}, {time.Hour, 2, 0}, {24 * time.Hour, 1, 0}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 1},
 	} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			jtis, errJ := tx.DeleteSpentJTIs(ctx, start.Add(step.after), 2)
-			sessions, errS := tx.DeleteSessions(ctx, start.Add(step.after), 2)
+			jtis, errJ := tx.Sessions.DeleteSpentJTIs(ctx, start.Add(step.after), 2)
+			sessions, errS := tx.Sessions.DeleteBefore(ctx, start.Add(step.after), 2)
 			if jtis != step.jtis || sessions != step.sessions {
 				t.Errorf("after %v: deleted %d exchanges, %d sessions", step.after, jtis, sessions)
 			}

@@ -103,7 +103,7 @@ func wantError(t *testing.T, db *store.DB, want error, fn func(context.Context, 
 func mustOrg(t *testing.T, db *store.DB, name string) store.Org {
 	t.Helper()
 	org := store.Org{UID: uuid.NewString(), Name: name, Canonical: name, CreatedAt: start}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertOrg(ctx, org) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Orgs.Insert(ctx, org) })
 	return org
 }
 
@@ -111,7 +111,7 @@ func mustUser(t *testing.T, db *store.DB, org store.Org, email string) store.Use
 	t.Helper()
 	user := store.User{UID: uuid.NewString(), OrgUID: org.UID, Email: email, Canonical: email, Role: "member", PasswordHash: "hash",
 		PasswordChangedAt: start, CreatedAt: start}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertUser(ctx, user) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Users.Insert(ctx, user) })
 	return user
 }
 
@@ -119,6 +119,6 @@ func mustSession(t *testing.T, db *store.DB, user store.User) store.Session {
 	t.Helper()
 	session := store.Session{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Generation: 1, Address: "192.0.2.1",
 		CreatedAt: start, IdleUntil: start.Add(time.Hour), MaxUntil: start.Add(24 * time.Hour)}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertSession(ctx, session) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Sessions.Insert(ctx, session) })
 	return session
 }

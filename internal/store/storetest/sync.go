@@ -21,7 +21,7 @@ func mustSynced(t *testing.T, db *store.DB, org store.Org, name string, at time.
 	r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, Version: 1, CreatedAt: start, UpdatedAt: start,
 		Endpoint: "https://registry.example.com", SyncSupported: true}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.InsertRegistry(ctx, r), tx.ScheduleSync(ctx, org.UID, r.UID, at))
+		return errors.Join(tx.Registries.Insert(ctx, r), tx.Syncs.Schedule(ctx, org.UID, r.UID, at))
 	})
 	return r
 }
@@ -30,7 +30,7 @@ func mustSynced(t *testing.T, db *store.DB, org store.Org, name string, at time.
 func take(t *testing.T, db *store.DB, orgUID, owner string, now time.Time, count int) (taken []store.RegistrySync) {
 	t.Helper()
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		taken, err = tx.TakeSyncs(ctx, owner, now, now.Add(time.Minute), []store.Share{{OrgUID: orgUID, Count: count}})
+		taken, err = tx.Syncs.Claim(ctx, owner, now, now.Add(time.Minute), []store.Share{{OrgUID: orgUID, Count: count}})
 		return err
 	})
 	return taken
@@ -48,7 +48,7 @@ func mustTake(t *testing.T, db *store.DB, orgUID, owner string, now time.Time) s
 func syncOf(t *testing.T, db *store.DB, r store.Registry) (s store.RegistrySync) {
 	t.Helper()
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		s, err = tx.RegistrySync(ctx, r.OrgUID, r.UID)
+		s, err = tx.Syncs.Get(ctx, r.OrgUID, r.UID)
 		return err
 	})
 	return s
@@ -57,7 +57,7 @@ func syncOf(t *testing.T, db *store.DB, r store.Registry) (s store.RegistrySync)
 func contentsOf(t *testing.T, db *store.DB, s store.RegistrySync, prefix string) (list []store.RegistryContent) {
 	t.Helper()
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		list, err = tx.RegistryContents(ctx, s, s.ShownRun, prefix, store.RegistryContent{}, 100)
+		list, err = tx.Contents.List(ctx, s, s.ShownRun, prefix, store.RegistryContent{}, 100)
 		return err
 	})
 	return list
@@ -77,7 +77,7 @@ func syncRuns(t *testing.T, db *store.DB) {
 	one := []store.RegistryContent{{Repository: "a/x", Tag: "1", Kind: "helm", Digest: "sha256:1"}}
 	first.ResumeAfter, first.RunRepositories, first.RunTags = "a/x", 1, 1
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.AddContents(ctx, first, one), tx.AddContents(ctx, first, one), tx.AdvanceSync(ctx, first, start.Add(time.Minute)))
+		return errors.Join(tx.Contents.Add(ctx, first, one), tx.Contents.Add(ctx, first, one), tx.Syncs.Advance(ctx, first, start.Add(time.Minute)))
 	})
 	if s := syncOf(t, db, r); s.Status != store.SyncInProgress || s.ShownRun != 0 || s.RunRepositories != 1 || !s.LastRunAt.Equal(start) {
 		t.Errorf("under way: %+v", s)
@@ -88,12 +88,12 @@ func syncRuns(t *testing.T, db *store.DB) {
 		t.Errorf("resumed: %+v", second)
 	}
 	for name, late := range map[string]func(context.Context, *store.Tx) error{
-		"keep":    func(ctx context.Context, tx *store.Tx) error { return tx.KeepSync(ctx, first, start) },
-		"add":     func(ctx context.Context, tx *store.Tx) error { return tx.AddContents(ctx, first, one) },
-		"advance": func(ctx context.Context, tx *store.Tx) error { return tx.AdvanceSync(ctx, first, start) },
-		"pause":   func(ctx context.Context, tx *store.Tx) error { return tx.PauseSync(ctx, first, start, "") },
-		"finish":  func(ctx context.Context, tx *store.Tx) error { return tx.FinishSync(ctx, first, start, start, "") },
-		"fail":    func(ctx context.Context, tx *store.Tx) error { return tx.FailSync(ctx, first, start, "") },
+		"keep":    func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Extend(ctx, first, start) },
+		"add":     func(ctx context.Context, tx *store.Tx) error { return tx.Contents.Add(ctx, first, one) },
+		"advance": func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Advance(ctx, first, start) },
+		"pause":   func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Pause(ctx, first, start, "") },
+		"finish":  func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Finish(ctx, first, start, start, "") },
+		"fail":    func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Fail(ctx, first, start, "") },
 	} {
 		if err := db.InTx(t.Context(), func(tx *store.Tx) error { return late(t.Context(), tx) }); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s with a lease that is lost: %v", name, err)
@@ -103,7 +103,7 @@ func syncRuns(t *testing.T, db *store.DB) {
 	second.ResumeAfter, second.RunRepositories, second.RunTags = "b", 3, 2
 	ended := start.Add(2 * time.Minute)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.AddContents(ctx, second, two), tx.AdvanceSync(ctx, second, ended), tx.FinishSync(ctx, second, ended, time.Time{}, "done"))
+		return errors.Join(tx.Contents.Add(ctx, second, two), tx.Syncs.Advance(ctx, second, ended), tx.Syncs.Finish(ctx, second, ended, time.Time{}, "done"))
 	})
 	s := syncOf(t, db, r)
 	want := store.RegistrySync{Status: store.SyncSuccess, Message: "done", LastRunAt: start.Add(time.Minute), LastSyncedAt: ended, ShownRun: second.Run, Run: second.Run,
@@ -123,17 +123,17 @@ func syncReplaces(t *testing.T, db *store.DB, r store.Registry) {
 	if unasked := take(t, db, r.OrgUID, "c", at, 9); len(unasked) != 0 {
 		t.Errorf("nobody asked for %+v", unasked)
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.AskForSync(ctx, r.OrgUID, r.UID, at, at) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Request(ctx, r.OrgUID, r.UID, at, at) })
 	run := mustTake(t, db, r.OrgUID, "c", at)
 	fresh := []store.RegistryContent{{Repository: "c", Tag: "3", Kind: "zarf"}}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.AddContents(ctx, run, fresh), tx.AskForSync(ctx, r.OrgUID, r.UID, at.Add(time.Second), at.Add(time.Minute)))
+		return errors.Join(tx.Contents.Add(ctx, run, fresh), tx.Syncs.Request(ctx, r.OrgUID, r.UID, at.Add(time.Second), at.Add(time.Minute)))
 	})
 	if s := syncOf(t, db, r); s.Status != store.SyncInProgress || len(contentsOf(t, db, s, "")) != 3 {
 		t.Errorf("asked for while it is under way: %+v", s)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.FinishSync(ctx, run, at, at.Add(time.Hour), "")
+		return tx.Syncs.Finish(ctx, run, at, at.Add(time.Hour), "")
 	})
 	if steps := sweep(t, db, r.OrgUID, 100); steps != 1 {
 		t.Errorf("the content that was replaced took %d steps to delete, want 1", steps)
@@ -148,7 +148,7 @@ func sweep(t *testing.T, db *store.DB, orgUID string, limit int) (steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			more, err = tx.SweepContents(ctx, orgUID, limit)
+			more, err = tx.Contents.Sweep(ctx, orgUID, limit)
 			return err
 		})
 	}
@@ -165,20 +165,20 @@ func syncFences(t *testing.T, db *store.DB) {
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		content := []store.RegistryContent{{Repository: "x", Tag: "1"}}
-		return errors.Join(tx.AddContents(ctx, a, content), tx.AddContents(ctx, b, content),
-			tx.ScheduleSync(ctx, org.UID, replaced.UID, start.Add(time.Minute)), tx.DeleteRegistry(ctx, org.UID, deleted.UID))
+		return errors.Join(tx.Contents.Add(ctx, a, content), tx.Contents.Add(ctx, b, content),
+			tx.Syncs.Schedule(ctx, org.UID, replaced.UID, start.Add(time.Minute)), tx.Registries.Delete(ctx, org.UID, deleted.UID))
 	})
 	for _, run := range []store.RegistrySync{a, b} {
-		wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.FinishSync(ctx, run, start, start, "") })
+		wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Finish(ctx, run, start, start, "") })
 		wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-			return tx.AddContents(ctx, run, []store.RegistryContent{{Repository: "late", Tag: "1"}})
+			return tx.Contents.Add(ctx, run, []store.RegistryContent{{Repository: "late", Tag: "1"}})
 		})
 	}
 	if s := syncOf(t, db, replaced); s.Status != store.SyncPending || s.Run <= a.Run || s.ResumeAfter != "" || len(contentsOf(t, db, s, "")) != 0 {
 		t.Errorf("after a replacement: %+v", s)
 	}
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.RegistrySync(ctx, org.UID, deleted.UID)
+		_, err := tx.Syncs.Get(ctx, org.UID, deleted.UID)
 		return err
 	})
 	var next store.RegistrySync
@@ -186,14 +186,14 @@ func syncFences(t *testing.T, db *store.DB) {
 		at := start.Add(time.Duration(failures+1) * time.Hour)
 		next = mustTake(t, db, org.UID, "c", at)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return errors.Join(tx.AdvanceSync(ctx, next, at), tx.FailSync(ctx, next, at.Add(time.Hour), "RegistryAuthFailed"))
+			return errors.Join(tx.Syncs.Advance(ctx, next, at), tx.Syncs.Fail(ctx, next, at.Add(time.Hour), "RegistryAuthFailed"))
 		})
 		s := syncOf(t, db, replaced)
 		if s.Status != store.SyncFailed || s.Message != "RegistryAuthFailed" || !s.NextAt.Equal(at.Add(time.Hour)) || s.Failures != failures+1 || !s.LastSyncedAt.IsZero() {
 			t.Errorf("after a failure: %+v", s)
 		}
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DropSync(ctx, org.UID, replaced.UID) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Drop(ctx, org.UID, replaced.UID) })
 	off := syncOf(t, db, replaced)
 	want := store.RegistrySync{Status: store.SyncPending, Run: next.Run + 1, OrgUID: org.UID, RegistryUID: replaced.UID}
 	if diff := cmp.Diff(want, off); diff != "" {
@@ -209,12 +209,12 @@ func syncQueue(t *testing.T, db *store.DB) {
 		if i < 5 { // as after a run, with the next one due
 			s := mustTake(t, db, org.UID, "before", start)
 			mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-				return tx.FinishSync(ctx, s, start, start.Add(time.Second), "")
+				return tx.Syncs.Finish(ctx, s, start, start.Add(time.Second), "")
 			})
 			continue
 		}
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return tx.AskForSync(ctx, org.UID, r.UID, start.Add(time.Minute), start.Add(time.Minute))
+			return tx.Syncs.Request(ctx, org.UID, r.UID, start.Add(time.Minute), start.Add(time.Minute))
 		})
 		if s := mustTake(t, db, org.UID, "first", start.Add(time.Minute)); s.RegistryUID != r.UID {
 			t.Error("the one that is waited for is not the first")
@@ -230,7 +230,7 @@ func syncQueue(t *testing.T, db *store.DB) {
 			var uid string
 			for range 12 { // who loses a row to another looks again
 				_ = db.InTx(t.Context(), func(tx *store.Tx) error {
-					list, err := tx.TakeSyncs(t.Context(), fmt.Sprint("w", i), start.Add(2*time.Second), start.Add(time.Hour), []store.Share{{OrgUID: org.UID, Count: 1}})
+					list, err := tx.Syncs.Claim(t.Context(), fmt.Sprint("w", i), start.Add(2*time.Second), start.Add(time.Hour), []store.Share{{OrgUID: org.UID, Count: 1}})
 					for _, s := range list {
 						uid = s.RegistryUID
 					}
@@ -256,7 +256,7 @@ func syncQueue(t *testing.T, db *store.DB) {
 func syncTurns(t *testing.T, db *store.DB) {
 	orgs := func(now time.Time) (list []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			list, err = tx.OrgsToSync(ctx, now)
+			list, err = tx.Syncs.DueOrgs(ctx, now)
 			return err
 		})
 		return list
@@ -267,7 +267,7 @@ func syncTurns(t *testing.T, db *store.DB) {
 	org, later, never := mustOrg(t, db, "one"), mustOrg(t, db, "later"), mustOrg(t, db, "never")
 	unasked := mustSynced(t, db, org, "unasked", start)
 	s := mustTake(t, db, org.UID, "before", start)
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.FinishSync(ctx, s, start, start, "") })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Finish(ctx, s, start, start, "") })
 	mustSynced(t, db, later, "later", start.Add(2*time.Hour))
 	mustSynced(t, db, never, "never", time.Time{})
 	for hours, want := range map[time.Duration][]string{0: {org.UID}, 1: {org.UID}, 2: {later.UID, org.UID}} {
@@ -299,16 +299,16 @@ func syncSweeps(t *testing.T, db *store.DB) {
 		r = mustSynced(t, db, org, name, at)
 		s = mustTake(t, db, org.UID, name, at)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			if err := tx.AddContents(ctx, s, rows); err != nil || !finished {
+			if err := tx.Contents.Add(ctx, s, rows); err != nil || !finished {
 				return err
 			}
-			return tx.FinishSync(ctx, s, at, time.Time{}, "")
+			return tx.Syncs.Finish(ctx, s, at, time.Time{}, "")
 		})
 		return r, s
 	}
 	kept := func(s store.RegistrySync) (n int64) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			n, err = tx.OtherContents(ctx, s)
+			n, err = tx.Contents.CountOthers(ctx, s)
 			return err
 		})
 		return n
@@ -317,19 +317,19 @@ func syncSweeps(t *testing.T, db *store.DB) {
 	foreign, _ := filled(other, "foreign", true)
 	for _, drop := range []func(context.Context, *store.Tx, store.Registry, store.RegistrySync) error{
 		func(ctx context.Context, tx *store.Tx, r store.Registry, _ store.RegistrySync) error {
-			return tx.DeleteRegistry(ctx, org.UID, r.UID)
+			return tx.Registries.Delete(ctx, org.UID, r.UID)
 		},
 		func(ctx context.Context, tx *store.Tx, r store.Registry, _ store.RegistrySync) error {
-			return tx.DropSync(ctx, org.UID, r.UID)
+			return tx.Syncs.Drop(ctx, org.UID, r.UID)
 		},
 		func(ctx context.Context, tx *store.Tx, r store.Registry, _ store.RegistrySync) error {
-			return tx.HoldSync(ctx, org.UID, r.UID)
+			return tx.Syncs.Hold(ctx, org.UID, r.UID)
 		},
 		func(ctx context.Context, tx *store.Tx, _ store.Registry, s store.RegistrySync) error {
-			return tx.FailSync(ctx, s, time.Time{}, "")
+			return tx.Syncs.Fail(ctx, s, time.Time{}, "")
 		},
 		func(ctx context.Context, tx *store.Tx, _ store.Registry, s store.RegistrySync) error {
-			return tx.PauseSync(ctx, s, at, "")
+			return tx.Syncs.Pause(ctx, s, at, "")
 		}, // and taken anew
 	} {
 		r, run := filled(org, "dropped"+uuid.NewString(), false)
@@ -350,7 +350,7 @@ func syncSweeps(t *testing.T, db *store.DB) {
 			t.Errorf("what is seen was deleted, or counts for itself: %d", kept(s))
 		}
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DropSync(ctx, other.UID, foreign.UID) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Drop(ctx, other.UID, foreign.UID) })
 	if steps := sweep(t, db, org.UID, 100) + sweep(t, db, "", 100); steps != 1 {
 		t.Errorf("what one organization dropped was deleted in %d steps, want 1, for any and not for another", steps)
 	}
@@ -374,13 +374,13 @@ func syncLengths(t *testing.T, db *store.DB) {
 		fits            bool
 	}{{255, 128, true}, {256, 1, false}, {1, 129, false}, {4000, 1, false}} {
 		err := db.InTx(t.Context(), func(tx *store.Tx) error {
-			return tx.AddContents(t.Context(), s, []store.RegistryContent{{Repository: name(row.repository), Tag: name(row.tag)}})
+			return tx.Contents.Add(t.Context(), s, []store.RegistryContent{{Repository: name(row.repository), Tag: name(row.tag)}})
 		})
 		if fits := err == nil; fits != row.fits || errors.Is(err, store.ErrNotFound) || fault.KindOf(err) == fault.Unavailable {
 			t.Errorf("%+v: %v", row, err)
 		}
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.FinishSync(ctx, s, start, time.Time{}, "") })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Finish(ctx, s, start, time.Time{}, "") })
 	if list := contentsOf(t, db, syncOf(t, db, r), ""); len(list) != 1 {
 		t.Errorf("%d rows are kept", len(list))
 	}
@@ -398,7 +398,7 @@ func syncContents(t *testing.T, db *store.DB) {
 		}
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.AddContents(ctx, s, all), tx.FinishSync(ctx, s, start, time.Time{}, ""))
+		return errors.Join(tx.Contents.Add(ctx, s, all), tx.Syncs.Finish(ctx, s, start, time.Time{}, ""))
 	})
 	now := syncOf(t, db, r)
 	for prefix, want := range map[string]int{"": 12, "charts": 6, "charts/a": 4, "chart": 0, "charts/a/b": 2, "charts_": 0, "%": 0} {
@@ -406,7 +406,7 @@ func syncContents(t *testing.T, db *store.DB) {
 			t.Errorf("below %q: %d, want %d", prefix, got, want)
 		}
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			n, err := tx.CountRegistryContents(ctx, now, now.ShownRun, prefix, 5)
+			n, err := tx.Contents.Count(ctx, now, now.ShownRun, prefix, 5)
 			if n != int64(min(want, 5)) {
 				t.Errorf("below %q %d are counted", prefix, n)
 			}
@@ -432,7 +432,7 @@ func pagedContents(t *testing.T, db *store.DB, s store.RegistrySync, prefix stri
 	for range 20 {
 		var page []store.RegistryContent
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			page, err = tx.RegistryContents(ctx, s, s.ShownRun, prefix, after, size)
+			page, err = tx.Contents.List(ctx, s, s.ShownRun, prefix, after, size)
 			return err
 		})
 		if len(page) == 0 {

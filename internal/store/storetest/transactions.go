@@ -21,19 +21,19 @@ func newOrg(name string) store.Org {
 
 func transactions(t *testing.T, db *store.DB) {
 	wantError(t, db, errOnPurpose, func(ctx context.Context, tx *store.Tx) error {
-		if err := tx.InsertOrg(ctx, newOrg("gone")); err != nil {
+		if err := tx.Orgs.Insert(ctx, newOrg("gone")); err != nil {
 			return err
 		}
-		if _, err := tx.OrgByName(ctx, "gone"); err != nil {
+		if _, err := tx.Orgs.ByName(ctx, "gone"); err != nil {
 			t.Errorf("a transaction does not see its own change: %v", err)
 		}
 		return errOnPurpose
 	})
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.OrgByName(ctx, "gone")
+		_, err := tx.Orgs.ByName(ctx, "gone")
 		return err
 	})
-	err := db.View(t.Context(), func(tx *store.Tx) error { return tx.InsertOrg(t.Context(), newOrg("written while reading")) })
+	err := db.View(t.Context(), func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), newOrg("written while reading")) })
 	if err == nil {
 		t.Error("a view can write")
 	}
@@ -44,7 +44,7 @@ func transactions(t *testing.T, db *store.DB) {
 	if err := db.Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertOrg(ctx, newOrg("after a panic")) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Orgs.Insert(ctx, newOrg("after a panic")) })
 }
 
 // neighbours writes from many goroutines at once, so that transactions are committed together, and
@@ -55,14 +55,14 @@ func neighbours(t *testing.T, db *store.DB) {
 	for i := range writers {
 		wait.Go(func() {
 			err := db.InTx(t.Context(), func(tx *store.Tx) error {
-				if err := tx.InsertOrg(t.Context(), newOrg(fmt.Sprintf("org-%03d", i))); err != nil {
+				if err := tx.Orgs.Insert(t.Context(), newOrg(fmt.Sprintf("org-%03d", i))); err != nil {
 					return err
 				}
 				switch i % 3 {
 				case 1:
 					return errOnPurpose
 				case 2:
-					return tx.InsertOrg(t.Context(), newOrg(fmt.Sprintf("org-%03d", i-2))) // taken, or free if this came first
+					return tx.Orgs.Insert(t.Context(), newOrg(fmt.Sprintf("org-%03d", i-2))) // taken, or free if this came first
 				}
 				return nil
 			})
@@ -74,7 +74,7 @@ func neighbours(t *testing.T, db *store.DB) {
 	wait.Wait()
 	var orgs []store.Org
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		orgs, err = tx.Orgs(ctx)
+		orgs, err = tx.Orgs.List(ctx)
 		return err
 	})
 	there := map[string]bool{}
@@ -106,11 +106,11 @@ func departures(t *testing.T, db *store.DB) {
 	leaving, leave := context.WithCancel(t.Context())
 	err = db.InTx(leaving, func(tx *store.Tx) error {
 		leave()
-		return tx.InsertOrg(leaving, newOrg("kept"))
+		return tx.Orgs.Insert(leaving, newOrg("kept"))
 	})
 	if err == nil {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.OrgByName(ctx, "kept")
+			_, err := tx.Orgs.ByName(ctx, "kept")
 			return err
 		})
 	} else if !errors.Is(err, context.Canceled) {
@@ -123,7 +123,7 @@ func departures(t *testing.T, db *store.DB) {
 		t.Errorf("a closed store says %v", err)
 	}
 	err = db.View(t.Context(), func(tx *store.Tx) error {
-		_, err := tx.Orgs(t.Context())
+		_, err := tx.Orgs.List(t.Context())
 		return err
 	})
 	if fault.KindOf(err) != fault.Unavailable {

@@ -17,14 +17,14 @@ func usage(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	wantUsage(t, db, org, store.Usage{})
 	elsewhere := fullRegistry(other, "Elsewhere")
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRegistry(ctx, elsewhere) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, elsewhere) })
 	const count = 20
 	made := make([]store.Registry, count)
 	var wait sync.WaitGroup
 	for i := range made {
 		made[i] = store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprintf("%02d", i), Canonical: fmt.Sprintf("%02d", i), Version: 1, CreatedAt: start, UpdatedAt: start}
 		wait.Go(func() {
-			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.InsertRegistry(ctx, made[i]) })
+			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, made[i]) })
 		})
 	}
 	wait.Wait()
@@ -33,18 +33,18 @@ func usage(t *testing.T, db *store.DB) {
 
 	undone := errors.New("undone")
 	wantError(t, db, undone, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.DeleteRegistry(ctx, org.UID, made[1].UID), undone)
+		return errors.Join(tx.Registries.Delete(ctx, org.UID, made[1].UID), undone)
 	})
 	larger := made[0]
 	larger.Endpoint, larger.CA, larger.Secrets.Password, larger.Labels = "1234", "12345678", "12", map[string]string{"1": "2"}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.ReplaceRegistry(ctx, larger) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Replace(ctx, larger) })
 	wantUsage(t, db, org, store.Usage{Registries: count, Bytes: count*each + 16})
-	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.ReplaceRegistry(ctx, larger) })
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.RecountUsage(ctx, org.UID) })
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Replace(ctx, larger) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.RecountUsage(ctx, org.UID) })
 	wantUsage(t, db, org, store.Usage{Registries: count, Bytes: count*each + 16})
 	for _, r := range made {
 		wait.Go(func() {
-			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, r.UID) })
+			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, r.UID) })
 		})
 	}
 	wait.Wait()
@@ -54,7 +54,7 @@ func usage(t *testing.T, db *store.DB) {
 func wantUsage(t *testing.T, db *store.DB, org store.Org, want store.Usage) {
 	t.Helper()
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		got, err := tx.Usage(ctx, org.UID)
+		got, err := tx.Registries.Usage(ctx, org.UID)
 		if got != want {
 			t.Errorf("%s stores %+v, want %+v", org.Name, got, want)
 		}

@@ -19,7 +19,7 @@ func mustWatched(t *testing.T, db *store.DB, org store.Org, name string) store.R
 	t.Helper()
 	r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, Version: 1, CreatedAt: start, UpdatedAt: start}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.InsertRegistry(ctx, r), tx.ScheduleWatch(ctx, org.UID, r.UID, start))
+		return errors.Join(tx.Registries.Insert(ctx, r), tx.Watch.Schedule(ctx, org.UID, r.UID, start))
 	})
 	return r
 }
@@ -27,7 +27,7 @@ func mustWatched(t *testing.T, db *store.DB, org store.Org, name string) store.R
 func mustClaim(t *testing.T, db *store.DB, now time.Time, shares ...store.Share) (rows []store.Watched) {
 	t.Helper()
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-		rows, err = tx.ClaimWatch(ctx, uuid.NewString(), now, now.Add(time.Minute), shares)
+		rows, err = tx.Watch.Claim(ctx, uuid.NewString(), now, now.Add(time.Minute), shares)
 		return err
 	})
 	return rows
@@ -42,9 +42,9 @@ func watchClaims(t *testing.T, db *store.DB) {
 	}
 	single := mustWatched(t, db, other, "single")
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		before, errB := tx.OrgsToWatch(ctx, start.Add(-time.Millisecond))
-		due, errD := tx.OrgsToWatch(ctx, start)
-		count, errC := tx.CountWatch(ctx, start, 30)
+		before, errB := tx.Watch.DueOrgs(ctx, start.Add(-time.Millisecond))
+		due, errD := tx.Watch.DueOrgs(ctx, start)
+		count, errC := tx.Watch.Count(ctx, start, 30)
 		if len(before) != 0 || len(due) != 2 || due[0] >= due[1] || count != 30 {
 			t.Errorf("waiting before %v, then %v; counted %d", before, due, count)
 		}
@@ -106,7 +106,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 	end := func(row store.Watched, version int64, v store.Verdict, at time.Time) error {
 		return db.InTx(t.Context(), func(tx *store.Tx) error {
 			after, run := ending(row, v, at)
-			return tx.EndWatch(t.Context(), after, version, run)
+			return tx.Watch.End(t.Context(), after, version, run)
 		})
 	}
 	good, bad := store.Verdict{Valid: true}, store.Verdict{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password"}
@@ -125,7 +125,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		row = mustClaim(t, db, at, share)[0]
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.Verdicts(ctx, org.UID, r.UID, store.VerdictRun{}, 10)
+		runs, err := tx.Watch.Verdicts(ctx, org.UID, r.UID, store.VerdictRun{}, 10)
 		for i := range runs {
 			runs[i].Report = nil
 		}
@@ -138,7 +138,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		if diff := cmp.Diff(want, runs); diff != "" {
 			t.Error(diff)
 		}
-		foreign, errF := tx.Verdicts(ctx, mustOrg(t, db, "other").UID, r.UID, store.VerdictRun{}, 10)
+		foreign, errF := tx.Watch.Verdicts(ctx, mustOrg(t, db, "other").UID, r.UID, store.VerdictRun{}, 10)
 		if len(foreign) != 0 {
 			t.Error("another organization reads the history")
 		}
@@ -147,19 +147,19 @@ func watchEnds(t *testing.T, db *store.DB) {
 	if row.Behaviour != "known" || row.Run != 3 || row.State != good || row.Unreachable != 2 || !row.ToldSince.Equal(start.Add(time.Hour)) || row.Told != 3 || row.Untold != 4 {
 		t.Errorf("the row is %+v", row)
 	}
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.ScheduleWatch(ctx, org.UID, r.UID, at) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.Schedule(ctx, org.UID, r.UID, at) })
 	if err := end(row, 1, bad, at); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a check of what was replaced meanwhile is heard: %v", err)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		now, err := tx.WatchOf(ctx, org.UID, r.UID)
+		now, err := tx.Watch.Get(ctx, org.UID, r.UID)
 		if now.Behaviour != "" || now.LeaseOwner != "" || now.State != good || !now.NextAt.Equal(at) || now.Told != 3 {
 			t.Errorf("after a replacement the row is %+v", now)
 		}
 		return err
 	})
 	row = mustClaim(t, db, at, share)[0]
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.DeleteRegistry(ctx, org.UID, r.UID) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, r.UID) })
 	if err := end(row, 1, bad, at); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a check of what was deleted meanwhile: %v", err)
 	}
@@ -174,12 +174,12 @@ func watchBounds(t *testing.T, db *store.DB) {
 		row := mustClaim(t, db, at, store.Share{OrgUID: org.UID, Count: 1})[0]
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 			after, run := ending(row, store.Verdict{Code: fmt.Sprint(i)}, at)
-			return tx.EndWatch(ctx, after, 1, run)
+			return tx.Watch.End(ctx, after, 1, run)
 		})
 		at = at.Add(15 * time.Minute)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.Verdicts(ctx, org.UID, r.UID, store.VerdictRun{}, 1000)
+		runs, err := tx.Watch.Verdicts(ctx, org.UID, r.UID, store.VerdictRun{}, 1000)
 		if len(runs) != 200 || runs[0].Verdict.Code != "204" || runs[199].Verdict.Code != "5" {
 			t.Errorf("%d runs are kept", len(runs))
 		}
@@ -192,14 +192,14 @@ func watchBounds(t *testing.T, db *store.DB) {
 	spread := int64(0)
 	for n := int64(15); n == 15; {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			n, err = tx.SpreadWatch(ctx, now, 15*time.Minute, now.Add(-time.Minute), 15)
+			n, err = tx.Watch.Spread(ctx, now, 15*time.Minute, now.Add(-time.Minute), 15)
 			spread += n
 			return err
 		})
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		soon, errS := tx.CountWatch(ctx, now.Add(time.Minute), 1000)
-		all, errA := tx.CountWatch(ctx, now.Add(15*time.Minute), 1000)
+		soon, errS := tx.Watch.Count(ctx, now.Add(time.Minute), 1000)
+		all, errA := tx.Watch.Count(ctx, now.Add(15*time.Minute), 1000)
 		if spread != 21 || soon > 10 || all != 21 {
 			t.Errorf("%d were spread; %d are due within a minute, %d within the interval", spread, soon, all)
 		}
@@ -214,7 +214,7 @@ func checkRequests(t *testing.T, db *store.DB) {
 	share := store.Share{OrgUID: org.UID, Count: 1}
 	request := func(at time.Time) (n int64) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			n, err = tx.RequestCheck(ctx, org.UID, r.UID, at)
+			n, err = tx.Watch.RequestCheck(ctx, org.UID, r.UID, at)
 			return err
 		})
 		return n
@@ -222,7 +222,7 @@ func checkRequests(t *testing.T, db *store.DB) {
 	want := func(what string, answered int64, nextAt time.Time, answer string) {
 		t.Helper()
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			got, err := tx.CheckRequestOf(ctx, org.UID, r.UID)
+			got, err := tx.Watch.CheckRequest(ctx, org.UID, r.UID)
 			if got.Answered != answered || !got.NextAt.Equal(nextAt) || string(got.Answer) != answer {
 				t.Errorf("%s: %+v, want %d answered, due at %v, answer %q", what, got, answered, nextAt, answer)
 			}
@@ -233,7 +233,7 @@ func checkRequests(t *testing.T, db *store.DB) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 			after, run := ending(row, store.Verdict{Valid: true}, at)
 			run.Report = []byte(report)
-			return tx.EndWatch(ctx, after, 1, run)
+			return tx.Watch.End(ctx, after, 1, run)
 		})
 	}
 	row := mustClaim(t, db, start, share)[0]
@@ -259,7 +259,7 @@ func checkRequests(t *testing.T, db *store.DB) {
 	want("a scheduled check after them", 3, later.Add(time.Hour+15*time.Minute), "third")
 	other := mustOrg(t, db, "other")
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.RequestCheck(ctx, other.UID, r.UID, start)
+		_, err := tx.Watch.RequestCheck(ctx, other.UID, r.UID, start)
 		return err
 	})
 }
