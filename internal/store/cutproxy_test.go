@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
@@ -16,6 +17,7 @@ type cutProxy struct {
 
 	mu    sync.Mutex
 	cut   cut
+	of    []byte // only a message with them is cut; nil: any
 	conns []net.Conn
 }
 
@@ -60,12 +62,22 @@ func (p *cutProxy) address() string { return p.listener.Addr().String() }
 func (p *cutProxy) next(what cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cut = what
+	p.cut, p.of = what, nil
 }
 
-func (p *cutProxy) take() cut {
+// nextWith is next for the next message with that text.
+func (p *cutProxy) nextWith(text string, what cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.cut, p.of = what, []byte(text)
+}
+
+func (p *cutProxy) take(message []byte) cut {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !bytes.Contains(message, p.of) {
+		return pass
+	}
 	what := p.cut
 	if what != cutSilence {
 		p.cut = pass
@@ -112,7 +124,7 @@ func (p *cutProxy) forward(client, server net.Conn) {
 		if err != nil {
 			return
 		}
-		switch p.take() {
+		switch p.take(buffer[:n]) {
 		case cutBefore:
 			return
 		case cutAnswer:
