@@ -32,7 +32,10 @@ func hostileServers() map[string]builder {
 	}
 	all["gzip-bomb"] = func(g *Registry) error { return g.at(gzipBomb()) }
 	all["slow"] = func(g *Registry) error {
-		return g.at(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { g.pause(r, time.Minute) }))
+		return g.at(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			g.pause(r, time.Minute)
+			panic(http.ErrAbortHandler) // over HTTP/2, a client that has given up could still see a response of 200
+		}))
 	}
 	all["endless-tags"] = buildEndlessTags
 	all["slow-tags"] = buildSlowTags
