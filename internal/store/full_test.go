@@ -73,6 +73,32 @@ func TestAFullDiskIsUnavailableAndLosesNothing(t *testing.T) {
 	}
 }
 
+// A transaction that changes nothing succeeds on a full disk, too, and says nothing about it.
+func TestAnEmptyCommitDoesNotMakeReady(t *testing.T) {
+	db, err := Open(t.Context(), Options{DataDir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	limitPages(t, db, 1)
+	name := strings.Repeat("x", 100_000)
+	if err := db.InTx(t.Context(), func(tx *Tx) error {
+		return tx.Orgs.Insert(t.Context(), Org{UID: "o", Name: name, Canonical: name, CreatedAt: noon})
+	}); fault.KindOf(err) != fault.Unavailable {
+		t.Fatalf("a write without room: %v", err)
+	}
+	if err := db.InTx(t.Context(), func(*Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if failure, _ := db.writes.due(time.Time{}); failure == nil { // too soon for a probe
+		t.Error("ready after a commit of nothing")
+	}
+	limitPages(t, db, 100_000)
+	if err := db.Ready(t.Context()); err != nil {
+		t.Errorf("not ready with room again: %v", err)
+	}
+}
+
 // limitPages runs between two transactions, on the writer's own connection.
 func limitPages(t *testing.T, db *DB, pages int) {
 	t.Helper()

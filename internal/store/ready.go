@@ -15,21 +15,25 @@ const (
 	probeBytes = 1 << 20     // more than a few transactions need
 )
 
-// writeHealth remembers whether the last write failed. A database with a full disk still answers questions.
+// writeHealth remembers a failed write until a probe succeeds. A database with a full disk still answers questions, and
+// commits what changes nothing.
 type writeHealth struct {
 	mu       sync.Mutex
-	failure  error // of the last write; nil after one that succeeded
+	failure  error // nil: writes succeed
 	probedAt time.Time
 }
 
 // note takes the outcome of a write. Only a store that cannot write counts: other failures are the caller's.
 func (h *writeHealth) note(err error) {
-	if _, away := errors.AsType[*awayError](err); err != nil && !away {
-		return
+	if _, away := errors.AsType[*awayError](err); away {
+		h.set(err)
 	}
+}
+
+func (h *writeHealth) set(failure error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.failure = err
+	h.failure = failure
 }
 
 // due returns the failure of the last write, and whether to try another one now.
@@ -59,7 +63,11 @@ func (db *DB) Ready(ctx context.Context) error {
 	if err := db.room(); err != nil {
 		return unavailable(err)
 	}
-	return db.InTx(ctx, func(tx *Tx) error { return tx.changeOne(ctx, sqlTouch) })
+	if err := db.InTx(ctx, func(tx *Tx) error { return tx.changeOne(ctx, sqlTouch) }); err != nil {
+		return err
+	}
+	db.writes.set(nil)
+	return nil
 }
 
 // room writes a file next to the database: SQLite's own files may have room for a small write on a full disk.
