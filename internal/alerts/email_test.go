@@ -312,7 +312,7 @@ func TestTooManyUsersAreSaid(t *testing.T) {
 	})
 	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true})
 	f.raise()
-	f.attempt()
+	f.attemptAll() // on a busy machine one delivery has no time for all of them
 	if st := f.channel(uid).Status; len(s.to) != maxRecipients || st.Message != "sent to 500 of 500 addresses; more than 500 users are to be told, only the first 500 of them are" {
 		t.Errorf("%d told; status %+v", len(s.to), st)
 	}
