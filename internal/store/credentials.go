@@ -24,7 +24,7 @@ func (tx Users) Disable(ctx context.Context, orgUID, uid string, at time.Time) e
 	if err := tx.note(ctx, uid); err != nil { // its API keys too, session or not
 		return err
 	}
-	return Sessions{tx.conn}.EndOfUser(ctx, orgUID, uid, "", "disabled", at)
+	return Sessions(tx).EndOfUser(ctx, orgUID, uid, "", "disabled", at)
 }
 
 // Enable lets a disabled user sign in again. One that is enabled, or is not there, is ErrNotFound.

@@ -213,7 +213,7 @@ func (tx Registries) Delete(ctx context.Context, orgUID, uid string) error {
 	if err := tx.countUsage(ctx, orgUID, bytes, 0); err != nil {
 		return err
 	}
-	return Contents{tx.conn}.dropRuns(ctx, uid, 0)
+	return Contents(tx).dropRuns(ctx, uid, 0)
 }
 
 // maxListedScope bounds the scope of a registry in a list, in bytes. Clients know short words; the single registry has all of it.

@@ -84,7 +84,7 @@ func (tx Syncs) Schedule(ctx context.Context, orgUID, registryUID string, at tim
 	if err := tx.changeOne(ctx, sqlScheduleSync, registryUID, orgUID, millis(at)); err != nil {
 		return err
 	}
-	return Contents{tx.conn}.dropRuns(ctx, registryUID, 0)
+	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
 // Hold drops a run under way like ScheduleSync, and has the next one wait until it is asked for.
@@ -104,7 +104,7 @@ func (tx Syncs) Drop(ctx context.Context, orgUID, registryUID string) error {
 	if _, err := tx.change(ctx, sqlDropSync, orgUID, registryUID); err != nil {
 		return err
 	}
-	return Contents{tx.conn}.dropRuns(ctx, registryUID, 0)
+	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
 // Get tells how the synchronization of a registry stands; ErrNotFound when there never was one.
@@ -170,7 +170,7 @@ func (tx Syncs) claim(ctx context.Context, owner string, due RegistrySync, now, 
 	if err != nil {
 		return s, err
 	}
-	return s, Contents{tx.conn}.beginRun(ctx, s)
+	return s, Contents(tx).beginRun(ctx, s)
 }
 
 // Extend prolongs the lease of a run. Like all that follows for a run that was taken, it is ErrNotFound once
@@ -194,7 +194,7 @@ func (tx Syncs) Finish(ctx context.Context, s RegistrySync, at, next time.Time, 
 	if err := tx.changeOne(ctx, sqlFinishSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, millis(at)); err != nil {
 		return err
 	}
-	return Contents{tx.conn}.dropRuns(ctx, s.RegistryUID, 0)
+	return Contents(tx).dropRuns(ctx, s.RegistryUID, 0)
 }
 
 // Fail gives the run up; what was seen before stays. A zero next means: only when asked for. It is one failure more
@@ -203,5 +203,5 @@ func (tx Syncs) Fail(ctx context.Context, s RegistrySync, next time.Time, messag
 	if err := tx.changeOne(ctx, sqlFailSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, s.Failures+1); err != nil {
 		return err
 	}
-	return Contents{tx.conn}.dropRuns(ctx, s.RegistryUID, 0)
+	return Contents(tx).dropRuns(ctx, s.RegistryUID, 0)
 }
