@@ -96,7 +96,7 @@ func (g *Guard) Check(o Origin, addresses []netip.Addr) (*Target, error) {
 	t := &Target{Origin: o, connect: g.ProxyConnect}
 	t.proxy, t.proxyErr = g.proxyFor(o)
 	for i, a := range addresses {
-		zone, err := g.Policy.Judge(netip.AddrPortFrom(a, o.Port))
+		zone, err := g.Policy.Evaluate(netip.AddrPortFrom(a, o.Port))
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// OwnPorts tells whether an address is one of this machine's with one of the ports, for
+// OwnPorts reports whether an address is one of this machine's with one of the ports, for
 // Settings.Own. The interfaces are read on each match, since they change while a server runs; when
 // they can't be read, every address on the port counts as ours.
 func OwnPorts(ports ...uint16) func(netip.AddrPort) bool {

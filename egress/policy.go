@@ -26,9 +26,9 @@ const (
 // registry would name.
 func ForCommandLine() Policy { return Policy{kind: kindCommandLine} }
 
-// Judge says whether the address may be dialled and in which zone it lies. The error is always a
+// Evaluate reports whether the address may be dialed and in which zone it lies. The error is always a
 // *Forbidden. An IPv4 address wrapped into IPv6 is never judged more leniently than when plain.
-func (p Policy) Judge(target netip.AddrPort) (Zone, error) {
+func (p Policy) Evaluate(target netip.AddrPort) (Zone, error) {
 	raw := target.Addr().WithZone("").Unmap()
 	if !raw.IsValid() {
 		return Host, &Forbidden{Class: ClassReserved, Address: target}
@@ -94,7 +94,7 @@ func (p Policy) lists(a netip.Addr, port uint16) Class {
 	return ""
 }
 
-// free tells whether the class needs no entry.
+// free reports whether the class needs no entry.
 func (p Policy) free(class Class) bool {
 	switch class {
 	case "":
@@ -108,7 +108,7 @@ func (p Policy) free(class Class) bool {
 	}
 }
 
-// opened tells whether an allow entry is strong enough for the class.
+// opened reports whether an allow entry is strong enough for the class.
 func (p Policy) opened(class Class, a netip.Addr, port uint16) bool {
 	switch class {
 	case ClassMetadata:

@@ -10,7 +10,7 @@ import (
 
 // judged is a judgement on one line: the zone when allowed, else the class.
 func judged(p Policy, address string, port uint16) string {
-	zone, err := p.Judge(netip.AddrPortFrom(netip.MustParseAddr(address), port))
+	zone, err := p.Evaluate(netip.AddrPortFrom(netip.MustParseAddr(address), port))
 	if forbidden, ok := errors.AsType[*Forbidden](err); ok {
 		return string(forbidden.Class)
 	}
@@ -177,7 +177,7 @@ var edges = []struct{ address, private, public string }{
 func TestEdgesOfEveryRange(t *testing.T) {
 	public := mustPolicy(t, Settings{Profile: "public"})
 	verdict := func(p Policy, address string) string {
-		_, err := p.Judge(netip.AddrPortFrom(netip.MustParseAddr(address), 443))
+		_, err := p.Evaluate(netip.AddrPortFrom(netip.MustParseAddr(address), 443))
 		if forbidden, ok := errors.AsType[*Forbidden](err); ok {
 			return string(forbidden.Class)
 		}
@@ -201,7 +201,7 @@ func TestZones(t *testing.T) {
 		"2002:a00:1::": Private, "198.18.0.1": Private,
 		"127.0.0.1": Host, "::1": Host, "169.254.169.254": Host, "64:ff9b::7f00:1": Host,
 	} {
-		got, err := open.Judge(netip.AddrPortFrom(netip.MustParseAddr(address), 443))
+		got, err := open.Evaluate(netip.AddrPortFrom(netip.MustParseAddr(address), 443))
 		if err != nil || got != want {
 			t.Errorf("%s: zone %v, %v; want %v", address, got, err, want)
 		}
@@ -279,7 +279,7 @@ func TestSettings(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p := mustPolicy(t, row.settings)
 			got := judged(p, row.address, row.port)
-			if _, err := p.Judge(netip.AddrPortFrom(netip.MustParseAddr(row.address), row.port)); err == nil {
+			if _, err := p.Evaluate(netip.AddrPortFrom(netip.MustParseAddr(row.address), row.port)); err == nil {
 				got += "!" // tells the zone host from the class host
 			}
 			if got != row.want {
@@ -326,14 +326,14 @@ func TestEveryBadPort(t *testing.T) {
 }
 
 func TestInvalidAddressIsForbidden(t *testing.T) {
-	if _, err := (Policy{}).Judge(netip.AddrPort{}); err == nil {
+	if _, err := (Policy{}).Evaluate(netip.AddrPort{}); err == nil {
 		t.Error("the zero address was allowed")
 	}
 }
 
 func TestForbiddenHasTheAddressAndItsTextHasNot(t *testing.T) {
 	metadata := netip.MustParseAddrPort("169.254.169.254:80")
-	_, err := (Policy{}).Judge(metadata)
+	_, err := (Policy{}).Evaluate(metadata)
 	f, ok := errors.AsType[*Forbidden](err)
 	if !ok || f.Class != ClassMetadata || f.Address != metadata {
 		t.Fatalf("%#v", err)

@@ -61,12 +61,12 @@ func policies(t testing.TB) []Policy {
 func checkWrapped(t *testing.T, list []Policy, v4 netip.Addr, port uint16) {
 	t.Helper()
 	for i, p := range list {
-		zone, err := p.Judge(netip.AddrPortFrom(v4, port))
+		zone, err := p.Evaluate(netip.AddrPortFrom(v4, port))
 		for _, form := range wrappings(v4) {
 			if within(form, host) { // :: and ::1 wrap nothing
 				continue
 			}
-			wrappedZone, wrappedErr := p.Judge(netip.AddrPortFrom(form, port))
+			wrappedZone, wrappedErr := p.Evaluate(netip.AddrPortFrom(form, port))
 			if err != nil && wrappedErr == nil {
 				t.Errorf("policy %d: %v is forbidden (%v), but %v is allowed", i, v4, err, form)
 			}

@@ -109,7 +109,7 @@ func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
 	for _, address := range g.Dials() {
 		target, err := netip.ParseAddrPort(address)
 		if err == nil {
-			_, err = policy.Judge(target)
+			_, err = policy.Evaluate(target)
 		}
 		if err != nil {
 			faults = append(faults, fmt.Sprintf("dialled %s: %v", address, err))

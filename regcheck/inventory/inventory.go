@@ -67,7 +67,7 @@ func (l Limits) withDefaults() Limits {
 // Inventory is how listing a registry ended.
 type Inventory struct {
 	Cursor Cursor
-	// Complete tells that everything was listed that may be. Else Stopped says why not, and the same call with
+	// Complete reports whether everything was listed that may be. Else Stopped says why not, and the same call with
 	// Cursor goes on, after RetryAfter at the earliest.
 	Complete   bool
 	Stopped    string

@@ -128,7 +128,7 @@ func TestNetworkPolicyAgreesWithTheAddressPolicy(t *testing.T) {
 			continue // NAT64 is the site's: the manifest says what to add
 		}
 		asked[edge] = true
-		_, denied := policy.Judge(netip.AddrPortFrom(edge, 443))
+		_, denied := policy.Evaluate(netip.AddrPortFrom(edge, 443))
 		if allowed := blocks.allow(edge); allowed == (denied != nil) {
 			t.Errorf("%s: the NetworkPolicy allows it: %t, the address policy: %t", edge, allowed, denied == nil)
 		}
