@@ -26,7 +26,7 @@ type APIKeyUser struct {
 	EmailID string `json:"emailId"`
 }
 
-// APIKeyStatus tells whether a key may be used. LastUsed is exact to some minutes.
+// APIKeyStatus is whether a key may be used. LastUsed is exact to some minutes.
 type APIKeyStatus struct {
 	IsActive bool      `json:"isActive"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`

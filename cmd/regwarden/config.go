@@ -415,7 +415,7 @@ func isLoopback(listen string) bool {
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
-// exists tells whether there is a file at path.
+// exists reports whether there is a file at path.
 func exists(path string) (bool, error) {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

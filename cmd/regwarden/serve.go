@@ -115,8 +115,9 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	checker.Dialer = registries.NewConnLimiter()
-	// Twice as many threads as processors: when hundreds of checks are flooded together, the operating system serves a request
-	// beside them sooner than Go's own queue does. docs/benchmarks.md has the figures.
+	// Twice as many threads as processors: while hostile registries flood hundreds of checks, the operating system's scheduler
+	// gives other requests a processor earlier than Go's run queue does; docs/benchmarks.md has the figures. The limiter above
+	// counts processors, so it is made before this line.
 	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	proxies, err := c.trustedProxies()
 	if err != nil {

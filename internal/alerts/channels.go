@@ -200,7 +200,7 @@ func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Princ
 	})
 }
 
-// room tells whether a project that has so many channels of a component may have that many.
+// room reports whether a project that has so many channels of a component may have that many.
 func (s *Service) room(ctx context.Context, tx *store.Tx, in Scope, has, wants int, field string) error {
 	others, err := tx.Channels.Count(ctx, in.OrgUID, in.Component)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	maxOrgName   = 64 // runes, of words that are not ours in a message to a stranger
 )
 
-// meansLink is how whoever confirms an address proves to read its mail.
+// meansLink is the authentication method of a confirmation: a link that was sent to the address.
 const meansLink = "link"
 
 // Confirmation is an address that is asked whether an organization may send alerts to it.

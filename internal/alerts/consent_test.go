@@ -352,6 +352,6 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 		t.Errorf("a confirmed user: %s", got)
 	}
 	if s.to != nil {
-		t.Errorf("told %q", s.to)
+		t.Errorf("recipients %q", s.to)
 	}
 }

@@ -101,7 +101,7 @@ func (s *Service) checkEmail(w Channel, found *problems) {
 	}
 }
 
-// checkIdentifiers tells whether there are few enough of them to look at each.
+// checkIdentifiers reports whether there are few enough of them to look at each.
 func checkIdentifiers(identifiers []string, found *problems) bool {
 	if len(identifiers) > maxIdentifiers {
 		found.add("identifiers", "has more than %d entries", maxIdentifiers)
@@ -310,7 +310,7 @@ func match(wanted []Channel, stored []store.Channel) ([]int, []fault.Field) {
 	return matched, unknown
 }
 
-// leadsTo tells whether a channel that names no uid is the stored one: public clients send the whole list anew.
+// leadsTo reports whether a channel that names no uid is the stored one: public clients send the whole list anew.
 func leadsTo(w Channel, c store.Channel) bool {
 	if w.Type != c.Type {
 		return false

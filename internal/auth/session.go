@@ -21,7 +21,7 @@ const (
 // session: somebody has a token that only the owner should have, or the store has forgotten a spent one.
 func (v verdict) endsSession() bool { return v == ReasonReused || v == ReasonAhead }
 
-// refuses tells whether the caller is turned away.
+// refuses reports whether the caller is turned away.
 func (v verdict) refuses() bool { return v != advance && v != retry }
 
 // judgeSession says why a session takes no token at all, "" when it does.

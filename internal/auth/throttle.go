@@ -35,7 +35,7 @@ type throttleRules struct {
 	maxWait time.Duration
 }
 
-// ownAllowance tells whether a source is judged by its own failures alone.
+// ownAllowance reports whether a source is judged by its own failures alone.
 func ownAllowance(pair store.Throttle) bool { return !pair.SucceededAt.IsZero() }
 
 // wait returns how long a login has to wait, zero for not at all.

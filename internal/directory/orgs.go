@@ -59,7 +59,7 @@ func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, erro
 	return list, asRead("list organizations", err)
 }
 
-// Empty tells whether nothing was made yet: a first start.
+// Empty reports whether nothing was made yet: a first start.
 func (d *Directory) Empty(ctx context.Context) (bool, error) {
 	err := d.db.View(ctx, func(tx *store.Tx) error {
 		_, err := tx.Orgs.Any(ctx)

@@ -52,7 +52,7 @@ func decide(before store.Watched, now seen, at time.Time) decision {
 	return d
 }
 
-// sameState tells whether a verdict is the state already. Another stage or field of the same code is no news.
+// sameState reports whether a verdict is the state already. Another stage or field of the same code is no news.
 func sameState(before store.Watched, v store.Verdict) bool {
 	return !before.Since.IsZero() && before.State.Valid == v.Valid && before.State.Code == v.Code
 }

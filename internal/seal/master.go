@@ -41,7 +41,7 @@ func ParseMasterKey(text secret.String) (MasterKey, error) {
 	return MasterKey{text: secret.String(trimmed)}, nil
 }
 
-// IsZero tells that there is no key.
+// IsZero reports whether there is no key.
 func (m MasterKey) IsZero() bool { return m.text == "" }
 
 // Format masks the key for every verb.

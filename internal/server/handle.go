@@ -266,7 +266,7 @@ func (c *call) read(v any, problems func() []fault.Field) error {
 	return invalid(fault.Join(wrong, problems()))
 }
 
-// acceptable tells whether the body is announced as plain JSON.
+// acceptable reports whether the body is announced as plain JSON.
 func (c *call) acceptable() error {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must not be compressed."}

@@ -10,7 +10,7 @@ type AlertAddress struct {
 	OrgUID, Address string // the address in lower case
 	AskedAt         time.Time
 	ConfirmedAt     time.Time // zero until then
-	OrgName         string    // read with AlertAddressByToken
+	OrgName         string    // read by ByToken only
 }
 
 const (
@@ -27,7 +27,7 @@ func scanAlertAddress(row scanner, a *AlertAddress) error {
 	return row.Scan(&a.OrgUID, &a.Address, moment{&a.AskedAt}, moment{&a.ConfirmedAt}, &a.OrgName)
 }
 
-// Addresses asks and changes the addresses that get alerts by email.
+// Addresses reads and changes the addresses that get alerts by email.
 type Addresses struct{ *conn }
 
 // List lists the addresses of an organization that confirmed or were asked to.

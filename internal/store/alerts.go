@@ -69,7 +69,7 @@ func channelPlace(orgUID, uid string) seal.Place {
 	return seal.Place{Table: "alert_channels", Row: uid, Org: orgUID, Column: "sealed"}
 }
 
-// Channels asks and changes the channels of alerts.
+// Channels reads and changes the channels of alerts.
 type Channels struct{ *conn }
 
 func (tx Channels) seal(c Channel) ([]byte, error) {

@@ -20,7 +20,7 @@ const (
 	sqlDeleteAllowances = `DELETE FROM allowances WHERE holder IN (SELECT holder FROM allowances WHERE full_at < $1 LIMIT $2)`
 )
 
-// Allowances asks and changes what may be done so often in a period.
+// Allowances reads and changes what may be done so often in a period.
 type Allowances struct{ *conn }
 
 // Reserve reserves a holder's next slot. There are so many slots in a period: that many at once after a pause, then evenly

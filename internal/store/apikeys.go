@@ -41,7 +41,7 @@ func scanAPIKey(row scanner, k *APIKey) error {
 		moment{&k.DeactivatedAt}, moment{&k.LastUsedAt}, &k.Email, &k.Role, &k.OrgName, moment{&k.DisabledAt})
 }
 
-// APIKeys asks and changes API keys.
+// APIKeys reads and changes API keys.
 type APIKeys struct{ *conn }
 
 // Insert adds a key. Its canonical name being taken by another key of the user is ErrExists.

@@ -77,7 +77,7 @@ func (f AuditFilter) text(all, ofOrg, ofActor string) string {
 	return all
 }
 
-// Audits asks and changes audit records.
+// Audits reads and changes audit records.
 type Audits struct{ *conn }
 
 // Append adds a record, in the transaction of the change that it is about. Its failure may be reported only by the

@@ -29,7 +29,7 @@ func scanSeq(row scanner, seq *int64) error { return row.Scan(seq) }
 
 func scanChange(row scanner, c *Change) error { return row.Scan(&c.Seq, &c.Subject, moment{&c.At}) }
 
-// Changes asks and changes the numbered list of changes, which every replica follows.
+// Changes reads and changes the numbered list of changes, which every replica follows.
 type Changes struct{ *conn }
 
 // Note tells this process after the commit, and every other one within a second, that what they

@@ -96,7 +96,7 @@ func isPrefer(ways []*pgconn.FallbackConfig) bool {
 	return len(ways) > 1 && usesTLS(ways[0]) && slices.ContainsFunc(ways, func(way *pgconn.FallbackConfig) bool { return !usesTLS(way) })
 }
 
-// isUnverified tells whether one of the ways to a host leads to whoever answers.
+// isUnverified reports whether one of the ways to a host leads to whoever answers.
 func isUnverified(ways []*pgconn.FallbackConfig) bool {
 	return slices.ContainsFunc(ways, func(way *pgconn.FallbackConfig) bool { return !verifies(way.TLSConfig) })
 }

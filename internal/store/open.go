@@ -122,7 +122,7 @@ func checkFloor(ctx context.Context, db *sql.DB, d dialect, newest int64) error 
 	return nil
 }
 
-// exists tells whether a query gives a row.
+// exists reports whether a query gives a row.
 func exists(ctx context.Context, db *sql.DB, query string) (bool, error) {
 	var name string
 	err := db.QueryRowContext(ctx, query).Scan(&name)

@@ -26,7 +26,7 @@ func scanOrg(row scanner, o *Org) error {
 	return row.Scan(&o.UID, &o.Name, &o.Canonical, moment{&o.CreatedAt})
 }
 
-// Orgs asks and changes organizations.
+// Orgs reads and changes organizations.
 type Orgs struct{ *conn }
 
 // Insert adds an organization. Its canonical name being taken is ErrExists.
@@ -67,7 +67,7 @@ func (tx Orgs) First(ctx context.Context) error {
 	return err
 }
 
-// Lock is to an organization what LockUser is to a user.
+// Lock is to an organization what Users.Lock is to a user.
 func (tx Orgs) Lock(ctx context.Context, uid string) error {
 	return tx.changeOne(ctx, sqlLockOrg, uid)
 }

@@ -86,7 +86,7 @@ const (
 	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
-// Outbox asks and changes alerts and what is owed to each channel.
+// Outbox reads and changes alerts and what is owed to each channel.
 type Outbox struct{ *conn }
 
 // Insert inserts an alert and a pending delivery for every active channel of its organization and component. It
@@ -238,7 +238,7 @@ func (tx APIKeys) Expiring(ctx context.Context, component string, after Expiring
 	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, shortLived.Milliseconds(), component, limit)
 }
 
-// NoteAlert tells whether it is the first to say that this key expires then.
+// NoteAlert reports whether it is the first to say that this key expires then.
 func (tx APIKeys) NoteAlert(ctx context.Context, keyUID string, expiresAt time.Time) (bool, error) {
 	n, err := tx.change(ctx, sqlNoteKeyAlert, keyUID, millis(expiresAt))
 	return n == 1, err

@@ -54,7 +54,7 @@ func meaningOfPostgres(err error) error {
 	return err
 }
 
-// isAway tells that the database cannot answer now: 08 connection, 53 resources, 57 operator's intervention and time
+// isAway reports whether the database cannot answer now: 08 connection, 53 resources, 57 operator's intervention and time
 // limits, 58 system; or that it takes no writes, as a standby does not.
 func isAway(code string) bool {
 	for _, class := range []string{"08", "53", "57", "58"} {
@@ -65,7 +65,7 @@ func isAway(code string) bool {
 	return code == codeReadOnly || code == codeIdleTimeout || code == codeSlow
 }
 
-// settles tells whether an error that the database answered a COMMIT with means that nothing was kept. A server that is
+// settles reports whether an error that the database answered a COMMIT with means that nothing was kept. A server that is
 // being shut down may say so after it committed.
 func settles(code string) bool {
 	return code != "" && code != codeUnknownEnd && !strings.HasPrefix(code, "08") && !strings.HasPrefix(code, "57")

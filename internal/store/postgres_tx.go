@@ -80,7 +80,7 @@ func detach(ctx context.Context, until time.Time) (context.Context, context.Canc
 
 var errImpatient = errors.New("the caller's own time is over")
 
-// impatient tells that a connection was lost because the caller had less patience than we have, which says nothing of
+// impatient reports whether a connection was lost because the caller had less patience than we have, which says nothing of
 // the other connections.
 func impatient(bound context.Context) bool { return context.Cause(bound) == errImpatient } //nolint:errorlint // it is set as it is
 
@@ -106,7 +106,7 @@ type statement struct {
 
 func (t *pgTx) wake() { t.waking = t.db.notify }
 
-// repeatable tells whether the transaction may be run once more: it is certain that nothing of it was kept.
+// repeatable reports whether the transaction may be run once more: it is certain that nothing of it was kept.
 func (t *pgTx) repeatable(try int) bool {
 	switch codeOf(t.failure) {
 	case codeSerialization, codeDeadlock:
@@ -243,7 +243,7 @@ func (t *pgTx) revert() {
 	}
 }
 
-// isLost tells whether an error cost the connection, or says that it leads to a server that takes no writes.
+// isLost reports whether an error cost the connection, or says that it leads to a server that takes no writes.
 func isLost(conn *pgx.Conn, err error) bool { return conn.IsClosed() || codeOf(err) == codeReadOnly }
 
 // meaning translates an error of a statement on a connection.

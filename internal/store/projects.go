@@ -38,7 +38,7 @@ func scanProject(row scanner, p *Project) error {
 	return row.Scan(&p.UID, &p.OrgUID, &p.Name, &p.Canonical, stringMap{&p.Annotations}, stringMap{&p.Labels}, moment{&p.CreatedAt})
 }
 
-// Projects asks and changes projects, their members and registries.
+// Projects reads and changes projects, their members and registries.
 type Projects struct{ *conn }
 
 // Insert adds a project. Its canonical name being taken in the organization is ErrExists.
@@ -68,14 +68,14 @@ func projectPairs(p Project) (annotations, labels any, err error) {
 	return annotations, labels, err
 }
 
-// Lock is to a project what LockUser is to a user. Every transaction that puts something into a project or deletes
+// Lock is to a project what Users.Lock is to a user. Every transaction that puts something into a project or deletes
 // one locks it first: a foreign key alone would let a deletion take along what was just put in.
 func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockProject, orgUID, uid)
 }
 
 // Delete deletes a project and its alert channels. It is ErrNotFound when there is no such project, or when it
-// has members or registries. LockProject has to come first.
+// has members or registries. Lock has to come first.
 func (tx Projects) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlDeleteProject, orgUID, uid)
 }

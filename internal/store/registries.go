@@ -73,7 +73,7 @@ func registryPlace(orgUID, uid string) seal.Place {
 	return seal.Place{Table: "registry_details", Row: uid, Org: orgUID, Column: "sealed"}
 }
 
-// Registries asks and changes stored registries.
+// Registries reads and changes stored registries.
 type Registries struct{ *conn }
 
 // Insert adds a registry. Its canonical name being taken in the organization is ErrExists.

@@ -30,7 +30,7 @@ const (
 	sqlCountContents = `SELECT COUNT(*) FROM (SELECT 1` + contentsWithin + ` LIMIT $6) AS counted`
 )
 
-// Contents asks and changes the content of stored registries.
+// Contents reads and changes the content of stored registries.
 type Contents struct{ *conn }
 
 // beginRun makes the row that the content of a run belongs to; what was left of earlier ones is dropped.
@@ -41,14 +41,14 @@ func (tx Contents) beginRun(ctx context.Context, s RegistrySync) error {
 	return tx.dropRuns(ctx, s.RegistryUID, s.Run)
 }
 
-// dropRuns marks the runs of a registry for SweepContents, but for the one that is seen and the one that is kept. It
+// dropRuns marks the runs of a registry for Sweep, but for the one that is seen and the one that is kept. It
 // comes after the change of the registry's row of registry_sync: everybody locks the two tables in that order.
 func (tx Contents) dropRuns(ctx context.Context, registryUID string, kept int64) error {
 	_, err := tx.change(ctx, sqlDropRuns, registryUID, kept)
 	return err
 }
 
-// Add writes content under the number of the run, unseen before FinishSync.
+// Add writes content under the number of the run, unseen before Syncs.Finish.
 func (tx Contents) Add(ctx context.Context, s RegistrySync, contents []RegistryContent) error {
 	if err := tx.changeOne(ctx, sqlOwnRun, s.RegistryUID, s.LeaseOwner, s.Run); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (tx Contents) CountOthers(ctx context.Context, s RegistrySync) (int64, erro
 }
 
 // Sweep deletes at most limit rows of one run that was dropped, of an organization or with an empty uid of any.
-// It tells whether there was such a run, and with it perhaps more to delete.
+// It reports whether there was such a run, and with it perhaps more to delete.
 func (tx Contents) Sweep(ctx context.Context, orgUID string, limit int) (more bool, err error) {
 	query, args := sqlDroppedRun, []any{orgUID}
 	if orgUID == "" {

@@ -75,7 +75,7 @@ func scanSync(row scanner, s *RegistrySync) error {
 		&s.Run, &s.ResumeAfter, &s.RunRepositories, &s.RunTags, &s.Failures, &s.ShownRun, &s.Repositories, &s.Tags)
 }
 
-// Syncs asks and changes the synchronizations of content.
+// Syncs reads and changes the synchronizations of content.
 type Syncs struct{ *conn }
 
 // Schedule has a registry synchronized from at on, after it was made or replaced. A run under way is
@@ -87,7 +87,7 @@ func (tx Syncs) Schedule(ctx context.Context, orgUID, registryUID string, at tim
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
-// Hold drops a run under way like ScheduleSync, and has the next one wait until it is asked for.
+// Hold drops a run under way like Schedule, and has the next one wait until it is asked for.
 func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
 	return tx.Schedule(ctx, orgUID, registryUID, time.Time{})
 }

@@ -35,7 +35,7 @@ func keyPlace(uid string) seal.Place {
 	return seal.Place{Table: "service_keys", Row: uid, Column: "sealed"}
 }
 
-// Keys asks and changes the keys that sign and seal.
+// Keys reads and changes the keys that sign and seal.
 type Keys struct{ *conn }
 
 // Insert adds a key that comes into use, and tells whether it did: it does not when another

@@ -68,7 +68,7 @@ func scanSession(row scanner, s *Session) error {
 		&s.Email, &s.Role, &s.OrgName, moment{&s.DisabledAt})
 }
 
-// Sessions asks and changes sessions and the authorization tokens that were spent.
+// Sessions reads and changes sessions and the authorization tokens that were spent.
 type Sessions struct{ *conn }
 
 // Insert adds a session that begins at CreatedAt.

@@ -83,11 +83,11 @@ type database interface {
 	// Close ends the store after the running transactions. Later calls fail with kind Unavailable.
 	Close() error
 	// Changed gives a value soon after another process committed a change (Changes.Note); it may be missed, so that
-	// ChangesFrom has to be asked all the same. It is nil where the database does not tell.
+	// Changes.From has to be asked all the same. It is nil where the database does not tell.
 	Changed() <-chan struct{}
-	// Listening tells whether Changed is to be expected to give values now.
+	// Listening reports whether Changed is to be expected to give values now.
 	Listening() bool
-	// Shared tells whether other servers may use the store.
+	// Shared reports whether other servers may use the store.
 	Shared() bool
 }
 

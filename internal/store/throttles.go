@@ -67,7 +67,7 @@ func blockedMillis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// Throttling asks and changes failed logins and the waits that follow.
+// Throttling reads and changes failed logins and the waits that follow.
 type Throttling struct{ *conn }
 
 // Both reads the counts of an account and a source with one query. A missing row is the zero value.
@@ -102,7 +102,7 @@ func (tx Throttling) Get(ctx context.Context, account, source []byte, now time.T
 }
 
 // CountFailure adds one failure and returns how the account stands then. The row stays locked until the
-// transaction ends. DelayTries has to follow, which says what comes of it.
+// transaction ends. Delay has to follow, which says what comes of it.
 func (tx Throttling) CountFailure(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
 	return one(ctx, tx.conn, scanThrottle, sqlCountFailure, account, source, millis(now))
 }

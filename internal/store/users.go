@@ -41,7 +41,7 @@ func scanUser(row scanner, u *User) error {
 		moment{&u.PasswordChangedAt}, moment{&u.CreatedAt}, moment{&u.LastLoginAt}, moment{&u.DisabledAt})
 }
 
-// Users asks and changes users and their passwords.
+// Users reads and changes users and their passwords.
 type Users struct{ *conn }
 
 // Insert adds a user. Its canonical email being taken in the organization is ErrExists.

@@ -96,7 +96,7 @@ func scanText(row scanner, s *string) error { return row.Scan(s) }
 
 func scanCount(row scanner, n *int64) error { return row.Scan(n) }
 
-// Watch asks and changes scheduled checks, the state of registries and its history.
+// Watch reads and changes scheduled checks, the state of registries and its history.
 type Watch struct{ *conn }
 
 // Schedule has a registry checked from that moment on. It belongs in the transaction that makes or replaces

@@ -245,7 +245,7 @@ func (s *Server) Kill() {
 	s.Stop(syscall.SIGKILL)
 }
 
-// Running tells whether the process lives.
+// Running reports whether the process lives.
 func (s *Server) Running() bool {
 	select {
 	case <-s.done:
@@ -261,7 +261,7 @@ func (s *Server) Out() string { return s.read(&s.out) }
 // Log is what it wrote to standard error so far.
 func (s *Server) Log() string { return s.read(&s.log) }
 
-// Logs tells whether the log has this text, or gets it soon: the pipe is read while the process goes on.
+// Logs reports whether the log has this text, or gets it soon: the pipe is read while the process goes on.
 func (s *Server) Logs(text string) bool {
 	for deadline := time.Now().Add(2 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if strings.Contains(s.Log(), text) {

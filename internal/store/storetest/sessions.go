@@ -76,7 +76,7 @@ func sessions(t *testing.T, db *store.DB) {
 	})
 }
 
-// advance tells whether a session moved on.
+// advance reports whether a session moved on.
 func advance(ctx context.Context, tx *store.Tx, uid string, generation int64, now, idleUntil time.Time) (store.Session, bool, error) {
 	session, err := tx.Sessions.Advance(ctx, uid, generation, now, idleUntil)
 	if errors.Is(err, store.ErrNotFound) {
