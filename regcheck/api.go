@@ -13,7 +13,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 const versionHeader = "Docker-Distribution-Api-Version"
 
-// api tells whether an OCI registry answers at GET /v2/, by positive signs: a 200 proves nothing.
+// api checks whether an OCI registry answers at GET /v2/, by positive signs: a 200 proves nothing.
 func (s *session) api(ctx context.Context) outcome {
 	o := s.open(ctx)
 	if o.err != nil {
@@ -86,7 +86,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 		return nil // refused whole: the auth stage says so
 	case a.Status/100 == 3:
 		return fail(CodeRedirected, "", "%s was answered %d without an address to go on to.", what, a.Status).
-			hinting("Mend the redirect on the server, or write the address that serves the API into endpoint.")
+			hinting("Correct the redirect on the server, or set endpoint to the address that serves the API.")
 	case a.Cut != nil:
 		return fail(CodeUnavailable, "", "%s was answered %d, and the answer ended early or came too slowly.", what, a.Status)
 	case a.Status == 404 && s.opensToCredentials():
@@ -144,7 +144,7 @@ func (s *session) probe(ctx context.Context, root *wire.Response, authorization 
 	return s.notOCIAfter(ctx, what, root, a)
 }
 
-// opensToCredentials tells that the server shows itself as a registry to us, though strangers get
+// opensToCredentials reports whether the server shows itself as a registry to us, though strangers get
 // 404 (Artifactory hides what they may not see) or 401 without a word. It looks at the
 // authenticated answer only when that is on its way already.
 func (s *session) opensToCredentials() bool {

@@ -129,7 +129,7 @@ func (a *access) forgetAll() {
 	clear(a.readings)
 }
 
-// good tells whether an answer shows that the caller was let in. What follows a refusal in order is
+// good reports whether an answer shows that the caller was let in. What follows a refusal in order is
 // 404 and 405: the door was open, the room was empty.
 func good(a *wire.Response) bool {
 	return a.Status/100 == 2 || a.Status == 404 || a.Status == 405
@@ -137,7 +137,7 @@ func good(a *wire.Response) bool {
 
 func denied(a *wire.Response) bool { return a.Status == 401 || a.Status == 403 }
 
-// bareIsOpen tells that /v2/ lets anybody in.
+// bareIsOpen reports whether /v2/ lets anybody in.
 func (s *session) bareIsOpen() bool { return good(s.opened.bare) }
 
 // bearerService is the token service of the bare request's challenge; both nil when there is none.
@@ -201,7 +201,7 @@ func (s *session) proveDirect(ctx context.Context, header, control, scheme strin
 	return s.controlDirect(ctx, v, control)
 }
 
-// treatedAlike tells that credentials which nobody has are answered as these are: a closed registry may
+// treatedAlike reports whether credentials which nobody has are answered as these are: a closed registry may
 // hide what it has from a wrong password behind 404.
 func (s *session) treatedAlike(ctx context.Context, control string, a *wire.Response) bool {
 	if !s.control {

@@ -7,7 +7,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// proveNobody tells whether anonymous use works. With a content path it is judged there: what /v2/
+// proveNobody checks whether anonymous use works. With a content path it is judged there: what /v2/
 // says to strangers has little to do with what they may read.
 func (s *session) proveNobody(ctx context.Context) verdict {
 	a := s.opened.bare

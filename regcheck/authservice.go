@@ -78,7 +78,7 @@ type tokenProof struct {
 	control   chan granting     // the answer for random credentials, when it was asked for ahead
 }
 
-// nobodyRefused tells that a token is given to those only who sign in.
+// nobodyRefused reports whether a token is given to those only who sign in.
 func (p tokenProof) nobodyRefused() bool {
 	return p.anonymous.token == "" && p.anonymous.refused != nil
 }
@@ -130,7 +130,7 @@ func (s *session) notGranted(ctx context.Context, t *challenge.Service, g granti
 	return nil
 }
 
-// weigh tells whether the token that the registry accepted says anything about the credentials:
+// weigh decides whether the token that the registry accepted says anything about the credentials:
 // Gitea's and Google's services give one to nobody as well.
 func (s *session) weigh(ctx context.Context, p tokenProof, v verdict) verdict {
 	if p.nobodyRefused() {

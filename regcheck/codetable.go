@@ -87,7 +87,7 @@ var codeTable = []Entry{
 		Hint:     "If the target of the redirect is the registry, write it into endpoint."},
 	{Code: CodeRedirected, Reason: ReasonLoop, Stages: inAPIAuth, Field: "endpoint",
 		Sentence: "The registry's redirects lead nowhere.",
-		Hint:     "Mend the redirect on the server, or write the address that serves the API into endpoint."},
+		Hint:     "Correct the redirect on the server, or set endpoint to the address that serves the API."},
 
 	{Code: CodeAuthRequired, Stages: inAuth, Field: "auth.type",
 		Sentence: "The registry wants credentials, and the definition has none.",
@@ -128,7 +128,7 @@ var codeTable = []Entry{
 		Hint:     "Check that the realm in the registry's configuration leads to its token service and not to some other page."},
 	{Code: CodeTokenServiceFailed, Reason: ReasonTokenRejected, Stages: inAuth,
 		Sentence: "The token service accepted the credentials, but the registry refuses its token.",
-		Hint:     "Mend the registry: issuer, audience and signing key of its token service must be those that the registry trusts, and both clocks must agree."},
+		Hint:     "Contact the registry operator: issuer, audience and signing key of its token service must be those that the registry trusts, and both clocks must agree."},
 
 	{Code: CodeAccessDenied, Stages: []Stage{StageAuth, StageContent}, Field: "baseContentPath",
 		Sentence: "The registry denies access.",

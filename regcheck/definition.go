@@ -239,7 +239,7 @@ func textProblem(value string, limit int) string {
 
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// SameTarget tells whether secrets stored with one definition may be sent by the other: both lead to
+// SameTarget reports whether secrets stored with one definition may be sent by the other: both lead to
 // the same scheme, host, port and path and trust the same certificates. Two definitions of which one
 // can't be used are never the same.
 func (d Definition) SameTarget(other Definition) bool {

@@ -335,10 +335,10 @@ func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
 		return fail(CodeRedirected, ReasonLoop, "Following the redirects came to %s, which redirects to %s: in a circle, or more than %d.", from, to, s.limits.Redirects)
 	case wire.RedirectInsecure:
 		return fail(CodeRedirected, "", "%s redirects from https to plain http at %s, which is not followed.", from, to).
-			hinting("Mend the redirect on the server: its external URL should begin with https://.")
+			hinting("Correct the redirect on the server: its external URL must begin with https://.")
 	case wire.RedirectInvalid:
 		return fail(CodeRedirected, "", "%s redirects to a place that cannot be used: %s.", from, wire.CleanText(errorText(r.Err))).
-			hinting("Mend the redirect on the server, or write the address that serves the API into endpoint.")
+			hinting("Correct the redirect on the server, or set endpoint to the address that serves the API.")
 	}
 	return s.diagnoseTarget(r)
 }

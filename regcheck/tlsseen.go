@@ -77,7 +77,7 @@ func describeLeaf(c *x509.Certificate) string {
 	return describeCertificate(c)
 }
 
-// selfSigned tells that subject and issuer are one, and the key fits.
+// selfSigned reports whether subject and issuer are one, and the key fits.
 func selfSigned(c *x509.Certificate) bool {
 	if string(c.RawSubject) != string(c.RawIssuer) {
 		return false

@@ -45,7 +45,7 @@ func (m *mints) find(token string) (grant, bool) {
 	return found, known
 }
 
-// covers tells whether the token was given for this visit.
+// covers reports whether the token was given for this visit.
 func (t grant) covers(v *visit) bool {
 	want := "repository:" + v.repo + ":"
 	if v.what == "catalog" {
@@ -126,7 +126,7 @@ func (s *tokenService) decide(v *visit, who caller, sent, good bool, scopes []st
 	}
 }
 
-// open tells whether nobody in particular gets a token.
+// open reports whether nobody in particular gets a token.
 func (s *tokenService) open(scopes []string) bool {
 	if s.anonymous == nil {
 		return false

@@ -96,7 +96,7 @@ func (r *challengeReader) end() {
 	}
 }
 
-// isParam tells whether "=" follows, as after a parameter's name, and steps behind it.
+// isParam reports whether "=" follows, as after a parameter's name, and steps behind it.
 func (r *challengeReader) isParam() bool {
 	at := r.pos
 	r.skip(" \t")

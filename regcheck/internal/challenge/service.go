@@ -23,7 +23,7 @@ type Service struct {
 	From    egress.Origin // that named it
 }
 
-// Placeholder tells that the challenge of /v2/ itself names a repository: no anonymous token is
+// Placeholder reports whether the challenge of /v2/ itself names a repository: no anonymous token is
 // given for that one, though public ones may be readable (GHCR: repository:user/image:pull).
 func (t *Service) Placeholder() bool {
 	for _, scope := range t.Scopes {

@@ -34,12 +34,12 @@ type Manifest struct {
 	} `json:"manifests"`
 }
 
-// Empty tells that nothing was read.
+// Empty reports whether nothing was read.
 func (m Manifest) Empty() bool {
 	return m.Config.MediaType == "" && m.ArtifactType == "" && len(m.Layers)+len(m.Manifests) == 0
 }
 
-// Untyped tells that nobody gave the artifact a type: what oras writes then, 1.0 into the config, newer ones
+// Untyped reports whether nobody gave the artifact a type: what oras writes then, 1.0 into the config, newer ones
 // into the artifact type.
 func (m Manifest) Untyped() bool {
 	return m.Config.MediaType == "application/vnd.unknown.config.v1+json" || m.ArtifactType == "application/vnd.unknown.artifact.v1"

@@ -111,7 +111,7 @@ func eachString(d *json.Decoder, each func(string) bool) error {
 	return err
 }
 
-// IsOCIError tells whether the body is an error of an OCI registry.
+// IsOCIError reports whether the body is an error of an OCI registry.
 func IsOCIError(body []byte) bool {
 	for _, e := range ReadErrors(body) {
 		if e.Code != "" {
@@ -121,7 +121,7 @@ func IsOCIError(body []byte) bool {
 	return false
 }
 
-// HasCode tells whether one of the errors has the code.
+// HasCode reports whether one of the errors has the code.
 func HasCode(body []byte, code string) bool {
 	for _, e := range ReadErrors(body) {
 		if e.Code == code {

@@ -96,7 +96,7 @@ func (c *Conn) State() (s tls.ConnectionState) {
 
 func (c *Conn) Close() { _ = c.client.Close() }
 
-// H2 tells whether many requests can travel at once.
+// H2 reports whether many requests can travel at once.
 func (c *Conn) H2() bool {
 	return c.tls != nil && c.tls.ConnectionState().NegotiatedProtocol == "h2"
 }
@@ -168,7 +168,7 @@ func (q *quietConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// SawTLS tells whether a plain connection was answered with a TLS record (alert 21, handshake 22).
+// SawTLS reports whether a plain connection was answered with a TLS record (alert 21, handshake 22).
 func (c *Conn) SawTLS() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -266,7 +266,7 @@ func (w *Client) Exchange(ctx context.Context, p *Peer, what *Request) (*Respons
 	return a, err
 }
 
-// Fresh tells that no answer came over the connection yet.
+// Fresh reports whether no answer came over the connection yet.
 func (c *Conn) Fresh() bool { return c.served.Load() == 0 }
 
 func (w *Client) send(ctx context.Context, c *Conn, what *Request) (*Response, error) {

@@ -23,7 +23,7 @@ func IsReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// IsCutOff tells whether the other side ended the connection instead of answering. net/http reports
+// IsCutOff reports whether the other side ended the connection instead of answering. net/http reports
 // that by errors of its own without a type, so what counts is whether an answer had begun, or was refused by
 // net/http.
 func IsCutOff(err error) bool {
