@@ -74,7 +74,9 @@ func (g *Guard) dialAny(ctx context.Context, addresses []netip.AddrPort) (net.Co
 			r.end(d)
 		case <-timer.C:
 			r.start()
-			timer.Reset(nextAddress)
+			if len(r.left) > 0 {
+				timer.Reset(nextAddress)
+			}
 		}
 	}
 	if r.panicked != nil {
