@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	idleTime = time.Minute      // without a call, after which the child process is ended
+	idleTime = 10 * time.Second // without a call, after which the child process is ended
 	timeout  = 30 * time.Second // a call takes milliseconds
 	attempts = 2                // the second one in a new child process
 )
 
-// Process computes in a child process, which is started when it is needed and ended when it was idle for a minute: its
+// Process computes in a child process, which is started when it is needed and ended when it was idle for 10 seconds: its
 // memory derives from passwords. It is safe for concurrent use. It has no limit on concurrent calls.
 type Process struct {
 	executable string
