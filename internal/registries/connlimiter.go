@@ -79,12 +79,16 @@ func (c *limitedConn) Close() error {
 }
 
 func (c *limitedConn) acquire() {
-	timeout := time.NewTimer(slotTimeout)
-	defer timeout.Stop()
 	select {
-	case c.slots <- struct{}{}: // first come, first served
-	case <-timeout.C:
-		return
+	case c.slots <- struct{}{}:
+	default:
+		timeout := time.NewTimer(slotTimeout)
+		defer timeout.Stop()
+		select {
+		case c.slots <- struct{}{}: // first come, first served
+		case <-timeout.C:
+			return
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
