@@ -34,8 +34,11 @@ test: deps vet ## Pass all tests; installs the Debian packages they need when it
 test-product:
 	$(race) -p 4 ./...
 
+# The binary is linked once for all packages, each of which would else do it for itself.
 test-system:
-	cd test && $(GO) test -timeout 20m -vet=off -ldflags=-w -count=1 -parallel 4 ./...
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && trap 'exit 1' HUP INT TERM && \
+	$(GO) build -ldflags='-s -w' -o "$$dir/regwarden" ./cmd/regwarden && cd test && \
+	BINARY_UNDER_TEST="$$dir/regwarden" $(GO) test -timeout 20m -vet=off -ldflags=-w -count=1 -parallel 4 ./...
 
 test-long: deps ## Run the long forms of the tests that kill, lose and time, for every night; takes an hour
 	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionsKeepTheirRules' -long

@@ -19,9 +19,16 @@ const (
 	description   = "../../api/openapi.yaml"
 )
 
-// build makes the binary, once in a test process, in the product's own module: with the versions
-// that users get, not those that this module would choose. Without -trimpath, what go vet has compiled already is used.
+// builtBinary is the environment variable that names the binary when it was built for all test packages together.
+const builtBinary = "BINARY_UNDER_TEST"
+
+// build returns the path of the binary. Unless it was built before, it is built once in a test process, in the product's
+// own module: with the versions that users get, not those that this module would choose. Without -trimpath, what go vet has
+// compiled already is used.
 var build = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv(builtBinary); path != "" {
+		return path, nil
+	}
 	folder, err := os.MkdirTemp("", "regwarden-binary-")
 	if err != nil {
 		return "", err
@@ -38,10 +45,10 @@ var build = sync.OnceValues(func() (string, error) {
 
 var load = sync.OnceValues(func() (*contract.Contract, error) { return contract.Load(description) })
 
-// Main runs a package's tests and takes the binary away. Use it in TestMain.
+// Main runs a package's tests and deletes the binary if they built it. Use it in TestMain.
 func Main(m *testing.M) int {
 	defer func() {
-		if binary, err := build(); err == nil {
+		if binary, err := build(); err == nil && binary != os.Getenv(builtBinary) {
 			_ = os.RemoveAll(filepath.Dir(binary))
 		}
 	}()
