@@ -40,7 +40,7 @@ type admin struct {
 // so has --output.
 func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do func(*admin, []string) error) *cobra.Command {
 	settings, output := newSettings(), "text"
-	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(args)}
+	cmd := &cobra.Command{Use: use, Short: short, Args: args}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		asJSON, err := wantsJSON(output)
 		if err != nil {
@@ -55,10 +55,10 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 		if err != nil {
 			return err
 		}
-		return do(&admin{
+		return nameFlags(cmd, do(&admin{
 			cmd: cmd, ctx: cmd.Context(), db: db, auth: authService, directory: directory.New(db, authService.Passwords(), time.Now),
 			origin: commandLine, operator: operator, json: asJSON,
-		}, args)
+		}, args))
 	}
 	if list {
 		outputFlag(cmd, &output)
@@ -93,21 +93,12 @@ func noStore(err error, c Config) error {
 	}
 }
 
-// group is a command that only has others below it.
-func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: usageArgs(cobra.NoArgs), RunE: func(cmd *cobra.Command, _ []string) error {
-		return usageError{fmt.Errorf("say what to do\nSee '%s --help'", cmd.CommandPath())}
-	}}
-	cmd.AddCommand(commands...)
-	return cmd
-}
-
 func newOrg() *cobra.Command {
-	create := adminCommand("create NAME", "Make an organization, with a project Default; prints its uid", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+	create := adminCommand("create NAME", "Make an organization, with a project Default; prints its uid", oneArg, false, func(a *admin, args []string) error {
 		org, err := a.directory.CreateOrg(a.ctx, a.origin, a.operator, args[0])
 		return a.print(org.UID, err)
 	})
-	list := adminCommand("list", "List the organizations", cobra.NoArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list", "List the organizations", noArgs, true, func(a *admin, _ []string) error {
 		orgs, err := a.directory.ListOrgs(a.ctx, a.operator)
 		if err != nil {
 			return err
@@ -123,11 +114,11 @@ func newOrg() *cobra.Command {
 
 func newProject() *cobra.Command {
 	var org string
-	create := adminCommand("create NAME --org ORG", "Make a project; prints its uid", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+	create := adminCommand("create NAME --org ORG", "Make a project; prints its uid", oneArg, false, func(a *admin, args []string) error {
 		project, err := a.directory.CreateProject(a.ctx, a.origin, a.operator, directory.NewProject{Org: org, Name: args[0]})
 		return a.print(project.UID, err)
 	})
-	list := adminCommand("list --org ORG", "List an organization's projects", cobra.NoArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list --org ORG", "List an organization's projects", noArgs, true, func(a *admin, _ []string) error {
 		projects, err := allPages(func(after directory.Project) ([]directory.Project, bool, error) {
 			return a.directory.ListProjects(a.ctx, a.operator, org, after)
 		})

@@ -34,14 +34,12 @@ func (c *Config) smtpProblems() []error {
 		broken  bool
 		problem string
 	}{
-		{!known, "smtp-tls: starttls, tls or none"},
-		{c.SMTPPort < 0 || c.SMTPPort > 65535, "smtp-port: from 1 to 65535, or 0 for the usual one"},
-		{c.SMTPHost == "" && (c.SMTPUsername != "" || c.SMTPFrom != "" || c.SMTPPasswordFile != ""), "smtp-host: is missing beside other smtp settings"},
-		{c.SMTPHost != "" && (err != nil || from.Address != c.SMTPFrom), "smtp-from: name the sender, as an address like regwarden@example.com"},
-		{(c.SMTPUsername == "") != (c.SMTPPasswordFile == ""), "smtp-username, smtp-password-file: give both or neither"},
-		{c.AlertMailsPerHour < 1 || c.AlertMailsPerHour > 100_000, "alert-mails-per-hour: must be 1–100000"},
+		{!known, "smtp-tls: must be one of starttls, tls, none"},
+		{c.SMTPHost == "" && (c.SMTPUsername != "" || c.SMTPFrom != "" || c.SMTPPasswordFile != ""), "smtp-host: is required with other smtp settings"},
+		{c.SMTPHost != "" && (err != nil || from.Address != c.SMTPFrom), "smtp-from: must be an email address such as regwarden@example.com"},
+		{(c.SMTPUsername == "") != (c.SMTPPasswordFile == ""), "smtp-username: requires smtp-password-file, and smtp-password-file requires smtp-username"},
 		{c.PublicURL != "" && !isPublicURL(c.PublicURL), "public-url: must be a URL like https://regwarden.example.com, without username, password and query"},
-		{c.SMTPUsername != "" && c.SMTPTLS == alerts.NoTLS, "smtp-tls: the password of smtp-username would cross the network in clear"},
+		{c.SMTPUsername != "" && c.SMTPTLS == alerts.NoTLS, "smtp-tls: the password of smtp-username would cross the network unencrypted"},
 	} {
 		if rule.broken {
 			problems = append(problems, errors.New(rule.problem))

@@ -11,7 +11,7 @@ import (
 func newAPIKey() *cobra.Command {
 	var org, email, name string
 	var expires time.Duration
-	create := adminCommand("create --org ORG --email E", "Make an API key for a user; prints the key, which is not shown again", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	create := adminCommand("create --org ORG --email E", "Make an API key for a user; prints the key, which is not shown again", noArgs, false, func(a *admin, _ []string) error {
 		_, key, err := a.auth.CreateAPIKey(a.ctx, a.origin, a.operator, auth.NewAPIKey{
 			Org: org, User: email, Name: name, ExpiresAt: time.Now().Add(expires),
 		})
@@ -19,8 +19,8 @@ func newAPIKey() *cobra.Command {
 	})
 	create.Flags().StringVar(&email, "email", "", "e-mail identifier of the user that the key acts for")
 	create.Flags().StringVar(&name, "name", "cli", "name of the key")
-	create.Flags().DurationVar(&expires, "expires", 30*24*time.Hour, "life of the key")
-	list := adminCommand("list --org ORG", "List an organization's API keys", cobra.NoArgs, true, func(a *admin, _ []string) error {
+	durationVar(create.Flags(), &expires, "expires", 30*day, time.Second, longest, "", "how long the key is valid")
+	list := adminCommand("list --org ORG", "List an organization's API keys", noArgs, true, func(a *admin, _ []string) error {
 		keys, err := allPages(func(after auth.APIKey) ([]auth.APIKey, bool, error) {
 			return a.auth.ListAPIKeys(a.ctx, a.operator, org, after)
 		})
@@ -33,7 +33,7 @@ func newAPIKey() *cobra.Command {
 		}
 		return a.table([]string{"uid", "name", "email", "state", "expires", "lastUsed"}, rows)
 	})
-	revoke := adminCommand("revoke UID", "Deactivate an API key at once", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+	revoke := adminCommand("revoke UID", "Deactivate an API key at once", oneArg, false, func(a *admin, args []string) error {
 		return a.auth.RevokeAPIKey(a.ctx, a.origin, a.operator, args[0])
 	})
 	orgFlag(&org, create, list)

@@ -13,7 +13,7 @@ func newAudit() *cobra.Command {
 	var query directory.AuditQuery
 	var action, outcome string
 	var since time.Duration
-	list := adminCommand("list", "List audit records, the newest first", cobra.NoArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list", "List audit records, the newest first", noArgs, true, func(a *admin, _ []string) error {
 		query.Action, query.Outcome = audit.Action(action), audit.Outcome(outcome)
 		if since > 0 {
 			query.From = time.Now().Add(-since)
@@ -31,7 +31,7 @@ func newAudit() *cobra.Command {
 	list.Flags().StringVar(&query.Org, "org", "", "organization, by name; without it, records of all and of none")
 	list.Flags().StringVar(&action, "action", "", "such as auth.login or registry.validate")
 	list.Flags().StringVar(&outcome, "outcome", "", "started, succeeded, refused, failed, valid or notValid")
-	list.Flags().DurationVar(&since, "since", 0, "no older than this")
-	list.Flags().IntVar(&query.Limit, "limit", directory.DefaultAudits, "how many")
+	durationVar(list.Flags(), &since, "since", 0, time.Second, longest, "all", "maximum age of the records, such as 12h or 30d; 0s means all")
+	numberVar(list.Flags(), &query.Limit, "limit", directory.DefaultAudits, 1, directory.MaxAudits, "maximum number of records")
 	return group("audit", "Who did what", list)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func newBackup() *cobra.Command {
-	cmd := adminCommand("backup FILE", "Copy the database to a new file", cobra.ExactArgs(1), false, func(a *admin, args []string) error {
+	cmd := adminCommand("backup FILE", "Copy the database to a new file", oneArg, false, func(a *admin, args []string) error {
 		if a.db.Shared() {
 			return backupUsage(store.ErrNoFile)
 		}
@@ -53,7 +53,7 @@ master.key.<time>. The restored store is then encrypted with the key in place. W
 backup from then on.
 
 Sessions and API keys are then what they were at the time of the backup: what was revoked since has to be revoked again.`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: oneArg,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := settings.load(os.Getenv); err != nil {

@@ -74,7 +74,7 @@ checked, 130 interrupted, 143 terminated.`,
   regwarden check registry.json --output json
   regwarden check --endpoint harbor.example.com --username 'robot$ci' --password-stdin < password
   regwarden check --registry harbor --org Acme --content charts/podinfo`,
-		Args: usageArgs(cobra.MaximumNArgs(1)),
+		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error { return unchecked(cmd.Context(), f.run(cmd, args)) },
 	}
 	flags := cmd.Flags()
@@ -93,10 +93,10 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
 	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for the connections: a URL, or 'environment'")
 	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
-	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "maximum duration of the check, 1s–60s")
-	flags.BoolVar(&f.noColor, "no-color", false, "no colour, even in a terminal")
+	durationVar(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of the check, 1s–60s")
+	flags.BoolVar(&f.noColor, "no-color", false, "no color, also on a terminal")
 	outputFlag(cmd, &f.output)
-	flags.StringVar(&f.registry, "registry", "", "kept definition, by name or uid")
+	flags.StringVar(&f.registry, "registry", "", "stored registry, by name or uid")
 	flags.StringVar(&f.org, "org", "", "organization of --registry, by name")
 	f.settings.addTo(flags, storeFlags...)
 	return cmd
@@ -106,9 +106,6 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	asJSON, err := wantsJSON(f.output)
 	if err != nil {
 		return err
-	}
-	if f.timeout < minTimeout || f.timeout > maxTimeout {
-		return usageError{errors.New("--timeout must be 1s–60s")}
 	}
 	if !isProxyConnect(f.proxyConnect) {
 		return usageError{errors.New("--egress-proxy-connect must be address or name")}
@@ -122,7 +119,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if f.org != "" {
-		return usageError{errors.New("--org goes with --registry, which names a kept definition")}
+		return usageError{errors.New("--org requires --registry")}
 	}
 	definition, err := f.definition(cmd.Context(), cmd.InOrStdin(), args)
 	if err != nil {
@@ -200,7 +197,7 @@ func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Rep
 		return definitionProblems(nil, problems.Problems)
 	}
 	if err != nil {
-		return fmt.Errorf("the check has no result: %w", err)
+		return fmt.Errorf("check registry: %w", err)
 	}
 	if s.asJSON {
 		err = printJSON(s.cmd, report)
@@ -231,7 +228,7 @@ func unchecked(ctx context.Context, err error) error {
 		return err
 	}
 	if cause, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
-		return fmt.Errorf("the check was %w and has no result", cause)
+		return fmt.Errorf("check %w; no result", cause)
 	}
 	return notChecked{err}
 }
@@ -240,7 +237,7 @@ func unchecked(ctx context.Context, err error) error {
 func (f *checkFlags) definition(ctx context.Context, stdin io.Reader, args []string) (regcheck.Definition, error) {
 	var d regcheck.Definition
 	if len(args) == 0 && f.endpoint == "" {
-		return d, usageError{errors.New("name a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
+		return d, usageError{errors.New("give a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
 	}
 	if f.passwordStdin && f.tokenStdin || len(args) == 1 && args[0] == "-" && (f.passwordStdin || f.tokenStdin) {
 		return d, usageError{errors.New("standard input can be only one of: the definition, the password, the token")}
@@ -275,7 +272,7 @@ func definitionProblems(wrong []fault.Field, problems []regcheck.Problem) error 
 	if len(all) == 0 {
 		return nil
 	}
-	text := "the definition cannot be used:"
+	text := "the definition is not usable:"
 	for _, p := range all {
 		text += fmt.Sprintf("\n  %s: %s", p.Field, p.Problem)
 	}
@@ -295,7 +292,7 @@ func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, 
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usageError{fmt.Errorf("there is no file %s; to check a registry by its address: regwarden check --endpoint %s", name, name)}
+			return nil, usageError{fmt.Errorf("cannot read %s: no such file; to check a registry by its address: regwarden check --endpoint %[1]s", name)}
 		}
 		if err != nil {
 			return nil, usageError{err}
@@ -305,7 +302,7 @@ func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, 
 	}
 	data, err := io.ReadAll(io.LimitReader(source, maxDefinition+1))
 	if err == nil && len(data) > maxDefinition {
-		err = fmt.Errorf("%s is larger than 1 MiB and no registry definition", name)
+		err = fmt.Errorf("%s is larger than 1 MiB, the limit of a definition file", name)
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -332,13 +329,13 @@ func (f *checkFlags) overlay(d *regcheck.Definition, stdin io.Reader) error {
 	}
 	var key string
 	for _, file := range []struct {
-		name string
-		into *string
-	}{{f.caFile, &a.TLS.CA}, {f.certFile, &a.TLS.Certificate}, {f.keyFile, &key}} {
+		flag, name string
+		into       *string
+	}{{"ca", f.caFile, &a.TLS.CA}, {"cert", f.certFile, &a.TLS.Certificate}, {"key", f.keyFile, &key}} {
 		if file.name == "" {
 			continue
 		}
-		data, err := os.ReadFile(file.name)
+		data, err := readFlagFile(file.flag, file.name)
 		if err != nil {
 			return err
 		}

@@ -109,63 +109,63 @@ type settings struct {
 func newSettings() *settings {
 	s := &settings{flags: pflag.NewFlagSet("settings", pflag.ContinueOnError), source: map[string]string{}}
 	f, c := s.flags, &s.Config
-	f.StringVar(&c.File, "config", "", "settings file (YAML); its keys are these flags' names")
-	f.StringVar(&c.DataDir, "data-dir", "regwarden-data", "folder for the database and keys")
+	f.StringVar(&c.File, "config", "", "settings file (YAML); its keys are the names of these flags")
+	f.StringVar(&c.DataDir, "data-dir", "regwarden-data", "directory of the database and keys")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to serve on")
 	f.StringVar(&c.TLSCert, "tls-cert", "", "certificate file (PEM), chain included")
 	f.StringVar(&c.TLSKey, "tls-key", "", "private key file (PEM)")
-	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a self-made certificate, for trials")
-	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on other addresses than loopback")
-	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: nowhere)")
-	f.IntVar(&c.MaxConnections, "max-connections", 4096, "open client connections, in all")
-	f.IntVar(&c.MaxConnectionsPerSource, "max-connections-per-source", 1024, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
-	f.IntVar(&c.RequestMemory, "request-memory", 32, "MiB of requests received and not yet answered; one client address may use a quarter")
-	f.IntVar(&c.ResponseMemory, "response-memory", 64, "MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
-	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL to keep everything in, as postgres://user@host/database?sslmode=verify-full; a password in it only by the environment or the settings file (default: SQLite in the data folder)")
+	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a generated certificate, for trials")
+	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on addresses other than loopback")
+	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: off)")
+	numberVar(f, &c.MaxConnections, "max-connections", 4096, 16, 1_000_000, "open client connections, in all")
+	numberVar(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
+	numberVar(f, &c.RequestMemory, "request-memory", 32, 8, 1<<20, "MiB of requests received and not yet answered; one client address may use a quarter")
+	numberVar(f, &c.ResponseMemory, "response-memory", 64, 8, 1<<20, "MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
+	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by the environment or the settings file only (default: SQLite in the data directory)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
-	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: nowhere)")
-	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data folder)")
-	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a sign-in that names none")
-	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is believed")
-	f.DurationVar(&c.TokenLifetime, "token-lifetime", 15*time.Minute, "life of an authorization token, 15m at most")
-	f.DurationVar(&c.RefreshGrace, "refresh-grace", 30*time.Second, "how long a repeated refresh is taken for an honest retry")
-	f.DurationVar(&c.SessionIdle, "session-idle", 7*24*time.Hour, "a session not refreshed for this long ends")
-	f.DurationVar(&c.SessionMax, "session-max", 30*24*time.Hour, "a session ends after this long in any case")
-	f.BoolVar(&c.RefreshAcceptsAuthorization, "refresh-accepts-authorization", true, "let an authorization token be renewed at the refresh path, once")
-	f.IntVar(&c.LoginWorkers, "login-workers", 0, "password hashes at once (default: number of CPUs)")
-	f.IntVar(&c.LoginQueue, "login-queue", 64, "sign-ins that may wait for a hash")
-	f.DurationVar(&c.LoginWait, "login-wait", 2*time.Second, "how long a sign-in may wait for a hash")
-	f.IntVar(&c.LoginFreeFailures, "login-free-failures", 5, "wrong passwords of one address for one account before it has to wait")
-	f.DurationVar(&c.LoginMaxWait, "login-max-wait", 15*time.Minute, "the longest wait that wrong passwords lead to")
+	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: off)")
+	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data directory)")
+	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a login that names none")
+	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is trusted")
+	durationVar(f, &c.TokenLifetime, "token-lifetime", 15*time.Minute, time.Second, 15*time.Minute, "", "life of an authorization token, at most 15m")
+	durationVar(f, &c.RefreshGrace, "refresh-grace", 30*time.Second, time.Second, 5*time.Minute, "", "how long a refresh token may be used again, as by a client that lost the response")
+	durationVar(f, &c.SessionIdle, "session-idle", 7*day, time.Minute, longest, "", "how long a session lasts without a refresh")
+	durationVar(f, &c.SessionMax, "session-max", 30*day, time.Minute, longest, "", "how long a session lasts at most")
+	f.BoolVar(&c.RefreshAcceptsAuthorization, "refresh-accepts-authorization", true, "accept an authorization token at the refresh path, once")
+	numberVar(f, &c.LoginWorkers, "login-workers", 0, 0, 1024, "concurrent password hashes (default: number of CPUs)")
+	numberVar(f, &c.LoginQueue, "login-queue", 64, 1, 100_000, "logins that may wait for a hash")
+	durationVar(f, &c.LoginWait, "login-wait", 2*time.Second, 10*time.Millisecond, time.Minute, "", "how long a login may wait for a hash")
+	numberVar(f, &c.LoginFreeFailures, "login-free-failures", 5, 1, 100, "wrong passwords of one address for one account before it must wait")
+	durationVar(f, &c.LoginMaxWait, "login-max-wait", 15*time.Minute, time.Second, day, "", "maximum wait after wrong passwords")
 	f.StringVar(&c.LoginIsolation, "login-isolation", isolateProcess, "where passwords are hashed: process (a child process of low priority, so that other requests stay fast) or none (in the server itself)")
-	f.IntVar(&c.OrganizationRegistries, "organization-registries", 10_000, "registries that one organization may store")
-	f.IntVar(&c.OrganizationStorage, "organization-storage", 64, "MiB of registries that one organization may store")
-	f.IntVar(&c.CheckConcurrency, "check-concurrency", 64, "validations at once")
-	f.IntVar(&c.CheckPerOrg, "check-per-org", 8, "validations at once for one organization")
-	f.IntVar(&c.CheckPerMinute, "check-per-minute", 120, "validations of a user per minute, and as many checks and new webhooks that its changes cause")
-	f.DurationVar(&c.CheckTimeout, "check-timeout", 30*time.Second, "bound of one validation, 60s at most")
+	numberVar(f, &c.OrganizationRegistries, "organization-registries", 10_000, 1, 10_000_000, "registries that one organization may store")
+	numberVar(f, &c.OrganizationStorage, "organization-storage", 64, 1, 1<<20, "MiB of registries that one organization may store")
+	numberVar(f, &c.CheckConcurrency, "check-concurrency", 64, 1, 10_000, "concurrent validations")
+	numberVar(f, &c.CheckPerOrg, "check-per-org", 8, 1, 10_000, "concurrent validations of one organization")
+	numberVar(f, &c.CheckPerMinute, "check-per-minute", 120, 1, 10_000_000, "validations of a user per minute, and as many checks and new webhooks that its changes cause")
+	durationVar(f, &c.CheckTimeout, "check-timeout", 30*time.Second, time.Second, time.Minute, "", "maximum duration of one validation, at most 60s")
 	f.StringVar(&c.EgressProfile, "egress-profile", "private", "addresses that registries may have: private (all but this machine's own and metadata services) or public (no private networks either)")
-	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow all the same")
+	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow in addition")
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
 	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
-	f.DurationVar(&c.WatchInterval, "watch-interval", 15*time.Minute, "how often each kept registry is checked; 0s: never")
-	f.IntVar(&c.WatchConcurrency, "watch-concurrency", 16, "kept registries checked at once, beside the validations that users ask for")
-	f.DurationVar(&c.SyncInterval, "sync-interval", 24*time.Hour, "how often the content of each kept registry is listed; 0s: only when asked")
+	durationVar(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, week, "never", "how often each stored registry is checked; 0s means never")
+	numberVar(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000, "concurrent checks of stored registries, in addition to the validations that users request")
+	durationVar(f, &c.SyncInterval, "sync-interval", day, time.Second, 30*day, "only when asked", "how often the content of each stored registry is listed; 0s means only on request")
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
-	f.IntVar(&c.SMTPPort, "smtp-port", 0, "its port (default: 587 for starttls, 465 for tls, 25 for none)")
+	numberVar(f, &c.SMTPPort, "smtp-port", 0, 0, 65535, "port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
 	f.StringVar(&c.SMTPUsername, "smtp-username", "", "user name at the mail server")
-	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file that holds its password")
-	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender's address of alerts")
-	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "starttls, tls or none")
+	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file of the password for the mail server")
+	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender address of alerts")
+	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "encryption of the connection to the mail server: starttls, tls or none")
 	f.StringSliceVar(&c.AlertMailDomains, "alert-mail-domains", nil, "domains of email addresses that get alerts without confirming a link first")
-	f.IntVar(&c.AlertMailsPerHour, "alert-mails-per-hour", 200, "email messages of one organization per hour")
+	numberVar(f, &c.AlertMailsPerHour, "alert-mails-per-hour", 200, 1, 100_000, "email messages of one organization per hour")
 	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and addresses outside of alert-mail-domains are refused)")
 	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks (default: the system's)")
-	f.DurationVar(&c.AuditRetention, "audit-retention", 365*24*time.Hour, "how long audit records are kept; 0s: for ever")
-	f.StringVar(&c.LogFormat, "log-format", "text", "text or json")
-	f.StringVar(&c.LogLevel, "log-level", "info", "debug, info, warn or error")
+	durationVar(f, &c.AuditRetention, "audit-retention", 365*day, day, longest, "forever", "how long audit records are retained; 0s means forever")
+	f.StringVar(&c.LogFormat, "log-format", "text", "format of log lines: text or json")
+	f.StringVar(&c.LogLevel, "log-level", "info", "lowest level that is logged: debug, info, warn or error")
 	return s
 }
 
@@ -189,7 +189,7 @@ func (s *settings) load(getenv func(string) string) error {
 	var problems []error
 	set := func(f *pflag.Flag, source, value string) {
 		if err := f.Value.Set(value); err != nil {
-			problems = append(problems, fmt.Errorf("%s (%s): %q cannot be read: %w", f.Name, source, value, err))
+			problems = append(problems, fmt.Errorf("%s (%s): %q %w", f.Name, source, value, plainValueError(err)))
 		}
 		s.source[f.Name] = source
 	}
@@ -233,6 +233,14 @@ func (s *settings) fileProblem() error {
 	return nil
 }
 
+// plainValueError replaces the words of strconv, which parses booleans.
+func plainValueError(err error) error {
+	if _, ok := errors.AsType[*strconv.NumError](err); ok {
+		return errors.New("must be true or false")
+	}
+	return err
+}
+
 func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -272,54 +280,33 @@ func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
 func didYouMean(name string, known *pflag.FlagSet) string {
 	var names []string
 	known.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if like := nearest(name, names); like != "" {
+	if like := nearest(name, names, maxTypos); like != "" {
 		return "; did you mean " + like + "?"
 	}
 	return ""
 }
 
-// Validate returns every problem of the settings.
+// Validate returns every problem of the settings that the flags did not refuse.
 func (c *Config) Validate() []error {
 	var problems []error
 	for _, rule := range []struct {
 		broken  bool
 		problem string
 	}{
-		{c.DataDir == "", "data-dir: name a folder"},
-		{(c.TLSCert == "") != (c.TLSKey == ""), "tls-cert, tls-key: give both or neither"},
-		{c.TLSCert != "" && c.TLSSelfSigned, "tls-self-signed: give this or tls-cert, not both"},
-		{!isHostPort(c.Listen), "listen: " + c.Listen + " is no address of the form host:port"},
-		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is no loopback address, and passwords would cross the network in clear; give tls-cert and tls-key, or insecure-http when something in front of regwarden does TLS"},
-		{c.MetricsListen != "" && !isHostPort(c.MetricsListen), "metrics-listen: " + c.MetricsListen + " is no address of the form host:port"},
-		{c.DebugListen != "" && (!isHostPort(c.DebugListen) || !isLoopback(c.DebugListen)), "debug-listen: " + c.DebugListen + " is no loopback address of the form host:port; profiles tell what memory holds"},
-		{c.MaxConnections < 16 || c.MaxConnections > 1_000_000, "max-connections: must be 16–1000000"},
-		{c.MaxConnectionsPerSource < 8 || c.MaxConnectionsPerSource > c.MaxConnections, "max-connections-per-source: must be from 8 to max-connections"},
-		{c.RequestMemory < 8 || c.RequestMemory > 1<<20, "request-memory: must be 8–1048576 (MiB)"},
-		{c.ResponseMemory < 8 || c.ResponseMemory > 1<<20, "response-memory: must be 8–1048576 (MiB)"},
-		{c.TokenLifetime < time.Second || c.TokenLifetime > 15*time.Minute, "token-lifetime: from 1s to 15m"},
-		{c.RefreshGrace < time.Second || c.RefreshGrace > 5*time.Minute, "refresh-grace: from 1s to 5m"},
-		{c.SessionIdle < time.Minute, "session-idle: at least 1m"},
-		{c.SessionMax < c.SessionIdle, "session-max: at least session-idle"},
-		{c.LoginWorkers < 0 || c.LoginWorkers > 1024, "login-workers: from 0 (number of CPUs) to 1024"},
-		{c.LoginQueue < 1 || c.LoginQueue > 100_000, "login-queue: from 1 to 100000"},
-		{c.LoginWait < 10*time.Millisecond || c.LoginWait > time.Minute, "login-wait: from 10ms to 1m"},
-		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > 100, "login-free-failures: from 1 to 100"},
-		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "login-max-wait: from 1s to 24h"},
+		{c.DataDir == "", "data-dir: is required"},
+		{(c.TLSCert == "") != (c.TLSKey == ""), "tls-cert: requires tls-key, and tls-key requires tls-cert"},
+		{c.TLSCert != "" && c.TLSSelfSigned, "tls-self-signed: cannot be combined with tls-cert"},
+		{!isHostPort(c.Listen), "listen: must be host:port, not " + c.Listen},
+		{isHostPort(c.Listen) && !c.servesTLS() && !c.InsecureHTTP && !isLoopback(c.Listen), "listen: " + c.Listen + " is not a loopback address, and passwords would cross the network unencrypted; set tls-cert and tls-key, or insecure-http if a proxy in front of regwarden serves TLS"},
+		{c.MetricsListen != "" && !isHostPort(c.MetricsListen), "metrics-listen: must be host:port, not " + c.MetricsListen},
+		{c.DebugListen != "" && (!isHostPort(c.DebugListen) || !isLoopback(c.DebugListen)), "debug-listen: must be host:port on loopback, not " + c.DebugListen + "; profiles show the content of memory"},
+		{c.MaxConnectionsPerSource > c.MaxConnections, "max-connections-per-source: must be at most max-connections"},
+		{c.SessionMax < c.SessionIdle, "session-max: must be at least session-idle"},
 		{!slices.Contains([]string{isolateProcess, isolateThreads, isolateNothing}, c.LoginIsolation), "login-isolation: must be one of process, none"},
-		{c.OrganizationRegistries < 1 || c.OrganizationRegistries > 10_000_000, "organization-registries: must be 1–10000000"},
-		{c.OrganizationStorage < 1 || c.OrganizationStorage > 1<<20, "organization-storage: must be 1–1048576 (MiB)"},
-		{c.CheckConcurrency < 1 || c.CheckConcurrency > 10_000, "check-concurrency: from 1 to 10000"},
-		{c.CheckPerOrg < 1, "check-per-org: at least 1"},
-		{c.CheckPerMinute < 1, "check-per-minute: at least 1"},
-		{c.CheckTimeout < time.Second || c.CheckTimeout > time.Minute, "check-timeout: from 1s to 1m"},
-		{c.WatchInterval != 0 && c.WatchInterval < time.Second || c.WatchInterval > 7*24*time.Hour, "watch-interval: from 1s to 168h, or 0s for never"},
-		{c.WatchConcurrency < 1 || c.WatchConcurrency > 1000, "watch-concurrency: from 1 to 1000"},
-		{c.SyncInterval != 0 && c.SyncInterval < time.Second || c.SyncInterval > 30*24*time.Hour, "sync-interval: from 1s to 720h, or 0s for only when asked"},
 		{!isProxyConnect(c.EgressProxyConnect), "egress-proxy-connect: must be address or name"},
-		{c.EgressDNS != "" && !isAddressPort(c.EgressDNS), "egress-dns: " + c.EgressDNS + " is no address of the form 192.0.2.1:53"},
-		{c.AuditRetention != 0 && c.AuditRetention < 24*time.Hour, "audit-retention: at least 24h, or 0s for ever"},
-		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: text or json"},
-		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: debug, info, warn or error"},
+		{c.EgressDNS != "" && !isAddressPort(c.EgressDNS), "egress-dns: must be an address and port such as 192.0.2.1:53, not " + c.EgressDNS},
+		{c.LogFormat != "text" && c.LogFormat != "json", "log-format: must be one of text, json"},
+		{!slices.Contains([]string{"debug", "info", "warn", "error"}, c.LogLevel), "log-level: must be one of debug, info, warn, error"},
 	} {
 		if rule.broken {
 			problems = append(problems, errors.New(rule.problem))
@@ -357,7 +344,7 @@ func (c *Config) trustedProxies() ([]netip.Prefix, error) {
 			prefix, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("trusted-proxies: %q is no address and no network in CIDR form", text))
+			problems = append(problems, fmt.Errorf("trusted-proxies: %q must be an address, or a network in CIDR form", text))
 			continue
 		}
 		prefixes = append(prefixes, prefix.Masked())
@@ -379,7 +366,7 @@ func proxyFunc(setting string) (func(*url.URL) (*url.URL, error), error) {
 	u, err := url.Parse(setting)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		// The value may hold a password, so it is not shown.
-		return nil, errors.New("egress-proxy: write http://host:port, https://host:port or environment")
+		return nil, errors.New("egress-proxy: must be http://host:port, https://host:port or environment")
 	}
 	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
 }

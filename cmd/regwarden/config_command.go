@@ -15,7 +15,7 @@ func newConfig() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print the settings in force and where each comes from, secrets masked",
-		Args:  usageArgs(cobra.NoArgs),
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON, err := wantsJSON(output)
 			if err != nil {
@@ -46,8 +46,8 @@ func (s *settings) value(f *pflag.Flag) any {
 	if v, err := s.flags.GetBool(f.Name); err == nil {
 		return v
 	}
-	if v, err := s.flags.GetInt(f.Name); err == nil {
-		return v
+	if v, ok := f.Value.(*number); ok {
+		return *v.value
 	}
 	if v, err := s.flags.GetStringSlice(f.Name); err == nil {
 		return v

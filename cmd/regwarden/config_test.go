@@ -57,13 +57,13 @@ func TestAFlagWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 
 func TestEveryProblemOfTheSettingsIsToldAtOnce(t *testing.T) {
 	_, err := loaded(t,
-		[]string{"--listen", "0.0.0.0:80", "--tls-cert", "x", "--metrics-listen", "nowhere", "--login-free-failures", "0", "--login-max-wait", "25h", "--audit-retention", "1h"},
-		map[string]string{"REGWARDEN_TOKEN_LIFETIME": "1h", "REGWARDEN_LOGIN_WAIT": "soon"},
+		[]string{"--listen", "0.0.0.0:80", "--tls-cert", "x", "--metrics-listen", "nowhere"},
+		map[string]string{"REGWARDEN_TOKEN_LIFETIME": "1h", "REGWARDEN_LOGIN_WAIT": "soon", "REGWARDEN_LOGIN_FREE_FAILURES": "0", "REGWARDEN_LOGIN_MAX_WAIT": "25h", "REGWARDEN_AUDIT_RETENTION": "1h"},
 		"lisen: x\nlog-level: loud\negress-allow: nonsense\ntrusted-proxies: who\n")
 	if err == nil {
 		t.Fatal("taken")
 	}
-	for _, want := range []string{"tls-cert, tls-key", "token-lifetime", "login-wait", `"lisen" is not a setting; did you mean listen?`, "log-level", "egress", "trusted-proxies",
+	for _, want := range []string{"tls-cert: requires tls-key", "token-lifetime", "login-wait", `"lisen" is not a setting; did you mean listen?`, "log-level", "egress", "trusted-proxies",
 		"metrics-listen", "login-free-failures", "login-max-wait", "audit-retention"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told of in: %v", want, err)

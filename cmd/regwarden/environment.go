@@ -14,8 +14,11 @@ var otherVariables = []string{
 	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, envRegistryPassword, envRegistryToken,
 }
 
-// maxTypos is how many letters an unknown name may differ from the known one that is proposed for it.
-const maxTypos = 4
+// How many letters an unknown name may differ from the known one that is proposed for it.
+const (
+	maxTypos      = 4 // of a setting
+	maxShortTypos = 2 // of a command or a flag
+)
 
 // warnUnknownVariables warns of environment variables with our prefix that nothing reads: a mistyped setting would
 // otherwise be in force in its owner's mind alone. They are not refused, since a platform may set some of its own. Their
@@ -28,7 +31,7 @@ func warnUnknownVariables(log *slog.Logger, environ []string) {
 		if value == "" || !strings.HasPrefix(name, envPrefix) || slices.Contains(known, name) || ofKubernetes(name, environ) {
 			continue
 		}
-		log.Warn("unknown environment variable ignored", "variable", name, "nearest", nearest(name, known))
+		log.Warn("unknown environment variable ignored", "variable", name, "nearest", nearest(name, known, maxTypos))
 	}
 }
 
@@ -47,13 +50,13 @@ func ofKubernetes(name string, environ []string) bool {
 	})
 }
 
-// nearest returns the known name that is most like this one, or "". It asks cobra's suggestions for mistyped commands.
-func nearest(name string, known []string) string {
+// nearest returns the known name that is most like this one and differs by few enough letters, or "". It asks cobra's suggestions for mistyped commands.
+func nearest(name string, known []string, typos int) string {
 	names := &cobra.Command{}
 	for _, k := range known {
 		names.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
 	}
-	for names.SuggestionsMinimumDistance = 1; names.SuggestionsMinimumDistance <= maxTypos; names.SuggestionsMinimumDistance++ {
+	for names.SuggestionsMinimumDistance = 1; names.SuggestionsMinimumDistance <= typos; names.SuggestionsMinimumDistance++ {
 		if like := names.SuggestionsFor(name); len(like) > 0 {
 			return like[0]
 		}

@@ -25,7 +25,7 @@ func newHashPasswords() *cobra.Command {
 		Use:    hashCommand,
 		Short:  "Hash passwords for the server that started this",
 		Hidden: true,
-		Args:   usageArgs(cobra.NoArgs),
+		Args:   noArgs,
 		Run:    func(*cobra.Command, []string) { hashing.Serve(os.Stdin, os.Stdout) },
 	}
 }

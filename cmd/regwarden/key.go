@@ -17,7 +17,7 @@ const envNextMasterKey = envPrefix + "NEXT_MASTER_KEY"
 
 func newKey() *cobra.Command {
 	var master bool
-	rotate := adminCommand("rotate", "Put new signing keys into use; with --master, a new master key", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	rotate := adminCommand("rotate", "Put new signing keys into use; with --master, a new master key", noArgs, false, func(a *admin, _ []string) error {
 		if !master {
 			return a.auth.RotateKeys(a.ctx, a.origin, a.operator)
 		}

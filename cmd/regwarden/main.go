@@ -156,22 +156,10 @@ func newRoot() *cobra.Command {
 			"really using the registry; if it is not, which stage failed, which field is at fault and how to mend it.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          usageArgs(cobra.NoArgs),
+		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newServe(), newCheck(), newConfig(), newOrg(), newProject(), newUser(), newAPIKey(), newRegistry(), newKey(), newAudit(), newBackup(), newRestore(), newMigrate(), newHashPasswords(), newVersion())
 	return root
-}
-
-// usageArgs makes a wrong number of arguments a usage error with the way to help.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
-		}
-		return nil
-	}
 }

@@ -26,7 +26,7 @@ The folder is left as it was.
 A password does not belong into an argument: leave --to out and give the URL as ` + envName("database-url") + ` or with
 --database-url-file, or keep the password in a PGPASSFILE. Credentials stay sealed under the same master key, which the servers on the new
 database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` + envMasterKey + `.`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: noArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		asJSON, err := wantsJSON(output)

@@ -18,17 +18,17 @@ import (
 
 func newRegistry() *cobra.Command {
 	var org string
-	list := adminCommand("list --org ORG", "List an organization's kept definitions, with what is known of them", cobra.NoArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list --org ORG", "List an organization's kept definitions, with what is known of them", noArgs, true, func(a *admin, _ []string) error {
 		return listRegistries(a, org)
 	})
-	show := adminCommand("show NAME --org ORG", "Show a kept definition, secrets masked, and what is known of it", cobra.ExactArgs(1), true, func(a *admin, args []string) error {
+	show := adminCommand("show NAME --org ORG", "Show a kept definition, secrets masked, and what is known of it", oneArg, true, func(a *admin, args []string) error {
 		return showRegistry(a, org, args[0])
 	})
 	limit := 0
-	history := adminCommand("history NAME --org ORG", "List the verdicts on a kept definition, the newest first; equal ones in a row are one line", cobra.ExactArgs(1), true, func(a *admin, args []string) error {
+	history := adminCommand("history NAME --org ORG", "List the verdicts on a kept definition, the newest first; equal ones in a row are one line", oneArg, true, func(a *admin, args []string) error {
 		return registryHistory(a, org, args[0], limit)
 	})
-	history.Flags().IntVar(&limit, "limit", 20, "how many, at most 200; 0: all that are kept")
+	numberVar(history.Flags(), &limit, "limit", 20, 0, 200, "maximum number of lines, at most 200; 0 means all")
 	check := newRegistryCheck(&org)
 	orgFlag(&org, list, show, history, check)
 	return group("registry", "Kept registry definitions; a uid will do in place of a name", list, show, check, history)
@@ -65,9 +65,6 @@ func verdict(v store.Verdict, since time.Time) string {
 }
 
 func registryHistory(a *admin, org, name string, limit int) error {
-	if limit < 0 || limit > 200 {
-		return usageError{fmt.Errorf("--limit %d: write 1 to 200, or 0 for all", limit)}
-	}
 	checks := a.registries()
 	found, err := checks.Find(a.ctx, a.operator, org, name)
 	if err != nil {
@@ -89,10 +86,7 @@ func registryHistory(a *admin, org, name string, limit int) error {
 // outgoing connections must decide it.
 func newRegistryCheck(org *string) *cobra.Command {
 	timeout, noColor := registries.CheckWithin, false
-	cmd := adminCommand("check NAME --org ORG", "Check a stored registry now, by a server", cobra.ExactArgs(1), true, func(a *admin, args []string) error {
-		if timeout <= 0 {
-			return usageError{fmt.Errorf("--timeout %s: must be positive", timeout)}
-		}
+	cmd := adminCommand("check NAME --org ORG", "Check a stored registry now, by a server", oneArg, true, func(a *admin, args []string) error {
 		return unchecked(a.ctx, checkRegistry(a, shown{cmd: a.cmd, asJSON: a.json, noColor: noColor}, *org, args[0], timeout))
 	})
 	cmd.Long = `Make a stored registry due and wait until a server has checked it. The server's settings decide which addresses may be
@@ -102,8 +96,8 @@ To check it without a server, without consequences or with other settings: regwa
 
 Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 not checked, 130 interrupted,
 143 terminated.`
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "maximum time to wait for the report")
-	cmd.Flags().BoolVar(&noColor, "no-color", false, "no colour, even in a terminal")
+	durationVar(cmd.Flags(), &timeout, "timeout", timeout, 100*time.Millisecond, day, "", "maximum time to wait for the report")
+	cmd.Flags().BoolVar(&noColor, "no-color", false, "no color, also on a terminal")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ administrator, whose password is shown once. Ctrl-C lets requests under way end,
 
 Every setting is a flag, a key of the settings file, and an environment variable: --login-wait is REGWARDEN_LOGIN_WAIT.
 A flag wins over the environment, and that over the file.`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.load(os.Getenv); err != nil {
 				return err

@@ -24,10 +24,10 @@ func newUser() *cobra.Command {
 	var f userFlags
 	create, list := f.create(), f.list()
 	password, role, projects := f.password(), f.setRole(), f.setProjects()
-	disable := adminCommand("disable --org ORG --email E", "Keep a user from signing in; ends its sessions and the use of its API keys", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	disable := adminCommand("disable --org ORG --email E", "Keep a user from signing in; ends its sessions and the use of its API keys", noArgs, false, func(a *admin, _ []string) error {
 		return a.auth.DisableUser(a.ctx, a.origin, a.operator, f.org, f.email)
 	})
-	enable := adminCommand("enable --org ORG --email E", "Let a disabled user sign in again", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	enable := adminCommand("enable --org ORG --email E", "Let a disabled user sign in again", noArgs, false, func(a *admin, _ []string) error {
 		return a.auth.EnableUser(a.ctx, a.origin, a.operator, f.org, f.email)
 	})
 	orgFlag(&f.org, create, list, password, disable, enable, role, projects)
@@ -50,7 +50,7 @@ func newUser() *cobra.Command {
 func (f *userFlags) ref() directory.UserRef { return directory.UserRef{Org: f.org, User: f.email} }
 
 func (f *userFlags) create() *cobra.Command {
-	return adminCommand("create --org ORG --email E", "Make a user; prints its uid", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("create --org ORG --email E", "Make a user; prints its uid", noArgs, false, func(a *admin, _ []string) error {
 		password, err := newPassword(a.cmd, f.fromStdin)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (f *userFlags) create() *cobra.Command {
 }
 
 func (f *userFlags) list() *cobra.Command {
-	return adminCommand("list --org ORG", "List an organization's users", cobra.NoArgs, true, func(a *admin, _ []string) error {
+	return adminCommand("list --org ORG", "List an organization's users", noArgs, true, func(a *admin, _ []string) error {
 		users, err := allPages(func(after directory.User) ([]directory.User, bool, error) {
 			return a.directory.ListUsers(a.ctx, a.operator, f.org, after)
 		})
@@ -83,7 +83,7 @@ func (f *userFlags) list() *cobra.Command {
 }
 
 func (f *userFlags) password() *cobra.Command {
-	return adminCommand("password --org ORG --email E", "Give a user another password; ends its sessions", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("password --org ORG --email E", "Give a user another password; ends its sessions", noArgs, false, func(a *admin, _ []string) error {
 		password, err := newPassword(a.cmd, f.fromStdin)
 		if err != nil {
 			return err
@@ -93,13 +93,13 @@ func (f *userFlags) password() *cobra.Command {
 }
 
 func (f *userFlags) setRole() *cobra.Command {
-	return adminCommand("role --org ORG --email E --role R", "Give a user another role", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("role --org ORG --email E --role R", "Give a user another role", noArgs, false, func(a *admin, _ []string) error {
 		return a.directory.SetRole(a.ctx, a.origin, a.operator, f.ref(), auth.Role(f.newRole), true)
 	})
 }
 
 func (f *userFlags) setProjects() *cobra.Command {
-	return adminCommand("projects --org ORG --email E --project P", "Set the projects of a user", cobra.NoArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("projects --org ORG --email E --project P", "Set the projects of a user", noArgs, false, func(a *admin, _ []string) error {
 		if f.clear == (len(f.projects) > 0) {
 			return usageError{errors.New("name the projects that the user is to be a member of with --project, or remove all memberships with --clear")}
 		}

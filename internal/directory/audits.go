@@ -58,11 +58,11 @@ func (q AuditQuery) Problems() []fault.Field {
 		broken         bool
 		field, problem string
 	}{
-		{q.Action != "" && !slices.Contains(audit.Actions, q.Action), "action", "is no action that is recorded"},
+		{q.Action != "" && !slices.Contains(audit.Actions, q.Action), "action", fmt.Sprintf("must be one of %s", list(audit.Actions))},
 		{q.Kind != "" && !slices.ContainsFunc(audit.Actions, ofKind), "resourceKind", "is no kind of thing that records are about"},
 		{!slices.Contains(audit.Changes, q.Change), "actionType", "is not create, update or delete"},
-		{q.Outcome != "" && !slices.Contains(audit.Outcomes, q.Outcome), "outcome", "is no outcome that is recorded"},
-		{q.Limit < 0 || q.Limit > MaxAudits, "limit", fmt.Sprintf("is not from 1 to %d", MaxAudits)},
+		{q.Outcome != "" && !slices.Contains(audit.Outcomes, q.Outcome), "outcome", fmt.Sprintf("must be one of %s", list(audit.Outcomes))},
+		{q.Limit < 0 || q.Limit > MaxAudits, "limit", fmt.Sprintf("must be 1–%d", MaxAudits)},
 		{errPlace != nil, "continue", "is not what a list answered"},
 	} {
 		if rule.broken {
@@ -207,4 +207,13 @@ func seesAudit(p auth.Principal, e audit.Event) bool {
 	}
 	validation := e.Action == audit.RegistryValidate || e.Action == audit.RegistryDiagnose
 	return validation || p.Can(auth.ReadAllAudits) || e.ActorUID == p.UserUID
+}
+
+// list writes the values of a closed list with commas between them.
+func list[T ~string](values []T) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -70,9 +70,9 @@ func TestSignalEndsACheckWithoutResult(t *testing.T) {
 		out    string // the last line of standard output
 		err    string
 	}{
-		{syscall.SIGINT, nil, 130, "├─ – tls", "regwarden: the check was interrupted and has no result\n"},
-		{syscall.SIGTERM, nil, 143, "├─ – tls", "regwarden: the check was terminated and has no result\n"},
-		{syscall.SIGINT, []string{"--output", "json"}, 130, "", "regwarden: the check was interrupted and has no result\n"},
+		{syscall.SIGINT, nil, 130, "├─ – tls", "regwarden: check interrupted; no result\n"},
+		{syscall.SIGTERM, nil, 143, "├─ – tls", "regwarden: check terminated; no result\n"},
+		{syscall.SIGINT, []string{"--output", "json"}, 130, "", "regwarden: check interrupted; no result\n"},
 	} {
 		endpoint, asked := silent(t)
 		check := start(t, nil, append(tt.args, "--endpoint", endpoint)...)

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// noArgs refuses arguments. Where a flag takes what was typed, the error names it.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := shortPath(cmd) + " takes no arguments"
+	switch {
+	case strings.Contains(args[0], "@") && cmd.Flag("email") != nil:
+		text += "; give the user with --email"
+	case cmd.Flag("org") != nil && !cmd.Flag("org").Changed:
+		text += "; give the organization with --org"
+	}
+	return usage(cmd, errors.New(text))
+}
+
+// oneArg requires the argument that the command's Use names.
+func oneArg(cmd *cobra.Command, args []string) error {
+	name := strings.Fields(cmd.Use)[1]
+	switch {
+	case len(args) == 0:
+		return usage(cmd, fmt.Errorf("%s requires %s", shortPath(cmd), name))
+	case len(args) > 1:
+		return usage(cmd, fmt.Errorf("%s takes one %s, not %d; quote one that has spaces", shortPath(cmd), name, len(args)))
+	}
+	return nil
+}
+
+// oneFile allows one argument.
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage(cmd, fmt.Errorf("%s takes one file, not %d", shortPath(cmd), len(args)))
+	}
+	return nil
+}
+
+// group is a command that only has others below it.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// knownCommand refuses what is not the name of a command below cmd.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if like := nearest(args[0], names, maxShortTypos); like != "" {
+		text += fmt.Sprintf("; did you mean %q?", like)
+	}
+	return usage(cmd, errors.New(text))
+}
+
+// flagError explains a flag that does not exist or has a value that cannot be used.
+func flagError(cmd *cobra.Command, err error) error {
+	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // the command is what does not exist
+		return knownCommand(cmd, typed)
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if like := nearest(unknown.GetSpecifiedName(), names, maxShortTypos); like != "" {
+			err = fmt.Errorf("%w; did you mean --%s?", err, like)
+		}
+	}
+	if problem := valueProblem(err); problem != nil {
+		invalid, _ := errors.AsType[*pflag.InvalidValueError](err)
+		err = fmt.Errorf("--%s %w", invalid.GetFlag().Name, problem)
+	}
+	return usage(cmd, err)
+}
+
+// valueProblem is what is wrong with the value of a flag, nil if that is not the error.
+func valueProblem(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return nil
+	}
+	return plainValueError(errors.Unwrap(invalid))
+}
+
+// usage is a mistake in what was typed, with the way to help.
+func usage(cmd *cobra.Command, err error) error {
+	return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
+}
+
+// shortPath is a command as it is typed, without the program's name.
+func shortPath(cmd *cobra.Command) string {
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	return path
+}
+
+// nameFlags words the problems of a request's fields for the command that sent it: a field is the flag of its name.
+func nameFlags(cmd *cobra.Command, err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Kind != fault.Invalid || len(f.Fields) == 0 {
+		return err
+	}
+	problems := make([]error, len(f.Fields))
+	for i, field := range f.Fields {
+		name, _, _ := strings.Cut(field.Field, "[") // of a list
+		name = cmp.Or(flagsOfFields[name], name)
+		if cmd.Flag(name) != nil {
+			name = "--" + name
+		}
+		problems[i] = errors.New(name + " " + field.Problem)
+	}
+	return usage(cmd, errors.Join(problems...))
+}
+
+// flagsOfFields are the flags that are not named like their field.
+var flagsOfFields = map[string]string{"emailId": "email", "emailAddress": "email", "user": "email", "projects": "project", "expiry": "expires", "expiresAt": "expires"}
+
+// readFlagFile reads the file that a flag names.
+func readFlagFile(flag, name string) ([]byte, error) {
+	data, err := os.ReadFile(name)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		err = fmt.Errorf("--%s: cannot read %q: %w", flag, name, plainCause(failed))
+	}
+	return data, err
+}
+
+// plainCause words the usual causes for people.
+func plainCause(err *fs.PathError) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("no such file")
+	}
+	return err.Err
+}
