@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -22,7 +23,7 @@ func (s *session) api(ctx context.Context) outcome {
 	if o.bare.Hops > 0 {
 		s.moved(o.bare)
 	}
-	if f := certificateRefusedByHTTP(o.bare); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
+	if f := diagnoseTLS(certs.ExplainResponse(o.bare, program)); f != nil { // by the target of a redirect; the endpoint's own is for the tls stage
 		return failed(f)
 	}
 	if f := s.notOCI(ctx, o); f != nil {

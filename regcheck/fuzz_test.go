@@ -135,30 +135,3 @@ func FuzzErrorBody(f *testing.F) {
 		}
 	})
 }
-
-func FuzzPEM(f *testing.F) {
-	for _, seed := range []string{
-		"", "x", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n",
-		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES,0\n\nAAAA\n-----END RSA PRIVATE KEY-----",
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		certificates, err := parseCertificates(text)
-		if (len(certificates) == 0) == (err == nil) {
-			t.Errorf("%d certificates and %v", len(certificates), err)
-		}
-		for _, c := range certificates {
-			mustBeClean(t, describeCertificate(c)+strings.Join(certificateNames(c), " "))
-		}
-		if err != nil {
-			mustBeClean(t, err.Error())
-		}
-		key, err := parseKey(text)
-		if (key == nil) == (err == nil) {
-			t.Errorf("key %v and %v", key, err)
-		}
-		var found problems
-		readPair(certificates, string(text), &found)
-	})
-}

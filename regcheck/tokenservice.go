@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -61,7 +62,7 @@ func (s *session) ask(ctx context.Context, t *challenge.Service, who challenge.L
 	if err != nil {
 		return granting{failure: s.diagnoseRealm(t, err)}
 	}
-	if f := certificateRefusedByHTTP(a); f != nil {
+	if f := diagnoseTLS(certs.ExplainResponse(a, program)); f != nil {
 		return granting{failure: s.diagnoseRealmTLS(t, f)}
 	}
 	g := readGrant(t, a)
@@ -119,7 +120,7 @@ func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
 	case wire.IsTimeout(err):
 		return fail(CodeTokenServiceFailed, ReasonRealmTimeout, "%s, did not answer in time.", what)
 	case isStep && step.Step == wire.StepTLS:
-		return s.diagnoseRealmTLS(t, diagnoseHandshake(step.Seen, step.Err))
+		return s.diagnoseRealmTLS(t, diagnoseTLS(certs.Explain(step.Seen, step.Err, program)))
 	case isStep:
 		words, retryable := describeDial(err)
 		return s.realmUnreachable(t, what, words).retry(retryable)
@@ -130,11 +131,11 @@ func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
 // diagnoseRealmRequest is a token request that was sent and got no answer.
 func (s *session) diagnoseRealmRequest(t *challenge.Service, what string, err error) *failure {
 	if x, ok := errors.AsType[*wire.ExchangeError](err); ok {
-		if f := certificateRefused(x); f != nil {
+		if f := diagnoseTLS(certs.ExplainExchange(x, program)); f != nil {
 			return s.diagnoseRealmTLS(t, f)
 		}
 		if alert, sent := x.Conn.Alert(); sent {
-			return s.diagnoseRealmTLS(t, diagnoseAlert(x.Conn.Seen(), alert))
+			return s.diagnoseRealmTLS(t, diagnoseTLS(certs.ExplainAlert(x.Conn.Seen(), alert, program)))
 		}
 	}
 	if wire.IsCutOff(err) {

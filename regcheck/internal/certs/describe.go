@@ -1,12 +1,12 @@
-package regcheck
+package certs
 
 import (
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -15,16 +15,46 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// withHost is the endpoint as it would be written with another host.
-func withHost(s *wire.Handshake, name string) string {
-	_, port, err := net.SplitHostPort(s.Host)
-	if err != nil || port == "443" {
-		return "https://" + name + s.Path
+// DescribeConnection returns a connection in words: versions, server certificate, whether a client certificate was sent.
+func DescribeConnection(c *wire.Conn) string {
+	state := c.State()
+	text := tls.VersionName(state.Version)
+	if c.H2() {
+		text += ", HTTP/2"
 	}
-	return "https://" + net.JoinHostPort(name, port) + s.Path
+	if len(state.PeerCertificates) > 0 {
+		leaf := state.PeerCertificates[0]
+		text += fmt.Sprintf(", %q issued by %q, valid until %s", name(leaf.Subject), name(leaf.Issuer), leaf.NotAfter.UTC().Format("2006-01-02"))
+	}
+	if c.Asked && c.Seen().Sent {
+		text += ", client certificate sent"
+	}
+	return text
 }
 
-// acceptableNames are the CAs of the server's CertificateRequest, at most three.
+// expiresSoon is the remaining validity below which ExpiresSoon returns a sentence.
+const expiresSoon = 30 * 24 * time.Hour
+
+// ExpiresSoon returns a sentence about the certificate of a connection that expires first, "" if none does within 30 days.
+func ExpiresSoon(c *wire.Conn, now time.Time) string {
+	state := c.State()
+	chain := state.PeerCertificates
+	if len(state.VerifiedChains) > 0 {
+		chain = state.VerifiedChains[0]
+	}
+	var soonest *x509.Certificate
+	for _, c := range chain {
+		if soonest == nil || c.NotAfter.Before(soonest.NotAfter) {
+			soonest = c
+		}
+	}
+	if soonest == nil || soonest.NotAfter.Sub(now) > expiresSoon || soonest.NotAfter.Before(now) {
+		return ""
+	}
+	return fmt.Sprintf("%s at %s is valid until %s.", describe(soonest), c.Peer.HostPort(), day(soonest.NotAfter))
+}
+
+// acceptableNames returns the CAs of the server's CertificateRequest, at most three.
 func acceptableNames(s *wire.Handshake) string {
 	var names []string
 	for _, raw := range s.Acceptable {
@@ -63,21 +93,14 @@ func fingerprint(c *x509.Certificate) string {
 	return strings.Join(parts, ":")
 }
 
-func describeCertificate(c *x509.Certificate) string {
+func describe(c *x509.Certificate) string {
 	if selfSigned(c) {
 		return fmt.Sprintf("%q, signed by itself (SHA-256 %s)", name(c.Subject), fingerprint(c))
 	}
 	return fmt.Sprintf("%q issued by %q (SHA-256 %s)", name(c.Subject), name(c.Issuer), fingerprint(c))
 }
 
-func describeLeaf(c *x509.Certificate) string {
-	if c == nil {
-		return "ours"
-	}
-	return describeCertificate(c)
-}
-
-// selfSigned reports whether subject and issuer are one, and the key fits.
+// selfSigned reports whether subject and issuer are the same and the certificate's own key signed it.
 func selfSigned(c *x509.Certificate) bool {
 	if string(c.RawSubject) != string(c.RawIssuer) {
 		return false
@@ -85,8 +108,8 @@ func selfSigned(c *x509.Certificate) bool {
 	return c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
-// certificateNames are the names that count, cleaned, at most ten.
-func certificateNames(c *x509.Certificate) []string {
+// subjectNames returns the subject alternative names, cleaned, at most ten.
+func subjectNames(c *x509.Certificate) []string {
 	var names []string
 	for _, n := range c.DNSNames {
 		names = append(names, wire.CleanText(n))

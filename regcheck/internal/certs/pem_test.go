@@ -1,4 +1,4 @@
-package regcheck
+package certs
 
 import (
 	"crypto/ecdsa"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // oversizedKey is an RSA key whose numbers fit together, but are no primes: making one costs an
@@ -79,5 +81,41 @@ func TestKeysThatWouldTakeForEverAreRefused(t *testing.T) {
 	}
 }
 
-func certificatesError(text []byte) error { _, err := parseCertificates(text); return err }
-func keyError(text []byte) error          { _, err := parseKey(text); return err }
+func certificatesError(text []byte) error { _, err := Parse(text); return err }
+func keyError(text []byte) error          { _, err := ParseKey(text); return err }
+
+// mustBeClean fails when a text that we show could disturb a terminal or a log.
+func mustBeClean(t *testing.T, text string) {
+	t.Helper()
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
+		t.Errorf("not clean: %q", text)
+	}
+}
+
+func FuzzPEM(f *testing.F) {
+	for _, seed := range []string{
+		"", "x", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n", "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n",
+		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: AES,0\n\nAAAA\n-----END RSA PRIVATE KEY-----",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		certificates, err := Parse(text)
+		if (len(certificates) == 0) == (err == nil) {
+			t.Errorf("%d certificates and %v", len(certificates), err)
+		}
+		for _, c := range certificates {
+			mustBeClean(t, describe(c)+strings.Join(subjectNames(c), " "))
+		}
+		if err != nil {
+			mustBeClean(t, err.Error())
+		}
+		key, err := ParseKey(text)
+		if (key == nil) == (err == nil) {
+			t.Errorf("key %v and %v", key, err)
+		}
+		if err == nil && len(certificates) > 0 {
+			Pair(certificates, key)
+		}
+	})
+}

@@ -1,0 +1,227 @@
+package certs
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// Failure explains why TLS failed. A report adds the general sentence of the reason.
+type Failure struct {
+	Reason string  // a regcheck.Reason of RegistryTLSFailed
+	Seen   string  // what was tried and what came back, in sentences
+	Hint   string  // empty: the general hint of the reason
+	Field  *string // nil: the usual field of the reason
+	Retry  bool    // worth a retry, whatever the reason
+}
+
+func fail(reason, format string, args ...any) *Failure {
+	return &Failure{Reason: reason, Seen: fmt.Sprintf(format, args...)}
+}
+
+func (f *Failure) hinting(format string, args ...any) *Failure {
+	f.Hint = fmt.Sprintf(format, args...)
+	return f
+}
+
+func (f *Failure) at(field string) *Failure { f.Field = &field; return f }
+
+func (f *Failure) retry() *Failure { f.Retry = true; return f }
+
+// alertNames are the alerts of RFC 8446 section 6.
+var alertNames = map[uint8]string{
+	0: "close notify", 10: "unexpected message", 20: "bad record MAC", 22: "record overflow", 40: "handshake failure",
+	42: "bad certificate", 43: "unsupported certificate", 44: "certificate revoked", 45: "certificate expired",
+	46: "certificate unknown", 47: "illegal parameter", 48: "unknown CA", 49: "access denied", 50: "decode error",
+	51: "decrypt error", 70: "protocol version", 71: "insufficient security", 80: "internal error",
+	86: "inappropriate fallback", 90: "user canceled", 109: "missing extension", 110: "unsupported extension",
+	112: "unrecognized name", 113: "bad certificate status response", 115: "unknown PSK identity",
+	116: "certificate required", 120: "no application protocol",
+}
+
+// certificateAlerts are the alerts that concern a client certificate, if one was requested.
+var certificateAlerts = []uint8{40, 42, 43, 44, 45, 46, 48, 49, 51, 116}
+
+// Explain returns why a TLS handshake failed. Field and hint are those of the endpoint's own handshake. program is how the
+// sentences name the client.
+func Explain(c *wire.Handshake, err error, program string) *Failure {
+	where := c.Host
+	if v, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return explainCertificate(c, v)
+	}
+	if alert, ok := wire.RemoteAlert(err); ok {
+		return ExplainAlert(c, alert, program)
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return fail("notTLS", "%s answered something that is not TLS; a plain HTTP server does so.", where).
+			hinting("Write http://%s into endpoint if the registry is meant to be reached without TLS; else correct the port.", where+c.Path)
+	}
+	switch {
+	case wire.IsTimeout(err):
+		return fail("timeout", "%s accepted the connection, but did not finish the handshake in time.", where)
+	case wire.IsCutOff(err) && c.Unmet():
+		return explainRefusal(c, closedUnmet, program)
+	case wire.IsCutOff(err):
+		return fail("protocol", "%s closed the connection during the handshake: a load balancer without a backend does so, or a port that is not for TLS.", where).retry()
+	case errors.Is(err, wire.ErrLongChain):
+		return fail("protocol", "%s sends more than %d certificates.", where, wire.MaxChain).at("").
+			hinting("Let the server send its own certificate and its intermediates only.")
+	case strings.Contains(err.Error(), "RSA key larger than"): // crypto/tls has no type for it
+		return fail("protocol", "%s sent a certificate with an RSA key of more than %d bits.", where, maxRSABits).at("").
+			hinting("Give the server a certificate with a smaller key.")
+	default:
+		return fail("protocol", "%s: %s.", where, wire.CleanText(wire.Innermost(err).Error()))
+	}
+}
+
+// ExplainAlert returns why a server ended TLS with an alert.
+func ExplainAlert(c *wire.Handshake, alert uint8, program string) *Failure {
+	words, known := alertNames[alert]
+	if words = "the TLS alert \"" + words + "\""; !known {
+		words = "an unknown TLS alert"
+	}
+	switch {
+	case alert == 70 || alert == 40 && !c.Asked:
+		return fail("protocol", "%s refused the handshake; "+program+" offers TLS 1.2 and 1.3.", c.Host).
+			hinting("Let the server offer TLS 1.2 or 1.3 with current cipher suites.")
+	case c.Unmet() || c.Asked && slices.Contains(certificateAlerts, alert):
+		return explainRefusal(c, "it ended the connection with "+words, program)
+	default:
+		return fail("protocol", "%s ended the handshake with %s.", c.Host, words)
+	}
+}
+
+// explainRefusal is for a server that rejects our client certificate, or requires one. seen is what the server did.
+func explainRefusal(c *wire.Handshake, seen, program string) *Failure {
+	accepts := ""
+	if names := acceptableNames(c); names != "" {
+		accepts = " It accepts certificates of: " + names + "."
+	}
+	if !c.Sent {
+		f := fail("clientCertificateRequired", "%s requires a client certificate; %s.%s", c.Host, seen, accepts)
+		if !c.Home {
+			f.hinting("Let %s accept connections without a client certificate: "+program+" sends the client certificate of a definition to its endpoint only.", c.Host)
+		} else if accepts != "" {
+			f.hinting("Put a client certificate issued by %s into auth.tls.certificate, its key into auth.tls.key, and set auth.tls.enabled to true.", acceptableNames(c))
+		}
+		return f
+	}
+	f := fail("clientCertificateRejected", "%s asked for a client certificate and got %s; %s.%s", c.Host, describe(c.Leaf), seen, accepts)
+	if c.Now.After(c.Leaf.NotAfter) {
+		f.hinting("The client certificate expired on %s: put a new one into auth.tls.certificate.", day(c.Leaf.NotAfter))
+	} else if accepts != "" {
+		f.hinting("Put a client certificate issued by %s into auth.tls.certificate, and its key into auth.tls.key.", acceptableNames(c))
+	}
+	return f
+}
+
+// explainCertificate distinguishes the cases for which crypto/x509 has one type.
+func explainCertificate(c *wire.Handshake, v *tls.CertificateVerificationError) *Failure {
+	served := v.UnverifiedCertificates
+	if len(served) == 0 {
+		return fail("protocol", "%s sent no certificate.", c.Host)
+	}
+	if name, ok := errors.AsType[x509.HostnameError](v.Err); ok {
+		return explainHostname(c, name, served[0])
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](v.Err); ok {
+		return explainInvalid(c, invalid, served)
+	}
+	leaf, top := served[0], served[len(served)-1]
+	switch {
+	case selfSigned(leaf):
+		return fail("selfSigned", "%s served %s.", c.Host, describe(leaf)).
+			hinting("Put the certificate with the SHA-256 fingerprint %s into auth.tls.ca and set auth.tls.enabled to true; compare the fingerprint on the server first.", fingerprint(leaf))
+	case len(served) == 1 && len(leaf.IssuingCertificateURL) > 0:
+		return fail("missingIntermediate", "%s served only %s, and not the certificate of its issuer, which is at %s.",
+			c.Host, describe(leaf), wire.CleanText(leaf.IssuingCertificateURL[0])).
+			hinting("Let the server send its whole chain; until then put the certificate of %q, found at %s, into auth.tls.ca in PEM form and set auth.tls.enabled to true.",
+				name(leaf.Issuer), wire.CleanText(leaf.IssuingCertificateURL[0]))
+	case selfSigned(top):
+		return fail("unknownAuthority", "%s served %s; its chain ends at %s.", c.Host, describe(leaf), describe(top)).
+			hinting("Put the CA certificate %q with the SHA-256 fingerprint %s into auth.tls.ca and set auth.tls.enabled to true.", name(top.Subject), fingerprint(top))
+	default:
+		return fail("unknownAuthority", "%s served %s; the chain ends at issuer %q, which is not trusted and was not sent.",
+			c.Host, describe(leaf), name(top.Issuer)).
+			hinting("Put the CA certificate of %q into auth.tls.ca and set auth.tls.enabled to true.", name(top.Issuer))
+	}
+}
+
+func explainHostname(c *wire.Handshake, err x509.HostnameError, leaf *x509.Certificate) *Failure {
+	names := subjectNames(leaf)
+	if len(names) == 0 {
+		return fail("hostnameMismatch", "%s served %s, which lists no names at all; the common name is not looked at any more.", c.Host, describe(leaf)).
+			hinting("Give the server a certificate with %q among its subject alternative names.", err.Host)
+	}
+	f := fail("hostnameMismatch", "%s served a certificate for %s, not for %q.", c.Host, strings.Join(names, ", "), err.Host)
+	if plain := firstPlainName(names); plain != "" {
+		f.hinting("Write one of the certificate's names into endpoint, such as %s, or give the server a certificate for %q.", withHost(c, plain), err.Host)
+	}
+	return f
+}
+
+func explainInvalid(c *wire.Handshake, err x509.CertificateInvalidError, served []*x509.Certificate) *Failure {
+	invalid := err.Cert
+	if invalid == nil {
+		invalid = served[0]
+	}
+	which := "The certificate " + describe(invalid)
+	if err.Reason != x509.Expired {
+		return fail("unknownAuthority", "%s at %s cannot be used for this: %s.", which, c.Host, wire.CleanText(err.Error()))
+	}
+	clock := c.Now.UTC().Format("2006-01-02 15:04")
+	if c.Now.Before(invalid.NotBefore) {
+		return fail("notYetValid", "%s at %s is valid from %s; the clock here says %s UTC.", which, c.Host, day(invalid.NotBefore), clock)
+	}
+	f := fail("expired", "%s at %s was valid until %s; the clock here says %s UTC.", which, c.Host, day(invalid.NotAfter), clock)
+	if !slices.ContainsFunc(served, invalid.Equal) {
+		f.at("auth.tls.ca").hinting("The certificate %q in auth.tls.ca has expired: put its successor there.", name(invalid.Subject))
+	}
+	return f
+}
+
+// ExplainExchange returns the failure of a request that the server did not answer because of our client certificate: it
+// sent an alert, or ended the connection although it had requested a certificate and got none. With TLS 1.3 that happens
+// after the handshake, and a reset may take the place of the alert (RFC 8446 section 4.4.2.4). It returns nil if our
+// certificate is not the reason.
+func ExplainExchange(x *wire.ExchangeError, program string) *Failure {
+	seen := x.Conn.Seen()
+	if alert, sent := x.Conn.Alert(); sent && seen.Asked {
+		return ExplainAlert(seen, alert, program)
+	}
+	if seen.Unmet() && !x.Started && x.Conn.Fresh() && wire.IsCutOff(x) {
+		return explainRefusal(seen, closedUnmet, program)
+	}
+	return nil
+}
+
+// closedUnmet is what a server did that sends no alert.
+const closedUnmet = "it closed the connection when it got none"
+
+// ExplainResponse returns the failure of a request that nginx rejects for its client certificate: nginx completes the
+// handshake and then responds 400 with these words. It returns nil for any other response.
+func ExplainResponse(a *wire.Response, program string) *Failure {
+	if a.Status != 400 || !a.Conn.Asked {
+		return nil
+	}
+	body := string(a.Body)
+	if !strings.Contains(body, "No required SSL certificate") && !strings.Contains(body, "SSL certificate error") {
+		return nil
+	}
+	return explainRefusal(a.Conn.Seen(), "it answered 400 \""+wire.Title(a.Body)+"\"", program)
+}
+
+// withHost returns the endpoint with another host.
+func withHost(s *wire.Handshake, name string) string {
+	_, port, err := net.SplitHostPort(s.Host)
+	if err != nil || port == "443" {
+		return "https://" + name + s.Path
+	}
+	return "https://" + net.JoinHostPort(name, port) + s.Path
+}
