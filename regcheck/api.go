@@ -7,6 +7,7 @@ import (
 
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -37,7 +38,7 @@ func (s *session) api(ctx context.Context) outcome {
 
 // moved takes note of a redirect that was followed to another origin: the API is there.
 func (s *session) moved(a *wire.Response) {
-	if a.From == s.base.origin {
+	if a.From == s.base.Origin {
 		return
 	}
 	s.warn(WarnRedirected, "%s leads to %s.", s.base.String(), wire.ShowURL(a.URL))
@@ -45,7 +46,7 @@ func (s *session) moved(a *wire.Response) {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
 	if path, ok := strings.CutSuffix(strings.TrimSuffix(a.URL.Path, "/"), "/v2"); ok {
-		s.base = target{a.From, strings.Trim(path, "/")}
+		s.base = endpoint.Base{Origin: a.From, Path: strings.Trim(path, "/")}
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *session) catalog(ctx context.Context) catalog {
 // basicInstead is the access by Basic that a registry asks for in place of its own tokens, as Harbor does for the
 // catalog; nil when it does not, or when another origin asks.
 func (s *session) basicInstead(acc *access, a *wire.Response) *access {
-	if a == nil || a.Status != 401 || a.From != s.plan.base.origin || acc.service == nil || acc.who.User == "" ||
+	if a == nil || a.Status != 401 || a.From != s.plan.base.Origin || acc.service == nil || acc.who.User == "" ||
 		!challenge.Offered(a.Header.Values("WWW-Authenticate")).Basic {
 		return nil
 	}

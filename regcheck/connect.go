@@ -9,7 +9,7 @@ import (
 // connect opens TCP. Over TLS with credentials a second connection is opened at the same time: the
 // bare and the authenticated request travel together, and only HTTP/2 carries both on one.
 func (s *session) connect(ctx context.Context) outcome {
-	p, err := s.wire.Reach(ctx, s.plan.base.origin)
+	p, err := s.wire.Reach(ctx, s.plan.base.Origin)
 	if err != nil {
 		return failed(s.forbidden(err, "The endpoint "+s.plan.base.Host))
 	}

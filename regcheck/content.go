@@ -61,7 +61,7 @@ func (s *session) contentIsReadable(ctx context.Context) bool {
 
 func (s *session) contentFacts(acc *access, path reading) contentFacts {
 	return contentFacts{path: path.kind(), malformed: s.nameFault().what != "",
-		remote: acc.service != nil && acc.service.Origin != s.base.origin}
+		remote: acc.service != nil && acc.service.Origin != s.base.Origin}
 }
 
 // contentExpired is a refusal that says so in words.

@@ -1,6 +1,11 @@
 package regcheck
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+)
 
 func TestContentDecision(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -91,7 +96,7 @@ func TestNameFault(t *testing.T) {
 		"registry.test":                      {"the host belongs into endpoint only", ""},
 		"charts/a b":                         {"names have at most 255 characters, and components of lower-case letters and digits, joined by single . _ -", ""},
 	} {
-		s := &session{plan: &plan{contentPath: path, base: target{origin: origin{Host: "registry.test"}}}}
+		s := &session{plan: &plan{contentPath: path, base: endpoint.Base{Origin: egress.Origin{Host: "registry.test"}}}}
 		if got := s.nameFault(); got != want {
 			t.Errorf("%s: %+v, want %+v", path, got, want)
 		}

@@ -1,14 +1,12 @@
 package regcheck
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -83,103 +81,23 @@ func (e *DefinitionError) Error() string {
 	return text.String()
 }
 
-// Lengths in bytes that a field may have.
-const (
-	maxEndpoint = 2048
-	maxPEM      = 256 << 10
-	maxField    = 4096
-)
+// Registry returns the base URL of the API, as a Report has it, and "" if endpoint or basePath cannot be used.
+func (d Definition) Registry() string {
+	var p plan
+	var found problems
+	if p.readBase(d.Endpoint, d.BasePath, &found); len(found) > 0 {
+		return ""
+	}
+	return p.base.String()
+}
 
-// Problems lists everything that keeps the definition from being tried; empty when it can be.
+// Problems returns everything that prevents the definition from being checked, empty if nothing does.
 func (d Definition) Problems() []Problem {
 	_, problems := d.read()
 	return problems
 }
 
-// plan is a definition as read: defaults filled in, everything parsed.
-type plan struct {
-	base         target // origin and path of the API
-	endpointPath string // the part of the path that stands in endpoint and not in basePath
-	contentPath  string
-	provider     ProviderType
-	auth         AuthType
-	username     string
-	password     string // of Basic
-	token        string
-	roots        []*x509.Certificate
-	clientCert   *tls.Certificate
-	skipVerify   bool
-	unknown      []Problem // members that do not exist
-	ignoredTLS   []string  // members of auth.tls that have no effect because it is not enabled
-}
-
-// secretField is the field to blame when the registry refuses the credentials.
-func (p *plan) secretField() string {
-	switch p.auth {
-	case Token:
-		return "auth.token"
-	case Basic:
-		return "auth.password"
-	default:
-		return "auth.type"
-	}
-}
-
-// userField is the field to blame when the credentials are good but have no right at all.
-func (p *plan) userField() string {
-	switch p.auth {
-	case Token:
-		return "auth.token"
-	case Basic:
-		return "auth.username"
-	default:
-		return "auth.type"
-	}
-}
-
-type problems []Problem
-
-func (p *problems) add(field, format string, args ...any) {
-	*p = append(*p, Problem{field, fmt.Sprintf(format, args...)})
-}
-
-func (d Definition) read() (*plan, []Problem) {
-	var found problems
-	p := &plan{provider: d.ProviderType, unknown: d.Unknown}
-	p.base = readBase(d.Endpoint, d.BasePath, &found)
-	p.endpointPath = pathOfEndpoint(d.Endpoint)
-	p.contentPath = readPath("baseContentPath", d.BaseContentPath, &found)
-	switch p.provider {
-	case "":
-		p.provider = Helm
-	case Helm, Zarf, Pack:
-	default:
-		found.add("providerType", `is none of "helm", "zarf" and "pack"`)
-	}
-	if d.Auth == nil {
-		found.add("auth", `is required; write {"type": "noAuth"} for a registry without credentials`)
-	} else {
-		d.Auth.read(p, &found)
-	}
-	return p, found
-}
-
-func (a *Auth) read(p *plan, found *problems) {
-	p.auth = a.Kind()
-	if !slices.Contains([]AuthType{NoAuth, Basic, Token}, p.auth) {
-		found.add("auth.type", `is none of "noAuth", "basic" and "token"`)
-	}
-	a.readCredentials(p, found)
-	checkText("auth.username", a.Username, maxField, found)
-	checkText("auth.password", a.Password.Reveal(), maxField, found)
-	checkText("auth.token", a.Token.Reveal(), maxField, found)
-	if p.auth != NoAuth && strings.Contains(a.Username, ":") {
-		found.add("auth.username", "contains a colon, which Basic authentication cannot carry (RFC 7617)")
-	}
-	a.TLS.read(p, found)
-}
-
-// Kind is the type, derived from the credentials when none is written.
+// Kind returns the type, derived from the credentials if none is written.
 func (a *Auth) Kind() AuthType {
 	switch {
 	case a.Type != "":
@@ -193,40 +111,15 @@ func (a *Auth) Kind() AuthType {
 	}
 }
 
-func (a *Auth) readCredentials(p *plan, found *problems) {
-	if p.auth == Basic && a.Username == "" {
-		found.add("auth.username", `is required for type "basic"`)
-	}
-	if p.auth == Basic && a.Password == "" {
-		found.add("auth.password", `is required for type "basic"`)
-	}
-	if p.auth == Token && a.Token == "" {
-		found.add("auth.token", `is required for type "token"`)
-	}
-	if (p.auth == NoAuth || p.auth == Token) && a.Password != "" {
-		found.add("auth.password", "does not belong to type %q; remove it, or write the type \"basic\"", p.auth)
-	}
-	if (p.auth == NoAuth || p.auth == Basic) && a.Token != "" {
-		found.add("auth.token", "does not belong to type %q; remove it, or write the type \"token\"", p.auth)
-	}
-	p.username, p.password, p.token = a.Username, a.Password.Reveal(), a.Token.Reveal()
-}
+// maxField is the length in bytes that a text may have.
+const maxField = 4096
 
-// checkText refuses what can't travel in a header: a pasted trailing newline most of all.
-func checkText(field, value string, limit int, found *problems) {
-	if problem := textProblem(value, limit); problem != "" {
-		found.add(field, "%s", problem)
-	}
-}
-
-// TextProblem says what keeps a text from being the value of a field, in words that follow the name of the field; "" when
-// nothing does.
-func TextProblem(value string) string { return textProblem(value, maxField) }
-
-func textProblem(value string, limit int) string {
+// TextProblem returns what prevents a text from being the value of a field, in words that follow the name of the field, and
+// "" for a text without problems. A header cannot carry control characters: a pasted newline is the usual cause.
+func TextProblem(value string) string {
 	switch {
-	case len(value) > limit:
-		return fmt.Sprintf("is longer than %d bytes", limit)
+	case len(value) > maxField:
+		return fmt.Sprintf("is longer than %d bytes", maxField)
 	case !utf8.ValidString(value):
 		return "is not valid UTF-8"
 	case strings.HasSuffix(value, "\n") && !hasControl(strings.TrimRight(value, "\r\n")):
@@ -239,29 +132,46 @@ func textProblem(value string, limit int) string {
 
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// SameTarget reports whether secrets stored with one definition may be sent by the other: both lead to
-// the same scheme, host, port and path and trust the same certificates. Two definitions of which one
-// can't be used are never the same.
-func (d Definition) SameTarget(other Definition) bool {
-	a, problemsA := d.readTarget()
-	b, problemsB := other.readTarget()
-	return len(problemsA) == 0 && len(problemsB) == 0 && a == b
-}
-
-// trustedTarget is where a definition leads and whom it trusts on the way.
-type trustedTarget struct {
-	base       target
-	trust      string // the PEM texts that count
-	skipVerify bool
-}
-
-func (d Definition) readTarget() (trustedTarget, []Problem) {
-	var found problems
-	t := trustedTarget{base: readBase(d.Endpoint, d.BasePath, &found)}
-	if d.Auth != nil && d.Auth.TLS.Enabled {
-		trust := d.Auth.TLS
-		t.trust = strings.TrimSpace(trust.CA) + "\x00" + strings.TrimSpace(trust.Certificate)
-		t.skipVerify = trust.InsecureSkipVerify
+// NoteUnknown adds members that were sent but that no definition has to Unknown. known are the paths of those that
+// exist, such as "auth.tls.ca".
+func (d *Definition) NoteUnknown(unknown, known []string) {
+	for _, path := range unknown {
+		path = wire.CleanText(path)
+		problem := "is not a field of a definition"
+		switch near := nearestField(path, known); near {
+		case "":
+		case path: // {"auth.type": …}
+			problem += "; write it as an object in an object"
+		default:
+			problem += "; did you mean " + near + "?"
+		}
+		d.Unknown = append(d.Unknown, Problem{path, problem})
 	}
-	return t, found
+}
+
+// nearestField is the known path whose name is most like the unknown one's: a typing error, another case, the
+// beginning of it, or the name of a field of another object.
+func nearestField(path string, known []string) (nearest string) {
+	object, name := splitField(path)
+	limit, best := max(1, len(name)/3), 0
+	for _, candidate := range known {
+		in, other := splitField(candidate)
+		d := distance(strings.ToLower(name), strings.ToLower(other))
+		if len(name) > 2 && strings.HasPrefix(strings.ToLower(other), strings.ToLower(name)) {
+			d = min(d, 1)
+		}
+		cost := 2 * d
+		if in != object {
+			cost++
+		}
+		if d <= limit && (nearest == "" || cost < best) {
+			nearest, best = candidate, cost
+		}
+	}
+	return nearest
+}
+
+func splitField(path string) (object, name string) {
+	i := strings.LastIndexByte(path, '.')
+	return path[:max(i, 0)], path[i+1:]
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -35,7 +36,7 @@ func noNameServer(err error) bool {
 }
 
 // diagnoseLookup is for the host of the endpoint or of a redirect; it says nothing of addresses.
-func (s *session) diagnoseLookup(o origin, err error) *failure {
+func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 	words, retryable := describeLookup(err)
 	f := fail(CodeHostNotFound, "", "%q %s.", o.Host, words).retry(retryable)
 	switch {
@@ -241,7 +242,7 @@ func errorText(err error) string {
 
 // redirectEndpoint is what to write into endpoint to get to a redirect's target.
 func redirectEndpoint(to *url.URL) string {
-	path := strings.TrimRight(trimV2(strings.Trim(to.Path, "/")), "/")
+	path := endpoint.TrimV2(to.Path)
 	bare := url.URL{Scheme: to.Scheme, Host: to.Host}
 	if path != "" {
 		bare.Path = "/" + path
@@ -251,7 +252,7 @@ func redirectEndpoint(to *url.URL) string {
 
 // emptyBasePath reminds of a base path that the target has already.
 func emptyBasePath(p *plan, to *url.URL) string {
-	if p.base.path == "" || trimV2(strings.Trim(to.Path, "/")) == "" {
+	if p.base.Path == "" || endpoint.TrimV2(to.Path) == "" {
 		return ""
 	}
 	return " and leave basePath empty"

@@ -8,7 +8,7 @@ import (
 // egress judges every address of the endpoint's host. A denied address is neither contacted nor
 // named: the answer would tell a stranger what our DNS says.
 func (s *session) egress(context.Context) outcome {
-	o := s.plan.base.origin
+	o := s.plan.base.Origin
 	if len(s.found) == 0 {
 		_, _ = s.wire.Admit(o, nil)
 		return unknown("no address to judge; the proxy decides")

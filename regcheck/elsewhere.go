@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -35,7 +36,7 @@ func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
 		return s.hintRoot(ctx, f)
 	default:
 		if s.plan.endpointPath != "" {
-			return f.hinting("Write %s into endpoint and %s into basePath: there a registry answers.%s", s.base.origin, found.basePath, s.keyReminder(found))
+			return f.hinting("Write %s into endpoint and %s into basePath: there a registry answers.%s", s.base.Origin, found.basePath, s.keyReminder(found))
 		}
 		return f.hinting("Write %s into basePath: there a registry answers.%s", found.basePath, s.keyReminder(found))
 	}
@@ -44,7 +45,7 @@ func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
 // orRoot gives a failure below a path another hint when a registry answers at the root of the server: users of Helm
 // write the path of the content behind the host.
 func (s *session) orRoot(ctx context.Context, f *failure) *failure {
-	if s.base.path == "" {
+	if s.base.Path == "" {
 		return f
 	}
 	if found := s.elsewhere(ctx); found == nil || !found.atRoot {
@@ -54,22 +55,22 @@ func (s *session) orRoot(ctx context.Context, f *failure) *failure {
 }
 
 func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
-	if s.base.path == s.plan.endpointPath {
+	if s.base.Path == s.plan.endpointPath {
 		f.at("endpoint")
 	}
-	path := strings.Trim(s.base.path+"/"+s.plan.contentPath, "/")
+	path := strings.Trim(s.base.Path+"/"+s.plan.contentPath, "/")
 	if s.readableAtRoot(ctx, path) {
 		return f.hinting("Write %s into endpoint, leave basePath empty and write %s into baseContentPath: the registry answers at the root of the server, and this content can be read there.",
-			s.base.origin, wire.CleanText(path))
+			s.base.Origin, wire.CleanText(path))
 	}
 	return f.hinting("Write %s into endpoint and leave basePath empty: there a registry answers. If %s is the path of the content, set baseContentPath to it.",
-		s.base.origin, wire.CleanText(path))
+		s.base.Origin, wire.CleanText(path))
 }
 
 // readableAtRoot asks for the path as content of a registry at the server's root, with the definition's credentials.
 func (s *session) readableAtRoot(ctx context.Context, path string) bool {
 	plan, root := *s.plan, *s
-	plan.base, plan.endpointPath, plan.contentPath = target{origin: s.base.origin}, "", path
+	plan.base, plan.endpointPath, plan.contentPath = endpoint.Base{Origin: s.base.Origin}, "", path
 	root.plan, root.base, root.control = &plan, plan.base, false
 	root.opened, root.known, root.learned, root.warnings = nil, Known{}, Known{}, nil
 	defer func() { s.rounds = root.rounds }()
@@ -79,12 +80,12 @@ func (s *session) readableAtRoot(ctx context.Context, path string) bool {
 // nowhere blames the field that the path was written into.
 func (s *session) nowhere(f *failure) *failure {
 	switch {
-	case s.base.path == "":
+	case s.base.Path == "":
 		return f
-	case s.base.path == s.plan.endpointPath:
-		return f.at("endpoint").hinting("Correct the path %q in endpoint: no OCI registry answers below it, nor at the root of the server.", s.base.path)
+	case s.base.Path == s.plan.endpointPath:
+		return f.at("endpoint").hinting("Correct the path %q in endpoint: no OCI registry answers below it, nor at the root of the server.", s.base.Path)
 	default:
-		return f.hinting("Correct basePath: no OCI registry answers below %q, nor at the root of the server.", s.base.path)
+		return f.hinting("Correct basePath: no OCI registry answers below %q, nor at the root of the server.", s.base.Path)
 	}
 }
 
@@ -117,12 +118,12 @@ func (s *session) elsewhere(ctx context.Context) *place {
 			}
 		})
 	}
-	look(strings.TrimSuffix("/"+s.base.path, "/")+"/index.yaml", func(a *wire.Response) {
+	look(strings.TrimSuffix("/"+s.base.Path, "/")+"/index.yaml", func(a *wire.Response) {
 		if isHelmIndex(a) {
 			helm = &place{classicHelm: true, url: wire.ShowURL(a.URL)}
 		}
 	})
-	if s.base.path != "" {
+	if s.base.Path != "" {
 		look("/v2/", func(a *wire.Response) {
 			if isRegistry(a) {
 				root = &place{atRoot: true}
@@ -198,7 +199,7 @@ func isKey(key string) bool {
 	return key != "" && len(key) <= 64 && strings.IndexFunc(key, func(r rune) bool { return r >= 0x80 || !challenge.IsTokenByte(byte(r)) }) < 0 // #nosec G115 -- bounded by the test before it
 }
 
-func looksLikeArtifactory(a *wire.Response, base target) bool {
+func looksLikeArtifactory(a *wire.Response, base endpoint.Base) bool {
 	for name := range a.Header {
 		lower := strings.ToLower(name)
 		if strings.HasPrefix(lower, "x-artifactory") || strings.HasPrefix(lower, "x-jfrog") {
@@ -206,6 +207,6 @@ func looksLikeArtifactory(a *wire.Response, base target) bool {
 		}
 	}
 	listed := wire.ReadErrors(a.Body)
-	return strings.Contains(a.Header.Get("Server"), "Artifactory") || strings.HasPrefix(base.path, "artifactory") ||
+	return strings.Contains(a.Header.Get("Server"), "Artifactory") || strings.HasPrefix(base.Path, "artifactory") ||
 		len(listed) > 0 && listed[0].Status != 0
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 	"github.com/regwarden/regwarden/secret"
@@ -44,8 +45,8 @@ func FuzzDefinition(f *testing.F) {
 			t.Fatalf("%q became %q: %v", endpoint, p.base, err)
 		}
 		o, err := egress.ReadOrigin(u)
-		if err != nil || o != p.base.origin {
-			t.Errorf("%q: origin %v read back as %v: %v", endpoint, p.base.origin, o, err)
+		if err != nil || o != p.base.Origin {
+			t.Errorf("%q: origin %v read back as %v: %v", endpoint, p.base.Origin, o, err)
 		}
 	})
 }
@@ -69,8 +70,8 @@ func FuzzChallenge(f *testing.F) {
 		if o.Bearer == nil {
 			return
 		}
-		s := &session{plan: &plan{base: target{origin: origin{Scheme: "https", Host: "registry.test", Port: 443}}}}
-		from := &wire.Response{URL: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, From: s.plan.base.origin}
+		s := &session{plan: &plan{base: endpoint.Base{Origin: egress.Origin{Scheme: "https", Host: "registry.test", Port: 443}}}}
+		from := &wire.Response{URL: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, From: s.plan.base.Origin}
 		service, failed := s.readService(o.Bearer, from)
 		if failed != nil {
 			mustBeClean(t, failed.seen)

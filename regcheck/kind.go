@@ -67,7 +67,7 @@ func (s *session) fetchKind(ctx context.Context, in reading, reference string) (
 // manifest asks for a manifest, or only for its headers.
 func (s *session) manifest(ctx context.Context, in reading, reference string, head bool) (*wire.Response, error) {
 	header, _ := s.authorization(ctx, in.at.access, in.at.scope)
-	a, err := s.request(ctx, wire.Request{URL: s.base.url(in.repository + "/manifests/" + reference), Authorization: header, Head: head})
+	a, err := s.request(ctx, wire.Request{URL: s.base.URL(in.repository + "/manifests/" + reference), Authorization: header, Head: head})
 	if err == nil {
 		s.checkPullQuota(a.Header)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 )
 
@@ -47,7 +48,7 @@ func (s *session) withoutHost(path string) (rest string, found bool) {
 	}
 	host, rest, _ := strings.Cut(path, "/")
 	u := url.URL{Host: host}
-	if found || u.Port() != "" && rest != "" || apiHost(strings.ToLower(u.Hostname())) == s.plan.base.Host {
+	if found || u.Port() != "" && rest != "" || endpoint.APIHost(strings.ToLower(u.Hostname())) == s.plan.base.Host {
 		return rest, true
 	}
 	return path, false

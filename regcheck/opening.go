@@ -77,12 +77,12 @@ func (s *session) withCredentials(ctx context.Context) (*wire.Response, error) {
 // get asks for a path below /v2/. With credentials in the definition no request of the API follows
 // a redirect to another origin.
 func (s *session) get(ctx context.Context, rest, authorization string) (*wire.Response, error) {
-	return s.wire.Fetch(ctx, wire.Request{URL: s.base.url(rest), Authorization: authorization}, s.plan.auth == NoAuth)
+	return s.wire.Fetch(ctx, wire.Request{URL: s.base.URL(rest), Authorization: authorization}, s.plan.auth == NoAuth)
 }
 
 // read is get for content, which may live elsewhere; authorization does not go along.
 func (s *session) read(ctx context.Context, rest, query, authorization string) (*wire.Response, error) {
-	u := s.base.url(rest)
+	u := s.base.URL(rest)
 	u.RawQuery = query
 	return s.request(ctx, wire.Request{URL: u, Authorization: authorization})
 }

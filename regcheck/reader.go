@@ -47,7 +47,7 @@ func (r *Reader) ContentPath() string { return r.s.plan.contentPath }
 func (r *Reader) Provider() ProviderType { return r.s.plan.provider }
 
 // Origin returns where the API is.
-func (r *Reader) Origin() egress.Origin { return r.s.base.origin }
+func (r *Reader) Origin() egress.Origin { return r.s.base.Origin }
 
 // BodyLimit returns Limits.Body.
 func (r *Reader) BodyLimit() int64 { return r.s.limits.Body }
@@ -100,7 +100,7 @@ func (r *Reader) Renew(w Way) bool {
 
 // Get asks for a path below /v2/. It follows redirects to another origin if elsewhere is true.
 func (r *Reader) Get(ctx context.Context, path, query, header string, elsewhere bool) (*wire.Response, error) {
-	u := r.s.base.url(path)
+	u := r.s.base.URL(path)
 	u.RawQuery = query
 	return r.s.wire.Fetch(ctx, wire.Request{URL: u, Authorization: header, Accept: oci.AcceptManifests, Keep: r.s.limits.Body}, elsewhere)
 }
@@ -115,7 +115,7 @@ func (r *Reader) Begin() (end func()) {
 	return func() {
 		s.wire.Sent.Forget(mark)
 		s.access.forgetAll()
-		homes := []origin{s.plan.base.origin, s.base.origin}
+		homes := []egress.Origin{s.plan.base.Origin, s.base.Origin}
 		if s.access.service != nil {
 			homes = append(homes, s.access.service.Origin)
 		}

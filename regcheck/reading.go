@@ -106,7 +106,7 @@ func (s *session) readTags(ctx context.Context, acc *access, repository string) 
 // must not choose where credentials go.
 func (s *session) otherWay(acc *access, a *wire.Response, repository string) (next way, ok bool) {
 	o := challenge.Offered(a.Header.Values("WWW-Authenticate"))
-	if a.From != s.base.origin || o.Bearer == nil {
+	if a.From != s.base.Origin || o.Bearer == nil {
 		return way{}, false
 	}
 	t, f := s.readService(o.Bearer, a)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -31,14 +32,14 @@ type session struct {
 	first    *wire.Conn   // connect
 	spare    *spareConn   // connect: a second connection on its way; nil when none is needed
 
-	base     target    // of plan; a redirect that was followed moves it
-	opened   *opening  // tls or api: the first requests and their answers
-	access   *access   // auth: how content may be asked for
-	warnings []Warning // all stages
-	rounds   int       // all stages: see Report.RoundTrips
-	unproven bool      // auth: nobody looked at the credentials
-	unlikely string    // a repository's name that nobody has
-	learned  Known     // auth: by control requests
+	base     endpoint.Base // of plan; a redirect that was followed moves it
+	opened   *opening      // tls or api: the first requests and their answers
+	access   *access       // auth: how content may be asked for
+	warnings []Warning     // all stages
+	rounds   int           // all stages: see Report.RoundTrips
+	unproven bool          // auth: nobody looked at the credentials
+	unlikely string        // a repository's name that nobody has
+	learned  Known         // auth: by control requests
 }
 
 type stage struct {
@@ -100,7 +101,7 @@ func (s *session) connections(c *Checker) wire.Config {
 	return wire.Config{
 		Guard: &egress.Guard{Policy: c.Egress, Resolver: c.Resolver, Dialer: c.Dialer, Proxy: c.Proxy, ProxyConnect: c.ProxyConnect,
 			Roots: c.Roots, Now: s.now},
-		Header: header, Now: s.now, Home: s.plan.base.origin, HomePath: path,
+		Header: header, Now: s.now, Home: s.plan.base.Origin, HomePath: path,
 		Limits: wire.Limits{Resolve: l.Resolve, Connect: l.Connect, Handshake: l.TLS, Response: l.Response, Header: l.Header, Body: l.Body, Redirects: l.Redirects},
 		Roots:  c.Roots, Extra: s.plan.roots, ClientCert: s.plan.clientCert, SkipVerify: s.plan.skipVerify,
 	}

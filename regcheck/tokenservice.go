@@ -55,7 +55,7 @@ func (s *session) ask(ctx context.Context, t *challenge.Service, who challenge.L
 	if err != nil {
 		return granting{failure: s.diagnoseRealm(t, err)}
 	}
-	if t.From != s.plan.base.origin {
+	if t.From != s.plan.base.Origin {
 		who = challenge.Login{} // only the endpoint itself names a token service for the credentials
 	}
 	a, err := s.wire.Exchange(ctx, p, t.Call(s.words.name(), who, scopes))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -111,7 +112,7 @@ func (k keptRegistry) fill(d regcheck.Definition) (regcheck.Definition, []fault.
 	credentials := *d.Auth
 	d.Auth = &credentials
 	dropForeignMasks(d.Auth)
-	sameTarget := d.SameTarget(masked(k.Registry))
+	same := sameTarget(d, masked(k.Registry))
 	var unfilled []fault.Field
 	for _, g := range gaps {
 		value := g.at(d.Auth)
@@ -119,7 +120,7 @@ func (k keptRegistry) fill(d regcheck.Definition) (regcheck.Definition, []fault.
 		case !g.has && *value == mask:
 			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: "is the mask of a stored secret, and none is stored; write the secret itself"})
 		case !g.has: // that it is required is for the definition to say
-		case !sameTarget:
+		case !same:
 			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: "must be sent: the stored one is used only with the stored endpoint, basePath and auth.tls"})
 		case k.damage != nil:
 			return d, nil, unreadable(k.damage)
@@ -128,6 +129,21 @@ func (k keptRegistry) fill(d regcheck.Definition) (regcheck.Definition, []fault.
 		}
 	}
 	return d, unfilled, nil
+}
+
+// sameTarget reports whether secrets stored with one definition may be sent by the other: both have the same scheme, host,
+// port and path and trust the same certificates. A definition that cannot be used has no target.
+func sameTarget(a, b regcheck.Definition) bool {
+	return a.Registry() != "" && a.Registry() == b.Registry() && trust(a) == trust(b)
+}
+
+// trust returns the part of auth.tls that decides which servers are trusted.
+func trust(d regcheck.Definition) regcheck.TLS {
+	if d.Auth == nil || !d.Auth.TLS.Enabled {
+		return regcheck.TLS{}
+	}
+	tls := d.Auth.TLS
+	return regcheck.TLS{CA: strings.TrimSpace(tls.CA), Certificate: strings.TrimSpace(tls.Certificate), InsecureSkipVerify: tls.InsecureSkipVerify}
 }
 
 // gapsOf lists the secrets that d wants filled from r: those of its type that are empty or masked. A key belongs

@@ -1,108 +1,97 @@
-package regcheck
+// Package endpoint reads the fields of a definition that say where the API of a registry is.
+package endpoint
 
 import (
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/egress"
 )
 
-// origin is what may see the credentials.
-type origin = egress.Origin
+// Lengths in bytes that a field may have.
+const (
+	maxEndpoint = 2048
+	maxPath     = 4096
+)
 
-// target is where the API lives.
-type target struct {
-	origin
-	path string // without slashes at the ends and without "v2"; may be empty
+// Base is where the API is.
+type Base struct {
+	egress.Origin
+	Path string // without slashes at the ends and without "v2"; may be empty
 }
 
-// url is a URL below the API's /v2/; rest may be empty.
-func (t target) url(rest string) *url.URL {
+// URL returns a URL below the API's /v2/; rest may be empty.
+func (b Base) URL(rest string) *url.URL {
 	path := "/v2/" + rest
-	if t.path != "" {
-		path = "/" + t.path + path
+	if b.Path != "" {
+		path = "/" + b.Path + path
 	}
-	return &url.URL{Scheme: t.Scheme, Host: t.Authority(), Path: path}
+	return &url.URL{Scheme: b.Scheme, Host: b.Authority(), Path: path}
 }
 
-func (t target) String() string { return t.url("").String() }
+func (b Base) String() string { return b.URL("").String() }
 
-// readBase joins endpoint and base path. Both may end in the "v2" that is ours to add.
-func readBase(endpoint, basePath string, found *problems) target {
-	t := readEndpoint(endpoint, found)
-	base := trimV2(readPath("basePath", basePath, found))
-	t.path = strings.Trim(trimV2(t.path)+"/"+base, "/")
-	return t
+// Below returns the base with a path appended.
+func (b Base) Below(path string) Base {
+	b.Path = strings.Trim(b.Path+"/"+TrimV2(path), "/")
+	return b
 }
 
-// pathOfEndpoint is the path that was written into endpoint, "" for an endpoint that can't be used.
-func pathOfEndpoint(endpoint string) string {
-	var found problems
-	return strings.Trim(trimV2(readEndpoint(endpoint, &found).path), "/")
-}
-
-// endpointAt is the definition's endpoint with its path, at another scheme, host or port.
-func (p *plan) endpointAt(origin string) string {
-	return strings.TrimSuffix(origin+"/"+p.endpointPath, "/")
-}
-
-func trimV2(path string) string {
+// TrimV2 removes the slashes at both ends of a path, and the "v2" at its end, which a Base adds itself.
+func TrimV2(path string) string {
+	path = strings.Trim(path, "/")
 	if path == "v2" {
 		return ""
 	}
 	return strings.TrimRight(strings.TrimSuffix(path, "/v2"), "/")
 }
 
-// readPath checks and trims a path. Its spelling otherwise is for the registry to judge.
-func readPath(field, value string, found *problems) string {
-	path := strings.Trim(strings.TrimSpace(value), "/")
+// ReadPath trims a path. The problem follows the name of the field; it is "" for a path that a registry may accept.
+func ReadPath(value string) (path, problem string) {
+	path = strings.Trim(strings.TrimSpace(value), "/")
 	switch {
-	case len(value) > maxField:
-		found.add(field, "is longer than %d bytes", maxField)
+	case len(value) > maxPath:
+		problem = fmt.Sprintf("is longer than %d bytes", maxPath)
 	case !utf8.ValidString(value):
-		found.add(field, "is not valid UTF-8")
+		problem = "is not valid UTF-8"
 	case hasControl(path):
-		found.add(field, "contains a control character")
+		problem = "contains a control character"
 	case strings.Contains(path, ".."):
-		found.add(field, `contains "..", which cannot be part of a repository's name`)
+		problem = `contains "..", which cannot be part of a repository's name`
 	case strings.ContainsAny(path, "?#%"):
-		found.add(field, `contains "?", "#" or "%%"; write the plain path`)
+		problem = `contains "?", "#" or "%"; write the plain path`
 	}
-	return path
+	return path, problem
 }
 
-func readEndpoint(value string, found *problems) target {
+func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+
+// Read reads an endpoint. The problem follows the name of the field; it is "" for an endpoint that can be used.
+func Read(value string) (b Base, problem string) {
 	text := strings.TrimSpace(value)
-	problem := ""
 	switch {
 	case text == "":
-		problem = "is required"
+		return b, "is required"
 	case len(value) > maxEndpoint:
-		problem = "is longer than 2048 bytes"
+		return b, "is longer than 2048 bytes"
 	case !utf8.ValidString(text) || hasControl(text):
-		problem = "contains a control character or is not valid UTF-8"
+		return b, "contains a control character or is not valid UTF-8"
 	case strings.ContainsAny(text, " \\"):
-		problem = "contains a blank or a backslash"
+		return b, "contains a blank or a backslash"
 	case strings.ContainsAny(text, "?#"):
-		problem = "has a query or fragment; write only host, port and path"
+		return b, "has a query or fragment; write only host, port and path"
 	case strings.Contains(text, "%"):
-		problem = "contains a percent sign; write host and path unescaped, and no zone"
+		return b, "contains a percent sign; write host and path unescaped, and no zone"
 	}
-	if problem != "" {
-		found.add("endpoint", "%s", problem)
-		return target{}
-	}
-	t, problem := parseEndpoint(text)
-	if problem != "" {
-		found.add("endpoint", "%s", problem)
-	}
-	return t
+	return parse(text)
 }
 
-// parseEndpoint reads [scheme://]host[:port][/path]. The problem says how the text was read.
-func parseEndpoint(text string) (t target, problem string) {
+// parse reads [scheme://]host[:port][/path]. The problem says how the text was read.
+func parse(text string) (t Base, problem string) {
 	rest := text
 	t.Scheme = "https"
 	if scheme, after, ok := strings.Cut(text, "://"); ok {
@@ -118,7 +107,7 @@ func parseEndpoint(text string) (t target, problem string) {
 		return t, "was read as a host named " + strconv.Quote(word) + "; write " + word + ":// with a colon and two slashes"
 	}
 	authority, path, _ := strings.Cut(rest, "/")
-	t.path = strings.Trim(path, "/")
+	t.Path = TrimV2(path)
 	if strings.Contains(path, "..") {
 		return t, `contains ".." in its path`
 	}
@@ -131,19 +120,19 @@ func parseEndpoint(text string) (t target, problem string) {
 	}
 	t.Port = port
 	t.Host, problem = egress.ReadHost(host)
-	t.Host = apiHost(t.Host)
+	t.Host = APIHost(t.Host)
 	return t, problem
 }
 
-// apiHost: Docker Hub's three names are one registry, and only the last one serves the API.
-func apiHost(host string) string {
+// APIHost returns the host that serves the API. Docker Hub has three names, and only the last one serves it.
+func APIHost(host string) string {
 	if host == "docker.io" || host == "index.docker.io" {
 		return "registry-1.docker.io"
 	}
 	return host
 }
 
-// schemeWord finds "https:/host", "http//host" and the like, where the scheme would become a host.
+// schemeWord returns the scheme of "https:/host", "http//host" and the like, where it would become a host.
 func schemeWord(text string) string {
 	head, rest := text, ""
 	if i := strings.IndexAny(text, ":/"); i >= 0 {

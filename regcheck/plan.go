@@ -1,0 +1,223 @@
+package regcheck
+
+import (
+	"crypto"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/certs"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+)
+
+const maxPEM = 256 << 10 // bytes of a field
+
+// plan is a definition as read: defaults filled in, everything parsed.
+type plan struct {
+	base         endpoint.Base // origin and path of the API
+	endpointPath string        // the part of the path that stands in endpoint and not in basePath
+	contentPath  string
+	provider     ProviderType
+	auth         AuthType
+	username     string
+	password     string // of Basic
+	token        string
+	roots        []*x509.Certificate
+	clientCert   *tls.Certificate
+	skipVerify   bool
+	unknown      []Problem // members that do not exist
+	ignoredTLS   []string  // members of auth.tls that have no effect because it is not enabled
+}
+
+// secretField returns the field at fault when the registry rejects the credentials.
+func (p *plan) secretField() string {
+	switch p.auth {
+	case Token:
+		return "auth.token"
+	case Basic:
+		return "auth.password"
+	default:
+		return "auth.type"
+	}
+}
+
+// userField returns the field at fault when the credentials are valid but have no permission at all.
+func (p *plan) userField() string {
+	switch p.auth {
+	case Token:
+		return "auth.token"
+	case Basic:
+		return "auth.username"
+	default:
+		return "auth.type"
+	}
+}
+
+// problems are collected while a definition is read, so that all of them are reported at once.
+type problems []Problem
+
+func (p *problems) add(field, format string, args ...any) {
+	*p = append(*p, Problem{field, fmt.Sprintf(format, args...)})
+}
+
+// note adds a problem unless it is empty.
+func (p *problems) note(field, problem string) {
+	if problem != "" {
+		*p = append(*p, Problem{field, problem})
+	}
+}
+
+// read returns the plan of a definition, and all problems that keep it from being tried.
+func (d Definition) read() (*plan, []Problem) {
+	var found problems
+	p := &plan{provider: d.ProviderType, unknown: d.Unknown}
+	p.readBase(d.Endpoint, d.BasePath, &found)
+	p.contentPath = readPath("baseContentPath", d.BaseContentPath, &found)
+	switch p.provider {
+	case "":
+		p.provider = Helm
+	case Helm, Zarf, Pack:
+	default:
+		found.add("providerType", `is none of "helm", "zarf" and "pack"`)
+	}
+	if d.Auth == nil {
+		found.add("auth", `is required; write {"type": "noAuth"} for a registry without credentials`)
+	} else {
+		d.Auth.read(p, &found)
+	}
+	return p, found
+}
+
+func (a *Auth) read(p *plan, found *problems) {
+	p.auth = a.Kind()
+	if !slices.Contains([]AuthType{NoAuth, Basic, Token}, p.auth) {
+		found.add("auth.type", `is none of "noAuth", "basic" and "token"`)
+	}
+	a.readCredentials(p, found)
+	found.note("auth.username", TextProblem(a.Username))
+	found.note("auth.password", TextProblem(a.Password.Reveal()))
+	found.note("auth.token", TextProblem(a.Token.Reveal()))
+	if p.auth != NoAuth && strings.Contains(a.Username, ":") {
+		found.add("auth.username", "contains a colon, which Basic authentication cannot carry (RFC 7617)")
+	}
+	a.TLS.read(p, found)
+}
+
+// readBase joins endpoint and base path. Both may end in the "v2" that every base has.
+func (p *plan) readBase(written, basePath string, found *problems) {
+	base, problem := endpoint.Read(written)
+	found.note("endpoint", problem)
+	p.endpointPath = base.Path
+	p.base = base.Below(readPath("basePath", basePath, found))
+}
+
+func readPath(field, value string, found *problems) string {
+	path, problem := endpoint.ReadPath(value)
+	found.note(field, problem)
+	return path
+}
+
+// endpointAt returns the definition's endpoint with its path, at another scheme, host or port.
+func (p *plan) endpointAt(origin string) string {
+	return strings.TrimSuffix(origin+"/"+p.endpointPath, "/")
+}
+
+func (a *Auth) readCredentials(p *plan, found *problems) {
+	if p.auth == Basic && a.Username == "" {
+		found.add("auth.username", `is required for type "basic"`)
+	}
+	if p.auth == Basic && a.Password == "" {
+		found.add("auth.password", `is required for type "basic"`)
+	}
+	if p.auth == Token && a.Token == "" {
+		found.add("auth.token", `is required for type "token"`)
+	}
+	if (p.auth == NoAuth || p.auth == Token) && a.Password != "" {
+		found.add("auth.password", "does not belong to type %q; remove it, or write the type \"basic\"", p.auth)
+	}
+	if (p.auth == NoAuth || p.auth == Basic) && a.Token != "" {
+		found.add("auth.token", "does not belong to type %q; remove it, or write the type \"token\"", p.auth)
+	}
+	p.username, p.password, p.token = a.Username, a.Password.Reveal(), a.Token.Reveal()
+}
+
+func (t TLS) read(p *plan, found *problems) {
+	ca, certificate, key := strings.TrimSpace(t.CA), strings.TrimSpace(t.Certificate), strings.TrimSpace(t.Key.Reveal())
+	if tooLong("auth.tls.ca", ca, found) || tooLong("auth.tls.certificate", certificate, found) || tooLong("auth.tls.key", key, found) {
+		return
+	}
+	if !t.Enabled {
+		p.ignoredTLS = t.given()
+		return
+	}
+	p.skipVerify = t.InsecureSkipVerify
+	if ca != "" {
+		p.roots = append(p.roots, readCertificates("auth.tls.ca", ca, found)...)
+	}
+	var chain []*x509.Certificate
+	if certificate != "" {
+		chain = readCertificates("auth.tls.certificate", certificate, found)
+	}
+	switch {
+	case key == "":
+		// Public clients put the registry's own or its CA's certificate here.
+		p.roots = append(p.roots, chain...)
+	case certificate == "":
+		found.add("auth.tls.key", "is given without auth.tls.certificate, to which it must belong")
+		readKey(key, found)
+	default:
+		p.clientCert = readPair(chain, key, found)
+	}
+}
+
+// given returns the members that have a value, other than enabled.
+func (t TLS) given() (names []string) {
+	for _, member := range []struct {
+		name  string
+		given bool
+	}{{"ca", t.CA != ""}, {"certificate", t.Certificate != ""}, {"key", t.Key != ""}, {"insecureSkipVerify", t.InsecureSkipVerify}} {
+		if member.given {
+			names = append(names, "auth.tls."+member.name)
+		}
+	}
+	return names
+}
+
+func tooLong(field, text string, found *problems) bool {
+	if len(text) <= maxPEM {
+		return false
+	}
+	found.add(field, "is longer than %d bytes", maxPEM)
+	return true
+}
+
+func readCertificates(field, text string, found *problems) []*x509.Certificate {
+	certificates, err := certs.Parse([]byte(text))
+	if err != nil {
+		found.add(field, "%s", err)
+	}
+	return certificates
+}
+
+func readKey(text string, found *problems) crypto.Signer {
+	key, err := certs.ParseKey([]byte(text))
+	if err != nil {
+		found.add("auth.tls.key", "%s", err)
+		return nil
+	}
+	return key
+}
+
+func readPair(chain []*x509.Certificate, keyText string, found *problems) *tls.Certificate {
+	key := readKey(keyText, found)
+	if key == nil || len(chain) == 0 {
+		return nil
+	}
+	pair := certs.Pair(chain, key)
+	if pair == nil {
+		found.add("auth.tls.key", "does not belong to auth.tls.certificate")
+	}
+	return pair
+}
