@@ -8,12 +8,11 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
-
-const versionHeader = "Docker-Distribution-Api-Version"
 
 // api checks whether an OCI registry answers at GET /v2/, by positive signs: a 200 proves nothing.
 func (s *session) api(ctx context.Context) outcome {
@@ -95,7 +94,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 		return nil
 	case a.Status == 404:
 		return s.notFound(ctx, a)
-	case a.Header.Get(versionHeader) != "":
+	case a.Header.Get(oci.VersionHeader) != "":
 		return nil
 	case a.Status/100 == 2 && wire.IsHTML(a):
 		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.Said()))
@@ -155,7 +154,7 @@ func (s *session) opensToCredentials() bool {
 	}
 	<-s.opened.sent
 	with := s.opened.with
-	return s.opened.werr == nil && with.Status/100 == 2 && with.Header.Get(versionHeader) != "" && !wire.IsHTML(with)
+	return s.opened.werr == nil && with.Status/100 == 2 && with.Header.Get(oci.VersionHeader) != "" && !wire.IsHTML(with)
 }
 
 func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wire.Response) *failure {
@@ -169,8 +168,8 @@ func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wir
 	case probe.Status/100 == 2:
 		return s.orRoot(ctx, not(ReasonCatchAll))
 	}
-	found := s.elsewhere(ctx)
-	if found != nil && found.classicHelm {
+	found := s.probePaths(ctx)
+	if found != nil && found.HelmIndex != "" {
 		return classicHelm(found)
 	}
 	f := not(ReasonNotFound)
@@ -180,7 +179,7 @@ func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wir
 	case wire.IsHTML(probe):
 		f = not(ReasonHTML)
 	}
-	if found != nil && found.atRoot {
+	if found != nil && found.AtRoot {
 		return s.hintRoot(ctx, f)
 	}
 	return f
@@ -193,7 +192,7 @@ func (s *session) foreignBehindBasic(ctx context.Context, o *opening) *failure {
 		return nil
 	}
 	a, err := s.withCredentials(ctx)
-	if err != nil || a.Status/100 != 2 || a.Header.Get(versionHeader) != "" || wire.IsEmptyAnswer(a) {
+	if err != nil || a.Status/100 != 2 || a.Header.Get(oci.VersionHeader) != "" || wire.IsEmptyAnswer(a) {
 		return nil
 	}
 	if wire.IsHTML(a) {

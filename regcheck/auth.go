@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -255,7 +256,7 @@ func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 	switch {
 	case a.Status == 429 || a.Status >= 500:
 		return unavailable(what, a)
-	case a.Status/100 == 2 && wire.IsHTML(a) && a.Header.Get(versionHeader) == "":
+	case a.Status/100 == 2 && wire.IsHTML(a) && a.Header.Get(oci.VersionHeader) == "":
 		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.Said()))
 	case a.Status/100 == 3 || a.Over:
 		return fail(CodeNotOCI, "", "%s was answered %d in a form that cannot be used.", what, a.Status)

@@ -1,7 +1,6 @@
 package regcheck
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -14,10 +13,6 @@ import (
 const (
 	maxPages = 5     // of a catalog
 	maxNames = 20000 // in all
-	maxNear  = 3     // shown as a hint
-
-	maxCompared     = 2000 // prefixes that a hint is chosen from
-	maxComparedText = 96   // bytes of each: the time to compare grows with the square
 )
 
 // catalog is what the registry lists. In many registries it is an administrator's call: its refusal
@@ -130,56 +125,4 @@ func (c catalog) below(prefix string) []string {
 	}
 	slices.Sort(found)
 	return found
-}
-
-// nearest lists prefixes that exist and look like the path, but are not the path: the beginning of each
-// repository, as deep as the path.
-func (c catalog) nearest(path string) []string {
-	depth := strings.Count(path, "/") + 1
-	best := map[string]int{}
-	for _, name := range c.names {
-		parts := strings.Split(name, "/")
-		if len(parts) > depth {
-			parts = parts[:depth]
-		}
-		prefix := strings.Join(parts, "/")
-		if _, known := best[prefix]; !known && prefix != path && len(prefix) <= len(path)+16 && len(prefix) >= len(path)-16 {
-			best[prefix] = distance(strings.ToLower(prefix), strings.ToLower(path))
-		}
-		if len(best) == maxCompared {
-			break
-		}
-	}
-	prefixes := make([]string, 0, len(best))
-	for p := range best {
-		prefixes = append(prefixes, p)
-	}
-	slices.SortFunc(prefixes, func(a, b string) int { return cmp.Or(cmp.Compare(best[a], best[b]), cmp.Compare(a, b)) })
-	prefixes = prefixes[:min(len(prefixes), maxNear)]
-	for i := range prefixes {
-		prefixes[i] = wire.CleanText(prefixes[i])
-	}
-	return prefixes
-}
-
-// distance is Levenshtein's, on bounded texts.
-func distance(a, b string) int {
-	a, b = a[:min(len(a), maxComparedText)], b[:min(len(b), maxComparedText)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		left := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := left
-			if a[i] != b[j] {
-				change++
-			}
-			left = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -155,7 +156,10 @@ const cacheHint = "A pull-through cache lists only what was pulled: if this is o
 
 func (c *contentCheck) missing() *failure {
 	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.why(), wire.Counted(len(c.catalog.names), "repository", "repositories"))
-	if near := c.catalog.nearest(c.plan.contentPath); len(near) > 0 {
+	if near := spelling.Prefixes(c.plan.contentPath, c.catalog.names); len(near) > 0 {
+		for i := range near {
+			near[i] = wire.CleanText(near[i])
+		}
 		return f.hinting("Correct baseContentPath; what exists and comes near: %s. %s", strings.Join(near, ", "), cacheHint)
 	}
 	return f.hinting("%s %s", f.hint, cacheHint)

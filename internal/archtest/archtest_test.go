@@ -22,10 +22,12 @@ const module = "github.com/regwarden/regwarden"
 var mayImport = map[string][]string{
 	"secret":                      {},
 	"egress":                      {},
-	"regcheck":                    {"egress", "regcheck/internal/certs", "regcheck/internal/challenge", "regcheck/internal/endpoint", "regcheck/internal/oci", "regcheck/internal/wire", "secret"},
+	"regcheck":                    {"egress", "regcheck/internal/certs", "regcheck/internal/challenge", "regcheck/internal/endpoint", "regcheck/internal/oci", "regcheck/internal/probe", "regcheck/internal/spelling", "regcheck/internal/wire", "secret"},
 	"regcheck/inventory":          {"regcheck", "regcheck/internal/oci", "regcheck/internal/wire"},
 	"regcheck/internal/certs":     {"egress", "regcheck/internal/wire"},
 	"regcheck/internal/endpoint":  {"egress"},
+	"regcheck/internal/probe":     {"regcheck/internal/challenge", "regcheck/internal/endpoint", "regcheck/internal/oci", "regcheck/internal/wire"},
+	"regcheck/internal/spelling":  {},
 	"regcheck/internal/oci":       {"regcheck/internal/wire"},
 	"regcheck/internal/challenge": {"egress", "regcheck/internal/wire"},
 	"regcheck/internal/wire":      {"egress", "secret"},

@@ -5,7 +5,11 @@ import (
 	"encoding/hex"
 )
 
-const DigestHeader = "Docker-Content-Digest"
+// Headers of a registry.
+const (
+	DigestHeader  = "Docker-Content-Digest"
+	VersionHeader = "Docker-Distribution-Api-Version"
+)
 
 const AcceptManifests = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, " +
 	"application/vnd.docker.distribution.manifest.v2+json, application/vnd.docker.distribution.manifest.list.v2+json, application/json"

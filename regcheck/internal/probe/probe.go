@@ -1,0 +1,151 @@
+// Package probe looks for a registry on other paths of a server whose API is not where the definition says, so that a hint can
+// name the right path.
+package probe
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// Candidate is what another path of the server has. One of its fields is set.
+type Candidate struct {
+	HelmIndex string // URL of the index of a classic Helm repository, to be shown
+	BasePath  string // a registry responds below this path
+	AtRoot    bool   // a registry responds without any base path
+}
+
+// maxKeys limits how many repository keys of Artifactory are tried.
+const maxKeys = 4
+
+// prober sends the requests of one search.
+type prober struct {
+	client *wire.Client
+	base   endpoint.Base
+	rounds int
+}
+
+// Paths sends requests to the likely paths, concurrently and without credentials, and returns the best candidate, nil if there
+// is none. root is the response to GET /v2/ below base. rounds is how many round trips one after the other that took.
+func Paths(ctx context.Context, client *wire.Client, base endpoint.Base, contentPath string, root *wire.Response) (best *Candidate, rounds int) {
+	p := &prober{client, base, 1}
+	keys := p.artifactoryKeys(ctx, contentPath, root)
+	best = p.probePaths(ctx, keys)
+	return best, p.rounds
+}
+
+func (p *prober) get(ctx context.Context, path string) (*wire.Response, error) {
+	u := &url.URL{Scheme: p.base.Scheme, Host: p.base.Authority(), Path: path}
+	return p.client.Fetch(ctx, wire.Request{URL: u}, false)
+}
+
+func (p *prober) probePaths(ctx context.Context, keys []string) *Candidate {
+	var mu sync.Mutex
+	var helm, root, below *Candidate
+	var work wire.Background
+	try := func(path string, read func(*wire.Response)) {
+		work.Do(func() {
+			if a, err := p.get(ctx, path); err == nil {
+				mu.Lock()
+				defer mu.Unlock()
+				read(a)
+			}
+		})
+	}
+	try(strings.TrimSuffix("/"+p.base.Path, "/")+"/index.yaml", func(a *wire.Response) {
+		if isHelmIndex(a) {
+			helm = &Candidate{HelmIndex: wire.ShowURL(a.URL)}
+		}
+	})
+	if p.base.Path != "" {
+		try("/v2/", func(a *wire.Response) {
+			if isRegistry(a) {
+				root = &Candidate{AtRoot: true}
+			}
+		})
+	}
+	for _, key := range keys {
+		for _, kind := range []string{"docker", "oci"} {
+			path := "artifactory/api/" + kind + "/" + key
+			try("/"+path+"/v2/", func(a *wire.Response) {
+				if isRegistry(a) && (below == nil || path < below.BasePath) {
+					below = &Candidate{BasePath: path}
+				}
+			})
+		}
+	}
+	work.Wait()
+	for _, found := range []*Candidate{below, root, helm} {
+		if found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+func isHelmIndex(a *wire.Response) bool {
+	text := string(a.Body[:min(len(a.Body), 64<<10)])
+	return a.Status == 200 && !wire.IsHTML(a) && strings.Contains(text, "apiVersion:") && strings.Contains(text, "entries:")
+}
+
+// isRegistry reports whether a response has a positive sign of a registry.
+func isRegistry(a *wire.Response) bool {
+	if a.Status == 401 && challenge.Offered(a.Header.Values("WWW-Authenticate")).Usable() {
+		return true
+	}
+	return a.Status == 200 && a.Header.Get(oci.VersionHeader) != "" || wire.IsOCIError(a.Body)
+}
+
+// artifactoryKeys returns repository keys worth trying: the first component of the content path, and those that an
+// Artifactory lists to anonymous callers.
+func (p *prober) artifactoryKeys(ctx context.Context, contentPath string, root *wire.Response) []string {
+	var keys []string
+	if key, _, _ := strings.Cut(contentPath, "/"); isKey(key) {
+		keys = append(keys, key)
+	}
+	if !looksLikeArtifactory(root, p.base) {
+		return keys
+	}
+	a, err := p.get(ctx, "/artifactory/api/repositories")
+	if err != nil || a.Status != 200 {
+		return keys
+	}
+	p.rounds += a.Rounds
+	var listed []struct {
+		Key         string `json:"key"`
+		PackageType string `json:"packageType"`
+	}
+	if json.Unmarshal(a.Body, &listed) != nil {
+		return keys
+	}
+	for _, r := range listed {
+		kind := strings.ToLower(r.PackageType)
+		if isKey(r.Key) && (kind == "docker" || kind == "oci" || kind == "helmoci") && len(keys) < maxKeys {
+			keys = append(keys, r.Key)
+		}
+	}
+	return keys
+}
+
+func isKey(key string) bool {
+	return key != "" && len(key) <= 64 && strings.IndexFunc(key, func(r rune) bool { return r >= 0x80 || !challenge.IsTokenByte(byte(r)) }) < 0 // #nosec G115 -- bounded by the test before it
+}
+
+func looksLikeArtifactory(a *wire.Response, base endpoint.Base) bool {
+	for name := range a.Header {
+		lower := strings.ToLower(name)
+		if strings.HasPrefix(lower, "x-artifactory") || strings.HasPrefix(lower, "x-jfrog") {
+			return true
+		}
+	}
+	listed := wire.ReadErrors(a.Body)
+	return strings.Contains(a.Header.Get("Server"), "Artifactory") || strings.HasPrefix(base.Path, "artifactory") ||
+		len(listed) > 0 && listed[0].Status != 0
+}

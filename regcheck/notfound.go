@@ -1,0 +1,97 @@
+package regcheck
+
+import (
+	"context"
+	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/probe"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// probePaths looks for a registry on other paths of the server.
+func (s *session) probePaths(ctx context.Context) *probe.Candidate {
+	found, rounds := probe.Paths(ctx, s.wire, s.base, s.plan.contentPath, s.opened.bare)
+	s.rounds += rounds
+	return found
+}
+
+// notFound suggests the path on which a registry responds, if there is one.
+func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
+	f := fail(CodeNotOCI, ReasonNotFound, "GET %s was answered %s.", wire.ShowURL(a.URL), a.Said())
+	found := s.probePaths(ctx)
+	switch {
+	case found == nil:
+		return s.hintPath(f)
+	case found.HelmIndex != "":
+		return classicHelm(found)
+	case found.AtRoot:
+		return s.hintRoot(ctx, f)
+	default:
+		if s.plan.endpointPath != "" {
+			return f.hinting("Write %s into endpoint and %s into basePath: there a registry answers.%s", s.base.Origin, found.BasePath, s.keyReminder(found))
+		}
+		return f.hinting("Write %s into basePath: there a registry answers.%s", found.BasePath, s.keyReminder(found))
+	}
+}
+
+// orRoot changes the hint of a failure below a path if a registry responds at the root of the server: users of Helm
+// append the path of the content to the host.
+func (s *session) orRoot(ctx context.Context, f *failure) *failure {
+	if s.base.Path == "" {
+		return f
+	}
+	if found := s.probePaths(ctx); found == nil || !found.AtRoot {
+		return f
+	}
+	return s.hintRoot(ctx, f)
+}
+
+func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
+	if s.base.Path == s.plan.endpointPath {
+		f.at("endpoint")
+	}
+	path := strings.Trim(s.base.Path+"/"+s.plan.contentPath, "/")
+	if s.readableAtRoot(ctx, path) {
+		return f.hinting("Write %s into endpoint, leave basePath empty and write %s into baseContentPath: the registry answers at the root of the server, and this content can be read there.",
+			s.base.Origin, wire.CleanText(path))
+	}
+	return f.hinting("Write %s into endpoint and leave basePath empty: there a registry answers. If %s is the path of the content, set baseContentPath to it.",
+		s.base.Origin, wire.CleanText(path))
+}
+
+// readableAtRoot reports whether the path is content of a registry at the server's root that the definition's credentials
+// may read.
+func (s *session) readableAtRoot(ctx context.Context, path string) bool {
+	plan, root := *s.plan, *s
+	plan.base, plan.endpointPath, plan.contentPath = endpoint.Base{Origin: s.base.Origin}, "", path
+	root.plan, root.base, root.control = &plan, plan.base, false
+	root.opened, root.known, root.learned, root.warnings = nil, Known{}, Known{}, nil
+	defer func() { s.rounds = root.rounds }()
+	return root.api(ctx).failure == nil && root.auth(ctx).failure == nil && root.contentIsReadable(ctx)
+}
+
+// hintPath names the field that has the wrong path.
+func (s *session) hintPath(f *failure) *failure {
+	switch {
+	case s.base.Path == "":
+		return f
+	case s.base.Path == s.plan.endpointPath:
+		return f.at("endpoint").hinting("Correct the path %q in endpoint: no OCI registry answers below it, nor at the root of the server.", s.base.Path)
+	default:
+		return f.hinting("Correct basePath: no OCI registry answers below %q, nor at the root of the server.", s.base.Path)
+	}
+}
+
+// keyReminder adds to a hint that the repository key of Artifactory, once in basePath, is not part of the content path.
+func (s *session) keyReminder(found *probe.Candidate) string {
+	key := found.BasePath[strings.LastIndexByte(found.BasePath, '/')+1:]
+	if rest, ok := strings.CutPrefix(s.plan.contentPath, key+"/"); ok {
+		return " Then write " + wire.CleanText(rest) + " into baseContentPath."
+	}
+	return ""
+}
+
+func classicHelm(found *probe.Candidate) *failure {
+	return fail(CodeNotOCI, ReasonClassicHelm, "There is no OCI API, but %s is the index of a classic Helm repository.", found.HelmIndex)
+}
