@@ -37,15 +37,15 @@ func (s *session) api(ctx context.Context) outcome {
 
 // moved takes note of a redirect that was followed to another origin: the API is there.
 func (s *session) moved(a *wire.Response) {
-	if a.From == s.base.Origin {
+	if a.From == s.Base.Origin {
 		return
 	}
-	s.warn(WarnRedirected, "%s leads to %s.", s.base.String(), wire.ShowURL(a.URL))
+	s.warn(WarnRedirected, "%s leads to %s.", s.Base.String(), wire.ShowURL(a.URL))
 	if s.plan.skipVerify && a.From.Scheme == "https" {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
 	if path, ok := strings.CutSuffix(strings.TrimSuffix(a.URL.Path, "/"), "/v2"); ok {
-		s.base = endpoint.Base{Origin: a.From, Path: strings.Trim(path, "/")}
+		s.Base = endpoint.Base{Origin: a.From, Path: strings.Trim(path, "/")}
 	}
 }
 
@@ -78,9 +78,9 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 		return unavailable(what, a)
 	case a.Over:
 		return fail(CodeNotOCI, "", "%s was answered %d with a body of more than %d KiB.", what, a.Status, s.limits.Body>>10)
-	case s.base.Scheme == "http" && wantsHTTPS(a):
+	case s.Base.Scheme == "http" && wantsHTTPS(a):
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered %s.", what, a.Said()).
-			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.HostPort()))
+			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.Base.HostPort()))
 	case a.Status == 401 && !o.offers.None(), a.Status != 404 && wire.IsOCIError(a.Body):
 		return nil
 	case a.Status == 403:
@@ -129,11 +129,11 @@ func wantsHTTPS(a *wire.Response) bool {
 // probe asks for a repository that nobody has: an OCI registry answers with an OCI error or a
 // challenge, a catch-all page with success. The answer that left it open is root.
 func (s *session) probe(ctx context.Context, root *wire.Response, authorization string) *failure {
-	a, err := s.get(ctx, s.invented()+"/tags/list", authorization)
+	a, err := s.get(ctx, s.randomName()+"/tags/list", authorization)
 	if err != nil {
 		return s.diagnoseRequest(err)
 	}
-	s.rounds += a.Rounds
+	s.Rounds += a.Rounds
 	what := "GET " + wire.ShowURL(root.URL)
 	switch {
 	case a.Status == 429 || a.Status >= 500:

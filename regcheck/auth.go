@@ -3,168 +3,95 @@ package regcheck
 import (
 	"context"
 	"strings"
-	"sync"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// auth finds out whether the credentials are good, or whether anonymous use works.
+// auth checks the credentials, or whether anonymous access works.
 func (s *session) auth(ctx context.Context) outcome {
 	if s.plan.base.Scheme == "http" && s.plan.auth != NoAuth {
 		s.warn(WarnPlainHTTPCredentials, "")
 	}
-	var v verdict
+	var v authResult
 	switch s.plan.auth {
 	case Basic:
-		v = s.proveLogin(ctx, s.plan.username, s.plan.password)
+		v = s.checkBasic(ctx, s.plan.username, s.plan.password)
 	case Token:
-		v = s.proveToken(ctx)
+		v = s.checkToken(ctx)
 	default:
-		v = s.proveNobody(ctx)
+		v = s.checkAnonymous(ctx)
 	}
 	if v.failure != nil {
 		return failed(v.failure)
 	}
 	s.access = v.access
-	if v.unproven {
-		s.settleByContent(ctx, &v)
+	if v.unverified {
+		s.checkByContent(ctx, &v)
 		if v.failure != nil {
 			return failed(v.failure)
 		}
 	}
-	if v.unproven {
-		s.unproven = true
+	if v.unverified {
+		s.unverified = true
 		s.warn(WarnCredentialsNotChecked, "%s", v.why)
 	}
 	return passed("%s", strings.Join(v.tried, "; "))
 }
 
-// verdict is what one way to sign in came to.
-type verdict struct {
-	failure  *failure
-	access   *access
-	unproven bool   // accepted, but so is everybody
-	why      string // of unproven
-	tried    []string
+// authResult is the outcome of one authentication attempt.
+type authResult struct {
+	failure    *failure
+	access     *content.Access
+	unverified bool   // accepted, but so are any other credentials
+	why        string // of unverified
+	tried      []string
 }
 
-func (v verdict) saying(words string) verdict {
+func (v authResult) withDetail(words string) authResult {
 	v.tried = append(v.tried, words)
 	return v
 }
 
-// access is how content is asked for.
-type access struct {
-	header   string             // Basic or Bearer as it is; empty with a service
-	service  *challenge.Service // asks for a token per scope
-	who      challenge.Login
-	mu       sync.Mutex
-	tokens   map[string]string
-	readings map[string]reading // by repository
-}
-
-func (a *access) reading(repository string) (r reading, known bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	r, known = a.readings[repository]
-	return r, known
-}
-
-func (a *access) keepReading(r reading) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.readings == nil {
-		a.readings = map[string]reading{}
-	}
-	a.readings[r.repository] = r
-}
-
-// authorization gives the header for a scope. An empty scope asks for what the service gives
-// without one.
-func (s *session) authorization(ctx context.Context, a *access, scope string) (string, granting) {
-	if a.service == nil {
-		return a.header, granting{}
-	}
-	a.mu.Lock()
-	token, known := a.tokens[scope]
-	a.mu.Unlock()
-	if known {
-		return "Bearer " + token, granting{}
-	}
-	var scopes []string
-	if scope != "" {
-		scopes = []string{scope}
-	}
-	g := s.ask(ctx, a.service, a.who, scopes)
-	s.rounds += g.rounds
-	if g.token == "" {
-		return "", g
-	}
-	a.remember(scope, g.token)
-	return "Bearer " + g.token, g
-}
-
-func (a *access) remember(scope, token string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.tokens == nil {
-		a.tokens = map[string]string{}
-	}
-	a.tokens[scope] = token
-}
-
-// forget drops the token for a scope, which has expired.
-func (a *access) forget(scope string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.tokens, scope)
-}
-
-// forgetAll frees what a long inventory does not need any more.
-func (a *access) forgetAll() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	clear(a.tokens)
-	clear(a.readings)
-}
-
-// good reports whether an answer shows that the caller was let in. What follows a refusal in order is
-// 404 and 405: the door was open, the room was empty.
+// good reports whether a response shows that the caller was authorized. A registry returns 404 and 405 to authorized callers
+// only: the caller was authorized, but the resource is missing.
 func good(a *wire.Response) bool {
 	return a.Status/100 == 2 || a.Status == 404 || a.Status == 405
 }
 
-func denied(a *wire.Response) bool { return a.Status == 401 || a.Status == 403 }
-
-// bareIsOpen reports whether /v2/ lets anybody in.
+// bareIsOpen reports whether /v2/ authorizes anonymous callers.
 func (s *session) bareIsOpen() bool { return good(s.opened.bare) }
 
-// bearerService is the token service of the bare request's challenge; both nil when there is none.
+// bearerService returns the token service of the bare request's challenge, both nil if there is none.
 func (s *session) bearerService() (*challenge.Service, *failure) {
 	o := s.opened
 	if o.offers.Bearer == nil {
 		return nil, nil
 	}
-	t, f := s.readService(o.offers.Bearer, o.bare)
-	if f != nil && o.offers.Basic && f.entry.Reason == ReasonRealmInvalid {
-		return nil, nil // Basic is offered beside it
+	t, err := challenge.ReadService(o.offers.Bearer, o.bare, s.Home.Scheme == "https")
+	if err == nil {
+		return t, nil
 	}
-	return t, f
+	f := s.diagnoseGrant(nil, err)
+	if o.offers.Basic && f.entry.Reason == ReasonRealmInvalid {
+		return nil, nil // Basic is offered as well
+	}
+	return nil, f
 }
 
-// proveLogin tries a user name with a password, or with a token in its place.
-func (s *session) proveLogin(ctx context.Context, user, password string) verdict {
+// checkBasic tries a username with a password, or with a token in its place.
+func (s *session) checkBasic(ctx context.Context, user, password string) authResult {
 	service, f := s.bearerService()
 	if f != nil {
-		return verdict{failure: f}
+		return authResult{failure: f}
 	}
 	if service != nil {
-		return s.proveByService(ctx, service, challenge.Login{User: user, Password: password})
+		return s.checkByService(ctx, service, challenge.Login{User: user, Password: password})
 	}
-	control := challenge.Basic(s.invented(), random())
-	return s.proveDirect(ctx, challenge.Basic(user, password), control, "Basic")
+	control := challenge.Basic(s.randomName(), random())
+	return s.checkDirect(ctx, challenge.Basic(user, password), control, "Basic")
 }
 
 // getWith is GET /v2/ with credentials; those of the definition were perhaps sent already.
@@ -174,36 +101,36 @@ func (s *session) getWith(ctx context.Context, authorization string) (*wire.Resp
 	}
 	a, err := s.get(ctx, "", authorization)
 	if a != nil {
-		s.rounds += a.Rounds
+		s.Rounds += a.Rounds
 	}
 	return a, err
 }
 
-// proveDirect compares the bare request with the authenticated one (registry-quirks, "Credentials
-// proof"); where both succeed, one request with credentials that nobody has settles it.
-func (s *session) proveDirect(ctx context.Context, header, control, scheme string) verdict {
+// checkDirect compares the bare request with the authenticated one. If both succeed, one control request with random
+// credentials decides.
+func (s *session) checkDirect(ctx context.Context, header, control, scheme string) authResult {
 	a, err := s.getWith(ctx, header)
 	if err != nil {
-		return verdict{failure: s.diagnoseRequest(err)}
+		return authResult{failure: s.diagnoseRequest(err)}
 	}
 	if f := s.unusable(ctx, a); f != nil {
-		return verdict{failure: f}
+		return authResult{failure: f}
 	}
 	if !good(a) {
-		return verdict{failure: s.refusal(ctx, a, s.base.String(), scheme)}.saying(scheme + ": " + itoa(a.Status))
+		return authResult{failure: s.refusal(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status))
 	}
-	v := verdict{access: &access{header: header}}.saying(scheme + " accepted")
+	v := authResult{access: &content.Access{Header: header}}.withDetail(scheme + " accepted")
 	if !s.bareIsOpen() {
 		if a.Status/100 != 2 && s.treatedAlike(ctx, control, a) {
-			return verdict{failure: s.refusal(ctx, a, s.base.String(), scheme)}.saying(scheme + ": " + itoa(a.Status) + ", as for random credentials")
+			return authResult{failure: s.refusal(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status) + ", as for random credentials")
 		}
-		return v.saying("checked: without credentials the answer is " + itoa(s.opened.bare.Status))
+		return v.withDetail("checked: without credentials the answer is " + itoa(s.opened.bare.Status))
 	}
 	return s.controlDirect(ctx, v, control)
 }
 
-// treatedAlike reports whether credentials which nobody has are answered as these are: a closed registry may
-// hide what it has from a wrong password behind 404.
+// treatedAlike reports whether random credentials get the same response as these: a closed registry may return 404 for a
+// wrong password.
 func (s *session) treatedAlike(ctx context.Context, control string, a *wire.Response) bool {
 	if !s.control {
 		return false
@@ -212,9 +139,9 @@ func (s *session) treatedAlike(ctx context.Context, control string, a *wire.Resp
 	return err == nil && c.Status == a.Status
 }
 
-func (s *session) controlDirect(ctx context.Context, v verdict, control string) verdict {
+func (s *session) controlDirect(ctx context.Context, v authResult, control string) authResult {
 	if !s.control {
-		v.unproven, v.why = true, "The control request with random credentials is switched off."
+		v.unverified, v.why = true, "The control request with random credentials is switched off."
 		return v
 	}
 	open := "Without credentials and with random ones the answer is " + itoa(s.opened.bare.Status) + " as well."
@@ -224,30 +151,30 @@ func (s *session) controlDirect(ctx context.Context, v verdict, control string) 
 	c, err := s.getWith(ctx, control)
 	switch {
 	case err != nil || c.Status == 429 || c.Status >= 500:
-		v.unproven, v.why = true, "The control request with random credentials got no usable answer."
+		v.unverified, v.why = true, "The control request with random credentials got no usable answer."
 	case good(c) && c.Status == s.opened.bare.Status:
-		s.controlled(true)
-		v.unproven, v.why = true, open
+		s.recordControl(true)
+		v.unverified, v.why = true, open
 	case good(c):
-		v.unproven, v.why = true, "With random credentials the answer is "+itoa(c.Status)+"."
+		v.unverified, v.why = true, "With random credentials the answer is "+itoa(c.Status)+"."
 	default:
-		s.controlled(false)
-		return v.saying("checked: random credentials are answered " + itoa(c.Status))
+		s.recordControl(false)
+		return v.withDetail("checked: random credentials are answered " + itoa(c.Status))
 	}
-	return v.saying("not checked by the registry")
+	return v.withDetail("not checked by the registry")
 }
 
-// recalled is a verdict by the control request of an earlier check.
-func (s *session) recalled(v verdict, open bool, why string) verdict {
+// recalled applies the result of an earlier control request.
+func (s *session) recalled(v authResult, open bool, why string) authResult {
 	s.learned = s.known
 	if !open {
-		return v.saying("checked before: random credentials were refused")
+		return v.withDetail("checked before: random credentials were refused")
 	}
-	v.unproven, v.why = true, why
-	return v.saying("not checked by the registry")
+	v.unverified, v.why = true, why
+	return v.withDetail("not checked by the registry")
 }
 
-// unusable is an answer to a request with a token or credentials that says nothing about them.
+// unusable is the failure of a request with a token or credentials whose response says nothing about them.
 func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 	what := "GET " + wire.ShowURL(a.URL) + " with the credentials"
 	if s.plan.auth == NoAuth {
@@ -266,7 +193,7 @@ func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 	return nil
 }
 
-// refusal finds the reason of a no: by whom, to which way of signing in.
+// refusal finds the reason why credentials were rejected: by whom, with which scheme.
 func (s *session) refusal(ctx context.Context, a *wire.Response, by, scheme string) *failure {
 	field := s.plan.secretField()
 	o := s.opened.offers
@@ -274,9 +201,9 @@ func (s *session) refusal(ctx context.Context, a *wire.Response, by, scheme stri
 	switch {
 	case a.Status != 401 && wire.SaysExpired(a):
 		return fail(CodeAuthFailed, ReasonExpired, said, by, a.Said()).at(field)
-	case a.Status == 403 && !s.bareIsOpen() && by == s.base.String() && !saysUnauthorized(a):
+	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !saysUnauthorized(a):
 		return s.deniedWhole(a)
-	case !o.Usable() && len(o.Unsupported) > 0 && denied(s.opened.bare):
+	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
 		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, strings.Join(o.Unsupported, ", "), scheme, a.Said())
 	case s.anonymousWorks(ctx):
 		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.Said()).at(field)
@@ -288,13 +215,13 @@ func (s *session) refusal(ctx context.Context, a *wire.Response, by, scheme stri
 
 // deniedWhole is a 403 of the whole API with credentials.
 func (s *session) deniedWhole(a *wire.Response) *failure {
-	return fail(CodeAccessDenied, "", "GET %s with the credentials was answered %s.", s.base.String(), a.Said()).at(s.plan.userField()).
+	return fail(CodeAccessDenied, "", "GET %s with the credentials was answered %s.", s.Base.String(), a.Said()).at(s.plan.userField()).
 		hinting("Give this user the right to use the registry at all, or use one that has it; some servers also allow listed source addresses only.")
 }
 
 func saysUnauthorized(a *wire.Response) bool { return wire.HasCode(a.Body, "UNAUTHORIZED") }
 
-// hintRefused knows the usual causes by the spelling of user names; never by the host's name alone.
+// hintRefused adds the usual causes by the spelling of usernames, never by the host's name alone.
 func (s *session) hintRefused(f *failure) *failure {
 	user := s.plan.username
 	switch {

@@ -9,16 +9,16 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// proveToken tries a token by its three uses, each once: as a bearer token, with a user name as the
-// password of Basic, and as an OAuth2 refresh token of the token service.
-func (s *session) proveToken(ctx context.Context) verdict {
+// checkToken tries a token in its three uses, each once: as a bearer token, with a username as the password of Basic, and as
+// an OAuth2 refresh token of the token service.
+func (s *session) checkToken(ctx context.Context) authResult {
 	var tried []string
 	var failures []*failure
-	var open *verdict // accepted by a registry that accepts everything
+	var open *authResult // accepted by a registry that accepts any credentials
 	for _, use := range s.tokenUses() {
 		v := use(ctx)
 		tried = append(tried, v.tried...)
-		if v.failure == nil && !v.unproven {
+		if v.failure == nil && !v.unverified {
 			v.tried = tried
 			return v
 		}
@@ -34,31 +34,31 @@ func (s *session) proveToken(ctx context.Context) verdict {
 	}
 	f := mostTelling(failures)
 	f.seen = strings.TrimSpace(f.seen) + " All that was tried: " + strings.Join(tried, "; ") + "."
-	if s.userNameMayHelp(f) {
+	if s.usernameMayHelp(f) {
 		f.hint += " If the token is an access token of a user or the secret of a robot account, write the name of that user or robot account into auth.username too: it is then tried as a password."
 	}
-	return verdict{failure: f, tried: tried}
+	return authResult{failure: f, tried: tried}
 }
 
-// userNameMayHelp reports whether a token that was rejected may be a password, which needs a user name: of Basic, or
-// at the token service.
-func (s *session) userNameMayHelp(f *failure) bool {
+// usernameMayHelp reports whether a token that was rejected may be a password of Basic or of the token service, which needs a
+// username.
+func (s *session) usernameMayHelp(f *failure) bool {
 	rejected := f.entry.Reason == ReasonRefused || f.entry.Reason == ReasonAnonymousWorks
 	o := s.opened.offers
 	return rejected && s.plan.username == "" && (o.Basic || o.Bearer != nil && o.Bearer.Params["realm"] != "")
 }
 
-func (s *session) tokenUses() []func(context.Context) verdict {
-	uses := []func(context.Context) verdict{s.tokenAsBearer}
+func (s *session) tokenUses() []func(context.Context) authResult {
+	uses := []func(context.Context) authResult{s.tokenAsBearer}
 	if s.plan.username != "" {
-		uses = append(uses, func(ctx context.Context) verdict { return s.proveLogin(ctx, s.plan.username, s.plan.token) })
+		uses = append(uses, func(ctx context.Context) authResult { return s.checkBasic(ctx, s.plan.username, s.plan.token) })
 	}
-	// A realm that can't be used beside Basic is no token service at all (bearerService).
+	// bearerService returns no token service if the realm is invalid and Basic is offered as well.
 	if b := s.opened.offers.Bearer; b != nil && b.Params["realm"] != "" {
 		if t, f := s.bearerService(); t != nil || f != nil {
-			uses = append(uses, func(ctx context.Context) verdict {
+			uses = append(uses, func(ctx context.Context) authResult {
 				if f != nil {
-					return verdict{failure: f}
+					return authResult{failure: f}
 				}
 				return s.tokenAsRefresh(ctx, t)
 			})
@@ -67,54 +67,50 @@ func (s *session) tokenUses() []func(context.Context) verdict {
 	return uses
 }
 
-func (s *session) tokenAsBearer(ctx context.Context) verdict {
-	v := s.proveDirect(ctx, "Bearer "+s.plan.token, "Bearer "+random(), "Bearer")
-	return v
+func (s *session) tokenAsBearer(ctx context.Context) authResult {
+	return s.checkDirect(ctx, "Bearer "+s.plan.token, "Bearer "+random(), "Bearer")
 }
 
-func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) verdict {
+func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) authResult {
 	who := challenge.Login{Refresh: s.plan.token}
-	g := s.ask(ctx, t, who, nil)
-	s.rounds += g.rounds
+	g := s.Ask(ctx, t, who, nil)
+	s.Rounds += g.Rounds
 	var scopes []string
-	if g.bad != nil {
+	if g.Bad != nil {
 		g, scopes = s.askScoped(ctx, t, who, g)
 	}
-	if g.token == "" {
+	if g.Token == "" {
 		return s.refreshRefused(ctx, t, g)
 	}
 	p := tokenProof{service: t, who: who, granted: g, scopes: scopes}
-	a, err := s.getWith(ctx, "Bearer "+g.token)
+	a, err := s.getWith(ctx, "Bearer "+g.Token)
 	switch {
 	case err != nil:
-		return verdict{failure: s.diagnoseRequest(err)}
+		return authResult{failure: s.diagnoseRequest(err)}
 	case good(a):
-		// A service that answered a refresh token it does not know with a token would be odd; ask.
-		return s.weigh(ctx, p, verdict{access: p.access()}.saying("identity token accepted by "+t.Origin.String()))
+		// A service may issue a token for any refresh token.
+		return s.verify(ctx, p, authResult{access: p.access()}.withDetail("identity token accepted by "+t.Origin.String()))
 	}
 	return s.afterRejection(ctx, p, a)
 }
 
 // refreshRefused: 400, 401, 404, 405 and 501 mean that this service has no such request (containerd
 // authorizer, helm#30987, oras#968), or that the token is none of its own: refused either way.
-func (s *session) refreshRefused(ctx context.Context, t *challenge.Service, g granting) verdict {
+func (s *session) refreshRefused(ctx context.Context, t *challenge.Service, g challenge.Grant) authResult {
 	by := "The token service " + wire.ShowURL(t.Realm)
-	a := g.refused
-	if a == nil {
-		a = g.bad
-	}
-	if a == nil && g.noPost {
-		return verdict{failure: fail(CodeAuthFailed, ReasonRefused, "%s has no use for identity tokens.", by).at("auth.token")}.
-			saying("as identity token: the token service does not take POST")
+	a := g.Denial()
+	if a == nil && g.NoPost {
+		return authResult{failure: fail(CodeAuthFailed, ReasonRefused, "%s has no use for identity tokens.", by).at("auth.token")}.
+			withDetail("as identity token: the token service does not take POST")
 	}
 	if a == nil {
-		return verdict{failure: g.failure}.saying("as identity token: the token service gave no usable answer")
+		return authResult{failure: s.diagnoseGrant(t, g.Err)}.withDetail("as identity token: the token service gave no usable answer")
 	}
 	said := "as identity token: " + itoa(a.Status)
 	if wire.SaysExpired(a) {
-		return verdict{failure: fail(CodeAuthFailed, ReasonExpired, "%s refused the token: %s.", by, a.Said()).at("auth.token")}.saying(said)
+		return authResult{failure: fail(CodeAuthFailed, ReasonExpired, "%s refused the token: %s.", by, a.Said()).at("auth.token")}.withDetail(said)
 	}
-	return verdict{failure: s.refusal(ctx, a, by, "identity token")}.saying(said)
+	return authResult{failure: s.refusal(ctx, a, by, "identity token")}.withDetail(said)
 }
 
 func isRefusal(f *failure) bool { return f.entry.Code == CodeAuthFailed }

@@ -9,18 +9,18 @@ import (
 // connect opens TCP. Over TLS with credentials a second connection is opened at the same time: the
 // bare and the authenticated request travel together, and only HTTP/2 carries both on one.
 func (s *session) connect(ctx context.Context) outcome {
-	p, err := s.wire.Reach(ctx, s.plan.base.Origin)
+	p, err := s.Wire.Reach(ctx, s.Home)
 	if err != nil {
 		return failed(s.forbidden(err, "The endpoint "+s.plan.base.Host))
 	}
 	s.spare = s.openSpare(ctx, p)
-	raw, at, err := s.wire.Dial(ctx, p)
+	raw, at, err := s.Wire.Dial(ctx, p)
 	if err != nil {
 		s.dropSpare()
 		return failed(s.diagnoseDial(p, err))
 	}
-	s.rounds++
-	s.first = s.wire.NewConn(p, raw)
+	s.Rounds++
+	s.first = s.Wire.NewConn(p, raw)
 	if s.plan.base.Scheme == "http" {
 		if err := s.admit(ctx); err != nil {
 			return failed(fail(CodeNotOCI, "", "%s: %s.", p.HostPort(), wire.CleanText(err.Error())))
@@ -39,7 +39,7 @@ func (s *session) admit(ctx context.Context) error {
 		c.Drop()
 		return err
 	}
-	s.wire.Keep(c)
+	s.Wire.Keep(c)
 	return nil
 }
 
@@ -55,9 +55,9 @@ func (s *session) openSpare(ctx context.Context, p *wire.Peer) *spareConn {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	spare := &spareConn{cancel, make(chan struct{})}
-	s.wire.Work.Do(func() {
+	s.Wire.Work.Do(func() {
 		defer close(spare.done)
-		c, err := s.wire.Open(ctx, p)
+		c, err := s.Wire.Open(ctx, p)
 		if err != nil {
 			return // the first connection tells what is wrong
 		}
@@ -65,7 +65,7 @@ func (s *session) openSpare(ctx context.Context, p *wire.Peer) *spareConn {
 			c.Close()
 			return
 		}
-		s.wire.Keep(c)
+		s.Wire.Keep(c)
 	})
 	return spare
 }

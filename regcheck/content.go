@@ -4,6 +4,8 @@ import (
 	"context"
 	"strings"
 
+	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -12,9 +14,9 @@ import (
 // contentCheck is the content stage under way.
 type contentCheck struct {
 	*session
-	path, below reading
-	catalog     catalog
-	facts       contentFacts
+	path, below content.Reading
+	catalog     content.Catalog
+	facts       content.Facts
 }
 
 // content reports whether the content path, or what is below it, can be read.
@@ -26,12 +28,12 @@ func (s *session) content(ctx context.Context) outcome {
 	if f != nil {
 		return failed(f)
 	}
-	return c.conclude(ctx, c.facts.decide())
+	return c.conclude(ctx, c.facts.Decide())
 }
 
-// askContent asks until the facts allow a conclusion.
+// askContent sends requests until the facts allow a conclusion.
 func (s *session) askContent(ctx context.Context) (*contentCheck, *failure) {
-	c := &contentCheck{session: s, path: s.tags(ctx, s.access, s.plan.contentPath)}
+	c := &contentCheck{session: s, path: s.Tags(ctx, s.access, s.plan.contentPath)}
 	if f := s.unread(c.path); f != nil {
 		return nil, f
 	}
@@ -39,8 +41,8 @@ func (s *session) askContent(ctx context.Context) (*contentCheck, *failure) {
 		return nil, f
 	}
 	c.facts = s.contentFacts(s.access, c.path)
-	for c.facts.decide() <= askBoth {
-		if f := c.ask(ctx, c.facts.decide()); f != nil {
+	for c.facts.Decide().Asks() {
+		if f := c.ask(ctx, c.facts.Decide()); f != nil {
 			return nil, f
 		}
 	}
@@ -53,53 +55,58 @@ func (s *session) contentIsReadable(ctx context.Context) bool {
 	if f != nil {
 		return false
 	}
-	switch c.facts.decide() {
-	case pathTagged, pathEmpty, listedBelow, belowReadable:
+	switch c.facts.Decide() {
+	case content.PathTagged, content.PathEmpty, content.ListedBelow, content.BelowReadable:
 		return true
 	}
 	return false
 }
 
-func (s *session) contentFacts(acc *access, path reading) contentFacts {
-	return contentFacts{path: path.kind(), malformed: s.nameFault().what != "",
-		remote: acc.service != nil && acc.service.Origin != s.base.Origin}
+// nameFault is what prevents the content path from being the name of a repository.
+func (s *session) nameFault() oci.NameFault {
+	return oci.CheckName(s.plan.contentPath, func(host string) bool { return endpoint.APIHost(host) == s.Home.Host })
 }
 
-// contentExpired is a refusal that says so in words.
-func (s *session) contentExpired(r reading) *failure {
-	if a := r.answer; a == nil || a.Status != 400 && (a.Status != 403 || s.plan.auth == NoAuth) || !wire.SaysExpired(a) {
+func (s *session) contentFacts(acc *content.Access, path content.Reading) content.Facts {
+	return content.Facts{Path: path.State(), Malformed: s.nameFault().What != "",
+		Remote: acc.Service != nil && acc.Service.Origin != s.Base.Origin}
+}
+
+// contentExpired is a refusal whose text says that the credentials have expired.
+func (s *session) contentExpired(r content.Reading) *failure {
+	if a := r.Response; a == nil || a.Status != 400 && (a.Status != 403 || s.plan.auth == NoAuth) || !wire.SaysExpired(a) {
 		return nil
 	}
-	return fail(CodeAuthFailed, ReasonExpired, "%s.", r.why()).at(s.plan.secretField())
+	return fail(CodeAuthFailed, ReasonExpired, "%s.", r.Why()).at(s.plan.secretField())
 }
 
-// ask asks for what the decision needs, all at once.
-func (c *contentCheck) ask(ctx context.Context, step contentStep) *failure {
+// ask requests what the decision needs, concurrently.
+func (c *contentCheck) ask(ctx context.Context, step content.Step) *failure {
 	var work []func(*session)
-	if step != askCatalog {
+	if step != content.AskCatalog {
 		work = append(work, func(s *session) { c.below = s.tagsBelow(ctx, s.access) })
 	}
-	if step != askBelow {
-		work = append(work, func(s *session) { c.catalog = s.catalog(ctx) })
+	if step != content.AskBelow {
+		work = append(work, func(s *session) { c.catalog = s.Catalog(ctx, s.access) })
 	}
 	c.atOnce(work...)
-	if step != askBelow {
-		c.facts.listed, c.facts.whole = c.catalog.listing(c.plan.contentPath), c.catalog.whole
+	if step != content.AskBelow {
+		c.facts.Listed, c.facts.Whole = c.catalog.Listing(c.plan.contentPath), c.catalog.Whole
 	}
-	if step == askCatalog {
+	if step == content.AskCatalog {
 		return nil
 	}
-	c.facts.below = c.below.kind()
+	c.facts.Below = c.below.State()
 	return c.unread(c.below)
 }
 
-// tagsBelow asks for a repository below the path that nobody has. A robot with permissions on a whole Harbor
-// project gets 401 or 400 for the project's own name, but 404 for an unknown repository in it.
-func (s *session) tagsBelow(ctx context.Context, acc *access) reading {
-	return s.tags(ctx, acc, s.plan.contentPath+"/"+s.unlikely)
+// tagsBelow asks for a random repository below the path. A robot with permissions on a whole Harbor project gets 401 or 400
+// for the project's own name, but 404 for an unknown repository in it.
+func (s *session) tagsBelow(ctx context.Context, acc *content.Access) content.Reading {
+	return s.Tags(ctx, acc, s.plan.contentPath+"/"+s.unlikely)
 }
 
-// atOnce runs requests that do not depend on each other. The longest of them counts.
+// atOnce runs requests concurrently that do not depend on each other. The longest of them counts.
 func (s *session) atOnce(work ...func(*session)) {
 	branches := make([]session, len(work))
 	var all wire.Background
@@ -109,54 +116,54 @@ func (s *session) atOnce(work ...func(*session)) {
 	}
 	all.Wait()
 	for i := range branches {
-		s.rounds = max(s.rounds, branches[i].rounds)
+		s.Rounds = max(s.Rounds, branches[i].Rounds)
 	}
 }
 
-func (c *contentCheck) conclude(ctx context.Context, step contentStep) outcome {
+func (c *contentCheck) conclude(ctx context.Context, step content.Step) outcome {
 	shown := wire.CleanText(c.plan.contentPath)
 	switch step {
-	case pathTagged:
+	case content.PathTagged:
 		return c.contentFound(ctx, c.path)
-	case pathEmpty:
+	case content.PathEmpty:
 		return c.contentEmpty(c.plan.contentPath)
-	case listedBelow:
+	case content.ListedBelow:
 		return c.prefixFound(ctx)
-	case belowReadable:
-		c.packsFirst(c.catalog.below(c.plan.contentPath)) // for its warning
+	case content.BelowReadable:
+		c.packsFirst(c.catalog.Below(c.plan.contentPath)) // for its warning
 		return passed("repositories below %s may be read", shown)
-	case pathMissing:
+	case content.PathMissing:
 		return failed(c.missing())
-	case pathDenied:
-		if !c.path.denied() { // Harbor's 400 for the name of a project
+	case content.PathDenied:
+		if !c.path.Denied() { // Harbor's 400 for the name of a project
 			return failed(c.denied(c.below))
 		}
 		return failed(c.denied(c.path))
-	case pathInvalid:
+	case content.PathInvalid:
 		return failed(c.invalid())
 	}
 	return c.unclear()
 }
 
-// unclear says why the registry allows no conclusion.
+// unclear returns why the registry allows no conclusion.
 func (c *contentCheck) unclear() outcome {
 	shown := wire.CleanText(c.plan.contentPath)
 	switch {
-	case c.facts.path == notFound:
-		return unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s", shown, c.catalog.gap())
-	case c.facts.path == noTags:
-		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s", shown, c.catalog.gap())
-	case c.path.answer != nil && c.path.answer.Status == 200:
-		return unknown("GET %s was answered 200 with a body that is not a list of tags", wire.ShowURL(c.path.answer.URL))
+	case c.facts.Path == content.NotFound:
+		return unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s", shown, c.catalog.Gap())
+	case c.facts.Path == content.NoTags:
+		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s", shown, c.catalog.Gap())
+	case c.path.Response != nil && c.path.Response.Status == 200:
+		return unknown("GET %s was answered 200 with a body that is not a list of tags", wire.ShowURL(c.path.Response.URL))
 	}
-	return unknown("%s: the registry allows no conclusion", c.path.why())
+	return unknown("%s: the registry allows no conclusion", c.path.Why())
 }
 
 const cacheHint = "A pull-through cache lists only what was pulled: if this is one, pull something from there first."
 
 func (c *contentCheck) missing() *failure {
-	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.why(), wire.Counted(len(c.catalog.names), "repository", "repositories"))
-	if near := spelling.Prefixes(c.plan.contentPath, c.catalog.names); len(near) > 0 {
+	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.Why(), wire.Counted(len(c.catalog.Names), "repository", "repositories"))
+	if near := spelling.Prefixes(c.plan.contentPath, c.catalog.Names); len(near) > 0 {
 		for i := range near {
 			near[i] = wire.CleanText(near[i])
 		}
@@ -166,26 +173,26 @@ func (c *contentCheck) missing() *failure {
 }
 
 // denied is a missing permission.
-func (c *contentCheck) denied(r reading) *failure {
+func (c *contentCheck) denied(r content.Reading) *failure {
 	if c.plan.auth == NoAuth {
-		return fail(CodeAuthRequired, "", "%s.", r.why())
+		return fail(CodeAuthRequired, "", "%s.", r.Why())
 	}
 	said := "The credentials are valid, but %s; the repository may also not exist."
-	if c.unproven {
+	if c.unverified {
 		said = "%s, with credentials that the registry did not check before; they may be wrong, or the repository may not exist."
 	}
-	return fail(CodeAccessDenied, "", said, r.why()).
+	return fail(CodeAccessDenied, "", said, r.Why()).
 		hinting("Grant the user permission to pull from %s (Harbor: pull; ACR: metadata_read; GitLab: read_registry; Google: artifactregistry.repositories.downloadArtifacts). "+
 			"If the registry grants permissions per repository only, set baseContentPath to one of these repositories.", wire.CleanText(c.plan.contentPath))
 }
 
 func (c *contentCheck) invalid() *failure {
-	f := fail(CodeContentNotFound, ReasonNameInvalid, "%s.", c.path.why())
+	f := fail(CodeContentNotFound, ReasonNameInvalid, "%s.", c.path.Why())
 	switch fault := c.nameFault(); {
-	case fault.better != "":
-		f.hinting("Set baseContentPath to %s: %s.", wire.CleanText(fault.better), fault.what)
-	case fault.what != "":
-		f.hinting("Correct baseContentPath: %s.", fault.what)
+	case fault.Better != "":
+		f.hinting("Set baseContentPath to %s: %s.", wire.CleanText(fault.Better), fault.What)
+	case fault.What != "":
+		f.hinting("Correct baseContentPath: %s.", fault.What)
 	}
 	return f
 }
@@ -197,15 +204,15 @@ func (s *session) contentEmpty(repository string) outcome {
 }
 
 // contentFound reads the manifest of one of the tags.
-func (s *session) contentFound(ctx context.Context, r reading) outcome {
-	tags, _ := r.tagList()
-	shown, tag := wire.CleanText(r.repository), wire.CleanText(tags.last)
-	kind, problem := s.checkKind(ctx, r, tags.last)
+func (s *session) contentFound(ctx context.Context, r content.Reading) outcome {
+	count, last, _ := r.Tags()
+	shown, tag := wire.CleanText(r.Repository), wire.CleanText(last)
+	kind, problem := s.checkKind(ctx, r, last)
 	if problem != "" {
 		s.warn(WarnContentNotReadable, "%s:%s: %s.", shown, tag, problem)
-		return unknown("%s: %s, but %s cannot be read: %s", shown, wire.Counted(tags.count, "tag", "tags"), tag, problem)
+		return unknown("%s: %s, but %s cannot be read: %s", shown, wire.Counted(count, "tag", "tags"), tag, problem)
 	}
-	return passed("%s: %s, %s is %s", shown, wire.Counted(tags.count, "tag", "tags"), tag, kind)
+	return passed("%s: %s, %s is %s", shown, wire.Counted(count, "tag", "tags"), tag, kind)
 }
 
 // maxBelow is how many repositories below a prefix are tried.
@@ -214,15 +221,15 @@ const maxBelow = 5
 // prefixFound reads one of the repositories below the path. If the first one is denied or empty, some more are
 // read: permissions may differ, and an emptied repository says nothing about the others.
 func (c *contentCheck) prefixFound(ctx context.Context) outcome {
-	below := c.packsFirst(c.catalog.below(c.plan.contentPath))
-	readings := make([]reading, min(len(below), maxBelow))
-	readings[0] = c.readTags(ctx, c.access, below[0])
-	if readings[0].kind() == hasTags {
+	below := c.packsFirst(c.catalog.Below(c.plan.contentPath))
+	readings := make([]content.Reading, min(len(below), maxBelow))
+	readings[0] = c.ReadTags(ctx, c.access, below[0])
+	if readings[0].State() == content.HasTags {
 		readings = readings[:1]
 	}
 	var work []func(*session)
 	for i := range readings[1:] {
-		work = append(work, func(s *session) { readings[i+1] = s.readTags(ctx, s.access, below[i+1]) })
+		work = append(work, func(s *session) { readings[i+1] = s.ReadTags(ctx, s.access, below[i+1]) })
 	}
 	c.atOnce(work...)
 	out := c.best(ctx, readings)
@@ -233,31 +240,31 @@ func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 }
 
 // best concludes from the reading that shows most.
-func (c *contentCheck) best(ctx context.Context, readings []reading) outcome {
-	found := map[answerKind]reading{}
+func (c *contentCheck) best(ctx context.Context, readings []content.Reading) outcome {
+	found := map[content.State]content.Reading{}
 	for _, r := range readings {
 		if f := c.unread(r); f != nil {
 			return failed(f)
 		}
-		if kind := r.kind(); found[kind].repository == "" {
+		if kind := r.State(); found[kind].Repository == "" {
 			found[kind] = r
 		}
 	}
-	if r, ok := found[hasTags]; ok {
+	if r, ok := found[content.HasTags]; ok {
 		return c.contentFound(ctx, r)
 	}
-	for _, kind := range []answerKind{noTags, notFound} { // distribution returns 404 for what it lists when all manifests were deleted
+	for _, kind := range []content.State{content.NoTags, content.NotFound} { // distribution returns 404 for what it lists when all manifests were deleted
 		if r, ok := found[kind]; ok {
-			return c.contentEmpty(r.repository)
+			return c.contentEmpty(r.Repository)
 		}
 	}
-	if r, ok := found[noAccess]; ok {
+	if r, ok := found[content.NoAccess]; ok {
 		return failed(c.denied(r))
 	}
-	return unknown("%s", readings[0].why())
+	return unknown("%s", readings[0].Why())
 }
 
-// packsFirst puts the repositories in the place of packs first, and warns when there are none.
+// packsFirst returns the repositories below the path of packs, or all with a warning if there are none.
 func (s *session) packsFirst(below []string) []string {
 	if s.plan.provider != Pack || len(below) == 0 {
 		return below

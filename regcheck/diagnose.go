@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -159,13 +160,13 @@ func (s *session) diagnoseRequest(err error) *failure {
 	if r, ok := errors.AsType[*wire.RedirectError](err); ok {
 		return s.diagnoseRedirect(r)
 	}
-	return s.diagnoseUnanswered("GET "+s.base.String(), err)
+	return s.diagnoseUnanswered("GET "+s.Base.String(), err)
 }
 
 func (s *session) diagnoseUnanswered(what string, err error) *failure {
 	if x, ok := errors.AsType[*wire.ExchangeError](err); ok && x.Conn.SawTLS() {
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered with TLS, which plain HTTP cannot read.", what).
-			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.base.HostPort()))
+			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.Base.HostPort()))
 	} else if ok {
 		if f := diagnoseTLS(certs.ExplainExchange(x, program)); f != nil {
 			return f
@@ -256,4 +257,32 @@ func emptyBasePath(p *plan, to *url.URL) string {
 		return ""
 	}
 	return " and leave basePath empty"
+}
+
+// unread is the failure of a reading that says nothing about the repository.
+func (s *session) unread(r content.Reading) *failure {
+	switch {
+	case r.Err != nil:
+		return s.diagnoseContent(r.Err)
+	case r.Grant.Err != nil:
+		return s.diagnoseGrant(r.Way.Service, r.Grant.Err)
+	case r.Response != nil && (r.Response.Status == 429 || r.Response.Status >= 500):
+		return unavailable("GET "+wire.ShowURL(r.Response.URL), r.Response)
+	case r.Response != nil && r.Response.Status == 200 && r.Response.Cut != nil:
+		return fail(CodeUnavailable, "", "GET %s was answered 200, and the answer ended early or came too slowly.", wire.ShowURL(r.Response.URL))
+	}
+	return nil
+}
+
+// diagnoseContent is for a request for content that got no response. A redirect that cannot be followed is a failure of the
+// registry here: the registry was found, and it accepted the credentials.
+func (s *session) diagnoseContent(err error) *failure {
+	if x, ok := errors.AsType[*wire.RedirectError](err); ok {
+		f := s.diagnoseRedirect(x)
+		if f.entry.Code == CodeRedirected {
+			return fail(CodeUnavailable, "", "%s", f.seen).retry(f.retryable)
+		}
+		return f
+	}
+	return s.diagnoseRequest(err)
 }

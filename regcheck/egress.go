@@ -8,12 +8,12 @@ import (
 // egress judges every address of the endpoint's host. A denied address is neither contacted nor
 // named: the answer would tell a stranger what our DNS says.
 func (s *session) egress(context.Context) outcome {
-	o := s.plan.base.Origin
+	o := s.Home
 	if len(s.found) == 0 {
-		_, _ = s.wire.Admit(o, nil)
+		_, _ = s.Wire.Admit(o, nil)
 		return unknown("no address to judge; the proxy decides")
 	}
-	p, err := s.wire.Admit(o, s.found)
+	p, err := s.Wire.Admit(o, s.found)
 	if err != nil {
 		return failed(s.forbidden(err, "The endpoint "+o.Host+" leads to an address that may not be contacted on port "+strconv.Itoa(int(o.Port))))
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
-	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -71,11 +71,10 @@ func FuzzChallenge(f *testing.F) {
 		if o.Bearer == nil {
 			return
 		}
-		s := &session{plan: &plan{base: endpoint.Base{Origin: egress.Origin{Scheme: "https", Host: "registry.test", Port: 443}}}}
-		from := &wire.Response{URL: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, From: s.plan.base.Origin}
-		service, failed := s.readService(o.Bearer, from)
-		if failed != nil {
-			mustBeClean(t, failed.seen)
+		from := &wire.Response{URL: &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/"}, From: egress.Origin{Scheme: "https", Host: "registry.test", Port: 443}}
+		service, err := challenge.ReadService(o.Bearer, from, true)
+		if err != nil {
+			mustBeClean(t, err.Error())
 			return
 		}
 		if service.Realm.Scheme != "https" || service.Realm.User != nil || service.Origin.Host == "" {
@@ -130,8 +129,8 @@ func FuzzErrorBody(f *testing.F) {
 		if json.Unmarshal(body, &m) == nil {
 			m.Kind()
 		}
-		c := catalog{}
-		c.add(&wire.Response{Status: 200, Body: body})
-		spelling.Prefixes("a/b", c.names)
+		var c content.Catalog
+		c.Add(&wire.Response{Status: 200, Body: body})
+		spelling.Prefixes("a/b", c.Names)
 	})
 }

@@ -3,15 +3,19 @@ package regcheck
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"net/http"
 
+	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// checkKind reads the manifest of a tag and warns when it is no artifact for the provider type. problem says why
-// the manifest cannot be read.
-func (s *session) checkKind(ctx context.Context, in reading, tag string) (k oci.Kind, problem string) {
+// checkKind reads the manifest of a tag and warns if it is not an artifact for the provider type. problem is why the manifest
+// cannot be read.
+func (s *session) checkKind(ctx context.Context, in content.Reading, tag string) (k oci.Kind, problem string) {
 	k, problem = s.readKind(ctx, in, tag)
 	expected := map[ProviderType]oci.Kind{Helm: oci.KindHelm, Zarf: oci.KindZarf}[s.plan.provider]
 	mismatch := k != expected
@@ -19,13 +23,13 @@ func (s *session) checkKind(ctx context.Context, in reading, tag string) (k oci.
 		mismatch = k == oci.KindHelm || k == oci.KindZarf // packs have no media type of their own
 	}
 	if mismatch && k != oci.KindNone {
-		s.warn(WarnContentKindMismatch, "%s:%s is %s, and providerType is %q.", wire.CleanText(in.repository), wire.CleanText(tag), k, s.plan.provider)
+		s.warn(WarnContentKindMismatch, "%s:%s is %s, and providerType is %q.", wire.CleanText(in.Repository), wire.CleanText(tag), k, s.plan.provider)
 	}
 	return k, problem
 }
 
 // readKind returns the kind of a tagged artifact: the one that is known for its digest, else what its manifest says.
-func (s *session) readKind(ctx context.Context, in reading, tag string) (k oci.Kind, problem string) {
+func (s *session) readKind(ctx context.Context, in content.Reading, tag string) (k oci.Kind, problem string) {
 	if k, known := s.knownKind(ctx, in, tag); known {
 		return k, ""
 	}
@@ -36,9 +40,9 @@ func (s *session) readKind(ctx context.Context, in reading, tag string) (k oci.K
 	return k, problem
 }
 
-// fetchKind gets the manifest of a tag and, of an index, its first manifest: each is a pull at Docker Hub. The digest is
+// fetchKind requests the manifest of a tag and, of an index, its first manifest: each is a pull at Docker Hub. The digest is
 // the tag's.
-func (s *session) fetchKind(ctx context.Context, in reading, reference string) (k oci.Kind, digest, problem string) {
+func (s *session) fetchKind(ctx context.Context, in content.Reading, reference string) (k oci.Kind, digest, problem string) {
 	for range 2 { // Zarf pushes an index with one manifest per architecture
 		if !oci.IsReference(reference) {
 			return oci.KindNone, "", "its name cannot be asked for"
@@ -65,11 +69,55 @@ func (s *session) fetchKind(ctx context.Context, in reading, reference string) (
 }
 
 // manifest asks for a manifest, or only for its headers.
-func (s *session) manifest(ctx context.Context, in reading, reference string, head bool) (*wire.Response, error) {
-	header, _ := s.authorization(ctx, in.at.access, in.at.scope)
-	a, err := s.request(ctx, wire.Request{URL: s.base.URL(in.repository + "/manifests/" + reference), Authorization: header, Head: head})
+func (s *session) manifest(ctx context.Context, in content.Reading, reference string, head bool) (*wire.Response, error) {
+	header, _ := s.Authorize(ctx, in.Way)
+	a, err := s.Fetch(ctx, wire.Request{URL: s.Base.URL(in.Repository + "/manifests/" + reference), Authorization: header, Head: head}, true)
 	if err == nil {
 		s.checkPullQuota(a.Header)
 	}
 	return a, err
+}
+
+// artifactKind is the kind of the artifact with a digest. A manifest's digest is of its content, so this stays true.
+type artifactKind struct {
+	digest string // a SHA-256 over the registry's own digest; empty: nothing is known
+	kind   oci.Kind
+}
+
+// kindWords are the kinds in Known.String.
+var kindWords = map[oci.Kind]string{oci.KindHelm: "helm", oci.KindZarf: "zarf", oci.KindImage: "image", oci.KindOther: "other"}
+
+func readArtifactKind(digest, word string) artifactKind {
+	for k, w := range kindWords {
+		if w == word {
+			return artifactKind{digest, k}
+		}
+	}
+	return artifactKind{}
+}
+
+// knownKind returns the kind of a tagged artifact if the digest of the tag is still the one whose kind is known. A
+// registry that does not answer HEAD with a digest has its manifest read each time.
+func (s *session) knownKind(ctx context.Context, in content.Reading, tag string) (oci.Kind, bool) {
+	if s.artifact.digest == "" || !oci.IsReference(tag) {
+		return oci.KindNone, false
+	}
+	a, err := s.manifest(ctx, in, tag, true)
+	if err != nil || a.Status != http.StatusOK {
+		return oci.KindNone, false
+	}
+	digest := a.Header.Get(oci.DigestHeader)
+	return s.artifact.kind, digest != "" && hashed(digest) == s.artifact.digest
+}
+
+func hashed(digest string) string {
+	sum := sha256.Sum256([]byte(digest))
+	return hex.EncodeToString(sum[:])
+}
+
+// checkPullQuota warns when less than 20 % of the pulls are left that a registry allows in a period (Docker Hub, "76;w=21600").
+func (s *session) checkPullQuota(h http.Header) {
+	if q, known := oci.ReadQuota(h); known && 5*q.Left < q.Limit {
+		s.warn(WarnPullQuotaLow, "%d of %d pulls in %s are left.", q.Left, q.Limit, wire.Counted(q.Hours, "hour", "hours"))
+	}
 }

@@ -78,8 +78,8 @@ func (s *session) knownControl() (open, known bool) {
 	return k.ControlOpen, true
 }
 
-// controlled records the result of a control request.
-func (s *session) controlled(open bool) { s.learned.ControlAt, s.learned.ControlOpen = s.now(), open }
+// recordControl records the result of a control request.
+func (s *session) recordControl(open bool) { s.learned.ControlAt, s.learned.ControlOpen = s.now(), open }
 
 // knownAfter returns what a later check need not ask. Of a check that was not valid only the kind of the artifact is kept.
 func (s *session) knownAfter(valid bool) Known {

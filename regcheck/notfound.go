@@ -11,8 +11,8 @@ import (
 
 // probePaths looks for a registry on other paths of the server.
 func (s *session) probePaths(ctx context.Context) *probe.Candidate {
-	found, rounds := probe.Paths(ctx, s.wire, s.base, s.plan.contentPath, s.opened.bare)
-	s.rounds += rounds
+	found, rounds := probe.Paths(ctx, s.Wire, s.Base, s.plan.contentPath, s.opened.bare)
+	s.Rounds += rounds
 	return found
 }
 
@@ -29,7 +29,7 @@ func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
 		return s.hintRoot(ctx, f)
 	default:
 		if s.plan.endpointPath != "" {
-			return f.hinting("Write %s into endpoint and %s into basePath: there a registry answers.%s", s.base.Origin, found.BasePath, s.keyReminder(found))
+			return f.hinting("Write %s into endpoint and %s into basePath: there a registry answers.%s", s.Base.Origin, found.BasePath, s.keyReminder(found))
 		}
 		return f.hinting("Write %s into basePath: there a registry answers.%s", found.BasePath, s.keyReminder(found))
 	}
@@ -38,7 +38,7 @@ func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
 // orRoot changes the hint of a failure below a path if a registry responds at the root of the server: users of Helm
 // append the path of the content to the host.
 func (s *session) orRoot(ctx context.Context, f *failure) *failure {
-	if s.base.Path == "" {
+	if s.Base.Path == "" {
 		return f
 	}
 	if found := s.probePaths(ctx); found == nil || !found.AtRoot {
@@ -48,38 +48,38 @@ func (s *session) orRoot(ctx context.Context, f *failure) *failure {
 }
 
 func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
-	if s.base.Path == s.plan.endpointPath {
+	if s.Base.Path == s.plan.endpointPath {
 		f.at("endpoint")
 	}
-	path := strings.Trim(s.base.Path+"/"+s.plan.contentPath, "/")
+	path := strings.Trim(s.Base.Path+"/"+s.plan.contentPath, "/")
 	if s.readableAtRoot(ctx, path) {
 		return f.hinting("Write %s into endpoint, leave basePath empty and write %s into baseContentPath: the registry answers at the root of the server, and this content can be read there.",
-			s.base.Origin, wire.CleanText(path))
+			s.Base.Origin, wire.CleanText(path))
 	}
 	return f.hinting("Write %s into endpoint and leave basePath empty: there a registry answers. If %s is the path of the content, set baseContentPath to it.",
-		s.base.Origin, wire.CleanText(path))
+		s.Base.Origin, wire.CleanText(path))
 }
 
 // readableAtRoot reports whether the path is content of a registry at the server's root that the definition's credentials
 // may read.
 func (s *session) readableAtRoot(ctx context.Context, path string) bool {
 	plan, root := *s.plan, *s
-	plan.base, plan.endpointPath, plan.contentPath = endpoint.Base{Origin: s.base.Origin}, "", path
-	root.plan, root.base, root.control = &plan, plan.base, false
+	plan.base, plan.endpointPath, plan.contentPath = endpoint.Base{Origin: s.Base.Origin}, "", path
+	root.plan, root.Base, root.control = &plan, plan.base, false
 	root.opened, root.known, root.learned, root.warnings = nil, Known{}, Known{}, nil
-	defer func() { s.rounds = root.rounds }()
+	defer func() { s.Rounds = root.Rounds }()
 	return root.api(ctx).failure == nil && root.auth(ctx).failure == nil && root.contentIsReadable(ctx)
 }
 
 // hintPath names the field that has the wrong path.
 func (s *session) hintPath(f *failure) *failure {
 	switch {
-	case s.base.Path == "":
+	case s.Base.Path == "":
 		return f
-	case s.base.Path == s.plan.endpointPath:
-		return f.at("endpoint").hinting("Correct the path %q in endpoint: no OCI registry answers below it, nor at the root of the server.", s.base.Path)
+	case s.Base.Path == s.plan.endpointPath:
+		return f.at("endpoint").hinting("Correct the path %q in endpoint: no OCI registry answers below it, nor at the root of the server.", s.Base.Path)
 	default:
-		return f.hinting("Correct basePath: no OCI registry answers below %q, nor at the root of the server.", s.base.Path)
+		return f.hinting("Correct basePath: no OCI registry answers below %q, nor at the root of the server.", s.Base.Path)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 )
 
@@ -53,6 +54,19 @@ func (p *plan) userField() string {
 	default:
 		return "auth.type"
 	}
+}
+
+// login returns the credentials for a token service.
+func (p *plan) login() challenge.Login {
+	switch {
+	case p.auth == Basic:
+		return challenge.Login{User: p.username, Password: p.password}
+	case p.auth == Token && p.username != "":
+		return challenge.Login{User: p.username, Password: p.token}
+	case p.auth == Token:
+		return challenge.Login{Refresh: p.token}
+	}
+	return challenge.Login{}
 }
 
 // problems are collected while a definition is read, so that all of them are reported at once.

@@ -10,8 +10,8 @@ import (
 
 // resolve looks the endpoint's host up.
 func (s *session) resolve(ctx context.Context) outcome {
-	o := s.plan.base.Origin
-	addresses, err := s.wire.Lookup(ctx, o)
+	o := s.Home
+	addresses, err := s.Wire.Lookup(ctx, o)
 	if err != nil {
 		return failed(s.diagnoseLookup(o, err))
 	}

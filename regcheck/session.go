@@ -11,35 +11,35 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
-	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// session is one check under way. Stages run one after the other and leave what they learn here,
-// each in fields of its own.
+// session is one check that is running. Stages run one after the other and leave what they learn here, each in fields of its
+// own.
 type session struct {
+	content.Client // Base: a redirect that was followed changes it; Rounds: see Report.RoundTrips
+
 	plan    *plan
 	limits  Limits
 	words   Words
 	now     func() time.Time
-	control bool // send control requests
-	wire    *wire.Client
+	control bool  // send control requests
 	known   Known // of Recheck
 
 	artifact artifactKind // of Recheck; content: what was read instead
 	found    []netip.Addr // resolve
 	resolved string       // resolve: the addresses in words
 	first    *wire.Conn   // connect
-	spare    *spareConn   // connect: a second connection on its way; nil when none is needed
+	spare    *spareConn   // connect: a second connection that is being opened; nil if none is needed
 
-	base     endpoint.Base // of plan; a redirect that was followed moves it
-	opened   *opening      // tls or api: the first requests and their answers
-	access   *access       // auth: how content may be asked for
-	warnings []Warning     // all stages
-	rounds   int           // all stages: see Report.RoundTrips
-	unproven bool          // auth: nobody looked at the credentials
-	unlikely string        // a repository's name that nobody has
-	learned  Known         // auth: by control requests
+	opened     *opening        // tls or api: the first requests and their responses
+	access     *content.Access // auth: authorizes requests for content
+	warnings   []Warning       // all stages
+	unverified bool            // auth: the registry did not check the credentials
+	unlikely   string          // the random name of a repository
+	learned    Known           // auth: by control requests
 }
 
 type stage struct {
@@ -47,7 +47,7 @@ type stage struct {
 	run  func(*session, context.Context) outcome
 }
 
-// outcome is what a stage gives back: a failure, or a status with what was seen.
+// outcome is the result of a stage: a failure, or a status with what was seen.
 type outcome struct {
 	status  Status
 	detail  string
@@ -79,12 +79,13 @@ func stages() []stage {
 }
 
 func newSession(c *Checker, p *plan) *session {
-	s := &session{plan: p, limits: c.Limits.withDefaults(), words: c.Words, now: c.Now, control: !c.SkipControl, base: p.base}
+	s := &session{plan: p, limits: c.Limits.withDefaults(), words: c.Words, now: c.Now, control: !c.SkipControl}
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.unlikely = s.invented()
-	s.wire = wire.New(s.connections(c))
+	s.unlikely = s.randomName()
+	tokens := challenge.Client{Wire: wire.New(s.connections(c)), Name: s.words.name(), Home: p.base.Origin}
+	s.Client = content.Client{Client: tokens, Base: p.base, Login: p.login(), Limit: s.limits.Body}
 	s.warnOfDefinition()
 	return s
 }
@@ -107,7 +108,7 @@ func (s *session) connections(c *Checker) wire.Config {
 	}
 }
 
-// warnOfDefinition warns of what the definition says in vain.
+// warnOfDefinition warns of fields that have no effect.
 func (s *session) warnOfDefinition() {
 	for _, p := range s.plan.unknown {
 		s.warnAt(WarnUnknownField, p.Field, "%s %s", p.Field, p.Problem)
@@ -122,11 +123,11 @@ func (s *session) close() {
 	if s.first != nil {
 		s.first.Drop()
 	}
-	s.wire.Close()
+	s.Wire.Close()
 }
 
-// run runs the stages in order; the first failure decides, and what follows it is skipped. Once the caller has gone,
-// gone returns why: what a stage found then it found because of that.
+// run runs the stages in order. The first failure decides, and the stages after it are skipped. gone returns why the caller
+// has gone: the result of a stage that was interrupted says nothing.
 func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Report, error) {
 	began := s.now()
 	started := time.Now()
@@ -158,18 +159,18 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	}
 	report.Duration = time.Since(started)
 	report.DurationMS = report.Duration.Milliseconds()
-	report.RoundTrips = s.rounds
+	report.RoundTrips = s.Rounds
 	report.Known = s.knownAfter(report.Valid)
 	return report, nil
 }
 
-// shown is a text for the report: without credentials, and with the name of the program.
-func (s *session) shown(text string) string { return s.words.complete(s.wire.Sent.Masked(text)) }
+// shown returns a text for the report: without credentials, and with the name of the program.
+func (s *session) shown(text string) string { return s.words.complete(s.Wire.Sent.Masked(text)) }
 
-// invented is a name that nobody has.
-func (s *session) invented() string { return s.words.name() + "-" + random() }
+// randomName returns a name that does not exist.
+func (s *session) randomName() string { return s.words.name() + "-" + random() }
 
-// warn adds a warning once; seen is what makes it concrete.
+// warn adds a warning once. The text makes it concrete.
 func (s *session) warn(code WarningCode, format string, args ...any) {
 	s.warnAt(code, lookupWarning(code).Field, format, args...)
 }
@@ -221,7 +222,7 @@ func (f *failure) into(r *Report, name Stage) {
 	}
 }
 
-// random is a name or password that nobody has.
+// random returns a random text.
 func random() string {
 	var raw [16]byte
 	_, _ = rand.Read(raw[:]) // never fails (crypto/rand)

@@ -20,7 +20,7 @@ func (s *session) handshake(ctx context.Context) outcome {
 		s.dropSpare()
 		return failed(diagnoseTLS(certs.Explain(c.Seen(), err, program)))
 	}
-	s.rounds += c.Cost - 1 // connect counted that of TCP
+	s.Rounds += c.Cost - 1 // connect counted that of TCP
 	if err := s.admit(ctx); err != nil {
 		return failed(diagnoseTLS(certs.Explain(c.Seen(), err, program)))
 	}

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -14,7 +14,7 @@ import (
 // catalog lists the names of the catalog that are wanted. A catalog that can't be read is no failure: see noCatalog.
 func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]string, error) {
 	c := &catalogue{lister: l, wanted: wanted, seen: map[string]bool{}}
-	at := l.Catalog()
+	at := content.Way{Access: l.Access(), Scope: content.CatalogScope}
 	a, why, err := l.firstPage(ctx, &at)
 	for range maxCatalogPages {
 		if err != nil {
@@ -35,10 +35,10 @@ func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]strin
 }
 
 // firstPage also finds out how the catalog wants to be asked.
-func (l *lister) firstPage(ctx context.Context, at *regcheck.Way) (*wire.Response, string, error) {
+func (l *lister) firstPage(ctx context.Context, at *content.Way) (*wire.Response, string, error) {
 	query := oci.CatalogQuery
 	a, why, err := l.get(ctx, *at, "_catalog", query)
-	if basic, ok := l.Basic(*at, a); ok {
+	if basic, ok := l.Client().Basic(*at, a); ok {
 		*at = basic
 		a, why, err = l.get(ctx, *at, "_catalog", query)
 	}
@@ -83,7 +83,7 @@ func (c *catalogue) read(a *wire.Response) (next, why string) {
 	case full:
 		return "", fmt.Sprintf("it has more than %d repositories", c.limits.Repositories)
 	case a.Over:
-		return "", fmt.Sprintf("its answer is longer than %d KiB", c.BodyLimit()>>10)
+		return "", fmt.Sprintf("its answer is longer than %d KiB", c.Client().Limit>>10)
 	case a.Cut != nil, err != nil, !there && len(a.Body) > len("{}"):
 		return "", "its answer is no list of repositories, or ends early"
 	case next != "" && c.seen[next]:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -15,7 +16,7 @@ import (
 // repository lists the tags of one. It is not there when the content path itself is no repository. The tags
 // that were read come with a *stop, too.
 func (l *lister) repository(ctx context.Context, name string) (r Repository, there bool, err error) {
-	list := &tagListing{lister: l, name: name, way: l.Repository(name), known: map[string]bool{}, seen: map[string]bool{}}
+	list := &tagListing{lister: l, name: name, way: content.Way{Access: l.Access(), Scope: content.PullScope(name)}, known: map[string]bool{}, seen: map[string]bool{}}
 	r.Name = name
 	there, err = list.read(ctx)
 	if err != nil || !there {
@@ -37,7 +38,7 @@ func (l *lister) repository(ctx context.Context, name string) (r Repository, the
 type tagListing struct {
 	*lister
 	name  string
-	way   regcheck.Way
+	way   content.Way
 	tags  []string
 	known map[string]bool
 	seen  map[string]bool // queries of pages
@@ -81,7 +82,7 @@ func (t *tagListing) page(ctx context.Context, query string) (*wire.Response, st
 	if a == nil || a.Status != 401 {
 		return a, why, err
 	}
-	next, ok := t.Other(t.way, a, t.name)
+	next, ok := t.Client().Other(t.way, a, t.name)
 	if !ok {
 		return a, why, err
 	}
@@ -144,7 +145,7 @@ func (t *tagListing) problem() string {
 
 // tag reads the manifest of a tag. Its digest is of the bytes that came; what the registry says of it
 // (Docker-Content-Digest) must be the same.
-func (l *lister) tag(ctx context.Context, at regcheck.Way, repository, name string) (Tag, error) {
+func (l *lister) tag(ctx context.Context, at content.Way, repository, name string) (Tag, error) {
 	t := Tag{Name: name}
 	m, a, err := l.manifest(ctx, at, repository, name, &t)
 	if err != nil || t.Problem != "" {
@@ -165,7 +166,7 @@ func (l *lister) tag(ctx context.Context, at regcheck.Way, repository, name stri
 }
 
 // child reads the first manifest of an index, which must be the one that the index names.
-func (l *lister) child(ctx context.Context, at regcheck.Way, repository, digest string, t *Tag) (oci.Manifest, error) {
+func (l *lister) child(ctx context.Context, at content.Way, repository, digest string, t *Tag) (oci.Manifest, error) {
 	if !oci.IsReference(digest) || !strings.HasPrefix(digest, "sha256:") {
 		t.Problem = "its index names a manifest in a way that cannot be followed"
 		return oci.Manifest{}, nil
@@ -179,7 +180,7 @@ func (l *lister) child(ctx context.Context, at regcheck.Way, repository, digest 
 }
 
 // manifest reads one, or says in t what is wrong with it.
-func (l *lister) manifest(ctx context.Context, at regcheck.Way, repository, reference string, t *Tag) (m oci.Manifest, a *wire.Response, err error) {
+func (l *lister) manifest(ctx context.Context, at content.Way, repository, reference string, t *Tag) (m oci.Manifest, a *wire.Response, err error) {
 	a, why, err := l.get(ctx, at, repository+"/manifests/"+reference, "")
 	switch {
 	case err != nil:

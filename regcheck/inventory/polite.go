@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -19,7 +19,7 @@ const (
 
 // get asks for something below /v2/ until there is an answer that says something. There is none, and why in its
 // place, when the token service gives no token or nothing usable comes; the error is a *stop.
-func (l *lister) get(ctx context.Context, at regcheck.Way, rest, query string) (a *wire.Response, why string, err error) {
+func (l *lister) get(ctx context.Context, at content.Way, rest, query string) (a *wire.Response, why string, err error) {
 	renewed := false
 	for try := 1; ; try++ {
 		a, why = nil, ""
@@ -32,7 +32,8 @@ func (l *lister) get(ctx context.Context, at regcheck.Way, rest, query string) (
 			a, why, wait = l.request(ctx, rest, query, header)
 		}
 		if why == "" {
-			if a.Status == 401 && !renewed && l.Renew(at) {
+			if a.Status == 401 && !renewed && at.Service != nil {
+				at.Forget(at.Scope)
 				renewed = true // it has expired: an inventory takes longer than a token lives
 				continue
 			}
@@ -61,7 +62,9 @@ func (l *lister) get(ctx context.Context, at regcheck.Way, rest, query string) (
 // request sends one request. An empty why means that the answer may be read; a negative wait that asking again
 // would change nothing.
 func (l *lister) request(ctx context.Context, rest, query, header string) (a *wire.Response, why string, wait time.Duration) {
-	a, err := l.Get(ctx, rest, query, header, len(l.strangers) < maxStrangers)
+	u := l.Client().Base.URL(rest)
+	u.RawQuery = query
+	a, err := l.Client().Fetch(ctx, wire.Request{URL: u, Authorization: header}, len(l.strangers) < maxStrangers)
 	if err != nil {
 		wait = patienceBroken
 		if x, redirected := errors.AsType[*wire.RedirectError](err); redirected {
@@ -70,7 +73,7 @@ func (l *lister) request(ctx context.Context, rest, query, header string) (a *wi
 		}
 		return nil, l.Unanswered(err), wait
 	}
-	if a.From != l.Origin() {
+	if a.From != l.Client().Base.Origin {
 		l.strangers[a.URL.Host] = true
 	}
 	switch {

@@ -1,7 +1,11 @@
 // Package oci reads names, manifests and lists of the OCI distribution specification.
 package oci
 
-import "strings"
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
 
 // IsRepository holds a name against the grammar of the distribution specification ("Pulling manifests"):
 // components of lower-case letters and digits, joined by one period, one or two underscores, or dashes.
@@ -46,4 +50,57 @@ func IsTag(tag string) bool {
 // IsReference knows tags and digests; a registry's own list may hold anything.
 func IsReference(r string) bool {
 	return r != "" && len(r) <= 256 && strings.Trim(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:+=") == "" && r != "." && r != ".."
+}
+
+// NameFault is what prevents a path from being the name of a repository, in words, and the path without it. Better is empty
+// if that is not clear.
+type NameFault struct{ What, Better string }
+
+// CheckName returns the fault of a path, the zero value for a path that a registry may accept. isHost reports whether a name
+// is the host of the registry.
+func CheckName(path string, isHost func(string) bool) NameFault {
+	name, hasHost := withoutHost(path, isHost)
+	lower := strings.ToLower(strings.Join(slices.DeleteFunc(strings.Split(name, "/"), func(part string) bool { return part == "" }), "/"))
+	better, tagged := withoutTag(lower)
+	f := NameFault{Better: better}
+	if !IsRepository(better) {
+		f.Better = ""
+	}
+	switch {
+	case hasHost:
+		f.What = "the host belongs into endpoint only"
+	case IsRepository(path):
+		return NameFault{}
+	case tagged:
+		f.What = "a tag or digest is not part of a repository's name"
+	case strings.Contains(path, "//"):
+		f.What = "an empty component (//) is not allowed"
+	case lower != name:
+		f.What = "upper-case letters are not allowed"
+	default:
+		f.What = "names have at most 255 characters, and components of lower-case letters and digits, joined by single . _ -"
+	}
+	return f
+}
+
+// withoutHost removes the scheme of a URL, and the host of the registry or any host with a port. Other names with periods
+// remain: mirrors have repositories such as docker.io/library.
+func withoutHost(path string, isHost func(string) bool) (rest string, found bool) {
+	if _, after, ok := strings.Cut(path, "://"); ok {
+		path, found = after, true
+	}
+	host, rest, _ := strings.Cut(path, "/")
+	u := url.URL{Host: host}
+	if found || u.Port() != "" && rest != "" || isHost(strings.ToLower(u.Hostname())) {
+		return rest, true
+	}
+	return path, false
+}
+
+func withoutTag(name string) (rest string, found bool) {
+	last := strings.LastIndexByte(name, '/') + 1
+	if i := strings.IndexAny(name[last:], ":@"); i >= 0 {
+		return name[:last+i], true
+	}
+	return name, false
 }

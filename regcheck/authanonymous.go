@@ -1,0 +1,167 @@
+package regcheck
+
+import (
+	"context"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// checkAnonymous checks whether anonymous access works. With a content path it is checked there: what /v2/ returns to
+// anonymous callers says little about what they may read.
+func (s *session) checkAnonymous(ctx context.Context) authResult {
+	a := s.opened.bare
+	if a.Status == 403 {
+		f := fail(CodeAccessDenied, "", "GET %s was answered %s.", s.Base.String(), a.Said()).at("auth.type").
+			hinting("Write credentials with the type basic or token; if the server allows listed source addresses only, have " + program + "'s address listed.")
+		return authResult{failure: f}
+	}
+	if s.plan.contentPath != "" {
+		return s.checkAnonymousContent(ctx)
+	}
+	switch {
+	case good(a):
+		return authResult{access: &content.Access{}}.withDetail("anonymous access works")
+	case s.opened.offers.Bearer != nil:
+		return s.checkAnonymousToken(ctx)
+	}
+	return authResult{failure: s.authRequired(a)}
+}
+
+func (s *session) authRequired(a *wire.Response) *failure {
+	o := challenge.Offered(a.Header.Values("WWW-Authenticate"))
+	asked := "without saying how to sign in"
+	switch {
+	case o.Bearer != nil:
+		asked = "asking for a Bearer token"
+	case o.Basic:
+		asked = "asking for Basic credentials"
+	case len(o.Unsupported) > 0:
+		asked = "offering " + o.Unsupported[0]
+	}
+	return fail(CodeAuthRequired, "", "GET %s without credentials was answered %s, %s.", wire.ShowURL(a.URL), a.Said(), asked)
+}
+
+// checkAnonymousToken asks the token service without credentials. A refusal is not conclusive if the challenge has a
+// placeholder scope: GHCR issues tokens per public repository only.
+func (s *session) checkAnonymousToken(ctx context.Context) authResult {
+	t, f := s.bearerService()
+	if f != nil {
+		return authResult{failure: f}
+	}
+	if t == nil {
+		return authResult{failure: s.authRequired(s.opened.bare)}
+	}
+	g := s.Ask(ctx, t, challenge.Login{}, nil)
+	s.Rounds += g.Rounds
+	access := &content.Access{Service: t}
+	switch {
+	case g.Err != nil:
+		return authResult{failure: s.diagnoseGrant(t, g.Err)}
+	case g.Token == "" && !t.Placeholder():
+		f := fail(CodeAuthRequired, "", "The token service %s gives nothing to anonymous callers: %s.", wire.ShowURL(t.Realm), g.Denial().Said())
+		f.hint += " For public content only, such as a public project of Harbor, write its path into baseContentPath: anonymous access is then tried on it."
+		return authResult{failure: f}
+	case g.Token == "":
+		s.warn(WarnAnonymousAccessNotProven, "The token service %s gives anonymous tokens for public repositories at most.", wire.ShowURL(t.Realm))
+		return authResult{access: access}.withDetail("anonymous access is not proven")
+	}
+	access.Remember("", g.Token)
+	a, err := s.getWith(ctx, "Bearer "+g.Token)
+	if err != nil {
+		return authResult{failure: s.diagnoseRequest(err)}
+	}
+	if f := s.unusable(ctx, a); f != nil {
+		return authResult{failure: f}
+	}
+	if !good(a) {
+		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was answered %d.", t.Origin.String(), a.Status)
+		return authResult{access: access}.withDetail("anonymous access is not proven")
+	}
+	return authResult{access: access}.withDetail("anonymous token from " + t.Origin.String() + " accepted")
+}
+
+// checkAnonymousContent tries the content path without credentials.
+func (s *session) checkAnonymousContent(ctx context.Context) authResult {
+	acc, f := s.anonymousAccess()
+	if f != nil {
+		return authResult{failure: f}
+	}
+	r := s.Tags(ctx, acc, s.plan.contentPath)
+	if f := s.unread(r); f != nil {
+		return authResult{failure: f}
+	}
+	facts := s.contentFacts(acc, r)
+	facts.Listed = content.ListsUnknown // the content stage asks
+	if s.opened.bare.Status == 401 && s.opened.offers.Bearer == nil {
+		facts.Malformed = false // every path is denied, whatever its spelling
+	}
+	for facts.Decide().Asks() {
+		below := s.tagsBelow(ctx, acc)
+		if f := s.unread(below); f != nil {
+			return authResult{failure: f}
+		}
+		if facts.Below = below.State(); !r.Denied() {
+			r = below
+		}
+	}
+	if facts.Decide() != content.PathDenied {
+		return authResult{access: acc}.withDetail("anonymous access to the content tried")
+	}
+	return authResult{failure: fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", wire.CleanText(s.plan.contentPath), r.Why())}
+}
+
+func (s *session) anonymousAccess() (*content.Access, *failure) {
+	if s.opened.bare.Status != 401 || s.opened.offers.Bearer == nil {
+		return &content.Access{}, nil
+	}
+	t, f := s.bearerService()
+	if f != nil {
+		return nil, f
+	}
+	if t == nil {
+		return &content.Access{}, nil
+	}
+	return &content.Access{Service: t}, nil
+}
+
+// anonymousWorks reports whether the definition would be valid without its credentials, which were rejected. With
+// a content path only that path counts: /v2/ may be open while the path is private (zot with a mixed policy).
+func (s *session) anonymousWorks(ctx context.Context) bool {
+	if s.plan.contentPath == "" {
+		return s.bareIsOpen()
+	}
+	acc, f := s.anonymousAccess()
+	if f != nil {
+		return false
+	}
+	anonymous := *s
+	anonymous.access = acc
+	defer func() { s.Rounds = anonymous.Rounds }()
+	return anonymous.contentIsReadable(ctx)
+}
+
+// checkByContent checks credentials that /v2/ did not verify: a registry may authorize every caller there and still protect
+// its repositories.
+func (s *session) checkByContent(ctx context.Context, v *authResult) {
+	if s.plan.contentPath == "" {
+		return
+	}
+	bare := s.Tags(ctx, &content.Access{}, s.plan.contentPath)
+	if bare.Err != nil || !bare.Denied() {
+		return
+	}
+	r := s.Tags(ctx, v.access, s.plan.contentPath)
+	switch {
+	case r.Grant.Refused != nil:
+		v.failure = s.notGranted(ctx, r.Way.Service, r.Grant)
+	case r.Err != nil || r.Response == nil:
+	case good(r.Response):
+		v.unverified = false
+		*v = v.withDetail("checked: the content is closed to anonymous callers")
+	case r.Response.Status == 401 && !s.tagsBelow(ctx, v.access).State().Readable():
+		// Credentials that are treated like none are most likely wrong.
+		v.failure = s.refusal(ctx, r.Response, wire.ShowURL(r.Response.URL), "let in at the API's root, as anybody is")
+	}
+}

@@ -1,0 +1,135 @@
+package challenge
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck/internal/certs"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// Error is a token service that cannot be used.
+type Error struct {
+	Reason string // a regcheck.Reason of RegistryTokenServiceFailed
+	Seen   string // what the registry or the token service sent, in a sentence
+}
+
+func (e *Error) Error() string { return e.Seen }
+
+// ResponseError is a response of a token service that says nothing about the credentials.
+type ResponseError struct{ Response *wire.Response }
+
+func (e *ResponseError) Error() string { return "the token service answered " + e.Response.Said() }
+
+// ReadService reads the token service that a challenge of a response names. Its error is an *Error. secure means that the
+// endpoint uses https: a token service must then use it too.
+func ReadService(c *Challenge, a *wire.Response, secure bool) (*Service, error) {
+	text := c.Params["realm"]
+	invalid := func(why string) (*Service, error) {
+		return nil, &Error{"realmInvalid", fmt.Sprintf("%s names the token service %q: %s.", wire.ShowURL(a.URL), ShowRealm(text), why)}
+	}
+	if strings.TrimSpace(text) == "" {
+		return invalid("there is no address in it")
+	}
+	realm, err := a.URL.Parse(text) // a relative realm is relative to the request
+	if err != nil {
+		return invalid("it is no URL")
+	}
+	if realm.Fragment != "" {
+		return invalid("it has a fragment")
+	}
+	o, err := egress.ReadOrigin(realm)
+	if err != nil {
+		return invalid(wire.CleanText(err.Error()))
+	}
+	if o.Scheme == "http" && (a.From.Scheme == "https" || secure) {
+		return nil, &Error{"realmInsecure", fmt.Sprintf("%s names %s.", wire.ShowURL(a.URL), wire.ShowURL(realm))}
+	}
+	return &Service{Realm: realm, Origin: o, Service: c.Params["service"], Scopes: strings.Fields(c.Params["scope"]), From: a.From}, nil
+}
+
+// ShowRealm returns a realm to be shown: cleaned, without its query.
+func ShowRealm(realm string) string {
+	before, _, _ := strings.Cut(realm, "?")
+	return wire.CleanText(before)
+}
+
+// Denied reports whether a response rejects a request for lack of credentials or permission.
+func Denied(a *wire.Response) bool { return a.Status == 401 || a.Status == 403 }
+
+// Client sends token requests.
+type Client struct {
+	Wire *wire.Client
+	Name string        // the client_id
+	Home egress.Origin // the endpoint's: only a token service that it names gets the credentials
+}
+
+// Grant is the result of a token request.
+type Grant struct {
+	Token   string
+	Refused *wire.Response // 401 or 403, or 400 that says expired
+	Bad     *wire.Response // any other 400: another scope may be accepted
+	Err     error          // an *Error, a *ResponseError, or why there is no response
+	NoPost  bool           // with Err: the service does not support POST, which an identity token needs
+	Rounds  int
+}
+
+// Denial returns the response that rejects the request, nil if there is none.
+func (g Grant) Denial() *wire.Response {
+	if g.Refused != nil {
+		return g.Refused
+	}
+	return g.Bad
+}
+
+// Ask sends one token request. It follows no redirect: net/http would send the form with the secret again on a 307.
+func (c Client) Ask(ctx context.Context, t *Service, who Login, scopes []string) Grant {
+	p, err := c.Wire.Hop(ctx, t.From, t.Origin)
+	if err != nil {
+		return Grant{Err: err}
+	}
+	if t.From != c.Home {
+		who = Login{}
+	}
+	a, err := c.Wire.Exchange(ctx, p, t.Call(c.Name, who, scopes))
+	if err != nil {
+		return Grant{Err: err}
+	}
+	g := readGrant(t, a)
+	g.Rounds = a.Rounds
+	g.NoPost = who.Refresh != "" && (a.Status == 404 || a.Status == 405 || a.Status == 501)
+	return g
+}
+
+func readGrant(t *Service, a *wire.Response) Grant {
+	broken := func(format string, args ...any) Grant {
+		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s answered %s.", wire.ShowURL(t.Realm), fmt.Sprintf(format, args...))}}
+	}
+	switch {
+	case certs.ExplainResponse(a, "") != nil, a.Status == 429 || a.Status >= 500:
+		return Grant{Err: &ResponseError{a}}
+	case Denied(a), a.Status == 400 && wire.SaysExpired(a):
+		return Grant{Refused: a}
+	case a.Status == 400:
+		return Grant{Bad: a}
+	case a.Status/100 == 3:
+		return broken("%d and redirects to %s; token requests follow no redirect", a.Status, ShowRealm(a.Header.Get("Location")))
+	case a.Status/100 == 2 && a.Status != 200: // its body may hold a token
+		return broken("%d; Helm and other clients accept a token with status 200 only", a.Status)
+	case a.Status != 200:
+		return broken("%s", a.Said())
+	case a.Over:
+		return broken("%d with a body longer than the limit", a.Status)
+	case a.Packed:
+		return broken("%d with a compressed body, which nobody asked for", a.Status)
+	case a.Cut != nil:
+		return broken("%d, and the answer ended early", a.Status)
+	}
+	token, err := ReadToken(a.Body)
+	if err != nil {
+		return broken("%d: %s", a.Status, err)
+	}
+	return Grant{Token: token}
+}

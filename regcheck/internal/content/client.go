@@ -1,0 +1,37 @@
+// Package content requests the tags and the catalog of a registry, and decides what the responses say about a content path.
+package content
+
+import (
+	"context"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// Client requests content from a registry. Concurrent requests need a copy each: Rounds is not shared.
+type Client struct {
+	challenge.Client
+	Base   endpoint.Base
+	Login  challenge.Login // of the definition, at a token service that only content names
+	Limit  int64           // bytes of a response that are kept
+	Rounds int             // round trips one after the other
+}
+
+// Read sends a request for a path below /v2/, which may be redirected to another origin; authorization is not sent there.
+func (c *Client) Read(ctx context.Context, path, query, authorization string) (*wire.Response, error) {
+	u := c.Base.URL(path)
+	u.RawQuery = query
+	return c.Fetch(ctx, wire.Request{URL: u, Authorization: authorization}, true)
+}
+
+// Fetch sends a request for content.
+func (c *Client) Fetch(ctx context.Context, what wire.Request, crossing bool) (*wire.Response, error) {
+	what.Accept, what.Keep = oci.AcceptManifests, c.Limit
+	a, err := c.Wire.Fetch(ctx, what, crossing)
+	if a != nil {
+		c.Rounds += a.Rounds
+	}
+	return a, err
+}

@@ -1,0 +1,119 @@
+package content
+
+// Facts are what is known about the content path. The path may be a repository or a prefix of repositories, and what a
+// registry returns for a prefix itself says little: Harbor returns 400 for the name of any project, to every caller. Then a
+// random repository below the path and the catalog decide.
+type Facts struct {
+	Path, Below State // of the path, of a random repository below it
+	Listed      Listing
+	Malformed   bool // the path breaks the grammar of names
+	Remote      bool // each token costs a round trip to another host
+	Whole       bool // the catalog is for administrators: it lists what others may not read, too
+}
+
+// Listing is what the catalog says of the content path.
+type Listing uint8
+
+// What a catalog may say.
+const (
+	notListed    Listing = iota // not asked
+	listsBelow                  // repositories below the path
+	listsPath                   // the path, and nothing below it
+	listsOthers                 // the catalog is complete, and has neither
+	listsNothing                // it is empty, as that of a pull-through cache before the first pull
+	ListsUnknown                // it cannot be read completely
+)
+
+// Step is what to ask next, or the conclusion.
+type Step uint8
+
+// Steps. The first three ask for more.
+const (
+	AskBelow Step = iota
+	AskCatalog
+	AskBoth
+	PathTagged    // it is a repository with tags
+	PathEmpty     // it is a repository without tags
+	ListedBelow   // one of the repositories that the catalog has below it is to be read
+	BelowReadable // what is below it may be read
+	PathMissing
+	PathDenied
+	PathInvalid
+	NoConclusion
+)
+
+// Asks reports whether a step asks for more.
+func (s Step) Asks() bool { return s <= AskBoth }
+
+// Decide returns the next step. It asks for no more than the conclusion needs.
+func (f Facts) Decide() Step {
+	switch {
+	case f.Path == HasTags:
+		return PathTagged
+	case f.Malformed && f.Path.rejects():
+		return PathInvalid
+	case f.Path == NoTags && f.Below == NotAsked:
+		return AskBelow
+	case f.Path == NoTags && f.Below != NoTags:
+		return PathEmpty
+	case f.Path == NoTags: // the registry returns an empty list for any name
+		return f.byCatalog(NoConclusion)
+	case f.Path == NotFound:
+		return f.byCatalog(NoConclusion)
+	case f.Path == NoAccess:
+		return f.byBelow()
+	case f.Path == NameInvalid || f.Path == BadRequest:
+		return f.byBoth()
+	}
+	return NoConclusion
+}
+
+func (f Facts) byCatalog(otherwise Step) Step {
+	switch f.Listed {
+	case notListed:
+		if f.Remote && f.Below == NotAsked {
+			return AskBoth // spares reading one of the repositories
+		}
+		return AskCatalog
+	case listsBelow:
+		if f.Remote && f.Below.Readable() {
+			return BelowReadable
+		}
+		return ListedBelow
+	case listsPath:
+		return PathEmpty
+	case listsOthers:
+		return PathMissing
+	}
+	return otherwise
+}
+
+// byBelow is for a path that is denied: if nothing below it can be read either, it is denied.
+func (f Facts) byBelow() Step {
+	switch {
+	case f.Below == NotAsked:
+		return AskBelow
+	case f.Below.Readable():
+		return BelowReadable
+	}
+	return PathDenied
+}
+
+// byBoth is for a path that the registry does not accept as the name of a repository.
+func (f Facts) byBoth() Step {
+	switch {
+	case f.Below == NotAsked:
+		return AskBoth
+	case f.Below.Readable():
+		return f.byCatalog(BelowReadable)
+	case f.Listed == listsBelow:
+		return ListedBelow
+	case f.Listed == listsOthers && f.Whole:
+		return PathMissing
+	case f.Below == NoAccess:
+		return PathDenied
+	case f.Path == NameInvalid && f.Below == NameInvalid:
+		return PathInvalid
+	}
+	return NoConclusion
+}

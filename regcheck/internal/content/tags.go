@@ -1,0 +1,139 @@
+package content
+
+import (
+	"context"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// Reading is an attempt to list the tags of a repository.
+type Reading struct {
+	Repository string
+	Response   *wire.Response
+	Err        error // why there is no response
+	Way        Way
+	Grant      challenge.Grant // of the token service, if it issued no token
+}
+
+// Denied reports whether a permission is missing: the registry or its token service rejects the request.
+func (r Reading) Denied() bool {
+	return r.Grant.Denial() != nil || r.Response != nil && challenge.Denied(r.Response)
+}
+
+// State is what a registry says of a repository by its list of tags.
+type State uint8
+
+// States of a repository.
+const (
+	NotAsked    State = iota
+	HasTags           // 200
+	NoTags            // 200 with an empty list
+	NotFound          // 404
+	NoAccess          // 401, 403, or the token service rejects the request
+	NameInvalid       // the error code NAME_INVALID
+	BadRequest        // any other 400
+	Unclear           // anything else
+)
+
+// Readable reports whether the registry treats an unknown repository as one that may be read.
+func (s State) Readable() bool { return s == NotFound || s == NoTags || s == HasTags }
+
+func (s State) rejects() bool {
+	return s == NotFound || s == NoAccess || s == NameInvalid || s == BadRequest
+}
+
+// State returns what the reading says.
+func (r Reading) State() State {
+	switch {
+	case r.Denied():
+		return NoAccess
+	case r.Response == nil:
+		return Unclear
+	case wire.HasCode(r.Response.Body, "NAME_INVALID"):
+		return NameInvalid
+	case r.Response.Status == 400:
+		return BadRequest
+	case r.Response.Status == 404:
+		return NotFound
+	case r.Response.Status != 200:
+		return Unclear
+	}
+	switch count, _, ok := r.Tags(); {
+	case !ok:
+		return Unclear
+	case count == 0:
+		return NoTags
+	}
+	return HasTags
+}
+
+// Why returns what the reading says in words.
+func (r Reading) Why() string {
+	switch denial := r.Grant.Denial(); {
+	case r.Response != nil:
+		return "GET " + wire.ShowURL(r.Response.URL) + " was answered " + r.Response.Said()
+	case denial != nil:
+		return "the token service " + wire.ShowURL(r.Way.Service.Realm) + " answered " + denial.Said()
+	}
+	return "there was no answer"
+}
+
+// Tags returns the number of tags and the last one that can be requested, empty if none can. ok is false if the response is
+// not a list of tags: JSON of another service has neither tags nor the name of the repository.
+func (r Reading) Tags() (count int, last string, ok bool) {
+	if r.Response.Over || r.Response.Packed {
+		return 0, "", false
+	}
+	there, err := wire.EachName(r.Response.Body, "tags", func(tag string) bool {
+		count++
+		if oci.IsReference(tag) {
+			last = tag
+		}
+		return true
+	})
+	if err != nil {
+		return 0, "", false
+	}
+	return count, last, there || oci.NamesRepository(r.Response.Body, r.Repository)
+}
+
+// Tags lists the tags of a repository, once for each access: the auth stage may have done it.
+func (c *Client) Tags(ctx context.Context, access *Access, repository string) Reading {
+	if r, known := access.readings.Load(repository); known {
+		return r.(Reading)
+	}
+	r := c.ReadTags(ctx, access, repository)
+	if r.Err == nil {
+		access.readings.Store(repository, r)
+	}
+	return r
+}
+
+// ReadTags sends a second request if the registry names a token service only in its response, or requires another scope than
+// the usual one.
+func (c *Client) ReadTags(ctx context.Context, access *Access, repository string) Reading {
+	r := c.tagsOnce(ctx, Way{access, PullScope(repository)}, repository)
+	if r.Response == nil || r.Response.Status != 401 {
+		return r
+	}
+	if other, ok := c.Other(r.Way, r.Response, repository); ok {
+		return c.tagsOnce(ctx, other, repository)
+	}
+	return r
+}
+
+func (c *Client) tagsOnce(ctx context.Context, w Way, repository string) Reading {
+	r := Reading{Repository: repository, Way: w}
+	header, g := c.Authorize(ctx, w)
+	if w.Service != nil && header == "" {
+		r.Grant = g
+		return r
+	}
+	r.Response, r.Err = c.Read(ctx, repository+"/tags/list", TagsQuery, header)
+	return r
+}
+
+// TagsQuery requests a page of tags.
+const TagsQuery = "n=50"
