@@ -46,14 +46,10 @@ func (p *plan) secretField() string {
 
 // userField returns the field at fault when the credentials are valid but have no permission at all.
 func (p *plan) userField() string {
-	switch p.auth {
-	case Token:
-		return "auth.token"
-	case Basic:
+	if p.auth == Basic {
 		return "auth.username"
-	default:
-		return "auth.type"
 	}
+	return p.secretField()
 }
 
 // login returns the credentials for a token service.

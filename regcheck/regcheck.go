@@ -1,9 +1,21 @@
+// Package regcheck checks whether an OCI registry definition is valid by really using the registry. If it is not valid, the
+// report names the stage that failed, the field at fault and how to fix it.
+//
+// A Checker runs seven stages in order: resolve, egress, connect, tls, api, auth, content. The first failure decides. The
+// result is a Report; an error means only that the definition could not be tried at all.
+//
+// The package implements the protocol itself, on net/http, because a validator must see every hop: it follows no redirect
+// without checking it, sends no secret to another origin, does not guess the scheme and dials only addresses that the egress
+// policy allows. It keeps no state between checks and writes no log: an Observer sees each stage as it ends.
 package regcheck
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
+	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
@@ -19,8 +31,7 @@ type Checker struct {
 	Now      func() time.Time
 	Limits   Limits
 
-	// SkipControl leaves out the control request with random credentials, which tells registries
-	// that check credentials from those that let everybody in.
+	// SkipControl omits the control request with random credentials, which shows whether a registry checks credentials.
 	SkipControl bool
 	// Proxy names the outbound HTTP proxy for a target, much as http.Transport.Proxy does; it is asked once for
 	// each origin. Nil means none, whatever the environment says, and so does a nil URL.
@@ -31,43 +42,36 @@ type Checker struct {
 	Words  Words
 }
 
-// Limits bound what a registry can do to us; zero fields mean the defaults.
+// Limits limit what a check takes from a registry; zero fields mean the defaults.
 type Limits struct {
 	Total     time.Duration // 30 s
 	Resolve   time.Duration // 3 s
 	Connect   time.Duration // 5 s
 	TLS       time.Duration // 5 s
-	Response  time.Duration // 10 s to the end of an answer
+	Response  time.Duration // 10 s to the end of a response
 	Header    int64         // 64 KiB
 	Body      int64         // 1 MiB
 	Redirects int           // 3
 }
 
 func (l Limits) withDefaults() Limits {
-	orDefault(&l.Total, 30*time.Second)
-	orDefault(&l.Resolve, 3*time.Second)
-	orDefault(&l.Connect, 5*time.Second)
-	orDefault(&l.TLS, 5*time.Second)
-	orDefault(&l.Response, 10*time.Second)
-	orDefault(&l.Header, 64<<10)
-	orDefault(&l.Body, 1<<20)
-	orDefault(&l.Redirects, 3)
+	l.Total = cmp.Or(l.Total, 30*time.Second)
+	l.Resolve = cmp.Or(l.Resolve, 3*time.Second)
+	l.Connect = cmp.Or(l.Connect, 5*time.Second)
+	l.TLS = cmp.Or(l.TLS, 5*time.Second)
+	l.Response = cmp.Or(l.Response, 10*time.Second)
+	l.Header = cmp.Or(l.Header, 64<<10)
+	l.Body = cmp.Or(l.Body, 1<<20)
+	l.Redirects = cmp.Or(l.Redirects, 3)
 	return l
 }
 
-func orDefault[T comparable](value *T, standard T) {
-	var zero T
-	if *value == zero {
-		*value = standard
-	}
-}
-
-// Observer is told of each stage as it ends, in order, from the goroutine that called Check. It is not told of a stage
+// Observer is called for each stage as it ends, in order, from the goroutine that called Check. It is not called for a stage
 // in which ctx ended: that stage has no outcome.
 type Observer func(StageResult)
 
-// Check tries the definition. The error is a *DefinitionError when it can't be tried, or ctx's own
-// when the caller went away; everything that was learned about a registry, however bad, is a Report.
+// Check checks the definition. The error is a *DefinitionError if the definition cannot be tried, or ctx's own if the caller
+// went away; everything that was learned about a registry is in the Report.
 func (c *Checker) Check(ctx context.Context, d Definition, o Observer) (*Report, error) {
 	return c.check(ctx, d, Known{}, o)
 }
@@ -91,4 +95,44 @@ func (s *session) checked(ctx context.Context, o Observer) (*Report, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.limits.Total)
 	defer cancel() // before close, so that nothing in the background keeps it waiting
 	return s.run(bounded, ctx.Err, o)
+}
+
+// Words adapt the texts of a report to the program that checks. Zero fields mean general words.
+type Words struct {
+	Program string // its name in texts and requests; "regcheck" when empty
+	// Forbidden says why an address is forbidden, as the end of a sentence, and what to do.
+	Forbidden func(*egress.Forbidden) (reason, hint string)
+	DNS       string // what to do when no DNS server can be reached
+	// Proxy says what to do when the proxy does not connect to a target. byAddress means that it refused an address.
+	Proxy func(target string, byAddress bool) (hint string)
+}
+
+// program is a placeholder for Words.Program in our texts. It is a private character, which wire.CleanText removes from all
+// texts that a registry sends.
+const program = "\ue000"
+
+func (w Words) name() string { return cmp.Or(w.Program, "regcheck") }
+
+func (w Words) complete(text string) string { return strings.ReplaceAll(text, program, w.name()) }
+
+func (w Words) forbidden(f *egress.Forbidden) (reason, hint string) {
+	if w.Forbidden != nil {
+		return w.Forbidden(f)
+	}
+	return fmt.Sprintf("the address policy forbids it (%s)", f.Class), "Use another address, or ask the operator of " + program + " to allow this one."
+}
+
+func (w Words) dns() string {
+	return cmp.Or(w.DNS, "Contact the operator of "+program+": check that the DNS server runs and can be reached.")
+}
+
+func (w Words) proxy(target string, byAddress bool) string {
+	if w.Proxy != nil {
+		return w.Proxy(target, byAddress)
+	}
+	hint := "The definition is not at fault: check the outbound proxy, and whether it allows " + target + "."
+	if byAddress {
+		hint += " If it allows names only, set Checker.ProxyConnect to ConnectName."
+	}
+	return hint
 }
