@@ -19,11 +19,6 @@ const (
 	StageContent Stage = "content"
 )
 
-// Stages returns the stages in order.
-func Stages() []Stage {
-	return []Stage{StageResolve, StageEgress, StageConnect, StageTLS, StageAPI, StageAuth, StageContent}
-}
-
 // Status says how a stage ended.
 type Status string
 

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,16 +74,12 @@ redirect fails, its code is that of its own failure, in a stage after tls.
 `
 
 func joinStages(entries []regcheck.Entry, code regcheck.Code) string {
-	seen := map[regcheck.Stage]bool{}
+	var names []string
 	for _, e := range entries {
 		for _, s := range e.Stages {
-			seen[s] = seen[s] || e.Code == code
-		}
-	}
-	var names []string
-	for _, s := range regcheck.Stages() {
-		if seen[s] {
-			names = append(names, string(s))
+			if e.Code == code && !slices.Contains(names, string(s)) {
+				names = append(names, string(s))
+			}
 		}
 	}
 	return strings.Join(names, ", ")
