@@ -14,7 +14,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// api checks whether an OCI registry answers at GET /v2/, by positive signs: a 200 proves nothing.
+// api checks by positive signs whether GET /v2/ reaches an OCI registry: a 200 alone proves nothing.
 func (s *session) api(ctx context.Context) outcome {
 	o := s.open(ctx)
 	if o.err != nil {
@@ -35,7 +35,7 @@ func (s *session) api(ctx context.Context) outcome {
 	return passed("GET %s: %s", wire.ShowURL(o.bare.URL), describeOpening(o))
 }
 
-// moved takes note of a redirect that was followed to another origin: the API is there.
+// moved records a redirect that was followed to another origin: the API is there.
 func (s *session) moved(a *wire.Response) {
 	if a.From == s.Base.Origin {
 		return
@@ -69,7 +69,7 @@ func withoutQuery(u string) string {
 	return before
 }
 
-// notOCI reads the bare answer, strongest evidence first.
+// notOCI evaluates the bare response, strongest evidence first.
 func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	a := o.bare
 	what := "GET " + wire.ShowURL(a.URL)
@@ -84,7 +84,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	case a.Status == 401 && !o.offers.None(), a.Status != 404 && wire.IsOCIError(a.Body):
 		return nil
 	case a.Status == 403:
-		return nil // refused whole: the auth stage says so
+		return nil // the whole API is denied: a failure of the auth stage
 	case a.Status/100 == 3:
 		return fail(CodeRedirected, "", "%s was answered %d without an address to go on to.", what, a.Status).
 			hinting("Correct the redirect on the server, or set endpoint to the address that serves the API.")
@@ -115,7 +115,7 @@ func unavailable(what string, a *wire.Response) *failure {
 	return f
 }
 
-// wantsHTTPS knows how net/http, nginx and Apache answer plain HTTP on a TLS port.
+// wantsHTTPS reports whether a response is that of net/http, nginx or Apache to plain HTTP on a TLS port.
 func wantsHTTPS(a *wire.Response) bool {
 	if a.Status != 400 && a.Status != 426 && a.Status != 497 {
 		return false
@@ -126,8 +126,8 @@ func wantsHTTPS(a *wire.Response) bool {
 		strings.Contains(text, "speaking plain http to an ssl-enabled server port")
 }
 
-// probe asks for a repository that nobody has: an OCI registry answers with an OCI error or a
-// challenge, a catch-all page with success. The answer that left it open is root.
+// probe requests a random repository: an OCI registry returns an OCI error or a challenge, a catch-all page success. root is
+// the response that was not conclusive.
 func (s *session) probe(ctx context.Context, root *wire.Response, authorization string) *failure {
 	a, err := s.get(ctx, s.randomName()+"/tags/list", authorization)
 	if err != nil {
@@ -145,9 +145,8 @@ func (s *session) probe(ctx context.Context, root *wire.Response, authorization 
 	return s.notOCIAfter(ctx, what, root, a)
 }
 
-// opensToCredentials reports whether the server shows itself as a registry to us, though strangers get
-// 404 (Artifactory hides what they may not see) or 401 without a word. It looks at the
-// authenticated answer only when that is on its way already.
+// opensToCredentials reports whether the authenticated response is that of a registry, although anonymous callers get 404
+// (Artifactory hides what they may not see) or 401 without a challenge. It sends no request of its own.
 func (s *session) opensToCredentials() bool {
 	if s.opened.sent == nil {
 		return false
@@ -185,8 +184,8 @@ func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wir
 	return f
 }
 
-// foreignBehindBasic looks behind a log-in that any web server can have: what the credentials open
-// must be a registry. It costs nothing where it is, since the auth stage needs this answer anyway.
+// foreignBehindBasic checks that what the credentials open is a registry: any web server can require Basic. It costs no
+// request, since the auth stage needs this response anyway.
 func (s *session) foreignBehindBasic(ctx context.Context, o *opening) *failure {
 	if s.plan.auth != Basic || o.bare.Status != 401 || !o.offers.Basic || o.offers.Bearer != nil {
 		return nil

@@ -94,8 +94,7 @@ func (p tokenProof) access() *content.Access {
 	return a
 }
 
-// askScoped repeats a request that was answered 400 with the scope of the challenge, or of the
-// content: some services want one.
+// askScoped repeats a request that got 400 with the scope of the challenge, or of the content: some services require one.
 func (s *session) askScoped(ctx context.Context, t *challenge.Service, who challenge.Login, first challenge.Grant) (challenge.Grant, []string) {
 	tries := [][]string{t.RealScopes()}
 	if s.plan.contentPath != "" {
@@ -247,7 +246,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 	return authResult{failure: s.refusal(ctx, a, s.Base.String(), "token")}.withDetail(rejected)
 }
 
-// tryScopes asks for a token with the scopes that may make a difference.
+// tryScopes requests a token with the scopes that the registry may require.
 func (s *session) tryScopes(ctx context.Context, p tokenProof) (authResult, bool) {
 	if scopes := p.service.RealScopes(); len(scopes) > 0 && len(p.scopes) == 0 {
 		g := s.Ask(ctx, p.service, p.who, scopes)

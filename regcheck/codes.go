@@ -68,7 +68,7 @@ const (
 	ReasonNameInvalid Reason = "nameInvalid"
 )
 
-// WarningCode names a warning. Warnings never change the verdict.
+// WarningCode names a warning. Warnings never change the result.
 type WarningCode string
 
 // The warnings.

@@ -6,8 +6,8 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// connect opens TCP. Over TLS with credentials a second connection is opened at the same time: the
-// bare and the authenticated request travel together, and only HTTP/2 carries both on one.
+// connect opens TCP. Over TLS with credentials it opens a second connection concurrently: the bare and the authenticated
+// request are sent concurrently, and only HTTP/2 carries both on one connection.
 func (s *session) connect(ctx context.Context) outcome {
 	p, err := s.Wire.Reach(ctx, s.Home)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *session) connect(ctx context.Context) outcome {
 	return passed("%s", at)
 }
 
-// admit puts HTTP onto the first connection and keeps it for the requests.
+// admit starts HTTP on the first connection and keeps it for the requests.
 func (s *session) admit(ctx context.Context) error {
 	c := s.first
 	if err := c.Speak(ctx); err != nil {
@@ -43,7 +43,7 @@ func (s *session) admit(ctx context.Context) error {
 	return nil
 }
 
-// spareConn is the second connection on its way.
+// spareConn is a second connection that is being opened.
 type spareConn struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -59,7 +59,7 @@ func (s *session) openSpare(ctx context.Context, p *wire.Peer) *spareConn {
 		defer close(spare.done)
 		c, err := s.Wire.Open(ctx, p)
 		if err != nil {
-			return // the first connection tells what is wrong
+			return // the first connection reports what is wrong
 		}
 		if ctx.Err() != nil {
 			c.Close()

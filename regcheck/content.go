@@ -218,8 +218,8 @@ func (s *session) contentFound(ctx context.Context, r content.Reading) outcome {
 // maxBelow is how many repositories below a prefix are tried.
 const maxBelow = 5
 
-// prefixFound reads one of the repositories below the path. If the first one is denied or empty, some more are
-// read: permissions may differ, and an emptied repository says nothing about the others.
+// prefixFound reads one of the repositories below the path. If the first one is denied or empty, it reads more: permissions may
+// differ, and an empty repository says nothing about the others.
 func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	below := c.packsFirst(c.catalog.Below(c.plan.contentPath))
 	readings := make([]content.Reading, min(len(below), maxBelow))

@@ -11,7 +11,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// ProviderType says what kind of artifact the registry is for.
+// ProviderType is the kind of artifact that the registry is for.
 type ProviderType string
 
 // Provider types; an empty one means Helm.
@@ -21,7 +21,7 @@ const (
 	Pack ProviderType = "pack"
 )
 
-// AuthType says how to sign in to the registry.
+// AuthType is how to authenticate to the registry.
 type AuthType string
 
 // Auth types; an empty one is derived from the credentials that are there.
@@ -31,8 +31,7 @@ const (
 	Token  AuthType = "token"
 )
 
-// Definition describes a registry as users write it down. The zero value is not usable: Problems
-// tells what is missing.
+// Definition describes a registry as users write it. The zero value cannot be used: Problems returns what is missing.
 type Definition struct {
 	Endpoint        string       `json:"endpoint"`
 	BasePath        string       `json:"basePath,omitempty"`
@@ -53,7 +52,7 @@ type Auth struct {
 	TLS      TLS           `json:"tls,omitzero"`
 }
 
-// TLS says whom to trust and how to identify ourselves. Unless Enabled, the rest does not count.
+// TLS has the trusted certificates and the client certificate. Unless Enabled, the rest has no effect.
 type TLS struct {
 	CA                 string        `json:"ca,omitempty"`
 	Certificate        string        `json:"certificate,omitempty"`
@@ -68,7 +67,7 @@ type Problem struct {
 	Problem string `json:"problem"`
 }
 
-// DefinitionError says that a definition can't be tried. It lists every problem at once.
+// DefinitionError means that a definition cannot be tried. It lists every problem at once.
 type DefinitionError struct {
 	Problems []Problem `json:"problems"`
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// This file turns errors of the network, of TLS and of HTTP into findings: the outermost type that
-// says something first. Nothing is decided by an error's text where a type exists.
+// This file turns errors of the network, of TLS, of HTTP and of token services into failures: the outermost type that
+// identifies the cause first. An error's text decides nothing where a type exists.
 
 func isNotFound(err error) bool {
 	dns, ok := errors.AsType[*net.DNSError](err)
@@ -37,7 +37,7 @@ func noNameServer(err error) bool {
 	return operation == "dial" || operation == "read" || operation == "write"
 }
 
-// diagnoseLookup is for the host of the endpoint or of a redirect; it says nothing of addresses.
+// diagnoseLookup is for the host of the endpoint or of a redirect. It names no address.
 func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 	words, retryable := describeLookup(err)
 	f := fail(CodeHostNotFound, "", "%q %s.", o.Host, words).retry(retryable)
@@ -53,7 +53,7 @@ func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 	return f
 }
 
-// describeLookup says in words why a name has no address, and whether a retry is worth it.
+// describeLookup returns in words why a name has no address, and whether a retry is worth it.
 func describeLookup(err error) (words string, retryable bool) {
 	switch {
 	case isNotFound(err):
@@ -67,7 +67,7 @@ func describeLookup(err error) (words string, retryable bool) {
 	return "could not be resolved: the DNS server reported a failure", dns != nil && dns.IsTemporary
 }
 
-// forbidden is for every hop; hop says who named the address.
+// forbidden is for every hop. hop names the source of the address.
 func (s *session) forbidden(err error, hop string) *failure {
 	f, ok := errors.AsType[*egress.Forbidden](err)
 	if !ok {
@@ -77,7 +77,7 @@ func (s *session) forbidden(err error, hop string) *failure {
 	return fail(CodeAddressForbidden, "", "%s: %s. Nothing was sent there.", hop, reason).hinting("%s", hint)
 }
 
-// describeDial says in words why no connection came about, and whether a retry is worth it.
+// describeDial returns in words why there is no connection, and whether a retry is worth it.
 func describeDial(err error) (words string, retryable bool) {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -142,7 +142,7 @@ func where(p *wire.Peer) string {
 	return p.HostPort() + " (" + strings.Join(all, ", ") + ")"
 }
 
-// diagnoseTLS turns a failure of TLS into a finding; nil stays nil.
+// diagnoseTLS turns the explanation of package certs into a failure; nil stays nil.
 func diagnoseTLS(x *certs.Failure) *failure {
 	if x == nil {
 		return nil
@@ -156,7 +156,7 @@ func diagnoseTLS(x *certs.Failure) *failure {
 	return f
 }
 
-// diagnoseRequest is a request to the endpoint, or to where it redirects, that got no answer.
+// diagnoseRequest is for a request to the endpoint, or to where it redirects, that got no response.
 func (s *session) diagnoseRequest(err error) *failure {
 	if r, ok := errors.AsType[*wire.RedirectError](err); ok {
 		return s.diagnoseRedirect(r)
@@ -208,7 +208,7 @@ func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
 	return s.diagnoseTarget(r)
 }
 
-// diagnoseTarget is the target of a followed redirect that failed: by its own code, reason and field.
+// diagnoseTarget is for the target of a followed redirect that failed. It has its own code, reason and field.
 func (s *session) diagnoseTarget(r *wire.RedirectError) *failure {
 	from, to := wire.ShowURL(r.From), wire.ShowURL(r.To)
 	var f *failure
@@ -242,7 +242,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// redirectEndpoint is what to write into endpoint to get to a redirect's target.
+// redirectEndpoint returns the endpoint of a redirect's target.
 func redirectEndpoint(to *url.URL) string {
 	path := endpoint.TrimV2(to.Path)
 	bare := url.URL{Scheme: to.Scheme, Host: to.Host}
@@ -252,7 +252,7 @@ func redirectEndpoint(to *url.URL) string {
 	return wire.CleanText(bare.String())
 }
 
-// emptyBasePath reminds of a base path that the target has already.
+// emptyBasePath adds to a hint that the target contains the base path already.
 func emptyBasePath(p *plan, to *url.URL) string {
 	if p.base.Path == "" || endpoint.TrimV2(to.Path) == "" {
 		return ""
@@ -288,7 +288,7 @@ func (s *session) diagnoseContent(err error) *failure {
 	return s.diagnoseRequest(err)
 }
 
-// diagnoseGrant turns the error of a grant, or of reading the token service from a challenge, into a finding.
+// diagnoseGrant is for the error of a grant, or of reading the token service from a challenge.
 func (s *session) diagnoseGrant(t *challenge.Service, err error) *failure {
 	if x, ok := errors.AsType[*challenge.Error](err); ok {
 		return fail(CodeTokenServiceFailed, Reason(x.Reason), "%s", x.Seen)

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// egress judges every address of the endpoint's host. A denied address is neither contacted nor
-// named: the answer would tell a stranger what our DNS says.
+// egress evaluates every address of the endpoint's host. A denied address is neither contacted nor named: the report would
+// reveal what our DNS returns.
 func (s *session) egress(context.Context) outcome {
 	o := s.Home
 	if len(s.found) == 0 {

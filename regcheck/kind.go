@@ -28,7 +28,7 @@ func (s *session) checkKind(ctx context.Context, in content.Reading, tag string)
 	return k, problem
 }
 
-// readKind returns the kind of a tagged artifact: the one that is known for its digest, else what its manifest says.
+// readKind returns the kind of a tagged artifact: the known one of its digest, else that of its manifest.
 func (s *session) readKind(ctx context.Context, in content.Reading, tag string) (k oci.Kind, problem string) {
 	if k, known := s.knownKind(ctx, in, tag); known {
 		return k, ""
@@ -68,7 +68,7 @@ func (s *session) fetchKind(ctx context.Context, in content.Reading, reference s
 	return oci.KindOther, digest, ""
 }
 
-// manifest asks for a manifest, or only for its headers.
+// manifest requests a manifest, or only its headers.
 func (s *session) manifest(ctx context.Context, in content.Reading, reference string, head bool) (*wire.Response, error) {
 	header, _ := s.Authorize(ctx, in.Way)
 	a, err := s.Fetch(ctx, wire.Request{URL: s.Base.URL(in.Repository + "/manifests/" + reference), Authorization: header, Head: head}, true)
@@ -97,7 +97,7 @@ func readArtifactKind(digest, word string) artifactKind {
 }
 
 // knownKind returns the kind of a tagged artifact if the digest of the tag is still the one whose kind is known. A
-// registry that does not answer HEAD with a digest has its manifest read each time.
+// registry that returns no digest for HEAD has its manifest read each time.
 func (s *session) knownKind(ctx context.Context, in content.Reading, tag string) (oci.Kind, bool) {
 	if s.artifact.digest == "" || !oci.IsReference(tag) {
 		return oci.KindNone, false

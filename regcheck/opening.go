@@ -12,9 +12,9 @@ import (
 type opening struct {
 	bare   *wire.Response
 	err    error
-	offers challenge.Offers // of the bare answer: Harbor and ACR offer something else once there are credentials
+	offers challenge.Offers // of the bare response: Harbor and ACR offer something else once there are credentials
 
-	sent chan struct{} // closed when the authenticated answer is there; nil: not sent
+	sent chan struct{} // closed when the authenticated response is there; nil: not sent
 	with *wire.Response
 	werr error
 }

@@ -79,7 +79,7 @@ func (p *problems) note(field, problem string) {
 	}
 }
 
-// read returns the plan of a definition, and all problems that keep it from being tried.
+// read returns the plan of a definition, and all problems that prevent it from being tried.
 func (d Definition) read() (*plan, []Problem) {
 	var found problems
 	p := &plan{provider: d.ProviderType, unknown: d.Unknown}

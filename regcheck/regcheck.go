@@ -100,10 +100,10 @@ func (s *session) checked(ctx context.Context, o Observer) (*Report, error) {
 // Words adapt the texts of a report to the program that checks. Zero fields mean general words.
 type Words struct {
 	Program string // its name in texts and requests; "regcheck" when empty
-	// Forbidden says why an address is forbidden, as the end of a sentence, and what to do.
+	// Forbidden returns why an address is forbidden, as the end of a sentence, and what to do.
 	Forbidden func(*egress.Forbidden) (reason, hint string)
 	DNS       string // what to do when no DNS server can be reached
-	// Proxy says what to do when the proxy does not connect to a target. byAddress means that it refused an address.
+	// Proxy returns what to do when the proxy does not connect to a target. byAddress means that it refused an address.
 	Proxy func(target string, byAddress bool) (hint string)
 }
 

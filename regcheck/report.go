@@ -64,7 +64,7 @@ type StageResult struct {
 	Duration time.Duration
 }
 
-// Warning is something to know that does not change the verdict.
+// Warning is something to know that does not change the result.
 type Warning struct {
 	Code    WarningCode
 	Field   string

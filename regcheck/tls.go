@@ -8,9 +8,9 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// handshake does TLS on the first connection. A server that asks for a client certificate says no
-// only later: with TLS 1.3 at the first read (RFC 8446 4.4.2.4 leaves it to the server), nginx by an
-// HTTP answer. So when asked, the first requests are part of this stage.
+// handshake does TLS on the first connection. A server that requests a client certificate rejects it only later: with TLS 1.3
+// at the first read (RFC 8446 4.4.2.4 leaves it to the server), nginx by an HTTP response. So if it requests one, the first
+// requests are part of this stage.
 func (s *session) handshake(ctx context.Context) outcome {
 	c := s.first
 	if s.plan.base.Scheme == "http" {
@@ -36,7 +36,7 @@ func (s *session) handshake(ctx context.Context) outcome {
 	return passed("%s", certs.DescribeConnection(c))
 }
 
-// certificateRefused sends the first requests to see what the server makes of our certificate.
+// certificateRefused sends the first requests to see whether the server accepts our certificate.
 func (s *session) certificateRefused(ctx context.Context) *failure {
 	o := s.open(ctx)
 	if o.err != nil {
@@ -45,7 +45,7 @@ func (s *session) certificateRefused(ctx context.Context) *failure {
 	return diagnoseTLS(certs.ExplainResponse(o.bare, program))
 }
 
-// endedInTLS is the failure of a connection to the endpoint that TLS explains; anything else is for the api stage.
+// endedInTLS is the failure of a connection to the endpoint that TLS explains. The api stage reports any other.
 func (s *session) endedInTLS(err error) *failure {
 	if step, ok := errors.AsType[*wire.StepError](err); ok && step.Step == wire.StepTLS && step.Seen.Home && step.Seen.Unmet() {
 		return diagnoseTLS(certs.Explain(step.Seen, step.Err, program))

@@ -1,5 +1,5 @@
-// Package challenge reads what a registry demands in WWW-Authenticate. It writes the requests to the token service that a
-// registry names, and reads the tokens.
+// Package challenge reads what a registry requires in WWW-Authenticate, and requests tokens from the token service that a
+// registry names. It returns errors and responses; the engine turns them into findings.
 package challenge
 
 import (

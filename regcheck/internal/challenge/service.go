@@ -42,7 +42,7 @@ func (t *Service) RealScopes() []string {
 	return t.Scopes
 }
 
-// Login is what a token is asked for with. The zero value is nobody.
+// Login is what a token request authenticates with. The zero value is anonymous.
 type Login struct {
 	User, Password string // Basic
 	Refresh        string // an OAuth2 refresh (identity) token
