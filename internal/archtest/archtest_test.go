@@ -3,6 +3,7 @@
 package archtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -122,6 +123,28 @@ func TestPublicPackagesDoNotNameTheService(t *testing.T) {
 	}
 	if checked < 2 {
 		t.Errorf("%d packages were checked", checked)
+	}
+}
+
+// A package of the engine that exceeds these limits needs another room. The kit of tests does not count.
+func TestPackagesOfTheEngineAreSmall(t *testing.T) {
+	const maxFiles, maxLines = 25, 4000
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		if !strings.HasPrefix(name, "regcheck") || name == "regcheck/regchecktest" {
+			continue
+		}
+		lines := 0
+		for _, file := range p.GoFiles {
+			source, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += bytes.Count(source, []byte("\n"))
+		}
+		if len(p.GoFiles) > maxFiles || lines > maxLines {
+			t.Errorf("package %s has %d files and %d lines, want at most %d and %d", name, len(p.GoFiles), lines, maxFiles, maxLines)
+		}
 	}
 }
 
