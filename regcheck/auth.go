@@ -55,14 +55,14 @@ func (v authResult) withDetail(words string) authResult {
 	return v
 }
 
-// good reports whether a response shows that the caller was authorized. A registry returns 404 and 405 to authorized callers
+// accepted reports whether a response shows that the caller was authorized. A registry returns 404 and 405 to authorized callers
 // only: the caller was authorized, but the resource is missing.
-func good(a *wire.Response) bool {
+func accepted(a *wire.Response) bool {
 	return a.Status/100 == 2 || a.Status == 404 || a.Status == 405
 }
 
 // bareIsOpen reports whether /v2/ authorizes anonymous callers.
-func (s *session) bareIsOpen() bool { return good(s.opened.bare) }
+func (s *session) bareIsOpen() bool { return accepted(s.opened.bare) }
 
 // bearerService returns the token service of the bare request's challenge, both nil if there is none.
 func (s *session) bearerService() (*challenge.Service, *failure) {
@@ -116,7 +116,7 @@ func (s *session) checkDirect(ctx context.Context, header, control, scheme strin
 	if f := s.unusable(ctx, a); f != nil {
 		return authResult{failure: f}
 	}
-	if !good(a) {
+	if !accepted(a) {
 		return authResult{failure: s.refusal(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status))
 	}
 	v := authResult{access: &content.Access{Header: header}}.withDetail(scheme + " accepted")
@@ -145,17 +145,17 @@ func (s *session) controlDirect(ctx context.Context, v authResult, control strin
 		return v
 	}
 	open := "Without credentials and with random ones the answer is " + itoa(s.opened.bare.Status) + " as well."
-	if accepted, known := s.knownControl(); known {
-		return s.recalled(v, accepted, open)
+	if isOpen, known := s.knownControl(); known {
+		return s.cachedResult(v, isOpen, open)
 	}
 	c, err := s.getWith(ctx, control)
 	switch {
 	case err != nil || c.Status == 429 || c.Status >= 500:
 		v.unverified, v.why = true, "The control request with random credentials got no usable answer."
-	case good(c) && c.Status == s.opened.bare.Status:
+	case accepted(c) && c.Status == s.opened.bare.Status:
 		s.recordControl(true)
 		v.unverified, v.why = true, open
-	case good(c):
+	case accepted(c):
 		v.unverified, v.why = true, "With random credentials the answer is "+itoa(c.Status)+"."
 	default:
 		s.recordControl(false)
@@ -164,8 +164,8 @@ func (s *session) controlDirect(ctx context.Context, v authResult, control strin
 	return v.withDetail("not checked by the registry")
 }
 
-// recalled applies the result of an earlier control request.
-func (s *session) recalled(v authResult, open bool, why string) authResult {
+// cachedResult applies the result of an earlier control request.
+func (s *session) cachedResult(v authResult, open bool, why string) authResult {
 	s.learned = s.known
 	if !open {
 		return v.withDetail("checked before: random credentials were refused")

@@ -21,7 +21,7 @@ func (s *session) checkAnonymous(ctx context.Context) authResult {
 		return s.checkAnonymousContent(ctx)
 	}
 	switch {
-	case good(a):
+	case accepted(a):
 		return authResult{access: &content.Access{}}.withDetail("anonymous access works")
 	case s.opened.offers.Bearer != nil:
 		return s.checkAnonymousToken(ctx)
@@ -75,7 +75,7 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 	if f := s.unusable(ctx, a); f != nil {
 		return authResult{failure: f}
 	}
-	if !good(a) {
+	if !accepted(a) {
 		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was answered %d.", t.Origin.String(), a.Status)
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
@@ -89,7 +89,7 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 		return authResult{failure: f}
 	}
 	r := s.Tags(ctx, acc, s.plan.contentPath)
-	if f := s.unread(r); f != nil {
+	if f := s.diagnoseReading(r); f != nil {
 		return authResult{failure: f}
 	}
 	facts := s.contentFacts(acc, r)
@@ -99,7 +99,7 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 	}
 	for facts.Decide().Asks() {
 		below := s.tagsBelow(ctx, acc)
-		if f := s.unread(below); f != nil {
+		if f := s.diagnoseReading(below); f != nil {
 			return authResult{failure: f}
 		}
 		if facts.Below = below.State(); !r.Denied() {
@@ -157,7 +157,7 @@ func (s *session) checkByContent(ctx context.Context, v *authResult) {
 	case r.Grant.Refused != nil:
 		v.failure = s.notGranted(ctx, r.Way.Service, r.Grant)
 	case r.Err != nil || r.Response == nil:
-	case good(r.Response):
+	case accepted(r.Response):
 		v.unverified = false
 		*v = v.withDetail("checked: the content is closed to anonymous callers")
 	case r.Response.Status == 401 && !s.tagsBelow(ctx, v.access).State().Readable():

@@ -46,7 +46,7 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 	if f := s.unusable(ctx, a); f != nil {
 		return authResult{failure: f}
 	}
-	if good(a) {
+	if accepted(a) {
 		return s.verify(ctx, proof, authResult{access: proof.access()}.withDetail("token from "+t.Origin.String()+" accepted"))
 	}
 	return s.afterRejection(ctx, proof, a)
@@ -141,7 +141,7 @@ func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authRe
 		return v
 	}
 	if open, known := s.knownControl(); known {
-		return s.recalled(v, open, openService)
+		return s.cachedResult(v, open, openService)
 	}
 	g := s.askControl(ctx, p)
 	switch {
@@ -157,7 +157,7 @@ func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authRe
 		s.recordControl(false)
 		return v.withDetail("checked: the token for random credentials is refused")
 	}
-	if err == nil && good(a) {
+	if err == nil && accepted(a) {
 		s.recordControl(true)
 	}
 	v.unverified, v.why = true, openService
@@ -253,7 +253,7 @@ func (s *session) tryScopes(ctx context.Context, p tokenProof) (authResult, bool
 		s.Rounds += g.Rounds
 		if g.Token != "" {
 			a, err := s.getWith(ctx, "Bearer "+g.Token)
-			if err == nil && good(a) {
+			if err == nil && accepted(a) {
 				p.scopes, p.control = scopes, nil
 				return s.verify(ctx, p, authResult{access: p.access()}.withDetail("token with the challenge's scope accepted")), true
 			}

@@ -87,7 +87,7 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) auth
 	switch {
 	case err != nil:
 		return authResult{failure: s.diagnoseRequest(err)}
-	case good(a):
+	case accepted(a):
 		// A service may issue a token for any refresh token.
 		return s.verify(ctx, p, authResult{access: p.access()}.withDetail("identity token accepted by "+t.Origin.String()))
 	}

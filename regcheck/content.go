@@ -34,7 +34,7 @@ func (s *session) content(ctx context.Context) outcome {
 // askContent sends requests until the facts allow a conclusion.
 func (s *session) askContent(ctx context.Context) (*contentCheck, *failure) {
 	c := &contentCheck{session: s, path: s.Tags(ctx, s.access, s.plan.contentPath)}
-	if f := s.unread(c.path); f != nil {
+	if f := s.diagnoseReading(c.path); f != nil {
 		return nil, f
 	}
 	if f := s.contentExpired(c.path); f != nil {
@@ -89,7 +89,7 @@ func (c *contentCheck) ask(ctx context.Context, step content.Step) *failure {
 	if step != content.AskBelow {
 		work = append(work, func(s *session) { c.catalog = s.Catalog(ctx, s.access) })
 	}
-	c.atOnce(work...)
+	c.concurrently(work...)
 	if step != content.AskBelow {
 		c.facts.Listed, c.facts.Whole = c.catalog.Listing(c.plan.contentPath), c.catalog.Whole
 	}
@@ -97,7 +97,7 @@ func (c *contentCheck) ask(ctx context.Context, step content.Step) *failure {
 		return nil
 	}
 	c.facts.Below = c.below.State()
-	return c.unread(c.below)
+	return c.diagnoseReading(c.below)
 }
 
 // tagsBelow asks for a random repository below the path. A robot with permissions on a whole Harbor project gets 401 or 400
@@ -106,8 +106,8 @@ func (s *session) tagsBelow(ctx context.Context, acc *content.Access) content.Re
 	return s.Tags(ctx, acc, s.plan.contentPath+"/"+s.unlikely)
 }
 
-// atOnce runs requests concurrently that do not depend on each other. The longest of them counts.
-func (s *session) atOnce(work ...func(*session)) {
+// concurrently runs requests concurrently that do not depend on each other. The longest of them counts.
+func (s *session) concurrently(work ...func(*session)) {
 	branches := make([]session, len(work))
 	var all wire.Background
 	for i, do := range work {
@@ -231,7 +231,7 @@ func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	for i := range readings[1:] {
 		work = append(work, func(s *session) { readings[i+1] = s.ReadTags(ctx, s.access, below[i+1]) })
 	}
-	c.atOnce(work...)
+	c.concurrently(work...)
 	out := c.best(ctx, readings)
 	if out.failure == nil {
 		out.detail = wire.Counted(len(below), "repository", "repositories") + " below " + wire.CleanText(c.plan.contentPath) + "; " + out.detail
@@ -243,7 +243,7 @@ func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 func (c *contentCheck) best(ctx context.Context, readings []content.Reading) outcome {
 	found := map[content.State]content.Reading{}
 	for _, r := range readings {
-		if f := c.unread(r); f != nil {
+		if f := c.diagnoseReading(r); f != nil {
 			return failed(f)
 		}
 		if kind := r.State(); found[kind].Repository == "" {

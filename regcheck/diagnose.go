@@ -260,8 +260,8 @@ func emptyBasePath(p *plan, to *url.URL) string {
 	return " and leave basePath empty"
 }
 
-// unread is the failure of a reading that says nothing about the repository.
-func (s *session) unread(r content.Reading) *failure {
+// diagnoseReading is the failure of a reading that says nothing about the repository.
+func (s *session) diagnoseReading(r content.Reading) *failure {
 	switch {
 	case r.Err != nil:
 		return s.diagnoseContent(r.Err)

@@ -79,7 +79,9 @@ func (s *session) knownControl() (open, known bool) {
 }
 
 // recordControl records the result of a control request.
-func (s *session) recordControl(open bool) { s.learned.ControlAt, s.learned.ControlOpen = s.now(), open }
+func (s *session) recordControl(open bool) {
+	s.learned.ControlAt, s.learned.ControlOpen = s.now(), open
+}
 
 // knownAfter returns what a later check need not ask. Of a check that was not valid only the kind of the artifact is kept.
 func (s *session) knownAfter(valid bool) Known {
