@@ -64,7 +64,11 @@ func ReadKnown(text string) (k Known) {
 // A wrong password cannot pass because of that: the credentials of the definition are always sent, and the control
 // request decides only about a warning.
 func (c *Checker) Recheck(ctx context.Context, d Definition, known Known, o Observer) (*Report, error) {
-	return c.check(ctx, d, known, o)
+	report, reader, err := c.open(ctx, d, known, o)
+	if reader != nil {
+		reader.Close()
+	}
+	return report, err
 }
 
 // knownControl returns the result of a control request that need not be repeated. For a token, "refused" keeps its other uses

@@ -15,18 +15,28 @@ type Reader struct{ s *session }
 // Open is Check that keeps the connections for a Reader, which the caller closes. The Reader is nil if there is an error or
 // the definition is not valid.
 func (c *Checker) Open(ctx context.Context, d Definition) (*Report, *Reader, error) {
+	return c.open(ctx, d, Known{}, nil)
+}
+
+func (c *Checker) open(ctx context.Context, d Definition, known Known, o Observer) (*Report, *Reader, error) {
 	p, found := d.read()
 	if len(found) > 0 {
 		return nil, nil, &DefinitionError{found}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
 	s := newSession(c, p)
+	s.known, s.artifact = known, known.artifact
 	opened := false
 	defer func() {
 		if !opened {
 			s.close()
 		}
 	}()
-	report, err := s.checked(ctx, nil)
+	bounded, cancel := context.WithTimeout(ctx, s.limits.Total)
+	defer cancel() // before close, which waits for what runs in the background
+	report, err := s.run(bounded, ctx.Err, o)
 	if err != nil || !report.Valid {
 		return report, nil, err
 	}

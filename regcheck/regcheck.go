@@ -73,28 +73,7 @@ type Observer func(StageResult)
 // Check checks the definition. The error is a *DefinitionError if the definition cannot be tried, or ctx's own if the caller
 // went away; everything that was learned about a registry is in the Report.
 func (c *Checker) Check(ctx context.Context, d Definition, o Observer) (*Report, error) {
-	return c.check(ctx, d, Known{}, o)
-}
-
-func (c *Checker) check(ctx context.Context, d Definition, known Known, o Observer) (*Report, error) {
-	p, found := d.read()
-	if len(found) > 0 {
-		return nil, &DefinitionError{found}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s := newSession(c, p)
-	s.known, s.artifact = known, known.artifact
-	defer s.close()
-	return s.checked(ctx, o)
-}
-
-// checked runs the stages within their time.
-func (s *session) checked(ctx context.Context, o Observer) (*Report, error) {
-	bounded, cancel := context.WithTimeout(ctx, s.limits.Total)
-	defer cancel() // before close, so that nothing in the background keeps it waiting
-	return s.run(bounded, ctx.Err, o)
+	return c.Recheck(ctx, d, Known{}, o)
 }
 
 // Words adapt the texts of a report to the program that checks. Zero fields mean general words.
