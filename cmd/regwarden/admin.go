@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 // The administration commands work on the store, also beside a running server. Whoever may read the
@@ -81,10 +82,10 @@ func (s *settings) open(ctx context.Context) (*store.DB, error) {
 	return db, noStore(err, s.Config)
 }
 
-// noStore adds the next step where there is no store (store.ErrEmpty).
+// noStore adds the next step where there is no store (sqldb.ErrEmpty).
 func noStore(err error, c Config) error {
 	switch {
-	case !errors.Is(err, store.ErrEmpty):
+	case !errors.Is(err, sqldb.ErrEmpty):
 		return err
 	case c.DatabaseURL != "":
 		return fmt.Errorf("%w in this database; name the server's with --database-url, or create one with: regwarden serve", err)

@@ -13,12 +13,13 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 func newBackup() *cobra.Command {
 	cmd := adminCommand("backup FILE", "Copy the database to a new file", oneArg, false, func(a *admin, args []string) error {
 		if a.db.Shared() {
-			return backupUsage(store.ErrNoFile)
+			return backupUsage(sqldb.ErrNoFile)
 		}
 		began := time.Now()
 		if err := a.recorded(audit.StoreBackup, func() error { return a.db.Backup(a.ctx, args[0]) }); err != nil {
@@ -95,9 +96,9 @@ func restore(cmd *cobra.Command, o store.Options, backup, keyFile string) error 
 	return store.Restore(cmd.Context(), o, backup, former)
 }
 
-// backupUsage tells the mistakes that can be made with files from what went wrong.
+// backupUsage marks errors that the caller can correct as usage errors.
 func backupUsage(err error) error {
-	if errors.Is(err, store.ErrInTheWay) || errors.Is(err, store.ErrNoBackup) || errors.Is(err, store.ErrNoFile) || errors.Is(err, os.ErrNotExist) || errors.Is(err, seal.ErrWrongKey) {
+	if errors.Is(err, sqldb.ErrInTheWay) || errors.Is(err, sqldb.ErrNoBackup) || errors.Is(err, sqldb.ErrNoFile) || errors.Is(err, os.ErrNotExist) || errors.Is(err, seal.ErrWrongKey) {
 		return usageError{err}
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/seal"
-	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -36,7 +36,7 @@ func (s *settings) completeDatabaseURL() []error {
 		return []error{fmt.Errorf("database-url: a password in an argument can be read by everybody on this machine; "+
 			"give the URL by %s, in the settings file or with --database-url-file, or keep the password in a PGPASSFILE", envName("database-url"))}
 	}
-	if err := store.CheckDatabaseURL(s.DatabaseURL); err != nil {
+	if err := sqldb.CheckURL(s.DatabaseURL); err != nil {
 		return []error{fmt.Errorf("database-url: %w", err)}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 // Exit codes. "check" exits with exitNotValid for a definition that is not valid, and with exitNotChecked when it has no
@@ -126,7 +126,7 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[notChecked](err); ok {
 		return exitNotChecked
 	}
-	if errors.Is(err, store.ErrEmpty) { // the wrong directory or database was named
+	if errors.Is(err, sqldb.ErrEmpty) { // the wrong directory or database was named
 		return exitUsage
 	}
 	return exitFailed

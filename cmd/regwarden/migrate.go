@@ -11,6 +11,8 @@ import (
 
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/datamigration"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 func newMigrate() *cobra.Command {
@@ -33,21 +35,21 @@ database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` +
 		if err != nil {
 			return err
 		}
-		if err := settings.movingBetween(from, to); err != nil {
+		if err := settings.migrateBetween(from, to); err != nil {
 			return err
 		}
 		if err := settings.load(os.Getenv); err != nil {
 			return err
 		}
-		source, target, err := movingOptions(settings.Config)
+		source, target, err := migrateOptions(settings.Config)
 		if err != nil {
 			return err
 		}
-		moved, err := store.Move(cmd.Context(), source, target, progressTo(cmd.ErrOrStderr()))
+		copied, err := datamigration.CopyToPostgres(cmd.Context(), source, target, progressTo(cmd.ErrOrStderr()))
 		if err != nil {
-			return moveUsage(noStore(err, Config{DataDir: settings.DataDir}))
+			return migrateUsage(noStore(err, Config{DataDir: settings.DataDir}))
 		}
-		return printMoved(cmd, moved, asJSON)
+		return printCopied(cmd, copied, asJSON)
 	}
 	cmd.Flags().StringVar(&from, "from", "", "where the store is: sqlite:FOLDER (default: the data folder)")
 	cmd.Flags().StringVar(&to, "to", "", "the empty database: postgres://…, which has to say sslmode=… unless it is on this machine (default: database-url)")
@@ -56,9 +58,8 @@ database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` +
 	return cmd
 }
 
-// movingBetween takes --from and --to for what they are, other names of data-dir and database-url, so that the same
-// rules hold for both.
-func (s *settings) movingBetween(from, to string) error {
+// migrateBetween treats --from and --to as other names of data-dir and database-url, so that the same rules hold for both.
+func (s *settings) migrateBetween(from, to string) error {
 	folder, isFolder := strings.CutPrefix(from, "sqlite:")
 	if from != "" && (!isFolder || folder == "") {
 		return usageError{errors.New("--from: write sqlite:FOLDER, the data folder of the store")}
@@ -74,8 +75,8 @@ func (s *settings) movingBetween(from, to string) error {
 	return nil
 }
 
-// movingOptions are where the store is and where it goes.
-func movingOptions(c Config) (source, target store.Options, err error) {
+// migrateOptions returns where the store is and where it is copied to.
+func migrateOptions(c Config) (source, target store.Options, err error) {
 	if c.DatabaseURL == "" {
 		return source, target, usageError{errors.New("name the empty database with --to postgres://…\nSee 'regwarden migrate --help'")}
 	}
@@ -87,15 +88,15 @@ func movingOptions(c Config) (source, target store.Options, err error) {
 	return source, target, err
 }
 
-func moveUsage(err error) error {
-	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, store.ErrLocked) || errors.Is(err, seal.ErrWrongKey) {
+func migrateUsage(err error) error {
+	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, sqldb.ErrLocked) || errors.Is(err, seal.ErrWrongKey) {
 		return usageError{err}
 	}
 	return err
 }
 
-// progressTo tells how far a long copy has come.
-func progressTo(out io.Writer) store.Progress {
+// progressTo reports the progress of a long copy.
+func progressTo(out io.Writer) datamigration.Progress {
 	return func(table string, rows int64) {
 		if rows > 0 {
 			fmt.Fprintf(out, "%s: %d rows\n", table, rows)
@@ -103,12 +104,12 @@ func progressTo(out io.Writer) store.Progress {
 	}
 }
 
-func printMoved(cmd *cobra.Command, moved []store.Moved, asJSON bool) error {
-	rows := make([][]any, len(moved))
-	for i, m := range moved {
-		rows[i] = []any{m.Table, m.Rows, m.Digest}
+func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, asJSON bool) error {
+	rows := make([][]any, len(copied))
+	for i, c := range copied {
+		rows[i] = []any{c.Table, c.Rows, c.Digest}
 		if !asJSON {
-			rows[i][2] = m.Digest[:16]
+			rows[i][2] = c.Digest[:16]
 		}
 	}
 	return printTable(cmd, asJSON, []string{"table", "rows", "digest"}, rows)

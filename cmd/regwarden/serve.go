@@ -27,6 +27,7 @@ import (
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/server"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -225,7 +226,7 @@ func lockFolder(c Config) (unlock func() error, err error) {
 	if c.DatabaseURL != "" {
 		return func() error { return nil }, nil
 	}
-	lock, err := store.LockServer(c.DataDir)
+	lock, err := sqldb.LockServer(c.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -237,7 +238,7 @@ func openStore(ctx context.Context, c Config, log *slog.Logger) (*store.DB, erro
 	if err != nil {
 		return nil, err
 	}
-	if warning := store.DatabaseWarning(c.DatabaseURL); warning != "" {
+	if warning := sqldb.Warning(c.DatabaseURL); warning != "" {
 		log.Warn(warning)
 	}
 	return store.Open(ctx, options)
@@ -267,7 +268,7 @@ func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Inpu
 
 // newChecker makes the engine. It refuses to check what listens here, at this machine's own addresses: us and our database.
 func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) {
-	ports := store.DatabasePorts(c.DatabaseURL)
+	ports := sqldb.Ports(c.DatabaseURL)
 	for _, l := range listeners {
 		if l == nil {
 			continue

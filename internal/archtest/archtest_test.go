@@ -40,7 +40,9 @@ var mayImport = map[string][]string{
 	"internal/audit":              {},
 	"internal/strictjson":         {"internal/fault"},
 	"internal/seal":               {"secret"},
-	"internal/store":              {"internal/audit", "internal/fault", "internal/seal", "secret"},
+	"internal/store":              {"internal/audit", "internal/seal", "internal/store/sqldb", "secret"},
+	"internal/store/sqldb":         {"internal/fault", "internal/seal", "secret"},
+	"internal/store/datamigration": {"internal/store", "internal/store/sqldb"},
 	"internal/store/postgrestest": {},
 	"internal/store/storetest": {
 		"internal/audit", "internal/fault", "internal/seal", "internal/store", "internal/store/postgrestest", "secret"},
@@ -54,7 +56,7 @@ var mayImport = map[string][]string{
 	"internal/server": {"api", "internal/alerts", "internal/audit", "internal/auth", "internal/directory", "internal/fault",
 		"internal/registries", "internal/strictjson", "regcheck", "secret"},
 	"cmd/regwarden": {"api", "egress", "internal/alerts", "internal/audit", "internal/auth", "internal/directory", "internal/fault", "internal/hashing", "internal/wording", "internal/registries",
-		"internal/seal", "internal/server", "internal/store", "internal/strictjson", "regcheck", "secret"},
+		"internal/seal", "internal/server", "internal/store", "internal/store/datamigration", "internal/store/sqldb", "internal/strictjson", "regcheck", "secret"},
 	"internal/archtest": {},
 }
 

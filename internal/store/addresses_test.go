@@ -7,6 +7,10 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 // TestAddressesOfOldChannelsAreConfirmed: after an upgrade nobody who got alerts goes without.
@@ -21,13 +25,13 @@ func TestAddressesOfOldChannelsAreConfirmed(t *testing.T) {
 			return db
 		}
 		pool := func() *sql.DB {
-			pool, err := openSQLite(filepath.Join(dir, databaseName), 1, false)
+			file, err := sqldb.OpenFile(filepath.Join(dir, sqldb.FileName), false)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return pool
+			return file.DB
 		}
-		upgrade(t, open, pool, sqliteDialect())
+		upgrade(t, open, pool, "migrations/sqlite")
 	})
 	t.Run("PostgreSQL", func(t *testing.T) {
 		url := Shared.Server(t).NewDatabase(t)
@@ -38,18 +42,18 @@ func TestAddressesOfOldChannelsAreConfirmed(t *testing.T) {
 			}
 			return pool
 		}
-		upgrade(t, func() *DB { return mustOpenURL(t, url, Options{MasterKey: testKey}) }, pool, postgresDialect())
+		upgrade(t, func() *DB { return mustOpenURL(t, url, Options{MasterKey: testKey}) }, pool, "migrations/postgres", pgx.QueryExecModeSimpleProtocol)
 	})
 }
 
-func upgrade(t *testing.T, open func() *DB, pool func() *sql.DB, d dialect) {
+func upgrade(t *testing.T, open func() *DB, pool func() *sql.DB, dir string, scriptArgs ...any) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	db := open()
 	if err := db.InTx(t.Context(), func(tx *Tx) error { return oldChannels(t.Context(), tx, at) }); err != nil {
 		t.Fatal(err)
 	}
 	_ = db.Close()
-	upgradeAgain(t, pool(), d)
+	upgradeAgain(t, pool(), dir, scriptArgs)
 	db = open()
 	defer func() { _ = db.Close() }()
 	for org, want := range map[string][]string{"all": {"a@example.com", `"b\\"@example.com`, "member@example.com", "ü@example.com"}, "own": {"a@example.com"}, "none": nil} {
@@ -100,15 +104,15 @@ func oldChannels(ctx context.Context, tx *Tx, at time.Time) error {
 	return nil
 }
 
-// upgradeAgain makes the table of addresses anew, as the migration does in a store with channels.
-func upgradeAgain(t *testing.T, pool *sql.DB, d dialect) {
+// upgradeAgain creates the table of addresses again, as the migration does in a store with channels.
+func upgradeAgain(t *testing.T, pool *sql.DB, dir string, scriptArgs []any) {
 	t.Helper()
 	defer func() { _ = pool.Close() }()
-	text, err := migrations.ReadFile(d.migrations + "/00012_alert_addresses.sql")
+	text, err := migrations.ReadFile(dir + "/00012_alert_addresses.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := pool.ExecContext(t.Context(), "DROP TABLE alert_addresses; "+string(text), d.execSimply...); err != nil {
+	if _, err := pool.ExecContext(t.Context(), "DROP TABLE alert_addresses; "+string(text), scriptArgs...); err != nil {
 		t.Fatal(err)
 	}
 }

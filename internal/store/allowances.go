@@ -30,11 +30,11 @@ func (tx Allowances) Reserve(ctx context.Context, holder string, slots int, peri
 	each := max(1, period.Microseconds()/int64(slots))
 	usedUp := now.UnixMicro() + each*int64(slots)
 	latest := usedUp - each + within.Microseconds()
-	end, err := one(ctx, tx.conn, scanSeq, sqlReserveSlot, holder, now.UnixMicro(), each, latest, latest+2*(period+within).Microseconds())
+	end, err := one(ctx, tx.conn, scanCount, sqlReserveSlot, holder, now.UnixMicro(), each, latest, latest+2*(period+within).Microseconds())
 	if !errors.Is(err, ErrNotFound) {
 		return time.Duration(max(0, end-usedUp)) * time.Microsecond, err == nil, err
 	}
-	end, err = one(ctx, tx.conn, scanSeq, sqlAllowance, holder)
+	end, err = one(ctx, tx.conn, scanCount, sqlAllowance, holder)
 	return time.Duration(end-latest) * time.Microsecond, false, err
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 // masterKeyOf copies the key of one data folder to another, as an operator does before a restore.
@@ -105,7 +106,7 @@ func TestBackupReplacesNothing(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), path); !errors.Is(err, store.ErrInTheWay) {
+	if err := db.Backup(t.Context(), path); !errors.Is(err, sqldb.ErrInTheWay) {
 		t.Errorf("over a file: %v", err)
 	}
 	if kept, err := os.ReadFile(path); err != nil || string(kept) != "mine" {
@@ -129,12 +130,12 @@ func TestRestoreRefuses(t *testing.T) {
 			masterKeyOf(t, dir, to)
 			writeFile(t, filepath.Join(to, "regwarden.db"), []byte("x"))
 			return backup
-		}, store.ErrInTheWay},
+		}, sqldb.ErrInTheWay},
 		{"a log without its database", func(t *testing.T, to string) string {
 			masterKeyOf(t, dir, to)
 			writeFile(t, filepath.Join(to, "regwarden.db-wal"), []byte("x"))
 			return backup
-		}, store.ErrInTheWay},
+		}, sqldb.ErrInTheWay},
 		{"no master key", func(*testing.T, string) string { return backup }, fs.ErrNotExist},
 		{"another master key", func(t *testing.T, to string) string {
 			if _, err := seal.LoadOrCreateMasterKey(filepath.Join(to, "master.key")); err != nil {
@@ -145,7 +146,7 @@ func TestRestoreRefuses(t *testing.T) {
 		{"no backup", func(t *testing.T, to string) string {
 			masterKeyOf(t, dir, to)
 			return writeFile(t, filepath.Join(t.TempDir(), "text"), []byte("this is no database, whatever its name is"))
-		}, store.ErrNoBackup},
+		}, sqldb.ErrNoBackup},
 		{"half a backup", func(t *testing.T, to string) string {
 			masterKeyOf(t, dir, to)
 			whole, err := os.ReadFile(backup)
@@ -153,7 +154,7 @@ func TestRestoreRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			return writeFile(t, filepath.Join(t.TempDir(), "half"), whole[:len(whole)/2])
-		}, store.ErrNoBackup},
+		}, sqldb.ErrNoBackup},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			to := t.TempDir()
@@ -169,12 +170,12 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 	t.Run("beside a server", func(t *testing.T) {
 		to := t.TempDir()
-		lock, err := store.LockServer(to)
+		lock, err := sqldb.LockServer(to)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = lock.Release() }()
-		if err := store.Restore(t.Context(), store.Options{DataDir: to}, backup, seal.MasterKey{}); !errors.Is(err, store.ErrLocked) {
+		if err := store.Restore(t.Context(), store.Options{DataDir: to}, backup, seal.MasterKey{}); !errors.Is(err, sqldb.ErrLocked) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -265,7 +266,7 @@ func TestBackupReplacesAStalePartFile(t *testing.T) {
 	if err := syscall.Flock(int(running.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), target); !errors.Is(err, store.ErrInTheWay) {
+	if err := db.Backup(t.Context(), target); !errors.Is(err, sqldb.ErrInTheWay) {
 		t.Errorf("next to a running backup: %v", err)
 	}
 	if err := running.Close(); err != nil { // as the end of the process does
@@ -284,7 +285,7 @@ func TestBackupReplacesAStalePartFile(t *testing.T) {
 	if err := os.Symlink(target, other+".part"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), other); !errors.Is(err, store.ErrInTheWay) {
+	if err := db.Backup(t.Context(), other); !errors.Is(err, sqldb.ErrInTheWay) {
 		t.Errorf("with a link in the place of the part file: %v", err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 // users and API keys.
 const ChangedKeys = "keys"
 
-// Change says that a record of that uid is not what it was. Seq counts up by one, in the order of commits. It can go
+// Change reports that a record of that uid was changed. Seq counts up by one, in the order of commits. It can go
 // back only with the whole database: to a standby that did not have the newest commits, or to a backup.
 type Change struct {
 	Seq     int64
 	Subject string
-	At      time.Time // by the clock of whoever made it
+	At      time.Time // by the clock of the server that made it
 }
 
 const (
@@ -25,24 +25,22 @@ const (
 	sqlDeleteChanges = `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes WHERE at < $1 AND seq < (SELECT last FROM change_counter WHERE id = 1) LIMIT $2)`
 )
 
-func scanSeq(row scanner, seq *int64) error { return row.Scan(seq) }
-
 func scanChange(row scanner, c *Change) error { return row.Scan(&c.Seq, &c.Subject, moment{&c.At}) }
 
 // Changes reads and changes the numbered list of changes, which every replica follows.
 type Changes struct{ *conn }
 
-// Note tells this process after the commit, and every other one within a second, that what they
-// remember of a session, user or API key is out of date.
+// Note notifies this process after the commit, and every other one within a second, that what they cached of a session,
+// user or API key is out of date.
 func (tx Changes) Note(ctx context.Context, subject string) error { return tx.note(ctx, subject) }
 
 func (tx *conn) note(ctx context.Context, subject string) error {
-	seq, err := one(ctx, tx, scanSeq, sqlNextChange)
+	seq, err := one(ctx, tx, scanCount, sqlNextChange)
 	if err != nil {
 		return err
 	}
-	tx.changed = append(tx.changed, subject)
-	tx.q.wake()
+	tx.subjects = append(tx.subjects, subject)
+	tx.q.Notify()
 	return tx.changeOne(ctx, sqlInsertChange, seq, subject, millis(time.Now()))
 }
 
@@ -59,8 +57,8 @@ func (tx Changes) Last(ctx context.Context) (Change, error) {
 	return one(ctx, tx.conn, scanChange, sqlLastChange)
 }
 
-// From lists at most limit changes from that number on, the oldest first. Whoever asks from the one that it
-// heard last finds that one first; when it does not, some were deleted meanwhile, or the database went back.
+// From lists at most limit changes from that number on, the oldest first. A process that polls from the last one it has
+// gets that one first; otherwise some were deleted meanwhile, or the database went back.
 func (tx Changes) From(ctx context.Context, seq int64, limit int) ([]Change, error) {
 	return all(ctx, tx.conn, scanChange, sqlChangesFrom, seq, limit)
 }
@@ -70,20 +68,21 @@ func (tx Changes) DeleteBefore(ctx context.Context, before time.Time, limit int)
 	return tx.change(ctx, sqlDeleteChanges, millis(before), limit)
 }
 
-// OnChange has told called with the subjects of every change that this process commits, before InTx returns.
-func (db *DB) OnChange(told func(subjects []string)) {
-	db.toldLock.Lock()
-	defer db.toldLock.Unlock()
-	db.told = append(db.told, told)
+// OnChange registers a function that is called with the subjects of every change that this process commits, before InTx
+// returns.
+func (db *DB) OnChange(callback func(subjects []string)) {
+	db.changeLock.Lock()
+	defer db.changeLock.Unlock()
+	db.onChange = append(db.onChange, callback)
 }
 
-func (db *DB) tell(subjects []string) {
+func (db *DB) reportChanges(subjects []string) {
 	if len(subjects) == 0 {
 		return
 	}
-	db.toldLock.Lock()
-	defer db.toldLock.Unlock()
-	for _, told := range db.told {
-		told(subjects)
+	db.changeLock.Lock()
+	defer db.changeLock.Unlock()
+	for _, callback := range db.onChange {
+		callback(subjects)
 	}
 }

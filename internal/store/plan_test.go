@@ -74,24 +74,19 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	}
 }
 
-func planOf(t *testing.T, db *DB, query string) []string {
+func planOf(t *testing.T, db *DB, query string) (steps []string) {
 	t.Helper()
-	args := make([]any, maxPlaceholders)
-	rows, err := db.database.(*sqliteDB).readers.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args[:placeholders(query)]...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = rows.Close() }()
-	var steps []string
-	for rows.Next() {
-		var id, parent, unused int
-		var detail string
-		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
-		steps = append(steps, detail)
-	}
-	if err := rows.Err(); err != nil || len(steps) == 0 {
+	args := make([]any, placeholders(query))
+	err := db.View(t.Context(), func(tx *Tx) error {
+		return tx.each(t.Context(), func(row scanner) error {
+			var id, parent, unused int
+			var detail string
+			err := row.Scan(&id, &parent, &unused, &detail)
+			steps = append(steps, detail)
+			return err
+		}, "EXPLAIN QUERY PLAN "+query, args...)
+	})
+	if err != nil || len(steps) == 0 {
 		t.Fatalf("no plan for %s: %v", query, err)
 	}
 	return steps

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 // What both databases are asked: a line for each column and each index.
@@ -24,7 +25,7 @@ const (
 
 // schemasAgree compares what the two folders of migrations come to.
 func schemasAgree(t *testing.T, server *postgrestest.Server) {
-	if diff := cmp.Diff(migrationNames(t, sqliteDialect()), migrationNames(t, postgresDialect())); diff != "" {
+	if diff := cmp.Diff(migrationNames(t, "migrations/sqlite"), migrationNames(t, "migrations/postgres")); diff != "" {
 		t.Errorf("the folders have different migrations:\n%s", diff)
 	}
 	url, folder := server.NewDatabase(t), t.TempDir()
@@ -34,9 +35,9 @@ func schemasAgree(t *testing.T, server *postgrestest.Server) {
 	}
 }
 
-func migrationNames(t *testing.T, d dialect) (names []string) {
+func migrationNames(t *testing.T, dir string) (names []string) {
 	t.Helper()
-	files, err := migrations.ReadDir(d.migrations)
+	files, err := migrations.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,18 +56,25 @@ func schemaOfFolder(t *testing.T, folder string) []string {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	pool, err := openSQLite(filepath.Join(folder, databaseName), 1, false)
+	file, err := sqldb.OpenFile(filepath.Join(folder, sqldb.FileName), true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer pool.Close()
-	conn, err := pool.Conn(t.Context())
+	defer file.Close()
+	rows, err := file.QueryContext(t.Context(), sqliteSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	lines, err := rowsOf(t.Context(), conn, scanText, sqliteSchema)
-	if err != nil {
+	defer rows.Close()
+	var lines []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, line)
+	}
+	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
 	slices.Sort(lines)

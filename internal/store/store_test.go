@@ -14,6 +14,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/internal/store/storetest"
 )
 
@@ -47,15 +48,12 @@ func TestExistingCreatesNothing(t *testing.T) {
 	writeFile(t, filepath.Join(killed, "regwarden.db"), nil) // a first start that was killed
 	for dir, want := range map[string]string{empty: "", killed: "regwarden.db \"\"\n"} {
 		_, err := store.Open(t.Context(), store.Options{DataDir: dir, Existing: true})
-		if entries, _ := os.ReadDir(dir); !errors.Is(err, store.ErrEmpty) || folder(t, dir) != want || len(entries) > 1 {
+		if entries, _ := os.ReadDir(dir); !errors.Is(err, sqldb.ErrEmpty) || folder(t, dir) != want || len(entries) > 1 {
 			t.Errorf("%v, and the directory has %v", err, entries)
 		}
 	}
-	if _, err := store.Open(t.Context(), store.Options{DataDir: missing, Existing: true}); !errors.Is(err, store.ErrEmpty) {
+	if _, err := store.Open(t.Context(), store.Options{DataDir: missing, Existing: true}); !errors.Is(err, sqldb.ErrEmpty) {
 		t.Errorf("a directory that does not exist: %v", err)
-	}
-	if _, err := store.Move(t.Context(), store.Options{DataDir: missing}, store.Options{}, nil); !errors.Is(err, store.ErrEmpty) {
-		t.Errorf("a move from a directory that does not exist: %v", err)
 	}
 	if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory was created: %v", err)
@@ -196,18 +194,18 @@ func TestManyOpenANewStoreAtOnce(t *testing.T) {
 
 func TestOneServerToAFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	lock, err := store.LockServer(dir)
+	lock, err := sqldb.LockServer(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.LockServer(dir); !errors.Is(err, store.ErrLocked) {
+	if _, err := sqldb.LockServer(dir); !errors.Is(err, sqldb.ErrLocked) {
 		t.Errorf("the second server: %v", err)
 	}
 	mustOpen(t, store.Options{DataDir: dir}) // a command beside the server
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := store.LockServer(dir)
+	again, err := sqldb.LockServer(dir)
 	if err != nil {
 		t.Fatalf("after the first server ended: %v", err)
 	}

@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"crypto/tls"
@@ -14,21 +14,21 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// ErrNoTLSMode is returned for the address of a database on another machine when nothing says how to reach it safely.
-// What pgx then does ("prefer") tells the password to whoever answers.
+// ErrNoTLSMode is returned for the URL of a database on another machine that does not say how the connection is protected.
+// What pgx then does ("prefer") sends the password to any server.
 var ErrNoTLSMode = errors.New("the database URL leads to another machine and does not say how the connection is protected; add sslmode=verify-full " +
 	"(and sslrootcert=FILE for a certificate authority of your own), or sslmode=require to encrypt without knowing whom one talks to, " +
 	"or sslmode=disable in a network where nobody else is; PGSSLMODE and a service file may say it, too")
 
-// scram is the one way to prove a password that does not tell it, and that has the server prove that it knows it, too
-// (RFC 5802, section 3). A client certificate proves it instead, and PostgreSQL then asks for nothing.
+// scram is the one method that proves a password without sending it, and makes the server prove that it knows it, too
+// (RFC 5802, section 3). With a client certificate, PostgreSQL asks for no password.
 const (
 	scram              = "scram-sha-256"
 	scramOrCertificate = scram + ",none"
 )
 
-// protectConnection refuses an address that leaves it to whoever answers whether there is TLS, and lets no password be told to a
-// server that has not proved to be the one.
+// protectConnection returns an error for a URL that lets the server decide whether there is TLS, and prevents that a password is
+// sent to a server whose identity is not verified.
 func protectConnection(config *pgx.ConnConfig, address secret.String) error {
 	remote := remoteHosts(config)
 	if slices.ContainsFunc(remote, isPrefer) && !saysPrefer(address) {
@@ -44,10 +44,10 @@ func protectConnection(config *pgx.ConnConfig, address secret.String) error {
 	return nil
 }
 
-// DatabaseWarning tells of TLS to a database that would not notice an impostor; empty when there is nothing to tell.
-// Without TLS at all nobody believes to be safe.
-func DatabaseWarning(address secret.String) string {
-	config, err := parseDatabaseURL(address)
+// Warning returns a warning when the connection to a database has TLS that does not verify the server, else nothing. An
+// operator who chose no TLS at all knows that.
+func Warning(address secret.String) string {
+	config, err := parseURL(address)
 	if address == "" || err != nil {
 		return ""
 	}
@@ -61,7 +61,7 @@ func DatabaseWarning(address secret.String) string {
 		"say sslmode=verify-full in the database URL, with sslrootcert=FILE for a certificate authority of your own"
 }
 
-// remoteHosts are the hosts on other machines, each with the ways to connect to it.
+// remoteHosts returns the hosts on other machines, each with the ways to connect to it.
 func remoteHosts(config *pgx.ConnConfig) [][]*pgconn.FallbackConfig {
 	return slices.DeleteFunc(hostsOf(config), func(ways []*pgconn.FallbackConfig) bool {
 		host := ways[0].Host
@@ -91,12 +91,12 @@ func hostsOf(config *pgx.ConnConfig) (hosts [][]*pgconn.FallbackConfig) {
 
 func usesTLS(way *pgconn.FallbackConfig) bool { return way.TLSConfig != nil }
 
-// isPrefer recognizes sslmode=prefer, which is what there is when nothing was said.
+// isPrefer recognizes sslmode=prefer, which is the default.
 func isPrefer(ways []*pgconn.FallbackConfig) bool {
 	return len(ways) > 1 && usesTLS(ways[0]) && slices.ContainsFunc(ways, func(way *pgconn.FallbackConfig) bool { return !usesTLS(way) })
 }
 
-// isUnverified reports whether one of the ways to a host leads to whoever answers.
+// isUnverified reports whether one of the ways to a host does not verify the server.
 func isUnverified(ways []*pgconn.FallbackConfig) bool {
 	return slices.ContainsFunc(ways, func(way *pgconn.FallbackConfig) bool { return !verifies(way.TLSConfig) })
 }
@@ -105,8 +105,8 @@ func verifies(config *tls.Config) bool {
 	return config != nil && (!config.InsecureSkipVerify || config.VerifyPeerCertificate != nil) // the latter is pgx's verify-ca
 }
 
-// saysPrefer looks for a mode that was chosen in the address. One that comes from PGSSLMODE or a service file shows in what
-// pgx made of it, but for "prefer", which has to be in the address.
+// saysPrefer reports whether a URL chooses sslmode=prefer. A mode of PGSSLMODE or of a service file shows in the configuration
+// of pgx, except "prefer", which must be in the URL.
 func saysPrefer(address secret.String) bool {
 	_, query, _ := strings.Cut(address.Reveal(), "?")
 	for part := range strings.SplitSeq(query, "&") {

@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"bufio"
@@ -51,22 +51,22 @@ func TestAnotherMachineIsReachedAsSaid(t *testing.T) {
 	} {
 		t.Setenv("PGSSLMODE", row.env)
 		address := secret.String("postgres://u@" + row.rest)
-		config, err := parseDatabaseURL(address)
+		config, err := parseURL(address)
 		if errors.Is(err, ErrNoTLSMode) != row.refused || !row.refused && err != nil {
 			t.Errorf("%s with %q: %v", row.rest, row.env, err)
 		}
 		if err == nil && config.ConnConfig.RequireAuth != row.auth {
 			t.Errorf("%s with %q: authentication %q", row.rest, row.env, config.ConnConfig.RequireAuth)
 		}
-		if warned := DatabaseWarning(address) != ""; warned != row.warned {
+		if warned := Warning(address) != ""; warned != row.warned {
 			t.Errorf("%s with %q: warned %v", row.rest, row.env, warned)
 		}
 	}
 }
 
-// TestAnImpostorIsNotToldThePassword has somebody answer in place of the database who has no TLS and asks for the
-// password in clear, or for what is as good.
-func TestAnImpostorIsNotToldThePassword(t *testing.T) {
+// TestPasswordIsNotSentToImpostor has a server in place of the database that has no TLS and requests the password in clear, or
+// an equivalent.
+func TestPasswordIsNotSentToImpostor(t *testing.T) {
 	for name, demand := range map[string][]byte{
 		"clear": {'R', 0, 0, 0, 8, 0, 0, 0, 3},
 		"MD5":   {'R', 0, 0, 0, 12, 0, 0, 0, 5, 1, 2, 3, 4},
@@ -74,7 +74,7 @@ func TestAnImpostorIsNotToldThePassword(t *testing.T) {
 		for _, mode := range []string{"prefer", "disable"} {
 			address, told := startImpostor(t, demand)
 			_, port, _ := net.SplitHostPort(address)
-			config, err := parseDatabaseURL(secret.String("postgres://u:hunter2@db.example:" + port + "/d?sslmode=" + mode))
+			config, err := parseURL(secret.String("postgres://u:hunter2@db.example:" + port + "/d?sslmode=" + mode))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -86,7 +86,7 @@ func TestAnImpostorIsNotToldThePassword(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, mode, err)
 			}
 			if password := <-told; password != "" {
-				t.Errorf("%s, %s: the impostor was told %q", name, mode, password)
+				t.Errorf("%s, %s: the impostor received %q", name, mode, password)
 			}
 		}
 	}

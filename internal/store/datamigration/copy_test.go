@@ -1,4 +1,4 @@
-package store_test
+package datamigration_test
 
 import (
 	"context"
@@ -6,22 +6,48 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
-	_ "github.com/jackc/pgx/v5/stdlib" // database/sql beside the store
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
+	"go.uber.org/goleak"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/datamigration"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// furnished makes a store with rows in tables that refer to each other, secrets, and texts that are awkward to carry.
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// shared runs PostgreSQL for all tests.
+var shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
+
+func TestMain(m *testing.M) {
+	shared.Tests = m
+	goleak.VerifyTestMain(shared)
+}
+
+func mustOpen(t *testing.T, o store.Options) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// furnished creates a store with rows in tables that refer to each other, secrets, and texts that are awkward to carry.
 func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 	t.Helper()
 	dir, orgUID, registryUID = t.TempDir(), uuid.NewString(), uuid.NewString()
@@ -47,7 +73,7 @@ func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 			return err
 		}
 		if err := tx.Registries.Insert(ctx, store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,
-			Endpoint: "https://r.example", Secrets: store.RegistrySecrets{Password: "hunter2-moved"}}); err != nil {
+			Endpoint: "https://r.example", Secrets: store.RegistrySecrets{Password: "hunter2-copied"}}); err != nil {
 			return err
 		}
 		if err := tx.Syncs.Schedule(ctx, orgUID, registryUID, start); err != nil {
@@ -79,24 +105,24 @@ func digits(length int) string {
 	return b.String()[:length]
 }
 
-func TestMove(t *testing.T) {
-	server := store.Shared.Server(t)
+func TestCopyToPostgres(t *testing.T) {
+	server := shared.Server(t)
 	dir, orgUID, registryUID := furnished(t)
 	target := secret.String(server.NewDatabase(t))
 	counts := rowCounts(t, "sqlite", filepath.Join(dir, "regwarden.db"), nil)
-	moved, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
+	copied, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tables []string
-	for _, m := range moved {
-		tables = append(tables, m.Table)
-		if m.Rows != counts[m.Table] {
-			t.Errorf("%s: %d rows were moved, of %d", m.Table, m.Rows, counts[m.Table])
+	for _, c := range copied {
+		tables = append(tables, c.Table)
+		if c.Rows != counts[c.Table] {
+			t.Errorf("%s: %d rows were copied, of %d", c.Table, c.Rows, counts[c.Table])
 		}
 	}
-	if len(moved) != len(counts) || counts["sessions"] != 300 {
-		t.Errorf("moved %v, of %v", moved, counts)
+	if len(copied) != len(counts) || counts["sessions"] != 300 {
+		t.Errorf("copied %v, of %v", copied, counts)
 	}
 	for name, n := range rowCounts(t, "pgx", target.Reveal(), tables) {
 		if n != counts[name] {
@@ -106,7 +132,7 @@ func TestMove(t *testing.T) {
 	there := mustOpen(t, store.Options{DatabaseURL: target, MasterKeyFile: filepath.Join(dir, "master.key")})
 	if err := there.View(t.Context(), func(tx *store.Tx) error {
 		r, err := tx.Registries.Get(t.Context(), orgUID, registryUID)
-		if r.Secrets.Password != "hunter2-moved" {
+		if r.Secrets.Password != "hunter2-copied" {
 			t.Errorf("the sealed password is now %q", r.Secrets.Password.Reveal())
 		}
 		return err
@@ -117,12 +143,12 @@ func TestMove(t *testing.T) {
 	if err := there.InTx(t.Context(), func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "v") }); err != nil {
 		t.Error(err)
 	}
-	_, err = store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
+	_, err = datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
 	if !errors.Is(err, store.ErrNotEmpty) {
 		t.Errorf("a second time: %v", err)
 	}
-	// The folder's file is not the store any more, so no copy of it is a backup.
-	if err := there.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db")); !errors.Is(err, store.ErrNoFile) {
+	// The file in the directory is no longer the store, so a copy of it is not a backup.
+	if err := there.Backup(t.Context(), filepath.Join(t.TempDir(), "backup.db")); !errors.Is(err, sqldb.ErrNoFile) {
 		t.Errorf("backup: %v", err)
 	}
 }
@@ -166,23 +192,23 @@ func rowCounts(t *testing.T, driver, address string, tables []string) map[string
 	return counts
 }
 
-func TestMoveKeepsAllOrNothing(t *testing.T) {
-	server := store.Shared.Server(t)
-	t.Run("a value that PostgreSQL cannot keep", func(t *testing.T) {
+func TestCopyToPostgresIsAllOrNothing(t *testing.T) {
+	server := shared.Server(t)
+	t.Run("a value that PostgreSQL cannot store", func(t *testing.T) {
 		dir, _, _ := furnished(t)
 		spoil(t, dir, `UPDATE sessions SET address = 'a' || char(0) || 'b' WHERE generation = 7`)
 		target := secret.String(server.NewDatabase(t))
-		if _, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
-			t.Fatal("a text that is cut off was taken for moved")
+		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
+			t.Fatal("a text that is cut off was copied")
 		}
 		for name, n := range rowCounts(t, "pgx", target.Reveal(), []string{"orgs", "sessions", "data_keyset"}) {
 			if n != 0 {
 				t.Errorf("%d rows of %s are in the new database", n, name)
 			}
 		}
-		// What was mended can be moved into the same database.
+		// What was corrected can be copied into the same database.
 		spoil(t, dir, `UPDATE sessions SET address = 'ab' WHERE generation = 7`)
-		if _, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err != nil {
+		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err != nil {
 			t.Error(err)
 		}
 	})
@@ -190,26 +216,35 @@ func TestMoveKeepsAllOrNothing(t *testing.T) {
 		dir, _, _ := furnished(t)
 		spoil(t, dir, `UPDATE sessions SET address = CAST('ab' AS BLOB) WHERE generation = 7`)
 		target := secret.String(server.NewDatabase(t))
-		if _, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
-			t.Error("bytes were moved as text")
+		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
+			t.Error("bytes were copied as text")
 		}
 	})
-	t.Run("beside a server", func(t *testing.T) {
+	t.Run("a directory that does not exist", func(t *testing.T) {
+		missing := filepath.Join(t.TempDir(), "missing")
+		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: missing}, store.Options{}, nil); !errors.Is(err, sqldb.ErrEmpty) {
+			t.Errorf("got %v", err)
+		}
+		if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the directory was created: %v", err)
+		}
+	})
+	t.Run("while a server runs", func(t *testing.T) {
 		dir, _, _ := furnished(t)
-		lock, err := store.LockServer(dir)
+		lock, err := sqldb.LockServer(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = lock.Release() }()
-		_, err = store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: secret.String(server.NewDatabase(t))}, nil)
-		if !errors.Is(err, store.ErrLocked) {
+		_, err = datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: secret.String(server.NewDatabase(t))}, nil)
+		if !errors.Is(err, sqldb.ErrLocked) {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("the wrong master key", func(t *testing.T) {
 		dir, _, _ := furnished(t)
 		target := secret.String(server.NewDatabase(t))
-		_, err := store.Move(t.Context(), store.Options{DataDir: dir, MasterKey: seal.NewMasterKey()}, store.Options{DatabaseURL: target}, nil)
+		_, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir, MasterKey: seal.NewMasterKey()}, store.Options{DatabaseURL: target}, nil)
 		if !errors.Is(err, seal.ErrWrongKey) {
 			t.Errorf("got %v", err)
 		}
@@ -218,7 +253,7 @@ func TestMoveKeepsAllOrNothing(t *testing.T) {
 		dir, _, _ := furnished(t)
 		target := secret.String(server.NewDatabase(t))
 		mustOpen(t, store.Options{DatabaseURL: target, DataDir: t.TempDir()})
-		_, err := store.Move(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
+		_, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil)
 		if !errors.Is(err, store.ErrNotEmpty) {
 			t.Errorf("got %v", err)
 		}

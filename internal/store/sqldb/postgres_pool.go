@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 const (
 	acquireTimeout = 2 * time.Second // for a connection, a new one included
-	maxAcquiring   = 256             // who may wait for one; the next are told at once
+	maxAcquiring   = 256             // callers that may wait for a connection; more are refused at once
 )
 
 var (
@@ -21,28 +21,28 @@ var (
 	errNoConn  = errors.New("no connection to the database within " + acquireTimeout.String())
 )
 
-// pool hands out connections within a bounded time to a bounded number of callers, so that a database that is away makes
-// nobody wait for long.
+// pool gives connections within a bounded time to a bounded number of callers, so that an unreachable database delays
+// no caller for long.
 type pool struct {
 	conns   *pgxpool.Pool
 	timeout time.Duration // to acquire a connection
 	waiting atomic.Int64
 }
 
-// newPool makes a pool of at most that many connections, each prepared by these statements.
-func newPool(ctx context.Context, config *pgxpool.Config, conns int32, prepare string) (*pool, error) {
+// newPool returns a pool of at most that many connections, each prepared by these statements.
+func newPool(ctx context.Context, config *pgxpool.Config, conns int32, timeout time.Duration, prepare string) (*pool, error) {
 	config = config.Copy()
 	config.MaxConns = conns
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return prepareConn(ctx, conn, prepare) }
-	made, err := pgxpool.NewWithConfig(ctx, config)
+	pooled, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", translate(err))
+		return nil, fmt.Errorf("open the database: %w", Translate(err))
 	}
-	return &pool{conns: made, timeout: acquireTimeout}, nil
+	return &pool{conns: pooled, timeout: timeout}, nil
 }
 
-// acquire returns a connection, to be released, or fails at the latest at until. Its error is a fault, or ctx's own when the caller
-// went away.
+// acquire returns a connection, which the caller releases, or fails at the latest at until. Its error is a fault, or ctx's
+// own when the caller has left.
 func (p *pool) acquire(ctx context.Context, until time.Time) (*pgxpool.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (p *pool) acquire(ctx context.Context, until time.Time) (*pgxpool.Conn, err
 	case bound.Err() != nil:
 		return nil, unavailable(errNoConn)
 	}
-	return nil, away(err)
+	return nil, unreachable(err)
 }
 
 func (p *pool) close() { p.conns.Close() }

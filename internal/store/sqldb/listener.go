@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"context"
@@ -10,19 +10,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The channel on which servers tell each other that the list of changes has grown. It carries nothing else: what changed
-// is in the list, which is asked in any case.
+// The channel on which servers notify each other of a change. Notifications have no content: what changed is in the tables,
+// which are polled in any case.
 const (
 	sqlNotify = `SELECT pg_notify('regwarden_changes', '')`
 	sqlListen = `LISTEN regwarden_changes`
 )
 
 const (
-	listenAgain = time.Second      // after the connection was lost, on average
-	listenCheck = 10 * time.Second // of silence, after which the connection is tried
+	listenBackoff = time.Second      // after the connection was lost, on average
+	listenCheck   = 10 * time.Second // without a notification, after which the connection is checked
 )
 
-// listener waits on a connection of its own for other servers to tell of changes.
+// listener receives the notifications of other servers on a connection of its own.
 type listener struct {
 	config  *pgx.ConnConfig
 	changed chan struct{}
@@ -31,7 +31,7 @@ type listener struct {
 	running sync.WaitGroup
 }
 
-// listen starts the listener, or one that hears nothing when the database has no NOTIFY.
+// listen starts the listener, or one that receives nothing when the database has no NOTIFY.
 func listen(config *pgx.ConnConfig, supported bool) *listener {
 	ctx, stop := context.WithCancel(context.Background())
 	l := &listener{config: config.Copy(), changed: make(chan struct{}, 1), stop: stop}
@@ -41,10 +41,10 @@ func listen(config *pgx.ConnConfig, supported bool) *listener {
 	return l
 }
 
-// Changed is described at database.
+// Changed is described at engine.
 func (l *listener) Changed() <-chan struct{} { return l.changed }
 
-// Listening is described at database.
+// Listening is described at engine.
 func (l *listener) Listening() bool { return l.healthy.Load() }
 
 func (l *listener) close() {
@@ -54,17 +54,17 @@ func (l *listener) close() {
 
 func (l *listener) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		l.hear(ctx)
+		l.receive(ctx)
 		l.healthy.Store(false)
 		select {
 		case <-ctx.Done():
-		case <-time.After(listenAgain/2 + rand.N(listenAgain)): // #nosec G404 -- spreads, and guards nothing
+		case <-time.After(listenBackoff/2 + rand.N(listenBackoff)): // #nosec G404 -- spreads, and guards nothing
 		}
 	}
 }
 
-// hear listens until the connection is lost. Errors are told by Listening: whoever relies on being woken asks more often.
-func (l *listener) hear(ctx context.Context) {
+// receive listens until the connection is lost. Its errors only show in Listening: callers then poll more often.
+func (l *listener) receive(ctx context.Context) {
 	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {
 		return
@@ -74,7 +74,7 @@ func (l *listener) hear(ctx context.Context) {
 		defer cancel()
 		_ = conn.Close(bound)
 	}()
-	if err := noticeLoss(ctx, conn); err != nil {
+	if err := detectLoss(ctx, conn); err != nil {
 		return
 	}
 	if _, err := conn.Exec(ctx, sqlListen); err != nil {
@@ -84,21 +84,21 @@ func (l *listener) hear(ctx context.Context) {
 	for ; err == nil; err = l.wait(ctx, conn) {
 		select {
 		case l.changed <- struct{}{}: // also at the beginning: something may have been missed
-		default: // nobody has taken the last one yet, who will see this change too
+		default: // the last value was not received yet, and stands for this change too
 		}
 	}
 }
 
-// wait returns when there is a notification, or with the connection's error.
+// wait returns when there is a notification, or the connection's error.
 func (l *listener) wait(ctx context.Context, conn *pgx.Conn) error {
 	for {
-		silence, cancel := context.WithTimeout(ctx, listenCheck)
-		_, err := conn.WaitForNotification(silence)
+		idle, cancel := context.WithTimeout(ctx, listenCheck)
+		_, err := conn.WaitForNotification(idle)
 		cancel()
 		if err == nil {
 			return nil
 		}
-		if silence.Err() == nil || ctx.Err() != nil || conn.IsClosed() {
+		if idle.Err() == nil || ctx.Err() != nil || conn.IsClosed() {
 			return err
 		}
 		check, cancel := context.WithTimeout(ctx, time.Second)

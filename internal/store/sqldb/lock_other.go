@@ -1,13 +1,13 @@
 //go:build !unix
 
-package store
+package sqldb
 
 import (
 	"errors"
 	"os"
 )
 
-// lockFile refuses: without file locks and file modes the store's promises don't hold.
+// lockFile returns an error: a database in a file needs file locks and file modes.
 func lockFile(*os.File) (bool, error) {
 	return false, errors.New("a store is kept on Unix systems only; `regwarden check` works everywhere")
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package sqldb
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes an exclusive lock without waiting and tells whether it got it.
+// lockFile takes an exclusive lock without waiting and reports whether it did.
 func lockFile(file *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor fits an int

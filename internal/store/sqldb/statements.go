@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"context"
@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// preparer is what makes statements: the pool of readers, or the writer's one connection.
+// preparer prepares statements: the pool of readers, or the writer's one connection.
 type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// statements runs queries and prepares each one once. The queries are constants of this package, so
-// there are few. It is safe for concurrent use when its source is.
+// statements runs queries and prepares each one once. The queries are constants of the program, so there are few. It is
+// safe for concurrent use when its source is.
 type statements struct {
 	source preparer
 
@@ -25,32 +25,32 @@ func newStatements(source preparer) *statements {
 	return &statements{source: source, prepared: map[string]*sql.Stmt{}}
 }
 
-func (s *statements) exec(ctx context.Context, query string, args []any) (int64, error) {
+func (s *statements) Exec(ctx context.Context, query string, args []any) (int64, error) {
 	stmt, err := s.prepare(ctx, query)
 	if err != nil {
-		return 0, translate(err)
+		return 0, Translate(err)
 	}
 	result, err := stmt.ExecContext(ctx, args...)
 	if err != nil {
-		return 0, translate(err)
+		return 0, Translate(err)
 	}
 	return result.RowsAffected()
 }
 
-// later has nothing to save: a statement is no round trip here.
-func (s *statements) later(ctx context.Context, query string, args []any) error {
-	_, err := s.exec(ctx, query, args)
+// ExecDeferred runs the query at once, since that takes no round trip.
+func (s *statements) ExecDeferred(ctx context.Context, query string, args []any) error {
+	_, err := s.Exec(ctx, query, args)
 	return err
 }
 
-func (s *statements) each(ctx context.Context, query string, args []any, scan func(scanner) error) error {
+func (s *statements) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
 	stmt, err := s.prepare(ctx, query)
 	if err != nil {
-		return translate(err)
+		return Translate(err)
 	}
 	rows, err := stmt.QueryContext(ctx, args...)
 	if err != nil {
-		return translate(err)
+		return Translate(err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
@@ -58,11 +58,11 @@ func (s *statements) each(ctx context.Context, query string, args []any, scan fu
 			return err
 		}
 	}
-	return translate(rows.Err())
+	return Translate(rows.Err())
 }
 
-// wake has nothing to do: the processes of one machine ask often enough.
-func (s *statements) wake() {}
+// Notify does nothing: SQLite has no notifications, and processes on one machine poll often enough.
+func (s *statements) Notify() {}
 
 func (s *statements) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	s.mu.RLock()

@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"context"
@@ -18,20 +18,20 @@ import (
 
 const (
 	connectTimeout = 2 * time.Second // unless connect_timeout says otherwise
-	nextHostAfter  = time.Second     // the same for each of several hosts, so that callers reach one behind a silent one in time
+	nextHostAfter  = time.Second     // the same for each of several hosts, so that callers reach the next of an unresponsive one in time
 	writeConns     = 12              // of one server, unless pool_max_conns says otherwise
 )
 
-// CheckDatabaseURL tells what is wrong with the address of a database, without contacting it.
-func CheckDatabaseURL(url secret.String) error {
-	_, err := parseDatabaseURL(url)
+// CheckURL returns an error when the URL of a database cannot be used, without connecting to it.
+func CheckURL(url secret.String) error {
+	_, err := parseURL(url)
 	return err
 }
 
-// DatabasePorts lists the TCP ports of a database, for those who must not be led to it; a socket in the file system has
-// none, nor has an address that cannot be read.
-func DatabasePorts(url secret.String) []uint16 {
-	config, err := parseDatabaseURL(url)
+// Ports lists the TCP ports of a database, to which checks must not connect; a socket in the file system has none, nor has
+// a URL that cannot be read.
+func Ports(url secret.String) []uint16 {
+	config, err := parseURL(url)
 	if err != nil {
 		return nil
 	}
@@ -48,23 +48,22 @@ func DatabasePorts(url secret.String) []uint16 {
 	return ports
 }
 
-// ErrDatabaseURL is returned for an address of a database that cannot be read. The address is not repeated, since a
-// password may be anywhere in it.
-var ErrDatabaseURL = errors.New("the database URL cannot be read; write postgres://user@host:5432/database?sslmode=verify-full, " +
+// ErrURL is returned for the URL of a database that cannot be read. The URL is not repeated, since a password may be anywhere
+// in it.
+var ErrURL = errors.New("the database URL cannot be read; write postgres://user@host:5432/database?sslmode=verify-full, " +
 	"several hosts as host1:5432,host2:5432, and in a password each of : / ? # [ ] @ % as %XX")
 
-// parseDatabaseURL reads the address. Whatever it says, only a server that takes writes will do: a standby would answer
-// questions from the past.
-func parseDatabaseURL(url secret.String) (*pgxpool.Config, error) {
+// parseURL reads the URL. Whatever it says, only servers that take writes are used: a standby would return old rows.
+func parseURL(url secret.String) (*pgxpool.Config, error) {
 	if !strings.HasPrefix(url.Reveal(), "postgres://") && !strings.HasPrefix(url.Reveal(), "postgresql://") {
-		return nil, ErrDatabaseURL
+		return nil, ErrURL
 	}
 	config, err := pgxpool.ParseConfig(url.Reveal())
 	if file, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, fmt.Errorf("the database URL leads to a file that cannot be used: %w", file)
 	}
 	if err != nil {
-		return nil, ErrDatabaseURL // the cause repeats what it could not read
+		return nil, ErrURL // the cause repeats what it could not read
 	}
 	c := config.ConnConfig
 	if err := protectConnection(c, url); err != nil {
@@ -77,7 +76,7 @@ func parseDatabaseURL(url secret.String) (*pgxpool.Config, error) {
 			c.ConnectTimeout = nextHostAfter
 		}
 	}
-	// A server that vanished without a word is noticed within some 15 s also where nobody waits for it.
+	// A server that vanished without closing its connections is detected within some 15 s also where no caller waits for it.
 	dialer := &net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 3 * time.Second, Count: 3}}
 	c.DialFunc = dialer.DialContext
 	if c.RuntimeParams["application_name"] == "" {
@@ -86,8 +85,8 @@ func parseDatabaseURL(url secret.String) (*pgxpool.Config, error) {
 	if !strings.Contains(url.Reveal(), "pool_max_conns=") {
 		config.MaxConns = writeConns
 	}
-	c.OnNotice = noteWarning
-	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // who finds a connection dead takes another
+	c.OnNotice = countWarning
+	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false } // a caller whose connection is dead takes another
 	config.MaxConnLifetimeJitter = config.MaxConnLifetime / 4
 	return config, nil
 }

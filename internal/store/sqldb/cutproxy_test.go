@@ -1,4 +1,4 @@
-package store
+package sqldb
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// cutProxy stands between the store and its database and cuts connections on demand. A connection passes one message
-// after the other, so that "the next one" is a thing.
+// cutProxy is a proxy to a database that cuts connections on demand. A connection passes one message after the other, so that
+// the next message is defined.
 type cutProxy struct {
 	listener net.Listener
 	target   string
@@ -27,8 +27,8 @@ type cut int
 const (
 	pass       cut = iota
 	cutBefore      // it does not get through, and the connection ends
-	cutAnswer      // it gets through, and the connection ends before the answer
-	cutSilence     // nothing gets through any more, and nobody is told
+	cutAnswer      // it gets through, and the connection ends before the response
+	cutSilence     // nothing gets through from now on, and the connection stays open
 )
 
 func startCutProxy(t *testing.T, target string) *cutProxy {
@@ -131,7 +131,7 @@ func (p *cutProxy) forward(client, server net.Conn) {
 			_ = client.(*net.TCPConn).SetLinger(0)
 			_ = client.Close()
 			_, _ = server.Write(buffer[:n])
-			time.Sleep(200 * time.Millisecond) // the server does what it was told
+			time.Sleep(200 * time.Millisecond) // the server runs the statement
 			return
 		case cutSilence:
 			continue

@@ -1,0 +1,158 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
+)
+
+// keysetTable holds the keyring, encrypted with the master key. Every store has it.
+const keysetTable = "data_keyset"
+
+const sqlRewrapKeyset = `UPDATE data_keyset SET wrapped = $1, wrapped_at = $2 WHERE id = 1`
+
+// openKeyring decrypts the keyring of a store. It returns nil for a new store. It only reads, so that a wrong key changes
+// nothing; a missing key file is not created here.
+func openKeyring(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, error) {
+	wrapped, err := wrappedKeyring(ctx, db)
+	if wrapped == nil || err != nil {
+		return nil, err
+	}
+	if !o.MasterKey.IsZero() {
+		return unwrap(o.MasterKey, wrapped, o)
+	}
+	return unwrapByFile(wrapped, o)
+}
+
+// unwrapByFile decrypts the keyring with the key file. When a rotation was killed after its commit, the next key file
+// decrypts the keyring and replaces the key file.
+func unwrapByFile(wrapped []byte, o Options) (*seal.Keyring, error) {
+	master, err := seal.LoadMasterKey(o.keyFile())
+	if err != nil {
+		return nil, fmt.Errorf("the store is sealed with a master key that is not here: %w", err)
+	}
+	ring, err := unwrap(master, wrapped, o)
+	if !errors.Is(err, seal.ErrWrongKey) {
+		return ring, err
+	}
+	next, nextErr := seal.NextMasterKey(o.keyFile())
+	if nextErr != nil {
+		return nil, err
+	}
+	ring, nextErr = seal.Unwrap(next, wrapped)
+	if nextErr != nil {
+		return nil, err
+	}
+	_, err = seal.AdoptNextMasterKey(o.keyFile(), o.now())
+	return ring, err
+}
+
+// wrappedKeyring returns nil when there is no table, or the row was never written.
+func wrappedKeyring(ctx context.Context, db *sqldb.Raw) ([]byte, error) {
+	there, err := db.HasTable(ctx, keysetTable)
+	if err != nil || !there {
+		return nil, err
+	}
+	var wrapped []byte
+	err = db.QueryRowContext(ctx, "SELECT wrapped FROM data_keyset WHERE id = 1").Scan(&wrapped)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("read the keyring: %w", sqldb.Translate(err))
+	}
+	return wrapped, nil
+}
+
+// createKeyring creates the master key file and the keyring of a new store. The key file is durable before the row is: a row
+// without its key would be a store that cannot be opened.
+func createKeyring(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, error) {
+	master := o.MasterKey
+	if master.IsZero() {
+		if err := sqldb.CreateDir(filepath.Dir(o.keyFile())); err != nil {
+			return nil, err
+		}
+		var err error
+		if master, err = seal.LoadOrCreateMasterKey(o.keyFile()); err != nil {
+			return nil, err
+		}
+	}
+	ring, err := seal.NewKeyring()
+	if err != nil {
+		return nil, err
+	}
+	wrapped, err := ring.Wrap(master)
+	if err != nil {
+		return nil, err
+	}
+	const query = `INSERT INTO data_keyset (id, wrapped, created_at, wrapped_at) VALUES (1, $1, $2, $2) ON CONFLICT DO NOTHING`
+	if _, err := db.ExecContext(ctx, query, wrapped, millis(o.now())); err != nil {
+		return nil, fmt.Errorf("keep the keyring: %w", sqldb.Translate(err))
+	}
+	if wrapped, err = wrappedKeyring(ctx, db); err != nil {
+		return nil, err
+	}
+	return unwrap(master, wrapped, o) // what was stored, also when another process was first
+}
+
+func unwrap(master seal.MasterKey, wrapped []byte, o Options) (*seal.Keyring, error) {
+	ring, err := seal.Unwrap(master, wrapped)
+	if err != nil {
+		source := o.keyFile()
+		if !o.MasterKey.IsZero() {
+			source = "the key that was given"
+		}
+		return nil, fmt.Errorf("%w (tried %s; nothing was changed)", err, source)
+	}
+	return ring, nil
+}
+
+// RotateMaster encrypts the keyring with another master key. record runs in the same transaction. next is zero when the
+// key is stored in a file: then a new one is generated and written there.
+//
+// The order is: next in a second file, durable; the row; the second file replaces the key file. Until the row is committed
+// the old file opens the store, and afterwards the second one, which Open then puts in its place. The lock of opening
+// prevents that two rotations, or a rotation and Open, run at once.
+//
+// former is the file that the old key is stored in, for backups made under it; empty when the key was given.
+//
+// What the keyring encrypted stays encrypted with the same keys: this is for a master key that others may know, not
+// for one that was stolen together with the database.
+func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func(*Tx) error) (former string, err error) {
+	lock, err := sqldb.OpenRaw(ctx, db.options.database())
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = lock.Close() }()
+	inFile := next.IsZero()
+	if inFile != db.options.MasterKey.IsZero() {
+		return "", ErrKeyPlace
+	}
+	if inFile {
+		if next, err = seal.WriteNextMasterKey(db.options.keyFile()); err != nil {
+			return "", err
+		}
+	}
+	if err := db.rewrap(ctx, next, record); err != nil || !inFile {
+		return "", err
+	}
+	return seal.AdoptNextMasterKey(db.options.keyFile(), db.options.now())
+}
+
+// ErrKeyPlace is returned for a new master key that would be stored in another place than the old one.
+var ErrKeyPlace = errors.New("a master key that is kept in a file is rotated by drawing one there; one that was given is rotated by giving another")
+
+func (db *DB) rewrap(ctx context.Context, next seal.MasterKey, record func(*Tx) error) error {
+	wrapped, err := db.ring.Wrap(next)
+	if err != nil {
+		return err
+	}
+	return db.InTx(ctx, func(tx *Tx) error {
+		if err := tx.changeOne(ctx, sqlRewrapKeyset, wrapped, millis(db.options.now())); err != nil {
+			return err
+		}
+		return record(tx)
+	})
+}

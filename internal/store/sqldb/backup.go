@@ -1,0 +1,205 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/regwarden/regwarden/internal/seal"
+)
+
+// Errors of Backup and Restore that an operator can correct.
+var (
+	ErrInTheWay = errors.New("there is something in its place already")
+	ErrNoBackup = errors.New("this is no whole backup")
+	ErrNoFile   = errors.New("the store is in PostgreSQL, which is backed up and restored with its own means: pg_basebackup, pg_dump")
+)
+
+// Backup writes a consistent copy of the database to a new file of mode 0600, while other transactions run. The file has
+// its name, and is durable, only when Backup returns nil. ErrInTheWay: there is a file of that name. ErrNoFile: the database
+// is not a file.
+func (db *DB) Backup(ctx context.Context, target string) (err error) {
+	s, isFile := db.engine.(*sqliteDB)
+	if !isFile {
+		return ErrNoFile
+	}
+	if target, err = filepath.Abs(target); err != nil { // SQLite takes some relative names for URIs
+		return fmt.Errorf("find the backup's folder: %w", err)
+	}
+	part := target + ".part"
+	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(target)))
+	}
+	file, err := createPart(part)
+	if err != nil {
+		return fmt.Errorf("create the backup file: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close(), ignoreMissing(os.Remove(part))) }()
+	source, err := OpenFile(filepath.Join(s.dir, FileName), false)
+	if err != nil {
+		return fmt.Errorf("open the database to copy it: %w", err)
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if _, err := source.ExecContext(ctx, "VACUUM INTO $1", part); err != nil { // one read transaction: writers go on
+		return fmt.Errorf("copy the database: %w", Translate(err))
+	}
+	if err := file.Sync(); err != nil {
+		return fmt.Errorf("write the backup to disk: %w", err)
+	}
+	return publish(part, target)
+}
+
+// createPart creates and locks the file that a backup is written to, and replaces one that a killed backup left. SQLite would
+// leave its mode to the umask.
+func createPart(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- the operator names the file
+	if errors.Is(err, fs.ErrExist) {
+		if err := removeStale(path); err != nil {
+			return nil, err
+		}
+		file, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600) // #nosec G304 -- as above
+	}
+	if err != nil {
+		return nil, err
+	}
+	if taken, err := lockFile(file); err != nil || !taken { // a second backup took this file for stale
+		return nil, errors.Join(err, file.Close(), fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(path)))
+	}
+	return file, nil
+}
+
+// removeStale removes a part file unless a running backup holds its lock, which ends with the process.
+func removeStale(path string) error {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %s is not a file of ours", ErrInTheWay, filepath.Base(path))
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0) // #nosec G304 -- as above
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	defer func() { _ = file.Close() }()
+	taken, err := lockFile(file)
+	if err == nil && !taken {
+		err = fmt.Errorf("%w: another backup writes %s", ErrInTheWay, filepath.Base(path))
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// publish gives a finished file its name, which must be free: a link fails where a rename would replace.
+func publish(part, target string) error {
+	err := os.Link(part, target)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(target))
+	}
+	if err != nil {
+		return fmt.Errorf("name the finished file: %w", err)
+	}
+	return syncDir(filepath.Dir(target))
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path) // #nosec G304 -- the operator's directory
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Restore puts a backup into a data directory that has no database. It verifies a copy, then calls check with it, then
+// change, if that is not nil, which may write to it. Nothing is changed when one of them returns an error. No server may run on the
+// directory: ErrLocked.
+func Restore(ctx context.Context, dir, backup string, check, change func(context.Context, *Raw) error) (err error) {
+	server, err := LockServer(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, server.Release()) }()
+	opening, err := lockDir(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, opening.Release()) }()
+
+	target := filepath.Join(dir, FileName)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if _, err := os.Lstat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, fmt.Errorf("%w: %s; move it away first", ErrInTheWay, target+suffix))
+		}
+	}
+	part := target + ".part"
+	if err := copyFile(backup, part); err != nil {
+		return fmt.Errorf("copy the backup: %w", err)
+	}
+	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(part))) }()
+	err = verify(ctx, part, check)
+	if err == nil && change != nil {
+		err = withFile(ctx, part, false, change) // the end of the last connection writes the log into the file
+	}
+	if err != nil {
+		return err
+	}
+	return publish(part, target)
+}
+
+// verify calls check with the database file at path if every page of it is intact.
+func verify(ctx context.Context, path string, check func(context.Context, *Raw) error) error {
+	err := withFile(ctx, path, true, func(ctx context.Context, db *Raw) error {
+		if err := checkIntegrity(ctx, db); err != nil {
+			return err
+		}
+		return check(ctx, db)
+	})
+	return errors.Join(err, ignoreMissing(os.Remove(path+"-wal")), ignoreMissing(os.Remove(path+"-shm")))
+}
+
+func withFile(ctx context.Context, path string, readOnly bool, use func(context.Context, *Raw) error) error {
+	db, err := OpenFile(path, readOnly)
+	if err != nil {
+		return fmt.Errorf("open the backup: %w", err)
+	}
+	return errors.Join(use(ctx, db), db.Close())
+}
+
+// copyFile creates a durable copy of mode 0600, and replaces what an interrupted restore left.
+func copyFile(from, to string) error {
+	source, err := os.Open(from) // #nosec G304 -- the operator names the file
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	if err := ignoreMissing(os.Remove(to)); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) // #nosec G304 -- in the operator's directory
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, source)
+	return errors.Join(err, seal.GiveToOwnerOf(filepath.Dir(to), file), file.Sync(), file.Close())
+}
+
+// checkIntegrity makes SQLite read every page and index. A file that is not a database fails at the first query.
+func checkIntegrity(ctx context.Context, db *Raw) error {
+	var result string
+	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoBackup, err)
+	}
+	if result != "ok" {
+		return fmt.Errorf("%w: %s", ErrNoBackup, result)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package sqldb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// pgReader runs queries outside of transactions, each on any connection of the readers.
+type pgReader struct{ db *postgres }
+
+var errReadOnly = errors.New("a view only reads")
+
+func (pgReader) Exec(context.Context, string, []any) (int64, error) { return 0, errReadOnly }
+
+func (pgReader) ExecDeferred(context.Context, string, []any) error { return errReadOnly }
+
+func (pgReader) Notify() {}
+
+// Each runs the query again on another connection when the first was lost before it returned a row.
+func (r pgReader) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
+	until := time.Now().Add(r.db.limit)
+	for try := 1; ; try++ {
+		rows, lost, err := r.try(ctx, until, query, args, scan)
+		if !lost || rows > 0 || try == lostTries {
+			return err
+		}
+	}
+}
+
+func (r pgReader) try(ctx context.Context, until time.Time, query string, args []any, scan func(Scanner) error) (rows int, lost bool, err error) {
+	if err := checkArgs(ctx, args); err != nil {
+		return 0, false, noRowsIfUnstorable(query, err)
+	}
+	conn, err := r.db.readers.acquire(ctx, until)
+	if err != nil {
+		return 0, false, err
+	}
+	defer conn.Release()
+	bound, cancel := detach(ctx, until)
+	defer cancel()
+	found, err := conn.Conn().Query(bound, query, args...)
+	rows, err, scanErr := scanAll(found, err, scan)
+	if err == nil {
+		return rows, false, scanErr
+	}
+	if lost = isLost(conn.Conn(), err); lost && !isCallersDeadline(bound) {
+		r.db.resetPools()
+	}
+	return rows, lost, translateOn(conn.Conn(), err)
+}
+
+// scanAll calls scan for all rows of a query that ended with queryErr. err is the database's, scanErr is what scan returned.
+func scanAll(found pgx.Rows, queryErr error, scan func(Scanner) error) (rows int, err, scanErr error) {
+	if queryErr != nil {
+		return 0, queryErr, nil
+	}
+	for scanErr == nil && found.Next() {
+		rows++
+		scanErr = scan(found)
+	}
+	found.Close()
+	if scanErr != nil && found.Err() == scanErr { //nolint:errorlint // pgx returns what Scan returned, as it was
+		return rows, nil, scanErr
+	}
+	return rows, found.Err(), scanErr
+}
+
+// checkArgs returns an error when the caller has left, or when the database would refuse an argument.
+func checkArgs(ctx context.Context, args []any) error {
+	return cmp.Or(ctx.Err(), storable(args))
+}
+
+var errUnstorable = errors.New("a text has a character that PostgreSQL cannot hold")
+
+// storable returns an error for a text that PostgreSQL cannot hold: it has no NUL, and takes UTF-8 only. No row has such a text.
+func storable(args []any) error {
+	for _, arg := range args {
+		if text, ok := arg.(string); ok && (strings.ContainsRune(text, 0) || !utf8.ValidString(text)) {
+			return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Cause: errUnstorable,
+				Message: "The request has a text with a NUL character, or one that is not UTF-8. Neither can be kept."}
+		}
+	}
+	return nil
+}
+
+// noRowsIfUnstorable returns nil for a SELECT with such a text, which finds no row.
+func noRowsIfUnstorable(query string, err error) error {
+	if errors.Is(err, errUnstorable) && strings.HasPrefix(query, "SELECT") {
+		return nil
+	}
+	return err
+}

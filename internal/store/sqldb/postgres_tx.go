@@ -1,0 +1,273 @@
+package sqldb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	txTimeout  = 4500 * time.Millisecond // callers get 503 within 5 s from an unresponsive database
+	maxTries   = 10                      // of a transaction that the database asks to repeat
+	maxBackoff = 100 * time.Millisecond
+	lostTries  = 2 // of a transaction whose connection was lost before its commit was sent
+)
+
+// write runs work in a transaction of its own. Nothing of it is stored before the commit, so it is run again when the
+// database asks for it (serialization failure, deadlock), or when the connection was lost before the commit was sent.
+func (p *postgres) write(ctx context.Context, work func(Querier) error) error {
+	until := time.Now().Add(p.limit)
+	for try := 1; ; try++ {
+		t := &pgTx{db: p}
+		err := p.attempt(ctx, until, t, work)
+		if err == nil || !t.retryable(try) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(backoff(try)):
+		}
+	}
+}
+
+// backoff grows with the tries, and is random, so that transactions that conflicted do not conflict again.
+func backoff(try int) time.Duration {
+	return rand.N(min(time.Millisecond<<try, maxBackoff)) // #nosec G404 -- spreads, and guards nothing
+}
+
+func (p *postgres) attempt(ctx context.Context, until time.Time, t *pgTx, work func(Querier) error) error {
+	conn, err := p.writers.acquire(ctx, until)
+	if err != nil {
+		return err
+	}
+	defer conn.Release() // which closes one that is still in a transaction
+	t.conn = conn.Conn()
+	var cancel context.CancelFunc
+	t.bound, cancel = detach(ctx, until)
+	defer cancel()
+	err = recoverPanic(work, t)
+	if err == nil && t.failure != nil {
+		err = fmt.Errorf("a transaction went on after a failed statement: %w", t.failure)
+	}
+	if err == nil {
+		err = t.commit()
+	}
+	if err != nil {
+		t.rollback()
+	}
+	if t.lost && !isCallersDeadline(t.bound) {
+		p.resetPools()
+	}
+	return err
+}
+
+// detach bounds the use of a connection, by until and by the caller's own deadline. A caller that leaves before does not
+// cancel it, since that would close the connection, and opening another costs the database a process.
+func detach(ctx context.Context, until time.Time) (context.Context, context.CancelFunc) {
+	cause := context.DeadlineExceeded
+	if own, has := ctx.Deadline(); has && own.Before(until) {
+		until, cause = own, errCallersDeadline
+	}
+	return context.WithDeadlineCause(context.WithoutCancel(ctx), until, cause)
+}
+
+var errCallersDeadline = errors.New("the caller's own time is over")
+
+// isCallersDeadline reports whether a connection was lost at the caller's own deadline, which says nothing about the
+// other connections.
+func isCallersDeadline(bound context.Context) bool { return context.Cause(bound) == errCallersDeadline } //nolint:errorlint // it is set as it is
+
+// pgTx is one transaction on one connection. It begins with its first statement, in the same round trip. Deferred
+// statements are sent with the next one, or with the commit.
+type pgTx struct {
+	db         *postgres
+	conn       *pgx.Conn
+	bound      context.Context // cancels statements that take too long
+	begun      bool
+	unsent     []statement
+	notifying  bool  // the commit is sent with a notification
+	failure    error // of the first statement that failed, as pgx returned it
+	lost       bool  // the connection is closed, or leads to a server that takes no writes
+	commitSent bool
+}
+
+// statement is a query with its arguments.
+type statement struct {
+	query string
+	args  []any
+}
+
+// Notify is described at Querier.
+func (t *pgTx) Notify() { t.notifying = t.db.notifies }
+
+// retryable reports whether the transaction may be run once more: it is certain that nothing of it was committed.
+func (t *pgTx) retryable(try int) bool {
+	switch codeOf(t.failure) {
+	case codeSerialization, codeDeadlock:
+		return try < maxTries
+	}
+	return t.lost && !t.commitSent && try < lostTries
+}
+
+// Exec is described at Querier.
+func (t *pgTx) Exec(ctx context.Context, query string, args []any) (int64, error) {
+	if err := checkArgs(ctx, args); err != nil {
+		return 0, err
+	}
+	var tag pgconn.CommandTag
+	var err error
+	if t.begun && len(t.unsent) == 0 {
+		tag, err = t.conn.Exec(t.bound, query, args...)
+	} else {
+		results := t.send(statement{query, args})
+		tag, err = results.Exec()
+		err = cmp.Or(err, results.Close())
+	}
+	return tag.RowsAffected(), t.note(err)
+}
+
+// Each is described at Querier.
+func (t *pgTx) Each(ctx context.Context, query string, args []any, scan func(Scanner) error) error {
+	if err := checkArgs(ctx, args); err != nil {
+		return noRowsIfUnstorable(query, err)
+	}
+	if t.begun && len(t.unsent) == 0 {
+		rows, err := t.conn.Query(t.bound, query, args...)
+		_, err, scanErr := scanAll(rows, err, scan)
+		return cmp.Or(t.note(err), scanErr)
+	}
+	results := t.send(statement{query, args})
+	rows, err := results.Query()
+	_, err, scanErr := scanAll(rows, err, scan)
+	return cmp.Or(t.note(cmp.Or(err, results.Close())), scanErr)
+}
+
+// ExecDeferred queues a statement for the next round trip.
+func (t *pgTx) ExecDeferred(ctx context.Context, query string, args []any) error {
+	if err := checkArgs(ctx, args); err != nil {
+		return err
+	}
+	t.unsent = append(t.unsent, statement{query, args})
+	return nil
+}
+
+// send sends BEGIN if needed, the deferred statements and the last ones in one round trip. It returns the results of the
+// last ones: when one statement fails, so do those after it, which the database does not run then.
+func (t *pgTx) send(last ...statement) pgx.BatchResults {
+	batch := &pgx.Batch{}
+	if !t.begun {
+		batch.Queue(t.db.begin)
+	}
+	for _, s := range t.unsent {
+		batch.Queue(s.query, s.args...)
+	}
+	before := batch.Len()
+	for _, s := range last {
+		batch.Queue(s.query, s.args...)
+	}
+	t.begun, t.unsent = true, nil
+	results := t.conn.SendBatch(t.bound, batch)
+	for range before {
+		if _, err := results.Exec(); err != nil && t.failure == nil {
+			t.failure = err
+		}
+	}
+	return results
+}
+
+// note stores the error of a statement, and returns its meaning.
+func (t *pgTx) note(err error) error {
+	if err == nil {
+		return nil
+	}
+	if t.failure == nil {
+		t.failure = err
+	}
+	t.lost = t.lost || isLost(t.conn, err)
+	return translateOn(t.conn, err)
+}
+
+// commit makes the transaction durable. When the connection is lost meanwhile, the outcome is unknown: the error is of kind
+// Unavailable, and the transaction is not run again.
+func (t *pgTx) commit() error {
+	if !t.begun && len(t.unsent) == 0 {
+		return nil
+	}
+	before := warnings(t.conn.PgConn())
+	t.commitSent = true
+	tag, err := t.sendCommit()
+	if codeOf(t.failure) != "" { // of a statement that was sent with the commit, which was not run then
+		return t.note(t.failure)
+	}
+	if err == nil && tag.String() != "COMMIT" {
+		return fmt.Errorf("the database answered %s to a commit", tag)
+	}
+	switch {
+	case err == nil && warnings(t.conn.PgConn()) != before:
+		// The wait for a standby was canceled: it is committed, but a failover could lose it.
+		return unavailable(errors.New("the database warned about a commit"))
+	case err == nil:
+		return nil
+	case provesRollback(codeOf(err)):
+		return t.note(err)
+	}
+	t.lost = true
+	return unavailable(fmt.Errorf("the outcome of a commit is not known: %s", err.Error()))
+}
+
+func (t *pgTx) sendCommit() (tag pgconn.CommandTag, err error) {
+	if !t.notifying && len(t.unsent) == 0 {
+		return t.conn.Exec(t.bound, "COMMIT")
+	}
+	last := []statement{{query: "COMMIT"}}
+	if t.notifying {
+		last = append([]statement{{query: sqlNotify}}, last...)
+	}
+	results := t.send(last...)
+	for range last {
+		tag, err = results.Exec()
+	}
+	return tag, cmp.Or(err, results.Close())
+}
+
+func (t *pgTx) rollback() {
+	if !t.begun || t.conn.IsClosed() || t.conn.PgConn().TxStatus() == 'I' {
+		return
+	}
+	if _, err := t.conn.Exec(t.bound, "ROLLBACK"); err != nil {
+		t.lost = t.lost || isLost(t.conn, err)
+	}
+}
+
+// isLost reports whether an error closed the connection, or means that it leads to a server that takes no writes.
+func isLost(conn *pgx.Conn, err error) bool { return conn.IsClosed() || codeOf(err) == codeReadOnly }
+
+// translateOn is Translate for an error of a statement on a connection.
+func translateOn(conn *pgx.Conn, err error) error {
+	if codeOf(err) == "" && conn.IsClosed() {
+		return unreachable(err)
+	}
+	return Translate(err)
+}
+
+const warningsKey = "warnings"
+
+// warnings returns the number of warnings on a connection.
+func warnings(conn *pgconn.PgConn) int {
+	count, _ := conn.CustomData()[warningsKey].(int)
+	return count
+}
+
+// countWarning is for pgconn.Config.OnNotice.
+func countWarning(conn *pgconn.PgConn, notice *pgconn.Notice) {
+	if notice.SeverityUnlocalized == "WARNING" {
+		conn.CustomData()[warningsKey] = warnings(conn) + 1
+	}
+}

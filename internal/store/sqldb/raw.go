@@ -1,0 +1,120 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+)
+
+// Raw is a database by database/sql, for what is done once: migrations, keys, copies.
+type Raw struct {
+	*sql.DB
+	dialect dialect
+	unlock  func() error
+}
+
+// dialect is what the setup of a database depends on.
+type dialect struct {
+	goose      goose.Dialect
+	migrations string // their directory
+	scriptArgs []any  // arguments with which Exec runs several statements at once
+	hasTable   string // query for a table's name; returns a row when there is that table
+}
+
+// OpenRaw opens a database while no other process opens it, until Raw is closed.
+func OpenRaw(ctx context.Context, o Options) (*Raw, error) {
+	if o.URL == "" {
+		return openRawSQLite(ctx, o)
+	}
+	config, err := parseURL(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	return openRawPostgres(ctx, config, o.MustHave)
+}
+
+// Close closes the database and lets other processes open it.
+func (r *Raw) Close() error { return errors.Join(r.unlock(), r.DB.Close()) }
+
+// HasTable reports whether there is a table of that name.
+func (r *Raw) HasTable(ctx context.Context, name string) (bool, error) {
+	err := r.QueryRowContext(ctx, r.dialect.hasTable, name).Scan(&name)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look which tables there are: %w", Translate(err))
+	}
+	return true, nil
+}
+
+// Migrate runs the migrations that did not run yet, of files in migrations/sqlite or migrations/postgres. A database
+// that is newer than this program is used as it is, since migrations only add: while servers are upgraded one after the
+// other, the old ones continue, and may be started again. A migration that breaks with this says so in schema_floor.
+func (r *Raw) Migrate(ctx context.Context, files fs.FS) error {
+	migrations, err := r.migrationsOf(files)
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(r.dialect.goose, r.DB, nil, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(migrations...))
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	sources := provider.ListSources()
+	if err := r.checkFloor(ctx, sources[len(sources)-1].Version); err != nil {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("bring the tables up to date: %w", Translate(err))
+	}
+	return nil
+}
+
+// migrationsOf returns one migration for each file. The database runs a file as a whole: goose would split it into
+// statements, with 4 MiB of memory for each of them, which was a quarter of the time of the tests.
+func (r *Raw) migrationsOf(files fs.FS) ([]*goose.Migration, error) {
+	names, err := fs.Glob(files, r.dialect.migrations+"/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var migrations []*goose.Migration
+	for _, name := range names {
+		version, err := goose.NumericComponent(name)
+		if err != nil {
+			return nil, err
+		}
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		run := func(ctx context.Context, tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, string(text), r.dialect.scriptArgs...)
+			return err
+		}
+		migrations = append(migrations, goose.NewGoMigration(version, &goose.GoFunc{RunTx: run}, nil))
+	}
+	return migrations, nil
+}
+
+// ErrTooNew is returned for a database that a newer program changed in a way that this one cannot work with.
+var ErrTooNew = errors.New("the store was changed by a newer regwarden and cannot be used by this one; start the newer one")
+
+// checkFloor compares the newest migration that this program has with the oldest that the database can be used with.
+func (r *Raw) checkFloor(ctx context.Context, newest int64) error {
+	there, err := r.HasTable(ctx, "schema_floor")
+	if err != nil || !there {
+		return err
+	}
+	var least int64
+	if err := r.QueryRowContext(ctx, "SELECT least FROM schema_floor WHERE id = 1").Scan(&least); err != nil {
+		return fmt.Errorf("read which programs may use the store: %w", Translate(err))
+	}
+	if least > newest {
+		return fmt.Errorf("%w (it needs migration %d, this one ends at %d)", ErrTooNew, least, newest)
+	}
+	return nil
+}
