@@ -83,7 +83,7 @@ func (w *world) mustUser(t *testing.T, org directory.Org, email string, role aut
 func (w *world) audits(t *testing.T) (events []audit.Event) {
 	t.Helper()
 	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		events, err = tx.Audits.Newest(t.Context(), 100)
+		events, err = tx.Audits.List(t.Context(), store.AuditFilter{}, 100)
 		return err
 	}); err != nil {
 		t.Fatal(err)

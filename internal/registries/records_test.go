@@ -97,7 +97,7 @@ func (k keeping) mustGet(t *testing.T, uid string) Registry {
 func (k keeping) recorded(t *testing.T) (list []string) {
 	t.Helper()
 	err := k.db.View(t.Context(), func(tx *store.Tx) error {
-		events, err := tx.Audits.Newest(t.Context(), 1000)
+		events, err := tx.Audits.List(t.Context(), store.AuditFilter{}, 1000)
 		for _, e := range slices.Backward(events) {
 			list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s by %s %s", e.Action, e.Outcome, e.ActorName, e.Reason)))
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// APIKey is a key of one user. Hash is the SHA-256 of the key itself, which is kept nowhere.
+// APIKey is a key of one user. Hash is the SHA-256 of the key itself, which is not stored.
 type APIKey struct {
 	UID, OrgUID, UserUID, Name, Canonical string
 	Hash                                  []byte
@@ -13,6 +13,12 @@ type APIKey struct {
 	DeactivatedAt, LastUsedAt             time.Time
 	Email, Role, OrgName                  string    // read with the key
 	DisabledAt                            time.Time // the user's
+}
+
+// ExpiringKey is an API key that ends soon.
+type ExpiringKey struct {
+	UID, OrgUID, OrgName, Name, UserUID, Email string
+	ExpiresAt                                  time.Time
 }
 
 const (
@@ -27,13 +33,23 @@ const (
 	sqlAPIKeysOfOrg  = selectAPIKey + ` WHERE k.org_uid = $1 AND (k.user_uid, k.canonical) > ($2, $3) ORDER BY k.user_uid, k.canonical LIMIT $4`
 	sqlAPIKey        = selectAPIKey + ` WHERE k.org_uid = $1 AND k.uid = $2`
 	sqlAPIKeyByUID   = selectAPIKey + ` WHERE k.uid = $1`
-	// It names what is to change and nothing else: of a renaming beside a revocation, both hold.
+	// It sets only what changes, so that of a concurrent renaming and revocation both are stored.
 	sqlUpdateAPIKey = `UPDATE api_keys SET name = COALESCE(CAST($3 AS TEXT), name), canonical = COALESCE(CAST($4 AS TEXT), canonical),
 		expires_at = COALESCE(CAST($5 AS BIGINT), expires_at),
 		deactivated_at = CASE CAST($6 AS BIGINT) WHEN 0 THEN COALESCE(deactivated_at, CAST($7 AS BIGINT)) WHEN 1 THEN NULL ELSE deactivated_at END
 		WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteAPIKey  = `DELETE FROM api_keys WHERE org_uid = $1 AND uid = $2`
 	sqlNoteAPIKeyUse = `UPDATE api_keys SET last_used_at = $2 WHERE uid = $1 AND (last_used_at IS NULL OR last_used_at < $3)`
+
+	// A key of an organization without a channel stays in the list: a channel may be created in time.
+	sqlExpiringKeys = `SELECT k.uid, k.org_uid, o.name, k.name, k.user_uid, u.email, k.expires_at FROM api_keys k
+		JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid
+		WHERE k.expires_at >= $1 AND k.expires_at <= $2 AND (k.expires_at > $1 OR k.uid > $3) AND k.expires_at - k.created_at > $4
+		AND k.deactivated_at IS NULL AND u.disabled_at IS NULL
+		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at)
+		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $5 AND c.active = 1)
+		ORDER BY k.expires_at, k.uid LIMIT $6`
+	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
 func scanAPIKey(row scanner, k *APIKey) error {
@@ -60,7 +76,7 @@ func (tx APIKeys) Get(ctx context.Context, orgUID, uid string) (APIKey, error) {
 	return one(ctx, tx.conn, scanAPIKey, sqlAPIKey, orgUID, uid)
 }
 
-// ByUID looks a key up in whatever organization.
+// ByUID looks a key up in any organization.
 func (tx APIKeys) ByUID(ctx context.Context, uid string) (APIKey, error) {
 	return one(ctx, tx.conn, scanAPIKey, sqlAPIKeyByUID, uid)
 }
@@ -70,15 +86,15 @@ func (tx APIKeys) Count(ctx context.Context, orgUID, userUID string) (int64, err
 	return one(ctx, tx.conn, scanCount, sqlCountAPIKeys, orgUID, userUID)
 }
 
-// APIKeyChange is what is to change of a key. What is empty, zero or nil stays as it is.
+// APIKeyChange is a change of a key. A field that is empty, zero or nil stays as it is.
 type APIKeyChange struct {
 	Name, Canonical string
 	ExpiresAt       time.Time
 	Active          *bool
 }
 
-// Update changes a key at that moment, since when it is inactive if it is made so. Another key of the user having
-// the name is ErrExists.
+// Update changes a key at that moment, which is stored as its deactivation if it is deactivated. ErrExists: another key of the
+// user has the name.
 func (tx APIKeys) Update(ctx context.Context, orgUID, uid string, c APIKeyChange, at time.Time) error {
 	var active any
 	if c.Active != nil {
@@ -104,8 +120,21 @@ func (tx APIKeys) OfOrg(ctx context.Context, orgUID string, after APIKey) ([]API
 	return page(ctx, tx.conn, pageSize, scanAPIKey, sqlAPIKeysOfOrg, orgUID, after.UserUID, after.Canonical)
 }
 
-// NoteUse records that a key was used, unless a use since staleBefore is on record already.
+// NoteUse stores that a key was used, unless a use since staleBefore is stored already.
 func (tx APIKeys) NoteUse(ctx context.Context, uid string, at, staleBefore time.Time) error {
-	_, err := tx.change(ctx, sqlNoteAPIKeyUse, uid, millis(at), millis(staleBefore))
-	return err
+	return tx.changeAny(ctx, sqlNoteAPIKeyUse, uid, millis(at), millis(staleBefore))
+}
+
+// Expiring lists active API keys that expire until then, of which no alert was raised yet, and whose organization has an
+// active channel of the component; by the time of their expiry, after that key. Keys that were created for no longer than
+// shortLived are left out.
+func (tx APIKeys) Expiring(ctx context.Context, component string, after ExpiringKey, until time.Time, shortLived time.Duration, limit int) ([]ExpiringKey, error) {
+	return all(ctx, tx.conn, func(row scanner, k *ExpiringKey) error {
+		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, moment{&k.ExpiresAt})
+	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, shortLived.Milliseconds(), component, limit)
+}
+
+// NoteAlert stores that an alert of this expiry was raised, and reports whether it is the first one.
+func (tx APIKeys) NoteAlert(ctx context.Context, keyUID string, expiresAt time.Time) (bool, error) {
+	return tx.changed(ctx, sqlNoteKeyAlert, keyUID, millis(expiresAt))
 }

@@ -21,14 +21,16 @@ const (
 	sqlRecordRefusal = sqlAppendAudit + ` ON CONFLICT (uid) DO UPDATE SET repeats = audits.repeats + 1`
 	sqlAudit         = `SELECT ` + auditColumns + `, repeats, target FROM audits WHERE uid = $1`
 
-	// A list leaves the reports out, which are long. The filters that every list has; an empty one lets all
-	// through. Which records a list goes over at all decides about the index, so there is a text for each.
+	// A list leaves the reports out, which are long. The filters that every list has; an empty one selects
+	// all. Which index is used depends on the records that a list covers, so there is a text for each.
 	auditList   = `SELECT uid, at, org_uid, actor_uid, actor_name, means, action, object, outcome, reason, request_id, address, NULL, repeats, target FROM audits`
 	auditFilter = ` at >= $2 AND (at, uid) < ($3, $4) AND ($5 = '' OR object = $5) AND ($6 = '' OR outcome = $6) AND ($7 = '' OR $7 LIKE '%,' || action || ',%')`
 	auditOrder  = ` ORDER BY at DESC, uid DESC LIMIT $8`
 	ofAll       = ` WHERE $1 = '' AND $9 = '' AND`
 	ofOrg       = ` WHERE org_uid = $1 AND $9 = '' AND`
 	ofActor     = ` WHERE org_uid = $1 AND actor_uid = $9 AND`
+
+	sqlDeleteAudits = `DELETE FROM audits WHERE uid IN (SELECT uid FROM audits WHERE at < $1 LIMIT $2)`
 
 	sqlAudits        = auditList + ofAll + auditFilter + auditOrder
 	sqlAuditsOfOrg   = auditList + ofOrg + auditFilter + auditOrder
@@ -38,7 +40,7 @@ const (
 	sqlCountOfActor  = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofActor + auditFilter + ` LIMIT $8) AS counted`
 )
 
-// AuditFilter says which records to list. A zero field lets all through.
+// AuditFilter selects records of a list. A zero field selects all.
 type AuditFilter struct {
 	OrgUID, ActorUID string // an actor is one of an organization, which has to be named with it
 	Object           string
@@ -66,7 +68,7 @@ func (f AuditFilter) args(limit int) []any {
 	return []any{f.OrgUID, from, until, f.BeforeUID, f.Object, string(f.Outcome), actions, limit, f.ActorUID}
 }
 
-// text chooses the query that goes over the fewest records.
+// text returns the query that reads the fewest records.
 func (f AuditFilter) text(all, ofOrg, ofActor string) string {
 	switch {
 	case f.ActorUID != "":
@@ -109,13 +111,13 @@ func (tx Audits) List(ctx context.Context, f AuditFilter, limit int) ([]audit.Ev
 
 // Count counts records, up to atMost: counting all of a large table is slow.
 func (tx Audits) Count(ctx context.Context, f AuditFilter, atMost int) (int64, error) {
-	return one(ctx, tx.conn, func(row scanner, n *int64) error { return row.Scan(n) },
+	return one(ctx, tx.conn, scanCount,
 		f.text(sqlCountAudits, sqlCountOfOrg, sqlCountOfActor), f.args(atMost)...)
 }
 
-// Newest lists the newest records of all organizations and of none, reports left out.
-func (tx Audits) Newest(ctx context.Context, limit int) ([]audit.Event, error) {
-	return tx.List(ctx, AuditFilter{}, limit)
+// DeleteBefore deletes at most limit audit records from before a moment, and returns how many.
+func (tx Audits) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteAudits, millis(before), limit)
 }
 
 func scanAudit(row scanner, e *audit.Event) error {
@@ -123,7 +125,7 @@ func scanAudit(row scanner, e *audit.Event) error {
 		&e.Outcome, &e.Reason, &e.Origin.RequestID, &e.Origin.Address, &e.Report, &e.Repeats, text{&e.Target})
 }
 
-// recordText makes claimed text fit for a record that is shown as one line: valid UTF-8, bounded, and
+// recordText returns text from outside for a record that is shown as one line: valid UTF-8, bounded, and
 // without control or format characters (line breaks, escapes, bidi overrides).
 func recordText(claimed string) string {
 	clean := strings.Map(func(r rune) rune {
@@ -135,7 +137,7 @@ func recordText(claimed string) string {
 	return cutText(clean, maxAuditText)
 }
 
-// cutText returns at most limit bytes of valid UTF-8, and keeps none of the rest in memory.
+// cutText returns at most limit bytes of valid UTF-8, and holds none of the rest in memory.
 func cutText(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -50,8 +50,8 @@ func (tx Orgs) List(ctx context.Context) ([]Org, error) { return all(ctx, tx.con
 // Any returns some organization, ErrNotFound when there is none yet.
 func (tx Orgs) Any(ctx context.Context) (Org, error) { return one(ctx, tx.conn, scanOrg, sqlAnyOrg) }
 
-// First is ErrExists when there is an organization, or else keeps others from asking until the transaction ends: of
-// several that make a first organization at once, one does.
+// First returns ErrExists when there is an organization. Otherwise concurrent calls wait until the transaction ends: of several
+// that create a first organization at once, one does.
 func (tx Orgs) First(ctx context.Context) error {
 	// Every opened store has the row. Its lock is what matters.
 	if err := tx.changeOne(ctx, sqlLockKeyset); err != nil {
@@ -67,7 +67,7 @@ func (tx Orgs) First(ctx context.Context) error {
 	return err
 }
 
-// Lock is to an organization what Users.Lock is to a user.
+// Lock is Users.Lock for an organization.
 func (tx Orgs) Lock(ctx context.Context, uid string) error {
 	return tx.changeOne(ctx, sqlLockOrg, uid)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Alert tells of one change. Body is JSON, and the same for every channel.
+// Alert reports one change. Body is JSON, and the same for every channel.
 type Alert struct {
 	UID, OrgUID, Component string
 	At                     time.Time
 	Body                   []byte
 }
 
-// Delivery is one alert on its way by one channel. Told lists the e-mail addresses that have it already, and those
-// that refused it, whose number is Refused.
+// Delivery is the delivery of one alert by one channel. Told lists the email addresses that have received it already, and
+// those that refused it, whose number is Refused.
 type Delivery struct {
 	UID, ChannelUID  string
 	CreatedAt        time.Time
@@ -34,12 +34,6 @@ type Delivery struct {
 
 // ClaimedChannel is a channel that has something to send, and the claim's owner.
 type ClaimedChannel struct{ UID, OrgUID, Owner string }
-
-// ExpiringKey is an API key that ends soon.
-type ExpiringKey struct {
-	UID, OrgUID, OrgName, Name, UserUID, Email string
-	ExpiresAt                                  time.Time
-}
 
 const (
 	sqlInsertAlert    = `INSERT INTO alerts (uid, org_uid, component, at, body) VALUES ($1, $2, $3, $4, $5)`
@@ -74,19 +68,9 @@ const (
 
 	sqlAlertedEmails = `SELECT u.email FROM users u WHERE u.org_uid = $1 AND u.disabled_at IS NULL AND (u.role = 'admin' OR EXISTS
 		(SELECT 1 FROM project_members m WHERE m.user_uid = u.uid AND m.project_uid = $2)) ORDER BY u.canonical LIMIT $3`
-
-	// A key of an organization that has nobody to tell waits for the channel that somebody may make in time.
-	sqlExpiringKeys = `SELECT k.uid, k.org_uid, o.name, k.name, k.user_uid, u.email, k.expires_at FROM api_keys k
-		JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid
-		WHERE k.expires_at >= $1 AND k.expires_at <= $2 AND (k.expires_at > $1 OR k.uid > $3) AND k.expires_at - k.created_at > $4
-		AND k.deactivated_at IS NULL AND u.disabled_at IS NULL
-		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at)
-		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $5 AND c.active = 1)
-		ORDER BY k.expires_at, k.uid LIMIT $6`
-	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
-// Outbox reads and changes alerts and what is owed to each channel.
+// Outbox reads and changes alerts and their pending deliveries.
 type Outbox struct{ *conn }
 
 // Insert inserts an alert and a pending delivery for every active channel of its organization and component. It
@@ -117,26 +101,14 @@ func (tx Outbox) Insert(ctx context.Context, a Alert, latest time.Time) error {
 
 // DueOrgs lists the organizations that have something to send at that moment, by uid.
 func (tx Outbox) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
-	due, err := all(ctx, tx.conn, scanCount, sqlChannelsDue, millis(now))
-	if err != nil || len(due) == 0 {
-		return nil, err
-	}
-	return all(ctx, tx.conn, scanText, sqlChannelOrgs, millis(now))
+	return dueOrgs(ctx, tx.conn, sqlChannelsDue, sqlChannelOrgs, now)
 }
 
-// Claim takes channels that have something to send, the longest overdue of each organization first:
-// nobody else sends by them before leaseUntil. owner names this claim alone.
+// Claim claims channels that have something to send, the longest overdue of each organization first: no other caller sends by
+// them before leaseUntil. owner identifies this claim.
 func (tx Outbox) Claim(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]ClaimedChannel, error) {
-	var claimed []ClaimedChannel
-	for _, share := range shares {
-		list, err := all(ctx, tx.conn, func(row scanner, c *ClaimedChannel) error { return row.Scan(&c.UID, &c.OrgUID, &c.Owner) },
-			sqlClaimChannels, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil))
-		if err != nil {
-			return nil, err
-		}
-		claimed = append(claimed, list...)
-	}
-	return claimed, nil
+	scan := func(row scanner, c *ClaimedChannel) error { return row.Scan(&c.UID, &c.OrgUID, &c.Owner) }
+	return claim(ctx, tx.conn, scan, sqlClaimChannels, owner, now, leaseUntil, shares)
 }
 
 // Next returns what a channel has to send first at that moment, with its alert.
@@ -151,8 +123,8 @@ func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (De
 	}, sqlNextDelivery, channelUID, millis(now))
 }
 
-// EndAttempt stores how an attempt ended: d as it is to be, and the channel's status and failures in a row. The
-// channel is tried again at notBefore, or later when nothing is due by then.
+// EndAttempt stores how an attempt ended: the delivery d, and the channel's status and failures in a row. The channel is
+// due again at notBefore, or later when no delivery is due by then.
 func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, failures int64, status ChannelStatus, notBefore time.Time) error {
 	held, err := tx.change(ctx, sqlFreeChannel, c.UID, c.Owner) // first: see sqlWakeChannel
 	if err != nil {
@@ -171,7 +143,7 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 		return err
 	}
 	if d.Delivered {
-		// The receiver is there: whatever waits out a failure need not any longer.
+		// The receiver works again: other deliveries need not wait longer.
 		if _, err := tx.change(ctx, sqlHurryDeliveries, c.UID, millis(status.At)); err != nil {
 			return err
 		}
@@ -179,7 +151,7 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 	return tx.plan(ctx, c, held == 1, notBefore)
 }
 
-// EndIdle gives a claimed channel back that has nothing to send now.
+// EndIdle releases a claimed channel that has nothing to send now.
 func (tx Outbox) EndIdle(ctx context.Context, c ClaimedChannel) error {
 	held, err := tx.change(ctx, sqlFreeChannel, c.UID, c.Owner)
 	if err != nil {
@@ -188,13 +160,12 @@ func (tx Outbox) EndIdle(ctx context.Context, c ClaimedChannel) error {
 	return tx.plan(ctx, c, held == 1, time.Time{})
 }
 
-// plan says when a channel is to be taken again: never, when nothing is left. Whoever lost the lease does not
-// know better than who has it.
+// plan stores when a channel is due again: never, when no delivery is pending. It changes nothing when the lease was lost.
 func (tx Outbox) plan(ctx context.Context, c ClaimedChannel, held bool, notBefore time.Time) error {
 	if !held {
 		return nil
 	}
-	next, err := one(ctx, tx.conn, func(row scanner, at *time.Time) error { return row.Scan(moment{at}) }, sqlDeliveryLeft, c.UID)
+	next, err := one(ctx, tx.conn, scanMoment, sqlDeliveryLeft, c.UID)
 	if errors.Is(err, ErrNotFound) {
 		next, notBefore, err = time.Time{}, time.Time{}, nil
 	}
@@ -204,22 +175,20 @@ func (tx Outbox) plan(ctx context.Context, c ClaimedChannel, held bool, notBefor
 	if next.Before(notBefore) {
 		next = notBefore
 	}
-	_, err = tx.change(ctx, sqlPlanChannel, c.UID, millis(next))
-	return err
+	return tx.changeAny(ctx, sqlPlanChannel, c.UID, millis(next))
 }
 
-// Release gives a claimed channel back untried, to be taken at that moment. A lease that was lost is no error.
+// Release releases a claimed channel untried, to be due at that moment. A lost lease is not an error.
 func (tx Outbox) Release(ctx context.Context, c ClaimedChannel, next time.Time) error {
-	_, err := tx.change(ctx, sqlReleaseChannel, c.UID, c.Owner, millis(next))
-	return err
+	return tx.changeAny(ctx, sqlReleaseChannel, c.UID, c.Owner, millis(next))
 }
 
-// Count counts what waits to be sent, up to atMost.
+// Count counts the pending deliveries, up to atMost.
 func (tx Outbox) Count(ctx context.Context, atMost int) (int64, error) {
 	return one(ctx, tx.conn, scanCount, sqlCountDeliveries, atMost)
 }
 
-// DeleteBefore deletes at most limit alerts from before a moment with what they still owe, and returns how many.
+// DeleteBefore deletes at most limit alerts from before a moment with their pending deliveries, and returns how many.
 func (tx Outbox) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteAlerts, millis(before), limit)
 }
@@ -227,19 +196,4 @@ func (tx Outbox) DeleteBefore(ctx context.Context, before time.Time, limit int) 
 // Emails lists the addresses of a project's enabled users and of the organization's enabled administrators.
 func (tx Outbox) Emails(ctx context.Context, orgUID, projectUID string, limit int) ([]string, error) {
 	return all(ctx, tx.conn, scanText, sqlAlertedEmails, orgUID, projectUID, limit)
-}
-
-// Expiring lists active API keys that end until then, that were not told of yet, and whose organization has an
-// active channel of the component; in the order of their ends, from after that key on. Keys that were made to live no
-// longer than shortLived are left out.
-func (tx APIKeys) Expiring(ctx context.Context, component string, after ExpiringKey, until time.Time, shortLived time.Duration, limit int) ([]ExpiringKey, error) {
-	return all(ctx, tx.conn, func(row scanner, k *ExpiringKey) error {
-		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, moment{&k.ExpiresAt})
-	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, shortLived.Milliseconds(), component, limit)
-}
-
-// NoteAlert reports whether it is the first to say that this key expires then.
-func (tx APIKeys) NoteAlert(ctx context.Context, keyUID string, expiresAt time.Time) (bool, error) {
-	n, err := tx.change(ctx, sqlNoteKeyAlert, keyUID, millis(expiresAt))
-	return n == 1, err
 }

@@ -68,8 +68,8 @@ func projectPairs(p Project) (annotations, labels any, err error) {
 	return annotations, labels, err
 }
 
-// Lock is to a project what Users.Lock is to a user. Every transaction that puts something into a project or deletes
-// one locks it first: a foreign key alone would let a deletion take along what was just put in.
+// Lock is Users.Lock for a project. Every transaction that adds something to a project or deletes one locks it first: with a
+// foreign key alone, a deletion would also delete what was just added.
 func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockProject, orgUID, uid)
 }
@@ -114,8 +114,8 @@ func (tx Projects) Registries(ctx context.Context, orgUID, projectUID string, li
 	return all(ctx, tx.conn, scanText, sqlRegistriesOfProject, orgUID, projectUID, limit)
 }
 
-// SetOfRegistry puts a registry into a project of its organization, and locks the project. It is ErrNotFound when
-// either is not there.
+// SetOfRegistry moves a registry to a project of its organization, and locks the project. ErrNotFound: one of them does not
+// exist.
 func (tx Projects) SetOfRegistry(ctx context.Context, orgUID, registryUID, projectUID string) error {
 	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err
@@ -129,12 +129,10 @@ func (tx Projects) InsertMember(ctx context.Context, orgUID, projectUID, userUID
 	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err
 	}
-	_, err := tx.change(ctx, sqlInsertMember, orgUID, projectUID, userUID)
-	return err
+	return tx.changeAny(ctx, sqlInsertMember, orgUID, projectUID, userUID)
 }
 
-// DeleteMemberships takes a user out of all projects.
+// DeleteMemberships removes a user from all projects.
 func (tx Projects) DeleteMemberships(ctx context.Context, orgUID, userUID string) error {
-	_, err := tx.change(ctx, sqlDeleteMemberships, orgUID, userUID)
-	return err
+	return tx.changeAny(ctx, sqlDeleteMemberships, orgUID, userUID)
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
@@ -21,6 +22,18 @@ func (tx *conn) changeOne(ctx context.Context, query string, args ...any) error 
 	if err == nil && n != 1 {
 		err = ErrNotFound
 	}
+	return err
+}
+
+// changed is change for a query that changes one row or none. It reports whether it changed one.
+func (tx *conn) changed(ctx context.Context, query string, args ...any) (bool, error) {
+	n, err := tx.change(ctx, query, args...)
+	return n == 1, err
+}
+
+// changeAny is change for a query that may change any number of rows.
+func (tx *conn) changeAny(ctx context.Context, query string, args ...any) error {
+	_, err := tx.change(ctx, query, args...)
 	return err
 }
 
@@ -81,3 +94,37 @@ func pageIn[T any](ctx context.Context, tx *conn, reuse []T, size int, scan func
 	list, err = collect(ctx, tx, reuse[:0], scan, query, append(args, size)...)
 	return list, len(list) == size, err
 }
+
+// dueOrgs lists the organizations of orgsQuery, which have something due at that moment, by uid. dueQuery is cheaper, and
+// returns no row when nothing is due.
+func dueOrgs(ctx context.Context, tx *conn, dueQuery, orgsQuery string, now time.Time) ([]string, error) {
+	due, err := all(ctx, tx, scanCount, dueQuery, millis(now))
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	return all(ctx, tx, scanText, orgsQuery, millis(now))
+}
+
+// Share is how many rows of an organization to claim.
+type Share struct {
+	OrgUID string
+	Count  int
+}
+
+// claim claims rows that are due with a query for each organization, which gives them a lease.
+func claim[T any](ctx context.Context, tx *conn, scan func(scanner, *T) error, query, owner string, now, leaseUntil time.Time, shares []Share) ([]T, error) {
+	var claimed []T
+	for _, share := range shares {
+		var err error
+		if claimed, err = collect(ctx, tx, claimed, scan, query, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil)); err != nil {
+			return nil, err
+		}
+	}
+	return claimed, nil
+}
+
+func scanText(row scanner, s *string) error { return row.Scan(s) }
+
+func scanCount(row scanner, n *int64) error { return row.Scan(n) }
+
+func scanMoment(row scanner, at *time.Time) error { return row.Scan(moment{at}) }

@@ -10,8 +10,8 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Registry is a kept registry definition, its fields as they were sent. Canonical is the one spelling under
-// which its name is unique in the organization. Version counts its replacements, from 1.
+// Registry is a stored registry definition, its fields as they were sent. Canonical is the spelling by which its name is
+// unique in the organization. Version counts its replacements, from 1.
 type Registry struct {
 	UID, OrgUID, Name, Canonical string
 	Version                      int64
@@ -29,7 +29,7 @@ type Registry struct {
 	Secrets                       RegistrySecrets // read by Registry alone
 }
 
-// RegistrySecrets are the secrets of a registry definition, sealed in the database and clear here.
+// RegistrySecrets are the secrets of a registry definition, encrypted in the database and clear here.
 type RegistrySecrets struct{ Password, Token, Key secret.String }
 
 // RegistrySummary is a registry in a list.
@@ -129,7 +129,7 @@ func (tx Registries) writeDetails(ctx context.Context, query string, r Registry)
 	return tx.changeOne(ctx, query, r.UID, r.OrgUID, sealed, annotations, labels, r.CA, r.Certificate)
 }
 
-// sealedRegistry is the text that is sealed. Its strings are plain because here, and nowhere else, they must be written.
+// sealedRegistry is the text that is encrypted. Its strings are plain because here, and nowhere else, they must be written.
 type sealedRegistry struct {
 	Password string `json:"password,omitempty"`
 	Token    string `json:"token,omitempty"`
@@ -170,13 +170,13 @@ func scanRegistry(row scanner, r *Registry, sealed *[]byte) error {
 		sealed, stringMap{&r.Annotations}, stringMap{&r.Labels}, &r.CA, &r.Certificate)
 }
 
-// scanPlainRegistry reads a registry and leaves its secrets sealed.
+// scanPlainRegistry reads a registry without its secrets.
 func scanPlainRegistry(row scanner, r *Registry) error {
 	var sealed []byte
 	return scanRegistry(row, r, &sealed)
 }
 
-// Get looks a registry up within its organization and opens its secrets. When these do not open, the
+// Get looks a registry up within its organization and decrypts its secrets. When these cannot be decrypted, the
 // error is seal.ErrDamaged, and the record is returned without them.
 func (tx Registries) Get(ctx context.Context, orgUID, uid string) (Registry, error) {
 	var sealed []byte
@@ -187,24 +187,24 @@ func (tx Registries) Get(ctx context.Context, orgUID, uid string) (Registry, err
 	return r, tx.open(&r, sealed)
 }
 
-// GetPlain looks a registry up within its organization and leaves its secrets sealed, so that it can be
-// shown, replaced and deleted when they are damaged.
+// GetPlain looks a registry up within its organization without its secrets, so that it can be shown, replaced and deleted
+// when they are damaged.
 func (tx Registries) GetPlain(ctx context.Context, orgUID, uid string) (Registry, error) {
 	return one(ctx, tx.conn, scanPlainRegistry, sqlRegistry, orgUID, uid)
 }
 
-// ByName looks a registry up by its canonical name, its secrets left sealed.
+// ByName looks a registry up by its canonical name, without its secrets.
 func (tx Registries) ByName(ctx context.Context, orgUID, canonical string) (Registry, error) {
 	return one(ctx, tx.conn, scanPlainRegistry, sqlRegistryByName, orgUID, canonical)
 }
 
-// Lock keeps a registry from being replaced or deleted until the transaction ends, and tells whether it is
+// Lock prevents that a registry is replaced or deleted until the transaction ends, and reports whether its content is
 // synchronized.
 func (tx Registries) Lock(ctx context.Context, orgUID, uid string) (syncSupported bool, err error) {
 	return one(ctx, tx.conn, func(row scanner, is *bool) error { return row.Scan(truth{is}) }, sqlLockRegistry, orgUID, uid)
 }
 
-// Delete deletes a registry and everything that was learned of it; its content only when it is swept.
+// Delete deletes a registry with its status and history. Sweep deletes its content later.
 func (tx Registries) Delete(ctx context.Context, orgUID, uid string) error {
 	bytes, err := one(ctx, tx.conn, scanCount, sqlDeleteRegistry, orgUID, uid)
 	if err != nil {
@@ -220,13 +220,34 @@ func (tx Registries) Delete(ctx context.Context, orgUID, uid string) error {
 const maxListedScope = 64
 
 // OfOrg returns the page of an organization's registries, by name, that follows one of them. The zero value
-// precedes all. It reports whether there may be more. room is an earlier page, which is overwritten, or nil.
-func (tx Registries) OfOrg(ctx context.Context, orgUID string, after RegistrySummary, room []RegistrySummary) ([]RegistrySummary, bool, error) {
-	return pageIn(ctx, tx.conn, room, pageSize, func(row scanner, r *RegistrySummary) error {
+// precedes all. It reports whether there may be more. reuse is an earlier page, which is overwritten, or nil.
+func (tx Registries) OfOrg(ctx context.Context, orgUID string, after RegistrySummary, reuse []RegistrySummary) ([]RegistrySummary, bool, error) {
+	return pageIn(ctx, tx.conn, reuse, pageSize, func(row scanner, r *RegistrySummary) error {
 		err := row.Scan(&r.UID, &r.Name, &r.Canonical, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
 			truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private},
 			text{(*string)(&r.Sync.Status)}, text{&r.Sync.Message}, moment{&r.Sync.NextAt}, moment{&r.Sync.LastRunAt}, moment{&r.Sync.LastSyncedAt}, &r.Sync.RunRepositories)
 		r.Scope = cutText(r.Scope, maxListedScope)
 		return err
 	}, sqlRegistriesOfOrg, orgUID, after.Canonical)
+}
+
+// RegistryStanding is a stored registry in a list, with its health and synchronization status.
+type RegistryStanding struct {
+	UID, Name, Endpoint, ProviderType string
+	Since                             time.Time // of the state; zero while no check has counted
+	Valid                             bool
+	Code                              string
+	LastAt                            time.Time // the newest check
+	Sync                              SyncStatus
+}
+
+const sqlRegistryStandings = `SELECT r.uid, r.name, r.endpoint, r.provider_type, w.since, COALESCE(w.valid, 0), COALESCE(w.code, ''), w.last_at, COALESCE(s.status, '')
+	FROM registries r LEFT JOIN registry_watch w ON w.registry_uid = r.uid LEFT JOIN registry_sync s ON s.registry_uid = r.uid
+	WHERE r.org_uid = $1 ORDER BY r.canonical`
+
+// Standings lists an organization's registries by name.
+func (tx Registries) Standings(ctx context.Context, orgUID string) ([]RegistryStanding, error) {
+	return all(ctx, tx.conn, func(row scanner, s *RegistryStanding) error {
+		return row.Scan(&s.UID, &s.Name, &s.Endpoint, &s.ProviderType, moment{&s.Since}, truth{&s.Valid}, &s.Code, moment{&s.LastAt}, &s.Sync)
+	}, sqlRegistryStandings, orgUID)
 }

@@ -33,7 +33,7 @@ const (
 // Contents reads and changes the content of stored registries.
 type Contents struct{ *conn }
 
-// beginRun makes the row that the content of a run belongs to; what was left of earlier ones is dropped.
+// beginRun inserts the row that the content of a run refers to, and drops what is left of earlier runs.
 func (tx Contents) beginRun(ctx context.Context, s RegistrySync) error {
 	if _, err := tx.change(ctx, sqlBeginRun, s.RegistryUID, s.Run, s.OrgUID); err != nil {
 		return err
@@ -41,14 +41,13 @@ func (tx Contents) beginRun(ctx context.Context, s RegistrySync) error {
 	return tx.dropRuns(ctx, s.RegistryUID, s.Run)
 }
 
-// dropRuns marks the runs of a registry for Sweep, but for the one that is seen and the one that is kept. It
-// comes after the change of the registry's row of registry_sync: everybody locks the two tables in that order.
-func (tx Contents) dropRuns(ctx context.Context, registryUID string, kept int64) error {
-	_, err := tx.change(ctx, sqlDropRuns, registryUID, kept)
-	return err
+// dropRuns marks the runs of a registry for Sweep, except the one that is shown and the given one. It is called after the
+// change of the registry's row of registry_sync: all transactions lock the two tables in that order.
+func (tx Contents) dropRuns(ctx context.Context, registryUID string, except int64) error {
+	return tx.changeAny(ctx, sqlDropRuns, registryUID, except)
 }
 
-// Add writes content under the number of the run, unseen before Syncs.Finish.
+// Add stores content of a run, which is not shown before Syncs.Finish.
 func (tx Contents) Add(ctx context.Context, s RegistrySync, contents []RegistryContent) error {
 	if err := tx.changeOne(ctx, sqlOwnRun, s.RegistryUID, s.LeaseOwner, s.Run); err != nil {
 		return err
@@ -64,8 +63,8 @@ func (tx Contents) Add(ctx context.Context, s RegistrySync, contents []RegistryC
 	return nil
 }
 
-// CountOthers counts the rows of content that are kept for an organization, but for those that the run will replace.
-// What is dropped counts until it is swept.
+// CountOthers counts the rows of content that are stored for an organization, except those that the run will replace.
+// Dropped rows count until they are swept.
 func (tx Contents) CountOthers(ctx context.Context, s RegistrySync) (int64, error) {
 	return one(ctx, tx.conn, scanCount, sqlOtherEntries, s.OrgUID, s.RegistryUID, s.ShownRun)
 }
@@ -106,7 +105,7 @@ type span struct{ from, to string }
 // lastName comes after every name of a repository: these have no character behind z.
 const lastName = "~"
 
-// spansOf are the parts that a prefix stands for, in their order. Between a and a/b there may be others, like a-b.
+// spansOf returns the parts that a prefix stands for, in their order. Between a and a/b there may be others, like a-b.
 func spansOf(prefix string) []span {
 	if prefix == "" {
 		return []span{{"", lastName}}
@@ -114,8 +113,8 @@ func spansOf(prefix string) []span {
 	return []span{{prefix, prefix}, {prefix + "/", prefix + "/" + lastName}}
 }
 
-// List lists content of a run behind a place, by repository and tag. prefix is a repository or the
-// beginning of several up to a slash; empty lets all through.
+// List lists content of a run after that content, by repository and tag. prefix is a repository or the
+// beginning of several up to a slash; empty selects all.
 func (tx Contents) List(ctx context.Context, s RegistrySync, run int64, prefix string, after RegistryContent, limit int) ([]RegistryContent, error) {
 	var list []RegistryContent
 	for _, within := range spansOf(prefix) {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// SyncStatus is one of the words that public clients know; any other ends them with an error.
+// SyncStatus is one of the values that public clients know; they fail on any other.
 type SyncStatus string
 
-// The words.
+// Values of SyncStatus.
 const (
 	SyncPending    SyncStatus = "Pending"
 	SyncInProgress SyncStatus = "InProgress"
@@ -17,13 +17,13 @@ const (
 	SyncFailed     SyncStatus = "Failed"
 )
 
-// RegistrySync is how the synchronization of a registry stands.
+// RegistrySync is the state of the content synchronization of a registry.
 type RegistrySync struct {
 	Status                        SyncStatus
 	Message                       string
 	LastRunAt, LastSyncedAt       time.Time // zero when there was none
-	NextAt                        time.Time // zero: only when it is asked for
-	ShownRun, Repositories, Tags  int64     // the content that is seen; ShownRun 0 means none
+	NextAt                        time.Time // zero: only on request
+	ShownRun, Repositories, Tags  int64     // the content that is shown; ShownRun 0 means none
 	Run, RunRepositories, RunTags int64     // the newest run, and how far it is
 	ResumeAfter                   string
 	Failures                      int64
@@ -78,8 +78,8 @@ func scanSync(row scanner, s *RegistrySync) error {
 // Syncs reads and changes the synchronizations of content.
 type Syncs struct{ *conn }
 
-// Schedule has a registry synchronized from at on, after it was made or replaced. A run under way is
-// dropped: it was begun for another definition. The content that is seen stays until the next run is finished.
+// Schedule makes a synchronization due at that moment, after the definition was stored or replaced. A running one is dropped: it
+// was started for another definition. The content that is shown stays until the next run is finished.
 func (tx Syncs) Schedule(ctx context.Context, orgUID, registryUID string, at time.Time) error {
 	if err := tx.changeOne(ctx, sqlScheduleSync, registryUID, orgUID, millis(at)); err != nil {
 		return err
@@ -87,19 +87,18 @@ func (tx Syncs) Schedule(ctx context.Context, orgUID, registryUID string, at tim
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
-// Hold drops a run under way like Schedule, and has the next one wait until it is asked for.
+// Hold drops a running synchronization like Schedule. The next one runs only on request.
 func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
 	return tx.Schedule(ctx, orgUID, registryUID, time.Time{})
 }
 
-// Request has a registry synchronized from at on, or when it is due before. A run under way goes on, and one that was
-// broken off is resumed.
+// Request makes a synchronization due at that moment, or earlier if it is. A running one continues, and a paused one is
+// resumed.
 func (tx Syncs) Request(ctx context.Context, orgUID, registryUID string, now, at time.Time) error {
-	_, err := tx.change(ctx, sqlAskForSync, registryUID, orgUID, millis(at), millis(now))
-	return err
+	return tx.changeAny(ctx, sqlAskForSync, registryUID, orgUID, millis(at), millis(now))
 }
 
-// Drop ends the synchronization of a registry. Its content is not seen any more.
+// Drop ends the synchronization of a registry. Its content is no longer shown.
 func (tx Syncs) Drop(ctx context.Context, orgUID, registryUID string) error {
 	if _, err := tx.change(ctx, sqlDropSync, orgUID, registryUID); err != nil {
 		return err
@@ -107,27 +106,23 @@ func (tx Syncs) Drop(ctx context.Context, orgUID, registryUID string) error {
 	return Contents(tx).dropRuns(ctx, registryUID, 0)
 }
 
-// Get tells how the synchronization of a registry stands; ErrNotFound when there never was one.
+// Get returns the state of the synchronization of a registry; ErrNotFound when there never was one.
 func (tx Syncs) Get(ctx context.Context, orgUID, registryUID string) (RegistrySync, error) {
 	return one(ctx, tx.conn, scanSync, sqlRegistrySync, orgUID, registryUID)
 }
 
 // DueOrgs lists the organizations that have a synchronization due at that moment, by uid.
 func (tx Syncs) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
-	due, err := all(ctx, tx.conn, scanCount, sqlSyncDue, millis(now))
-	if err != nil || len(due) == 0 {
-		return nil, err
-	}
-	return all(ctx, tx.conn, scanText, sqlSyncOrgs, millis(now))
+	return dueOrgs(ctx, tx.conn, sqlSyncDue, sqlSyncOrgs, now)
 }
 
-// askedAhead is how much earlier a synchronization comes because somebody waits for it. It is bounded, so that those
-// which nobody waits for come in the end, however often others are asked for.
+// askedAhead is how much earlier a requested synchronization runs. It is bounded, so that the others run in the end, however
+// often synchronizations are requested.
 const askedAhead = time.Hour
 
-// Claim takes synchronizations that are due, of each organization at most its share: first those that are due for
-// longest, where those that somebody waits for count as due an hour longer. The leases are owner's until then; what
-// another was faster to take is left out.
+// Claim claims synchronizations that are due, of each organization at most its share: the longest overdue first, where
+// requested ones count as due an hour longer. The leases are owner's until then. A synchronization that another caller claimed
+// first is left out.
 func (tx Syncs) Claim(ctx context.Context, owner string, now, until time.Time, shares []Share) ([]RegistrySync, error) {
 	var taken []RegistrySync
 	for _, share := range shares {
@@ -164,7 +159,7 @@ func (tx Syncs) due(ctx context.Context, share Share, now time.Time) ([]Registry
 	return due, err
 }
 
-// claim is ErrNotFound when the row is not as it was found.
+// claim returns ErrNotFound when the row was changed since it was read.
 func (tx Syncs) claim(ctx context.Context, owner string, due RegistrySync, now, until time.Time) (RegistrySync, error) {
 	s, err := one(ctx, tx.conn, scanSync, sqlTakeSync, due.RegistryUID, due.Run, millis(due.NextAt), millis(until), owner, millis(now))
 	if err != nil {
@@ -173,23 +168,23 @@ func (tx Syncs) claim(ctx context.Context, owner string, due RegistrySync, now, 
 	return s, Contents(tx).beginRun(ctx, s)
 }
 
-// Extend prolongs the lease of a run. Like all that follows for a run that was taken, it is ErrNotFound once
-// the run is no longer its owner's: taken by another, dropped, or its registry deleted.
+// Extend prolongs the lease of a run. Like the following methods, it returns ErrNotFound once the run is no longer its
+// owner's: claimed by another, dropped, or its registry deleted.
 func (tx Syncs) Extend(ctx context.Context, s RegistrySync, until time.Time) error {
 	return tx.changeOne(ctx, sqlKeepSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(until))
 }
 
-// Advance records how far a run is (ResumeAfter, RunRepositories, RunTags) and prolongs its lease.
+// Advance stores the progress of a run (ResumeAfter, RunRepositories, RunTags) and prolongs its lease.
 func (tx Syncs) Advance(ctx context.Context, s RegistrySync, until time.Time) error {
 	return tx.changeOne(ctx, sqlAdvanceSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(until), s.ResumeAfter, s.RunRepositories, s.RunTags)
 }
 
-// Pause breaks a run off, which is resumed from at on.
+// Pause interrupts a run, which is resumed at that moment.
 func (tx Syncs) Pause(ctx context.Context, s RegistrySync, at time.Time, message string) error {
 	return tx.changeOne(ctx, sqlPauseSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(at), message)
 }
 
-// Finish makes what the run has written the content that is seen. A zero next means: only when asked for.
+// Finish shows the content that the run has stored. A zero next means: only on request.
 func (tx Syncs) Finish(ctx context.Context, s RegistrySync, at, next time.Time, message string) error {
 	if err := tx.changeOne(ctx, sqlFinishSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, millis(at)); err != nil {
 		return err
@@ -197,8 +192,8 @@ func (tx Syncs) Finish(ctx context.Context, s RegistrySync, at, next time.Time, 
 	return Contents(tx).dropRuns(ctx, s.RegistryUID, 0)
 }
 
-// Fail gives the run up; what was seen before stays. A zero next means: only when asked for. It is one failure more
-// than when the run was taken, whatever progress the run made.
+// Fail ends the run; the content that was shown before stays. A zero next means: only on request. It counts one failure more
+// than when the run was claimed, whatever progress the run made.
 func (tx Syncs) Fail(ctx context.Context, s RegistrySync, next time.Time, message string) error {
 	if err := tx.changeOne(ctx, sqlFailSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, s.Failures+1); err != nil {
 		return err

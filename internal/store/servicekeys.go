@@ -16,8 +16,8 @@ const (
 	KeyMAC  KeyPurpose = "mac"  // authenticates refresh tokens
 )
 
-// ServiceKey is a key of the service itself. Secret is sealed in the database and clear here. A key
-// with RetiredAt makes nothing new, and is accepted until VerifyUntil.
+// ServiceKey is a key of the service itself. Secret is encrypted in the database and clear here. A key
+// with RetiredAt issues nothing new, and is accepted until VerifyUntil.
 type ServiceKey struct {
 	UID                               string // of a signing key: its kid
 	Purpose                           KeyPurpose
@@ -35,28 +35,24 @@ func keyPlace(uid string) seal.Place {
 	return seal.Place{Table: "service_keys", Row: uid, Column: "sealed"}
 }
 
-// Keys reads and changes the keys that sign and seal.
+// Keys reads and changes the keys that sign tokens.
 type Keys struct{ *conn }
 
-// Insert adds a key that comes into use, and tells whether it did: it does not when another
-// key of that purpose is in use.
+// Insert adds a key in use, and reports whether it did: it does not when another key of that purpose is in use.
 func (tx Keys) Insert(ctx context.Context, k ServiceKey) (bool, error) {
 	sealed, err := tx.ring.Seal(k.Secret, keyPlace(k.UID))
 	if err != nil {
 		return false, err
 	}
-	n, err := tx.change(ctx, sqlInsertServiceKey, k.UID, string(k.Purpose), k.Public, sealed, millis(k.CreatedAt))
-	return n == 1, err
+	return tx.changed(ctx, sqlInsertServiceKey, k.UID, string(k.Purpose), k.Public, sealed, millis(k.CreatedAt))
 }
 
-// Retire takes the key of a purpose out of use: it makes nothing new, and is accepted until that moment.
+// Retire retires the key of a purpose: it issues nothing new, and is accepted until that moment.
 func (tx Keys) Retire(ctx context.Context, purpose KeyPurpose, at, verifyUntil time.Time) error {
-	_, err := tx.change(ctx, sqlRetireServiceKey, string(purpose), millis(at), millis(verifyUntil))
-	return err
+	return tx.changeAny(ctx, sqlRetireServiceKey, string(purpose), millis(at), millis(verifyUntil))
 }
 
-// List lists all keys, the oldest first. One that does not open fails the call: a service that
-// cannot verify its own tokens must not pretend to.
+// List lists all keys, the oldest first. It fails when one cannot be decrypted: the service could not verify its own tokens.
 func (tx Keys) List(ctx context.Context) ([]ServiceKey, error) {
 	return all(ctx, tx.conn, func(row scanner, k *ServiceKey) error {
 		var sealed []byte

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// Session is what a sign-in began. Generation is that of the newest refresh token given out, and
-// AdvancedAt when it was. EndedAt is zero while the session was not ended; that its idle or absolute
-// end has passed stands in IdleUntil and MaxUntil alone.
+// Session is the session of a login. Generation is that of the newest refresh token, which was issued at AdvancedAt. EndedAt is
+// zero while the session was not ended; IdleUntil and MaxUntil alone show that its idle or absolute end has passed.
 type Session struct {
 	UID, OrgUID, UserUID  string
 	Generation            int64
-	Address               string // where the sign-in came from
+	Address               string // of the client that logged in
 	CreatedAt, AdvancedAt time.Time
 	UsedAt                time.Time
 	IdleUntil, MaxUntil   time.Time
@@ -22,7 +21,7 @@ type Session struct {
 	DisabledAt            time.Time // the user's
 }
 
-// SpentJTI is an authorization token that was exchanged, and which token was given for it.
+// SpentJTI is an authorization token that was exchanged, and the token that was issued for it.
 type SpentJTI struct {
 	JTI, SessionUID  string
 	SpentAt          time.Time
@@ -68,7 +67,7 @@ func scanSession(row scanner, s *Session) error {
 		&s.Email, &s.Role, &s.OrgName, moment{&s.DisabledAt})
 }
 
-// Sessions reads and changes sessions and the authorization tokens that were spent.
+// Sessions reads and changes sessions and consumed authorization tokens.
 type Sessions struct{ *conn }
 
 // Insert adds a session that begins at CreatedAt.
@@ -84,19 +83,18 @@ func (tx Sessions) Get(ctx context.Context, uid string) (Session, error) {
 
 // Advance moves a session from one generation to the next, if it is live at that moment, its user is not
 // disabled, and its generation is the given one, and returns it as it is then. Of any number of callers with one
-// generation exactly one is given the session, the others ErrNotFound.
+// generation exactly one gets the session, the others ErrNotFound.
 func (tx Sessions) Advance(ctx context.Context, uid string, generation int64, now, idleUntil time.Time) (Session, error) {
 	return one(ctx, tx.conn, scanSession, sqlAdvanceSession, uid, generation, millis(now), millis(idleUntil))
 }
 
-// Use moves the idle end of a session that is live at that moment, and tells whether it is. The
+// Use moves the idle end of a session that is live at that moment, and reports whether it is. The
 // row stays locked until the transaction ends, so that an end of the session comes before or after it.
 func (tx Sessions) Use(ctx context.Context, uid string, now, idleUntil time.Time) (bool, error) {
-	n, err := tx.change(ctx, sqlUseSession, uid, millis(now), millis(idleUntil))
-	return n == 1, err
+	return tx.changed(ctx, sqlUseSession, uid, millis(now), millis(idleUntil))
 }
 
-// End ends a session and tells whether it was this call that did.
+// End ends a session and reports whether it was this call that did.
 func (tx Sessions) End(ctx context.Context, uid, reason string, now time.Time) (bool, error) {
 	n, err := tx.change(ctx, sqlEndSession, uid, millis(now), reason)
 	return n == 1, tx.noteIf(ctx, n == 1, err, uid)
@@ -118,13 +116,12 @@ func (tx Sessions) OfUser(ctx context.Context, orgUID, userUID string, now time.
 
 // LastEnd is the latest absolute end of any session, zero when there is none.
 func (tx Sessions) LastEnd(ctx context.Context) (time.Time, error) {
-	return one(ctx, tx.conn, func(row scanner, at *time.Time) error { return row.Scan(moment{at}) }, sqlLastSessionEnd)
+	return one(ctx, tx.conn, scanMoment, sqlLastSessionEnd)
 }
 
-// SpendJTI records that an authorization token was exchanged, and tells whether it was this call that did.
+// SpendJTI stores that an authorization token was exchanged, and reports whether it was this call that did.
 func (tx Sessions) SpendJTI(ctx context.Context, s SpentJTI) (bool, error) {
-	n, err := tx.change(ctx, sqlSpendJTI, s.JTI, s.SessionUID, millis(s.SpentAt), s.NextJTI, s.NextKID, millis(s.ExpiresAt))
-	return n == 1, err
+	return tx.changed(ctx, sqlSpendJTI, s.JTI, s.SessionUID, millis(s.SpentAt), s.NextJTI, s.NextKID, millis(s.ExpiresAt))
 }
 
 // SpentJTI looks up the exchange of an authorization token.

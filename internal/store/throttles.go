@@ -10,7 +10,7 @@ import (
 // for all accounts. The zero value has no failures.
 type Throttle struct {
 	Failures     int64     // since the last success
-	BlockedUntil time.Time // no try before
+	BlockedUntil time.Time // no attempt before
 	SucceededAt  time.Time // the last success from this source, zero for none
 	ForgetAt     time.Time // from then on the row counts as the zero value
 }
@@ -92,7 +92,7 @@ func (tx Throttling) Both(ctx context.Context, account, source []byte, now time.
 	return found, err
 }
 
-// Get reads how an account stands with a source. What is not there is the zero value.
+// Get reads the count of an account from a source. A missing row is the zero value.
 func (tx Throttling) Get(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
 	list, err := all(ctx, tx.conn, scanThrottle, sqlThrottle, account, source, millis(now))
 	if err != nil || len(list) == 0 {
@@ -101,42 +101,39 @@ func (tx Throttling) Get(ctx context.Context, account, source []byte, now time.T
 	return list[0], nil
 }
 
-// CountFailure adds one failure and returns how the account stands then. The row stays locked until the
-// transaction ends. Delay has to follow, which says what comes of it.
+// CountFailure adds one failure and returns the new count. The row stays locked until the transaction ends. Delay must follow,
+// which stores the wait.
 func (tx Throttling) CountFailure(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
 	return one(ctx, tx.conn, scanThrottle, sqlCountFailure, account, source, millis(now))
 }
 
-// Delay stores until when there is no other try, and when the row is forgotten.
+// Delay stores until when further attempts are blocked, and when the row expires.
 func (tx Throttling) Delay(ctx context.Context, account, source []byte, blockedUntil, forgetAt time.Time) error {
 	return tx.changeOne(ctx, sqlDelayTries, account, source, blockedMillis(blockedUntil), millis(forgetAt))
 }
 
-// TakeTry takes the one try that a row allows after its wait, and blocks the next until that moment. Of any
-// number of callers that have read the same row exactly one is told true.
+// TakeTry reserves the one attempt that a row allows after its wait, and blocks the next until that moment. Of any number of
+// callers that have read the same row exactly one gets true.
 func (tx Throttling) TakeTry(ctx context.Context, account, source []byte, read Throttle, blockedUntil time.Time) (bool, error) {
-	n, err := tx.change(ctx, sqlTakeTry, account, source, read.Failures, blockedMillis(read.BlockedUntil), blockedMillis(blockedUntil))
-	return n == 1, err
+	return tx.changed(ctx, sqlTakeTry, account, source, read.Failures, blockedMillis(read.BlockedUntil), blockedMillis(blockedUntil))
 }
 
-// NoteSuccess forgets the failures of a source and remembers its success.
+// NoteSuccess clears the failures of a source and stores its success.
 func (tx Throttling) NoteSuccess(ctx context.Context, account, source []byte, at, forgetAt time.Time) error {
 	return tx.changeOne(ctx, sqlNoteSuccess, account, source, millis(at), millis(forgetAt))
 }
 
 // Forget deletes one row.
 func (tx Throttling) Forget(ctx context.Context, account, source []byte) error {
-	_, err := tx.change(ctx, sqlForgetFailures, account, source)
-	return err
+	return tx.changeAny(ctx, sqlForgetFailures, account, source)
 }
 
-// ForgiveAccount lets an account be tried at once, from everywhere.
+// ForgiveAccount allows the next attempt for an account at once, from any source.
 func (tx Throttling) ForgiveAccount(ctx context.Context, account []byte) error {
-	_, err := tx.change(ctx, sqlForgiveAccount, account)
-	return err
+	return tx.changeAny(ctx, sqlForgiveAccount, account)
 }
 
-// DeleteBefore deletes at most limit rows that are forgotten since that moment, and returns how many.
+// DeleteBefore deletes at most limit rows that expired before that moment, and returns how many.
 func (tx Throttling) DeleteBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlDeleteThrottles, millis(before), limit)
 }

@@ -18,7 +18,7 @@ const (
 		bytes = (SELECT CAST(COALESCE(SUM(r.bytes), 0) AS BIGINT) FROM registries r WHERE r.org_uid = $1) WHERE org_uid = $1`
 )
 
-// rowBytes is what a registry takes besides its texts: numbers, indexes, and rows of its state.
+// rowBytes is what a registry takes in addition to its texts: numbers, indexes, and rows of its state.
 const rowBytes = 1024
 
 // size estimates the bytes that a registry takes in the database.
@@ -46,13 +46,12 @@ func (tx Registries) Usage(ctx context.Context, orgUID string) (Usage, error) {
 	return usage, err
 }
 
-// RecountUsage corrects what servers of an older version left wrong: they do not count.
+// RecountUsage corrects the counts: servers of an older version do not count.
 func (tx Registries) RecountUsage(ctx context.Context, orgUID string) error {
 	if _, err := tx.change(ctx, sqlLockUsage, orgUID); err != nil { // or a change that commits meanwhile would be counted twice
 		return err
 	}
-	_, err := tx.change(ctx, sqlRecountUsage, orgUID)
-	return err
+	return tx.changeAny(ctx, sqlRecountUsage, orgUID)
 }
 
 // countUsage counts a registry whose size was before, and is now; 0 means that it does not count.

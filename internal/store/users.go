@@ -34,6 +34,12 @@ const (
 	sqlLockUser    = `UPDATE users SET role = role WHERE org_uid = $1 AND uid = $2`
 	sqlNoteLogin   = `UPDATE users SET last_login_at = $3, password_hash = $4
 		WHERE uid = $1 AND password_hash = $2 AND disabled_at IS NULL`
+
+	sqlDisableUser    = `UPDATE users SET disabled_at = $3 WHERE org_uid = $1 AND uid = $2 AND disabled_at IS NULL`
+	sqlEnableUser     = `UPDATE users SET disabled_at = NULL WHERE org_uid = $1 AND uid = $2 AND disabled_at IS NOT NULL`
+	sqlSetPassword    = `UPDATE users SET password_hash = $3, password_changed_at = $4 WHERE org_uid = $1 AND uid = $2`
+	sqlChangePassword = `UPDATE users SET password_hash = $4, password_changed_at = $5
+		WHERE org_uid = $1 AND uid = $2 AND password_hash = $3 AND disabled_at IS NULL`
 )
 
 func scanUser(row scanner, u *User) error {
@@ -73,7 +79,7 @@ func (tx Users) HasOtherAdmin(ctx context.Context, orgUID, uid string) (bool, er
 	return err == nil, err
 }
 
-// ByEmail looks a user up by its canonical e-mail within its organization.
+// ByEmail looks a user up by its canonical email within its organization.
 func (tx Users) ByEmail(ctx context.Context, orgUID, canonical string) (User, error) {
 	return one(ctx, tx.conn, scanUser, sqlUserByEmail, orgUID, canonical)
 }
@@ -89,8 +95,8 @@ func (tx Users) List(ctx context.Context, orgUID string, after User) ([]User, bo
 	return page(ctx, tx.conn, pageSize, scanUser, sqlUsers, orgUID, after.Canonical)
 }
 
-// Lock keeps others from what asks for the lock, too, until the transaction ends: what is read after it and stands
-// in several rows is still so when it is written. Where there is one writer, it costs nothing.
+// Lock makes other transactions that lock the user wait until this one ends: what is read after it from several rows is
+// unchanged when it is written. With one writer, it costs nothing.
 func (tx Users) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockUser, orgUID, uid)
 }
@@ -103,10 +109,40 @@ func (tx Users) SetRole(ctx context.Context, orgUID, uid, role string, named boo
 	return tx.note(ctx, uid)
 }
 
-// NoteLogin records a sign-in with the password whose hash was verified, and puts newHash in its place
+// NoteLogin stores a login with the password whose hash was verified, and puts newHash in its place
 // (the same one when it needs no upgrade). It is ErrNotFound when the user was disabled or the
 // password changed since the hash was read. The row is then locked until the transaction ends, so
 // that a disabling sees the session that this transaction adds, or this transaction sees the disabling.
 func (tx Users) NoteLogin(ctx context.Context, uid, verifiedHash, newHash string, at time.Time) error {
 	return tx.changeOne(ctx, sqlNoteLogin, uid, verifiedHash, millis(at), newHash)
+}
+
+// Disable prevents logins of a user and ends its sessions. ErrNotFound: the user is disabled already, or does not exist.
+func (tx Users) Disable(ctx context.Context, orgUID, uid string, at time.Time) error {
+	if err := tx.changeOne(ctx, sqlDisableUser, orgUID, uid, millis(at)); err != nil {
+		return err
+	}
+	if err := tx.note(ctx, uid); err != nil { // its API keys too, session or not
+		return err
+	}
+	return Sessions(tx).EndOfUser(ctx, orgUID, uid, "", "disabled", at)
+}
+
+// Enable allows logins of a disabled user again. ErrNotFound: the user is not disabled, or does not exist.
+func (tx Users) Enable(ctx context.Context, orgUID, uid string) error {
+	if err := tx.changeOne(ctx, sqlEnableUser, orgUID, uid); err != nil {
+		return err
+	}
+	return tx.note(ctx, uid)
+}
+
+// SetPassword replaces the password of a user, whatever it was.
+func (tx Users) SetPassword(ctx context.Context, orgUID, uid, hash string, at time.Time) error {
+	return tx.changeOne(ctx, sqlSetPassword, orgUID, uid, hash, millis(at))
+}
+
+// ChangePassword replaces the password whose hash was verified. ErrNotFound: that is no longer the password, or the user is
+// disabled.
+func (tx Users) ChangePassword(ctx context.Context, orgUID, uid, verifiedHash, hash string, at time.Time) error {
+	return tx.changeOne(ctx, sqlChangePassword, orgUID, uid, verifiedHash, hash, millis(at))
 }

@@ -23,8 +23,7 @@ func orNull(text string) any {
 	return text
 }
 
-// Lists have thousands of values: what both drivers give is taken as it is. What sql.Null makes of it takes
-// several times as long.
+// Lists have thousands of values, so these types scan what the drivers return directly. sql.Null takes several times as long.
 
 // moment scans a stored moment; NULL becomes the zero time.
 type moment struct{ at *time.Time }
@@ -64,7 +63,7 @@ func flag(is bool) int64 {
 	return 0
 }
 
-// truth scans what flag stored; NULL becomes false.
+// truth scans a stored flag; NULL becomes false.
 type truth struct{ to *bool }
 
 func (t truth) Scan(value any) error {
@@ -88,7 +87,7 @@ func pairs(of map[string]string) (any, error) {
 	return string(encoded), err
 }
 
-// stringMap scans what pairs stored; NULL becomes nil.
+// stringMap scans stored pairs; NULL becomes nil.
 type stringMap struct{ to *map[string]string }
 
 func (m stringMap) Scan(value any) error {

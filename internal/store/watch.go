@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Verdict is what a check of a kept registry came to, as far as two checks are compared by it.
+// Verdict is the part of the result of a check by which two checks are compared.
 type Verdict struct {
 	Valid                      bool
 	Code, Stage, Reason, Field string
-	ExpiresSoon                bool // the server's certificate, that is
+	ExpiresSoon                bool // the certificate of the server
 }
 
-// Watched is what the watch knows of a registry. The zero Since says that no check has counted yet.
+// Watched is the state of the scheduled checks of a registry. Since is zero while no check has counted.
 type Watched struct {
 	RegistryUID, OrgUID string
 	NextAt              time.Time // when it is due, or until when a check of it may last
@@ -32,7 +32,7 @@ type Watched struct {
 	Asked               int64     // requests for a check, which this check answers
 }
 
-// VerdictRun is a run of equal verdicts.
+// VerdictRun is a sequence of checks with equal verdicts.
 type VerdictRun struct {
 	Run           int64
 	Since, LastAt time.Time
@@ -42,10 +42,13 @@ type VerdictRun struct {
 	Report        []byte // JSON, of the run's first check; nil when the definition could not be tried
 }
 
-// Share is how many rows of an organization to take.
-type Share struct {
-	OrgUID string
-	Count  int
+// CheckRequest is the state of a check that was requested.
+type CheckRequest struct {
+	Answered   int64     // number of requests that a check began after
+	LeaseOwner string    // who checks the registry now, or did until NextAt
+	NextAt     time.Time // when the registry is due, or until when a check may last
+	State      Verdict   // the newest one that counts
+	Answer     []byte    // JSON report of the check that answered; nil when the definition could not be tried
 }
 
 // maxVerdictRuns bounds a registry's history.
@@ -64,7 +67,7 @@ const (
 			UNION ALL
 			SELECT (SELECT MIN(w.org_uid) FROM registry_watch w WHERE w.org_uid > waiting.org_uid) FROM waiting WHERE waiting.org_uid IS NOT NULL)
 		SELECT org_uid FROM waiting WHERE EXISTS (SELECT 1 FROM registry_watch w WHERE w.org_uid = waiting.org_uid AND w.next_at <= $1)`
-	// The condition stands twice: who waited for another's update judges the row as it is then.
+	// The condition is there twice: an update that waited for another one evaluates it on the row as it is then.
 	sqlClaimWatch = `UPDATE registry_watch SET lease_owner = $4, next_at = $5 WHERE next_at <= $2 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE org_uid = $1 AND next_at <= $2 ORDER BY next_at LIMIT $3) RETURNING ` + watchColumns
 	sqlReleaseWatch = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
@@ -82,6 +85,10 @@ const (
 		WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
 	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
+	// A check that runs began before the request, so it does not answer it: sqlEndWatch makes the registry due again.
+	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN lease_owner IS NULL AND next_at > CAST($3 AS BIGINT) THEN CAST($3 AS BIGINT) ELSE next_at END
+		WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`
+	sqlCheckRequest    = `SELECT answered, lease_owner, next_at, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
 	sqlCountWatchAhead = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at > $1 LIMIT $2) AS counted`
 	sqlCountWatch      = `SELECT COUNT(*) FROM (SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT $2) AS counted`
 )
@@ -92,50 +99,33 @@ func scanWatched(row scanner, w *Watched) error {
 		moment{&w.ToldSince}, &w.Told, &w.Untold, &w.Asked)
 }
 
-func scanText(row scanner, s *string) error { return row.Scan(s) }
-
-func scanCount(row scanner, n *int64) error { return row.Scan(n) }
-
 // Watch reads and changes scheduled checks, the state of registries and its history.
 type Watch struct{ *conn }
 
-// Schedule has a registry checked from that moment on. It belongs in the transaction that makes or replaces
-// the record: a check of the older one that is under way loses its lease, and with it the right to be heard.
+// Schedule makes a registry due at that moment. It belongs in the transaction that stores or replaces the definition: a
+// check of the older one that is running loses its lease, and its result is dropped.
 func (tx Watch) Schedule(ctx context.Context, orgUID, registryUID string, at time.Time) error {
 	return tx.changeOne(ctx, sqlScheduleWatch, registryUID, orgUID, millis(at), rand.Int64N(math.MaxInt32)) // #nosec G404 -- spreads load, hides nothing
 }
 
 // DueOrgs lists the organizations that have a registry due at that moment, by uid.
 func (tx Watch) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
-	due, err := all(ctx, tx.conn, scanCount, sqlWatchDue, millis(now))
-	if err != nil || len(due) == 0 {
-		return nil, err
-	}
-	return all(ctx, tx.conn, scanText, sqlWatchOrgs, millis(now))
+	return dueOrgs(ctx, tx.conn, sqlWatchDue, sqlWatchOrgs, now)
 }
 
-// Claim takes registries that are due, the longest overdue of each organization first: nobody else takes
-// them before leaseUntil. owner names this claim alone, and is needed to end the checks.
+// Claim claims registries that are due, the longest overdue of each organization first: no other caller claims them before
+// leaseUntil. owner identifies this claim, and is needed to end the checks.
 func (tx Watch) Claim(ctx context.Context, owner string, now, leaseUntil time.Time, shares []Share) ([]Watched, error) {
-	var claimed []Watched
-	for _, share := range shares {
-		list, err := all(ctx, tx.conn, scanWatched, sqlClaimWatch, share.OrgUID, millis(now), share.Count, owner, millis(leaseUntil))
-		if err != nil {
-			return nil, err
-		}
-		claimed = append(claimed, list...)
-	}
-	return claimed, nil
+	return claim(ctx, tx.conn, scanWatched, sqlClaimWatch, owner, now, leaseUntil, shares)
 }
 
-// Release gives a claimed registry back unchecked, to be due at that moment. A lease that was lost is no error.
+// Release releases a claimed registry unchecked, to be due at that moment. A lost lease is not an error.
 func (tx Watch) Release(ctx context.Context, registryUID, owner string, next time.Time) error {
-	_, err := tx.change(ctx, sqlReleaseWatch, registryUID, owner, millis(next))
-	return err
+	return tx.changeAny(ctx, sqlReleaseWatch, registryUID, owner, millis(next))
 }
 
-// End stores what a check came to: w as it is to be, and the verdict in the history. It is ErrNotFound, and the
-// transaction must then not be kept, when the lease was lost, or the record is not of that version any more, or gone.
+// End stores the result of a check: w, and the verdict in the history. It returns ErrNotFound, and the transaction must then be
+// rolled back, when the lease was lost, or the definition was replaced or deleted.
 func (tx Watch) End(ctx context.Context, w Watched, version int64, seen VerdictRun) error {
 	extended, err := tx.extendRun(ctx, w, seen)
 	if err != nil {
@@ -156,19 +146,17 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen VerdictR
 		v.Code, v.Stage, v.Reason, v.Field, flag(v.ExpiresSoon), seen.Report); err != nil {
 		return err
 	}
-	_, err = tx.change(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxVerdictRuns)
-	return err
+	return tx.changeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxVerdictRuns)
 }
 
 // extendRun counts a verdict to the newest run when it is equal to it.
 func (tx Watch) extendRun(ctx context.Context, w Watched, seen VerdictRun) (bool, error) {
 	v := seen.Verdict
-	n, err := tx.change(ctx, sqlExtendRun, w.RegistryUID, w.Run, millis(w.LastAt), flag(seen.Counted), flag(v.Valid), v.Code, v.Stage, v.Reason,
+	return tx.changed(ctx, sqlExtendRun, w.RegistryUID, w.Run, millis(w.LastAt), flag(seen.Counted), flag(v.Valid), v.Code, v.Stage, v.Reason,
 		v.Field, flag(v.ExpiresSoon))
-	return n == 1, err
 }
 
-// Get returns what the watch knows of a registry.
+// Get returns the state of the scheduled checks of a registry.
 func (tx Watch) Get(ctx context.Context, orgUID, registryUID string) (Watched, error) {
 	return one(ctx, tx.conn, scanWatched, sqlWatchOf, orgUID, registryUID)
 }
@@ -182,8 +170,8 @@ func (tx Watch) Verdicts(ctx context.Context, orgUID, registryUID string, after 
 	}, sqlVerdicts, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
 }
 
-// Spread gives at most limit registries that were due before overdue a moment within one interval from now,
-// and returns how many: after an outage what was missed is not made up for all at once.
+// Spread reschedules at most limit registries that were due before overdue within one interval from now, and returns how
+// many: after an outage the missed checks do not run all at once.
 func (tx Watch) Spread(ctx context.Context, now time.Time, interval time.Duration, overdue time.Time, limit int) (int64, error) {
 	return tx.change(ctx, sqlSpreadWatch, millis(now), interval.Milliseconds(), millis(overdue), limit)
 }
@@ -196,4 +184,17 @@ func (tx Watch) Count(ctx context.Context, due time.Time, atMost int) (int64, er
 // CountAhead counts the registries that are due only after that moment, up to atMost.
 func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (int64, error) {
 	return one(ctx, tx.conn, scanCount, sqlCountWatchAhead, millis(beyond), atMost)
+}
+
+// RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A check that
+// runs goes on.
+func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at time.Time) (int64, error) {
+	return one(ctx, tx.conn, scanCount, sqlRequestCheck, orgUID, registryUID, millis(at))
+}
+
+// CheckRequest returns the state of a registry's newest request. It is answered when Answered has reached its number.
+func (tx Watch) CheckRequest(ctx context.Context, orgUID, registryUID string) (CheckRequest, error) {
+	return one(ctx, tx.conn, func(row scanner, c *CheckRequest) error {
+		return row.Scan(&c.Answered, text{&c.LeaseOwner}, moment{&c.NextAt}, &c.State.Code, &c.State.Field, &c.Answer)
+	}, sqlCheckRequest, orgUID, registryUID)
 }

@@ -11,23 +11,23 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Channel is one way by which the alerts of a component leave a project. Where an HTTP channel sends, and what,
-// may hold secrets and is sealed in the database.
+// Channel is a way to deliver the alerts of a component of a project. Where an HTTP channel sends, and what,
+// may hold secrets and is encrypted in the database.
 type Channel struct {
 	UID, OrgUID, ProjectUID, Component, Type string
 	Position                                 int64
 	Active, AlertAllUsers                    bool
-	Identifiers                              []string // e-mail addresses
+	Identifiers                              []string // email addresses
 	HTTP                                     ChannelHTTP
-	Damaged                                  bool // what is sealed does not open, and HTTP is empty
+	Damaged                                  bool // HTTP cannot be decrypted, and is empty
 	CreatedAt                                time.Time
-	NextAt                                   time.Time // zero while nothing waits to be sent
+	NextAt                                   time.Time // zero while no delivery is pending
 	LeaseOwner                               string
 	Failures                                 int64 // in a row
 	Status                                   ChannelStatus
 }
 
-// ChannelHTTP is where and what an HTTP channel sends. Its strings are plain: whoever shows them masks them.
+// ChannelHTTP is where and what an HTTP channel sends. Its strings are plain: callers that show them mask them.
 type ChannelHTTP struct {
 	URL     string            `json:"url"`
 	Method  string            `json:"method"`
@@ -36,14 +36,14 @@ type ChannelHTTP struct {
 	Secret  string            `json:"secret,omitempty"` // signs what is sent
 }
 
-// ChannelStatus is how the newest attempt to send ended. The zero At says that there was none.
+// ChannelStatus is the result of the newest attempt to send. At is zero when there was none.
 type ChannelStatus struct {
 	OK      bool
 	Message string
 	At      time.Time
 }
 
-// LogValue keeps the secrets of a channel out of a log.
+// String masks the URL, and omits everything else, which may be secret.
 func (h ChannelHTTP) String() string { return secret.String(h.URL).String() }
 
 const (
@@ -52,8 +52,8 @@ const (
 
 	sqlInsertChannel = `INSERT INTO alert_channels (uid, org_uid, project_uid, component, position, type, active, alert_all_users, identifiers, sealed, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
-	// What waited while the channel was not active is sent once it is again. A lease keeps its end, on or off: whoever
-	// has it then, or takes the channel when it ran out, sees what the channel is and plans it anew.
+	// Deliveries that were pending while the channel was not active are sent once it is again. A lease keeps its end: its owner, or the
+	// next one, then reads the channel and reschedules it.
 	sqlUpdateChannel = `UPDATE alert_channels SET position = $3, active = $4, alert_all_users = $5, identifiers = $6, sealed = $7, failures = 0,
 		next_at = CASE WHEN lease_owner IS NOT NULL THEN next_at WHEN CAST($4 AS BIGINT) = 0 THEN NULL ELSE CAST($8 AS BIGINT) END
 		WHERE org_uid = $1 AND uid = $2`
@@ -83,7 +83,7 @@ func (tx Channels) seal(c Channel) ([]byte, error) {
 	return tx.ring.Seal(plain, channelPlace(c.OrgUID, c.UID))
 }
 
-// scan reads a channel. One that does not open is Damaged, and disturbs nothing else.
+// scan reads a channel. One that cannot be decrypted is Damaged, and affects no other.
 func (tx Channels) scan(row scanner, c *Channel) error {
 	var identifiers string
 	var sealed []byte
@@ -124,7 +124,7 @@ func (tx Channels) Insert(ctx context.Context, c Channel) error {
 		identifiers, sealed, millis(c.CreatedAt))
 }
 
-// Update stores position, activity, addresses and HTTP of a channel. What waits to be sent is tried at now.
+// Update stores position, activity, addresses and HTTP of a channel. Its pending deliveries are due now.
 func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
 	sealed, err := tx.seal(c)
 	if err != nil {
@@ -137,14 +137,12 @@ func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
 	if err := tx.changeOne(ctx, sqlUpdateChannel, c.OrgUID, c.UID, c.Position, flag(c.Active), flag(c.AlertAllUsers), identifiers, sealed, millis(now)); err != nil {
 		return err
 	}
-	_, err = tx.change(ctx, sqlHurryDeliveries, c.UID, millis(now))
-	return err
+	return tx.changeAny(ctx, sqlHurryDeliveries, c.UID, millis(now))
 }
 
-// Wake has an active channel that nobody serves now served at that moment, if not sooner.
+// Wake makes an active channel without a lease due at that moment, if it is not due sooner.
 func (tx Channels) Wake(ctx context.Context, orgUID, uid string, at time.Time) error {
-	_, err := tx.change(ctx, sqlServeChannel, orgUID, uid, millis(at))
-	return err
+	return tx.changeAny(ctx, sqlServeChannel, orgUID, uid, millis(at))
 }
 
 // list stores texts as JSON.
@@ -156,7 +154,7 @@ func list(of []string) (string, error) {
 	return string(encoded), err
 }
 
-// Delete deletes a channel and what waits to be sent by it.
+// Delete deletes a channel and its pending deliveries.
 func (tx Channels) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlDeleteChannel, orgUID, uid)
 }
@@ -166,7 +164,7 @@ func (tx Channels) List(ctx context.Context, orgUID, projectUID, component strin
 	return all(ctx, tx.conn, tx.scan, sqlChannels, orgUID, projectUID, component)
 }
 
-// Webhooks lists the channels of an organization that lead to webhooks.
+// Webhooks lists the channels of an organization that send to webhooks.
 func (tx Channels) Webhooks(ctx context.Context, orgUID string) ([]Channel, error) {
 	return all(ctx, tx.conn, tx.scan, sqlWebhooks, orgUID)
 }
@@ -179,4 +177,59 @@ func (tx Channels) Count(ctx context.Context, orgUID, component string) (int64, 
 // Get looks a channel up within its organization.
 func (tx Channels) Get(ctx context.Context, orgUID, uid string) (Channel, error) {
 	return one(ctx, tx.conn, tx.scan, sqlChannel, orgUID, uid)
+}
+
+// AlertAddress is an email address to which an organization sends alerts. Its owner confirms it by a link that is sent to it.
+type AlertAddress struct {
+	OrgUID, Address string // the address in lower case
+	AskedAt         time.Time
+	ConfirmedAt     time.Time // zero until then
+	OrgName         string    // read by ByToken only
+}
+
+const (
+	sqlAlertAddresses      = `SELECT org_uid, address, asked_at, confirmed_at, '' FROM alert_addresses WHERE org_uid = $1`
+	sqlAlertAddressByToken = `SELECT a.org_uid, a.address, a.asked_at, a.confirmed_at, o.name FROM alert_addresses a JOIN orgs o ON o.uid = a.org_uid WHERE a.token_hash = $1`
+	sqlAskAddress          = `INSERT INTO alert_addresses (org_uid, address, token_hash, asked_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
+	sqlForgetAddress       = `DELETE FROM alert_addresses WHERE org_uid = $1 AND address = $2 AND asked_at <= $3 AND confirmed_at IS NULL`
+	sqlConfirmAddress      = `UPDATE alert_addresses SET confirmed_at = $2 WHERE token_hash = $1 AND confirmed_at IS NULL`
+	sqlDeleteAsked         = `DELETE FROM alert_addresses WHERE confirmed_at IS NULL AND (org_uid, address) IN
+		(SELECT org_uid, address FROM alert_addresses WHERE confirmed_at IS NULL AND asked_at < $1 LIMIT $2)`
+)
+
+func scanAlertAddress(row scanner, a *AlertAddress) error {
+	return row.Scan(&a.OrgUID, &a.Address, moment{&a.AskedAt}, moment{&a.ConfirmedAt}, &a.OrgName)
+}
+
+// Addresses reads and changes the addresses that get alerts by email.
+type Addresses struct{ *conn }
+
+// List lists the addresses of an organization that confirmed or were asked to.
+func (tx Addresses) List(ctx context.Context, orgUID string) ([]AlertAddress, error) {
+	return all(ctx, tx.conn, scanAlertAddress, sqlAlertAddresses, orgUID)
+}
+
+// ByToken looks an address up by the hash of the token that its newest link has.
+func (tx Addresses) ByToken(ctx context.Context, tokenHash []byte) (AlertAddress, error) {
+	return one(ctx, tx.conn, scanAlertAddress, sqlAlertAddressByToken, tokenHash)
+}
+
+// Ask stores that a link is sent to an address, and reports whether it is the first one.
+func (tx Addresses) Ask(ctx context.Context, a AlertAddress, tokenHash []byte) (bool, error) {
+	return tx.changed(ctx, sqlAskAddress, a.OrgUID, a.Address, tokenHash, millis(a.AskedAt))
+}
+
+// Forget deletes an address that did not confirm, so that it can be asked again, unless it was asked after that moment.
+func (tx Addresses) Forget(ctx context.Context, orgUID, address string, askedUntil time.Time) error {
+	return tx.changeAny(ctx, sqlForgetAddress, orgUID, address, millis(askedUntil))
+}
+
+// Confirm confirms the address whose newest link has that token, and reports whether it was not confirmed before.
+func (tx Addresses) Confirm(ctx context.Context, tokenHash []byte, at time.Time) (bool, error) {
+	return tx.changed(ctx, sqlConfirmAddress, tokenHash, millis(at))
+}
+
+// DeleteAsked deletes at most limit addresses that were asked before that moment and did not confirm, and returns how many.
+func (tx Addresses) DeleteAsked(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteAsked, millis(before), limit)
 }
