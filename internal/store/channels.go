@@ -72,15 +72,17 @@ func channelPlace(orgUID, uid string) seal.Place {
 // Channels reads and changes the channels of alerts.
 type Channels struct{ *conn }
 
-func (tx Channels) seal(c Channel) ([]byte, error) {
-	if c.HTTP.URL == "" {
-		return nil, nil
+// encode returns the columns identifiers and sealed.
+func (tx Channels) encode(c Channel) (identifiers string, sealed []byte, err error) {
+	if identifiers, err = list(c.Identifiers); err != nil || c.HTTP.URL == "" {
+		return identifiers, nil, err
 	}
-	plain, err := json.Marshal(c.HTTP) // #nosec G117 -- sealed in the next line
+	plain, err := json.Marshal(c.HTTP) // #nosec G117 -- sealed below
 	if err != nil {
-		return nil, fmt.Errorf("encode an alert channel: %w", err)
+		return "", nil, fmt.Errorf("encode an alert channel: %w", err)
 	}
-	return tx.ring.Seal(plain, channelPlace(c.OrgUID, c.UID))
+	sealed, err = tx.ring.Seal(plain, channelPlace(c.OrgUID, c.UID))
+	return identifiers, sealed, err
 }
 
 // scan reads a channel. One that cannot be decrypted is Damaged, and affects no other.
@@ -112,11 +114,7 @@ func (tx Channels) scan(row scanner, c *Channel) error {
 
 // Insert adds a channel. An unknown project is an internal error: it was looked up before.
 func (tx Channels) Insert(ctx context.Context, c Channel) error {
-	sealed, err := tx.seal(c)
-	if err != nil {
-		return err
-	}
-	identifiers, err := list(c.Identifiers)
+	identifiers, sealed, err := tx.encode(c)
 	if err != nil {
 		return err
 	}
@@ -126,11 +124,7 @@ func (tx Channels) Insert(ctx context.Context, c Channel) error {
 
 // Update stores position, activity, addresses and HTTP of a channel. Its pending deliveries are due now.
 func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
-	sealed, err := tx.seal(c)
-	if err != nil {
-		return err
-	}
-	identifiers, err := list(c.Identifiers)
+	identifiers, sealed, err := tx.encode(c)
 	if err != nil {
 		return err
 	}

@@ -51,17 +51,6 @@ func mustOpenURL(t *testing.T, url string, o Options) *DB {
 	return db
 }
 
-// rawly runs statements beside the store.
-func rawly(t *testing.T, url string, statements ...string) {
-	t.Helper()
-	conn := mustConnect(t, url)
-	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
-	}
-}
-
 func mustConnect(t *testing.T, url string) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)

@@ -43,7 +43,7 @@ type Projects struct{ *conn }
 
 // Insert adds a project. Its canonical name being taken in the organization is ErrExists.
 func (tx Projects) Insert(ctx context.Context, p Project) error {
-	annotations, labels, err := projectPairs(p)
+	annotations, labels, err := annotationsAndLabels(p.Annotations, p.Labels)
 	if err != nil {
 		return err
 	}
@@ -53,19 +53,11 @@ func (tx Projects) Insert(ctx context.Context, p Project) error {
 // Update stores the names, annotations and labels of a project. The canonical name being taken by another one is
 // ErrExists.
 func (tx Projects) Update(ctx context.Context, p Project) error {
-	annotations, labels, err := projectPairs(p)
+	annotations, labels, err := annotationsAndLabels(p.Annotations, p.Labels)
 	if err != nil {
 		return err
 	}
 	return tx.changeOne(ctx, sqlUpdateProject, p.OrgUID, p.UID, p.Name, p.Canonical, annotations, labels)
-}
-
-func projectPairs(p Project) (annotations, labels any, err error) {
-	if annotations, err = pairs(p.Annotations); err != nil {
-		return nil, nil, err
-	}
-	labels, err = pairs(p.Labels)
-	return annotations, labels, err
 }
 
 // Lock is Users.Lock for a project. Every transaction that adds something to a project or deletes one locks it first: with a

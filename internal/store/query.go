@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -59,6 +60,15 @@ func one[T any](ctx context.Context, tx *conn, scan func(scanner, *T) error, que
 		return none, err
 	}
 	return list[0], nil
+}
+
+// oneOrZero is one with the zero value instead of ErrNotFound.
+func oneOrZero[T any](ctx context.Context, tx *conn, scan func(scanner, *T) error, query string, args ...any) (T, error) {
+	record, err := one(ctx, tx, scan, query, args...)
+	if errors.Is(err, ErrNotFound) {
+		err = nil
+	}
+	return record, err
 }
 
 // all returns every record of query.

@@ -118,11 +118,7 @@ func (tx Registries) writeDetails(ctx context.Context, query string, r Registry)
 	if err != nil {
 		return err
 	}
-	annotations, err := pairs(r.Annotations)
-	if err != nil {
-		return err
-	}
-	labels, err := pairs(r.Labels)
+	annotations, labels, err := annotationsAndLabels(r.Annotations, r.Labels)
 	if err != nil {
 		return err
 	}

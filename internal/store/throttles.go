@@ -94,11 +94,7 @@ func (tx Throttling) Both(ctx context.Context, account, source []byte, now time.
 
 // Get reads the count of an account from a source. A missing row is the zero value.
 func (tx Throttling) Get(ctx context.Context, account, source []byte, now time.Time) (Throttle, error) {
-	list, err := all(ctx, tx.conn, scanThrottle, sqlThrottle, account, source, millis(now))
-	if err != nil || len(list) == 0 {
-		return Throttle{}, err
-	}
-	return list[0], nil
+	return oneOrZero(ctx, tx.conn, scanThrottle, sqlThrottle, account, source, millis(now))
 }
 
 // CountFailure adds one failure and returns the new count. The row stays locked until the transaction ends. Delay must follow,

@@ -1,9 +1,6 @@
 package store
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Usage is how many registries an organization stores, and how many bytes they take, as Registry.size estimates them.
 type Usage struct{ Registries, Bytes int64 }
@@ -39,11 +36,7 @@ func (r Registry) size() int64 {
 // Usage returns what an organization stores. After a change of its registries, it is exact until the transaction ends, since
 // every such change locks the row.
 func (tx Registries) Usage(ctx context.Context, orgUID string) (Usage, error) {
-	usage, err := one(ctx, tx.conn, func(row scanner, u *Usage) error { return row.Scan(&u.Registries, &u.Bytes) }, sqlUsage, orgUID)
-	if errors.Is(err, ErrNotFound) {
-		return Usage{}, nil
-	}
-	return usage, err
+	return oneOrZero(ctx, tx.conn, func(row scanner, u *Usage) error { return row.Scan(&u.Registries, &u.Bytes) }, sqlUsage, orgUID)
 }
 
 // RecountUsage corrects the counts: servers of an older version do not count.

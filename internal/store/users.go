@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 )
 
@@ -72,11 +71,8 @@ func (tx Users) Delete(ctx context.Context, orgUID, uid string) error {
 
 // HasOtherAdmin reports whether the organization has an enabled administrator with a password besides that user.
 func (tx Users) HasOtherAdmin(ctx context.Context, orgUID, uid string) (bool, error) {
-	_, err := one(ctx, tx.conn, scanText, sqlOtherAdmin, orgUID, uid)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
+	other, err := oneOrZero(ctx, tx.conn, scanText, sqlOtherAdmin, orgUID, uid)
+	return other != "", err
 }
 
 // ByEmail looks a user up by its canonical email within its organization.

@@ -29,28 +29,32 @@ func orNull(text string) any {
 type moment struct{ at *time.Time }
 
 func (m moment) Scan(value any) error {
-	switch stored := value.(type) {
-	case nil:
-		*m.at = time.Time{}
-	case int64:
-		*m.at = time.UnixMilli(stored).UTC()
-	default:
-		return fmt.Errorf("a moment is stored as %T", value)
-	}
-	return nil
+	return scanAs(value, m.at, func(stored int64) time.Time { return time.UnixMilli(stored).UTC() })
 }
 
 // text scans an optional text; NULL becomes the empty string.
 type text struct{ to *string }
 
 func (t text) Scan(value any) error {
+	return scanAs(value, t.to, func(stored string) string { return stored })
+}
+
+// truth scans a stored flag; NULL becomes false.
+type truth struct{ to *bool }
+
+func (t truth) Scan(value any) error {
+	return scanAs(value, t.to, func(stored int64) bool { return stored != 0 })
+}
+
+func scanAs[S, T any](value any, to *T, convert func(S) T) error {
 	switch stored := value.(type) {
 	case nil:
-		*t.to = ""
-	case string:
-		*t.to = stored
+		var zero T
+		*to = zero
+	case S:
+		*to = convert(stored)
 	default:
-		return fmt.Errorf("a text is stored as %T", value)
+		return fmt.Errorf("a %T is stored as %T", *to, value)
 	}
 	return nil
 }
@@ -63,21 +67,6 @@ func flag(is bool) int64 {
 	return 0
 }
 
-// truth scans a stored flag; NULL becomes false.
-type truth struct{ to *bool }
-
-func (t truth) Scan(value any) error {
-	switch stored := value.(type) {
-	case nil:
-		*t.to = false
-	case int64:
-		*t.to = stored != 0
-	default:
-		return fmt.Errorf("a truth value is stored as %T", value)
-	}
-	return nil
-}
-
 // pairs stores names and values as JSON, NULL when there are none.
 func pairs(of map[string]string) (any, error) {
 	if len(of) == 0 {
@@ -85,6 +74,15 @@ func pairs(of map[string]string) (any, error) {
 	}
 	encoded, err := json.Marshal(of)
 	return string(encoded), err
+}
+
+// annotationsAndLabels returns pairs of both.
+func annotationsAndLabels(of, labelsOf map[string]string) (annotations, labels any, err error) {
+	if annotations, err = pairs(of); err != nil {
+		return nil, nil, err
+	}
+	labels, err = pairs(labelsOf)
+	return annotations, labels, err
 }
 
 // stringMap scans stored pairs; NULL becomes nil.

@@ -64,14 +64,11 @@ func mustConnect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// execDirectly runs statements on a connection of its own.
-func execDirectly(t *testing.T, url string, statements ...string) {
+// execDirectly runs a statement on a connection of its own.
+func execDirectly(t *testing.T, url, statement string) {
 	t.Helper()
-	conn := mustConnect(t, url)
-	for _, statement := range statements {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+	if err := shared.Server(t).Exec(t.Context(), url, statement); err != nil {
+		t.Fatalf("%s: %v", statement, err)
 	}
 }
 

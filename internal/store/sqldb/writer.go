@@ -76,21 +76,17 @@ func (w *writer) do(ctx context.Context, work func(Querier) error) error {
 	select {
 	case <-j.done:
 		return j.err
-	case <-w.done:
-		return w.afterEnd(j)
+	case <-w.done: // the job may have been queued after the loop ended
+		return j.abandon(unavailable(errClosed))
 	case <-ctx.Done():
+		return j.abandon(ctx.Err())
 	}
-	if j.state.CompareAndSwap(jobWaiting, jobAbandoned) {
-		return ctx.Err()
-	}
-	<-j.done
-	return j.err
 }
 
-// afterEnd returns the outcome of a job that may have been queued after the loop ended.
-func (w *writer) afterEnd(j *job) error {
+// abandon returns cause if the job waits, which then never runs, else its outcome.
+func (j *job) abandon(cause error) error {
 	if j.state.CompareAndSwap(jobWaiting, jobAbandoned) {
-		return unavailable(errClosed)
+		return cause
 	}
 	<-j.done
 	return j.err
@@ -127,11 +123,12 @@ func (w *writer) loop() {
 func (w *writer) collect(first *job) []*job {
 	var batch []*job
 	for next := first; ; {
-		if next.ctx.Err() == nil && next.state.CompareAndSwap(jobWaiting, jobTaken) {
-			batch = append(batch, next)
-		} else if next.state.CompareAndSwap(jobWaiting, jobTaken) {
-			next.err = next.ctx.Err()
-			close(next.done)
+		if next.state.CompareAndSwap(jobWaiting, jobTaken) {
+			if next.err = next.ctx.Err(); next.err == nil {
+				batch = append(batch, next)
+			} else {
+				close(next.done)
+			}
 		}
 		if len(batch) == maxBatch {
 			return batch
