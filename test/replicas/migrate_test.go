@@ -11,9 +11,9 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// TestMovingHouse keeps a store in a folder, moves it, and goes on with it on PostgreSQL: the password, the session,
-// the API key and the kept registry with its secret are what they were.
-func TestMovingHouse(t *testing.T) {
+// TestMigrateToPostgreSQL copies a store from its data directory to PostgreSQL and starts a server there: the password, the
+// session, the API key and the stored registry with its secret work as before.
+func TestMigrateToPostgreSQL(t *testing.T) {
 	t.Parallel()
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	url := urlFile(t, database.NewDatabase(t))
@@ -26,29 +26,29 @@ func TestMovingHouse(t *testing.T) {
 	made.Into(&registry)
 	key := old.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--name", "pipeline")
 
-	moving := []string{"migrate", "--from", "sqlite:" + old.DataDir, "--database-url-file", url}
-	if beside := instance.Run(t, "", moving...); beside.Code != 2 || !strings.Contains(beside.Err, "in use by another server") {
-		t.Errorf("beside the running server: %+v", beside)
+	migrate := []string{"migrate", "--from", "sqlite:" + old.DataDir, "--database-url-file", url}
+	if running := instance.Run(t, "", migrate...); running.Code != 2 || !strings.Contains(running.Err, "in use by another server") {
+		t.Errorf("while the server runs: %+v", running)
 	}
 	old.Stop(syscall.SIGTERM)
-	done := instance.Run(t, "", moving...)
+	done := instance.Run(t, "", migrate...)
 	if done.Code != 0 || !strings.Contains(done.Out, "sessions") {
 		t.Fatalf("%+v", done)
 	}
-	if again := instance.Run(t, "", moving...); again.Code != 2 || !strings.Contains(again.Err, "not empty") {
+	if again := instance.Run(t, "", migrate...); again.Code != 2 || !strings.Contains(again.Err, "not empty") {
 		t.Errorf("a second time: %+v", again)
 	}
 
-	moved := instance.Start(t, instance.Options{Bare: true, Flags: []string{"--database-url-file", url, "--master-key-file", filepath.Join(old.DataDir, "master.key")}})
-	client = moved.Client(t)
+	copied := instance.Start(t, instance.Options{Bare: true, Flags: []string{"--database-url-file", url, "--master-key-file", filepath.Join(old.DataDir, "master.key")}})
+	client = copied.Client(t)
 	client.SignIn()
 	client.Do(http.MethodGet, "/v1/auth/refresh/"+tokens.RefreshToken, "").Want(http.StatusOK)
 	client.Do(http.MethodGet, "/v1/projects", "", "ApiKey", key).Want(http.StatusOK)
 	read := client.Do(http.MethodGet, "/v1/registries/oci/"+registry.UID+"/basic", "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 	if !strings.Contains(read.Body, `"password":"********"`) {
-		t.Errorf("the kept registry is now %s", read.Body)
+		t.Errorf("the stored registry is now %s", read.Body)
 	}
-	// Nobody listens there: the verdict comes from really using the stored definition.
+	// There is no registry, so the result comes from a check with the stored definition.
 	client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"http://127.0.0.1:9","registryUid":"`+registry.UID+`","auth":{"type":"basic","username":"u"}}`,
 		"Authorization", tokens.Authorization).Want(http.StatusOK)
 }
