@@ -96,7 +96,7 @@ func noStore(err error, c Config) error {
 
 func newOrg() *cobra.Command {
 	create := adminCommand("create NAME", "Make an organization, with a project Default; prints its uid", oneArg, false, func(a *admin, args []string) error {
-		org, err := a.directory.CreateOrg(a.ctx, a.origin, a.operator, args[0])
+		org, err := a.directory.CreateOrg(a.ctx, a.operator, a.origin, args[0])
 		return a.print(org.UID, err)
 	})
 	list := adminCommand("list", "List the organizations", noArgs, true, func(a *admin, _ []string) error {
@@ -116,7 +116,7 @@ func newOrg() *cobra.Command {
 func newProject() *cobra.Command {
 	var org string
 	create := adminCommand("create NAME --org ORG", "Make a project; prints its uid", oneArg, false, func(a *admin, args []string) error {
-		project, err := a.directory.CreateProject(a.ctx, a.origin, a.operator, directory.NewProject{Org: org, Name: args[0]})
+		project, err := a.directory.CreateProject(a.ctx, a.operator, a.origin, directory.NewProject{Org: org, Name: args[0]})
 		return a.print(project.UID, err)
 	})
 	list := adminCommand("list --org ORG", "List an organization's projects", noArgs, true, func(a *admin, _ []string) error {

@@ -12,7 +12,7 @@ func newAPIKey() *cobra.Command {
 	var org, email, name string
 	var expires time.Duration
 	create := adminCommand("create --org ORG --email E", "Make an API key for a user; prints the key, which is not shown again", noArgs, false, func(a *admin, _ []string) error {
-		_, key, err := a.auth.CreateAPIKey(a.ctx, a.origin, a.operator, auth.NewAPIKey{
+		_, key, err := a.auth.CreateAPIKey(a.ctx, a.operator, a.origin, auth.NewAPIKey{
 			Org: org, User: email, Name: name, ExpiresAt: time.Now().Add(expires),
 		})
 		return a.print(key.Reveal(), err)
@@ -34,7 +34,7 @@ func newAPIKey() *cobra.Command {
 		return a.table([]string{"uid", "name", "email", "state", "expires", "lastUsed"}, rows)
 	})
 	revoke := adminCommand("revoke UID", "Deactivate an API key at once", oneArg, false, func(a *admin, args []string) error {
-		return a.auth.RevokeAPIKey(a.ctx, a.origin, a.operator, args[0])
+		return a.auth.RevokeAPIKey(a.ctx, a.operator, a.origin, args[0])
 	})
 	orgFlag(&org, create, list)
 	return group("apikey", "API keys", create, list, revoke)

@@ -19,13 +19,13 @@ func newKey() *cobra.Command {
 	var master bool
 	rotate := adminCommand("rotate", "Put new signing keys into use; with --master, a new master key", noArgs, false, func(a *admin, _ []string) error {
 		if !master {
-			return a.auth.RotateKeys(a.ctx, a.origin, a.operator)
+			return a.auth.RotateKeys(a.ctx, a.operator, a.origin)
 		}
 		next, err := nextMasterKey(os.Getenv)
 		if err != nil {
 			return err
 		}
-		former, err := a.auth.RotateMaster(a.ctx, a.origin, a.operator, next)
+		former, err := a.auth.RotateMaster(a.ctx, a.operator, a.origin, next)
 		if err != nil {
 			return err
 		}

@@ -25,10 +25,10 @@ func newUser() *cobra.Command {
 	create, list := f.create(), f.list()
 	password, role, projects := f.password(), f.setRole(), f.setProjects()
 	disable := adminCommand("disable --org ORG --email E", "Keep a user from signing in; ends its sessions and the use of its API keys", noArgs, false, func(a *admin, _ []string) error {
-		return a.auth.DisableUser(a.ctx, a.origin, a.operator, f.org, f.email)
+		return a.auth.DisableUser(a.ctx, a.operator, a.origin, f.org, f.email)
 	})
 	enable := adminCommand("enable --org ORG --email E", "Let a disabled user sign in again", noArgs, false, func(a *admin, _ []string) error {
-		return a.auth.EnableUser(a.ctx, a.origin, a.operator, f.org, f.email)
+		return a.auth.EnableUser(a.ctx, a.operator, a.origin, f.org, f.email)
 	})
 	orgFlag(&f.org, create, list, password, disable, enable, role, projects)
 	for _, cmd := range []*cobra.Command{create, password, disable, enable, role, projects} {
@@ -55,7 +55,7 @@ func (f *userFlags) create() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		user, err := a.directory.CreateUser(a.ctx, a.origin, a.operator, directory.NewUser{
+		user, err := a.directory.CreateUser(a.ctx, a.operator, a.origin, directory.NewUser{
 			Org: f.org, Email: f.email, Password: password, Role: auth.Role(f.role), Projects: f.projects,
 		})
 		return a.print(user.UID, err)
@@ -88,13 +88,13 @@ func (f *userFlags) password() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.auth.SetPassword(a.ctx, a.origin, a.operator, f.org, f.email, password)
+		return a.auth.SetPassword(a.ctx, a.operator, a.origin, f.org, f.email, password)
 	})
 }
 
 func (f *userFlags) setRole() *cobra.Command {
 	return adminCommand("role --org ORG --email E --role R", "Give a user another role", noArgs, false, func(a *admin, _ []string) error {
-		return a.directory.SetRole(a.ctx, a.origin, a.operator, f.ref(), auth.Role(f.newRole), true)
+		return a.directory.SetRole(a.ctx, a.operator, a.origin, f.ref(), auth.Role(f.newRole), true)
 	})
 }
 
@@ -103,7 +103,7 @@ func (f *userFlags) setProjects() *cobra.Command {
 		if f.clear == (len(f.projects) > 0) {
 			return usageError{errors.New("name the projects that the user is to be a member of with --project, or remove all memberships with --clear")}
 		}
-		return a.directory.SetProjects(a.ctx, a.origin, a.operator, f.ref(), f.projects)
+		return a.directory.SetProjects(a.ctx, a.operator, a.origin, f.ref(), f.projects)
 	})
 }
 

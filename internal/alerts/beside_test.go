@@ -12,7 +12,7 @@ import (
 func TestTheSameChannelsSentTwiceAtOnce(t *testing.T) {
 	f := newFixture(t, Config{})
 	wanted := []Channel{slack("/T0/B0/x0x"), slack("/T0/B0/y0y")}
-	replace := func() error { return f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, wanted) }
+	replace := func() error { return f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, wanted) }
 	postgrestest.Beside(t, f.url, "SELECT 1 FROM projects FOR UPDATE", replace, replace)
 	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != len(wanted) {
 		t.Errorf("%d channels of %d, %v", len(list), len(wanted), err)
@@ -26,7 +26,7 @@ func TestChannelsAddedAtOnceAreBounded(t *testing.T) {
 		f.create(slack("/T0/B0/x0x"))
 	}
 	add := func() error {
-		_, _, err := f.Create(t.Context(), audit.Origin{}, f.admin, f.in, slack("/T0/B0/x0x"))
+		_, _, err := f.Create(t.Context(), f.admin, audit.Origin{}, f.in, slack("/T0/B0/x0x"))
 		if err != nil && fieldsOf(err) != "type" {
 			return err
 		}

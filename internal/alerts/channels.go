@@ -117,13 +117,13 @@ func noSuchChannel() error {
 // Create adds a channel. signing is set when the channel's secret was made here; it is shown this once.
 //
 // Faults: Invalid; Forbidden; Limited; NotFound for an unknown component.
-func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, w Channel) (uid string, signing secret.String, err error) {
+func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, w Channel) (uid string, signing secret.String, err error) {
 	if w.Type == TypeHTTP && w.HTTP != nil && w.HTTP.Secret == "" {
 		signing = secret.String(rand.Text())
 		made := *w.HTTP
 		made.Secret, w.HTTP = signing, &made
 	}
-	err = s.change(ctx, origin, p, in, audit.AlertCreate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
+	err = s.change(ctx, p, origin, in, audit.AlertCreate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
 		if err := s.room(ctx, tx, in, len(stored), len(stored)+1, "type"); err != nil {
 			return err
 		}
@@ -148,8 +148,8 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 // Update replaces a channel.
 //
 // Faults: Invalid; Forbidden; Limited; NotFound for an unknown component or channel.
-func (s *Service) Update(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, uid string, w Channel) error {
-	return s.change(ctx, origin, p, in, audit.AlertUpdate, uid, func(tx *store.Tx, stored []store.Channel, record recorder) error {
+func (s *Service) Update(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, uid string, w Channel) error {
+	return s.change(ctx, p, origin, in, audit.AlertUpdate, uid, func(tx *store.Tx, stored []store.Channel, record recorder) error {
 		for _, old := range stored {
 			if old.UID != uid {
 				continue
@@ -171,8 +171,8 @@ func (s *Service) Update(ctx context.Context, origin audit.Origin, p auth.Princi
 // its uid, or names none and leads where that one does. Others are added, and the rest of the stored ones deleted.
 //
 // Faults: Invalid, the fields beginning with channels[i]; Forbidden; Limited; NotFound for an unknown component.
-func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, wanted []Channel) error {
-	return s.change(ctx, origin, p, in, audit.AlertUpdate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
+func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, wanted []Channel) error {
+	return s.change(ctx, p, origin, in, audit.AlertUpdate, "", func(tx *store.Tx, stored []store.Channel, record recorder) error {
 		if err := s.room(ctx, tx, in, len(stored), len(wanted), "channels"); err != nil {
 			return err
 		}
@@ -243,8 +243,8 @@ func (s *Service) replace(ctx context.Context, tx *store.Tx, in Scope, stored, f
 // Delete deletes a channel and what it still had to send; all of the component's when uid is empty.
 //
 // Faults: Forbidden; NotFound for an unknown component or channel.
-func (s *Service) Delete(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, uid string) error {
-	return s.change(ctx, origin, p, in, audit.AlertDelete, uid, func(tx *store.Tx, stored []store.Channel, record recorder) error {
+func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, uid string) error {
+	return s.change(ctx, p, origin, in, audit.AlertDelete, uid, func(tx *store.Tx, stored []store.Channel, record recorder) error {
 		found := uid == ""
 		for _, old := range stored {
 			if uid != "" && old.UID != uid {
@@ -266,7 +266,7 @@ func (s *Service) Delete(ctx context.Context, origin audit.Origin, p auth.Princi
 type recorder func(action audit.Action, c store.Channel) error
 
 // change decides whether the caller may, makes the change and records it, or records the refusal.
-func (s *Service) change(ctx context.Context, origin audit.Origin, p auth.Principal, in Scope, action audit.Action, object string,
+func (s *Service) change(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, action audit.Action, object string,
 	change func(*store.Tx, []store.Channel, recorder) error) error {
 	event := p.Event(origin, action)
 	event.UID, event.At, event.Object = origin.RecordUID(), s.now(), object

@@ -36,7 +36,7 @@ func fieldsOf(err error) string {
 }
 
 func (f *fixture) update(uid string, c Channel) error {
-	return f.Update(f.t.Context(), audit.Origin{}, f.admin, f.in, uid, c)
+	return f.Update(f.t.Context(), f.admin, audit.Origin{}, f.in, uid, c)
 }
 
 func (f *fixture) stored(uid string) (c store.Channel) {
@@ -93,7 +93,7 @@ func TestMasksAndWhatTheyKeep(t *testing.T) {
 func TestChannelProblemsAreToldTogether(t *testing.T) {
 	f := newFixture(t, Config{})
 	create := func(c Channel) string {
-		_, _, err := f.Create(t.Context(), audit.Origin{}, f.admin, f.in, c)
+		_, _, err := f.Create(t.Context(), f.admin, audit.Origin{}, f.in, c)
 		return fieldsOf(err)
 	}
 	hook := func(h HTTP) Channel { return Channel{Type: TypeHTTP, HTTP: &h} }
@@ -141,7 +141,7 @@ func TestReplaceKeepsWhatIsTheSame(t *testing.T) {
 	c, _ := f.create(slack("/c"))
 	wanted := []Channel{slack("/b"), f.channel(c), slack("/new")}
 	wanted[0].HTTP.Secret = "" // a public client knows of none
-	if err := f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, wanted); err != nil {
+	if err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, wanted); err != nil {
 		t.Fatal(err)
 	}
 	list, err := f.Channels(t.Context(), f.in)
@@ -153,7 +153,7 @@ func TestReplaceKeepsWhatIsTheSame(t *testing.T) {
 	}
 	unknown := slack("/d")
 	unknown.UID = a
-	if got := fieldsOf(f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, []Channel{unknown, {Type: "app"}})); got != "channels[0].uid channels[1].type" {
+	if got := fieldsOf(f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, []Channel{unknown, {Type: "app"}})); got != "channels[0].uid channels[1].type" {
 		t.Errorf("problems %s", got)
 	}
 	if list, _ := f.Channels(t.Context(), f.in); len(list) != 3 {
@@ -166,7 +166,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	f := newFixture(t, Config{})
 	member := f.admin
 	member.Role = auth.RoleMember
-	if _, _, err := f.Create(t.Context(), audit.Origin{}, member, f.in, slack("/x")); fault.KindOf(err) != fault.Forbidden {
+	if _, _, err := f.Create(t.Context(), member, audit.Origin{}, f.in, slack("/x")); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("a member may: %v", err)
 	}
 	uid, _ := f.create(slack("/x0x"))
@@ -175,13 +175,13 @@ func TestChangesAreRecorded(t *testing.T) {
 	if err := f.update(uid, moved); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Delete(t.Context(), audit.Origin{}, f.admin, f.in, uid); err != nil {
+	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, f.in, uid); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Delete(t.Context(), audit.Origin{}, f.admin, f.in, uid); fault.KindOf(err) != fault.NotFound {
+	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, f.in, uid); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("deleted twice: %v", err)
 	}
-	if err := f.Delete(t.Context(), audit.Origin{}, f.admin, Scope{f.in.OrgUID, f.in.ProjectUID, "ClusterHealth"}, ""); fault.KindOf(err) != fault.NotFound {
+	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, Scope{f.in.OrgUID, f.in.ProjectUID, "ClusterHealth"}, ""); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("an unknown component: %v", err)
 	}
 	var got []string
@@ -258,12 +258,12 @@ func TestChannelsOfAnOrganizationAreBounded(t *testing.T) {
 			return tx.Projects.Insert(ctx, store.Project{UID: uid, OrgUID: in.OrgUID, Name: uid, Canonical: uid, CreatedAt: f.clock})
 		})
 		in.ProjectUID = uid
-		err := f.Replace(t.Context(), audit.Origin{}, f.admin, in, wanted(maxChannels))
+		err := f.Replace(t.Context(), f.admin, audit.Origin{}, in, wanted(maxChannels))
 		if fits := project < maxOrgChannels/maxChannels; fits != (err == nil) {
 			t.Errorf("project %d: %v", project, err)
 		}
 	}
-	if err := f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, wanted(1)); fault.KindOf(err) != fault.Invalid {
+	if err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, wanted(1)); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("one more: %v", err)
 	}
 }

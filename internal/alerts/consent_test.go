@@ -324,7 +324,7 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 	s := newMailServer(t, false)
 	f := newFixture(t, Config{Mail: s.mail(StartTLS), MailDomains: ownDomain})
 	create := func(c Channel) string {
-		_, _, err := f.Create(t.Context(), audit.Origin{}, f.admin, f.in, c)
+		_, _, err := f.Create(t.Context(), f.admin, audit.Origin{}, f.in, c)
 		return fieldsOf(err)
 	}
 	foreign := Channel{Type: TypeEmail, Active: true, Identifiers: []string{

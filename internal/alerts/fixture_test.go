@@ -100,7 +100,7 @@ func (f *fixture) write(fn func(context.Context, *store.Tx) error) {
 
 func (f *fixture) create(c Channel) (string, string) {
 	f.t.Helper()
-	uid, signing, err := f.Create(f.t.Context(), audit.Origin{}, f.admin, f.in, c)
+	uid, signing, err := f.Create(f.t.Context(), f.admin, audit.Origin{}, f.in, c)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestWebhooksScanNoNetwork(t *testing.T) {
 	}
 	began := f.clock
 	for round := range 30 {
-		err := f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, wanted(round))
+		err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, wanted(round))
 		if err != nil && limitOf(err) == 0 {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestNewOriginsAreLimited(t *testing.T) {
 	}
 	create := func(p auth.Principal, in Scope, origin string) time.Duration {
 		t.Helper()
-		_, _, err := f.Create(t.Context(), audit.Origin{}, p, in, hookAt(origin))
+		_, _, err := f.Create(t.Context(), p, audit.Origin{}, in, hookAt(origin))
 		return refused(err)
 	}
 	other := Scope{f.in.OrgUID, uuid.NewString(), APIKeyExpiry}
@@ -133,13 +133,13 @@ func TestManyNewOriginsAtOnceAreStored(t *testing.T) {
 	for i := range 5 {
 		list = append(list, hookAt(fmt.Sprintf("https://h%d.example.com", i)))
 	}
-	if err := f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, list); err != nil {
+	if err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, list); err != nil {
 		t.Fatal(err)
 	}
 	list = append(list, hookAt("https://h5.example.com"))
 	for _, step := range []struct{ after, wait time.Duration }{{0, 2 * time.Minute}, {2*time.Minute - time.Second, time.Second}, {time.Second, 0}} {
 		f.clock = f.clock.Add(step.after)
-		if wait := limitOf(f.Replace(t.Context(), audit.Origin{}, f.admin, f.in, list)); wait != step.wait {
+		if wait := limitOf(f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, list)); wait != step.wait {
 			t.Errorf("%v later: retry after %v, want %v", step.after, wait, step.wait)
 		}
 	}
@@ -153,7 +153,7 @@ func TestOriginsAreCountedOnceByReplicas(t *testing.T) {
 	limited := make(chan time.Duration, 2)
 	create := func(origin string) func() error {
 		return func() error {
-			_, _, err := f.Create(t.Context(), audit.Origin{}, f.admin, f.in, hookAt(origin))
+			_, _, err := f.Create(t.Context(), f.admin, audit.Origin{}, f.in, hookAt(origin))
 			limited <- limitOf(err)
 			if limitOf(err) > 0 {
 				return nil

@@ -286,7 +286,7 @@ func TestUnknownPlaceholders(t *testing.T) {
 	f := newFixture(t, Config{Egress: loopback(t)})
 	hook := r.hook()
 	hook.HTTP.Body = `{"text": "{{hint}} {{unknown}} {{ hint }} {{unknown}}", "n": {"m": {}}}`
-	_, _, err := f.Create(t.Context(), audit.Origin{}, f.admin, f.in, hook)
+	_, _, err := f.Create(t.Context(), f.admin, audit.Origin{}, f.in, hook)
 	refused, _ := errors.AsType[*fault.Error](err)
 	if fieldsOf(err) != "http.body" || !strings.Contains(refused.Fields[0].Problem, "unknown placeholders: {{unknown}}, {{ hint }}; must be among {{message}}, ") {
 		t.Fatalf("%v: %+v", err, refused)

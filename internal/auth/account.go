@@ -19,13 +19,13 @@ import (
 // Faults: Invalid with fields currentPassword (wrong, too) and newPassword; Limited; Unavailable when too many
 // passwords are hashed at once. A wrong current password is no 401: clients take that for the end of their
 // token, and would sign in with the same password again.
-func (s *Service) ChangePassword(ctx context.Context, origin audit.Origin, p Principal, current, next secret.String) error {
+func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) error {
 	if problems := s.PasswordProblems(p, current, next); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	outcome, err := changeOvertaken, error(nil)
 	for n := 0; n < 2 && err == nil && outcome == changeOvertaken; n++ { // the same change sent twice, perhaps
-		outcome, err = s.tryPasswordChange(ctx, origin, p, current, next)
+		outcome, err = s.tryPasswordChange(ctx, p, origin, current, next)
 	}
 	if err == nil && outcome == changeOvertaken {
 		return fault.Busy("Your password is being changed by others at this moment. Try again.", time.Second)
@@ -45,7 +45,7 @@ const (
 	changeMade                            // now, or by the request that this one repeats
 )
 
-func (s *Service) tryPasswordChange(ctx context.Context, origin audit.Origin, p Principal, current, next secret.String) (passwordChange, error) {
+func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) (passwordChange, error) {
 	user, err := s.caller(ctx, p)
 	if err != nil {
 		return changeRefused, err
@@ -62,7 +62,7 @@ func (s *Service) tryPasswordChange(ctx context.Context, origin audit.Origin, p 
 		return changeRefused, err
 	}
 	if !matches || !user.DisabledAt.IsZero() {
-		return s.wrongCurrent(ctx, origin, p, try, user, next)
+		return s.wrongCurrent(ctx, p, origin, try, user, next)
 	}
 	hash, err := s.passwords.hashFor(ctx, try.caller(), next)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Service) tryPasswordChange(ctx context.Context, origin audit.Origin, p 
 	}
 	outcome := changeOvertaken
 	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		outcome, err = s.changePassword(ctx, tx, origin, p, try, user, hash)
+		outcome, err = s.changePassword(ctx, tx, p, origin, try, user, hash)
 		return err
 	})
 	return outcome, err
@@ -82,7 +82,7 @@ const repeatedWithin = time.Minute
 // wrongCurrent decides about a change whose current password is not the user's. If its new one is, since a moment ago,
 // then the answer to that change was lost, and this repeats it: nothing is left to do. Each password that was tried is
 // one try, taken and counted as a sign-in's, so that nobody learns more passwords here than there.
-func (s *Service) wrongCurrent(ctx context.Context, origin audit.Origin, p Principal, try passwordTry, user store.User, next secret.String) (passwordChange, error) {
+func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Origin, try passwordTry, user store.User, next secret.String) (passwordChange, error) {
 	wrong, repeats, unasked := 1, false, error(nil)
 	if s.now().Sub(user.PasswordChangedAt).Abs() < repeatedWithin && user.DisabledAt.IsZero() {
 		matches, _, err := s.passwords.verify(ctx, try.caller(), next, user.PasswordHash, try.take)
@@ -137,7 +137,7 @@ func (s *Service) caller(ctx context.Context, p Principal) (user store.User, err
 }
 
 // changePassword stores the hash of the new password, unless the current one's is another by now.
-func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit.Origin, p Principal, try passwordTry, user store.User, hash string) (passwordChange, error) {
+func (s *Service) changePassword(ctx context.Context, tx *store.Tx, p Principal, origin audit.Origin, try passwordTry, user store.User, hash string) (passwordChange, error) {
 	now := s.now()
 	err := tx.Users.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)
 	if errors.Is(err, store.ErrNotFound) {
@@ -160,8 +160,8 @@ func (s *Service) changePassword(ctx context.Context, tx *store.Tx, origin audit
 // changes their own: for that there is ChangePassword.
 //
 // Faults: Invalid with field password; Forbidden; NotFound; Unavailable when too many passwords are hashed at once.
-func (s *Service) SetPassword(ctx context.Context, origin audit.Origin, p Principal, org, user string, next secret.String) error {
-	found, err := s.otherUser(ctx, origin, p, SetPasswords, audit.PasswordSet, org, user)
+func (s *Service) SetPassword(ctx context.Context, p Principal, origin audit.Origin, org, user string, next secret.String) error {
+	found, err := s.otherUser(ctx, p, origin, SetPasswords, audit.PasswordSet, org, user)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (s *Service) SetPassword(ctx context.Context, origin audit.Origin, p Princi
 	if err != nil {
 		return err
 	}
-	return s.changeUser(ctx, origin, p, audit.PasswordSet, found, func(tx *store.Tx, now time.Time) error {
+	return s.changeUser(ctx, p, origin, audit.PasswordSet, found, func(tx *store.Tx, now time.Time) error {
 		if err := tx.Users.SetPassword(ctx, found.org.UID, found.user.UID, hash, now); err != nil {
 			return err
 		}
@@ -187,12 +187,12 @@ func (s *Service) SetPassword(ctx context.Context, origin audit.Origin, p Princi
 // is disabled stays so. user is its uid or e-mail; an operator names the organization, others leave it empty.
 //
 // Faults: Forbidden, of oneself too; NotFound; Conflict with CodeLastAdmin.
-func (s *Service) DisableUser(ctx context.Context, origin audit.Origin, p Principal, org, user string) error {
-	found, err := s.otherUser(ctx, origin, p, DisableUsers, audit.UserDisable, org, user)
+func (s *Service) DisableUser(ctx context.Context, p Principal, origin audit.Origin, org, user string) error {
+	found, err := s.otherUser(ctx, p, origin, DisableUsers, audit.UserDisable, org, user)
 	if err != nil {
 		return err
 	}
-	return s.changeUser(ctx, origin, p, audit.UserDisable, found, func(tx *store.Tx, now time.Time) error {
+	return s.changeUser(ctx, p, origin, audit.UserDisable, found, func(tx *store.Tx, now time.Time) error {
 		if err := KeepAdmin(ctx, tx, p, found.user); err != nil {
 			return err
 		}
@@ -227,12 +227,12 @@ func KeepAdmin(ctx context.Context, tx *store.Tx, p Principal, user store.User) 
 // EnableUser lets a disabled user sign in again. Its old sessions stay ended.
 //
 // Faults: those of DisableUser.
-func (s *Service) EnableUser(ctx context.Context, origin audit.Origin, p Principal, org, user string) error {
-	found, err := s.otherUser(ctx, origin, p, DisableUsers, audit.UserEnable, org, user)
+func (s *Service) EnableUser(ctx context.Context, p Principal, origin audit.Origin, org, user string) error {
+	found, err := s.otherUser(ctx, p, origin, DisableUsers, audit.UserEnable, org, user)
 	if err != nil {
 		return err
 	}
-	return s.changeUser(ctx, origin, p, audit.UserEnable, found, func(tx *store.Tx, _ time.Time) error {
+	return s.changeUser(ctx, p, origin, audit.UserEnable, found, func(tx *store.Tx, _ time.Time) error {
 		return unlessSo(tx.Users.Enable(ctx, found.org.UID, found.user.UID))
 	})
 }
@@ -246,7 +246,7 @@ func unlessSo(err error) error {
 }
 
 // otherUser finds the user of an administrative change, and records the refusal of one that is not allowed.
-func (s *Service) otherUser(ctx context.Context, origin audit.Origin, p Principal, permission Permission, action audit.Action, org, user string) (account, error) {
+func (s *Service) otherUser(ctx context.Context, p Principal, origin audit.Origin, permission Permission, action audit.Action, org, user string) (account, error) {
 	refusal := p.May(permission)
 	if refusal == nil && p.UserUID != "" && (user == p.UserUID || Canonical(user) == Canonical(p.Email)) {
 		refusal = notOneself(permission)
@@ -269,7 +269,7 @@ func (s *Service) otherUser(ctx context.Context, origin audit.Origin, p Principa
 }
 
 // changeUser makes an administrative change and its record.
-func (s *Service) changeUser(ctx context.Context, origin audit.Origin, p Principal, action audit.Action, found account, change func(*store.Tx, time.Time) error) error {
+func (s *Service) changeUser(ctx context.Context, p Principal, origin audit.Origin, action audit.Action, found account, change func(*store.Tx, time.Time) error) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
 		if err := change(tx, now); err != nil {

@@ -71,28 +71,28 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	uid := w.sessionOf(t, first).UID
 	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
 	var answers []string
-	for _, refused := range []error{w.EndSession(t.Context(), origin, stranger, uid), w.EndSession(t.Context(), origin, colleague, uid),
-		w.EndSession(t.Context(), origin, p, uuid.NewString()), w.EndSession(t.Context(), origin, p, "")} {
+	for _, refused := range []error{w.EndSession(t.Context(), stranger, origin, uid), w.EndSession(t.Context(), colleague, origin, uid),
+		w.EndSession(t.Context(), p, origin, uuid.NewString()), w.EndSession(t.Context(), p, origin, "")} {
 		wantFault(t, refused, fault.CodeResourceNotFound, "")
 		answers = append(answers, refused.Error())
 	}
 	if len(slices.Compact(answers)) != 1 {
 		t.Errorf("a foreign session is confirmed: %v", answers)
 	}
-	if err := w.EndSession(t.Context(), origin, p, uid); err != nil {
+	if err := w.EndSession(t.Context(), p, origin, uid); err != nil {
 		t.Fatal(err)
 	}
 	w.wantEvent(t, audit.SessionEnd, audit.Succeeded, uid, w.org.UID)
-	wantFault(t, w.EndSession(t.Context(), origin, p, uid), fault.CodeResourceNotFound, "")
+	wantFault(t, w.EndSession(t.Context(), p, origin, uid), fault.CodeResourceNotFound, "")
 	w.wantRefused(t, first.Refresh, ReasonRevoked)
-	if err := w.Logout(t.Context(), origin, p); err != nil {
+	if err := w.Logout(t.Context(), p, origin); err != nil {
 		t.Fatal(err)
 	}
 	w.wantEvent(t, audit.Logout, audit.Succeeded, p.SessionUID, w.org.UID)
 	if left, err := w.Sessions(t.Context(), p); len(left) != 0 || err != nil {
 		t.Errorf("left: %+v, %v", left, err)
 	}
-	wantFields(t, w.Logout(t.Context(), origin, Principal{UserUID: p.UserUID, OrgUID: p.OrgUID, APIKeyUID: "k"}), "Authorization")
+	wantFields(t, w.Logout(t.Context(), Principal{UserUID: p.UserUID, OrgUID: p.OrgUID, APIKeyUID: "k"}, origin), "Authorization")
 }
 
 func TestRevokeTokensAllOrNone(t *testing.T) {
@@ -104,22 +104,22 @@ func TestRevokeTokensAllOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(w.audits(t, 100))
-	wantFields(t, w.RevokeTokens(t.Context(), origin, p, []secret.String{tokens.Refresh, "x", foreign.Refresh, "", foreign.Authorization}), "tokens[1]", "tokens[2]", "tokens[3]", "tokens[4]")
-	wantFields(t, w.RevokeTokens(t.Context(), origin, stranger, []secret.String{tokens.Authorization}), "tokens[0]")
-	wantFields(t, w.RevokeTokens(t.Context(), origin, p, nil), "tokens")
-	wantFields(t, w.RevokeTokens(t.Context(), origin, p, make([]secret.String, 101)), "tokens")
+	wantFields(t, w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Refresh, "x", foreign.Refresh, "", foreign.Authorization}), "tokens[1]", "tokens[2]", "tokens[3]", "tokens[4]")
+	wantFields(t, w.RevokeTokens(t.Context(), stranger, origin, []secret.String{tokens.Authorization}), "tokens[0]")
+	wantFields(t, w.RevokeTokens(t.Context(), p, origin, nil), "tokens")
+	wantFields(t, w.RevokeTokens(t.Context(), p, origin, make([]secret.String, 101)), "tokens")
 	if err := w.authenticate(t, tokens.Authorization); err != nil || len(w.audits(t, 100)) != before {
 		t.Errorf("a call that was refused ended a session, or is on record as if it had: %v", err)
 	}
 	w.clock.move(16 * time.Minute) // an expired one is still a token of ours
-	if err := w.RevokeTokens(t.Context(), origin, p, []secret.String{"Bearer " + tokens.Authorization, tokens.Refresh, later.Refresh}); err != nil {
+	if err := w.RevokeTokens(t.Context(), p, origin, []secret.String{"Bearer " + tokens.Authorization, tokens.Refresh, later.Refresh}); err != nil {
 		t.Fatal(err)
 	}
 	w.wantEvent(t, audit.TokensRevoke, audit.Succeeded, w.sessionOf(t, later).UID, w.org.UID)
 	if n := len(w.audits(t, 100)) - before; n != 2 {
 		t.Errorf("%d records of two sessions", n)
 	}
-	if err := w.RevokeTokens(t.Context(), origin, Operator(), []secret.String{foreign.Refresh}); err != nil {
+	if err := w.RevokeTokens(t.Context(), Operator(), origin, []secret.String{foreign.Refresh}); err != nil {
 		t.Error(err)
 	}
 	w.wantRefused(t, foreign.Refresh, ReasonRevoked)
@@ -130,7 +130,7 @@ func TestChangePassword(t *testing.T) {
 	here, elsewhere := w.mustLogin(t), w.mustLogin(t)
 	p := w.mustPrincipal(t, here)
 	change := func(current, next secret.String) error {
-		return w.ChangePassword(t.Context(), origin, p, current, next)
+		return w.ChangePassword(t.Context(), p, origin, current, next)
 	}
 	wantFields(t, change("", "short"), "currentPassword", "newPassword")
 	wantFields(t, change(goodPassword, goodPassword), "newPassword")
@@ -159,10 +159,10 @@ func TestAdministrationOfUsers(t *testing.T) {
 	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
 	member, stranger := asPrincipal(w.org, w.user), w.mustStranger(t)
 	for action, do := range map[audit.Action]func(p Principal, org, user string) error{
-		audit.UserDisable: func(p Principal, org, user string) error { return w.DisableUser(t.Context(), origin, p, org, user) },
-		audit.UserEnable:  func(p Principal, org, user string) error { return w.EnableUser(t.Context(), origin, p, org, user) },
+		audit.UserDisable: func(p Principal, org, user string) error { return w.DisableUser(t.Context(), p, origin, org, user) },
+		audit.UserEnable:  func(p Principal, org, user string) error { return w.EnableUser(t.Context(), p, origin, org, user) },
 		audit.PasswordSet: func(p Principal, org, user string) error {
-			return w.SetPassword(t.Context(), origin, p, org, user, otherPassword)
+			return w.SetPassword(t.Context(), p, origin, org, user, otherPassword)
 		},
 	} {
 		t.Run(string(action), func(t *testing.T) {
@@ -194,12 +194,12 @@ func TestAdministrationOfUsers(t *testing.T) {
 			w.wantEvent(t, action, audit.Succeeded, w.user.UID, w.org.UID)
 		})
 	}
-	wantFields(t, w.SetPassword(t.Context(), origin, admin, "", goodEmail, goodEmail), "password")
+	wantFields(t, w.SetPassword(t.Context(), admin, origin, "", goodEmail, goodEmail), "password")
 }
 
 func TestADisabledUsersKeysRest(t *testing.T) {
 	w := mustWorld(t, nil)
-	_, key, err := w.CreateAPIKey(t.Context(), origin, asPrincipal(w.org, w.user), NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.CreateAPIKey(t.Context(), asPrincipal(w.org, w.user), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,12 +207,12 @@ func TestADisabledUsersKeysRest(t *testing.T) {
 	if err := use(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.DisableUser(t.Context(), origin, Operator(), goodOrg, goodEmail); err != nil {
+	if err := w.DisableUser(t.Context(), Operator(), origin, goodOrg, goodEmail); err != nil {
 		t.Fatal(err)
 	}
 	wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
 	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
-	if err := w.EnableUser(t.Context(), origin, Operator(), goodOrg, goodEmail); err != nil {
+	if err := w.EnableUser(t.Context(), Operator(), origin, goodOrg, goodEmail); err != nil {
 		t.Fatal(err)
 	}
 	if err := errors.Join(use(), w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword)); err != nil {
@@ -240,7 +240,7 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
 	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "bob@example.com", RoleMember))
 	stranger := w.mustStranger(t)
-	made, key, err := w.CreateAPIKey(t.Context(), origin, owner, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	made, key, err := w.CreateAPIKey(t.Context(), owner, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,8 +248,8 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	name, active, inactive, later, past := "Release", true, false, start.Add(48*time.Hour), start
 	for _, p := range []Principal{colleague, stranger, {}} {
 		_, readErr := w.APIKey(t.Context(), p, made.UID)
-		_, changeErr := w.UpdateAPIKey(t.Context(), origin, p, made.UID, APIKeyChange{Active: &inactive})
-		for _, err := range []error{readErr, changeErr, w.RevokeAPIKey(t.Context(), origin, p, made.UID), w.DeleteAPIKey(t.Context(), origin, p, made.UID)} {
+		_, changeErr := w.UpdateAPIKey(t.Context(), p, origin, made.UID, APIKeyChange{Active: &inactive})
+		for _, err := range []error{readErr, changeErr, w.RevokeAPIKey(t.Context(), p, origin, made.UID), w.DeleteAPIKey(t.Context(), p, origin, made.UID)} {
 			wantFault(t, err, fault.CodeResourceNotFound, "")
 		}
 	}
@@ -257,13 +257,13 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for i, p := range []Principal{owner, admin, Operator()} {
-		if err := errors.Join(use(), w.RevokeAPIKey(t.Context(), origin, p, made.UID)); err != nil {
+		if err := errors.Join(use(), w.RevokeAPIKey(t.Context(), p, origin, made.UID)); err != nil {
 			t.Fatal(err)
 		}
 		w.wantEvent(t, audit.APIKeyUpdate, audit.Succeeded, made.UID, w.org.UID)
 		wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
 		renamed := fmt.Sprint(name, i)
-		changed, err := w.UpdateAPIKey(t.Context(), origin, p, made.UID, APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
+		changed, err := w.UpdateAPIKey(t.Context(), p, origin, made.UID, APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
 		if err != nil || changed.Name != renamed || !changed.ExpiresAt.Equal(later) || !changed.Active {
 			t.Errorf("got %+v, %v", changed, err)
 		}
@@ -273,16 +273,16 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 		t.Errorf("a longer life does not hold: %v", err)
 	}
 	bad := " "
-	_, err = w.UpdateAPIKey(t.Context(), origin, owner, made.UID, APIKeyChange{Name: &bad, ExpiresAt: &past})
+	_, err = w.UpdateAPIKey(t.Context(), owner, origin, made.UID, APIKeyChange{Name: &bad, ExpiresAt: &past})
 	wantFields(t, err, "name", "expiresAt")
-	second, _, err := w.CreateAPIKey(t.Context(), origin, owner, NewAPIKey{Name: "other", ExpiresAt: later})
+	second, _, err := w.CreateAPIKey(t.Context(), owner, origin, NewAPIKey{Name: "other", ExpiresAt: later})
 	if err != nil {
 		t.Fatal(err)
 	}
 	taken := "RELEASE2"
-	_, err = w.UpdateAPIKey(t.Context(), origin, owner, second.UID, APIKeyChange{Name: &taken})
+	_, err = w.UpdateAPIKey(t.Context(), owner, origin, second.UID, APIKeyChange{Name: &taken})
 	wantFault(t, err, "ApiKeyAlreadyExists", "")
-	if err := w.DeleteAPIKey(t.Context(), origin, admin, made.UID); err != nil {
+	if err := w.DeleteAPIKey(t.Context(), admin, origin, made.UID); err != nil {
 		t.Fatal(err)
 	}
 	w.wantEvent(t, audit.APIKeyDelete, audit.Succeeded, made.UID, w.org.UID)
@@ -296,7 +296,7 @@ func TestUserWithoutPassword(t *testing.T) {
 	user := w.mustUserWithoutPassword(t, "new@example.com")
 	for _, password := range []secret.String{goodPassword, "-"} {
 		wantWrong(t, w.tryFrom(t, "192.0.2.1", user.Email, password))
-		wantFields(t, w.ChangePassword(t.Context(), origin, asPrincipal(w.org, user), password, otherPassword), "currentPassword")
+		wantFields(t, w.ChangePassword(t.Context(), asPrincipal(w.org, user), origin, password, otherPassword), "currentPassword")
 	}
 	stored := func() (found store.User) {
 		if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
@@ -310,7 +310,7 @@ func TestUserWithoutPassword(t *testing.T) {
 	if now := stored(); now != user {
 		t.Errorf("a refused login left %+v", now)
 	}
-	if err := w.SetPassword(t.Context(), origin, admin, "", user.Email, goodPassword); err != nil {
+	if err := w.SetPassword(t.Context(), admin, origin, "", user.Email, goodPassword); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.tryFrom(t, "192.0.2.1", user.Email, goodPassword); err != nil {
@@ -326,7 +326,7 @@ func TestDeletedUser(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	p := w.mustPrincipal(t, tokens)
-	_, key, err := w.CreateAPIKey(t.Context(), origin, p, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.CreateAPIKey(t.Context(), p, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +339,7 @@ func TestDeletedUser(t *testing.T) {
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonUnknown)
 	w.wantRefused(t, tokens.Refresh, ReasonUnknown)
 	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
-	_, _, err = w.CreateAPIKey(t.Context(), origin, p, NewAPIKey{Name: "late", ExpiresAt: start.Add(time.Hour)})
+	_, _, err = w.CreateAPIKey(t.Context(), p, origin, NewAPIKey{Name: "late", ExpiresAt: start.Add(time.Hour)})
 	wantFault(t, err, fault.CodeResourceNotFound, "")
 	again := w.mustUser(t, w.org, goodEmail, RoleMember) // the email is free, and gives nothing of the old user
 	if keys, _, err := w.ListAPIKeys(t.Context(), asPrincipal(w.org, again), "", APIKey{}); len(keys) != 0 || err != nil {

@@ -26,7 +26,7 @@ func (w *world) principal(t *testing.T) Principal {
 
 func (w *world) mustKey(t *testing.T, p Principal, ask NewAPIKey) (APIKey, secret.String) {
 	t.Helper()
-	made, key, err := w.CreateAPIKey(t.Context(), origin, p, ask)
+	made, key, err := w.CreateAPIKey(t.Context(), p, origin, ask)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestWhoMayMakeKeysForWhom(t *testing.T) {
 		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later}, fault.CodeResourceNotFound},
 		{"nobody", Principal{}, NewAPIKey{Name: "z", ExpiresAt: later}, ""},
 	} {
-		_, key, err := w.CreateAPIKey(t.Context(), origin, row.who, row.ask)
+		_, key, err := w.CreateAPIKey(t.Context(), row.who, origin, row.ask)
 		f, _ := errors.AsType[*fault.Error](err)
 		switch {
 		case row.name == "nobody":
@@ -165,7 +165,7 @@ func TestWhoMayMakeKeysForWhom(t *testing.T) {
 	if len(own) != 3 || len(all) != 4 || errO != nil || errA != nil {
 		t.Errorf("a member sees %d, an administrator %d: %v, %v", len(own), len(all), errO, errA)
 	}
-	_, _, err := w.CreateAPIKey(t.Context(), origin, Operator(), NewAPIKey{ExpiresAt: start})
+	_, _, err := w.CreateAPIKey(t.Context(), Operator(), origin, NewAPIKey{ExpiresAt: start})
 	f, _ := errors.AsType[*fault.Error](err)
 	if f == nil || len(f.Fields) != 3 {
 		t.Errorf("problems: %v", err)
@@ -194,10 +194,10 @@ func TestKeysOfAUserAreBounded(t *testing.T) {
 	for i := 1; i < maxAPIKeys; i++ {
 		w.mustKey(t, me, ask(i))
 	}
-	if _, _, err := w.CreateAPIKey(t.Context(), origin, me, ask(maxAPIKeys)); fault.KindOf(err) != fault.Invalid {
+	if _, _, err := w.CreateAPIKey(t.Context(), me, origin, ask(maxAPIKeys)); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("one more: %v", err)
 	}
-	if err := w.DeleteAPIKey(t.Context(), origin, me, first.UID); err != nil {
+	if err := w.DeleteAPIKey(t.Context(), me, origin, first.UID); err != nil {
 		t.Fatal(err)
 	}
 	w.mustKey(t, me, ask(maxAPIKeys))

@@ -36,7 +36,7 @@ type NewAPIKey struct {
 //
 // Faults: Invalid with fields name, expiresAt, user, org; Forbidden; NotFound for a user that is not of
 // the organization; Conflict with code ApiKeyAlreadyExists.
-func (s *Service) CreateAPIKey(ctx context.Context, origin audit.Origin, p Principal, ask NewAPIKey) (APIKey, secret.String, error) {
+func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Origin, ask NewAPIKey) (APIKey, secret.String, error) {
 	now := s.now()
 	if problems := s.APIKeyProblems(p, ask); len(problems) > 0 {
 		return APIKey{}, "", fault.InvalidFields(problems...)
@@ -200,12 +200,12 @@ func (c APIKeyChange) stored() store.APIKeyChange {
 // UpdateAPIKey changes a key of the caller, or for administrators one of the organization. It holds at once.
 //
 // Faults: Invalid with fields name, expiresAt; NotFound; Conflict with code ApiKeyAlreadyExists.
-func (s *Service) UpdateAPIKey(ctx context.Context, origin audit.Origin, p Principal, uid string, change APIKeyChange) (APIKey, error) {
+func (s *Service) UpdateAPIKey(ctx context.Context, p Principal, origin audit.Origin, uid string, change APIKeyChange) (APIKey, error) {
 	if problems := s.APIKeyChangeProblems(change); len(problems) > 0 {
 		return APIKey{}, fault.InvalidFields(problems...)
 	}
 	var changed store.APIKey
-	err := s.changeKey(ctx, origin, p, uid, audit.APIKeyUpdate, func(tx *store.Tx, key store.APIKey, now time.Time) (err error) {
+	err := s.changeKey(ctx, p, origin, uid, audit.APIKeyUpdate, func(tx *store.Tx, key store.APIKey, now time.Time) (err error) {
 		if err := tx.APIKeys.Update(ctx, key.OrgUID, key.UID, change.stored(), now); err != nil {
 			return err
 		}
@@ -218,23 +218,23 @@ func (s *Service) UpdateAPIKey(ctx context.Context, origin audit.Origin, p Princ
 // RevokeAPIKey deactivates a key; UpdateAPIKey can activate it again.
 //
 // Faults: NotFound.
-func (s *Service) RevokeAPIKey(ctx context.Context, origin audit.Origin, p Principal, uid string) error {
+func (s *Service) RevokeAPIKey(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
 	inactive := false
-	_, err := s.UpdateAPIKey(ctx, origin, p, uid, APIKeyChange{Active: &inactive})
+	_, err := s.UpdateAPIKey(ctx, p, origin, uid, APIKeyChange{Active: &inactive})
 	return err
 }
 
 // DeleteAPIKey deletes a key.
 //
 // Faults: NotFound.
-func (s *Service) DeleteAPIKey(ctx context.Context, origin audit.Origin, p Principal, uid string) error {
-	return s.changeKey(ctx, origin, p, uid, audit.APIKeyDelete, func(tx *store.Tx, key store.APIKey, _ time.Time) error {
+func (s *Service) DeleteAPIKey(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
+	return s.changeKey(ctx, p, origin, uid, audit.APIKeyDelete, func(tx *store.Tx, key store.APIKey, _ time.Time) error {
 		return tx.APIKeys.Delete(ctx, key.OrgUID, key.UID)
 	})
 }
 
 // changeKey makes a change of one key and its record.
-func (s *Service) changeKey(ctx context.Context, origin audit.Origin, p Principal, uid string, action audit.Action, change func(*store.Tx, store.APIKey, time.Time) error) error {
+func (s *Service) changeKey(ctx context.Context, p Principal, origin audit.Origin, uid string, action audit.Action, change func(*store.Tx, store.APIKey, time.Time) error) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
 		key, err := s.keyFor(ctx, tx, p, uid)

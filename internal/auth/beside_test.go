@@ -16,16 +16,16 @@ import (
 func TestAKeyChangedBesideItsRevocation(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := asPrincipal(w.org, w.user)
-	made, key, err := w.CreateAPIKey(t.Context(), origin, me, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	made, key, err := w.CreateAPIKey(t.Context(), me, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	name, later := "renamed", start.Add(48*time.Hour)
 	change := func(c APIKeyChange) func() error {
-		return func() error { _, err := w.UpdateAPIKey(t.Context(), origin, me, made.UID, c); return err }
+		return func() error { _, err := w.UpdateAPIKey(t.Context(), me, origin, made.UID, c); return err }
 	}
 	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
-		func() error { return w.RevokeAPIKey(t.Context(), origin, me, made.UID) },
+		func() error { return w.RevokeAPIKey(t.Context(), me, origin, made.UID) },
 		change(APIKeyChange{Name: &name}), change(APIKeyChange{ExpiresAt: &later}))
 	got, err := w.APIKey(t.Context(), me, made.UID)
 	if err != nil || got.Active || got.Name != name || !got.ExpiresAt.Equal(later) {
@@ -41,7 +41,7 @@ func TestTheLastAPIKeyThatMayBe(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := asPrincipal(w.org, w.user)
 	add := func(name string) error {
-		_, _, err := w.CreateAPIKey(t.Context(), origin, me, NewAPIKey{Name: name, ExpiresAt: start.Add(time.Hour)})
+		_, _, err := w.CreateAPIKey(t.Context(), me, origin, NewAPIKey{Name: name, ExpiresAt: start.Add(time.Hour)})
 		return err
 	}
 	for i := range maxAPIKeys - 1 {
@@ -74,7 +74,7 @@ func TestAPasswordChangeIsRepeated(t *testing.T) {
 	w.clock.move(time.Hour)
 	p := w.mustPrincipal(t, w.mustLogin(t))
 	change := func(current, next secret.String) error {
-		return w.ChangePassword(t.Context(), origin, p, current, next)
+		return w.ChangePassword(t.Context(), p, origin, current, next)
 	}
 	for range 8 { // more than there are free failures
 		if err := change(goodPassword, otherPassword); err != nil {
@@ -104,7 +104,7 @@ func TestGuessesByPasswordChangesWait(t *testing.T) {
 	p := w.mustPrincipal(t, w.mustLogin(t))
 	guesses := int64(0)
 	for range 100 {
-		err := w.ChangePassword(t.Context(), origin, p, "a wrong one", "a third one, just as long")
+		err := w.ChangePassword(t.Context(), p, origin, "a wrong one", "a third one, just as long")
 		if fault.KindOf(err) == fault.Limited {
 			break
 		}
@@ -116,7 +116,7 @@ func TestGuessesByPasswordChangesWait(t *testing.T) {
 	}
 	// After the wait there is one try, as for a sign-in; not one for each of the two.
 	w.clock.move(20 * time.Second)
-	wantFields(t, w.ChangePassword(t.Context(), origin, p, "a wrong one", otherPassword), "currentPassword")
+	wantFields(t, w.ChangePassword(t.Context(), p, origin, "a wrong one", otherPassword), "currentPassword")
 	if n := w.failures(t); n != guesses+1 {
 		t.Errorf("%d failures after %d and one", n, guesses)
 	}
@@ -126,7 +126,7 @@ func TestGuessesByPasswordChangesWait(t *testing.T) {
 func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 	w := mustWorld(t, nil)
 	p := w.mustPrincipal(t, w.mustLogin(t))
-	change := func() error { return w.ChangePassword(t.Context(), origin, p, goodPassword, otherPassword) }
+	change := func() error { return w.ChangePassword(t.Context(), p, origin, goodPassword, otherPassword) }
 	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", change, change)
 	if n := w.failures(t); n != 0 {
 		t.Errorf("%d failures are counted", n)

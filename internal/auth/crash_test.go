@@ -221,9 +221,9 @@ func closeNow(t *testing.T, db *store.DB) {
 func rotateUntilKilled(service *Service) {
 	for i := 0; ; i++ {
 		fmt.Println("rotating")
-		_, err := service.RotateMaster(context.Background(), origin, Operator(), seal.MasterKey{})
+		_, err := service.RotateMaster(context.Background(), Operator(), origin, seal.MasterKey{})
 		if err == nil && i%4 == 0 {
-			err = service.RotateKeys(context.Background(), origin, Operator())
+			err = service.RotateKeys(context.Background(), Operator(), origin)
 		}
 		if err != nil {
 			panic(err)

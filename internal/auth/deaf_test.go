@@ -22,7 +22,7 @@ func TestEndsAreHeardOfWithoutListening(t *testing.T) {
 		if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Logout(t.Context(), origin, w.mustPrincipal(t, tokens)); err != nil {
+		if err := w.Logout(t.Context(), w.mustPrincipal(t, tokens), origin); err != nil {
 			t.Fatal(err)
 		}
 		second.lastAsked(staleAfter + 1)

@@ -24,7 +24,7 @@ func TestRecognize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, err := w.CreateAPIKey(t.Context(), origin, w.mustPrincipal(t, tokens), NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.CreateAPIKey(t.Context(), w.mustPrincipal(t, tokens), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestRecognize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Logout(t.Context(), origin, w.mustPrincipal(t, ended)); err != nil {
+	if err := w.Logout(t.Context(), w.mustPrincipal(t, ended), origin); err != nil {
 		t.Fatal(err)
 	}
 	_ = w.db.Close()
@@ -73,7 +73,7 @@ func TestRecognize(t *testing.T) {
 func TestKindsDoNotMix(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
-	_, key, err := w.CreateAPIKey(t.Context(), origin, w.mustPrincipal(t, tokens), NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.CreateAPIKey(t.Context(), w.mustPrincipal(t, tokens), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestOneAskingForAll(t *testing.T) {
 func TestNothingIsSaidAboutUnknownKeys(t *testing.T) {
 	w := mustWorld(t, nil)
 	second := w.mustSecond(t)
-	if err := second.RotateKeys(t.Context(), origin, Operator()); err != nil {
+	if err := second.RotateKeys(t.Context(), Operator(), origin); err != nil {
 		t.Fatal(err)
 	}
 	tokens, err := second.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
@@ -145,8 +145,8 @@ func TestNothingIsSaidAboutUnknownKeys(t *testing.T) {
 		"a token":                       w.authenticate(t, tokens.Authorization),
 		"a refresh token":               errorOf(w.Refresh(t.Context(), origin, tokens.Refresh)),
 		"a token at the refresh path":   errorOf(w.Refresh(t.Context(), origin, tokens.Authorization)),
-		"a token that is to be revoked": w.RevokeTokens(t.Context(), origin, p, []secret.String{tokens.Authorization}),
-		"a refresh token to be revoked": w.RevokeTokens(t.Context(), origin, p, []secret.String{tokens.Refresh}),
+		"a token that is to be revoked": w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Authorization}),
+		"a refresh token to be revoked": w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Refresh}),
 	} {
 		if fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("%s: %v", what, err)

@@ -47,7 +47,7 @@ func TestUseCostsNoRead(t *testing.T) {
 	refreshed := w.mustRefresh(t, tokens.Refresh)
 	exchanged := w.mustRefresh(t, refreshed.Authorization)
 	principal := w.mustPrincipal(t, tokens)
-	_, key, err := w.CreateAPIKey(t.Context(), origin, principal, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	_, key, err := w.CreateAPIKey(t.Context(), principal, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,30 +84,30 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 		reason string
 		end    func(p Principal, tokens Tokens) error
 	}{
-		"logout":        {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Logout(t.Context(), origin, p) }},
-		"end one's own": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.EndSession(t.Context(), origin, p, p.SessionUID) }},
+		"logout":        {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Logout(t.Context(), p, origin) }},
+		"end one's own": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.EndSession(t.Context(), p, origin, p.SessionUID) }},
 		"revoke token": {ReasonRevoked, func(p Principal, s Tokens) error {
-			return w.RevokeTokens(t.Context(), origin, p, []secret.String{s.Authorization})
+			return w.RevokeTokens(t.Context(), p, origin, []secret.String{s.Authorization})
 		}},
 		"revoke refresh": {ReasonRevoked, func(_ Principal, s Tokens) error {
-			return w.RevokeTokens(t.Context(), origin, admin, []secret.String{s.Refresh, s.Authorization})
+			return w.RevokeTokens(t.Context(), admin, origin, []secret.String{s.Refresh, s.Authorization})
 		}},
 		"disable": {ReasonRevoked, func(p Principal, _ Tokens) error {
-			err := w.DisableUser(t.Context(), origin, admin, "", p.UserUID)
+			err := w.DisableUser(t.Context(), admin, origin, "", p.UserUID)
 			if err == nil {
-				err = w.EnableUser(t.Context(), origin, admin, "", p.Email) // its sessions stay ended
+				err = w.EnableUser(t.Context(), admin, origin, "", p.Email) // its sessions stay ended
 			}
 			return err
 		}},
 		"set password": {ReasonRevoked, func(p Principal, _ Tokens) error {
-			return w.SetPassword(t.Context(), origin, Operator(), goodOrg, p.Email, goodPassword)
+			return w.SetPassword(t.Context(), Operator(), origin, goodOrg, p.Email, goodPassword)
 		}},
 		"change password elsewhere": {ReasonRevoked, func(p Principal, _ Tokens) error {
 			p.SessionUID = "another"
-			if err := w.ChangePassword(t.Context(), origin, p, goodPassword, goodPassword+" too"); err != nil {
+			if err := w.ChangePassword(t.Context(), p, origin, goodPassword, goodPassword+" too"); err != nil {
 				return err
 			}
-			return w.ChangePassword(t.Context(), origin, p, goodPassword+" too", goodPassword)
+			return w.ChangePassword(t.Context(), p, origin, goodPassword+" too", goodPassword)
 		}},
 		"reuse": {ReasonRevoked, func(_ Principal, s Tokens) error {
 			_, _ = w.Refresh(t.Context(), origin, w.mustRefresh(t, s.Refresh).Refresh)
@@ -157,7 +157,7 @@ func TestUnwatchedServiceHearsWithinASecond(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Logout(t.Context(), origin, w.mustPrincipal(t, tokens)); err != nil {
+	if err := w.Logout(t.Context(), w.mustPrincipal(t, tokens), origin); err != nil {
 		t.Fatal(err)
 	}
 	second.hearing.asked.Store(int64(second.hearing.elapsed() - staleAfter - 1))
@@ -173,7 +173,7 @@ func TestMissedChangesForgetEverything(t *testing.T) {
 	if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Logout(t.Context(), origin, w.mustPrincipal(t, tokens)); err != nil {
+	if err := w.Logout(t.Context(), w.mustPrincipal(t, tokens), origin); err != nil {
 		t.Fatal(err)
 	}
 	w.mustWrite(t, func(tx *store.Tx) error {
@@ -243,16 +243,16 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	if err := pair.Primary().StopSending(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Logout(t.Context(), origin, other); fault.KindOf(err) != fault.Unavailable {
+	if err := w.Logout(t.Context(), other, origin); fault.KindOf(err) != fault.Unavailable {
 		t.Fatalf("a change that no standby has was acknowledged: %v", err)
 	}
 	if err := errors.Join(pair.Primary().KillHard(), pair.Promote(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	err := w.RevokeAPIKey(t.Context(), origin, me, made.UID)
+	err := w.RevokeAPIKey(t.Context(), me, origin, made.UID)
 	for fault.KindOf(err) == fault.Unavailable {
 		time.Sleep(100 * time.Millisecond)
-		err = w.RevokeAPIKey(t.Context(), origin, me, made.UID)
+		err = w.RevokeAPIKey(t.Context(), me, origin, made.UID)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -345,7 +345,7 @@ func TestAccountsAndKeysRace(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Millisecond)
-		if err := w.Logout(t.Context(), origin, p); err != nil {
+		if err := w.Logout(t.Context(), p, origin); err != nil {
 			t.Error(err)
 		}
 		wantFault(t, w.authenticate(t, tokens.Authorization), fault.CodeUnauthorizedAccess, ReasonRevoked)

@@ -14,7 +14,7 @@ import (
 // second.
 //
 // Faults: Forbidden for everyone but an operator: the keys serve all organizations.
-func (s *Service) RotateKeys(ctx context.Context, origin audit.Origin, p Principal) error {
+func (s *Service) RotateKeys(ctx context.Context, p Principal, origin audit.Origin) error {
 	if err := p.May(RotateServiceKeys); err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) e
 // file that the old key is kept in, for backups made under it; empty when next was given.
 //
 // Faults: Forbidden for everyone but an operator.
-func (s *Service) RotateMaster(ctx context.Context, origin audit.Origin, p Principal, next seal.MasterKey) (former string, err error) {
+func (s *Service) RotateMaster(ctx context.Context, p Principal, origin audit.Origin, next seal.MasterKey) (former string, err error) {
 	if err := p.May(RotateServiceKeys); err != nil {
 		return "", err
 	}

@@ -21,7 +21,7 @@ func TestKeysRotateUnderARunningServer(t *testing.T) {
 	cli, third := w.mustSecond(t), w.mustSecond(t)
 	old := w.mustLogin(t)
 	oldSet := w.keySet()
-	if err := cli.RotateKeys(t.Context(), origin, Operator()); err != nil {
+	if err := cli.RotateKeys(t.Context(), Operator(), origin); err != nil {
 		t.Fatal(err)
 	}
 	w.wantEvent(t, audit.KeysRotate, audit.Succeeded, "", "")
@@ -71,8 +71,8 @@ func TestOnlyTheOperatorRotates(t *testing.T) {
 	w := mustWorld(t, nil)
 	for _, role := range []Role{RoleAdmin, RoleMember, ""} {
 		p := Principal{OrgUID: w.org.UID, UserUID: w.user.UID, Role: role}
-		_, masterErr := w.RotateMaster(t.Context(), origin, p, seal.MasterKey{})
-		for _, err := range []error{w.RotateKeys(t.Context(), origin, p), masterErr} {
+		_, masterErr := w.RotateMaster(t.Context(), p, origin, seal.MasterKey{})
+		for _, err := range []error{w.RotateKeys(t.Context(), p, origin), masterErr} {
 			if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Forbidden {
 				t.Errorf("%s: %v", role, err)
 			}
@@ -91,10 +91,10 @@ func TestMasterKeyRotates(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := w.mustLogin(t)
-	if _, err := w.RotateMaster(t.Context(), origin, Operator(), seal.NewMasterKey()); !errors.Is(err, store.ErrKeyPlace) {
+	if _, err := w.RotateMaster(t.Context(), Operator(), origin, seal.NewMasterKey()); !errors.Is(err, store.ErrKeyPlace) {
 		t.Errorf("a key that is not in the file: %v", err)
 	}
-	former, err := w.RotateMaster(t.Context(), origin, Operator(), seal.MasterKey{})
+	former, err := w.RotateMaster(t.Context(), Operator(), origin, seal.MasterKey{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type Session struct {
 // Logout ends the session that the principal's token belongs to. Of an API key there is nothing to end.
 //
 // Faults: Invalid for a principal without a session.
-func (s *Service) Logout(ctx context.Context, origin audit.Origin, p Principal) error {
+func (s *Service) Logout(ctx context.Context, p Principal, origin audit.Origin) error {
 	if p.SessionUID == "" {
 		return fault.InvalidFields(fault.Field{Field: "Authorization", Problem: "is required: an API key has no session to end"})
 	}
@@ -71,7 +71,7 @@ func earlier(a, b time.Time) time.Time {
 // EndSession ends one of the principal's own sessions.
 //
 // Faults: NotFound for a session that is unknown, over, or another user's: the answers do not differ.
-func (s *Service) EndSession(ctx context.Context, origin audit.Origin, p Principal, uid string) error {
+func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
 		session, err := tx.Sessions.Get(ctx, uid)
@@ -95,7 +95,7 @@ const maxRevoked = 100 // tokens of one call
 // administrator of anyone's in the organization. All of them, or none when one cannot be.
 //
 // Faults: Invalid with fields tokens or tokens[i] for what is no token of ours or not the caller's to revoke.
-func (s *Service) RevokeTokens(ctx context.Context, origin audit.Origin, p Principal, tokens []secret.String) error {
+func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Origin, tokens []secret.String) error {
 	if len(tokens) == 0 || len(tokens) > maxRevoked {
 		return fault.InvalidFields(fault.Field{Field: "tokens", Problem: fmt.Sprintf("must have 1 to %d tokens", maxRevoked)})
 	}

@@ -365,7 +365,7 @@ func TestThrottleIsKeptAndSharedAndSwept(t *testing.T) {
 	wantWait(t, elsewhere.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
 
 	admin := Principal{OrgUID: w.org.UID, OrgName: w.org.Name, UserUID: "admin", Role: RoleAdmin}
-	if err := w.SetPassword(t.Context(), origin, admin, "", goodEmail, goodPassword); err != nil {
+	if err := w.SetPassword(t.Context(), admin, origin, "", goodEmail, goodPassword); err != nil {
 		t.Fatal(err)
 	}
 	if err := elsewhere.tryFrom(t, "192.0.2.1", goodEmail, goodPassword); err != nil {
@@ -390,7 +390,7 @@ func TestWrongCurrentPasswordsAreThrottled(t *testing.T) {
 	w.clock.move(2 * time.Minute) // just after a change the new password is looked at too: it may be a repeat
 	p := w.mustPrincipal(t, w.mustLogin(t))
 	change := func(current secret.String) error {
-		return w.ChangePassword(t.Context(), origin, p, current, "another fine password of mine")
+		return w.ChangePassword(t.Context(), p, origin, current, "another fine password of mine")
 	}
 	for range 5 {
 		wantFault(t, change("wrong"), fault.CodeInvalidRequest, "")

@@ -17,12 +17,12 @@ func TestProjectsSetBesideOthers(t *testing.T) {
 	acme := w.mustOrg(t, "Acme")
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	for _, name := range []string{"red", "blue"} {
-		if _, err := w.CreateProject(t.Context(), origin, admin, directory.NewProject{Name: name}); err != nil {
+		if _, err := w.CreateProject(t.Context(), admin, origin, directory.NewProject{Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set := func(name string) func() error {
-		return func() error { return w.SetProjects(t.Context(), origin, admin, ref(member.UserUID), []string{name}) }
+		return func() error { return w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{name}) }
 	}
 	postgrestest.Beside(t, w.url, "SELECT 1 FROM users FOR UPDATE", set("red"), set("blue"), set("red"))
 	user, err := w.User(t.Context(), admin, ref(member.UserUID))
@@ -37,16 +37,16 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 	acme := w.mustOrg(t, "Acme")
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	for _, deletionFirst := range []bool{true, false} {
-		project, err := w.CreateProject(t.Context(), origin, admin, directory.NewProject{Name: "Blue"})
+		project, err := w.CreateProject(t.Context(), admin, origin, directory.NewProject{Name: "Blue"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var added, deleted error
 		add := func() error {
-			added = w.SetProjects(t.Context(), origin, admin, ref(member.UserUID), []string{project.UID})
+			added = w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{project.UID})
 			return nil
 		}
-		remove := func() error { deleted = w.DeleteProject(t.Context(), origin, admin, project.UID); return nil }
+		remove := func() error { deleted = w.DeleteProject(t.Context(), admin, origin, project.UID); return nil }
 		changes := []func() error{add, remove}
 		if deletionFirst {
 			changes = []func() error{remove, add}
@@ -63,10 +63,10 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 		if w.url != "" && (deleted == nil) != deletionFirst {
 			t.Errorf("deletion first %t: added: %v; deleted: %v", deletionFirst, added, deleted)
 		}
-		if err := w.SetProjects(t.Context(), origin, admin, ref(member.UserUID), nil); err != nil {
+		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.DeleteProject(t.Context(), origin, admin, project.UID); deleted != nil && err != nil {
+		if err := w.DeleteProject(t.Context(), admin, origin, project.UID); deleted != nil && err != nil {
 			t.Error(err)
 		}
 	}
@@ -76,11 +76,11 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 func TestAdministratorsRemoveEachOther(t *testing.T) {
 	w := mustWorld(t)
 	ways := []func(by, of auth.Principal) error{
-		func(by, of auth.Principal) error { return w.DeleteUser(t.Context(), origin, by, ref(of.UserUID)) },
+		func(by, of auth.Principal) error { return w.DeleteUser(t.Context(), by, origin, ref(of.UserUID)) },
 		func(by, of auth.Principal) error {
-			return w.SetRole(t.Context(), origin, by, ref(of.UserUID), auth.RoleMember, true)
+			return w.SetRole(t.Context(), by, origin, ref(of.UserUID), auth.RoleMember, true)
 		},
-		func(by, of auth.Principal) error { return w.auth.DisableUser(t.Context(), origin, by, "", of.UserUID) },
+		func(by, of auth.Principal) error { return w.auth.DisableUser(t.Context(), by, origin, "", of.UserUID) },
 	}
 	for i, oneWay := range ways {
 		for j, otherWay := range ways[:i+1] {

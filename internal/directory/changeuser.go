@@ -75,11 +75,11 @@ func (c UserChange) Problems() []fault.Field {
 // UpdateUser changes names and email of a user of the organization.
 //
 // Faults: Invalid with the fields of Problems; Forbidden; NotFound; Conflict with CodeUserExists.
-func (d *Directory) UpdateUser(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, change UserChange) error {
+func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, change UserChange) error {
 	if problems := change.Problems(); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeUser(ctx, origin, p, ref, auth.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserUpdate, func(tx *store.Tx, user store.User) error {
 		return userExists(tx.Users.Update(ctx, store.User{UID: user.UID, OrgUID: user.OrgUID, Email: strings.TrimSpace(change.Email),
 			Canonical: auth.Canonical(change.Email), Name: change.Name, FirstName: change.FirstName, LastName: change.LastName}))
 	})
@@ -89,8 +89,8 @@ func (d *Directory) UpdateUser(ctx context.Context, origin audit.Origin, p auth.
 // keep its uid and email.
 //
 // Faults: Forbidden; NotFound; Conflict with auth.CodeLastAdmin.
-func (d *Directory) DeleteUser(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef) error {
-	return d.changeUser(ctx, origin, p, ref, auth.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
+func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
+	return d.changeUser(ctx, p, origin, ref, auth.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
 		if err := auth.KeepAdmin(ctx, tx, p, user); err != nil {
 			return err
 		}
@@ -103,11 +103,11 @@ func (d *Directory) DeleteUser(ctx context.Context, origin audit.Origin, p auth.
 // by mistake.
 //
 // Faults: Invalid with field role; Forbidden; NotFound; Conflict with auth.CodeLastAdmin.
-func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, role auth.Role, named bool) error {
+func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {
 	if problems := problem("role", roleProblem(role)); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeUser(ctx, origin, p, ref, auth.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
+	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
 		if user.UID == p.UserUID {
 			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ChangeUsers),
 				Message: "Nobody can change the role of their own. Ask another administrator of your organization."}
@@ -124,8 +124,8 @@ func (d *Directory) SetRole(ctx context.Context, origin audit.Origin, p auth.Pri
 // SetProjects makes a user a member of these projects, by uid or name, and of no others.
 //
 // Faults: Invalid with fields projects[i]; Forbidden; NotFound.
-func (d *Directory) SetProjects(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, projects []string) error {
-	return d.changeUser(ctx, origin, p, ref, auth.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
+func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, projects []string) error {
+	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // or of two that set projects, both would
 			return err
 		}
@@ -137,7 +137,7 @@ func (d *Directory) SetProjects(ctx context.Context, origin audit.Origin, p auth
 }
 
 // changeUser finds the user, makes the change and records it.
-func (d *Directory) changeUser(ctx context.Context, origin audit.Origin, p auth.Principal, ref UserRef, permission auth.Permission, action audit.Action, change func(*store.Tx, store.User) error) error {
+func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission auth.Permission, action audit.Action, change func(*store.Tx, store.User) error) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User},
 		func(tx *store.Tx) (made, error) {
 			user, err := findUser(ctx, tx, p, ref)

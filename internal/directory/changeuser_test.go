@@ -20,7 +20,7 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 
 	for _, named := range []string{member.UserUID, "MEMBER@acme.example "} {
 		for _, role := range []auth.Role{auth.RoleAdmin, auth.RoleMember} {
-			if err := w.SetRole(t.Context(), origin, admin, ref(named), role, true); err != nil {
+			if err := w.SetRole(t.Context(), admin, origin, ref(named), role, true); err != nil {
 				t.Fatal(err)
 			}
 			if user, err := w.User(t.Context(), admin, ref(named)); err != nil || user.Role != role {
@@ -28,17 +28,17 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 			}
 		}
 	}
-	wantFields(t, w.SetRole(t.Context(), origin, admin, ref(member.UserUID), "operator", true), "role")
-	wantCode(t, w.SetRole(t.Context(), origin, admin, ref(admin.UserUID), auth.RoleMember, true), fault.CodeOperationForbidden)
-	wantCode(t, w.SetRole(t.Context(), origin, member, ref(member.UserUID), auth.RoleAdmin, true), fault.CodeOperationForbidden)
-	foreign := w.SetRole(t.Context(), origin, admin, ref(stranger.UserUID), auth.RoleAdmin, true)
-	unknown := w.SetRole(t.Context(), origin, admin, ref("nobody"), auth.RoleAdmin, true)
+	wantFields(t, w.SetRole(t.Context(), admin, origin, ref(member.UserUID), "operator", true), "role")
+	wantCode(t, w.SetRole(t.Context(), admin, origin, ref(admin.UserUID), auth.RoleMember, true), fault.CodeOperationForbidden)
+	wantCode(t, w.SetRole(t.Context(), member, origin, ref(member.UserUID), auth.RoleAdmin, true), fault.CodeOperationForbidden)
+	foreign := w.SetRole(t.Context(), admin, origin, ref(stranger.UserUID), auth.RoleAdmin, true)
+	unknown := w.SetRole(t.Context(), admin, origin, ref("nobody"), auth.RoleAdmin, true)
 	wantCode(t, foreign, fault.CodeResourceNotFound)
 	if foreign.Error() != unknown.Error() {
 		t.Errorf("another organization's user is confirmed: %v, %v", foreign, unknown)
 	}
-	wantFields(t, w.SetRole(t.Context(), origin, operator, ref(member.UserUID), auth.RoleAdmin, true), "org")
-	if err := w.SetRole(t.Context(), origin, operator, directory.UserRef{Org: "acme", User: admin.UserUID}, auth.RoleMember, true); err != nil {
+	wantFields(t, w.SetRole(t.Context(), operator, origin, ref(member.UserUID), auth.RoleAdmin, true), "org")
+	if err := w.SetRole(t.Context(), operator, origin, directory.UserRef{Org: "acme", User: admin.UserUID}, auth.RoleMember, true); err != nil {
 		t.Error(err)
 	}
 	refused := slices.ContainsFunc(w.audits(t), func(e audit.Event) bool {
@@ -56,14 +56,14 @@ func TestProjectsOfAUser(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember, "Default")
-	blue, err := w.CreateProject(t.Context(), origin, admin, directory.NewProject{Name: "Blue"})
+	blue, err := w.CreateProject(t.Context(), admin, origin, directory.NewProject{Name: "Blue"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct{ ask, want []string }{
 		{[]string{blue.UID, "default", "Blue"}, []string{"Blue", "Default"}}, {[]string{"blue"}, []string{"Blue"}}, {nil, nil},
 	} {
-		if err := w.SetProjects(t.Context(), origin, admin, ref(member.UserUID), row.ask); err != nil {
+		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), row.ask); err != nil {
 			t.Fatal(err)
 		}
 		user, err := w.User(t.Context(), member, ref(member.UserUID))
@@ -71,11 +71,11 @@ func TestProjectsOfAUser(t *testing.T) {
 			t.Errorf("asked for %q, has %q, %v", row.ask, names(user.Projects), err)
 		}
 	}
-	wantFields(t, w.SetProjects(t.Context(), origin, admin, ref(member.UserUID), []string{"Blue", "x", "y"}), "projects[1]", "projects[2]")
+	wantFields(t, w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{"Blue", "x", "y"}), "projects[1]", "projects[2]")
 	if user, err := w.User(t.Context(), admin, ref(member.UserUID)); err != nil || len(user.Projects) != 0 {
 		t.Errorf("half a change was kept: %q, %v", names(user.Projects), err)
 	}
-	wantCode(t, w.SetProjects(t.Context(), origin, member, ref(member.UserUID), []string{"Blue"}), fault.CodeOperationForbidden)
+	wantCode(t, w.SetProjects(t.Context(), member, origin, ref(member.UserUID), []string{"Blue"}), fault.CodeOperationForbidden)
 	_, err = w.User(t.Context(), member, ref(admin.UserUID))
 	wantCode(t, err, fault.CodeOperationForbidden)
 	_, err = w.User(t.Context(), member, ref("nobody"))
@@ -88,9 +88,9 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	stranger := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 	update := func(p auth.Principal, user, email, name string) error {
-		return w.UpdateUser(t.Context(), origin, p, ref(user), directory.UserChange{Email: email, UserNames: directory.UserNames{Name: name}})
+		return w.UpdateUser(t.Context(), p, origin, ref(user), directory.UserChange{Email: email, UserNames: directory.UserNames{Name: name}})
 	}
-	remove := func(p auth.Principal, user string) error { return w.DeleteUser(t.Context(), origin, p, ref(user)) }
+	remove := func(p auth.Principal, user string) error { return w.DeleteUser(t.Context(), p, origin, ref(user)) }
 
 	wantFields(t, update(admin, member.UserUID, "x", "a\nb"), "emailId", "name")
 	for _, refused := range []auth.Principal{member, {}} {
@@ -142,25 +142,25 @@ func TestLastAdministratorStays(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
-	machine, err := w.CreateUser(t.Context(), origin, admin, directory.NewUser{Email: "ci@acme.example", WithoutPassword: true, Role: auth.RoleAdmin})
+	machine, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "ci@acme.example", WithoutPassword: true, Role: auth.RoleAdmin})
 	if err != nil {
 		t.Fatal(err)
 	}
 	byMachine := auth.Principal{UserUID: machine.UID, OrgUID: acme.UID, OrgName: acme.Name, Email: machine.Email, Role: auth.RoleAdmin, Means: auth.MeansAPIKey}
 	for name, last := range map[string]func() error{
-		"delete oneself": func() error { return w.DeleteUser(t.Context(), origin, admin, ref(admin.UserUID)) },
-		"delete":         func() error { return w.DeleteUser(t.Context(), origin, byMachine, ref(admin.UserUID)) },
+		"delete oneself": func() error { return w.DeleteUser(t.Context(), admin, origin, ref(admin.UserUID)) },
+		"delete":         func() error { return w.DeleteUser(t.Context(), byMachine, origin, ref(admin.UserUID)) },
 		"demote": func() error {
-			return w.SetRole(t.Context(), origin, byMachine, ref(admin.UserUID), auth.RoleMember, true)
+			return w.SetRole(t.Context(), byMachine, origin, ref(admin.UserUID), auth.RoleMember, true)
 		},
-		"disable": func() error { return w.auth.DisableUser(t.Context(), origin, byMachine, "", admin.UserUID) },
+		"disable": func() error { return w.auth.DisableUser(t.Context(), byMachine, origin, "", admin.UserUID) },
 	} {
 		t.Run(name, func(t *testing.T) { wantCode(t, last(), auth.CodeLastAdmin) })
 	}
 	second := w.mustUser(t, acme, "second@acme.example", auth.RoleAdmin)
 	for _, done := range []error{
-		w.DeleteUser(t.Context(), origin, admin, ref(admin.UserUID)), // not the last one
-		w.DeleteUser(t.Context(), origin, second, ref(machine.UID)),
+		w.DeleteUser(t.Context(), admin, origin, ref(admin.UserUID)), // not the last one
+		w.DeleteUser(t.Context(), second, origin, ref(machine.UID)),
 	} {
 		if done != nil {
 			t.Error(done)

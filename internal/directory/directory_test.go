@@ -63,7 +63,7 @@ func mustWorld(t *testing.T) *world {
 
 func (w *world) mustOrg(t *testing.T, name string) directory.Org {
 	t.Helper()
-	org, err := w.CreateOrg(t.Context(), origin, operator, name)
+	org, err := w.CreateOrg(t.Context(), operator, origin, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func (w *world) mustOrg(t *testing.T, name string) directory.Org {
 // mustUser makes a user and returns it as a principal.
 func (w *world) mustUser(t *testing.T, org directory.Org, email string, role auth.Role, projects ...string) auth.Principal {
 	t.Helper()
-	user, err := w.CreateUser(t.Context(), origin, operator, directory.NewUser{Org: org.Name, Email: email, Password: goodPassword, Role: role, Projects: projects})
+	user, err := w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: org.Name, Email: email, Password: goodPassword, Role: role, Projects: projects})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,11 +166,11 @@ func TestNamesAreTakenInEverySpelling(t *testing.T) {
 	w := mustWorld(t)
 	org := w.mustOrg(t, "Straße")
 	w.mustUser(t, org, "ada@example.com", auth.RoleMember)
-	_, err := w.CreateOrg(t.Context(), origin, operator, " STRASSE ")
+	_, err := w.CreateOrg(t.Context(), operator, origin, " STRASSE ")
 	wantCode(t, err, directory.CodeOrgExists)
-	_, err = w.CreateProject(t.Context(), origin, operator, directory.NewProject{Org: "straße", Name: "DEFAULT"})
+	_, err = w.CreateProject(t.Context(), operator, origin, directory.NewProject{Org: "straße", Name: "DEFAULT"})
 	wantCode(t, err, directory.CodeProjectExists)
-	_, err = w.CreateUser(t.Context(), origin, operator, directory.NewUser{Org: "strasse", Email: "ADA@example.com", Password: goodPassword})
+	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "strasse", Email: "ADA@example.com", Password: goodPassword})
 	wantCode(t, err, directory.CodeUserExists)
 	other := w.mustOrg(t, "Other")
 	w.mustUser(t, other, "ada@example.com", auth.RoleMember) // the same e-mail elsewhere is another user
@@ -182,17 +182,17 @@ func TestNamesAreTakenInEverySpelling(t *testing.T) {
 func TestAllProblemsAtOnce(t *testing.T) {
 	w := mustWorld(t)
 	w.mustOrg(t, "Acme")
-	_, err := w.CreateOrg(t.Context(), origin, operator, "\u202eemcA")
+	_, err := w.CreateOrg(t.Context(), operator, origin, "\u202eemcA")
 	wantFields(t, err, "name")
-	_, err = w.CreateProject(t.Context(), origin, operator, directory.NewProject{Org: "Acme", Name: " "})
+	_, err = w.CreateProject(t.Context(), operator, origin, directory.NewProject{Org: "Acme", Name: " "})
 	wantFields(t, err, "name")
-	_, err = w.CreateUser(t.Context(), origin, operator, directory.NewUser{Org: "Acme", Email: "a", Password: "b", Role: "operator"})
+	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "Acme", Email: "a", Password: "b", Role: "operator"})
 	wantFields(t, err, "emailId", "password", "role")
-	_, err = w.CreateUser(t.Context(), origin, operator, directory.NewUser{Org: "Acme", Email: "a@b", Password: goodPassword, Projects: []string{"x", "Default", "y"}})
+	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "Acme", Email: "a@b", Password: goodPassword, Projects: []string{"x", "Default", "y"}})
 	wantFields(t, err, "projects[0]", "projects[2]")
-	_, err = w.CreateUser(t.Context(), origin, operator, directory.NewUser{Email: "a@b", Password: goodPassword})
+	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Email: "a@b", Password: goodPassword})
 	wantFields(t, err, "org")
-	_, err = w.CreateUser(t.Context(), origin, operator, directory.NewUser{Org: "nowhere", Email: "a@b", Password: goodPassword})
+	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "nowhere", Email: "a@b", Password: goodPassword})
 	wantCode(t, err, fault.CodeResourceNotFound)
 	if users, _, err := w.ListUsers(t.Context(), operator, "Acme", directory.User{}); len(users) != 0 || err != nil {
 		t.Errorf("a half-made user is there: %v, %v", users, err)
@@ -203,7 +203,7 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
 	for _, name := range []string{"Blue", "Red"} {
-		if _, err := w.CreateProject(t.Context(), origin, operator, directory.NewProject{Org: "Acme", Name: name}); err != nil {
+		if _, err := w.CreateProject(t.Context(), operator, origin, directory.NewProject{Org: "Acme", Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -259,13 +259,13 @@ func TestRefusalsAreOnRecord(t *testing.T) {
 	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	for action, refused := range map[audit.Action]func() error{
-		audit.OrgCreate: func() error { _, err := w.CreateOrg(t.Context(), origin, admin, "Mine"); return err },
+		audit.OrgCreate: func() error { _, err := w.CreateOrg(t.Context(), admin, origin, "Mine"); return err },
 		audit.ProjectCreate: func() error {
-			_, err := w.CreateProject(t.Context(), origin, member, directory.NewProject{Name: "Mine"})
+			_, err := w.CreateProject(t.Context(), member, origin, directory.NewProject{Name: "Mine"})
 			return err
 		},
 		audit.UserCreate: func() error {
-			_, err := w.CreateUser(t.Context(), origin, member, directory.NewUser{Email: "x@y", Password: goodPassword, Role: auth.RoleAdmin})
+			_, err := w.CreateUser(t.Context(), member, origin, directory.NewUser{Email: "x@y", Password: goodPassword, Role: auth.RoleAdmin})
 			return err
 		},
 	} {
@@ -279,7 +279,7 @@ func TestRefusalsAreOnRecord(t *testing.T) {
 	}
 	_, _, err := w.ListUsers(t.Context(), member, "", directory.User{})
 	wantCode(t, err, fault.CodeOperationForbidden)
-	user, err := w.CreateUser(t.Context(), origin, admin, directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: []string{"Default"}})
+	user, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: []string{"Default"}})
 	if err != nil || user.Role != auth.RoleMember || user.OrgUID != acme.UID {
 		t.Errorf("made %+v, %v", user, err)
 	}
@@ -294,7 +294,7 @@ func TestNewPasswordIsNoNameOfOurs(t *testing.T) {
 	acme := w.mustOrg(t, "Acme Incorporated")
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	for _, password := range []string{"member@acme.example", "ACME INCORPORATED", "regwardenregwarden"} {
-		_, err := w.CreateUser(t.Context(), origin, admin, directory.NewUser{Email: "member@acme.example", Password: secret.String(password)})
+		_, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "member@acme.example", Password: secret.String(password)})
 		wantFields(t, err, "password")
 		if strings.Contains(err.Error(), password) {
 			t.Errorf("the answer repeats the password: %v", err)

@@ -18,7 +18,7 @@ import (
 // CreateOrg makes an organization with its default project.
 //
 // Faults: Invalid with field name; Forbidden; Conflict with CodeOrgExists.
-func (d *Directory) CreateOrg(ctx context.Context, origin audit.Origin, p auth.Principal, name string) (Org, error) {
+func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audit.Origin, name string) (Org, error) {
 	if problems := problem("name", auth.NameProblem(name)); len(problems) > 0 {
 		return Org{}, fault.InvalidFields(problems...)
 	}

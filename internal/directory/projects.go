@@ -31,7 +31,7 @@ func (n NewProject) Problems() []fault.Field {
 //
 // Faults: Invalid with the fields of Problems, and org; Forbidden; NotFound for an operator's organization; Conflict with
 // CodeProjectExists.
-func (d *Directory) CreateProject(ctx context.Context, origin audit.Origin, p auth.Principal, ask NewProject) (Project, error) {
+func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin audit.Origin, ask NewProject) (Project, error) {
 	if problems := ask.Problems(); len(problems) > 0 {
 		return Project{}, fault.InvalidFields(problems...)
 	}
@@ -60,11 +60,11 @@ func projectExists(err error) error {
 // ReplaceProject stores another name, annotations and labels of a project.
 //
 // Faults: Invalid with the fields of Problems; Forbidden; NotFound; Conflict with CodeProjectExists.
-func (d *Directory) ReplaceProject(ctx context.Context, origin audit.Origin, p auth.Principal, uid string, ask NewProject) error {
+func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, ask NewProject) error {
 	if problems := ask.Problems(); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	return d.changeProject(ctx, origin, p, auth.ChangeProjects, audit.ProjectUpdate, uid, func(tx *store.Tx) error {
+	return d.changeProject(ctx, p, origin, auth.ChangeProjects, audit.ProjectUpdate, uid, func(tx *store.Tx) error {
 		changed := newProject(p.OrgUID, ask, d.now())
 		changed.UID = uid
 		return projectExists(tx.Projects.Update(ctx, changed))
@@ -74,8 +74,8 @@ func (d *Directory) ReplaceProject(ctx context.Context, origin audit.Origin, p a
 // DeleteProject deletes a project that contains neither members nor registries, together with its alert channels.
 //
 // Faults: Forbidden; NotFound; Conflict with CodeProjectNotEmpty.
-func (d *Directory) DeleteProject(ctx context.Context, origin audit.Origin, p auth.Principal, uid string) error {
-	return d.changeProject(ctx, origin, p, auth.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
+func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
+	return d.changeProject(ctx, p, origin, auth.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
 		if err := tx.Projects.Lock(ctx, p.OrgUID, uid); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (d *Directory) DeleteProject(ctx context.Context, origin audit.Origin, p au
 }
 
 // changeProject makes a change of the caller's organization's project, and records it.
-func (d *Directory) changeProject(ctx context.Context, origin audit.Origin, p auth.Principal, permission auth.Permission, action audit.Action, uid string, change func(*store.Tx) error) error {
+func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, uid string, change func(*store.Tx) error) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: uid},
 		func(tx *store.Tx) (made, error) {
 			err := change(tx)

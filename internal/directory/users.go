@@ -33,7 +33,7 @@ type NewUser struct {
 //
 // Faults: Invalid with the fields of UserProblems, and projects and org; Forbidden; NotFound for an operator's organization;
 // Conflict with CodeUserExists; Unavailable when too many passwords are hashed at once.
-func (d *Directory) CreateUser(ctx context.Context, origin audit.Origin, p auth.Principal, ask NewUser) (User, error) {
+func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin audit.Origin, ask NewUser) (User, error) {
 	if problems := d.UserProblems(p, ask); len(problems) > 0 {
 		return User{}, fault.InvalidFields(problems...)
 	}

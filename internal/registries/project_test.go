@@ -15,7 +15,7 @@ func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, k keeping) {
 		people := directory.New(k.db, nil, k.now)
 		for _, deletionFirst := range []bool{true, false} {
-			project, err := people.CreateProject(t.Context(), audit.Origin{}, k.admin, directory.NewProject{Name: "Blue"})
+			project, err := people.CreateProject(t.Context(), k.admin, audit.Origin{}, directory.NewProject{Name: "Blue"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -25,7 +25,7 @@ func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
 			w.ProjectUID = project.UID
 			store := func() error { uid, stored = k.Create(t.Context(), audit.Origin{}, k.admin, w); return nil }
 			remove := func() error {
-				deleted = people.DeleteProject(t.Context(), audit.Origin{}, k.admin, project.UID)
+				deleted = people.DeleteProject(t.Context(), k.admin, audit.Origin{}, project.UID)
 				return nil
 			}
 			changes := []func() error{store, remove}
@@ -42,7 +42,7 @@ func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
 				if err := k.Delete(t.Context(), audit.Origin{}, k.admin, uid); err != nil {
 					t.Error(err)
 				}
-				if err := people.DeleteProject(t.Context(), audit.Origin{}, k.admin, project.UID); err != nil {
+				if err := people.DeleteProject(t.Context(), k.admin, audit.Origin{}, project.UID); err != nil {
 					t.Error(err)
 				}
 			default:

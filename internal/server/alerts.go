@@ -75,7 +75,7 @@ func (s *Server) createChannel(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	uid, signing, err := s.Alerts.Create(c.Context(), c.origin, c.principal, in, wanted)
+	uid, signing, err := s.Alerts.Create(c.Context(), c.principal, c.origin, in, wanted)
 	return answer{http.StatusCreated, api.CreatedAlertChannel{UID: uid, SigningSecret: signing.Reveal()}}, err
 }
 
@@ -85,7 +85,7 @@ func (s *Server) updateChannel(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Alerts.Update(c.Context(), c.origin, c.principal, in, c.PathValue("alertUid"), wanted)
+	return answer{status: http.StatusNoContent}, s.Alerts.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), wanted)
 }
 
 func (s *Server) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
@@ -117,7 +117,7 @@ func (s *Server) replaceChannels(c *call) (answer, error) {
 		wanted[i] = wantedChannel(channel)
 		wanted[i].UID = channel.UID
 	}
-	return answer{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.origin, c.principal, in, wanted)
+	return answer{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.principal, c.origin, in, wanted)
 }
 
 // wantedChannel leaves the uid out: where one channel is meant, the path names it.
@@ -135,7 +135,7 @@ func (s *Server) deleteChannels(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Alerts.Delete(c.Context(), c.origin, c.principal, in, c.PathValue("alertUid"))
+	return answer{status: http.StatusNoContent}, s.Alerts.Delete(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
 }
 
 const (

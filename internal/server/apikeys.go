@@ -16,7 +16,7 @@ func (s *Server) createAPIKey(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	made, key, err := s.Auth.CreateAPIKey(c.Context(), c.origin, c.principal, ask)
+	made, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, ask)
 	return answer{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: made.UID}}, apiKeyNames.err(err)
 }
 
@@ -90,11 +90,11 @@ func (s *Server) setAPIKeyState(c *call) (answer, error) {
 }
 
 func (s *Server) changeAPIKey(c *call, change auth.APIKeyChange) (answer, error) {
-	_, err := s.Auth.UpdateAPIKey(c.Context(), c.origin, c.principal, c.PathValue("uid"), change)
+	_, err := s.Auth.UpdateAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
 	return answer{status: http.StatusNoContent}, apiKeyNames.err(err)
 }
 
 // deleteAPIKey is DELETE /v1/apiKeys/{uid}.
 func (s *Server) deleteAPIKey(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Auth.DeleteAPIKey(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+	return answer{status: http.StatusNoContent}, s.Auth.DeleteAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }

@@ -17,7 +17,7 @@ func (s *Server) createProject(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	created, err := s.Directory.CreateProject(c.Context(), c.origin, c.principal, ask)
+	created, err := s.Directory.CreateProject(c.Context(), c.principal, c.origin, ask)
 	return answer{http.StatusCreated, api.Created{UID: created.UID}}, err
 }
 
@@ -51,7 +51,7 @@ func (s *Server) replaceProject(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.ReplaceProject(c.Context(), c.origin, c.principal, c.PathValue("uid"), ask)
+	return answer{status: http.StatusNoContent}, s.Directory.ReplaceProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), ask)
 }
 
 // deleteProject is DELETE /v1/projects/{uid}. Clients that ask for what the project contains to be deleted too get a
@@ -66,7 +66,7 @@ func (s *Server) deleteProject(c *call) (answer, error) {
 	if err := invalid(query.problems); err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.DeleteProject(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+	return answer{status: http.StatusNoContent}, s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // listProjects is GET /v1/projects.

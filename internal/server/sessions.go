@@ -9,7 +9,7 @@ import (
 
 // logout is POST /v1/auth/logout.
 func (s *Server) logout(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Auth.Logout(c.Context(), c.origin, c.principal)
+	return answer{status: http.StatusNoContent}, s.Auth.Logout(c.Context(), c.principal, c.origin)
 }
 
 // listSessions is GET /v1/users/me/sessions.
@@ -27,7 +27,7 @@ func (s *Server) listSessions(c *call) (answer, error) {
 
 // endSession is DELETE /v1/users/me/sessions/{uid}.
 func (s *Server) endSession(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Auth.EndSession(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+	return answer{status: http.StatusNoContent}, s.Auth.EndSession(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // revokeTokens is POST /v1/users/auth/tokens/revoke.
@@ -36,5 +36,5 @@ func (s *Server) revokeTokens(c *call) (answer, error) {
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Auth.RevokeTokens(c.Context(), c.origin, c.principal, body.Tokens)
+	return answer{status: http.StatusNoContent}, s.Auth.RevokeTokens(c.Context(), c.principal, c.origin, body.Tokens)
 }

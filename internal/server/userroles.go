@@ -43,7 +43,7 @@ func (s *Server) setUserRoles(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	err = s.Directory.SetRole(c.Context(), c.origin, c.principal, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
+	err = s.Directory.SetRole(c.Context(), c.principal, c.origin, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
 	return answer{status: http.StatusNoContent}, names{"role": "roles"}.err(err)
 }
 
@@ -68,7 +68,7 @@ func (s *Server) setUserProjects(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.SetProjects(c.Context(), c.origin, c.principal, c.user(), projects)
+	return answer{status: http.StatusNoContent}, s.Directory.SetProjects(c.Context(), c.principal, c.origin, c.user(), projects)
 }
 
 // memberships returns the projects in which the user is to be a member. A public client takes a user out of all by null,

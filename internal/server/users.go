@@ -100,7 +100,7 @@ func (s *Server) createUser(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	created, err := s.Directory.CreateUser(c.Context(), c.origin, c.principal, ask)
+	created, err := s.Directory.CreateUser(c.Context(), c.principal, c.origin, ask)
 	return answer{http.StatusCreated, api.Created{UID: created.UID}}, userNames.err(err)
 }
 
@@ -131,12 +131,12 @@ func (s *Server) updateUser(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.UpdateUser(c.Context(), c.origin, c.principal, c.user(), change)
+	return answer{status: http.StatusNoContent}, s.Directory.UpdateUser(c.Context(), c.principal, c.origin, c.user(), change)
 }
 
 // deleteUser is DELETE /v1/users/{uid}.
 func (s *Server) deleteUser(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Directory.DeleteUser(c.Context(), c.origin, c.principal, c.user())
+	return answer{status: http.StatusNoContent}, s.Directory.DeleteUser(c.Context(), c.principal, c.origin, c.user())
 }
 
 // setUserPassword is PUT /v1/users/{uid}/password.
@@ -145,7 +145,7 @@ func (s *Server) setUserPassword(c *call) (answer, error) {
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Auth.SetPassword(c.Context(), c.origin, c.principal, "", c.user().User, body.Password)
+	return answer{status: http.StatusNoContent}, s.Auth.SetPassword(c.Context(), c.principal, c.origin, "", c.user().User, body.Password)
 }
 
 // setUserState is PUT /v1/users/{uid}/state.
@@ -164,7 +164,7 @@ func (s *Server) setUserState(c *call) (answer, error) {
 	if *body.IsActive {
 		change = s.Auth.EnableUser
 	}
-	return answer{status: http.StatusNoContent}, change(c.Context(), c.origin, c.principal, "", c.user().User)
+	return answer{status: http.StatusNoContent}, change(c.Context(), c.principal, c.origin, "", c.user().User)
 }
 
 // changePassword is PATCH /v1/users/me/password.
@@ -176,5 +176,5 @@ func (s *Server) changePassword(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Auth.ChangePassword(c.Context(), c.origin, c.principal, body.CurrentPassword, body.NewPassword)
+	return answer{status: http.StatusNoContent}, s.Auth.ChangePassword(c.Context(), c.principal, c.origin, body.CurrentPassword, body.NewPassword)
 }
