@@ -1,15 +1,12 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
-	"strconv"
 	"sync"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/registries"
 )
 
 // shownComponents is the same for everybody; clients ask for it again and again.
@@ -136,54 +133,4 @@ func (s *Server) deleteChannels(c *call) (answer, error) {
 		return answer{}, err
 	}
 	return answer{status: http.StatusNoContent}, s.Alerts.Delete(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
-}
-
-const (
-	maxHistoryPage = 200
-	historyPage    = 20 // read at a time: each has a report
-)
-
-// registryHistory is GET /v1/registries/oci/{uid}/basic/history.
-func (s *Server) registryHistory(c *call) (answer, error) {
-	query := readQuery(c.URL.RawQuery)
-	limit, text := maxHistoryPage, query.text("limit")
-	if text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > maxHistoryPage {
-			query.problems = append(query.problems, fault.Field{Field: "limit", Problem: "is no number from 1 to 200"})
-		}
-	}
-	if err := invalid(query.problems); err != nil {
-		return answer{}, err
-	}
-	var status registries.WatchStatus
-	return answer{http.StatusOK, items[registries.VerdictRun]{
-		read: limitedPages(limit, historyPage, func(limit int, after registries.VerdictRun) (runs []registries.VerdictRun, more bool, err error) {
-			status, runs, err = s.Registries.History(c.Context(), c.principal.OrgUID, c.PathValue("uid"), limit, after)
-			return runs, len(runs) == limit, err
-		}),
-		show: func(r registries.VerdictRun) any { return verdictRun(r) },
-		tail: func() any {
-			return struct {
-				Status api.RegistryWatchStatus `json:"status"`
-			}{watchStatus(status)}
-		},
-	}}, nil
-}
-
-func watchStatus(s registries.WatchStatus) api.RegistryWatchStatus {
-	v := s.State
-	return api.RegistryWatchStatus{
-		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon,
-		Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
-}
-
-func verdictRun(r registries.VerdictRun) api.RegistryVerdict {
-	v := r.Verdict
-	shown := api.RegistryVerdict{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
-		Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
-	if r.Report != nil {
-		shown.Report = json.RawMessage(r.Report)
-	}
-	return shown
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"net/http"
-	"strconv"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
@@ -42,13 +41,7 @@ func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Fie
 	asked := directory.AuditQuery{
 		Action: audit.Action(q.text("action")), Kind: q.text("resourceKind"), Change: q.text("actionType"),
 		Outcome: audit.Outcome(q.text("outcome")), ActorUID: q.text("userUid"), Object: q.text("resourceUid"),
-		From: q.moment("startTime"), Until: q.moment("endTime"), Continue: q.text("continue"),
-	}
-	if limit := q.text("limit"); limit != "" {
-		n, err := strconv.Atoi(limit)
-		if asked.Limit = n; err != nil || n == 0 {
-			asked.Limit = -1 // told as a problem of the query
-		}
+		From: q.moment("startTime"), Until: q.moment("endTime"), Continue: q.text("continue"), Limit: q.limit(),
 	}
 	if tenant := q.text("tenantUid"); tenant != "" && tenant != p.OrgUID {
 		q.problems = append(q.problems, fault.Field{Field: "tenantUid", Problem: "is not your organization"})

@@ -49,6 +49,11 @@ func tokenAnswer(tokens auth.Tokens) answer {
 	}}
 }
 
+// logout is POST /v1/auth/logout.
+func (s *Server) logout(c *call) (answer, error) {
+	return answer{status: http.StatusNoContent}, s.Auth.Logout(c.Context(), c.principal, c.origin)
+}
+
 // jwks is GET /.well-known/jwks.json.
 func (s *Server) jwks(*call) (answer, error) {
 	return answer{http.StatusOK, json.RawMessage(s.Auth.JWKS())}, nil

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -102,4 +103,30 @@ func (q *queryValues) moment(name string) time.Time {
 	at, problems := moment(name, q.text(name))
 	q.problems = append(q.problems, problems...)
 	return at
+}
+
+// limit reads the number of items to return: 0 if it is not given, -1 if it cannot be used.
+func (q *queryValues) limit() int {
+	text := q.text("limit")
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n == 0 {
+		return -1
+	}
+	return n
+}
+
+// boolean reads true or false; a missing value is false.
+func (q *queryValues) boolean(name string) bool {
+	text := q.text(name)
+	if text == "" {
+		return false
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		q.problems = append(q.problems, fault.Field{Field: name, Problem: "must be true or false"})
+	}
+	return value
 }

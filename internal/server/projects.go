@@ -59,7 +59,7 @@ func (s *Server) replaceProject(c *call) (answer, error) {
 func (s *Server) deleteProject(c *call) (answer, error) {
 	query := readQuery(c.URL.RawQuery)
 	for _, name := range []string{"cleanup", "cleanupProjectResources"} {
-		if query.truth(name) {
+		if query.boolean(name) {
 			query.problems = append(query.problems, fault.Field{Field: name, Problem: "is not supported: delete what the project contains first"})
 		}
 	}

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
+	"encoding/json"
 	"net/http"
-	"strconv"
+	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -41,25 +43,12 @@ func (c *call) decodeRegistry() (registries.Wanted, error) {
 		return registries.Wanted{}, err
 	}
 	query := readQuery(c.URL.RawQuery)
-	skip := query.truth("skipPackSync")
+	skip := query.boolean("skipPackSync")
 	return registries.Wanted{
 		Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels, Definition: body.Spec.Definition, Scope: body.Spec.Scope,
 		SyncSupported: body.Spec.IsSyncSupported, SpectroManifest: body.Spec.ContainsSpectroManifest, Private: body.Spec.IsPrivate,
 		SkipSync: skip, Undecoded: fault.Join(wrong, query.problems),
 	}, nil
-}
-
-// truth reads "true" or "false"; what is not there is false.
-func (q *queryValues) truth(name string) bool {
-	text := q.text(name)
-	if text == "" {
-		return false
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		q.problems = append(q.problems, fault.Field{Field: name, Problem: `is neither "true" nor "false"`})
-	}
-	return value
 }
 
 // deleteRegistry is DELETE /v1/registries/oci/{uid}/basic.
@@ -69,14 +58,14 @@ func (s *Server) deleteRegistry(c *call) (answer, error) {
 
 // getRegistry is GET /v1/registries/oci/{uid}/basic.
 func (s *Server) getRegistry(c *call) (answer, error) {
-	kept, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
+	stored, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
 		return answer{}, err
 	}
 	return answer{http.StatusOK, api.OCIRegistry{
-		Metadata: registryMetadata(kept),
-		Spec:     registrySpec(kept),
-		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(kept.Sync)},
+		Metadata: registryMetadata(stored),
+		Spec:     registrySpec(stored),
+		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(stored.Sync)},
 	}}, nil
 }
 
@@ -163,8 +152,77 @@ func (s *Server) listHelmRegistries(*call) (answer, error) {
 	return answer{http.StatusOK, api.HelmRegistries{Items: []struct{}{}}}, nil
 }
 
-// noSuchKind answers for kinds of registry that are not kept. To an import, which asks for /ecr first, only
-// this code means "look further".
+// noSuchKind responds for kinds of registries that are not supported. Clients that import a registry request /ecr first, and
+// try the other paths only after this code.
 func (s *Server) noSuchKind(*call) (answer, error) {
 	return answer{}, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no registry of this kind."}
+}
+
+// checkRegistry is POST /v1/registries/oci/{uid}/check.
+func (s *Server) checkRegistry(c *call) (answer, error) {
+	query := readQuery(c.URL.RawQuery)
+	wait := query.boolean("wait")
+	if err := invalid(query.problems); err != nil {
+		return answer{}, err
+	}
+	request, err := s.Registries.RequestCheck(c.Context(), c.origin, c.principal, c.principal.OrgUID, c.PathValue("uid"))
+	if err != nil || !wait {
+		return answer{status: http.StatusAccepted}, err
+	}
+	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
+		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
+	}
+	report, err := s.Registries.AwaitCheck(c.Context(), request, registries.CheckWithin)
+	if fault.KindOf(err) == fault.Unavailable {
+		return answer{status: http.StatusAccepted}, nil // the registry is due all the same
+	}
+	return answer{http.StatusOK, report}, err
+}
+
+const (
+	maxHistoryPage = 200
+	historyPage    = 20 // read at a time: each has a report
+)
+
+// registryHistory is GET /v1/registries/oci/{uid}/basic/history.
+func (s *Server) registryHistory(c *call) (answer, error) {
+	query := readQuery(c.URL.RawQuery)
+	limit := query.limit()
+	if limit < 0 || limit > maxHistoryPage {
+		query.problems = append(query.problems, fault.Field{Field: "limit", Problem: "must be 1–200"})
+	}
+	limit = cmp.Or(limit, maxHistoryPage)
+	if err := invalid(query.problems); err != nil {
+		return answer{}, err
+	}
+	var status registries.WatchStatus
+	return answer{http.StatusOK, items[registries.VerdictRun]{
+		read: limitedPages(limit, historyPage, func(limit int, after registries.VerdictRun) (runs []registries.VerdictRun, more bool, err error) {
+			status, runs, err = s.Registries.History(c.Context(), c.principal.OrgUID, c.PathValue("uid"), limit, after)
+			return runs, len(runs) == limit, err
+		}),
+		show: func(r registries.VerdictRun) any { return verdictRun(r) },
+		tail: func() any {
+			return struct {
+				Status api.RegistryWatchStatus `json:"status"`
+			}{watchStatus(status)}
+		},
+	}}, nil
+}
+
+func watchStatus(s registries.WatchStatus) api.RegistryWatchStatus {
+	v := s.State
+	return api.RegistryWatchStatus{
+		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon,
+		Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
+}
+
+func verdictRun(r registries.VerdictRun) api.RegistryVerdict {
+	v := r.Verdict
+	shown := api.RegistryVerdict{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
+		Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
+	if r.Report != nil {
+		shown.Report = json.RawMessage(r.Report)
+	}
+	return shown
 }

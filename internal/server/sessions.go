@@ -7,11 +7,6 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// logout is POST /v1/auth/logout.
-func (s *Server) logout(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Auth.Logout(c.Context(), c.principal, c.origin)
-}
-
 // listSessions is GET /v1/users/me/sessions.
 func (s *Server) listSessions(c *call) (answer, error) {
 	sessions, err := s.Auth.Sessions(c.Context(), c.principal)

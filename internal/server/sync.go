@@ -3,8 +3,6 @@ package server
 import (
 	"cmp"
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -17,27 +15,6 @@ func (s *Server) syncRegistry(c *call) (answer, error) {
 	return answer{status: http.StatusAccepted}, s.Registries.Sync(c.Context(), c.origin, c.principal, c.PathValue("uid"))
 }
 
-// checkRegistry is POST /v1/registries/oci/{uid}/check.
-func (s *Server) checkRegistry(c *call) (answer, error) {
-	query := readQuery(c.URL.RawQuery)
-	wait := query.truth("wait")
-	if err := invalid(query.problems); err != nil {
-		return answer{}, err
-	}
-	request, err := s.Registries.RequestCheck(c.Context(), c.origin, c.principal, c.principal.OrgUID, c.PathValue("uid"))
-	if err != nil || !wait {
-		return answer{status: http.StatusAccepted}, err
-	}
-	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
-		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
-	}
-	report, err := s.Registries.AwaitCheck(c.Context(), request, registries.CheckWithin)
-	if fault.KindOf(err) == fault.Unavailable {
-		return answer{status: http.StatusAccepted}, nil // the registry is due all the same
-	}
-	return answer{http.StatusOK, report}, err
-}
-
 // getSyncStatus is GET /v1/registries/oci/{uid}/basic/sync/status.
 func (s *Server) getSyncStatus(c *call) (answer, error) {
 	status, err := s.Registries.SyncStatus(c.Context(), c.principal, c.PathValue("uid"))
@@ -47,13 +24,7 @@ func (s *Server) getSyncStatus(c *call) (answer, error) {
 // listContent is GET /v1/registries/oci/{uid}/basic/content.
 func (s *Server) listContent(c *call) (answer, error) {
 	q := readQuery(c.URL.RawQuery)
-	asked := registries.ContentQuery{Repository: q.text("repository"), Continue: q.text("continue")}
-	if limit := q.text("limit"); limit != "" {
-		n, err := strconv.Atoi(limit)
-		if asked.Limit = n; err != nil || n == 0 {
-			asked.Limit = -1 // told as a problem of the query
-		}
-	}
+	asked := registries.ContentQuery{Repository: q.text("repository"), Continue: q.text("continue"), Limit: q.limit()}
 	if err := invalid(fault.Join(q.problems, asked.Problems())); err != nil {
 		return answer{}, err
 	}
