@@ -25,13 +25,13 @@ import (
 
 // route is one operation of the interface.
 type route struct {
-	method     string
-	path       string
-	handle     func(*call) (answer, error)
-	identified bool         // needs credentials
-	storeless  bool         // answers every caller alike, from memory: goes on while the store is away
-	audited    audit.Action // answers past authentication carry AuditUid, and are recorded under this action
-	announced  bool         // makes one change with one audit record: a success has its uid in AuditUid
+	method            string
+	path              string
+	handle            func(*call) (answer, error)
+	requiresAuth      bool
+	worksWithoutStore bool         // the response is the same for every caller and comes from memory
+	audited           audit.Action // responses after authentication have AuditUid, and are recorded under this action
+	announced         bool         // makes one change with one audit record: a success has its uid in AuditUid
 }
 
 type methodSet map[string]route
@@ -41,7 +41,7 @@ type call struct {
 	*http.Request
 	w         http.ResponseWriter
 	origin    audit.Origin
-	principal auth.Principal // set when the route is identified
+	principal auth.Principal // set if the route requires authentication
 	project   string         // uid that ProjectUid names, which the principal may see; empty when there is none
 	auditUID  string         // set when the route is audited and the caller is known
 	recorded  bool           // the domain has written the audit record
@@ -135,7 +135,7 @@ func (s *Server) run(c *call, route route) (answer, error) {
 	if route.announced {
 		c.origin.AuditUID = uuid.NewString()
 	}
-	if route.identified {
+	if route.requiresAuth {
 		if err := s.identify(c, route); err != nil {
 			return answer{}, err
 		}
@@ -158,7 +158,7 @@ func (s *Server) identify(c *call, route route) error {
 		return err
 	}
 	whoCalls := s.Auth.Authenticate
-	if route.storeless {
+	if route.worksWithoutStore {
 		whoCalls = s.Auth.Recognize
 	}
 	if c.principal, err = whoCalls(c.Context(), presented(authorization, key)); err != nil {

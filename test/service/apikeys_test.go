@@ -99,7 +99,7 @@ func TestWhoseAPIKeys(t *testing.T) {
 	if !slices.Equal(mates.names(), []string{"given", "own"}) || len(all.Items) != 3 {
 		t.Errorf("the member sees %q, the administrator %q", mates.names(), all.names())
 	}
-	for _, try := range []identified{
+	for _, try := range []protectedOperation{
 		{method: "GET", path: others.UID}, {method: "PUT", path: others.UID, body: newKey("x", "", tomorrow())},
 		{method: "PATCH", path: others.UID, body: `{"isActive":false}`}, {method: "PUT", path: others.UID + "/state", body: `{}`}, {method: "DELETE", path: others.UID},
 	} {

@@ -225,7 +225,7 @@ func TestInternalError(t *testing.T) {
 			t.Fatalf("drop %s: %v", table, err)
 		}
 	}
-	for _, request := range append([]identified{
+	for _, request := range append([]protectedOperation{
 		{method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "GET", path: refresh + known.RefreshToken},

@@ -9,15 +9,15 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// identified is an operation that needs credentials, with a request that none of the refusals below lets through.
-type identified struct {
+// protectedOperation is an operation that needs credentials, with a request that none of the refusals below lets through.
+type protectedOperation struct {
 	method, path, body string
 	fields             []string // of {} in place of the body, sorted; nil: {} has no problems
 }
 
 const noUID = "00000000-0000-4000-8000-000000000000"
 
-var operations = []identified{
+var operations = []protectedOperation{
 	{method: "POST", path: "/v1/auth/logout"},
 	{method: "POST", path: validate, body: `{"endpoint":"http://127.0.0.1:5000","auth":{}}`, fields: []string{"auth", "endpoint"}},
 	{method: "POST", path: diagnose, body: `{"endpoint":"http://127.0.0.1:5000","auth":{}}`, fields: []string{"auth", "endpoint"}},

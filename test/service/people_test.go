@@ -196,7 +196,7 @@ func checkOneUser(t *testing.T, admin, mate person, uid string) {
 // A member manages nothing, and learns of nobody.
 func checkMembersRights(t *testing.T, mate person, uid string) {
 	t.Helper()
-	for _, try := range []identified{
+	for _, try := range []protectedOperation{
 		{method: "POST", path: "/v1/projects", body: `{"metadata":{"name":"Mine"}}`},
 		{method: "PUT", path: "/v1/projects/" + noUID, body: `{"metadata":{"name":"Mine"}}`},
 		{method: "DELETE", path: "/v1/projects/" + noUID},

@@ -87,7 +87,7 @@ func TestUserLifecycle(t *testing.T) {
 		gone.refused("GET", "/v1/users/me", "", 401, "UnAuthorizedAccess")
 	}
 	admin.client.Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusUnauthorized)
-	for _, try := range []identified{{method: "GET"}, {method: "PUT", body: `{"spec":{}}`}, {method: "DELETE"}} {
+	for _, try := range []protectedOperation{{method: "GET"}, {method: "PUT", body: `{"spec":{}}`}, {method: "DELETE"}} {
 		admin.refused(try.method, "/v1/users/"+uid, try.body, 404, "ResourceNotFound")
 	}
 	again := admin.make("/v1/users", newUser("mate@acme.example"))
