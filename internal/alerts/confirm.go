@@ -24,9 +24,6 @@ const (
 	maxOrgName   = 64 // runes, of words that are not ours in a message to a stranger
 )
 
-// meansLink is the authentication method of a confirmation: a link that was sent to the address.
-const meansLink = "link"
-
 // Confirmation is an address that is asked whether an organization may send alerts to it.
 type Confirmation struct {
 	Address, Organization string
@@ -62,7 +59,7 @@ func (s *Service) Confirm(ctx context.Context, origin audit.Origin, token string
 		if err != nil || !first {
 			return err
 		}
-		return tx.Audits.Append(ctx, audit.Event{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address, Means: meansLink,
+		return tx.Audits.Append(ctx, audit.Event{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address, Method: audit.MethodLink,
 			Action: audit.AlertConfirm, Object: a.Address, Outcome: audit.Succeeded, Origin: origin})
 	})
 	return c, err

@@ -55,6 +55,20 @@ const (
 	StoreBackup      Action = "store.backup"
 )
 
+// AuthMethod is how the actor proved its identity.
+type AuthMethod string
+
+// Authentication methods.
+const (
+	MethodPassword     AuthMethod = "password"
+	MethodToken        AuthMethod = "token"
+	MethodAPIKey       AuthMethod = "apiKey"
+	MethodRefreshToken AuthMethod = "refreshToken"
+	MethodLink         AuthMethod = "link" // sent to an email address
+	MethodCLI          AuthMethod = "cli"
+	MethodService      AuthMethod = "service" // scheduled work, without a caller
+)
+
 // Outcome is how it ended.
 type Outcome string
 
@@ -86,7 +100,7 @@ type Event struct {
 	OrgUID    string // empty: no organization is known (a sign-in that named none of ours)
 	ActorUID  string // the user who acted, empty when unknown
 	ActorName string // e-mail as known to us, or as claimed; at most 256 bytes, control characters removed by the writer
-	Means     string // "password", "token", "apiKey", "refreshToken", "cli", "service"
+	Method    AuthMethod
 	Action    Action
 	Object    string // uid or name of what was acted on; a validation's endpoint
 	Target    string // scheme, host and port that a changed webhook leads to; no other part of its URL, which may be secret

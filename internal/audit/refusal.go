@@ -23,7 +23,7 @@ func RefusalUID(e Event) string {
 	}
 	window := e.At.Truncate(refusalWindow).UnixMilli()
 	hash := sha256.New()
-	for _, part := range []string{string(e.Action), e.Reason, e.OrgUID, e.ActorUID, e.Means, object, e.Origin.Source()} {
+	for _, part := range []string{string(e.Action), e.Reason, e.OrgUID, e.ActorUID, string(e.Method), object, e.Origin.Source()} {
 		_ = binary.Write(hash, binary.BigEndian, uint64(len(part))) // never fails (hash.Hash)
 		hash.Write([]byte(part))
 	}

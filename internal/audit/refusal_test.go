@@ -9,7 +9,7 @@ import (
 )
 
 func TestRefusalsOfOneKindShareAUID(t *testing.T) {
-	first := Event{At: time.Date(2026, 11, 21, 12, 0, 10, 0, time.UTC), OrgUID: "org", ActorUID: "ada", Means: "token",
+	first := Event{At: time.Date(2026, 11, 21, 12, 0, 10, 0, time.UTC), OrgUID: "org", ActorUID: "ada", Method: "token",
 		Action: RegistryCreate, Object: "one", Outcome: Refused, Reason: "OperationForbidden", Origin: Origin{RequestID: "ref-1", Address: "2001:db8::1"}}
 	for _, c := range []struct {
 		name   string
@@ -26,7 +26,7 @@ func TestRefusalsOfOneKindShareAUID(t *testing.T) {
 		{"another organization", func(e *Event) { e.OrgUID = "other" }, false},
 		{"another reason", func(e *Event) { e.Reason = "TooManyRequests" }, false},
 		{"another action", func(e *Event) { e.Action = RegistryDelete }, false},
-		{"another means", func(e *Event) { e.Means = "apiKey" }, false},
+		{"another method", func(e *Event) { e.Method = "apiKey" }, false},
 	} {
 		next := first
 		c.change(&next)

@@ -26,7 +26,7 @@ func (w *world) mustStranger(t *testing.T) Principal {
 }
 
 func asPrincipal(org store.Org, user store.User) Principal {
-	return Principal{OrgUID: org.UID, OrgName: org.Name, UserUID: user.UID, Email: user.Email, Role: Role(user.Role), Means: MeansToken}
+	return Principal{OrgUID: org.UID, OrgName: org.Name, UserUID: user.UID, Email: user.Email, Role: Role(user.Role), Method: audit.MethodToken}
 }
 
 func wantFields(t *testing.T, err error, want ...string) {

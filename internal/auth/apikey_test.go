@@ -47,7 +47,7 @@ func TestAPIKeyLife(t *testing.T) {
 	for _, step := range []struct{ wait, lastUse time.Duration }{{time.Minute, time.Minute}, {4 * time.Minute, time.Minute}, {time.Minute + time.Millisecond, 6*time.Minute + time.Millisecond}} {
 		w.clock.move(step.wait)
 		p, err := use()
-		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != made.UID || p.SessionUID != "" || p.Means != MeansAPIKey || p.OrgName != goodOrg {
+		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != made.UID || p.SessionUID != "" || p.Method != audit.MethodAPIKey || p.OrgName != goodOrg {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		list, _, err := w.ListAPIKeys(t.Context(), me, "", APIKey{})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -62,14 +63,14 @@ func (s *Service) Recognize(ctx context.Context, presented Presented) (Principal
 
 // recall returns what is remembered of a caller who presents one credential.
 func (s *Service) recall(presented Presented) (remembered, bool) {
-	credential, means := withoutScheme(presented.Authorization), MeansToken
+	credential, method := withoutScheme(presented.Authorization), audit.MethodToken
 	if presented.APIKey != "" {
 		if credential != "" {
 			return remembered{}, false
 		}
-		credential, means = presented.APIKey, MeansAPIKey
+		credential, method = presented.APIKey, audit.MethodAPIKey
 	}
-	known, ok := s.view.find(idOf(credential), means)
+	known, ok := s.view.find(idOf(credential), method)
 	return known, ok && s.now().Before(known.expires)
 }
 
@@ -89,7 +90,7 @@ func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, 
 		return Principal{}, err
 	}
 	id := idOf(token)
-	known, ok := s.view.find(id, MeansToken)
+	known, ok := s.view.find(id, audit.MethodToken)
 	if !ok {
 		var err error
 		if known, err = s.lookUpToken(ctx, token); err != nil {
@@ -139,7 +140,7 @@ func (s *Service) lookUpToken(ctx context.Context, token secret.String) (remembe
 
 func principalOf(session store.Session) Principal {
 	return Principal{UserUID: session.UserUID, OrgUID: session.OrgUID, OrgName: session.OrgName, Email: session.Email,
-		Role: Role(session.Role), SessionUID: session.UID, Means: MeansToken}
+		Role: Role(session.Role), SessionUID: session.UID, Method: audit.MethodToken}
 }
 
 // idOf returns the key under which a credential is remembered.
@@ -162,7 +163,7 @@ func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, e
 		return Principal{}, err
 	}
 	id := credentialID(hash)
-	known, ok := s.view.find(id, MeansAPIKey)
+	known, ok := s.view.find(id, audit.MethodAPIKey)
 	if !ok {
 		var err error
 		if known, err = s.lookUpAPIKey(ctx, hash); err != nil {
@@ -199,7 +200,7 @@ func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (remembered, er
 		return remembered{}, unauthorized(reason)
 	}
 	return remembered{epoch: epoch, expires: found.ExpiresAt, used: found.LastUsedAt, principal: Principal{UserUID: found.UserUID,
-		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role), APIKeyUID: found.UID, Means: MeansAPIKey}}, nil
+		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role), APIKeyUID: found.UID, Method: audit.MethodAPIKey}}, nil
 }
 
 // noteUse keeps a key's last use. It is for the owner's eyes alone, so a full disk or a busy store must not

@@ -126,7 +126,7 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, try pas
 		CreatedAt: now, IdleUntil: now.Add(s.config.SessionIdle), MaxUntil: now.Add(s.config.SessionMax),
 		Email: found.user.Email, Role: found.user.Role, OrgName: found.org.Name}
 	event := audit.Event{UID: audit.NewUID(), At: now, OrgUID: found.org.UID, ActorUID: found.user.UID, ActorName: found.user.Email,
-		Means: MeansPassword, Action: audit.Login, Origin: origin}
+		Method: audit.MethodPassword, Action: audit.Login, Origin: origin}
 	accepted, alert := false, false
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		refusal, err := s.noteLogin(ctx, tx, session, found, matches, newHash)

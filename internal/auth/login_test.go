@@ -30,13 +30,13 @@ func TestLogin(t *testing.T) {
 	}
 	principal, err := w.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
 	want := Principal{UserUID: w.user.UID, OrgUID: w.org.UID, OrgName: goodOrg, Email: goodEmail, Role: RoleMember,
-		SessionUID: w.sessionOf(t, tokens).UID, Means: MeansToken}
+		SessionUID: w.sessionOf(t, tokens).UID, Method: audit.MethodToken}
 	if principal != want || err != nil {
 		t.Errorf("got %+v, %v", principal, err)
 	}
 	event := w.audits(t, 1)[0]
 	if event.Action != audit.Login || event.Outcome != audit.Succeeded || event.OrgUID != w.org.UID || event.ActorUID != w.user.UID ||
-		event.Origin != origin || event.Means != MeansPassword || event.Object != want.SessionUID {
+		event.Origin != origin || event.Method != audit.MethodPassword || event.Object != want.SessionUID {
 		t.Errorf("on record: %+v", event)
 	}
 }

@@ -20,15 +20,6 @@ const (
 	RoleOperator Role = "operator"
 )
 
-// Means by which a principal proved itself; they stand in audit records.
-const (
-	MeansPassword     = "password"
-	MeansToken        = "token"
-	MeansAPIKey       = "apiKey"
-	MeansRefreshToken = "refreshToken"
-	MeansCLI          = "cli"
-)
-
 // Permission is something that not every role may do. Its text is part of the answer that refuses it.
 type Permission string
 
@@ -70,17 +61,17 @@ var granted = map[Role]map[Permission]bool{
 	RoleMember: {ValidateRegistries: true},
 }
 
-// Principal is who acts, in which organization and by what means. The zero value may do nothing.
+// Principal is the caller, in its organization. The zero value may do nothing.
 type Principal struct {
 	UserUID, OrgUID, OrgName, Email string
 	Role                            Role
 	SessionUID, APIKeyUID           string // which of them is set depends on what was presented
-	Means                           string
+	Method                          audit.AuthMethod
 }
 
 // Operator is the principal of the command line, which acts on the store by intent of whoever has the host.
 func Operator() Principal {
-	return Principal{Role: RoleOperator, Email: "operator", Means: MeansCLI}
+	return Principal{Role: RoleOperator, Email: "operator", Method: audit.MethodCLI}
 }
 
 // May returns nil, or the fault that refuses a permission.
@@ -99,7 +90,7 @@ func (p Principal) Can(permission Permission) bool {
 
 // Event begins the audit record of something that the principal does.
 func (p Principal) Event(origin audit.Origin, action audit.Action) audit.Event {
-	return audit.Event{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Means: p.Means, Action: action, Origin: origin}
+	return audit.Event{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Method: p.Method, Action: action, Origin: origin}
 }
 
 // Org returns the organization that a call is about. A user's is its own, whether it names it or not.

@@ -54,7 +54,7 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 		if session, decided, err = s.spend(ctx, tx, uid.String(), generation, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, refreshEvent(origin, session, uid.String(), MeansRefreshToken, decided, now))
+		return tx.Audits.Append(ctx, refreshEvent(origin, session, uid.String(), audit.MethodRefreshToken, decided, now))
 	})
 	if err != nil {
 		return Tokens{}, asDone("spend a refresh token", err)
@@ -115,7 +115,7 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 		if err != nil {
 			return fmt.Errorf("exchange an authorization token: %w", err)
 		}
-		return tx.Audits.Append(ctx, refreshEvent(origin, session, c.Session, MeansToken, decided, now))
+		return tx.Audits.Append(ctx, refreshEvent(origin, session, c.Session, audit.MethodToken, decided, now))
 	})
 	if err != nil {
 		return Tokens{}, err
@@ -185,9 +185,9 @@ func (s *Service) exchanged(session store.Session, spent store.SpentJTI) (Tokens
 }
 
 // refreshEvent is the record of a refresh. A session that is not in the store has no user to name.
-func refreshEvent(origin audit.Origin, session store.Session, uid, means string, decided verdict, now time.Time) audit.Event {
+func refreshEvent(origin audit.Origin, session store.Session, uid string, method audit.AuthMethod, decided verdict, now time.Time) audit.Event {
 	event := audit.Event{UID: audit.NewUID(), At: now, OrgUID: session.OrgUID, ActorUID: session.UserUID, ActorName: session.Email,
-		Means: means, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin}
+		Method: method, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin}
 	switch {
 	case decided == retry:
 		event.Reason = reasonRetried

@@ -180,7 +180,7 @@ func TestAuthorizationTokenIsExchangedOnce(t *testing.T) {
 	w.clock.move(10*time.Minute + 300*time.Millisecond)
 	second := w.mustRefresh(t, first.Authorization)
 	w.wantRecord(t, audit.Succeeded, "")
-	if e := w.audits(t, 1)[0]; e.Means != MeansToken {
+	if e := w.audits(t, 1)[0]; e.Method != audit.MethodToken {
 		t.Errorf("on record: %+v", e)
 	}
 	if second.Refresh != "" || second.Authorization == first.Authorization || second.ExpiresAt.Before(w.clock.now().Add(15*time.Minute-time.Second)) {

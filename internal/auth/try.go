@@ -172,7 +172,7 @@ func limited(wait time.Duration) error {
 // alert records that an account is being guessed at.
 func (s *Service) alert(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, now time.Time) error {
 	return tx.Audits.Append(ctx, audit.Event{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
-		Means: MeansPassword, Action: audit.LoginAlert, Object: user.UID, Outcome: audit.Refused, Reason: reasonGuessing, Origin: origin})
+		Method: audit.MethodPassword, Action: audit.LoginAlert, Object: user.UID, Outcome: audit.Refused, Reason: reasonGuessing, Origin: origin})
 }
 
 const reasonGuessing = "tooManyFailures"

@@ -3,6 +3,8 @@ package auth
 import (
 	"sync"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
 )
 
 const (
@@ -47,11 +49,11 @@ func (v *view) begin() uint64 {
 
 // find returns what is remembered of a credential of that kind and still counts. A credential of one kind is none of
 // another, though it be good.
-func (v *view) find(id credentialID, means string) (remembered, bool) {
+func (v *view) find(id credentialID, method audit.AuthMethod) (remembered, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	found, ok := v.entries[id]
-	if !ok || found.epoch < v.floor || found.principal.Means != means {
+	if !ok || found.epoch < v.floor || found.principal.Method != method {
 		return remembered{}, false
 	}
 	p := found.principal

@@ -146,7 +146,7 @@ func TestLastAdministratorStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	byMachine := auth.Principal{UserUID: machine.UID, OrgUID: acme.UID, OrgName: acme.Name, Email: machine.Email, Role: auth.RoleAdmin, Means: auth.MeansAPIKey}
+	byMachine := auth.Principal{UserUID: machine.UID, OrgUID: acme.UID, OrgName: acme.Name, Email: machine.Email, Role: auth.RoleAdmin, Method: audit.MethodAPIKey}
 	for name, last := range map[string]func() error{
 		"delete oneself": func() error { return w.DeleteUser(t.Context(), admin, origin, ref(admin.UserUID)) },
 		"delete":         func() error { return w.DeleteUser(t.Context(), byMachine, origin, ref(admin.UserUID)) },

@@ -77,7 +77,7 @@ func (w *world) mustUser(t *testing.T, org directory.Org, email string, role aut
 	if err != nil {
 		t.Fatal(err)
 	}
-	return auth.Principal{UserUID: user.UID, OrgUID: org.UID, OrgName: org.Name, Email: email, Role: role, Means: auth.MeansToken}
+	return auth.Principal{UserUID: user.UID, OrgUID: org.UID, OrgName: org.Name, Email: email, Role: role, Method: audit.MethodToken}
 }
 
 func (w *world) audits(t *testing.T) (events []audit.Event) {

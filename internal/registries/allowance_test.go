@@ -46,7 +46,7 @@ func validateAsMember(t *testing.T, s *Service) (audit.Outcome, error) {
 	t.Helper()
 	request := Request{AuditUID: uuid.NewString(), Purpose: Validate,
 		Definition: regcheck.Definition{Endpoint: "http://192.0.2.1", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}}
-	who := auth.Principal{UserUID: "user", OrgUID: "org", Role: auth.RoleMember, Means: auth.MeansToken}
+	who := auth.Principal{UserUID: "user", OrgUID: "org", Role: auth.RoleMember, Method: audit.MethodToken}
 	_, err := s.Check(t.Context(), who, audit.Origin{}, request)
 	uid := request.AuditUID
 	if err != nil {

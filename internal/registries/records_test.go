@@ -65,7 +65,7 @@ func mustKeep(t *testing.T) keeping {
 		t.Fatal(err)
 	}
 	who := func(org string, role auth.Role) auth.Principal {
-		return auth.Principal{UserUID: "user-" + org, OrgUID: "org-" + org, OrgName: org, Email: string(role) + "@" + org, Role: role, Means: auth.MeansToken}
+		return auth.Principal{UserUID: "user-" + org, OrgUID: "org-" + org, OrgName: org, Email: string(role) + "@" + org, Role: role, Method: audit.MethodToken}
 	}
 	return keeping{Service: s, admin: who("a", auth.RoleAdmin), member: who("a", auth.RoleMember), stranger: who("b", auth.RoleAdmin)}
 }

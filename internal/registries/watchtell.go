@@ -11,9 +11,6 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// meansService stands in the record of what the service does unasked.
-const meansService = "service"
-
 // tell puts a change of state on record and raises what is to be told.
 func (w *watch) tell(ctx context.Context, tx *store.Tx, f finding, d decision, n notice, now time.Time) error {
 	if n.changed {
@@ -87,7 +84,7 @@ func sentence(a alerts.Alert) string {
 }
 
 func changeRecord(f finding, d decision, now time.Time) audit.Event {
-	e := audit.Event{UID: audit.NewUID(), At: now, OrgUID: f.OrgUID, ActorName: meansService, Means: meansService, Action: audit.RegistryWatch,
+	e := audit.Event{UID: audit.NewUID(), At: now, OrgUID: f.OrgUID, ActorName: string(audit.MethodService), Method: audit.MethodService, Action: audit.RegistryWatch,
 		Object: f.UID, Outcome: audit.NotValid, Reason: d.after.State.Code}
 	if d.after.State.Valid {
 		e.Outcome = audit.Valid

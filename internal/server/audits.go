@@ -60,7 +60,7 @@ func (s *Server) getAudit(c *call) (answer, error) {
 
 func auditRecord(e audit.Event) api.Audit {
 	actor := "user"
-	if e.Means == auth.MeansCLI {
+	if e.Method == audit.MethodCLI {
 		actor = "system"
 	}
 	message := string(e.Action) + " " + string(e.Outcome)
@@ -73,7 +73,7 @@ func auditRecord(e audit.Event) api.Audit {
 			Action: string(e.Action), ActionType: e.Action.Change(), ActionMsg: message,
 			Actor:    api.AuditActor{ActorType: actor, User: api.AuditUser{UID: e.ActorUID, EmailID: e.ActorName}},
 			Resource: api.AuditResource{Kind: e.Action.Kind(), UID: e.Object, Target: e.Target},
-			Outcome:  string(e.Outcome), Reason: e.Reason, Means: e.Means,
+			Outcome:  string(e.Outcome), Reason: e.Reason, Means: string(e.Method),
 			Address: e.Origin.Address, RequestID: e.Origin.RequestID, Repeats: e.Repeats, Report: e.Report,
 		},
 	}

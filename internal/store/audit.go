@@ -90,7 +90,7 @@ func (tx Audits) Append(ctx context.Context, e audit.Event) error {
 		e.UID, query = audit.RefusalUID(e), sqlRecordRefusal
 	}
 	return tx.insert(ctx, query, e.UID, millis(e.At), orNull(e.OrgUID), orNull(e.ActorUID), recordText(e.ActorName),
-		e.Means, string(e.Action), recordText(e.Object), string(e.Outcome), recordText(e.Reason),
+		string(e.Method), string(e.Action), recordText(e.Object), string(e.Outcome), recordText(e.Reason),
 		recordText(e.Origin.RequestID), recordText(e.Origin.Address), e.Report, orNull(e.Target))
 }
 
@@ -121,7 +121,7 @@ func (tx Audits) DeleteBefore(ctx context.Context, before time.Time, limit int) 
 }
 
 func scanAudit(row scanner, e *audit.Event) error {
-	return row.Scan(&e.UID, moment{&e.At}, text{&e.OrgUID}, text{&e.ActorUID}, &e.ActorName, &e.Means, &e.Action, &e.Object,
+	return row.Scan(&e.UID, moment{&e.At}, text{&e.OrgUID}, text{&e.ActorUID}, &e.ActorName, &e.Method, &e.Action, &e.Object,
 		&e.Outcome, &e.Reason, &e.Origin.RequestID, &e.Origin.Address, &e.Report, &e.Repeats, text{&e.Target})
 }
 

@@ -17,7 +17,7 @@ import (
 
 func audits(t *testing.T, db *store.DB) {
 	started := audit.Event{UID: uuid.NewString(), At: start, OrgUID: "org-a", ActorUID: "user", ActorName: "u@example.com\r\n\x1b[31m\u202e" + strings.Repeat("é", 200),
-		Means: "token", Action: audit.RegistryValidate, Object: "registry.example.com", Target: "https://hooks.example.com:443", Outcome: audit.Started,
+		Method: "token", Action: audit.RegistryValidate, Object: "registry.example.com", Target: "https://hooks.example.com:443", Outcome: audit.Started,
 		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
 	foreign := audit.Event{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Failed, Reason: "unknownOrganization"}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
