@@ -11,50 +11,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// Action is what was done. The list is closed, so that a reader can filter on it for years.
-type Action string
-
-// Actions.
-const (
-	Login            Action = "auth.login"
-	Refresh          Action = "auth.refresh"
-	RegistryValidate Action = "registry.validate"
-	RegistryDiagnose Action = "registry.diagnose"
-	RegistryCreate   Action = "registry.create"
-	RegistryUpdate   Action = "registry.update"
-	RegistryDelete   Action = "registry.delete"
-	RegistrySync     Action = "registry.sync"  // somebody asked for it
-	RegistryCheck    Action = "registry.check" // likewise
-	OrgCreate        Action = "org.create"
-	ProjectCreate    Action = "project.create"
-	ProjectUpdate    Action = "project.update"
-	ProjectDelete    Action = "project.delete"
-	UserCreate       Action = "user.create"
-	UserUpdate       Action = "user.update"
-	UserDelete       Action = "user.delete"
-	UserRole         Action = "user.role"
-	UserProjects     Action = "user.projects"
-	APIKeyCreate     Action = "apikey.create"
-	APIKeyUpdate     Action = "apikey.update"
-	APIKeyDelete     Action = "apikey.delete"
-	Logout           Action = "auth.logout"
-	LoginAlert       Action = "auth.alert" // so many sign-ins failed that the account is tried slowly now
-	SessionEnd       Action = "session.end"
-	TokensRevoke     Action = "auth.revoke"
-	PasswordChange   Action = "user.changePassword"
-	PasswordSet      Action = "user.setPassword"
-	UserDisable      Action = "user.disable"
-	UserEnable       Action = "user.enable"
-	KeysRotate       Action = "key.rotate"
-	RegistryWatch    Action = "registry.watch" // the watch found that a kept definition's state changed
-	AlertCreate      Action = "alert.create"   // a channel by which alerts leave a project
-	AlertUpdate      Action = "alert.update"
-	AlertDelete      Action = "alert.delete"
-	AlertConfirm     Action = "alert.confirm" // an email address agreed to get the alerts of an organization
-	MasterRotate     Action = "key.rotateMaster"
-	StoreBackup      Action = "store.backup"
-)
-
 // AuthMethod is how the actor proved its identity.
 type AuthMethod string
 

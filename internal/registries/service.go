@@ -25,7 +25,7 @@ var errPanicked = errors.New("the check panicked")
 type Purpose = audit.Action
 
 // Purposes.
-const (
+var (
 	Validate = audit.RegistryValidate
 	Diagnose = audit.RegistryDiagnose
 )
