@@ -107,11 +107,11 @@ func known(component string) error {
 			return nil
 		}
 	}
-	return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such alert component. GET /v1/projects/alerts lists them."}
+	return fault.ResourceNotFound("There is no such alert component. GET /v1/projects/alerts lists them.")
 }
 
 func noSuchChannel() error {
-	return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such alert channel."}
+	return fault.ResourceNotFound("There is no such alert channel.")
 }
 
 // Create adds a channel. signing is set when the channel's secret was made here; it is shown this once.

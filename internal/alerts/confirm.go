@@ -73,8 +73,8 @@ func hashOf(token string) []byte {
 func (s *Service) addressOf(ctx context.Context, tx *store.Tx, token string) (store.AlertAddress, error) {
 	a, err := tx.Addresses.ByToken(ctx, hashOf(token))
 	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.AskedAt) > linkLife {
-		return a, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound,
-			Message: "This link is not valid, or it has expired. Ask an administrator of the organization to store the alert channel again: a new link is sent then."}
+		return a, fault.ResourceNotFound(
+			"This link is not valid, or it has expired. Ask an administrator of the organization to store the alert channel again: a new link is sent then.")
 	}
 	return a, err
 }

@@ -33,7 +33,7 @@ func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.
 	if err == nil && outcome == changeRefused {
 		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "is not your password"})
 	}
-	return asDone("change a password", err)
+	return fault.Wrap("change a password", err)
 }
 
 // passwordChange is how a try to change a password ended.
@@ -120,9 +120,9 @@ const acceptedRepeat = "repeated"
 // PasswordProblems lists what is wrong with a change of the caller's password, as far as it shows without the
 // current one's hash.
 func (s *Service) PasswordProblems(p Principal, current, next secret.String) []fault.Field {
-	problems := append(fieldIf("currentPassword", passwordProblem(current)), s.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
+	problems := append(fault.FieldProblem("currentPassword", passwordProblem(current)), s.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
 	if len(problems) == 0 && current == next {
-		problems = fieldIf("newPassword", "is the current password")
+		problems = fault.FieldProblem("newPassword", "is the current password")
 	}
 	return problems
 }
@@ -133,7 +133,7 @@ func (s *Service) caller(ctx context.Context, p Principal) (user store.User, err
 		user, err = tx.Users.Get(ctx, p.OrgUID, p.UserUID)
 		return err
 	})
-	return user, asDone("look up the caller", asNotFound(err, "There is no such user."))
+	return user, fault.Wrap("look up the caller", asNotFound(err, "There is no such user."))
 }
 
 // changePassword stores the hash of the new password, unless the current one's is another by now.
@@ -265,7 +265,7 @@ func (s *Service) otherUser(ctx context.Context, p Principal, origin audit.Origi
 		found.user, err = userOf(ctx, tx, found.org, user)
 		return err
 	})
-	return found, asDone("look up a user", err)
+	return found, fault.Wrap("look up a user", err)
 }
 
 // changeUser makes an administrative change and its record.
@@ -279,7 +279,7 @@ func (s *Service) changeUser(ctx context.Context, p Principal, origin audit.Orig
 		event.OrgUID = found.org.UID
 		return tx.Audits.Append(ctx, event)
 	})
-	return asDone(string(action), asNotFound(err, noSuchUser))
+	return fault.Wrap(string(action), asNotFound(err, noSuchUser))
 }
 
 const noSuchUser = "There is no such user in the organization."

@@ -64,7 +64,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 		return tx.Audits.Append(ctx, event)
 	})
 	if err != nil {
-		return APIKey{}, "", asDone("make an API key", keyNameTaken(asNotFound(err, noSuchUser))) // the user may have been deleted meanwhile
+		return APIKey{}, "", fault.Wrap("make an API key", keyNameTaken(asNotFound(err, noSuchUser))) // the user may have been deleted meanwhile
 	}
 	return visible(made), key, nil
 }
@@ -81,7 +81,7 @@ func tooManyKeysIf(full bool) error {
 
 // APIKeyProblems lists what is wrong with a key that is to be made, as far as it shows without the store.
 func (s *Service) APIKeyProblems(p Principal, ask NewAPIKey) []fault.Field {
-	problems := fieldIf("name", NameProblem(ask.Name))
+	problems := fault.FieldProblem("name", NameProblem(ask.Name))
 	switch {
 	case ask.ExpiresAt.IsZero():
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is required"})
@@ -131,7 +131,7 @@ func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string, afte
 		}
 		return err
 	})
-	return list, more, asDone("list API keys", err)
+	return list, more, fault.Wrap("list API keys", err)
 }
 
 func visible(k store.APIKey) APIKey {
@@ -148,7 +148,7 @@ func (s *Service) APIKey(ctx context.Context, p Principal, uid string) (APIKey, 
 		key, err = s.keyFor(ctx, tx, p, uid)
 		return err
 	})
-	return visible(key), asDone("look up an API key", err)
+	return visible(key), fault.Wrap("look up an API key", err)
 }
 
 // keyFor reads a key that the principal may see and change.
@@ -177,7 +177,7 @@ type APIKeyChange struct {
 // APIKeyChangeProblems lists what is wrong with a change of a key, as far as it shows without the store.
 func (s *Service) APIKeyChangeProblems(c APIKeyChange) (problems []fault.Field) {
 	if c.Name != nil {
-		problems = fieldIf("name", NameProblem(*c.Name))
+		problems = fault.FieldProblem("name", NameProblem(*c.Name))
 	}
 	if c.ExpiresAt != nil && !c.ExpiresAt.After(s.now()) {
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is not in the future"})
@@ -248,7 +248,7 @@ func (s *Service) changeKey(ctx context.Context, p Principal, origin audit.Origi
 		event.OrgUID = key.OrgUID
 		return tx.Audits.Append(ctx, event)
 	})
-	return asDone("change an API key", keyNameTaken(err))
+	return fault.Wrap("change an API key", keyNameTaken(err))
 }
 
 func keyNameTaken(err error) error {

@@ -30,9 +30,9 @@ type Tokens struct {
 // problems lists all that makes credentials unusable, whoever they belong to.
 func (c Credentials) problems() []fault.Field {
 	return append(append(
-		fieldIf("emailId", lookupProblem(c.Email)),
-		fieldIf("org", lookupProblem(c.Org))...),
-		fieldIf("password", passwordProblem(c.Password))...)
+		fault.FieldProblem("emailId", lookupProblem(c.Email)),
+		fault.FieldProblem("org", lookupProblem(c.Org))...),
+		fault.FieldProblem("password", passwordProblem(c.Password))...)
 }
 
 // account is what a sign-in found under the names it was given; parts that are unknown are empty.
@@ -112,7 +112,7 @@ func (s *Service) lookUp(ctx context.Context, origin audit.Origin, c Credentials
 		}
 		try = s.newTry(origin, c, found.user)
 		try.state, err = tx.Throttling.Both(ctx, try.account, try.source, s.now())
-		return asDone("look up failed logins", err)
+		return fault.Wrap("look up failed logins", err)
 	})
 	return found, try, err
 }

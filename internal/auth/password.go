@@ -190,11 +190,3 @@ func parsePHC(text string) (phc, error) {
 	}
 	return h, nil
 }
-
-// fieldIf is a problem of one field as a list, empty when there is none.
-func fieldIf(field, problem string) []fault.Field {
-	if problem == "" {
-		return nil
-	}
-	return []fault.Field{{Field: field, Problem: problem}}
-}

@@ -24,19 +24,19 @@ const (
 // not be: email, organization. There are no rules of composition (63B-4 forbids them).
 func (p *Passwords) Problems(field string, password secret.String, names ...string) []fault.Field {
 	if problem := passwordProblem(password); problem != "" {
-		return fieldIf(field, problem)
+		return fault.FieldProblem(field, problem)
 	}
 	text := norm.NFC.String(password.Reveal())
 	if n := utf8.RuneCountInString(text); n < minPasswordRunes {
-		return fieldIf(field, fmt.Sprintf("must have at least %d characters, it has %d", minPasswordRunes, n))
+		return fault.FieldProblem(field, fmt.Sprintf("must have at least %d characters, it has %d", minPasswordRunes, n))
 	}
 	for _, name := range append(names, product) {
 		if repeats(Canonical(text), Canonical(name)) {
-			return fieldIf(field, "must not be the email, the organization or the name of the product")
+			return fault.FieldProblem(field, "must not be the email, the organization or the name of the product")
 		}
 	}
 	if unpredictableChars(text) < minUnpredictable {
-		return fieldIf(field, "must not consist of common words, repetitions and rows of keys")
+		return fault.FieldProblem(field, "must not consist of common words, repetitions and rows of keys")
 	}
 	return nil
 }

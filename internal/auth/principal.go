@@ -123,5 +123,5 @@ func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (s
 }
 
 func noSuchOrg() error {
-	return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no organization of that name."}
+	return fault.ResourceNotFound("There is no organization of that name.")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -57,7 +58,7 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 		return tx.Audits.Append(ctx, refreshEvent(origin, session, uid.String(), audit.MethodRefreshToken, decided, now))
 	})
 	if err != nil {
-		return Tokens{}, asDone("spend a refresh token", err)
+		return Tokens{}, fault.Wrap("spend a refresh token", err)
 	}
 	// Only now: the end of a session must be kept although the request fails.
 	if decided.refuses() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
 )
@@ -34,7 +35,7 @@ func (s *Service) RotateKeys(ctx context.Context, p Principal, origin audit.Orig
 	if err == nil {
 		err = s.reloadKeys(ctx)
 	}
-	return asDone("rotate the keys", err)
+	return fault.Wrap("rotate the keys", err)
 }
 
 // retireKeys retires the keys in use. An authorization token lives 15 minutes at most, and may be exchanged
@@ -68,7 +69,7 @@ func (s *Service) RotateMaster(ctx context.Context, p Principal, origin audit.Or
 	former, err = s.db.RotateMaster(ctx, next, func(tx *store.Tx) error {
 		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.MasterRotate, "", s.now()))
 	})
-	return former, asDone("rotate the master key", err)
+	return former, fault.Wrap("rotate the master key", err)
 }
 
 // SweepAudits deletes the audit records from before a moment, in small steps.

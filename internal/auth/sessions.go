@@ -44,7 +44,7 @@ func (s *Service) Logout(ctx context.Context, p Principal, origin audit.Origin) 
 		}
 		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.Logout, p.SessionUID, now))
 	})
-	return asDone("end a session", err)
+	return fault.Wrap("end a session", err)
 }
 
 // Sessions lists the newest 1,000 of the principal's own live sessions, the newest first.
@@ -58,7 +58,7 @@ func (s *Service) Sessions(ctx context.Context, p Principal) ([]Session, error) 
 		}
 		return err
 	})
-	return list, asDone("list sessions", err)
+	return list, fault.Wrap("list sessions", err)
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -86,7 +86,7 @@ func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Orig
 		}
 		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.SessionEnd, uid, now))
 	})
-	return asDone("end a session", asNotFound(err, "There is no such session."))
+	return fault.Wrap("end a session", asNotFound(err, "There is no such session."))
 }
 
 const maxRevoked = 100 // tokens of one call
@@ -103,7 +103,7 @@ func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Or
 	for i, token := range tokens {
 		var err error
 		if uids[i], err = s.sessionOfToken(ctx, token); err != nil {
-			return asDone("revoke tokens", err)
+			return fault.Wrap("revoke tokens", err)
 		}
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -124,7 +124,7 @@ func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Or
 		}
 		return nil
 	})
-	return asDone("revoke tokens", err)
+	return fault.Wrap("revoke tokens", err)
 }
 
 // revocable returns the sessions that the tokens belong to, each once, or all the problems with them.
@@ -176,18 +176,10 @@ func (s *Service) succeeded(p Principal, origin audit.Origin, action audit.Actio
 	return event
 }
 
-// asDone wraps an error with what was tried.
-func asDone(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
 // asNotFound gives a missing record its fault.
 func asNotFound(err error, message string) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: message}
+		return fault.ResourceNotFound(message)
 	}
 	return err
 }

@@ -52,7 +52,7 @@ func (t passwordTry) read(ctx context.Context, now time.Time) (state store.Throt
 		state, err = tx.Throttling.Both(ctx, t.account, t.source, now)
 		return err
 	})
-	return state, asDone("look up failed logins", err)
+	return state, fault.Wrap("look up failed logins", err)
 }
 
 // check returns nil when the try may be made, else a fault of kind Limited. It writes nothing, so a refused try makes

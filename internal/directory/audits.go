@@ -109,7 +109,7 @@ func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) 
 		page, err = auditPage(ctx, tx, filter, q)
 		return err
 	})
-	return page, asRead("list audit records", err)
+	return page, fault.Wrap("list audit records", err)
 }
 
 func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQuery) (store.AuditFilter, error) {
@@ -193,9 +193,9 @@ func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (au
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && !seesAudit(p, event) {
-		return audit.Event{}, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such audit record."}
+		return audit.Event{}, fault.ResourceNotFound("There is no such audit record.")
 	}
-	return event, asRead("look up an audit record", err)
+	return event, fault.Wrap("look up an audit record", err)
 }
 
 func seesAudit(p auth.Principal, e audit.Event) bool {

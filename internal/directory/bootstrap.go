@@ -26,7 +26,7 @@ type Bootstrapped struct {
 // Faults: Invalid with fields org, emailId, password; Conflict with CodeNotEmpty.
 func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, email string, password secret.String) (Bootstrapped, error) {
 	ask := NewUser{Org: org, Email: email, Password: password, Role: auth.RoleAdmin}
-	problems := append(problem("org", auth.NameProblem(org)), d.UserProblems(auth.Operator(), ask)...)
+	problems := append(fault.FieldProblem("org", auth.NameProblem(org)), d.UserProblems(auth.Operator(), ask)...)
 	if len(problems) > 0 {
 		return Bootstrapped{}, fault.InvalidFields(problems...)
 	}
@@ -39,7 +39,7 @@ func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, ema
 		result, err = d.bootstrap(ctx, tx, origin, ask, hash)
 		return err
 	})
-	return result, asRead("make the first organization", err)
+	return result, fault.Wrap("make the first organization", err)
 }
 
 func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, ask NewUser, hash string) (Bootstrapped, error) {

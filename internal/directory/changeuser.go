@@ -38,7 +38,7 @@ func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (Us
 		found.Projects, err = projectNames(ctx, tx, user)
 		return err
 	})
-	return found, asRead("look up a user", err)
+	return found, fault.Wrap("look up a user", err)
 }
 
 // projectNames returns the projects of a user without their annotations and labels, which are long.
@@ -67,7 +67,7 @@ type UserChange struct {
 func (c UserChange) Problems() []fault.Field {
 	var problems []fault.Field
 	if c.Email != "" {
-		problems = problem("emailId", auth.EmailProblem(c.Email))
+		problems = fault.FieldProblem("emailId", auth.EmailProblem(c.Email))
 	}
 	return append(problems, c.UserNames.problems()...)
 }
@@ -104,7 +104,7 @@ func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin aud
 //
 // Faults: Invalid with field role; Forbidden; NotFound; Conflict with auth.CodeLastAdmin.
 func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {
-	if problems := problem("role", roleProblem(role)); len(problems) > 0 {
+	if problems := fault.FieldProblem("role", roleProblem(role)); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {

@@ -8,7 +8,6 @@ package directory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -90,8 +89,10 @@ func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx
 	event.UID, event.At = a.origin.RecordUID(), d.now()
 	if refusal := a.principal.May(a.permission); refusal != nil {
 		event.Object, event.Outcome, event.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
-		err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) })
-		return errors.Join(err, onlyIf(err == nil, refusal))
+		if err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) }); err != nil {
+			return fault.Wrap("record a refusal", err)
+		}
+		return refusal
 	}
 	err := d.db.InTx(ctx, func(tx *store.Tx) error {
 		result, err := change(tx)
@@ -101,17 +102,7 @@ func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx
 		event.OrgUID, event.Object, event.Outcome = result.orgUID, result.uid, audit.Succeeded
 		return tx.Audits.Append(ctx, event)
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", a.action, err)
-	}
-	return nil
-}
-
-func onlyIf(condition bool, err error) error {
-	if condition {
-		return err
-	}
-	return nil
+	return fault.Wrap(string(a.action), err)
 }
 
 // existsAs gives a unique violation its code.
@@ -120,12 +111,4 @@ func existsAs(err error, code, message string) error {
 		return &fault.Error{Kind: fault.Conflict, Code: code, Message: message}
 	}
 	return err
-}
-
-// problem is a field's problem as a list, empty when there is none.
-func problem(field, text string) []fault.Field {
-	if text == "" {
-		return nil
-	}
-	return []fault.Field{{Field: field, Problem: text}}
 }

@@ -3,7 +3,6 @@ package directory
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 //
 // Faults: Invalid with field name; Forbidden; Conflict with CodeOrgExists.
 func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audit.Origin, name string) (Org, error) {
-	if problems := problem("name", auth.NameProblem(name)); len(problems) > 0 {
+	if problems := fault.FieldProblem("name", auth.NameProblem(name)); len(problems) > 0 {
 		return Org{}, fault.InvalidFields(problems...)
 	}
 	var org store.Org
@@ -56,7 +55,7 @@ func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, erro
 		}
 		return err
 	})
-	return list, asRead("list organizations", err)
+	return list, fault.Wrap("list organizations", err)
 }
 
 // Empty reports whether nothing was made yet: a first start.
@@ -68,14 +67,7 @@ func (d *Directory) Empty(ctx context.Context) (bool, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return true, nil
 	}
-	return false, asRead("look for organizations", err)
-}
-
-func asRead(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
+	return false, fault.Wrap("look for organizations", err)
 }
 
 func visibleOrg(o store.Org) Org { return Org{UID: o.UID, Name: o.Name, CreatedAt: o.CreatedAt} }

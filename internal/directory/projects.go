@@ -22,9 +22,9 @@ type NewProject struct {
 
 // Problems lists what keeps the project from being stored, as far as that shows without the store.
 func (n NewProject) Problems() []fault.Field {
-	problems := problem("name", auth.NameProblem(n.Name))
-	problems = append(problems, problem("annotations", auth.PairsProblem(n.Annotations))...)
-	return append(problems, problem("labels", auth.PairsProblem(n.Labels))...)
+	problems := fault.FieldProblem("name", auth.NameProblem(n.Name))
+	problems = append(problems, fault.FieldProblem("annotations", auth.PairsProblem(n.Annotations))...)
+	return append(problems, fault.FieldProblem("labels", auth.PairsProblem(n.Labels))...)
 }
 
 // CreateProject creates a project.
@@ -146,7 +146,7 @@ func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org stri
 		}
 		return err
 	})
-	return list, more, asRead("list projects", err)
+	return list, more, fault.Wrap("list projects", err)
 }
 
 func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID string, after store.Project) ([]store.Project, bool, error) {
@@ -171,7 +171,7 @@ func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (
 	if errors.Is(err, store.ErrNotFound) {
 		return Project{}, fault.NoSuchProject(fault.CodeProjectNotFound)
 	}
-	return visibleProject(project), asRead("look up a project", err)
+	return visibleProject(project), fault.Wrap("look up a project", err)
 }
 
 func visibleProject(p store.Project) Project {

@@ -65,7 +65,7 @@ func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, ask New
 // UserProblems lists what keeps a user from being created, as far as that shows without the store, under emailId, name,
 // firstName, lastName, password and role.
 func (d *Directory) UserProblems(p auth.Principal, ask NewUser) []fault.Field {
-	problems := problem("emailId", auth.EmailProblem(ask.Email))
+	problems := fault.FieldProblem("emailId", auth.EmailProblem(ask.Email))
 	org := ask.Org
 	if org == "" {
 		org = p.OrgName
@@ -77,13 +77,13 @@ func (d *Directory) UserProblems(p auth.Principal, ask NewUser) []fault.Field {
 	if ask.Role == "" {
 		return problems
 	}
-	return append(problems, problem("role", roleProblem(ask.Role))...)
+	return append(problems, fault.FieldProblem("role", roleProblem(ask.Role))...)
 }
 
 func (n UserNames) problems() (all []fault.Field) {
 	for _, part := range []struct{ field, text string }{{"name", n.Name}, {"firstName", n.FirstName}, {"lastName", n.LastName}} {
 		if part.text != "" {
-			all = append(all, problem(part.field, auth.NameProblem(part.text))...)
+			all = append(all, fault.FieldProblem(part.field, auth.NameProblem(part.text))...)
 		}
 	}
 	return all
@@ -204,7 +204,7 @@ func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
 		}
 		return err
 	})
-	return list, asRead("list users", err)
+	return list, fault.Wrap("list users", err)
 }
 
 func visibleUser(u store.User) User {

@@ -99,6 +99,19 @@ func InvalidFields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}
 }
 
+// FieldProblem returns a problem of one field as a list, empty if there is no problem.
+func FieldProblem(field, problem string) []Field {
+	if problem == "" {
+		return nil
+	}
+	return []Field{{Field: field, Problem: problem}}
+}
+
+// ResourceNotFound is the fault of something that does not exist, or not for the caller.
+func ResourceNotFound(message string) *Error {
+	return &Error{Kind: NotFound, Code: CodeResourceNotFound, Message: message}
+}
+
 // NoSuchProject is the fault of a project that does not exist, is another organization's or is hidden from the caller. The
 // code is CodeResourceNotFound where the path names the project, else CodeProjectNotFound.
 func NoSuchProject(code string) *Error {
@@ -124,6 +137,14 @@ func Join(undecoded, more []Field) []Field {
 // Busy is the fault of an overloaded service; after says when a retry makes sense.
 func Busy(what string, after time.Duration) *Error {
 	return &Error{Kind: Unavailable, Code: CodeUnavailable, Message: what, RetryAfter: after}
+}
+
+// Wrap adds to an error what was attempted; nil stays nil.
+func Wrap(attempted string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", attempted, err)
 }
 
 // StackOf returns the stack that belongs to a recovered value: the one that the value carries, if another goroutine

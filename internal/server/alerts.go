@@ -99,7 +99,7 @@ func (s *Server) replaceChannels(c *call) (answer, error) {
 	var body api.AlertRequest
 	if err := c.read(&body, func() []fault.Field {
 		if body.Channels == nil { // an empty list is an intent to delete all; a missing one is a slip
-			return problem("channels", "is required")
+			return fault.FieldProblem("channels", "is required")
 		}
 		return nil
 	}); err != nil {

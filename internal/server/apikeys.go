@@ -70,7 +70,7 @@ func (s *Server) updateAPIKey(c *call) (answer, error) {
 			change.Name = &body.Metadata.Name
 		}
 		if change == (auth.APIKeyChange{}) {
-			problems = fault.Join(problems, problem("metadata.name", "or spec.expiry is required"))
+			problems = fault.Join(problems, fault.FieldProblem("metadata.name", "or spec.expiry is required"))
 		}
 		return fault.Join(problems, apiKeyNames.in(s.Auth.APIKeyChangeProblems(change)))
 	})

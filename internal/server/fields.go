@@ -14,14 +14,6 @@ import (
 
 // What a request got wrong is told under the names that the request uses, all of it at once.
 
-// problem is a field's problem as a list, empty when there is none.
-func problem(field, text string) []fault.Field {
-	if text == "" {
-		return nil
-	}
-	return []fault.Field{{Field: field, Problem: text}}
-}
-
 // invalid is the fault of these problems, nil when there are none.
 func invalid(problems []fault.Field) error {
 	if len(problems) == 0 {
@@ -66,7 +58,7 @@ func moment(field, text string) (time.Time, []fault.Field) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, problem(field, "is not a time like 2027-01-31T12:00:00Z (RFC 3339)")
+		return time.Time{}, fault.FieldProblem(field, "is not a time like 2027-01-31T12:00:00Z (RFC 3339)")
 	}
 	return at.UTC(), nil
 }

@@ -155,7 +155,7 @@ func (s *Server) listHelmRegistries(*call) (answer, error) {
 // noSuchKind responds for kinds of registries that are not supported. Clients that import a registry request /ecr first, and
 // try the other paths only after this code.
 func (s *Server) noSuchKind(*call) (answer, error) {
-	return answer{}, &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no registry of this kind."}
+	return answer{}, fault.ResourceNotFound("There is no registry of this kind.")
 }
 
 // checkRegistry is POST /v1/registries/oci/{uid}/check.

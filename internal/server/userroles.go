@@ -35,7 +35,7 @@ func (s *Server) setUserRoles(c *call) (answer, error) {
 	var role auth.Role
 	err := c.read(&body, func() (problems []fault.Field) {
 		if body.Roles == nil {
-			return problem("roles", "is required; an empty list makes the user a member")
+			return fault.FieldProblem("roles", "is required; an empty list makes the user a member")
 		}
 		role, problems = roleOf("roles", body.Roles)
 		return problems
@@ -75,7 +75,7 @@ func (s *Server) setUserProjects(c *call) (answer, error) {
 // and out of one by an empty list of roles.
 func memberships(sent []api.UserProject) (projects []string, problems []fault.Field) {
 	if sent == nil {
-		return nil, problem("projects", "is required; an empty list takes the user out of all")
+		return nil, fault.FieldProblem("projects", "is required; an empty list takes the user out of all")
 	}
 	for i, p := range sent {
 		for j, role := range p.Roles {

@@ -113,7 +113,7 @@ func roleOf(field string, roles []string) (auth.Role, []fault.Field) {
 	case 1:
 		return auth.Role(roles[0]), nil
 	default:
-		return "", problem(field, "must contain at most one role: admin or member")
+		return "", fault.FieldProblem(field, "must contain at most one role: admin or member")
 	}
 }
 
@@ -154,7 +154,7 @@ func (s *Server) setUserState(c *call) (answer, error) {
 	var body api.UserState
 	err := c.read(&body, func() []fault.Field {
 		if body.IsActive == nil {
-			return problem("isActive", "is required")
+			return fault.FieldProblem("isActive", "is required")
 		}
 		return nil
 	})
