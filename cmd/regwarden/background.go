@@ -25,12 +25,12 @@ const (
 
 // What goes on beside the serving of requests.
 
-// background runs what the service does unasked, until stop is called, which waits for it: hearing of what
-// other processes change, deleting what is not needed any more, and what more is named.
+// background runs the work that no request causes, until stop is called, which waits for its end: polling for changes of other
+// processes, deleting what is no longer needed, and more.
 func background(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger, more ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { a.Watch(ctx) })
+	running.Go(func() { a.PollChanges(ctx) })
 	running.Go(func() { sweepHourly(ctx, a, auditRetention, log) })
 	for _, unasked := range more {
 		running.Go(func() { unasked(ctx) })

@@ -53,8 +53,8 @@ func apiKeyHash(key secret.String) ([]byte, bool) {
 	return hash[:], true
 }
 
-// judgeAPIKey says why a key that was found is not good, "" when it is.
-func judgeAPIKey(k store.APIKey, hash []byte, now time.Time) string {
+// checkAPIKey returns why a stored key is not accepted, "" if it is.
+func checkAPIKey(k store.APIKey, hash []byte, now time.Time) string {
 	switch {
 	case subtle.ConstantTimeCompare(k.Hash, hash) != 1: // the index found it; the comparison is ours
 		return ReasonUnknown

@@ -19,7 +19,7 @@ type Presented struct {
 	APIKey        secret.String
 }
 
-// Authenticate tells who calls. With both credentials both must be good and belong to one user.
+// Authenticate returns the caller. If both credentials are sent, both must be valid and belong to one user.
 //
 // Faults: Unauthenticated with code UnAuthorizedAccess and a reason; Unavailable when the store is away.
 func (s *Service) Authenticate(ctx context.Context, presented Presented) (Principal, error) {
@@ -47,30 +47,30 @@ func (s *Service) Authenticate(ctx context.Context, presented Presented) (Princi
 	return principal, nil
 }
 
-// recognizeFor is how long after the store last answered what was remembered before is still recognized.
+// recognizeFor is how long after the last successful poll Recognize accepts what is in the cache.
 const recognizeFor = maxTokenLifetime
 
-// Recognize is Authenticate for what is read from no store and is the same for every caller: when the store was asked in
-// vain whether a credential was revoked, one that was good when it was used here before is good enough for that. An
-// answer that differs by caller would be none to give on such a credential.
+// Recognize is Authenticate for responses that come from memory and are the same for every caller. If the store cannot be polled
+// for revocations, it accepts a credential that was valid when it was last used here. That is not enough for a response that
+// depends on the caller.
 func (s *Service) Recognize(ctx context.Context, presented Presented) (Principal, error) {
-	known, ok := s.recall(presented)
-	if !ok || s.upToDate(ctx) == nil || s.hearing.age() > recognizeFor {
+	known, ok := s.cached(presented)
+	if !ok || s.changes.ensureCurrent(ctx) == nil || s.changes.age() > recognizeFor {
 		return s.Authenticate(ctx, presented)
 	}
 	return known.principal, ctx.Err()
 }
 
-// recall returns what is remembered of a caller who presents one credential.
-func (s *Service) recall(presented Presented) (remembered, bool) {
+// cached returns the cache entry of a caller that presents one credential.
+func (s *Service) cached(presented Presented) (cacheEntry, bool) {
 	credential, method := withoutScheme(presented.Authorization), audit.MethodToken
 	if presented.APIKey != "" {
 		if credential != "" {
-			return remembered{}, false
+			return cacheEntry{}, false
 		}
 		credential, method = presented.APIKey, audit.MethodAPIKey
 	}
-	known, ok := s.view.find(idOf(credential), method)
+	known, ok := s.cache.get(idOf(credential), method)
 	return known, ok && s.now().Before(known.expires)
 }
 
@@ -84,19 +84,19 @@ func withoutScheme(header secret.String) secret.String {
 	return secret.String(text)
 }
 
-// byToken judges an authorization token: by what is remembered of it, else by its signature and its session.
+// byToken returns the caller of an authorization token: from the cache, or by its signature and session.
 func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, error) {
-	if err := s.upToDate(ctx); err != nil {
+	if err := s.changes.ensureCurrent(ctx); err != nil {
 		return Principal{}, err
 	}
 	id := idOf(token)
-	known, ok := s.view.find(id, audit.MethodToken)
+	known, ok := s.cache.get(id, audit.MethodToken)
 	if !ok {
 		var err error
 		if known, err = s.lookUpToken(ctx, token); err != nil {
 			return Principal{}, err
 		}
-		s.view.remember(id, known, s.now())
+		s.cache.put(id, known, s.now())
 	}
 	if !s.now().Before(known.expires) {
 		return Principal{}, unauthorized(ReasonExpired)
@@ -106,17 +106,17 @@ func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, 
 
 // lookUpToken verifies a token and reads its session. The idle and absolute ends only stop refreshing, so a
 // token lives its whole time.
-func (s *Service) lookUpToken(ctx context.Context, token secret.String) (remembered, error) {
-	epoch := s.view.begin()
+func (s *Service) lookUpToken(ctx context.Context, token secret.String) (cacheEntry, error) {
+	epoch := s.cache.currentEpoch()
 	c, err := s.verifyAnew(ctx, token)
-	if errors.Is(err, errNotHeard) {
-		return remembered{}, err
+	if errors.Is(err, errPollFailed) {
+		return cacheEntry{}, err
 	}
 	if errors.Is(err, errExpiredToken) {
-		return remembered{}, unauthorized(ReasonExpired)
+		return cacheEntry{}, unauthorized(ReasonExpired)
 	}
 	if err != nil {
-		return remembered{}, malformed(token, apiKeyPrefix, messageSendAsAPIKey)
+		return cacheEntry{}, malformed(token, apiKeyPrefix, messageSendAsAPIKey)
 	}
 	var session store.Session
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -125,17 +125,17 @@ func (s *Service) lookUpToken(ctx context.Context, token secret.String) (remembe
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound): // a restored backup: newer than the store
-		return remembered{}, unauthorized(ReasonUnknown)
+		return cacheEntry{}, unauthorized(ReasonUnknown)
 	case err != nil:
-		return remembered{}, fmt.Errorf("look up a session: %w", err)
+		return cacheEntry{}, fmt.Errorf("look up a session: %w", err)
 	case session.UserUID != c.Subject || session.OrgUID != c.Org:
-		return remembered{}, unauthorized(ReasonMalformed)
+		return cacheEntry{}, unauthorized(ReasonMalformed)
 	case !session.EndedAt.IsZero():
-		return remembered{}, unauthorized(ReasonRevoked)
+		return cacheEntry{}, unauthorized(ReasonRevoked)
 	case !session.DisabledAt.IsZero():
-		return remembered{}, unauthorized(ReasonInactive)
+		return cacheEntry{}, unauthorized(ReasonInactive)
 	}
-	return remembered{principal: principalOf(session), expires: c.expiresAt(), epoch: epoch}, nil
+	return cacheEntry{principal: principalOf(session), expires: c.expiresAt(), epoch: epoch}, nil
 }
 
 func principalOf(session store.Session) Principal {
@@ -143,7 +143,7 @@ func principalOf(session store.Session) Principal {
 		Role: Role(session.Role), SessionUID: session.UID, Method: audit.MethodToken}
 }
 
-// idOf returns the key under which a credential is remembered.
+// idOf returns the key of a credential in the cache.
 func idOf(credential secret.String) credentialID {
 	return sha256.Sum256([]byte(credential.Reveal()))
 }
@@ -153,23 +153,23 @@ const (
 	usePatience      = 250 * time.Millisecond // how long a request may wait for that
 )
 
-// byAPIKey judges an API key: by what is remembered of it, else by what is stored.
+// byAPIKey returns the caller of an API key: from the cache, or from the store.
 func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, error) {
 	hash, ok := apiKeyHash(key)
 	if !ok {
 		return Principal{}, malformed(key, tokenPrefix, messageSendAsToken)
 	}
-	if err := s.upToDate(ctx); err != nil {
+	if err := s.changes.ensureCurrent(ctx); err != nil {
 		return Principal{}, err
 	}
 	id := credentialID(hash)
-	known, ok := s.view.find(id, audit.MethodAPIKey)
+	known, ok := s.cache.get(id, audit.MethodAPIKey)
 	if !ok {
 		var err error
 		if known, err = s.lookUpAPIKey(ctx, hash); err != nil {
 			return Principal{}, err
 		}
-		s.view.remember(id, known, s.now())
+		s.cache.put(id, known, s.now())
 	}
 	now := s.now()
 	if !now.Before(known.expires) {
@@ -177,29 +177,29 @@ func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, e
 	}
 	if now.Sub(known.used) >= useRecordedEvery {
 		known.used = now
-		s.view.remember(id, known, now)
+		s.cache.put(id, known, now)
 		s.noteUse(ctx, known.principal.APIKeyUID, now)
 	}
 	return known.principal, nil
 }
 
-func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (remembered, error) {
-	epoch := s.view.begin()
+func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEntry, error) {
+	epoch := s.cache.currentEpoch()
 	var found store.APIKey
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
 		found, err = tx.APIKeys.ByHash(ctx, hash)
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return remembered{}, unauthorized(ReasonUnknown)
+		return cacheEntry{}, unauthorized(ReasonUnknown)
 	}
 	if err != nil {
-		return remembered{}, fmt.Errorf("look up an API key: %w", err)
+		return cacheEntry{}, fmt.Errorf("look up an API key: %w", err)
 	}
-	if reason := judgeAPIKey(found, hash, s.now()); reason != "" {
-		return remembered{}, unauthorized(reason)
+	if reason := checkAPIKey(found, hash, s.now()); reason != "" {
+		return cacheEntry{}, unauthorized(reason)
 	}
-	return remembered{epoch: epoch, expires: found.ExpiresAt, used: found.LastUsedAt, principal: Principal{UserUID: found.UserUID,
+	return cacheEntry{epoch: epoch, expires: found.ExpiresAt, used: found.LastUsedAt, principal: Principal{UserUID: found.UserUID,
 		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role), APIKeyUID: found.UID, Method: audit.MethodAPIKey}}, nil
 }
 

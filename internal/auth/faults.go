@@ -18,7 +18,7 @@ const (
 	ReasonMismatch  = "mismatch" // token and API key belong to two users
 
 	ReasonIdle        = "idle"        // refresh: not used for too long
-	ReasonReused      = "reused"      // refresh: spent already, and now the session is ended
+	ReasonReused      = "reused"      // refresh: consumed before; the session is now ended
 	ReasonAhead       = "ahead"       // refresh: newer than the store, which was restored from a backup
 	ReasonSpent       = "spent"       // refresh: the authorization token was exchanged before
 	ReasonNotAccepted = "notAccepted" // refresh: authorization tokens are not taken here

@@ -147,7 +147,7 @@ func TestEveryRefusalCostsOneHash(t *testing.T) {
 	if after := len(w.audits(t, 100)); after != before {
 		t.Errorf("%d records of sign-ins that were not tried", after-before)
 	}
-	if w.passwords.nobody.cost != w.passwords.cost {
+	if w.passwords.dummyHash.cost != w.passwords.cost {
 		t.Error("an unknown user costs another hash than a known one")
 	}
 }
@@ -166,7 +166,7 @@ func TestNoTokenWithoutItsRecord(t *testing.T) {
 			t.Errorf("refresh: %v", err)
 		}
 	}
-	w.hearing.asked.Store(int64(w.hearing.elapsed() - 2*staleAfter)) // what is remembered counts for a second
+	w.setLastPoll(2 * staleAfter) // what is remembered counts for a second
 	if err := w.authenticate(t, tokens.Authorization); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("authenticate: %v", err)
 	}
@@ -265,7 +265,7 @@ func TestRefreshesLeaveTheViewAlone(t *testing.T) {
 		}
 		tokens, err = w.Refresh(t.Context(), origin, tokens.Refresh)
 	}
-	if n := len(w.view.entries); n != 0 {
+	if n := len(w.cache.entries); n != 0 {
 		t.Errorf("%d tokens are remembered that were not used", n)
 	}
 }

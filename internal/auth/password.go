@@ -49,22 +49,22 @@ func (c HashCost) atLeast(least HashCost) bool {
 	return c.MemoryKiB >= least.MemoryKiB && c.Time >= least.Time && c.Parallelism >= least.Parallelism
 }
 
-// Passwords hashes and judges passwords. Hashing runs behind a bulkhead. It is safe for concurrent use.
+// Passwords hashes and checks passwords. Hashing runs behind a bulkhead. It is safe for concurrent use.
 type Passwords struct {
-	cost    HashCost
-	compute func(hashing.Input) ([]byte, error)
-	bulk    *bulkhead
-	nobody  phc // what is verified for a user that does not exist, at the same cost
+	cost      HashCost
+	compute   func(hashing.Input) ([]byte, error)
+	bulk      *bulkhead
+	dummyHash phc // verified for a user that does not exist, at the same cost
 }
 
 func newPasswords(c Config) (*Passwords, error) {
 	if !maxHashCost.atLeast(c.Hash) {
 		return nil, fmt.Errorf("a password hash may cost at most %v", maxHashCost)
 	}
-	nobody := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
-	_, _ = rand.Read(nobody.salt)
-	_, _ = rand.Read(nobody.tag)
-	return &Passwords{cost: c.Hash, compute: c.ComputeHash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait), nobody: nobody}, nil
+	dummyHash := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
+	_, _ = rand.Read(dummyHash.salt)
+	_, _ = rand.Read(dummyHash.tag)
+	return &Passwords{cost: c.Hash, compute: c.ComputeHash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait), dummyHash: dummyHash}, nil
 }
 
 // Load returns how many passwords are being hashed and how many wait for it.
@@ -85,11 +85,11 @@ func (p *Passwords) hashFor(ctx context.Context, c hashCaller, password secret.S
 	return hashed, err
 }
 
-// verify reports whether a password has the stored hash. Without one, it spends the same and returns false.
+// verify reports whether a password has the stored hash. Without one, it takes the same time and returns false.
 // When the stored hash is weaker than today's, a right password gives its new hash too, else the
 // stored one.
 func (p *Passwords) verify(ctx context.Context, c hashCaller, password secret.String, stored string, admit func(context.Context) error) (bool, string, error) {
-	expected, err := parsePHC(cmp.Or(stored, p.nobody.String()))
+	expected, err := parsePHC(cmp.Or(stored, p.dummyHash.String()))
 	if err != nil {
 		return false, "", fmt.Errorf("read a stored password hash: %w", err)
 	}

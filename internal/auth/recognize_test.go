@@ -10,9 +10,9 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// asks makes the last asking that succeeded so old.
-func (s *Service) lastAsked(ago time.Duration) {
-	s.hearing.asked.Store(int64(s.hearing.elapsed() - ago))
+// setLastPoll makes the last successful poll so old.
+func (s *Service) setLastPoll(ago time.Duration) {
+	s.changes.lastPoll.Store(int64(s.changes.elapsed() - ago))
 }
 
 // TestRecognize takes the store away: what was verified before is good enough for what concerns no store, for a while,
@@ -38,7 +38,7 @@ func TestRecognize(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = w.db.Close()
-	w.lastAsked(2 * staleAfter)
+	w.setLastPoll(2 * staleAfter)
 	for _, presented := range good {
 		if _, err := w.Authenticate(t.Context(), presented); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("without a store: %v", err)
@@ -58,11 +58,11 @@ func TestRecognize(t *testing.T) {
 			t.Errorf("%s: recognized", what)
 		}
 	}
-	w.lastAsked(recognizeFor + time.Second)
+	w.setLastPoll(recognizeFor + time.Second)
 	if _, err := w.Recognize(t.Context(), good[0]); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("long after the store was asked: %v", err)
 	}
-	w.lastAsked(2 * staleAfter)
+	w.setLastPoll(2 * staleAfter)
 	w.clock.move(16 * time.Minute)
 	if _, err := w.Recognize(t.Context(), good[0]); err == nil {
 		t.Error("an expired token is recognized")
@@ -97,15 +97,15 @@ func TestKindsDoNotMix(t *testing.T) {
 	}
 }
 
-// TestOneAskingForAll lets many ask while the first asking hangs: its failure is everybody's.
-func TestOneAskingForAll(t *testing.T) {
+// TestConcurrentCallersShareAPoll has many callers wait for a poll that hangs and fails: all of them get its failure.
+func TestConcurrentCallersShareAPoll(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	w.mustPrincipal(t, tokens)
-	w.lastAsked(2 * staleAfter)
-	hanging, mine := w.hearing.join()
+	w.setLastPoll(2 * staleAfter)
+	hanging, mine := w.changes.join()
 	if !mine {
-		t.Fatal("somebody asks already")
+		t.Fatal("a poll is in flight already")
 	}
 	const callers = 50
 	var waiting sync.WaitGroup
@@ -119,9 +119,9 @@ func TestOneAskingForAll(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // all of them wait now; one that comes later asks anew, and is told so too
 	_ = w.db.Close()
 	hanging.err = fault.Busy("The store cannot answer now.", time.Second)
-	w.hearing.mu.Lock()
-	w.hearing.under = nil
-	w.hearing.mu.Unlock()
+	w.changes.mu.Lock()
+	w.changes.inFlight = nil
+	w.changes.mu.Unlock()
 	close(hanging.done)
 	waiting.Wait()
 }
@@ -140,7 +140,7 @@ func TestNothingIsSaidAboutUnknownKeys(t *testing.T) {
 	}
 	p := Principal{OrgUID: w.org.UID, UserUID: w.user.UID, Role: RoleAdmin}
 	_ = w.db.Close()
-	w.lastAsked(0)
+	w.setLastPoll(0)
 	for what, err := range map[string]error{
 		"a token":                       w.authenticate(t, tokens.Authorization),
 		"a refresh token":               errorOf(w.Refresh(t.Context(), origin, tokens.Refresh)),

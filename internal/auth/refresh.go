@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -15,18 +14,17 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Refresh spends a refresh token and returns new tokens of its session. Within the grace the same token
-// gives the same refresh token again; spent otherwise, it ends the session.
+// Refresh consumes a refresh token and returns new tokens of its session. Within the grace period, the same token returns the
+// same refresh token again; a later reuse ends the session.
 //
-// With Config.RefreshAcceptsAuthorization it also takes a live authorization token, once, and answers with
-// another of the same session alone.
+// With Config.RefreshAcceptsAuthorization it also accepts a live authorization token, once, and returns only another one of the
+// same session.
 //
-// Faults: Unauthenticated with code InvalidRefreshToken and a reason; Unavailable when the store is away,
-// after which the same token may be sent again.
+// Faults: Unauthenticated with code InvalidRefreshToken and a reason; Unavailable when the store is away, after which the same
+// token may be sent again.
 //
-// A token that the service did not make is refused without a record: it names no session or user, costs
-// its sender nothing, and a database write each would hand everyone on the network a way to fill the
-// disk. The access log has it. Every token that we made leaves a record, whatever becomes of it.
+// A token that the service did not make is refused without a record: it names no session or user, and a database write for each
+// would let everyone on the network fill the disk. It is in the access log. Every token that we made leaves a record.
 func (s *Service) Refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
 	if strings.HasPrefix(token.Reveal(), refreshPrefix) {
 		return s.refresh(ctx, origin, token)
@@ -41,36 +39,53 @@ func (s *Service) Refresh(ctx context.Context, origin audit.Origin, token secret
 }
 
 func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
-	uid, generation, genuine, err := s.parseRefresh(ctx, token)
+	id, generation, genuine, err := s.parseRefresh(ctx, token)
 	if err != nil {
 		return Tokens{}, err
 	}
 	if !genuine {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
-	var session store.Session
-	var decided verdict
-	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		now := s.now()
-		if session, decided, err = s.spend(ctx, tx, uid.String(), generation, now); err != nil {
-			return err
-		}
-		return tx.Audits.Append(ctx, refreshEvent(origin, session, uid.String(), audit.MethodRefreshToken, decided, now))
+	uid := id.String()
+	session, err := s.renew(ctx, origin, uid, audit.MethodRefreshToken, func(tx *store.Tx, now time.Time) (store.Session, refreshDecision, error) {
+		return s.consume(ctx, tx, uid, generation, now)
 	})
 	if err != nil {
-		return Tokens{}, fault.Wrap("spend a refresh token", err)
-	}
-	// Only now: the end of a session must be kept although the request fails.
-	if decided.refuses() {
-		return Tokens{}, refreshRefused(string(decided))
+		return Tokens{}, err
 	}
 	return s.answer(session)
 }
 
-// spend moves a session on by one conditional update, which holds what judgeRefresh asks for, and returns the session as
-// it is afterwards. Whoever it refuses reads the row and is judged by it. A row that changed in between, so that
-// it could be advanced now, is tried again.
-func (s *Service) spend(ctx context.Context, tx *store.Tx, uid string, generation int64, now time.Time) (store.Session, verdict, error) {
+// renew makes a decision about a session and its audit record in one transaction. A refusal becomes a fault after the commit,
+// since the end of a session must be stored although the request fails. A session that is not in the store has no user to name.
+func (s *Service) renew(ctx context.Context, origin audit.Origin, uid string, method audit.AuthMethod, decide func(*store.Tx, time.Time) (store.Session, refreshDecision, error)) (store.Session, error) {
+	var session store.Session
+	var decision refreshDecision
+	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		now := s.now()
+		if session, decision, err = decide(tx, now); err != nil {
+			return err
+		}
+		event := audit.Event{UID: audit.NewUID(), At: now, OrgUID: session.OrgUID, ActorUID: session.UserUID, ActorName: session.Email,
+			Method: method, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin}
+		switch {
+		case decision == retry:
+			event.Reason = reasonRetried
+		case decision.refuses():
+			event.Outcome, event.Reason = audit.Refused, string(decision)
+		}
+		return tx.Audits.Append(ctx, event)
+	})
+	if err == nil && decision.refuses() {
+		return session, refreshRefused(string(decision))
+	}
+	return session, fault.Wrap("renew a session", err)
+}
+
+// consume advances a session by one conditional update, which holds the conditions of decideRefresh, and returns the session
+// after it. When the update finds no row, the row is read and decides. A row that changed in between, so that it could be
+// advanced now, is tried again.
+func (s *Service) consume(ctx context.Context, tx *store.Tx, uid string, generation int64, now time.Time) (store.Session, refreshDecision, error) {
 	for range 3 {
 		session, err := tx.Sessions.Advance(ctx, uid, generation, now, now.Add(s.config.SessionIdle))
 		if !errors.Is(err, store.ErrNotFound) {
@@ -83,53 +98,44 @@ func (s *Service) spend(ctx context.Context, tx *store.Tx, uid string, generatio
 		if err != nil {
 			return store.Session{}, "", err
 		}
-		decided := judgeRefresh(session, generation, now, s.config.RefreshGrace)
-		if decided.endsSession() {
-			_, err = tx.Sessions.End(ctx, uid, string(decided), now)
+		decision := decideRefresh(session, generation, now, s.config.RefreshGrace)
+		if decision.endsSession() {
+			_, err = tx.Sessions.End(ctx, uid, string(decision), now)
 		}
-		if decided != advance {
-			return session, decided, err
+		if decision != advance {
+			return session, decision, err
 		}
 	}
-	return store.Session{}, "", errors.New("a session neither advances nor says why")
+	return store.Session{}, "", errors.New("the session can neither be advanced nor refused")
 }
 
-// exchange answers an authorization token with another one of the same session.
+// exchange returns another authorization token of the same session for an authorization token.
 func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
 	c, err := s.verifyAnew(ctx, token)
-	if errors.Is(err, errNotHeard) {
+	if errors.Is(err, errPollFailed) {
 		return Tokens{}, err
 	}
-	now := s.now()
 	expired := errors.Is(err, errExpiredToken)
-	if tooOld := expired && !now.Before(c.expiresAt().Add(s.config.RefreshGrace)); tooOld {
+	if tooOld := expired && !s.now().Before(c.expiresAt().Add(s.config.RefreshGrace)); tooOld {
 		return Tokens{}, refreshRefused(ReasonExpired)
 	}
 	if err != nil && !expired {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
-	var session store.Session
-	var spent store.SpentJTI
-	var decided verdict
-	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		session, spent, decided, err = s.spendJTI(ctx, tx, c, expired, now)
-		if err != nil {
-			return fmt.Errorf("exchange an authorization token: %w", err)
-		}
-		return tx.Audits.Append(ctx, refreshEvent(origin, session, c.Session, audit.MethodToken, decided, now))
+	var consumed store.SpentJTI
+	session, err := s.renew(ctx, origin, c.Session, audit.MethodToken, func(tx *store.Tx, now time.Time) (session store.Session, decision refreshDecision, err error) {
+		session, consumed, decision, err = s.consumeJTI(ctx, tx, c, expired, now)
+		return session, decision, err
 	})
 	if err != nil {
 		return Tokens{}, err
 	}
-	if decided.refuses() {
-		return Tokens{}, refreshRefused(string(decided))
-	}
-	return s.exchanged(session, spent)
+	return s.exchanged(session, consumed)
 }
 
-// spendJTI records the exchange of a token, or finds the one that is on record. An expired token (by less
-// than the grace) only gets the answer that it already had.
-func (s *Service) spendJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (store.Session, store.SpentJTI, verdict, error) {
+// consumeJTI records the exchange of a token, or finds the recorded one. An expired token (by less than the grace period) only
+// returns what it returned before.
+func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (store.Session, store.SpentJTI, refreshDecision, error) {
 	none := store.SpentJTI{}
 	session, err := tx.Sessions.Get(ctx, c.Session)
 	if errors.Is(err, store.ErrNotFound) {
@@ -138,7 +144,7 @@ func (s *Service) spendJTI(ctx context.Context, tx *store.Tx, c claims, expired 
 	if err != nil {
 		return store.Session{}, none, "", err
 	}
-	if refused := judgeSession(session, now); refused != "" {
+	if refused := checkSession(session, now); refused != "" {
 		return session, none, refused, nil
 	}
 	first := store.SpentJTI{JTI: c.ID, SessionUID: c.Session, SpentAt: now, NextJTI: uuid.NewString(), NextKID: s.keySet().signing.kid, ExpiresAt: c.expiresAt()}
@@ -149,51 +155,37 @@ func (s *Service) spendJTI(ctx context.Context, tx *store.Tx, c claims, expired 
 		}
 		if isFirst {
 			live, err := tx.Sessions.Use(ctx, c.Session, now, now.Add(s.config.SessionIdle))
-			return session, first, ifLive(live), err
+			return session, first, advanceIf(live), err
 		}
 	}
-	spent, err := tx.Sessions.SpentJTI(ctx, c.ID)
+	consumed, err := tx.Sessions.SpentJTI(ctx, c.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return session, none, ReasonExpired, nil
 	}
 	if err != nil {
 		return session, none, "", err
 	}
-	_, err = tx.Sessions.SpentJTI(ctx, spent.NextJTI)
+	_, err = tx.Sessions.SpentJTI(ctx, consumed.NextJTI)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return session, none, "", err
 	}
-	return session, spent, judgeExchange(spent, err == nil, now, s.config.RefreshGrace), nil
+	return session, consumed, decideExchange(consumed, err == nil, now, s.config.RefreshGrace), nil
 }
 
-// ifLive is the verdict on a first exchange, whose session may have been ended by another transaction
-// after it was read.
-func ifLive(live bool) verdict {
+// advanceIf decides about a first exchange, whose session may have been ended by another transaction after it was read.
+func advanceIf(live bool) refreshDecision {
 	if live {
 		return advance
 	}
 	return ReasonRevoked
 }
 
-// exchanged makes the answer to an exchange from its record alone, so that a retry gets the same one.
-func (s *Service) exchanged(session store.Session, spent store.SpentJTI) (Tokens, error) {
-	key := s.keySet().verify[spent.NextKID]
+// exchanged makes the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones.
+func (s *Service) exchanged(session store.Session, consumed store.SpentJTI) (Tokens, error) {
+	key := s.keySet().verify[consumed.NextKID]
 	if key == nil {
 		return Tokens{}, refreshRefused(ReasonSpent) // its key was rotated away meanwhile
 	}
-	token, expires, err := s.sign(key, session, spent.NextJTI, spent.SpentAt)
+	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.SpentAt)
 	return Tokens{Authorization: token, ExpiresAt: expires}, err
-}
-
-// refreshEvent is the record of a refresh. A session that is not in the store has no user to name.
-func refreshEvent(origin audit.Origin, session store.Session, uid string, method audit.AuthMethod, decided verdict, now time.Time) audit.Event {
-	event := audit.Event{UID: audit.NewUID(), At: now, OrgUID: session.OrgUID, ActorUID: session.UserUID, ActorName: session.Email,
-		Method: method, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin}
-	switch {
-	case decided == retry:
-		event.Reason = reasonRetried
-	case decided.refuses():
-		event.Outcome, event.Reason = audit.Refused, string(decided)
-	}
-	return event
 }

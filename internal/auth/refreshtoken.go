@@ -56,8 +56,8 @@ func (s *Service) parseRefresh(ctx context.Context, token secret.String) (uid uu
 	if genuine || !wellFormed(token) {
 		return uid, generation, genuine, nil
 	}
-	if err := s.hearAfter(ctx, hearPause); err != nil {
-		return uid, 0, false, fmt.Errorf("%w: %w", errNotHeard, err)
+	if err := s.changes.pollAfter(ctx, unknownKeyInterval); err != nil {
+		return uid, 0, false, fmt.Errorf("%w: %w", errPollFailed, err)
 	}
 	uid, generation, genuine = s.keySet().parseRefreshToken(token)
 	return uid, generation, genuine, nil

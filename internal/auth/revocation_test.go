@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
@@ -31,12 +29,12 @@ func (w *world) mustSecond(t *testing.T) *Service {
 	return second
 }
 
-// watched lets a service hear of changes until the test ends.
-func watched(t *testing.T, s *Service) {
+// polling has a service poll for changes until the test ends.
+func polling(t *testing.T, s *Service) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { s.Watch(ctx) })
+	running.Go(func() { s.PollChanges(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
@@ -51,8 +49,8 @@ func TestUseCostsNoRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.lastAsked(-time.Hour) // that what is remembered counts for a second only is tested elsewhere
-	for range 2 {           // the first use of a key, and of an exchanged token, is looked up
+	w.setLastPoll(-time.Hour) // that the cache is valid for a second only is tested elsewhere
+	for range 2 {             // the first use of a key, and of an exchanged token, is looked up
 		for _, presented := range []Presented{{Authorization: tokens.Authorization}, {Authorization: refreshed.Authorization}, {Authorization: exchanged.Authorization}, {APIKey: key}} {
 			if _, err := w.Authenticate(t.Context(), presented); err != nil {
 				t.Fatal(err)
@@ -79,7 +77,7 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 	w := mustWorld(t, nil)
 	admin := Principal{OrgUID: w.org.UID, OrgName: w.org.Name, UserUID: "admin", Email: "root@example.com", Role: RoleAdmin}
 	second := w.mustSecond(t)
-	watched(t, second)
+	polling(t, second)
 	for name, row := range map[string]struct {
 		reason string
 		end    func(p Principal, tokens Tokens) error
@@ -147,8 +145,8 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 	}
 }
 
-// TestUnwatchedServiceHearsWithinASecond has nobody asking but those who present credentials.
-func TestUnwatchedServiceHearsWithinASecond(t *testing.T) {
+// TestUseOfCredentialsPolls has no poller in the background.
+func TestUseOfCredentialsPolls(t *testing.T) {
 	w := mustWorld(t, nil)
 	second := w.mustSecond(t)
 	tokens := w.mustLogin(t)
@@ -160,13 +158,13 @@ func TestUnwatchedServiceHearsWithinASecond(t *testing.T) {
 	if err := w.Logout(t.Context(), w.mustPrincipal(t, tokens), origin); err != nil {
 		t.Fatal(err)
 	}
-	second.hearing.asked.Store(int64(second.hearing.elapsed() - staleAfter - 1))
+	second.setLastPoll(staleAfter - 1)
 	_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
 }
 
-// TestMissedChangesForgetEverything sweeps the list of changes before a process has read it.
-func TestMissedChangesForgetEverything(t *testing.T) {
+// TestMissedChangesClearTheCache deletes changes before a process has read them.
+func TestMissedChangesClearTheCache(t *testing.T) {
 	w := mustWorld(t, nil)
 	second := w.mustSecond(t)
 	tokens := w.mustLogin(t)
@@ -182,45 +180,15 @@ func TestMissedChangesForgetEverything(t *testing.T) {
 		}
 		return tx.Changes.Note(t.Context(), "something else")
 	})
-	if err := second.hear(t.Context()); err != nil {
+	if err := second.changes.poll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
 }
 
-// TestWhatIsNewInTheListOfChanges tells a list that goes on from one that does not.
-func TestWhatIsNewInTheListOfChanges(t *testing.T) {
-	at := func(seq int64, subject string, second int) store.Change {
-		return store.Change{Seq: seq, Subject: subject, At: start.Add(time.Duration(second) * time.Second)}
-	}
-	heard := at(7, "u7", 7)
-	for _, c := range []struct {
-		name  string
-		heard store.Change
-		list  []store.Change
-		news  int
-		whole bool
-	}{
-		{"nothing yet", store.Change{}, nil, 0, true},
-		{"the first ones", store.Change{}, []store.Change{at(1, "a", 1), at(2, "b", 2)}, 2, true},
-		{"the first ones, swept", store.Change{}, []store.Change{at(3, "c", 3)}, 0, false},
-		{"nothing new", heard, []store.Change{heard}, 0, true},
-		{"two more", heard, []store.Change{heard, at(8, "a", 8), at(9, "b", 9)}, 2, true},
-		{"swept", heard, []store.Change{at(20, "a", 20)}, 0, false},
-		{"gone back", heard, nil, 0, false},
-		{"gone back, and the number given to another", heard, []store.Change{at(7, "a", 9)}, 0, false},
-		{"gone back, and the same done again", heard, []store.Change{at(7, "u7", 9)}, 0, false},
-		{"gone back and on beyond", heard, []store.Change{at(7, "a", 9), at(8, "b", 10)}, 0, false},
-	} {
-		if news, whole := since(c.heard, c.list); len(news) != c.news || whole != c.whole {
-			t.Errorf("%s: %v, %t", c.name, news, whole)
-		}
-	}
-}
-
-// TestAStandbyThatDidNotHaveTheNewestChange ends a session on a primary whose standby hears nothing: the change is
-// heard by the other server, and gone with the primary. Its number is then given to the revocation of a key.
+// TestAStandbyThatDidNotHaveTheNewestChange ends a session on a primary whose standby receives nothing: the other
+// server polls the change, and it is lost with the primary. Its number is then given to the revocation of a key.
 func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	pair := postgrestest.StartPair(t, postgrestest.Options{NoSync: true})
 	dir := t.TempDir()
@@ -229,8 +197,8 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	}
 	w := mustWorldIn(t, dir, nil)
 	second := w.mustSecond(t)
-	watched(t, w.Service)
-	watched(t, second)
+	polling(t, w.Service)
+	polling(t, second)
 	me, other := w.principal(t), w.principal(t)
 	made, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(1000 * time.Hour)})
 	use := func() error {
@@ -265,63 +233,6 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonInactive)
 }
 
-// TestViewForgetsWhatItMust holds the view to one sentence, whatever comes in whatever order: an entry that was
-// read before a change of what it rests on never counts after the change was told.
-func TestViewForgetsWhatItMust(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		v := newView()
-		v.maxChanged = 3
-		read := map[byte]uint64{}      // credential: when what it rests on was read, by the view's count
-		changed := map[string]uint64{} // subject: its last change
-		subjects := []string{"s0", "s1", "u0", "u1", "s2", "u2", "u3"}
-		at := time.Unix(0, 0)
-		r.Repeat(map[string]func(*rapid.T){
-			"remember": func(r *rapid.T) {
-				n := rapid.ByteRange(0, 1).Draw(r, "credential")
-				epoch := v.begin() - uint64(min(int(v.begin()), rapid.IntRange(0, 2).Draw(r, "late")))
-				v.remember(credentialID{n}, remembered{epoch: epoch, principal: Principal{SessionUID: fmt.Sprintf("s%d", n), UserUID: fmt.Sprintf("u%d", n)}}, at)
-				read[n] = epoch
-			},
-			"change": func(r *rapid.T) {
-				subject := rapid.SampledFrom(subjects).Draw(r, "subject")
-				v.tell([]string{subject})
-				changed[subject] = v.begin()
-			},
-			"": func(r *rapid.T) {
-				for n, epoch := range read {
-					stale := changed[fmt.Sprintf("s%d", n)] > epoch || changed[fmt.Sprintf("u%d", n)] > epoch
-					if _, ok := v.find(credentialID{n}, ""); ok && stale {
-						r.Fatalf("credential %d counts though what it rests on has changed", n)
-					}
-				}
-				if len(v.changed) > v.maxChanged {
-					r.Fatal("the view grows without bound")
-				}
-			},
-		})
-	})
-}
-
-func TestViewIsBounded(t *testing.T) {
-	v, at := newView(), time.Unix(0, 0)
-	for i := range maxRemembered + 10 {
-		expires := at.Add(time.Hour)
-		if i%2 == 0 {
-			expires = at
-		}
-		v.remember(credentialID{byte(i), byte(i >> 8)}, remembered{expires: expires}, at)
-	}
-	if n := len(v.entries); n > maxRemembered/2+10 {
-		t.Errorf("%d entries, though half had expired", n)
-	}
-	for i := range 2 * maxRemembered {
-		v.remember(credentialID{byte(i), byte(i >> 8), 1}, remembered{expires: at.Add(time.Hour)}, at)
-	}
-	if n := len(v.entries); n > maxRemembered || n < maxRemembered/2 {
-		t.Errorf("%d entries", n)
-	}
-}
-
 // TestAccountsAndKeysRace lets readers and an end race: once the end is acknowledged, nobody gets through.
 func TestAccountsAndKeysRace(t *testing.T) {
 	t.Parallel()
@@ -339,7 +250,7 @@ func TestAccountsAndKeysRace(t *testing.T) {
 						return
 					default:
 						_, _ = w.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
-						w.view.forgetAll() // so that it is read again and again
+						w.cache.clear() // so that it is read again and again
 					}
 				}
 			})

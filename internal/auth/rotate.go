@@ -71,8 +71,3 @@ func (s *Service) RotateMaster(ctx context.Context, p Principal, origin audit.Or
 	})
 	return former, fault.Wrap("rotate the master key", err)
 }
-
-// SweepAudits deletes the audit records from before a moment, in small steps.
-func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
-	return s.inSteps(ctx, func(tx *store.Tx) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, sweepStep) })
-}

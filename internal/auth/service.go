@@ -1,9 +1,9 @@
-// Package auth knows who is calling: it signs users in, renews their tokens, checks tokens and API
-// keys, and says what a principal may do.
+// Package auth authenticates callers: it logs users in, renews their tokens, checks tokens and API
+// keys, and decides what a principal may do.
 //
-// It keeps no secret in clear outside its memory, answers every refused sign-in in one way, and decides
-// about sessions and waits in pure functions over row, clock and token (session.go, throttle.go). It does
-// not manage organizations, nor what users belong to: that is internal/directory.
+// It stores no secret in clear, returns the same response for every refused login, and decides about sessions
+// and waits in pure functions of row, clock and token (refreshdecision.go, throttle.go). Organizations and what
+// users belong to are managed in internal/directory.
 package auth
 
 import (
@@ -37,7 +37,7 @@ const (
 type Config struct {
 	Issuer        string        // "regwarden"
 	TokenLifetime time.Duration // 15 minutes, which is also the most
-	RefreshGrace  time.Duration // 30 s: how long a spent refresh token may be sent again
+	RefreshGrace  time.Duration // 30 s: how long a consumed refresh token may be sent again
 	SessionIdle   time.Duration // 7 days without a refresh end a session
 	SessionMax    time.Duration // 30 days end it in any case
 
@@ -119,8 +119,8 @@ type Service struct {
 	config    Config
 	passwords *Passwords
 	keys      atomic.Pointer[keySet]
-	view      *view
-	hearing   hearing
+	cache     *credentialCache
+	changes   *changePoller
 	throttle  throttleRules
 }
 
@@ -134,23 +134,20 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, config: config, passwords: passwords, view: newView(), hearing: hearing{born: time.Now()},
+	s := &Service{db: db, config: config, passwords: passwords, cache: newCredentialCache(),
 		throttle: throttleRules{free: int64(config.LoginFreeFailures), maxWait: config.LoginMaxWait}}
+	s.changes = newChangePoller(db, s.cache, s.reloadKeys)
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	db.OnChange(s.view.tell)
+	db.OnChange(s.cache.invalidate)
 	return s, nil
 }
 
-// begin reads where the list of changes stands, and then the keys: a rotation in between is heard of later.
-func (s *Service) begin(ctx context.Context) error {
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		s.hearing.last, err = tx.Changes.Last(ctx)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("read where the list of changes stands: %w", err)
+// begin reads the last change, and then the keys: the next poll finds a rotation in between.
+func (s *Service) begin(ctx context.Context) (err error) {
+	if s.changes.last, err = s.changes.readLast(ctx); err != nil {
+		return fmt.Errorf("read the last change: %w", err)
 	}
 	keys, err := loadKeys(ctx, s.db, s.now())
 	if err != nil {
@@ -160,62 +157,14 @@ func (s *Service) begin(ctx context.Context) error {
 	return nil
 }
 
-// Passwords returns what hashes and judges passwords, for those who make users.
+// Passwords returns what hashes and checks passwords, for those who create users.
 func (s *Service) Passwords() *Passwords { return s.passwords }
+
+// PollChanges follows what other processes change in the store, until ctx ends.
+func (s *Service) PollChanges(ctx context.Context) { s.changes.run(ctx) }
 
 // JWKS is the document of the public signing keys (RFC 7517).
 func (s *Service) JWKS() []byte { return s.keySet().jwks }
-
-const (
-	sweepAfter = 24 * time.Hour // past its end; a clock that runs hours ahead must destroy nothing
-	sweepStep  = 100            // rows of one transaction: in a large table each is on pages of its own
-)
-
-// Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It is meant to be
-// called about once an hour.
-func (s *Service) Sweep(ctx context.Context) error {
-	before := s.now().Add(-sweepAfter)
-	for _, step := range []func(*store.Tx) (int64, error){
-		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteSpentJTIs(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteBefore(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) { return tx.Changes.DeleteBefore(ctx, before, sweepStep) },
-		func(tx *store.Tx) (int64, error) {
-			return tx.Throttling.DeleteBefore(ctx, s.now().Add(-time.Hour), sweepStep)
-		},
-		func(tx *store.Tx) (int64, error) {
-			return tx.Allowances.DeleteBefore(ctx, s.now().Add(-time.Hour), sweepStep)
-		},
-	} {
-		if err := s.inSteps(ctx, step); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// inSteps runs a deletion until it finds less than a whole step, each step in a transaction of its own. After each it
-// pauses for as long as that took, so that at most half of what the store can do goes into it.
-func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, error)) error {
-	for {
-		began, more := time.Now(), false
-		err := s.db.InTx(ctx, func(tx *store.Tx) error {
-			deleted, err := step(tx)
-			more = deleted == sweepStep
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("delete what ended long ago: %w", err)
-		}
-		if !more {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Since(began)):
-		}
-	}
-}
 
 // now is the service's clock.
 func (s *Service) now() time.Time { return s.config.Now() }

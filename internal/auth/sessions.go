@@ -13,7 +13,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Why a session was ended, as its row keeps it. Reuse and a token ahead of the store are named by their verdict.
+// Why a session was ended, as its row keeps it. Reuse and a token ahead of the store are named by their decision.
 const (
 	endedByLogout   = "logout"
 	endedByUser     = "ended"
@@ -75,7 +75,7 @@ func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Orig
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
 		session, err := tx.Sessions.Get(ctx, uid)
-		if err == nil && (session.UserUID != p.UserUID || session.OrgUID != p.OrgUID || judgeSession(session, now) != "") {
+		if err == nil && (session.UserUID != p.UserUID || session.OrgUID != p.OrgUID || checkSession(session, now) != "") {
 			err = store.ErrNotFound
 		}
 		if err != nil {
@@ -160,7 +160,7 @@ func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (stri
 		return uid.String(), err
 	}
 	c, err := s.verifyAnew(ctx, withoutScheme(token))
-	if errors.Is(err, errNotHeard) {
+	if errors.Is(err, errPollFailed) {
 		return "", err
 	}
 	if err != nil && !errors.Is(err, errExpiredToken) {

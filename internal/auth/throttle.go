@@ -6,7 +6,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// The rules of throttling, as pure functions over what is stored and the clock. try.go applies them.
+// The rules of throttling, as pure functions of what is stored and the clock. loginattempt.go applies them.
 //
 // Failures are counted in three places. The pair of an account and a source has free failures, and then waits
 // that double. A source that never had a success with the account also counts into, and waits for, an
@@ -35,7 +35,7 @@ type throttleRules struct {
 	maxWait time.Duration
 }
 
-// ownAllowance reports whether a source is judged by its own failures alone.
+// ownAllowance reports whether only its own failures count for a source.
 func ownAllowance(pair store.Throttle) bool { return !pair.SucceededAt.IsZero() }
 
 // wait returns how long a login has to wait, zero for not at all.

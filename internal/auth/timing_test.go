@@ -23,10 +23,10 @@ func TestRefusalsDoTheSameWork(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	if stored, err := parsePHC(w.user.PasswordHash); err != nil || stored.cost != w.passwords.nobody.cost {
-		t.Errorf("the dummy hash costs %v, a stored one %v, %v", w.passwords.nobody.cost, stored.cost, err)
+	if stored, err := parsePHC(w.user.PasswordHash); err != nil || stored.cost != w.passwords.dummyHash.cost {
+		t.Errorf("the dummy hash costs %v, a stored one %v, %v", w.passwords.dummyHash.cost, stored.cost, err)
 	}
-	w.passwords.nobody.cost.MemoryKiB = 8
+	w.passwords.dummyHash.cost.MemoryKiB = 8
 	if got := w.workOf(t, credentials[1]); got == want {
 		t.Error("a cheaper hash is not noticed")
 	}
@@ -120,7 +120,7 @@ func timeRefusals(t *testing.T, perKind int, skip bool) [][]time.Duration {
 	const hashCost = 4096 // KiB: some milliseconds, about as long as the rest of a login
 	w, credentials := mustRefusing(t, HashCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
 	if skip {
-		w.passwords.nobody.cost.MemoryKiB = 8
+		w.passwords.dummyHash.cost.MemoryKiB = 8
 	}
 	times := make([][]time.Duration, len(credentials))
 	for i := range perKind {

@@ -52,7 +52,7 @@ var (
 	errMalformedToken = errors.New("not an authorization token of this service")
 	errExpiredToken   = errors.New("the authorization token has expired")
 	errUnknownKey     = fmt.Errorf("%w: it names a key that is not here", errMalformedToken)
-	errNotHeard       = errors.New("whether there are new keys could not be asked")
+	errPollFailed     = errors.New("new keys could not be looked up")
 )
 
 // sign makes the authorization token of a session. Ed25519 is deterministic, so the same session, jti,
@@ -99,14 +99,14 @@ func (s *Service) verify(token secret.String, now time.Time) (claims, error) {
 }
 
 // verifyAnew is verify, for tokens that may be signed with a key that another process has just put into use. When that
-// cannot be found out, which is errNotHeard, nothing is said about the token: its owner would throw it away.
+// cannot be found out (errPollFailed), the token is not refused: its owner would discard it.
 func (s *Service) verifyAnew(ctx context.Context, token secret.String) (claims, error) {
 	c, err := s.verify(token, s.now())
 	if !errors.Is(err, errUnknownKey) {
 		return c, err
 	}
-	if err := s.hearAfter(ctx, hearPause); err != nil {
-		return claims{}, fmt.Errorf("%w: %w", errNotHeard, err)
+	if err := s.changes.pollAfter(ctx, unknownKeyInterval); err != nil {
+		return claims{}, fmt.Errorf("%w: %w", errPollFailed, err)
 	}
 	return s.verify(token, s.now())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-func TestJudgeRefresh(t *testing.T) {
+func TestDecideRefresh(t *testing.T) {
 	live := store.Session{Generation: 3, AdvancedAt: start, IdleUntil: start.Add(time.Hour), MaxUntil: start.Add(2 * time.Hour)}
 	ended, disabled := live, live
 	ended.EndedAt, disabled.DisabledAt = start, start
@@ -21,7 +21,7 @@ func TestJudgeRefresh(t *testing.T) {
 		session    store.Session
 		generation int64
 		after      time.Duration
-		want       verdict
+		want       refreshDecision
 	}{
 		{"newest", live, 3, time.Minute, advance},
 		{"newest at once", live, 3, 0, advance},
@@ -40,7 +40,7 @@ func TestJudgeRefresh(t *testing.T) {
 		{"ended and past its ends", ended, 3, 3 * time.Hour, ReasonRevoked},
 		{"disabled", disabled, 3, 0, ReasonInactive},
 	} {
-		if got := judgeRefresh(row.session, row.generation, start.Add(row.after), grace); got != row.want {
+		if got := decideRefresh(row.session, row.generation, start.Add(row.after), grace); got != row.want {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)
 		}
 	}

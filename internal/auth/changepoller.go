@@ -1,0 +1,231 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+const (
+	pollInterval          = 250 * time.Millisecond
+	listeningPollInterval = 750 * time.Millisecond // where the store notifies of changes; less than staleAfter, in case that fails
+	unknownKeyInterval    = 20 * time.Millisecond  // between polls for tokens of unknown keys
+	staleAfter            = time.Second            // how old the last poll may be when a cached credential is used
+	pollTimeout           = 2 * time.Second
+	pollBatch             = 1000 // changes read at once
+
+	pollFailureLifetime = listeningPollInterval + pollTimeout // until the next scheduled poll has ended, if that fails too
+)
+
+// changePoller follows the list of changes, to which all replicas write. Its times are monotonic and not the service's clock, so
+// that a second is a second.
+type changePoller struct {
+	db         *store.DB
+	cache      *credentialCache
+	reloadKeys func(context.Context) error
+
+	started  time.Time
+	lastPoll atomic.Int64                // when the last successful poll began, since started
+	failure  atomic.Pointer[pollFailure] // of the last poll, nil if it succeeded
+
+	last store.Change // the newest known change; owned by the running poll
+
+	mu       sync.Mutex
+	inFlight *inFlightPoll // nil when no poll is running
+}
+
+// pollFailure is a poll that failed.
+type pollFailure struct {
+	at  time.Duration // since started
+	err error
+}
+
+// inFlightPoll is one poll, shared by all callers that wait for it.
+type inFlightPoll struct {
+	began time.Duration
+	done  chan struct{}
+	err   error // once done is closed
+}
+
+func newChangePoller(db *store.DB, cache *credentialCache, reloadKeys func(context.Context) error) *changePoller {
+	return &changePoller{db: db, cache: cache, reloadKeys: reloadKeys, started: time.Now()}
+}
+
+func (p *changePoller) elapsed() time.Duration { return time.Since(p.started) }
+
+// age returns how long ago the last successful poll began.
+func (p *changePoller) age() time.Duration { return p.elapsed() - time.Duration(p.lastPoll.Load()) }
+
+// run polls until ctx ends. Without it, the use of a credential polls, at most once a second.
+func (p *changePoller) run(ctx context.Context) {
+	for {
+		_ = p.poll(ctx) // callers get a failure from ensureCurrent
+		pause := pollInterval
+		if p.db.Listening() {
+			pause = listeningPollInterval
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.db.Changed():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// ensureCurrent makes sure that the cache lacks no change older than staleAfter. If the store cannot be polled, it fails and the
+// cache must not be used. While a poll waits for an unresponsive store, callers get the failure of the poll before and do not
+// wait too.
+func (p *changePoller) ensureCurrent(ctx context.Context) error {
+	if p.age() <= staleAfter {
+		return nil
+	}
+	if f := p.failure.Load(); f != nil && p.elapsed()-f.at < pollFailureLifetime {
+		return f.err
+	}
+	return p.poll(ctx)
+}
+
+// poll reads and applies new changes. Callers that arrive during a poll share the next one.
+func (p *changePoller) poll(ctx context.Context) error { return p.pollAfter(ctx, 0) }
+
+// pollAfter is poll, at least pause after the last one: forged tokens can cause any number of calls.
+//
+// A successful poll that began before the caller arrived is not enough, since a change may have come in between. A failed one
+// is: otherwise all callers would wait for an unavailable store, one after the other.
+func (p *changePoller) pollAfter(ctx context.Context, pause time.Duration) error {
+	for arrived := p.elapsed(); ; {
+		current, isNew := p.join()
+		if isNew {
+			// Others wait for it too, so it goes on when this caller leaves.
+			go p.execute(context.WithoutCancel(ctx), current, pause)
+		}
+		select {
+		case <-current.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if current.err != nil || current.began >= arrived {
+			return current.err
+		}
+	}
+}
+
+// join returns the poll in flight, or a new one that the caller must execute.
+func (p *changePoller) join() (current *inFlightPoll, isNew bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.inFlight == nil {
+		p.inFlight, isNew = &inFlightPoll{done: make(chan struct{})}, true
+	}
+	return p.inFlight, isNew
+}
+
+func (p *changePoller) execute(ctx context.Context, current *inFlightPoll, pause time.Duration) {
+	defer func() {
+		p.mu.Lock()
+		p.inFlight = nil
+		p.mu.Unlock()
+		close(current.done)
+	}()
+	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
+	defer cancel()
+	time.Sleep(time.Duration(p.lastPoll.Load()) + pause - p.elapsed())
+	current.began = p.elapsed()
+	if err := p.readChanges(ctx); err != nil {
+		current.err = fmt.Errorf("poll for changes: %w", busyAfterTimeout(err))
+		p.failure.Store(&pollFailure{p.elapsed(), current.err})
+		return
+	}
+	p.failure.Store(nil)
+	p.lastPoll.Store(int64(current.began))
+}
+
+// busyAfterTimeout turns the timeout of a poll into a fault. The time limit of a caller that waits for it is another one.
+func busyAfterTimeout(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	busy := fault.Busy("The store cannot answer now. Try again.", pollTimeout)
+	busy.Cause = err
+	return busy
+}
+
+// readChanges reads the changes after the last known one and applies them.
+func (p *changePoller) readChanges(ctx context.Context) error {
+	for {
+		var changes []store.Change
+		err := p.db.View(ctx, func(tx *store.Tx) (err error) {
+			changes, err = tx.Changes.From(ctx, p.last.Seq, pollBatch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		added, complete := newChanges(p.last, changes)
+		if !complete {
+			return p.restart(ctx)
+		}
+		if len(added) == 0 {
+			return nil
+		}
+		if err := p.apply(ctx, added); err != nil {
+			return err
+		}
+		p.last = added[len(added)-1]
+	}
+}
+
+func (p *changePoller) apply(ctx context.Context, changes []store.Change) error {
+	subjects := make([]string, len(changes))
+	for i, change := range changes {
+		subjects[i] = change.Subject
+	}
+	p.cache.invalidate(subjects)
+	if slices.Contains(subjects, store.ChangedKeys) {
+		return p.reloadKeys(ctx)
+	}
+	return nil
+}
+
+// newChanges returns what follows the last known change in a list that was read from that change on. complete is false when
+// the list does not begin with it: either older changes were deleted before this poll, or the database went back (a standby
+// without the newest commits took over) and gave the number to another change.
+func newChanges(last store.Change, list []store.Change) (added []store.Change, complete bool) {
+	switch {
+	case len(list) > 0 && list[0] == last:
+		return list[1:], true
+	case last.Subject == "" && (len(list) == 0 || list[0].Seq == last.Seq+1): // there was none
+		return list, true
+	}
+	return nil, false
+}
+
+// restart clears the cache. The position in the list is read first, so that changes made meanwhile are found by the next poll.
+func (p *changePoller) restart(ctx context.Context) error {
+	last, err := p.readLast(ctx)
+	if err != nil {
+		return err
+	}
+	p.cache.clear()
+	if err := p.reloadKeys(ctx); err != nil {
+		return err
+	}
+	p.last = last
+	return nil
+}
+
+func (p *changePoller) readLast(ctx context.Context) (last store.Change, err error) {
+	err = p.db.View(ctx, func(tx *store.Tx) (err error) {
+		last, err = tx.Changes.Last(ctx)
+		return err
+	})
+	return last, err
+}

@@ -1,0 +1,100 @@
+package auth
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
+)
+
+// TestPollingWorksWithoutNotifications cuts the connections on which the store notifies of changes.
+func TestPollingWorksWithoutNotifications(t *testing.T) {
+	t.Parallel()
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	cutNotifications(t, w.dir)
+	polling(t, second)
+	for range 5 {
+		tokens := w.mustLogin(t)
+		if _, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Logout(t.Context(), w.mustPrincipal(t, tokens), origin); err != nil {
+			t.Fatal(err)
+		}
+		second.setLastPoll(staleAfter + 1)
+		_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
+		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+	}
+	for second.db.Listening() { // until the end of the connection is noticed: otherwise this test shows nothing
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// cutNotifications cuts the connections that listen, again and again, until the test ends.
+func cutNotifications(t *testing.T, dir string) {
+	t.Helper()
+	url := postgrestest.ReadURL(dir)
+	if url == "" {
+		return
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for ctx.Err() == nil {
+			if err := server.Exec(ctx, url, cutListeners); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`
+
+// TestAFailedPollIsReturnedDuringTheNext has a poll for changes wait for a silent store, after one that failed.
+func TestAFailedPollIsReturnedDuringTheNext(t *testing.T) {
+	w := mustWorld(t, nil)
+	token := w.mustLogin(t).Authorization
+	w.setLastPoll(2 * staleAfter)
+	w.changes.inFlight = &inFlightPoll{done: make(chan struct{})}
+	w.changes.failure.Store(&pollFailure{w.changes.elapsed(), fault.Busy("The store cannot answer now.", time.Second)})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of a caller that waits all the same
+	defer cancel()
+	if _, err := w.Authenticate(ctx, Presented{Authorization: token}); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNewChanges(t *testing.T) {
+	at := func(seq int64, subject string, second int) store.Change {
+		return store.Change{Seq: seq, Subject: subject, At: start.Add(time.Duration(second) * time.Second)}
+	}
+	last := at(7, "u7", 7)
+	for _, c := range []struct {
+		name     string
+		last     store.Change
+		list     []store.Change
+		added    int
+		complete bool
+	}{
+		{"nothing yet", store.Change{}, nil, 0, true},
+		{"the first ones", store.Change{}, []store.Change{at(1, "a", 1), at(2, "b", 2)}, 2, true},
+		{"the first ones, swept", store.Change{}, []store.Change{at(3, "c", 3)}, 0, false},
+		{"nothing new", last, []store.Change{last}, 0, true},
+		{"two more", last, []store.Change{last, at(8, "a", 8), at(9, "b", 9)}, 2, true},
+		{"swept", last, []store.Change{at(20, "a", 20)}, 0, false},
+		{"gone back", last, nil, 0, false},
+		{"gone back, and the number given to another", last, []store.Change{at(7, "a", 9)}, 0, false},
+		{"gone back, and the same done again", last, []store.Change{at(7, "u7", 9)}, 0, false},
+		{"gone back and on beyond", last, []store.Change{at(7, "a", 9), at(8, "b", 10)}, 0, false},
+	} {
+		if added, complete := newChanges(c.last, c.list); len(added) != c.added || complete != c.complete {
+			t.Errorf("%s: %v, %t", c.name, added, complete)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package auth
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestCacheEntriesAreInvalidated holds the cache to one rule in any order of calls: an entry that was read before a change of
+// what it rests on is not valid after the change.
+func TestCacheEntriesAreInvalidated(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		c := newCredentialCache()
+		c.maxChanged = 3
+		read := map[byte]uint64{}      // credential: when what it rests on was read, by the epoch of the cache
+		changed := map[string]uint64{} // subject: its last change
+		subjects := []string{"s0", "s1", "u0", "u1", "s2", "u2", "u3"}
+		at := time.Unix(0, 0)
+		r.Repeat(map[string]func(*rapid.T){
+			"put": func(r *rapid.T) {
+				n := rapid.ByteRange(0, 1).Draw(r, "credential")
+				epoch := c.currentEpoch() - uint64(min(int(c.currentEpoch()), rapid.IntRange(0, 2).Draw(r, "late")))
+				c.put(credentialID{n}, cacheEntry{epoch: epoch, principal: Principal{SessionUID: fmt.Sprintf("s%d", n), UserUID: fmt.Sprintf("u%d", n)}}, at)
+				read[n] = epoch
+			},
+			"change": func(r *rapid.T) {
+				subject := rapid.SampledFrom(subjects).Draw(r, "subject")
+				c.invalidate([]string{subject})
+				changed[subject] = c.currentEpoch()
+			},
+			"": func(r *rapid.T) {
+				for n, epoch := range read {
+					stale := changed[fmt.Sprintf("s%d", n)] > epoch || changed[fmt.Sprintf("u%d", n)] > epoch
+					if _, ok := c.get(credentialID{n}, ""); ok && stale {
+						r.Fatalf("credential %d is valid though what it rests on has changed", n)
+					}
+				}
+				if len(c.changed) > c.maxChanged {
+					r.Fatal("the cache grows without bound")
+				}
+			},
+		})
+	})
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	c, at := newCredentialCache(), time.Unix(0, 0)
+	for i := range maxCacheEntries + 10 {
+		expires := at.Add(time.Hour)
+		if i%2 == 0 {
+			expires = at
+		}
+		c.put(credentialID{byte(i), byte(i >> 8)}, cacheEntry{expires: expires}, at)
+	}
+	if n := len(c.entries); n > maxCacheEntries/2+10 {
+		t.Errorf("%d entries, though half had expired", n)
+	}
+	for i := range 2 * maxCacheEntries {
+		c.put(credentialID{byte(i), byte(i >> 8), 1}, cacheEntry{expires: at.Add(time.Hour)}, at)
+	}
+	if n := len(c.entries); n > maxCacheEntries || n < maxCacheEntries/2 {
+		t.Errorf("%d entries", n)
+	}
+}
