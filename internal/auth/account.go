@@ -11,14 +11,14 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Changes of what users sign in with, and whether they may.
+// Changes of what users log in with, and of whether they may.
 
 // ChangePassword gives the caller another password and ends its other sessions. Wrong current passwords are
-// throttled together with failed sign-ins.
+// throttled together with failed logins.
 //
 // Faults: Invalid with fields currentPassword (wrong, too) and newPassword; Limited; Unavailable when too many
 // passwords are hashed at once. A wrong current password is no 401: clients take that for the end of their
-// token, and would sign in with the same password again.
+// token, and would log in with the same password again.
 func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) error {
 	if problems := s.PasswordProblems(p, current, next); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
@@ -28,7 +28,7 @@ func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.
 		outcome, err = s.tryPasswordChange(ctx, p, origin, current, next)
 	}
 	if err == nil && outcome == changeOvertaken {
-		return fault.Busy("Your password is being changed by others at this moment. Try again.", time.Second)
+		return passwordChanging()
 	}
 	if err == nil && outcome == changeRefused {
 		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "is not your password"})
@@ -46,31 +46,27 @@ const (
 )
 
 func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) (passwordChange, error) {
-	user, err := s.caller(ctx, p)
+	user, attempt, err := s.lookUpCaller(ctx, p, origin)
 	if err != nil {
 		return changeRefused, err
 	}
-	try := s.newTry(origin, Credentials{}, user)
-	if try.state, err = try.read(ctx, s.now()); err != nil {
-		return changeRefused, err
-	}
-	if err := try.check(); err != nil {
+	if err := attempt.check(); err != nil {
 		return changeRefused, s.passwords.bulk.refuse(ctx, err)
 	}
-	matches, _, err := s.passwords.verify(ctx, try.caller(), current, user.PasswordHash, try.take)
+	matches, _, err := s.passwords.verify(ctx, attempt.hashCaller(), current, user.PasswordHash, attempt.reserve)
 	if err != nil {
 		return changeRefused, err
 	}
 	if !matches || !user.DisabledAt.IsZero() {
-		return s.wrongCurrent(ctx, p, origin, try, user, next)
+		return s.wrongCurrent(ctx, p, origin, attempt, user, next)
 	}
-	hash, err := s.passwords.hashFor(ctx, try.caller(), next)
+	hash, err := s.passwords.hashFor(ctx, attempt.hashCaller(), next)
 	if err != nil {
 		return changeRefused, err
 	}
 	outcome := changeOvertaken
 	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		outcome, err = s.changePassword(ctx, tx, p, origin, try, user, hash)
+		outcome, err = s.changePassword(ctx, tx, p, origin, attempt, user, hash)
 		return err
 	})
 	return outcome, err
@@ -80,17 +76,18 @@ func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin aud
 const repeatedWithin = time.Minute
 
 // wrongCurrent decides about a change whose current password is not the user's. If its new one is, since a moment ago,
-// then the answer to that change was lost, and this repeats it: nothing is left to do. Each password that was tried is
-// one try, taken and counted as a sign-in's, so that nobody learns more passwords here than there.
-func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Origin, try passwordTry, user store.User, next secret.String) (passwordChange, error) {
-	wrong, repeats, unasked := 1, false, error(nil)
+// then the response to that change was lost, and this repeats it: nothing is left to do. Each password that was tried is
+// one attempt, reserved and counted like a login, so that guessing here is no easier.
+func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Origin, attempt *loginAttempt, user store.User, next secret.String) (passwordChange, error) {
+	wrong, repeats, unchecked := 1, false, error(nil)
 	if s.now().Sub(user.PasswordChangedAt).Abs() < repeatedWithin && user.DisabledAt.IsZero() {
-		matches, _, err := s.passwords.verify(ctx, try.caller(), next, user.PasswordHash, try.take)
+		again := func(ctx context.Context, _ bool) error { return attempt.reserve(ctx, true) } // time has passed
+		matches, _, err := s.passwords.verify(ctx, attempt.hashCaller(), next, user.PasswordHash, again)
 		switch {
 		case err == nil:
 			wrong, repeats = 2, matches
 		case fault.KindOf(err) != fault.Limited:
-			unasked = err // told once the first one is counted: whoever keeps us busy must not guess for nothing
+			unchecked = err // returned once the first one is counted: guesses count while the service is overloaded
 		}
 	}
 	outcome := changeRefused
@@ -105,13 +102,13 @@ func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Or
 			event.Outcome, event.Reason = audit.Refused, refusedPassword
 		}
 		for range wrong {
-			if _, err := s.countTry(ctx, tx, origin, try, user, false, now); err != nil {
+			if _, err := s.recordAttempt(ctx, tx, origin, attempt, user, false, now); err != nil {
 				return err
 			}
 		}
 		return tx.Audits.Append(ctx, event)
 	})
-	return outcome, errors.Join(err, unasked)
+	return outcome, errors.Join(err, unchecked)
 }
 
 // acceptedRepeat marks the record of a request that changed nothing because it had done so before.
@@ -127,17 +124,20 @@ func (s *Service) PasswordProblems(p Principal, current, next secret.String) []f
 	return problems
 }
 
-// caller reads the user that the principal is.
-func (s *Service) caller(ctx context.Context, p Principal) (user store.User, err error) {
+// lookUpCaller reads the user that the principal is, and the throttle state of its attempt.
+func (s *Service) lookUpCaller(ctx context.Context, p Principal, origin audit.Origin) (user store.User, attempt *loginAttempt, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		user, err = tx.Users.Get(ctx, p.OrgUID, p.UserUID)
-		return err
+		if user, err = tx.Users.Get(ctx, p.OrgUID, p.UserUID); err != nil {
+			return fault.Wrap("look up the caller", asNotFound(err, "There is no such user."))
+		}
+		attempt = s.newAttempt(origin, Credentials{}, user)
+		return attempt.read(ctx, tx)
 	})
-	return user, fault.Wrap("look up the caller", asNotFound(err, "There is no such user."))
+	return user, attempt, err
 }
 
 // changePassword stores the hash of the new password, unless the current one's is another by now.
-func (s *Service) changePassword(ctx context.Context, tx *store.Tx, p Principal, origin audit.Origin, try passwordTry, user store.User, hash string) (passwordChange, error) {
+func (s *Service) changePassword(ctx context.Context, tx *store.Tx, p Principal, origin audit.Origin, attempt *loginAttempt, user store.User, hash string) (passwordChange, error) {
 	now := s.now()
 	err := tx.Users.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)
 	if errors.Is(err, store.ErrNotFound) {
@@ -149,7 +149,7 @@ func (s *Service) changePassword(ctx context.Context, tx *store.Tx, p Principal,
 	if err := tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, p.SessionUID, endedByPassword, now); err != nil {
 		return changeRefused, err
 	}
-	if _, err := s.countTry(ctx, tx, origin, try, user, true, now); err != nil {
+	if _, err := s.recordAttempt(ctx, tx, origin, attempt, user, true, now); err != nil {
 		return changeRefused, err
 	}
 	return changeMade, tx.Audits.Append(ctx, s.succeeded(p, origin, audit.PasswordChange, user.UID, now))

@@ -27,35 +27,43 @@ func newBulkhead(workers, queue int, wait time.Duration) *bulkhead {
 	return &bulkhead{workers: workers, queue: fairQueue{limit: queue}, wait: wait, holdBack: min(wait, time.Second)}
 }
 
-// do runs work in a slot and returns its error. Without running it, it returns a fault of kind Unavailable when the queue
-// is full, the caller is displaced from it or waits too long. admit decides last, in the slot; after its error, which do
-// returns, work does not run either.
-func (b *bulkhead) do(ctx context.Context, c hashCaller, admit func(context.Context) error, work func() error) error {
-	if err := b.enter(ctx, c); err != nil {
+// admission decides in the slot whether work runs. waited is true if the caller was in the queue.
+type admission func(ctx context.Context, waited bool) error
+
+// do runs work in a slot and returns its error. Without running it, it returns the error of admit, or a fault of kind
+// Unavailable when the queue is full, the caller is displaced from it or waits too long.
+func (b *bulkhead) do(ctx context.Context, c hashCaller, admit admission, work func() error) error {
+	waited, err := b.enter(ctx, c)
+	if err != nil {
 		return err
 	}
 	defer b.leave()
-	if err := admit(ctx); err != nil {
+	if err := admit(ctx, waited); err != nil {
 		return err
 	}
 	return work()
 }
 
 // always admits.
-func always(context.Context) error { return nil }
+func always(context.Context, bool) error { return nil }
 
-// enter returns nil once the caller has a slot.
-func (b *bulkhead) enter(ctx context.Context, c hashCaller) error {
+// enter returns once the caller has a slot, or with an error. waited says that the caller was in the queue.
+func (b *bulkhead) enter(ctx context.Context, c hashCaller) (waited bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return false, err
 	}
 	w, err := b.join(c)
 	if err != nil {
-		return b.refuse(ctx, err)
+		return false, b.refuse(ctx, err)
 	}
 	if w == nil {
-		return nil
+		return false, nil
 	}
+	return true, b.await(ctx, w)
+}
+
+// await waits for the slot of a caller in the queue.
+func (b *bulkhead) await(ctx context.Context, w *waiter) (err error) {
 	timeout := time.NewTimer(b.wait)
 	defer timeout.Stop()
 	select {

@@ -17,7 +17,7 @@ import (
 func mustOccupy(t *testing.T, b *bulkhead) (release func()) {
 	t.Helper()
 	for range b.workers {
-		if err := b.enter(t.Context(), hashCaller{}); err != nil {
+		if _, err := b.enter(t.Context(), hashCaller{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -136,11 +137,11 @@ func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 // failures counts those of the user from the origin of the tests.
 func (w *world) failures(t *testing.T) int64 {
 	t.Helper()
-	state, err := w.newTry(origin, Credentials{}, w.user).read(t.Context(), w.clock.now())
-	if err != nil {
+	attempt := w.newAttempt(origin, Credentials{}, w.user)
+	if err := w.db.View(t.Context(), func(tx *store.Tx) error { return attempt.read(t.Context(), tx) }); err != nil {
 		t.Fatal(err)
 	}
-	return state.Pair.Failures
+	return attempt.state.Pair.Failures
 }
 
 // TestTwoSignInsThatHashAnew both succeed: the second finds the hash that the first has put in the place of a weaker one.

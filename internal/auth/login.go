@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,73 +15,82 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Credentials are what a user signs in with.
+// Credentials are what a user logs in with.
 type Credentials struct {
 	Email, Org string
 	Password   secret.String
+	Undecoded  []fault.Field // problems of decoding them, returned together with the others
 }
 
-// Tokens are the answer to a sign-in or refresh. ExpiresAt is the end of Authorization. Refresh is empty
+// Tokens are the result of a login or refresh. ExpiresAt is the end of Authorization. Refresh is empty
 // when an authorization token was exchanged.
 type Tokens struct {
 	Authorization, Refresh secret.String
 	ExpiresAt              time.Time
 }
 
-// problems lists all that makes credentials unusable, whoever they belong to.
+// problems lists all that makes credentials unusable, regardless of any account.
 func (c Credentials) problems() []fault.Field {
-	return append(append(
+	return fault.Join(c.Undecoded, slices.Concat(
 		fault.FieldProblem("emailId", lookupProblem(c.Email)),
-		fault.FieldProblem("org", lookupProblem(c.Org))...),
-		fault.FieldProblem("password", passwordProblem(c.Password))...)
+		fault.FieldProblem("org", lookupProblem(c.Org)),
+		fault.FieldProblem("password", passwordProblem(c.Password))))
 }
 
-// account is what a sign-in found under the names it was given; parts that are unknown are empty.
+// account is what a login found under the names it was given; parts that are unknown are empty.
 type account struct {
 	org  store.Org
 	user store.User
-	last bool // try
 }
 
-// Login signs a user in: it begins a session and returns its first tokens.
+// Login begins a session and returns its first tokens.
 //
-// Faults: Invalid with fields emailId, org, password; Unauthenticated (one answer for unknown
+// Faults: Invalid with fields emailId, org, password; Unauthenticated (one response for unknown
 // organization, unknown user, wrong password and disabled user, at one cost); Limited after too many
-// failures; Unavailable when too many sign in at once or the store is away.
+// failures; Unavailable when too many log in at once or the store is away.
 func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
-	if problems := s.Problems(c); len(problems) > 0 {
+	if c.Org == "" {
+		c.Org = s.config.DefaultOrg
+	}
+	if problems := c.problems(); len(problems) > 0 {
 		return Tokens{}, fault.InvalidFields(problems...)
 	}
-	c = s.inOrg(c)
-	tokens, err := s.signIn(ctx, origin, c, false)
+	tokens, err := s.login(ctx, origin, c, false)
 	if errors.Is(err, errOvertaken) {
-		tokens, err = s.signIn(ctx, origin, c, true)
+		tokens, err = s.login(ctx, origin, c, true)
+	}
+	if errors.Is(err, errOvertaken) {
+		return Tokens{}, passwordChanging()
 	}
 	return tokens, err
 }
 
-// errOvertaken ends a sign-in whose verified hash is another by now: the password was changed, or only hashed anew by
-// another sign-in with it.
-var errOvertaken = errors.New("the hash of the password is another by now")
+// errOvertaken ends a login whose verified hash is no longer the stored one: the password was changed, or only hashed again by
+// another login with it.
+var errOvertaken = errors.New("the stored password hash has changed")
 
-// signIn tries once. The last try takes whatever overtakes it for a refusal.
-func (s *Service) signIn(ctx context.Context, origin audit.Origin, c Credentials, last bool) (Tokens, error) {
-	found, try, err := s.lookUp(ctx, origin, c)
+// passwordChanging is the fault of a caller who was overtaken twice.
+func passwordChanging() error {
+	return fault.Busy("Your password is being changed at this moment. Try again.", time.Second)
+}
+
+// login makes one attempt. reserved says that the throttle has admitted it before.
+func (s *Service) login(ctx context.Context, origin audit.Origin, c Credentials, reserved bool) (Tokens, error) {
+	found, attempt, err := s.lookUpAccount(ctx, origin, c)
 	if err != nil {
 		return Tokens{}, err
 	}
-	found.last = last
-	take := try.take
-	if last { // the try was taken before
-		take = always
-	} else if err := try.check(); err != nil {
+	admit := attempt.reserve
+	if reserved {
+		admit = always
+	} else if err := attempt.check(); err != nil {
 		return Tokens{}, s.passwords.bulk.refuse(ctx, err)
 	}
-	matches, newHash, err := s.passwords.verify(ctx, try.caller(), c.Password, found.user.PasswordHash, take)
+	matches, newHash, err := s.passwords.verify(ctx, attempt.hashCaller(), c.Password, found.user.PasswordHash, admit)
 	if err != nil {
 		return Tokens{}, err
 	}
-	session, err := s.beginSession(ctx, origin, try, found, matches, newHash)
+	session, err := s.beginSession(ctx, origin, attempt, found, matches, newHash)
 	if err != nil {
 		return Tokens{}, err
 	}
@@ -90,19 +100,8 @@ func (s *Service) signIn(ctx context.Context, origin audit.Origin, c Credentials
 	return s.answer(*session)
 }
 
-// Problems lists all that keeps credentials from being tried, before and regardless of any look-up.
-func (s *Service) Problems(c Credentials) []fault.Field { return s.inOrg(c).problems() }
-
-// inOrg fills in the default organization where none is named.
-func (s *Service) inOrg(c Credentials) Credentials {
-	if c.Org == "" {
-		c.Org = s.config.DefaultOrg
-	}
-	return c
-}
-
-// lookUp reads the account and its throttle state, with the same queries whatever is unknown.
-func (s *Service) lookUp(ctx context.Context, origin audit.Origin, c Credentials) (found account, try passwordTry, err error) {
+// lookUpAccount reads the account and its throttle state, with the same queries whatever is unknown.
+func (s *Service) lookUpAccount(ctx context.Context, origin audit.Origin, c Credentials) (found account, attempt *loginAttempt, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
 		if found.org, err = tx.Orgs.ByName(ctx, Canonical(c.Org)); err == nil || errors.Is(err, store.ErrNotFound) {
 			found.user, err = tx.Users.ByEmail(ctx, found.org.UID, Canonical(c.Email))
@@ -110,17 +109,16 @@ func (s *Service) lookUp(ctx context.Context, origin audit.Origin, c Credentials
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("look up the account: %w", err)
 		}
-		try = s.newTry(origin, c, found.user)
-		try.state, err = tx.Throttling.Both(ctx, try.account, try.source, s.now())
-		return fault.Wrap("look up failed logins", err)
+		attempt = s.newAttempt(origin, c, found.user)
+		return attempt.read(ctx, tx)
 	})
-	return found, try, err
+	return found, attempt, err
 }
 
-// beginSession records the outcome of a sign-in, and its session when it succeeds. No session and no
-// error means that it was refused, which is counted and on record then. The record names the account as we
+// beginSession records the outcome of a login, and its session when it succeeds. No session and no
+// error means that it was refused, which is counted and recorded then. The record names the account as we
 // know it, never as it was typed: what was typed may be a password in the wrong field.
-func (s *Service) beginSession(ctx context.Context, origin audit.Origin, try passwordTry, found account, matches bool, newHash string) (*store.Session, error) {
+func (s *Service) beginSession(ctx context.Context, origin audit.Origin, attempt *loginAttempt, found account, matches bool, newHash string) (*store.Session, error) {
 	now := s.now()
 	session := store.Session{UID: uuid.NewString(), OrgUID: found.org.UID, UserUID: found.user.UID, Generation: 1, Address: origin.Address,
 		CreatedAt: now, IdleUntil: now.Add(s.config.SessionIdle), MaxUntil: now.Add(s.config.SessionMax),
@@ -138,7 +136,7 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, try pas
 		if accepted {
 			event.Outcome, event.Object = audit.Succeeded, session.UID
 		}
-		if alert, err = s.countTry(ctx, tx, origin, try, found.user, accepted, now); err != nil {
+		if alert, err = s.recordAttempt(ctx, tx, origin, attempt, found.user, accepted, now); err != nil {
 			return err
 		}
 		return tx.Audits.Append(ctx, event)
@@ -152,19 +150,19 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, try pas
 	return &session, nil
 }
 
-// countTry counts the outcome of a try, and records when an account is being guessed at.
-func (s *Service) countTry(ctx context.Context, tx *store.Tx, origin audit.Origin, try passwordTry, user store.User, accepted bool, now time.Time) (bool, error) {
+// recordAttempt counts the outcome of an attempt, and records an alert after too many failures.
+func (s *Service) recordAttempt(ctx context.Context, tx *store.Tx, origin audit.Origin, attempt *loginAttempt, user store.User, accepted bool, now time.Time) (alert bool, err error) {
 	if accepted {
-		return false, try.succeeded(ctx, tx, now)
+		return false, attempt.recordSuccess(ctx, tx, now)
 	}
-	alert, err := try.failed(ctx, tx, now)
+	alert, err = attempt.recordFailure(ctx, tx, now)
 	if err != nil || !alert || user.UID == "" {
 		return false, err
 	}
-	return true, s.alert(ctx, tx, origin, user, now)
+	return true, s.recordAlert(ctx, tx, origin, user, now)
 }
 
-// Why a sign-in was refused. Only the organization's own audit record tells.
+// Why a login was refused. Only the organization's own audit record has it.
 const (
 	refusedUnknownOrg  = "unknownOrganization"
 	refusedUnknownUser = "unknownUser"
@@ -172,8 +170,8 @@ const (
 	refusedDisabled    = "disabled"
 )
 
-// noteLogin returns why the sign-in is refused, "" when its session was stored. It asks the store the same in
-// each case, so that none is quicker.
+// noteLogin returns why the login is refused, "" when its session was stored. It runs the same statements in each case, so that
+// none is quicker.
 func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Session, found account, matches bool, newHash string) (string, error) {
 	verified := "-" // the stored hash of no user: "" is that of users without a password
 	if matches {
@@ -182,7 +180,7 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 	err := tx.Users.NoteLogin(ctx, found.user.UID, verified, newHash, session.CreatedAt)
 	unnoted := errors.Is(err, store.ErrNotFound)
 	if err != nil && !unnoted {
-		return "", fmt.Errorf("note a sign-in: %w", err)
+		return "", fmt.Errorf("note a login: %w", err)
 	}
 	switch {
 	case found.org.UID == "":
@@ -191,17 +189,16 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 		return refusedUnknownUser, nil
 	case !matches:
 		return refusedPassword, nil
-	case unnoted && !found.last && found.user.DisabledAt.IsZero(): // who was disabled before costs one hash, as all do
-		return "", errOvertaken
-	case unnoted: // also when either happened while we hashed
+	case unnoted && !found.user.DisabledAt.IsZero(): // costs one hash, as every login does
 		return refusedDisabled, nil
+	case unnoted: // changed or disabled while we hashed
+		return "", errOvertaken
 	}
 	return "", tx.Sessions.Insert(ctx, session)
 }
 
-// answer makes the tokens of a session. It is called after the commit, so that no token is ever out that was
-// not stored. The view learns of a token when it is used: a client that refreshes for ever would fill it with tokens
-// that nobody uses.
+// answer makes the tokens of a session. It is called after the commit, so that every issued token is stored. A token is
+// cached when it is used: a client that only refreshes would fill the cache with unused tokens.
 func (s *Service) answer(session store.Session) (Tokens, error) {
 	uid, err := uuid.Parse(session.UID)
 	if err != nil {

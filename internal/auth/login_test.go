@@ -103,6 +103,34 @@ func TestLoginTellsAllFieldsAtOnceWhateverTheAccount(t *testing.T) {
 	}
 }
 
+// TestLoginReturnsProblemsOfDecodingWithItsOwn: a field that could not be decoded is not called missing as well.
+func TestLoginReturnsProblemsOfDecodingWithItsOwn(t *testing.T) {
+	w := mustWorld(t, nil)
+	undecoded := fault.Field{Field: "org", Problem: "must be a string"}
+	_, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Undecoded: []fault.Field{undecoded}})
+	f, _ := errors.AsType[*fault.Error](err)
+	if want := []fault.Field{undecoded, {Field: "password", Problem: "is required"}}; f == nil || !slices.Equal(f.Fields, want) {
+		t.Errorf("got %v, want %v", err, want)
+	}
+}
+
+// TestLoginReadsTheThrottleOnce: the throttle state that is read with the account decides, unless the attempt waited in the
+// queue for hashing.
+func TestLoginReadsTheThrottleOnce(t *testing.T) {
+	w := mustWorld(t, nil)
+	_, attempt, err := w.lookUpAccount(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range defaultFreeFailures {
+		wantWrong(t, w.tryFrom(t, origin.Address, goodEmail, "wrong"))
+	}
+	if err := attempt.reserve(t.Context(), false); err != nil {
+		t.Errorf("without waiting: %v", err)
+	}
+	wantWait(t, attempt.reserve(t.Context(), true))
+}
+
 func TestLoginWithoutOrganization(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.DefaultOrg = goodOrg })
 	if _, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Password: goodPassword}); err != nil {

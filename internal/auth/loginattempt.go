@@ -12,20 +12,20 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// passwordTry is one attempt at a password, as throttling sees it.
-type passwordTry struct {
+// loginAttempt is one attempt at a password, as the throttle sees it.
+type loginAttempt struct {
 	s               *Service
 	account, source []byte
-	state           store.Throttles // as read before the try waits for a slot
+	state           store.Throttles // as last read
 }
 
 var every = []byte(store.Every)
 
 const throttlePurpose = "regwarden throttled name v1\x00"
 
-// newTry names what is tried. A user is named by its uid. A name that does not exist is named by its MAC, since
-// people type passwords into the e-mail field; it is canonical, so that spellings share one count.
-func (s *Service) newTry(origin audit.Origin, c Credentials, user store.User) passwordTry {
+// newAttempt names what is attempted. A user is named by its uid. A name that does not exist is named by its MAC, since
+// people type passwords into the email field; it is canonical, so that spellings share one count.
+func (s *Service) newAttempt(origin audit.Origin, c Credentials, user store.User) *loginAttempt {
 	mac := hmac.New(sha256.New, s.keySet().mac)
 	for _, part := range []string{throttlePurpose, Canonical(c.Org), "\x00", Canonical(c.Email)} {
 		mac.Write([]byte(part))
@@ -34,57 +34,49 @@ func (s *Service) newTry(origin audit.Origin, c Credentials, user store.User) pa
 	if user.UID != "" {
 		account = []byte(user.UID)
 	}
-	return passwordTry{s: s, account: account, source: []byte(origin.Source())}
+	return &loginAttempt{s: s, account: account, source: []byte(origin.Source())}
 }
 
-// caller is the try as the queue for hashing sees it.
-func (t passwordTry) caller() hashCaller {
-	c := hashCaller{share: unknownLogins, source: string(t.source), account: string(t.account)}
-	if ownAllowance(t.state.Pair) {
+// hashCaller is the attempt as the queue for hashing sees it.
+func (a *loginAttempt) hashCaller() hashCaller {
+	c := hashCaller{share: unknownLogins, source: string(a.source), account: string(a.account)}
+	if ownAllowance(a.state.Pair) {
 		c.share = knownLogins
 	}
 	return c
 }
 
-// read returns what decides about the try at this moment.
-func (t passwordTry) read(ctx context.Context, now time.Time) (state store.Throttles, err error) {
-	err = t.s.db.View(ctx, func(tx *store.Tx) (err error) {
-		state, err = tx.Throttling.Both(ctx, t.account, t.source, now)
-		return err
-	})
-	return state, fault.Wrap("look up failed logins", err)
+// read reads the throttle state of the attempt.
+func (a *loginAttempt) read(ctx context.Context, tx *store.Tx) (err error) {
+	a.state, err = tx.Throttling.Both(ctx, a.account, a.source, a.s.now())
+	return fault.Wrap("look up failed logins", err)
 }
 
-// check returns nil when the try may be made, else a fault of kind Limited. It writes nothing, so a refused try makes
-// no wait longer.
-func (t passwordTry) check() error {
-	return limited(t.s.throttle.wait(t.state, t.s.now()))
+// check returns nil when the attempt may be made, else a fault of kind Limited. It writes nothing, so a refused attempt does
+// not prolong the wait.
+func (a *loginAttempt) check() error {
+	return limited(a.s.throttle.wait(a.state, a.s.now()))
 }
 
-// take is check, and takes the try when it comes after a wait: of many at once one goes on. It is called when
-// a password is about to be hashed, so that a try that is turned away for want of a worker is not lost.
-func (t passwordTry) take(ctx context.Context) error {
-	now := t.s.now()
-	state, err := t.read(ctx, now)
-	if err != nil {
-		return err
+// reserve makes sure that of several concurrent attempts after a wait, one goes on. It is called when the password is about to
+// be hashed, so that an attempt that gets no worker is not lost. After waiting for a worker, the state is read again.
+func (a *loginAttempt) reserve(ctx context.Context, waited bool) error {
+	if waited {
+		if err := a.s.db.View(ctx, func(tx *store.Tx) error { return a.read(ctx, tx) }); err != nil {
+			return err
+		}
+		if err := a.check(); err != nil {
+			return err
+		}
 	}
-	if err := limited(t.s.throttle.wait(state, now)); err != nil {
-		return err
-	}
-	rules := t.s.throttle
-	rows := []throttleRow{{t.account, t.source, state.Pair, rules.afterPair(state.Pair.Failures)}}
-	if !ownAllowance(state.Pair) {
-		rows = append(rows, throttleRow{t.account, every, state.Account, rules.afterShared(state.Account.Failures)},
-			throttleRow{every, t.source, state.Source, rules.afterSource(state.Source.Failures)})
-	}
-	rows = slices.DeleteFunc(rows, func(r throttleRow) bool { return r.wait == 0 })
+	rows := a.rows()
 	if len(rows) == 0 {
 		return nil
 	}
-	return t.s.db.InTx(ctx, func(tx *store.Tx) error {
+	return a.s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := a.s.now()
 		for _, row := range rows {
-			if err := row.take(ctx, tx, now); err != nil {
+			if err := row.reserve(ctx, tx, now); err != nil {
 				return err
 			}
 		}
@@ -92,75 +84,85 @@ func (t passwordTry) take(ctx context.Context) error {
 	})
 }
 
-// throttleRow is a row that a try depends on, and the wait after it.
+// throttleRow is a row that an attempt depends on, and the wait after it.
 type throttleRow struct {
 	account, source []byte
 	read            store.Throttle
 	wait            time.Duration
 }
 
-func (r throttleRow) take(ctx context.Context, tx *store.Tx, now time.Time) error {
-	taken, err := tx.Throttling.TakeTry(ctx, r.account, r.source, r.read, now.Add(r.wait))
-	if err == nil && !taken {
+// rows returns the rows after which there is a wait.
+func (a *loginAttempt) rows() []throttleRow {
+	rules, state := a.s.throttle, a.state
+	rows := []throttleRow{{a.account, a.source, state.Pair, rules.afterPair(state.Pair.Failures)}}
+	if !ownAllowance(state.Pair) {
+		rows = append(rows, throttleRow{a.account, every, state.Account, rules.afterShared(state.Account.Failures)},
+			throttleRow{every, a.source, state.Source, rules.afterSource(state.Source.Failures)})
+	}
+	return slices.DeleteFunc(rows, func(r throttleRow) bool { return r.wait == 0 })
+}
+
+func (r throttleRow) reserve(ctx context.Context, tx *store.Tx, now time.Time) error {
+	reserved, err := tx.Throttling.TakeTry(ctx, r.account, r.source, r.read, now.Add(r.wait))
+	if err == nil && !reserved {
 		return limited(r.wait)
 	}
 	return err
 }
 
-// failed counts a failure, in the transaction of its record, and tells whether it is the one that is raised
-// the alarm at.
-func (t passwordTry) failed(ctx context.Context, tx *store.Tx, now time.Time) (alert bool, err error) {
-	pair, err := tx.Throttling.CountFailure(ctx, t.account, t.source, now)
+// recordFailure counts a failure, in the transaction of its audit record, and reports whether it is the one that raises the alert.
+func (a *loginAttempt) recordFailure(ctx context.Context, tx *store.Tx, now time.Time) (alert bool, err error) {
+	pair, err := tx.Throttling.CountFailure(ctx, a.account, a.source, now)
 	if err != nil {
 		return false, err
 	}
-	wait := t.s.throttle.afterPair(pair.Failures)
-	if err := tx.Throttling.Delay(ctx, t.account, t.source, blockedUntil(wait, now), forgetPairAt(pair, wait, now)); err != nil {
+	wait := a.s.throttle.afterPair(pair.Failures)
+	if err := tx.Throttling.Delay(ctx, a.account, a.source, blockedUntil(wait, now), forgetPairAt(pair, wait, now)); err != nil {
 		return false, err
 	}
 	if ownAllowance(pair) {
 		return false, nil
 	}
-	shared, err := tx.Throttling.CountFailure(ctx, t.account, every, now)
+	shared, err := tx.Throttling.CountFailure(ctx, a.account, every, now)
 	if err != nil {
 		return false, err
 	}
-	wait = t.s.throttle.afterShared(shared.Failures)
-	if err := tx.Throttling.Delay(ctx, t.account, every, blockedUntil(wait, now), forgetSharedAt(shared.Failures, now)); err != nil {
+	wait = a.s.throttle.afterShared(shared.Failures)
+	if err := tx.Throttling.Delay(ctx, a.account, every, blockedUntil(wait, now), forgetSharedAt(shared.Failures, now)); err != nil {
 		return false, err
 	}
-	return shared.Failures == alertAfter, t.failedAnywhere(ctx, tx, now)
+	return shared.Failures == alertAfter, a.recordSourceFailure(ctx, tx, now)
 }
 
-// failedAnywhere counts a failure of the source, whatever the account. All transactions lock this row after those of the
+// recordSourceFailure counts a failure of the source with any account. All transactions lock this row after those of the
 // account, so that none waits for another that waits for it.
-func (t passwordTry) failedAnywhere(ctx context.Context, tx *store.Tx, now time.Time) error {
-	source, err := tx.Throttling.CountFailure(ctx, every, t.source, now)
+func (a *loginAttempt) recordSourceFailure(ctx context.Context, tx *store.Tx, now time.Time) error {
+	source, err := tx.Throttling.CountFailure(ctx, every, a.source, now)
 	if err != nil {
 		return err
 	}
-	wait := t.s.throttle.afterSource(source.Failures)
-	return tx.Throttling.Delay(ctx, every, t.source, blockedUntil(wait, now), forgetSourceAt(source, now))
+	wait := a.s.throttle.afterSource(source.Failures)
+	return tx.Throttling.Delay(ctx, every, a.source, blockedUntil(wait, now), forgetSourceAt(source, now))
 }
 
-// succeeded forgets the failures of the account that the try was judged by. A source with its own allowance leaves the
+// recordSuccess deletes the failures of the account that limited the attempt. A source with its own allowance leaves the
 // shared count as it is: attackers elsewhere gain nothing from the owner's login. The count of the source stays in any
 // case: an attacker with an account gains nothing from logging in to it.
-func (t passwordTry) succeeded(ctx context.Context, tx *store.Tx, now time.Time) error {
-	pair, err := tx.Throttling.Get(ctx, t.account, t.source, now)
+func (a *loginAttempt) recordSuccess(ctx context.Context, tx *store.Tx, now time.Time) error {
+	pair, err := tx.Throttling.Get(ctx, a.account, a.source, now)
 	if err != nil {
 		return err
 	}
 	if ownAllowance(pair) && pair.Failures == 0 && now.Sub(pair.SucceededAt) < successNoteEvery {
 		return nil
 	}
-	if err := tx.Throttling.NoteSuccess(ctx, t.account, t.source, now, now.Add(forgetSuccess)); err != nil || ownAllowance(pair) {
+	if err := tx.Throttling.NoteSuccess(ctx, a.account, a.source, now, now.Add(forgetSuccess)); err != nil || ownAllowance(pair) {
 		return err
 	}
-	return tx.Throttling.Forget(ctx, t.account, every)
+	return tx.Throttling.Forget(ctx, a.account, every)
 }
 
-// limited is the fault of a try that has to wait, nil when it has not.
+// limited is the fault of an attempt that has to wait, nil if it has not.
 func limited(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
@@ -169,18 +171,17 @@ func limited(wait time.Duration) error {
 		Message: "Too many failed logins. Retry after the time in Retry-After; trying earlier does not make the wait longer."}
 }
 
-// alert records that an account is being guessed at.
-func (s *Service) alert(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, now time.Time) error {
+// recordAlert records that logins of an account are throttled for all sources.
+func (s *Service) recordAlert(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, now time.Time) error {
 	return tx.Audits.Append(ctx, audit.Event{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
 		Method: audit.MethodPassword, Action: audit.LoginAlert, Object: user.UID, Outcome: audit.Refused, Reason: reasonGuessing, Origin: origin})
 }
 
 const reasonGuessing = "tooManyFailures"
 
-// logAlert tells the operator, after the record is durable.
+// logAlert logs a recorded alert.
 func (s *Service) logAlert(user store.User) {
 	if s.config.Log != nil {
-		s.config.Log.Warn("an account is being guessed at: its sign-ins from sources without an earlier success are slow now",
-			"user", user.UID, "org", user.OrgUID, "failures", alertAfter)
+		s.config.Log.Warn("login throttled", "user", user.UID, "org", user.OrgUID, "failures", alertAfter)
 	}
 }

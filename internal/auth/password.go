@@ -88,7 +88,7 @@ func (p *Passwords) hashFor(ctx context.Context, c hashCaller, password secret.S
 // verify reports whether a password has the stored hash. Without one, it takes the same time and returns false.
 // When the stored hash is weaker than today's, a right password gives its new hash too, else the
 // stored one.
-func (p *Passwords) verify(ctx context.Context, c hashCaller, password secret.String, stored string, admit func(context.Context) error) (bool, string, error) {
+func (p *Passwords) verify(ctx context.Context, c hashCaller, password secret.String, stored string, admit admission) (bool, string, error) {
 	expected, err := parsePHC(cmp.Or(stored, p.dummyHash.String()))
 	if err != nil {
 		return false, "", fmt.Errorf("read a stored password hash: %w", err)

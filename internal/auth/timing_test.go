@@ -62,7 +62,8 @@ func mustRefusing(t *testing.T, cost HashCost) (*world, []Credentials) {
 	t.Helper()
 	w := mustWorld(t, func(c *Config) { c.testHash = cost })
 	mustDisable(t, w, w.mustUser(t, w.org, "disabled@example.com", RoleMember))
-	return w, []Credentials{{goodEmail, "Nobody", "x"}, {"nobody@example.com", goodOrg, "x"}, {goodEmail, goodOrg, "x"}, {"disabled@example.com", goodOrg, goodPassword}}
+	return w, []Credentials{{Email: goodEmail, Org: "Nobody", Password: "x"}, {Email: "nobody@example.com", Org: goodOrg, Password: "x"},
+		{Email: goodEmail, Org: goodOrg, Password: "x"}, {Email: "disabled@example.com", Org: goodOrg, Password: goodPassword}}
 }
 
 // timeLoginRefusals times 1,000 interleaved refusals, 250 of each kind. The statistic: for each pair of

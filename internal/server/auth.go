@@ -17,22 +17,20 @@ func presented(authorization, key string) auth.Presented {
 // authenticate is POST /v1/auth/authenticate and POST /v1/auth.
 func (s *Server) authenticate(c *call) (answer, error) {
 	var body api.AuthenticateRequest
-	var credentials auth.Credentials
-	err := c.read(&body, func() []fault.Field {
-		credentials = auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password}
-		return s.Auth.Problems(credentials)
-	})
+	wrong, err := c.decode(&body)
 	if err != nil {
 		return answer{}, err
 	}
-	tokens, err := s.Auth.Login(c.Context(), c.origin, credentials)
-	s.Metrics.login(err)
+	tokens, err := s.Auth.Login(c.Context(), c.origin, auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password, Undecoded: wrong})
+	if fault.KindOf(err) != fault.Invalid { // which is not a login yet
+		s.Metrics.login(err)
+	}
 	return tokenAnswer(tokens), err
 }
 
 // refresh is GET /v1/auth/refresh/{token}.
 func (s *Server) refresh(c *call) (answer, error) {
-	// A browser that fetches ahead of a click must not spend the token.
+	// A browser that fetches ahead of a click must not consume the token.
 	for _, header := range []string{"Sec-Purpose", "Purpose"} {
 		if c.Header.Get(header) != "" {
 			return answer{}, fault.InvalidFields(fault.Field{Field: header, Problem: "a prefetch cannot renew a token; request it without this header"})
