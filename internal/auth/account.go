@@ -259,10 +259,7 @@ func (s *Service) otherUser(ctx context.Context, p Principal, origin audit.Origi
 	}
 	var found account
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if found.org, err = p.Org(ctx, tx, org); err != nil {
-			return err
-		}
-		found.user, err = userOf(ctx, tx, found.org, user)
+		found.org, found.user, err = p.FindUser(ctx, tx, org, user)
 		return err
 	})
 	return found, fault.Wrap("look up a user", err)
@@ -279,18 +276,30 @@ func (s *Service) changeUser(ctx context.Context, p Principal, origin audit.Orig
 		event.OrgUID = found.org.UID
 		return tx.Audits.Append(ctx, event)
 	})
-	return fault.Wrap(string(action), asNotFound(err, noSuchUser))
+	return fault.Wrap(string(action), NoSuchUser(err))
 }
 
-const noSuchUser = "There is no such user in the organization."
+// NoSuchUser turns store.ErrNotFound into the fault of a missing user.
+func NoSuchUser(err error) error {
+	return asNotFound(err, "There is no such user in the organization.")
+}
 
-// userOf finds a user by uid, or else by e-mail.
+// FindUser finds a user by uid, or else by email, in the caller's organization or the one that an operator names.
+func (p Principal) FindUser(ctx context.Context, tx *store.Tx, org, user string) (store.Org, store.User, error) {
+	in, err := p.Org(ctx, tx, org)
+	if err != nil {
+		return store.Org{}, store.User{}, err
+	}
+	found, err := userOf(ctx, tx, in, user)
+	return in, found, err
+}
+
 func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (store.User, error) {
 	user, err := tx.Users.Get(ctx, org.UID, named)
 	if errors.Is(err, store.ErrNotFound) {
 		user, err = tx.Users.ByEmail(ctx, org.UID, Canonical(named))
 	}
-	return user, asNotFound(err, noSuchUser)
+	return user, NoSuchUser(err)
 }
 
 // notOneself keeps an administrator from locking out the last one, and whoever took over an administrator's

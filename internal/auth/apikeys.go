@@ -51,33 +51,30 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // or two at once could both be the last that may be
 			return err
 		}
-		if n, err := tx.APIKeys.Count(ctx, user.OrgUID, user.UID); err != nil || n >= maxAPIKeys {
-			return errors.Join(err, tooManyKeysIf(err == nil))
+		n, err := tx.APIKeys.Count(ctx, user.OrgUID, user.UID)
+		if err != nil {
+			return err
+		}
+		if n >= maxAPIKeys {
+			return fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("would be the user's key number %d, and %d is the most; delete one first", maxAPIKeys+1, maxAPIKeys)})
 		}
 		made = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(ask.Name),
 			Canonical: Canonical(ask.Name), Hash: hash, CreatedAt: now, ExpiresAt: ask.ExpiresAt, Email: user.Email}
 		if err := tx.APIKeys.Insert(ctx, made); err != nil {
 			return err
 		}
-		event := p.Event(origin, audit.APIKeyCreate)
-		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = audit.NewUID(), now, user.OrgUID, made.UID, audit.Succeeded
+		event := s.succeeded(p, origin, audit.APIKeyCreate, made.UID, now)
+		event.OrgUID = user.OrgUID
 		return tx.Audits.Append(ctx, event)
 	})
 	if err != nil {
-		return APIKey{}, "", fault.Wrap("make an API key", keyNameTaken(asNotFound(err, noSuchUser))) // the user may have been deleted meanwhile
+		return APIKey{}, "", fault.Wrap("make an API key", keyNameTaken(NoSuchUser(err))) // the user may have been deleted meanwhile
 	}
 	return visible(made), key, nil
 }
 
 // maxAPIKeys bounds the keys of one user: each is looked at, listed and told of when it expires.
 const maxAPIKeys = 100
-
-func tooManyKeysIf(full bool) error {
-	if !full {
-		return nil
-	}
-	return fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("would be the user's key number %d, and %d is the most; delete one first", maxAPIKeys+1, maxAPIKeys)})
-}
 
 // APIKeyProblems lists what is wrong with a key that is to be made, as far as it shows without the store.
 func (s *Service) APIKeyProblems(p Principal, ask NewAPIKey) []fault.Field {

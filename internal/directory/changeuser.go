@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -30,7 +29,7 @@ func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (Us
 	}
 	var found UserWithProjects
 	err := d.db.View(ctx, func(tx *store.Tx) error {
-		user, err := findUser(ctx, tx, p, ref)
+		_, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
 		if err != nil {
 			return err
 		}
@@ -140,31 +139,10 @@ func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin au
 func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission auth.Permission, action audit.Action, change func(*store.Tx, store.User) error) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User},
 		func(tx *store.Tx) (made, error) {
-			user, err := findUser(ctx, tx, p, ref)
+			_, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
 			if err != nil {
 				return made{}, err
 			}
-			return made{orgUID: user.OrgUID, uid: user.UID}, noSuchUser(change(tx, user)) // deleted meanwhile, perhaps
+			return made{orgUID: user.OrgUID, uid: user.UID}, auth.NoSuchUser(change(tx, user)) // deleted meanwhile, perhaps
 		})
-}
-
-// noSuchUser gives a missing user its fault.
-func noSuchUser(err error) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return &fault.Error{Kind: fault.NotFound, Code: fault.CodeResourceNotFound, Message: "There is no such user in the organization."}
-	}
-	return err
-}
-
-// findUser looks a user up within the caller's organization, or the one that an operator names.
-func findUser(ctx context.Context, tx *store.Tx, p auth.Principal, ref UserRef) (store.User, error) {
-	org, err := p.Org(ctx, tx, ref.Org)
-	if err != nil {
-		return store.User{}, err
-	}
-	user, err := tx.Users.Get(ctx, org.UID, ref.User)
-	if errors.Is(err, store.ErrNotFound) {
-		user, err = tx.Users.ByEmail(ctx, org.UID, auth.Canonical(ref.User))
-	}
-	return user, noSuchUser(err)
 }
