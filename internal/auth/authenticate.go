@@ -86,22 +86,26 @@ func withoutScheme(header secret.String) secret.String {
 
 // byToken returns the caller of an authorization token: from the cache, or by its signature and session.
 func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, error) {
+	known, _, err := s.throughCache(ctx, idOf(token), audit.MethodToken, func() (cacheEntry, error) { return s.lookUpToken(ctx, token) })
+	return known.principal, err
+}
+
+// throughCache returns the entry of a credential, from the cache or by looking it up, and the time, at which it has not expired.
+func (s *Service) throughCache(ctx context.Context, id credentialID, method audit.AuthMethod, lookUp func() (cacheEntry, error)) (known cacheEntry, now time.Time, err error) {
 	if err := s.changes.ensureCurrent(ctx); err != nil {
-		return Principal{}, err
+		return cacheEntry{}, now, err
 	}
-	id := idOf(token)
-	known, ok := s.cache.get(id, audit.MethodToken)
+	known, ok := s.cache.get(id, method)
 	if !ok {
-		var err error
-		if known, err = s.lookUpToken(ctx, token); err != nil {
-			return Principal{}, err
+		if known, err = lookUp(); err != nil {
+			return cacheEntry{}, now, err
 		}
 		s.cache.put(id, known, s.now())
 	}
-	if !s.now().Before(known.expires) {
-		return Principal{}, unauthorized(ReasonExpired)
+	if now = s.now(); !now.Before(known.expires) {
+		return cacheEntry{}, now, unauthorized(ReasonExpired)
 	}
-	return known.principal, nil
+	return known, now, nil
 }
 
 // lookUpToken verifies a token and reads its session. The idle and absolute ends only stop refreshing, so a
@@ -159,21 +163,10 @@ func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, e
 	if !ok {
 		return Principal{}, malformed(key, tokenPrefix, messageSendAsToken)
 	}
-	if err := s.changes.ensureCurrent(ctx); err != nil {
-		return Principal{}, err
-	}
 	id := credentialID(hash)
-	known, ok := s.cache.get(id, audit.MethodAPIKey)
-	if !ok {
-		var err error
-		if known, err = s.lookUpAPIKey(ctx, hash); err != nil {
-			return Principal{}, err
-		}
-		s.cache.put(id, known, s.now())
-	}
-	now := s.now()
-	if !now.Before(known.expires) {
-		return Principal{}, unauthorized(ReasonExpired)
+	known, now, err := s.throughCache(ctx, id, audit.MethodAPIKey, func() (cacheEntry, error) { return s.lookUpAPIKey(ctx, hash) })
+	if err != nil {
+		return Principal{}, err
 	}
 	if now.Sub(known.used) >= useRecordedEvery {
 		known.used = now

@@ -30,11 +30,10 @@ func (k *keySet) refreshToken(session uuid.UUID, generation int64) secret.String
 // parseRefreshToken returns what a token says, and whether the service made it. Any key that may still
 // verify is tried, all in constant time.
 func (k *keySet) parseRefreshToken(token secret.String) (uuid.UUID, int64, bool) {
-	text, found := strings.CutPrefix(token.Reveal(), refreshPrefix)
-	if !found || len(text) != base64.RawURLEncoding.EncodedLen(refreshBytes) {
+	if !wellFormed(token) {
 		return uuid.UUID{}, 0, false
 	}
-	raw, err := decodeBase64URL(text)
+	raw, err := decodeBase64URL(strings.TrimPrefix(token.Reveal(), refreshPrefix))
 	if err != nil || len(raw) != refreshBytes {
 		return uuid.UUID{}, 0, false
 	}

@@ -7,6 +7,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,17 +66,17 @@ type Config struct {
 
 // withDefaults fills zero values and lists all that is wrong with the rest.
 func (c Config) withDefaults() (Config, error) {
-	fill(&c.Issuer, defaultIssuer)
-	fill(&c.TokenLifetime, maxTokenLifetime)
-	fill(&c.RefreshGrace, defaultRefreshGrace)
-	fill(&c.SessionIdle, defaultSessionIdle)
-	fill(&c.SessionMax, defaultSessionMax)
-	fill(&c.LoginWorkers, runtime.GOMAXPROCS(0))
-	fill(&c.LoginQueue, defaultLoginQueue)
-	fill(&c.LoginWait, defaultLoginWait)
-	fill(&c.Hash, defaultHashCost)
-	fill(&c.LoginFreeFailures, defaultFreeFailures)
-	fill(&c.LoginMaxWait, defaultLoginMaxWait)
+	c.Issuer = cmp.Or(c.Issuer, defaultIssuer)
+	c.TokenLifetime = cmp.Or(c.TokenLifetime, maxTokenLifetime)
+	c.RefreshGrace = cmp.Or(c.RefreshGrace, defaultRefreshGrace)
+	c.SessionIdle = cmp.Or(c.SessionIdle, defaultSessionIdle)
+	c.SessionMax = cmp.Or(c.SessionMax, defaultSessionMax)
+	c.LoginWorkers = cmp.Or(c.LoginWorkers, runtime.GOMAXPROCS(0))
+	c.LoginQueue = cmp.Or(c.LoginQueue, defaultLoginQueue)
+	c.LoginWait = cmp.Or(c.LoginWait, defaultLoginWait)
+	c.Hash = cmp.Or(c.Hash, defaultHashCost)
+	c.LoginFreeFailures = cmp.Or(c.LoginFreeFailures, defaultFreeFailures)
+	c.LoginMaxWait = cmp.Or(c.LoginMaxWait, defaultLoginMaxWait)
 	if c.ComputeHash == nil {
 		c.ComputeHash = hashing.Compute
 	}
@@ -104,13 +105,6 @@ func (c Config) withDefaults() (Config, error) {
 		c.Hash = c.testHash
 	}
 	return c, errors.Join(problems...)
-}
-
-func fill[T comparable](setting *T, standard T) {
-	var zero T
-	if *setting == zero {
-		*setting = standard
-	}
 }
 
 // Service is safe for concurrent use.
