@@ -25,10 +25,10 @@ func newUser() *cobra.Command {
 	create, list := f.create(), f.list()
 	password, role, projects := f.password(), f.setRole(), f.setProjects()
 	disable := adminCommand("disable --org ORG --email E", "Keep a user from signing in; ends its sessions and the use of its API keys", noArgs, false, func(a *admin, _ []string) error {
-		return a.auth.DisableUser(a.ctx, a.operator, a.origin, f.org, f.email)
+		return a.directory.DisableUser(a.ctx, a.operator, a.origin, f.ref())
 	})
 	enable := adminCommand("enable --org ORG --email E", "Let a disabled user sign in again", noArgs, false, func(a *admin, _ []string) error {
-		return a.auth.EnableUser(a.ctx, a.operator, a.origin, f.org, f.email)
+		return a.directory.EnableUser(a.ctx, a.operator, a.origin, f.ref())
 	})
 	orgFlag(&f.org, create, list, password, disable, enable, role, projects)
 	for _, cmd := range []*cobra.Command{create, password, disable, enable, role, projects} {
@@ -88,7 +88,7 @@ func (f *userFlags) password() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.auth.SetPassword(a.ctx, a.operator, a.origin, f.org, f.email, password)
+		return a.directory.SetPassword(a.ctx, a.operator, a.origin, f.ref(), password)
 	})
 }
 

@@ -29,6 +29,20 @@ func asPrincipal(org store.Org, user store.User) Principal {
 	return Principal{OrgUID: org.UID, OrgName: org.Name, UserUID: user.UID, Email: user.Email, Role: Role(user.Role), Method: audit.MethodToken}
 }
 
+// mustSetPassword writes what a new password from an administrator changes (internal/directory).
+func (w *world) mustSetPassword(t *testing.T, user store.User, password secret.String) {
+	t.Helper()
+	hash, err := w.passwords.Hash(t.Context(), user.OrgUID, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mustWrite(t, func(tx *store.Tx) error {
+		return errors.Join(tx.Users.SetPassword(t.Context(), user.OrgUID, user.UID, hash, w.clock.now()),
+			tx.Throttling.ForgiveAccount(t.Context(), []byte(user.UID)),
+			tx.Sessions.EndOfUser(t.Context(), user.OrgUID, user.UID, "", EndedByPassword, w.clock.now()))
+	})
+}
+
 func wantFields(t *testing.T, err error, want ...string) {
 	t.Helper()
 	wantFault(t, err, fault.CodeInvalidRequest, "")
@@ -153,50 +167,6 @@ func TestChangePassword(t *testing.T) {
 	}
 }
 
-// TestAdministrationOfUsers asks who may disable, enable and set passwords, of whom.
-func TestAdministrationOfUsers(t *testing.T) {
-	w := mustWorld(t, nil)
-	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
-	member, stranger := asPrincipal(w.org, w.user), w.mustStranger(t)
-	for action, do := range map[audit.Action]func(p Principal, org, user string) error{
-		audit.UserDisable: func(p Principal, org, user string) error { return w.DisableUser(t.Context(), p, origin, org, user) },
-		audit.UserEnable:  func(p Principal, org, user string) error { return w.EnableUser(t.Context(), p, origin, org, user) },
-		audit.PasswordSet: func(p Principal, org, user string) error {
-			return w.SetPassword(t.Context(), p, origin, org, user, otherPassword)
-		},
-	} {
-		t.Run(string(action), func(t *testing.T) {
-			for _, refused := range []struct {
-				by   Principal
-				user string
-			}{{member, admin.UserUID}, {member, member.UserUID}, {admin, admin.UserUID}, {admin, "ROOT@example.com"}} {
-				err := do(refused.by, "", refused.user)
-				if f, ok := errors.AsType[*fault.Error](err); !ok || f.Code != fault.CodeOperationForbidden {
-					t.Errorf("by %s of %s: %v", refused.by.Email, refused.user, err)
-				}
-				w.wantEvent(t, action, audit.Refused, refused.user, w.org.UID)
-				w.clock.move(time.Minute) // refusals within one share a record
-			}
-			wantFault(t, do(stranger, "", w.user.UID), fault.CodeResourceNotFound, "")
-			wantFault(t, do(stranger, goodOrg, w.user.UID), fault.CodeResourceNotFound, "")
-			wantFault(t, do(admin, "", stranger.UserUID), fault.CodeResourceNotFound, "")
-			wantFault(t, do(Operator(), goodOrg, "nobody@example.com"), fault.CodeResourceNotFound, "")
-			wantFields(t, do(Operator(), "", goodEmail), "org")
-			for range 2 { // it is as asked for, once or twice
-				if err := do(admin, "", " ada@EXAMPLE.com"); err != nil {
-					t.Error(err)
-				}
-				w.wantEvent(t, action, audit.Succeeded, w.user.UID, w.org.UID)
-			}
-			if err := do(Operator(), goodOrg, w.user.UID); err != nil {
-				t.Error(err)
-			}
-			w.wantEvent(t, action, audit.Succeeded, w.user.UID, w.org.UID)
-		})
-	}
-	wantFields(t, w.SetPassword(t.Context(), admin, origin, "", goodEmail, goodEmail), "password")
-}
-
 func TestADisabledUsersKeysRest(t *testing.T) {
 	w := mustWorld(t, nil)
 	_, key, err := w.CreateAPIKey(t.Context(), asPrincipal(w.org, w.user), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
@@ -207,14 +177,10 @@ func TestADisabledUsersKeysRest(t *testing.T) {
 	if err := use(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.DisableUser(t.Context(), Operator(), origin, goodOrg, goodEmail); err != nil {
-		t.Fatal(err)
-	}
+	mustDisable(t, w, w.user)
 	wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
 	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
-	if err := w.EnableUser(t.Context(), Operator(), origin, goodOrg, goodEmail); err != nil {
-		t.Fatal(err)
-	}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Enable(t.Context(), w.org.UID, w.user.UID) })
 	if err := errors.Join(use(), w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword)); err != nil {
 		t.Error(err)
 	}
@@ -292,7 +258,6 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 // A user without a password has an account and API keys, and logs in once an administrator has set a password.
 func TestUserWithoutPassword(t *testing.T) {
 	w := mustWorld(t, nil)
-	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
 	user := w.mustUserWithoutPassword(t, "new@example.com")
 	for _, password := range []secret.String{goodPassword, "-"} {
 		wantWrong(t, w.tryFrom(t, "192.0.2.1", user.Email, password))
@@ -310,9 +275,7 @@ func TestUserWithoutPassword(t *testing.T) {
 	if now := stored(); now != user {
 		t.Errorf("a refused login left %+v", now)
 	}
-	if err := w.SetPassword(t.Context(), admin, origin, "", user.Email, goodPassword); err != nil {
-		t.Fatal(err)
-	}
+	w.mustSetPassword(t, user, goodPassword)
 	if err := w.tryFrom(t, "192.0.2.1", user.Email, goodPassword); err != nil {
 		t.Error(err)
 	}

@@ -122,6 +122,29 @@ func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (s
 	return org.UID, err
 }
 
+// NoSuchUser turns store.ErrNotFound into the fault of a missing user.
+func NoSuchUser(err error) error {
+	return asNotFound(err, "There is no such user in the organization.")
+}
+
+// FindUser finds a user by uid, or else by email, in the caller's organization or the one that an operator names.
+func (p Principal) FindUser(ctx context.Context, tx *store.Tx, org, user string) (store.Org, store.User, error) {
+	in, err := p.Org(ctx, tx, org)
+	if err != nil {
+		return store.Org{}, store.User{}, err
+	}
+	found, err := userOf(ctx, tx, in, user)
+	return in, found, err
+}
+
+func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (store.User, error) {
+	user, err := tx.Users.Get(ctx, org.UID, named)
+	if errors.Is(err, store.ErrNotFound) {
+		user, err = tx.Users.ByEmail(ctx, org.UID, Canonical(named))
+	}
+	return user, NoSuchUser(err)
+}
+
 func noSuchOrg() error {
 	return fault.ResourceNotFound("There is no organization of that name.")
 }

@@ -91,14 +91,12 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 			return w.RevokeTokens(t.Context(), admin, origin, []secret.String{s.Refresh, s.Authorization})
 		}},
 		"disable": {ReasonRevoked, func(p Principal, _ Tokens) error {
-			err := w.DisableUser(t.Context(), admin, origin, "", p.UserUID)
-			if err == nil {
-				err = w.EnableUser(t.Context(), admin, origin, "", p.Email) // its sessions stay ended
-			}
-			return err
+			mustDisable(t, w, w.user)
+			return w.db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Users.Enable(t.Context(), p.OrgUID, p.UserUID) }) // its sessions stay ended
 		}},
-		"set password": {ReasonRevoked, func(p Principal, _ Tokens) error {
-			return w.SetPassword(t.Context(), Operator(), origin, goodOrg, p.Email, goodPassword)
+		"set password": {ReasonRevoked, func(Principal, Tokens) error {
+			w.mustSetPassword(t, w.user, goodPassword)
+			return nil
 		}},
 		"change password elsewhere": {ReasonRevoked, func(p Principal, _ Tokens) error {
 			p.SessionUID = "another"

@@ -15,11 +15,13 @@ import (
 
 // Why a session was ended, as its row keeps it. Reuse and a token ahead of the store are named by their decision.
 const (
-	endedByLogout   = "logout"
-	endedByUser     = "ended"
-	endedByRevoke   = "revoked"
-	endedByPassword = "passwordChanged" // #nosec G101 -- a word, not a credential
+	endedByLogout = "logout"
+	endedByUser   = "ended"
+	endedByRevoke = "revoked"
 )
+
+// EndedByPassword is why the sessions of a user end with a new password.
+const EndedByPassword = "passwordChanged" // #nosec G101 -- a word, not a credential
 
 // Session is what may be known about a session. Current tells that the caller's own token belongs to it.
 type Session struct {

@@ -364,10 +364,7 @@ func TestThrottleIsKeptAndSharedAndSwept(t *testing.T) {
 	elsewhere := &world{Service: w.mustSecond(t), clock: w.clock, dir: w.dir}
 	wantWait(t, elsewhere.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
 
-	admin := Principal{OrgUID: w.org.UID, OrgName: w.org.Name, UserUID: "admin", Role: RoleAdmin}
-	if err := w.SetPassword(t.Context(), admin, origin, "", goodEmail, goodPassword); err != nil {
-		t.Fatal(err)
-	}
+	w.mustSetPassword(t, w.user, goodPassword)
 	if err := elsewhere.tryFrom(t, "192.0.2.1", goodEmail, goodPassword); err != nil {
 		t.Errorf("a new password does not end the wait: %v", err)
 	}

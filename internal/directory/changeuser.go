@@ -2,12 +2,14 @@ package directory
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // UserRef names a user: by uid or e-mail, and for an operator by the organization as well.
@@ -87,10 +89,10 @@ func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin aud
 // DeleteUser deletes a user of the organization. Its sessions end and its API keys stop working at once; audit records
 // keep its uid and email.
 //
-// Faults: Forbidden; NotFound; Conflict with auth.CodeLastAdmin.
+// Faults: Forbidden; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
 	return d.changeUser(ctx, p, origin, ref, auth.DeleteUsers, audit.UserDelete, func(tx *store.Tx, user store.User) error {
-		if err := auth.KeepAdmin(ctx, tx, p, user); err != nil {
+		if err := keepAdmin(ctx, tx, p, user); err != nil {
 			return err
 		}
 		return tx.Users.Delete(ctx, user.OrgUID, user.UID)
@@ -101,7 +103,7 @@ func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin aud
 // none: clients read back what they set. Nobody changes their own role: an organization would lose its last administrator
 // by mistake.
 //
-// Faults: Invalid with field role; Forbidden; NotFound; Conflict with auth.CodeLastAdmin.
+// Faults: Invalid with field role; Forbidden; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {
 	if problems := fault.FieldProblem("role", roleProblem(role)); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
@@ -112,7 +114,7 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 				Message: "Nobody can change the role of their own. Ask another administrator of your organization."}
 		}
 		if role != auth.RoleAdmin {
-			if err := auth.KeepAdmin(ctx, tx, p, user); err != nil {
+			if err := keepAdmin(ctx, tx, p, user); err != nil {
 				return err
 			}
 		}
@@ -135,14 +137,112 @@ func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin au
 	})
 }
 
+// SetPassword gives another user of the organization a password and ends its sessions. For one's own password there is
+// auth.Service.ChangePassword.
+//
+// Faults: Invalid with field password; Forbidden, for oneself too; NotFound; Unavailable when too many passwords are hashed at once.
+func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, password secret.String) error {
+	a := attempt{origin: origin, principal: p, permission: auth.SetPasswords, action: audit.PasswordSet, object: ref.User, notOneself: true}
+	var hash string
+	if a.refusal() == nil {
+		var err error
+		if hash, err = d.hashFor(ctx, p, ref, password); err != nil {
+			return err
+		}
+	}
+	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+		now := d.now()
+		if err := tx.Users.SetPassword(ctx, user.OrgUID, user.UID, hash, now); err != nil {
+			return err
+		}
+		if err := tx.Throttling.ForgiveAccount(ctx, []byte(user.UID)); err != nil {
+			return err
+		}
+		return tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, "", auth.EndedByPassword, now)
+	})
+}
+
+// hashFor checks and hashes a new password of a user, before the transaction, which must be short.
+func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, password secret.String) (string, error) {
+	var org store.Org
+	var user store.User
+	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
+		org, user, err = p.FindUser(ctx, tx, ref.Org, ref.User)
+		return err
+	})
+	if err != nil {
+		return "", fault.Wrap("look up a user", err)
+	}
+	if problems := d.passwords.Problems("password", password, user.Email, org.Name); len(problems) > 0 {
+		return "", fault.InvalidFields(problems...)
+	}
+	return d.passwords.Hash(ctx, p.OrgUID, password)
+}
+
+// DisableUser prevents logins of another user of the organization, and ends its sessions and the use of its API keys at once. A
+// disabled user stays disabled.
+//
+// Faults: Forbidden, for oneself too; NotFound; Conflict with CodeLastAdmin.
+func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
+	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserDisable, object: ref.User, notOneself: true}
+	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+		if err := keepAdmin(ctx, tx, p, user); err != nil {
+			return err
+		}
+		return unlessDone(tx.Users.Disable(ctx, user.OrgUID, user.UID, d.now()))
+	})
+}
+
+// EnableUser lets a disabled user log in again. Its old sessions stay ended.
+//
+// Faults: Forbidden, for oneself too; NotFound.
+func (d *Directory) EnableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
+	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserEnable, object: ref.User, notOneself: true}
+	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
+		return unlessDone(tx.Users.Enable(ctx, user.OrgUID, user.UID))
+	})
+}
+
+// unlessDone accepts a change of a row that was changed before.
+func unlessDone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// keepAdmin refuses a change after which the user is no enabled administrator any more, if there is no other one who can
+// log in. It locks the organization, so that of two administrators who remove each other at the same time one stays. An
+// operator can always create another administrator.
+func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.User) error {
+	if p.Role == auth.RoleOperator {
+		return nil
+	}
+	if err := tx.Orgs.Lock(ctx, user.OrgUID); err != nil {
+		return err
+	}
+	now, err := tx.Users.Get(ctx, user.OrgUID, user.UID)
+	if err != nil || now.Role != string(auth.RoleAdmin) || !now.DisabledAt.IsZero() {
+		return err
+	}
+	if kept, err := tx.Users.HasOtherAdmin(ctx, user.OrgUID, user.UID); kept || err != nil {
+		return err
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: CodeLastAdmin,
+		Message: "This is the last enabled administrator of the organization with a password. Make another user an administrator first."}
+}
+
 // changeUser finds the user, makes the change and records it.
 func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission auth.Permission, action audit.Action, change func(*store.Tx, store.User) error) error {
-	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User},
-		func(tx *store.Tx) (made, error) {
-			_, user, err := p.FindUser(ctx, tx, ref.Org, ref.User)
-			if err != nil {
-				return made{}, err
-			}
-			return made{orgUID: user.OrgUID, uid: user.UID}, auth.NoSuchUser(change(tx, user)) // deleted meanwhile, perhaps
-		})
+	return d.changeUserBy(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User}, ref, change)
+}
+
+func (d *Directory) changeUserBy(ctx context.Context, a attempt, ref UserRef, change func(*store.Tx, store.User) error) error {
+	return d.change(ctx, a, func(tx *store.Tx) (made, error) {
+		_, user, err := a.principal.FindUser(ctx, tx, ref.Org, ref.User)
+		if err != nil {
+			return made{}, err
+		}
+		return made{orgUID: user.OrgUID, uid: user.UID}, auth.NoSuchUser(change(tx, user)) // deleted meanwhile, perhaps
+	})
 }

@@ -1,13 +1,17 @@
 package directory_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/secret"
 )
 
 func ref(user string) directory.UserRef { return directory.UserRef{User: user} }
@@ -153,9 +157,9 @@ func TestLastAdministratorStays(t *testing.T) {
 		"demote": func() error {
 			return w.SetRole(t.Context(), byMachine, origin, ref(admin.UserUID), auth.RoleMember, true)
 		},
-		"disable": func() error { return w.auth.DisableUser(t.Context(), byMachine, origin, "", admin.UserUID) },
+		"disable": func() error { return w.DisableUser(t.Context(), byMachine, origin, ref(admin.UserUID)) },
 	} {
-		t.Run(name, func(t *testing.T) { wantCode(t, last(), auth.CodeLastAdmin) })
+		t.Run(name, func(t *testing.T) { wantCode(t, last(), directory.CodeLastAdmin) })
 	}
 	second := w.mustUser(t, acme, "second@acme.example", auth.RoleAdmin)
 	for _, done := range []error{
@@ -168,5 +172,107 @@ func TestLastAdministratorStays(t *testing.T) {
 	}
 	if users, _, err := w.ListUsers(t.Context(), second, "", directory.User{}); err != nil || len(users) != 1 {
 		t.Errorf("left are %+v, %v", users, err)
+	}
+}
+
+const otherPassword = "seven green herons in fog"
+
+// TestAdministrationOfUsers asks who may disable, enable and set passwords, of whom.
+func TestAdministrationOfUsers(t *testing.T) {
+	w := mustWorld(t)
+	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
+	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
+	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
+	stranger := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
+	for action, do := range map[audit.Action]func(p auth.Principal, org, user string) error{
+		audit.UserDisable: func(p auth.Principal, org, user string) error {
+			return w.DisableUser(t.Context(), p, origin, directory.UserRef{Org: org, User: user})
+		},
+		audit.UserEnable: func(p auth.Principal, org, user string) error {
+			return w.EnableUser(t.Context(), p, origin, directory.UserRef{Org: org, User: user})
+		},
+		audit.PasswordSet: func(p auth.Principal, org, user string) error {
+			return w.SetPassword(t.Context(), p, origin, directory.UserRef{Org: org, User: user}, otherPassword)
+		},
+	} {
+		t.Run(string(action), func(t *testing.T) {
+			for _, refused := range []struct {
+				by   auth.Principal
+				user string
+			}{{member, admin.UserUID}, {member, member.UserUID}, {admin, admin.UserUID}, {admin, "ADMIN@acme.example"}} {
+				wantCode(t, do(refused.by, "", refused.user), fault.CodeOperationForbidden)
+			}
+			wantCode(t, do(stranger, "", member.UserUID), fault.CodeResourceNotFound)
+			wantCode(t, do(stranger, "Acme", member.UserUID), fault.CodeResourceNotFound)
+			wantCode(t, do(admin, "", stranger.UserUID), fault.CodeResourceNotFound)
+			wantCode(t, do(operator, "Acme", "nobody@example.com"), fault.CodeResourceNotFound)
+			wantFields(t, do(operator, "", member.Email), "org")
+			for range 2 { // once or twice, the result is the same
+				if err := do(admin, "", " MEMBER@acme.example"); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := do(operator, "Acme", member.UserUID); err != nil {
+				t.Error(err)
+			}
+			got := map[string]int{}
+			for _, e := range w.audits(t) {
+				if e.Action == action && e.OrgUID == acme.UID {
+					got[string(e.Outcome)+" "+e.ActorName]++
+					if e.Outcome == audit.Succeeded && e.Object != member.UserUID {
+						t.Errorf("recorded %+v", e)
+					}
+				}
+			}
+			want := map[string]int{"refused member@acme.example": 1, "refused admin@acme.example": 1, "succeeded admin@acme.example": 2, "succeeded operator": 1}
+			if diff := cmp.Diff(want, got); diff != "" { // refusals within a minute share a record
+				t.Errorf("records:\n%s", diff)
+			}
+		})
+	}
+	wantFields(t, w.SetPassword(t.Context(), admin, origin, ref(member.UserUID), secret.String(member.Email)), "password")
+}
+
+// A password from an administrator ends the sessions of the user and the wait after failed logins; so does disabling for sessions.
+func TestAdministrationEndsSessions(t *testing.T) {
+	w := mustWorld(t)
+	acme := w.mustOrg(t, "Acme")
+	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
+	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
+	login := func(password secret.String) (auth.Tokens, error) {
+		return w.auth.Login(t.Context(), audit.Origin{Address: "192.0.2.1"}, auth.Credentials{Email: member.Email, Org: acme.Name, Password: password})
+	}
+	tokens, err := login(goodPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	use := func() error {
+		_, err := w.auth.Authenticate(t.Context(), auth.Presented{Authorization: tokens.Authorization})
+		return err
+	}
+	for range 5 {
+		_, err := login("wrong")
+		wantCode(t, err, fault.CodeAuthenticationFailed)
+	}
+	_, err = login(goodPassword)
+	wantCode(t, err, fault.CodeTooManyRequests)
+	if err := errors.Join(use(), w.SetPassword(t.Context(), admin, origin, ref(member.UserUID), otherPassword)); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, use(), fault.CodeUnauthorizedAccess)
+	if tokens, err = login(otherPassword); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(use(), w.DisableUser(t.Context(), admin, origin, ref(member.UserUID))); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, use(), fault.CodeUnauthorizedAccess)
+	_, err = login(otherPassword)
+	wantCode(t, err, fault.CodeAuthenticationFailed)
+	if err := w.EnableUser(t.Context(), admin, origin, ref(member.UserUID)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := login(otherPassword); err != nil {
+		t.Error(err)
 	}
 }

@@ -80,7 +80,7 @@ func TestAdministratorsRemoveEachOther(t *testing.T) {
 		func(by, of auth.Principal) error {
 			return w.SetRole(t.Context(), by, origin, ref(of.UserUID), auth.RoleMember, true)
 		},
-		func(by, of auth.Principal) error { return w.auth.DisableUser(t.Context(), by, origin, "", of.UserUID) },
+		func(by, of auth.Principal) error { return w.DisableUser(t.Context(), by, origin, ref(of.UserUID)) },
 	}
 	for i, oneWay := range ways {
 		for j, otherWay := range ways[:i+1] {
@@ -94,7 +94,7 @@ func TestAdministratorsRemoveEachOther(t *testing.T) {
 				t.Errorf("%d, %d: %v", i, j, errs)
 				continue
 			}
-			wantCode(t, errors.Join(errs[0], errs[1]), auth.CodeLastAdmin)
+			wantCode(t, errors.Join(errs[0], errs[1]), directory.CodeLastAdmin)
 		}
 	}
 }

@@ -2,7 +2,7 @@
 //
 // Each change and its audit record are one transaction, and so is a refusal's record. It decides who may
 // see what: an identifier of another organization is never confirmed, and a member sees its own projects
-// only. It neither signs in nor hashes; internal/auth does.
+// only. Logins and hashing are in internal/auth.
 package directory
 
 import (
@@ -25,6 +25,7 @@ const (
 	CodeProjectExists   = "ProjectAlreadyExists"
 	CodeProjectNotEmpty = "ProjectNotEmpty"
 	CodeUserExists      = "UserAlreadyExists"
+	CodeLastAdmin       = "LastAdministrator" // a change would leave an organization without an administrator who can log in
 )
 
 // Org is an organization.
@@ -77,7 +78,27 @@ type attempt struct {
 	principal  auth.Principal
 	permission auth.Permission
 	action     audit.Action
-	object     string // what is to be made, for the record of a refusal
+	object     string // what is to be made or changed, for the record of a refusal
+	notOneself bool   // object is a user that must not be the principal
+}
+
+// refusal returns why the attempt is not allowed, nil if it is.
+func (a attempt) refusal() error {
+	p := a.principal
+	if err := p.May(a.permission); err != nil || !a.notOneself {
+		return err
+	}
+	if p.UserUID != "" && (a.object == p.UserUID || auth.Canonical(a.object) == auth.Canonical(p.Email)) {
+		return notOneself(a.permission)
+	}
+	return nil
+}
+
+// notOneself keeps an administrator from locking out the last one, and whoever took over an administrator's
+// session from taking the password too.
+func notOneself(permission auth.Permission) error {
+	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
+		Message: "That is not possible for your own user. Ask another administrator, or change your own password with the current one."}
 }
 
 // made is what a change made, for its record.
@@ -87,7 +108,7 @@ type made struct{ orgUID, uid string }
 func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (made, error)) error {
 	event := a.principal.Event(a.origin, a.action)
 	event.UID, event.At = a.origin.RecordUID(), d.now()
-	if refusal := a.principal.May(a.permission); refusal != nil {
+	if refusal := a.refusal(); refusal != nil {
 		event.Object, event.Outcome, event.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
 		if err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) }); err != nil {
 			return fault.Wrap("record a refusal", err)

@@ -146,7 +146,7 @@ func (s *Server) setUserPassword(c *call) (answer, error) {
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Auth.SetPassword(c.Context(), c.principal, c.origin, "", c.user().User, body.Password)
+	return answer{status: http.StatusNoContent}, s.Directory.SetPassword(c.Context(), c.principal, c.origin, c.user(), body.Password)
 }
 
 // setUserState is PUT /v1/users/{uid}/state.
@@ -161,11 +161,11 @@ func (s *Server) setUserState(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	change := s.Auth.DisableUser
+	change := s.Directory.DisableUser
 	if *body.IsActive {
-		change = s.Auth.EnableUser
+		change = s.Directory.EnableUser
 	}
-	return answer{status: http.StatusNoContent}, change(c.Context(), c.principal, c.origin, "", c.user().User)
+	return answer{status: http.StatusNoContent}, change(c.Context(), c.principal, c.origin, c.user())
 }
 
 // changePassword is PATCH /v1/users/me/password.

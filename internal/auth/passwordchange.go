@@ -1,0 +1,154 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// ChangePassword gives the caller another password and ends its other sessions. Wrong current passwords are
+// throttled together with failed logins.
+//
+// Faults: Invalid with fields currentPassword (wrong, too) and newPassword; Limited; Unavailable when too many
+// passwords are hashed at once. A wrong current password is no 401: clients take that for the end of their
+// token, and would log in with the same password again.
+func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) error {
+	if problems := s.PasswordProblems(p, current, next); len(problems) > 0 {
+		return fault.InvalidFields(problems...)
+	}
+	outcome, err := changeOvertaken, error(nil)
+	for n := 0; n < 2 && err == nil && outcome == changeOvertaken; n++ { // the same change sent twice, perhaps
+		outcome, err = s.tryPasswordChange(ctx, p, origin, current, next)
+	}
+	if err == nil && outcome == changeOvertaken {
+		return passwordChanging()
+	}
+	if err == nil && outcome == changeRefused {
+		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "is not your password"})
+	}
+	return fault.Wrap("change a password", err)
+}
+
+// passwordChange is how a try to change a password ended.
+type passwordChange int
+
+const (
+	changeRefused   passwordChange = iota // and counted
+	changeOvertaken                       // the hash is another than the one that was verified, or the user was disabled
+	changeMade                            // now, or by the request that this one repeats
+)
+
+func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) (passwordChange, error) {
+	user, attempt, err := s.lookUpCaller(ctx, p, origin)
+	if err != nil {
+		return changeRefused, err
+	}
+	if err := attempt.check(); err != nil {
+		return changeRefused, s.passwords.bulk.refuse(ctx, err)
+	}
+	matches, _, err := s.passwords.verify(ctx, attempt.hashCaller(), current, user.PasswordHash, attempt.reserve)
+	if err != nil {
+		return changeRefused, err
+	}
+	if !matches || !user.DisabledAt.IsZero() {
+		return s.wrongCurrent(ctx, p, origin, attempt, user, next)
+	}
+	hash, err := s.passwords.hashFor(ctx, attempt.hashCaller(), next)
+	if err != nil {
+		return changeRefused, err
+	}
+	outcome := changeOvertaken
+	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		outcome, err = s.changePassword(ctx, tx, p, origin, attempt, user, hash)
+		return err
+	})
+	return outcome, err
+}
+
+// repeatedWithin is how long after a change of a password the same request is taken for its repeat.
+const repeatedWithin = time.Minute
+
+// wrongCurrent decides about a change whose current password is not the user's. If its new one is, since a moment ago,
+// then the response to that change was lost, and this repeats it: nothing is left to do. Each password that was tried is
+// one attempt, reserved and counted like a login, so that guessing here is no easier.
+func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Origin, attempt *loginAttempt, user store.User, next secret.String) (passwordChange, error) {
+	wrong, repeats, unchecked := 1, false, error(nil)
+	if s.now().Sub(user.PasswordChangedAt).Abs() < repeatedWithin && user.DisabledAt.IsZero() {
+		again := func(ctx context.Context, _ bool) error { return attempt.reserve(ctx, true) } // time has passed
+		matches, _, err := s.passwords.verify(ctx, attempt.hashCaller(), next, user.PasswordHash, again)
+		switch {
+		case err == nil:
+			wrong, repeats = 2, matches
+		case fault.KindOf(err) != fault.Limited:
+			unchecked = err // returned once the first one is counted: guesses count while the service is overloaded
+		}
+	}
+	outcome := changeRefused
+	if repeats {
+		outcome, wrong = changeMade, 0
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		event := s.succeeded(p, origin, audit.PasswordChange, user.UID, now)
+		event.Reason = acceptedRepeat
+		if !repeats {
+			event.Outcome, event.Reason = audit.Refused, refusedPassword
+		}
+		for range wrong {
+			if _, err := s.recordAttempt(ctx, tx, origin, attempt, user, false, now); err != nil {
+				return err
+			}
+		}
+		return tx.Audits.Append(ctx, event)
+	})
+	return outcome, errors.Join(err, unchecked)
+}
+
+// acceptedRepeat marks the record of a request that changed nothing because it had done so before.
+const acceptedRepeat = "repeated"
+
+// PasswordProblems lists what is wrong with a change of the caller's password, as far as it shows without the
+// current one's hash.
+func (s *Service) PasswordProblems(p Principal, current, next secret.String) []fault.Field {
+	problems := append(fault.FieldProblem("currentPassword", passwordProblem(current)), s.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
+	if len(problems) == 0 && current == next {
+		problems = fault.FieldProblem("newPassword", "is the current password")
+	}
+	return problems
+}
+
+// lookUpCaller reads the user that the principal is, and the throttle state of its attempt.
+func (s *Service) lookUpCaller(ctx context.Context, p Principal, origin audit.Origin) (user store.User, attempt *loginAttempt, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if user, err = tx.Users.Get(ctx, p.OrgUID, p.UserUID); err != nil {
+			return fault.Wrap("look up the caller", asNotFound(err, "There is no such user."))
+		}
+		attempt = s.newAttempt(origin, Credentials{}, user)
+		return attempt.read(ctx, tx)
+	})
+	return user, attempt, err
+}
+
+// changePassword stores the hash of the new password, unless the current one's is another by now.
+func (s *Service) changePassword(ctx context.Context, tx *store.Tx, p Principal, origin audit.Origin, attempt *loginAttempt, user store.User, hash string) (passwordChange, error) {
+	now := s.now()
+	err := tx.Users.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)
+	if errors.Is(err, store.ErrNotFound) {
+		return changeOvertaken, nil
+	}
+	if err != nil {
+		return changeRefused, err
+	}
+	if err := tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, p.SessionUID, EndedByPassword, now); err != nil {
+		return changeRefused, err
+	}
+	if _, err := s.recordAttempt(ctx, tx, origin, attempt, user, true, now); err != nil {
+		return changeRefused, err
+	}
+	return changeMade, tx.Audits.Append(ctx, s.succeeded(p, origin, audit.PasswordChange, user.UID, now))
+}
