@@ -107,7 +107,7 @@ func checkRegistry(a *admin, show shown, org, name string, timeout time.Duration
 	if err != nil {
 		return err
 	}
-	request, err := checks.RequestCheck(a.ctx, a.origin, a.operator, found.OrgUID, found.UID)
+	request, err := checks.RequestCheck(a.ctx, a.operator, a.origin, found.OrgUID, found.UID)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ func TestSynchronizationAskedForWhileSwitchedOff(t *testing.T) {
 		off := wanted("One")
 		off.SyncSupported = false
 		postgrestest.Beside(t, k.url, "SELECT 1 FROM registry_sync FOR UPDATE",
-			func() error { return k.Replace(t.Context(), audit.Origin{}, k.admin, uid, off) },
+			func() error { return k.Replace(t.Context(), k.admin, audit.Origin{}, uid, off) },
 			func() error {
-				if err := k.Sync(t.Context(), audit.Origin{}, k.admin, uid); err != nil && fault.KindOf(err) != fault.Invalid {
+				if err := k.Sync(t.Context(), k.admin, audit.Origin{}, uid); err != nil && fault.KindOf(err) != fault.Invalid {
 					return err
 				}
 				return nil

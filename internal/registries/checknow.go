@@ -34,8 +34,8 @@ type CheckRequest struct {
 // RequestCheck makes a registry due for a check by a server. orgUID is its organization, which a user's has to be.
 //
 // Faults: Forbidden; NotFound.
-func (s *Service) RequestCheck(ctx context.Context, origin audit.Origin, p auth.Principal, orgUID, uid string) (CheckRequest, error) {
-	if err := s.allowed(ctx, origin, p, auth.ValidateRegistries, audit.RegistryCheck, uid); err != nil {
+func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin audit.Origin, orgUID, uid string) (CheckRequest, error) {
+	if err := s.allowed(ctx, p, origin, auth.ValidateRegistries, audit.RegistryCheck, uid); err != nil {
 		return CheckRequest{}, err
 	}
 	if !isUID(uid) || p.UserUID != "" && p.OrgUID != orgUID {
@@ -52,7 +52,7 @@ func (s *Service) RequestCheck(ctx context.Context, origin audit.Origin, p auth.
 		if request.number, err = tx.Watch.RequestCheck(ctx, orgUID, uid, at); err != nil {
 			return notFound(err)
 		}
-		return tx.Audits.Append(ctx, s.done(origin, p, audit.RegistryCheck, orgUID, uid))
+		return tx.Audits.Append(ctx, s.done(p, origin, audit.RegistryCheck, orgUID, uid))
 	})
 	return request, asDone("ask for a check", err)
 }

@@ -39,7 +39,7 @@ func (s server) checkAll(rows []store.Watched) {
 
 func (k keeping) mustRequest(t *testing.T, p auth.Principal, uid string) CheckRequest {
 	t.Helper()
-	request, err := k.RequestCheck(t.Context(), audit.Origin{}, p, "org-a", uid)
+	request, err := k.RequestCheck(t.Context(), p, audit.Origin{}, "org-a", uid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,12 +117,12 @@ func TestRequestCheckOfNothing(t *testing.T) {
 		"another organization's": {k.stranger, "org-a", uid}, "from another organization": {k.stranger, "org-b", uid},
 		"by name": {k.admin, "org-a", "harbor"}, "unknown": {k.admin, "org-a", "00000000-0000-4000-8000-000000000000"},
 	} {
-		if _, err := k.RequestCheck(t.Context(), audit.Origin{}, try.p, try.org, try.uid); fault.KindOf(err) != fault.NotFound {
+		if _, err := k.RequestCheck(t.Context(), try.p, audit.Origin{}, try.org, try.uid); fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	request := k.mustRequest(t, k.admin, uid)
-	if err := k.Delete(t.Context(), audit.Origin{}, k.admin, uid); err != nil {
+	if err := k.Delete(t.Context(), k.admin, audit.Origin{}, uid); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := k.AwaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != fault.NotFound {

@@ -79,7 +79,7 @@ func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 		}
 		// A user who changes one definition again and again postpones its check.
 		for range 5 {
-			if err := k.Replace(t.Context(), audit.Origin{}, k.admin, last, unsynced("last")); err != nil {
+			if err := k.Replace(t.Context(), k.admin, audit.Origin{}, last, unsynced("last")); err != nil {
 				t.Fatal(err)
 			}
 			if status, _, err := k.History(t.Context(), "org-a", last, 1, VerdictRun{}); err != nil || status.NextAt.Sub(recordsStart) < store.ContactsAhead/2 {
@@ -111,7 +111,7 @@ func TestSynchronizationsOfManyDefinitionsAreSpread(t *testing.T) {
 			t.Errorf("%d checks and %d synchronizations at once, want 4 in all", checks, syncs)
 		}
 		waiting := uids[3]
-		if err := k.Sync(t.Context(), audit.Origin{}, k.admin, waiting); err != nil {
+		if err := k.Sync(t.Context(), k.admin, audit.Origin{}, waiting); err != nil {
 			t.Fatal(err)
 		}
 		if n := dueSyncs(time.Second); n != 0 {
@@ -121,7 +121,7 @@ func TestSynchronizationsOfManyDefinitionsAreSpread(t *testing.T) {
 			t.Errorf("%d synchronizations are due a minute later, want the two that wait: asking puts none off", n)
 		}
 		// Its turn would come later, but who synchronizes it now goes on.
-		if err := k.Sync(t.Context(), audit.Origin{}, k.admin, waiting); err != nil {
+		if err := k.Sync(t.Context(), k.admin, audit.Origin{}, waiting); err != nil {
 			t.Fatal(err)
 		}
 		if status, err := k.SyncStatus(t.Context(), k.admin, waiting); err != nil || status.Status != store.SyncInProgress {
@@ -141,7 +141,7 @@ func TestAWrongClockShowsAndIsOvercome(t *testing.T) {
 	if _, late, err := w.WatchLoad(t.Context(), w.run.Interval); late != 1 || err != nil {
 		t.Errorf("%d late, %v", late, err)
 	}
-	if _, err := w.RequestCheck(t.Context(), audit.Origin{}, auth.Operator(), "org-a", uid); err != nil {
+	if _, err := w.RequestCheck(t.Context(), auth.Operator(), audit.Origin{}, "org-a", uid); err != nil {
 		t.Fatal(err)
 	}
 	if w.turn(); w.status(uid).LastAt != right {

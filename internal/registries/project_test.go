@@ -23,7 +23,7 @@ func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
 			var stored, deleted error
 			w := wanted("One")
 			w.ProjectUID = project.UID
-			store := func() error { uid, stored = k.Create(t.Context(), audit.Origin{}, k.admin, w); return nil }
+			store := func() error { uid, stored = k.Create(t.Context(), k.admin, audit.Origin{}, w); return nil }
 			remove := func() error {
 				deleted = people.DeleteProject(t.Context(), k.admin, audit.Origin{}, project.UID)
 				return nil
@@ -39,7 +39,7 @@ func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
 			switch {
 			case deleted == nil && missing != nil && missing.Code == fault.CodeProjectNotFound: // as on PostgreSQL when it comes first
 			case stored == nil && full != nil && full.Code == directory.CodeProjectNotEmpty:
-				if err := k.Delete(t.Context(), audit.Origin{}, k.admin, uid); err != nil {
+				if err := k.Delete(t.Context(), k.admin, audit.Origin{}, uid); err != nil {
 					t.Error(err)
 				}
 				if err := people.DeleteProject(t.Context(), k.admin, audit.Origin{}, project.UID); err != nil {

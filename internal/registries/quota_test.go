@@ -30,7 +30,7 @@ func TestQuotaOfRegistries(t *testing.T) {
 	var work sync.WaitGroup
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		work.Go(func() {
-			_, err := k.Create(t.Context(), audit.Origin{}, k.admin, wanted(name))
+			_, err := k.Create(t.Context(), k.admin, audit.Origin{}, wanted(name))
 			if err != nil && (codeOf(err) != fault.CodeOperationForbidden || !strings.Contains(err.Error(), "organization-registries")) {
 				t.Error(err)
 			}
@@ -44,13 +44,13 @@ func TestQuotaOfRegistries(t *testing.T) {
 	if !slices.Contains(k.recorded(t), "registry.create refused by admin@a OperationForbidden") {
 		t.Errorf("the refusal is not recorded: %v", k.recorded(t))
 	}
-	if err := k.Replace(t.Context(), audit.Origin{}, k.admin, list[0].UID, wanted("renamed")); err != nil {
+	if err := k.Replace(t.Context(), k.admin, audit.Origin{}, list[0].UID, wanted("renamed")); err != nil {
 		t.Errorf("a replacement at the limit: %v", err)
 	}
-	if _, err := k.Create(t.Context(), audit.Origin{}, k.stranger, wanted("a")); err != nil {
+	if _, err := k.Create(t.Context(), k.stranger, audit.Origin{}, wanted("a")); err != nil {
 		t.Errorf("another organization: %v", err)
 	}
-	if err := k.Delete(t.Context(), audit.Origin{}, k.admin, list[0].UID); err != nil {
+	if err := k.Delete(t.Context(), k.admin, audit.Origin{}, list[0].UID); err != nil {
 		t.Fatal(err)
 	}
 	k.mustCreate(t, wanted("another"))
@@ -66,13 +66,13 @@ func TestQuotaOfBytes(t *testing.T) {
 	second := wanted("second")
 	other := k.mustCreate(t, second)
 	second.Scope = long.Scope
-	err := k.Replace(t.Context(), audit.Origin{}, k.admin, other, second)
+	err := k.Replace(t.Context(), k.admin, audit.Origin{}, other, second)
 	if codeOf(err) != fault.CodeOperationForbidden || !strings.Contains(err.Error(), "organization-storage") {
 		t.Errorf("a replacement past the quota: %v", err)
 	}
 	before := k.usage(t)
 	k.limits.OrgBytes = 1 << 10
-	if err := k.Replace(t.Context(), audit.Origin{}, k.admin, uid, wanted("long")); err != nil {
+	if err := k.Replace(t.Context(), k.admin, audit.Origin{}, uid, wanted("long")); err != nil {
 		t.Errorf("a smaller replacement past the quota: %v", err)
 	}
 	if after := k.usage(t); after.Bytes != before.Bytes-4000 {

@@ -50,8 +50,8 @@ type Wanted struct {
 //
 // Faults: Invalid with the fields of the document that clients send (metadata.name, spec.endpoint, …);
 // Forbidden, also at a quota of the organization; NotFound with CodeProjectNotFound; Conflict with CodeRegistryExists.
-func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Principal, w Wanted) (string, error) {
-	if err := s.allowed(ctx, origin, p, auth.CreateRegistries, audit.RegistryCreate, w.Name); err != nil {
+func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Origin, w Wanted) (string, error) {
+	if err := s.allowed(ctx, p, origin, auth.CreateRegistries, audit.RegistryCreate, w.Name); err != nil {
 		return "", err
 	}
 	if problems := w.problems(maskProblems(w.Definition)); len(problems) > 0 {
@@ -75,9 +75,9 @@ func (s *Service) Create(ctx context.Context, origin audit.Origin, p auth.Princi
 		if err := putInProject(ctx, tx, made, w.ProjectUID); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, origin, p, audit.RegistryCreate, made, w.SkipSync)
+		return s.changed(ctx, tx, p, origin, audit.RegistryCreate, made, w.SkipSync)
 	})
-	return made.UID, asDone("store a registry", s.recordRefusal(ctx, origin, p, audit.RegistryCreate, w.Name, err))
+	return made.UID, asDone("store a registry", s.recordRefusal(ctx, p, origin, audit.RegistryCreate, w.Name, err))
 }
 
 // putInProject stores a new definition in a project, which may have been deleted since the request began.
@@ -99,14 +99,14 @@ const replaceTries = 4
 // ones, if these may be sent where the new definition leads. The registry is not contacted.
 //
 // Faults: as Create; NotFound; Conflict with CodeSecretUnreadable when a stored secret is needed.
-func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Principal, uid string, w Wanted) error {
-	if err := s.allowed(ctx, origin, p, auth.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
+func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, w Wanted) error {
+	if err := s.allowed(ctx, p, origin, auth.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
 		return err
 	}
 	for range replaceTries {
-		again, err := s.replace(ctx, origin, p, uid, w)
+		again, err := s.replace(ctx, p, origin, uid, w)
 		if !again {
-			return asDone("replace a registry", s.recordRefusal(ctx, origin, p, audit.RegistryUpdate, uid, err))
+			return asDone("replace a registry", s.recordRefusal(ctx, p, origin, audit.RegistryUpdate, uid, err))
 		}
 	}
 	return fault.Busy("The registry is being changed by others at this moment. Try again.", time.Second)
@@ -114,7 +114,7 @@ func (s *Service) Replace(ctx context.Context, origin audit.Origin, p auth.Princ
 
 // replace tries once. Certificates and keys are parsed outside the transaction, which therefore demands the
 // version that was read.
-func (s *Service) replace(ctx context.Context, origin audit.Origin, p auth.Principal, uid string, w Wanted) (again bool, err error) {
+func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, w Wanted) (again bool, err error) {
 	kept, err := s.kept(ctx, p.OrgUID, uid)
 	if err != nil {
 		return false, err
@@ -141,13 +141,13 @@ func (s *Service) replace(ctx context.Context, origin audit.Origin, p auth.Princ
 		if err := s.withinQuota(ctx, tx, changed.OrgUID, before); err != nil {
 			return err
 		}
-		return s.changed(ctx, tx, origin, p, audit.RegistryUpdate, changed, w.SkipSync)
+		return s.changed(ctx, tx, p, origin, audit.RegistryUpdate, changed, w.SkipSync)
 	})
 	return errors.Is(err, store.ErrNotFound), err // replaced or deleted meanwhile: look again
 }
 
 // changed does what belongs to every change of a definition, in its transaction.
-func (s *Service) changed(ctx context.Context, tx *store.Tx, origin audit.Origin, p auth.Principal, action audit.Action, r store.Registry, skipSync bool) error {
+func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, origin audit.Origin, action audit.Action, r store.Registry, skipSync bool) error {
 	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
 	if err != nil {
 		return err
@@ -158,14 +158,14 @@ func (s *Service) changed(ctx context.Context, tx *store.Tx, origin audit.Origin
 	if err := s.scheduleSync(ctx, tx, p, r, skipSync); err != nil {
 		return err
 	}
-	return tx.Audits.Append(ctx, s.done(origin, p, action, r.OrgUID, r.UID))
+	return tx.Audits.Append(ctx, s.done(p, origin, action, r.OrgUID, r.UID))
 }
 
 // Delete forgets a definition and what was learned of it. A check of it that is under way ends as it would have.
 //
 // Faults: Forbidden; NotFound.
-func (s *Service) Delete(ctx context.Context, origin audit.Origin, p auth.Principal, uid string) error {
-	if err := s.allowed(ctx, origin, p, auth.DeleteRegistries, audit.RegistryDelete, uid); err != nil {
+func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
+	if err := s.allowed(ctx, p, origin, auth.DeleteRegistries, audit.RegistryDelete, uid); err != nil {
 		return err
 	}
 	if !isUID(uid) {
@@ -175,7 +175,7 @@ func (s *Service) Delete(ctx context.Context, origin audit.Origin, p auth.Princi
 		if err := tx.Registries.Delete(ctx, p.OrgUID, uid); err != nil {
 			return notFound(err)
 		}
-		return tx.Audits.Append(ctx, s.done(origin, p, audit.RegistryDelete, p.OrgUID, uid))
+		return tx.Audits.Append(ctx, s.done(p, origin, audit.RegistryDelete, p.OrgUID, uid))
 	})
 	return asDone("delete a registry", err)
 }
@@ -235,12 +235,12 @@ func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID str
 }
 
 // allowed decides whether p may, and records a refusal.
-func (s *Service) allowed(ctx context.Context, origin audit.Origin, p auth.Principal, permission auth.Permission, action audit.Action, object string) error {
-	return s.recordRefusal(ctx, origin, p, action, object, p.May(permission))
+func (s *Service) allowed(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, object string) error {
+	return s.recordRefusal(ctx, p, origin, action, object, p.May(permission))
 }
 
 // recordRefusal records an error that is a refusal, and returns it. Other errors pass.
-func (s *Service) recordRefusal(ctx context.Context, origin audit.Origin, p auth.Principal, action audit.Action, object string, refusal error) error {
+func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, action audit.Action, object string, refusal error) error {
 	if refusal == nil || fault.KindOf(refusal) != fault.Forbidden {
 		return refusal
 	}
@@ -252,7 +252,7 @@ func (s *Service) recordRefusal(ctx context.Context, origin audit.Origin, p auth
 	return refusal
 }
 
-func (s *Service) done(origin audit.Origin, p auth.Principal, action audit.Action, orgUID, uid string) audit.Event {
+func (s *Service) done(p auth.Principal, origin audit.Origin, action audit.Action, orgUID, uid string) audit.Event {
 	event := p.Event(origin, action)
 	event.UID, event.At, event.OrgUID, event.Object, event.Outcome = origin.RecordUID(), s.now(), orgUID, uid, audit.Succeeded
 	return event

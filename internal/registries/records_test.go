@@ -77,7 +77,7 @@ func wanted(name string) Wanted {
 
 func (k keeping) mustCreate(t *testing.T, w Wanted) string {
 	t.Helper()
-	uid, err := k.Create(t.Context(), audit.Origin{}, k.admin, w)
+	uid, err := k.Create(t.Context(), k.admin, audit.Origin{}, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,22 +117,22 @@ func TestWhoMayKeepAndWhatIsRecorded(t *testing.T) {
 	w := wanted("Renamed")
 	w.SyncSupported, w.Definition.Auth.Password = false, mask
 	ctx, o := t.Context(), audit.Origin{}
-	_, createErr := k.Create(ctx, o, k.member, wanted("Three"))
+	_, createErr := k.Create(ctx, k.member, o, wanted("Three"))
 	_, strangerErr := k.Get(ctx, k.stranger, uid)
-	_, existsErr := k.Create(ctx, o, k.admin, wanted(" ONE "))
+	_, existsErr := k.Create(ctx, k.admin, o, wanted(" ONE "))
 	for name, step := range map[string]struct {
 		err  error
 		code string
 	}{
 		"a member creates":         {createErr, fault.CodeOperationForbidden},
-		"a member replaces":        {k.Replace(ctx, o, k.member, uid, w), fault.CodeOperationForbidden},
-		"a member deletes":         {k.Delete(ctx, o, k.member, uid), fault.CodeOperationForbidden},
+		"a member replaces":        {k.Replace(ctx, k.member, o, uid, w), fault.CodeOperationForbidden},
+		"a member deletes":         {k.Delete(ctx, k.member, o, uid), fault.CodeOperationForbidden},
 		"a stranger reads":         {strangerErr, fault.CodeResourceNotFound},
-		"a stranger replaces":      {k.Replace(ctx, o, k.stranger, uid, w), fault.CodeResourceNotFound},
-		"a stranger deletes":       {k.Delete(ctx, o, k.stranger, uid), fault.CodeResourceNotFound},
+		"a stranger replaces":      {k.Replace(ctx, k.stranger, o, uid, w), fault.CodeResourceNotFound},
+		"a stranger deletes":       {k.Delete(ctx, k.stranger, o, uid), fault.CodeResourceNotFound},
 		"the name is taken":        {existsErr, CodeRegistryExists},
-		"another's name is taken":  {k.Replace(ctx, o, k.admin, other, wanted("oNe")), CodeRegistryExists},
-		"a name in place of a uid": {k.Delete(ctx, o, k.admin, "One"), fault.CodeResourceNotFound},
+		"another's name is taken":  {k.Replace(ctx, k.admin, o, other, wanted("oNe")), CodeRegistryExists},
+		"a name in place of a uid": {k.Delete(ctx, k.admin, o, "One"), fault.CodeResourceNotFound},
 	} {
 		if got := codeOf(step.err); got != step.code {
 			t.Errorf("%s: %s, want %s", name, got, step.code)
@@ -144,7 +144,7 @@ func TestWhoMayKeepAndWhatIsRecorded(t *testing.T) {
 	if list, _, err := k.List(ctx, k.stranger, "", Summary{}, nil); len(list) != 0 || err != nil {
 		t.Errorf("a stranger lists %v, %v", list, err)
 	}
-	if err := errors.Join(k.Replace(ctx, o, k.admin, uid, w), k.Delete(ctx, o, k.admin, other)); err != nil {
+	if err := errors.Join(k.Replace(ctx, k.admin, o, uid, w), k.Delete(ctx, k.admin, o, other)); err != nil {
 		t.Fatal(err)
 	}
 	if r := k.mustGet(t, uid); r.Name != "Renamed" || r.Version != 2 || r.SyncSupported || r.Definition.Auth.Password != mask {
@@ -176,7 +176,7 @@ func TestReplacementsAtOnce(t *testing.T) {
 		wait.Go(func() {
 			w := wanted(fmt.Sprint("name ", i))
 			w.Definition.Auth.Password = "" // each needs the stored one
-			switch err := k.Replace(t.Context(), audit.Origin{}, k.admin, uid, w); {
+			switch err := k.Replace(t.Context(), k.admin, audit.Origin{}, uid, w); {
 			case err == nil:
 				done.Add(1)
 			case fault.KindOf(err) != fault.Unavailable:
@@ -194,12 +194,12 @@ func TestReplacementsAtOnce(t *testing.T) {
 	}
 	for range 8 {
 		wait.Go(func() {
-			if err := k.Replace(t.Context(), audit.Origin{}, k.admin, uid, wanted("One")); err != nil && codeOf(err) != fault.CodeResourceNotFound && fault.KindOf(err) != fault.Unavailable {
+			if err := k.Replace(t.Context(), k.admin, audit.Origin{}, uid, wanted("One")); err != nil && codeOf(err) != fault.CodeResourceNotFound && fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("replaced while deleted: %v", err)
 			}
 		})
 	}
-	if err := k.Delete(t.Context(), audit.Origin{}, k.admin, uid); err != nil {
+	if err := k.Delete(t.Context(), k.admin, audit.Origin{}, uid); err != nil {
 		t.Error(err)
 	}
 	wait.Wait()
@@ -231,14 +231,14 @@ func TestProblemsOfAWantedRegistry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := wanted("One more")
 			tt.change(&w)
-			_, err := k.Create(t.Context(), audit.Origin{}, k.admin, w)
+			_, err := k.Create(t.Context(), k.admin, audit.Origin{}, w)
 			if got := fieldsOf(err); got != tt.create {
 				t.Errorf("created: %q, want %q (%v)", got, tt.create, err)
 			}
 			if w.Name = strings.Replace(w.Name, "Another", "Yet another", 1); w.Name == "One more" {
 				w.Name = "One"
 			}
-			if got := fieldsOf(k.Replace(t.Context(), audit.Origin{}, k.admin, uid, w)); got != tt.update {
+			if got := fieldsOf(k.Replace(t.Context(), k.admin, audit.Origin{}, uid, w)); got != tt.update {
 				t.Errorf("replaced: %q, want %q", got, tt.update)
 			}
 		})

@@ -50,8 +50,8 @@ func SyncStatusOf(r Summary) SyncStatus { return syncStatusOf(r.SyncSupported, r
 // Sync has a registry synchronized as soon as its turn comes. One under way goes on.
 //
 // Faults: Forbidden; NotFound; Invalid where the definition switches synchronization off.
-func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principal, uid string) error {
-	if err := s.allowed(ctx, origin, p, auth.SyncRegistries, audit.RegistrySync, uid); err != nil {
+func (s *Service) Sync(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
+	if err := s.allowed(ctx, p, origin, auth.SyncRegistries, audit.RegistrySync, uid); err != nil {
 		return err
 	}
 	if !isUID(uid) {
@@ -72,7 +72,7 @@ func (s *Service) Sync(ctx context.Context, origin audit.Origin, p auth.Principa
 		if err := tx.Syncs.Request(ctx, p.OrgUID, uid, now, at); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, s.done(origin, p, audit.RegistrySync, p.OrgUID, uid))
+		return tx.Audits.Append(ctx, s.done(p, origin, audit.RegistrySync, p.OrgUID, uid))
 	})
 	return asDone("ask for a synchronization", err)
 }

@@ -150,16 +150,16 @@ func TestSyncIsAskedFor(t *testing.T) {
 		err  error
 		kind fault.Kind
 	}{
-		"member":       {k.Sync(t.Context(), origin, k.member, uid), fault.Forbidden},
-		"stranger":     {k.Sync(t.Context(), origin, k.stranger, uid), fault.NotFound},
-		"a name":       {k.Sync(t.Context(), origin, k.admin, "charts"), fault.NotFound},
-		"switched off": {k.Sync(t.Context(), origin, k.admin, off), fault.Invalid},
+		"member":       {k.Sync(t.Context(), k.member, origin, uid), fault.Forbidden},
+		"stranger":     {k.Sync(t.Context(), k.stranger, origin, uid), fault.NotFound},
+		"a name":       {k.Sync(t.Context(), k.admin, origin, "charts"), fault.NotFound},
+		"switched off": {k.Sync(t.Context(), k.admin, origin, off), fault.Invalid},
 	} {
 		if fault.KindOf(row.err) != row.kind {
 			t.Errorf("%s: %v", name, row.err)
 		}
 	}
-	if err := k.Sync(t.Context(), origin, k.admin, uid); err != nil {
+	if err := k.Sync(t.Context(), k.admin, origin, uid); err != nil {
 		t.Fatal(err)
 	}
 	if s := k.waitFor(t, uid, ended); s.Status != store.SyncSuccess {
@@ -187,7 +187,7 @@ func TestSyncOfWhatIsNotValid(t *testing.T) {
 	k.run(t, SyncSettings{Every: time.Hour})
 	k.waitFor(t, uid, ended)
 	w.Definition.Auth.Password = secret.String(regchecktest.WrongPassword)
-	if err := k.Replace(t.Context(), audit.Origin{}, k.admin, uid, w); err != nil {
+	if err := k.Replace(t.Context(), k.admin, audit.Origin{}, uid, w); err != nil {
 		t.Fatal(err)
 	}
 	s := k.waitFor(t, uid, func(s SyncStatus) bool { return s.Status == store.SyncFailed })
@@ -198,7 +198,7 @@ func TestSyncOfWhatIsNotValid(t *testing.T) {
 		t.Errorf("%+v", page)
 	}
 	w.SyncSupported = false
-	if err := k.Replace(t.Context(), audit.Origin{}, k.admin, uid, w); err != nil {
+	if err := k.Replace(t.Context(), k.admin, audit.Origin{}, uid, w); err != nil {
 		t.Fatal(err)
 	}
 	if page := k.mustContent(t, uid, ContentQuery{}); page.Count != 0 || page.Sync.Supported {
@@ -246,7 +246,7 @@ func TestSyncOfWhatChanges(t *testing.T) {
 		k.waitFor(t, uid, func(s SyncStatus) bool { return strings.HasPrefix(s.Message, "1 repository so far") })
 	}
 	w.Name, w.Definition.BaseContentPath = "replaced", "charts/team"
-	if err := errors.Join(k.Replace(t.Context(), audit.Origin{}, k.admin, replaced, w), k.Delete(t.Context(), audit.Origin{}, k.admin, deleted)); err != nil {
+	if err := errors.Join(k.Replace(t.Context(), k.admin, audit.Origin{}, replaced, w), k.Delete(t.Context(), k.admin, audit.Origin{}, deleted)); err != nil {
 		t.Fatal(err)
 	}
 	if s := k.waitFor(t, replaced, ended); s.Message != "1 repository with 2 tags." {

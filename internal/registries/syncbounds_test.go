@@ -181,7 +181,7 @@ func TestSyncIsBoundedByOrganization(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := k.Sync(t.Context(), audit.Origin{}, k.admin, uids[0]); err != nil {
+		if err := k.Sync(t.Context(), k.admin, audit.Origin{}, uids[0]); err != nil {
 			t.Fatal(err)
 		}
 		r.workOnAll(t)
@@ -189,17 +189,17 @@ func TestSyncIsBoundedByOrganization(t *testing.T) {
 			t.Errorf("again: %+v", s)
 		}
 	}
-	if _, err := k.Create(t.Context(), audit.Origin{}, k.stranger, charts(g)); err != nil {
+	if _, err := k.Create(t.Context(), k.stranger, audit.Origin{}, charts(g)); err != nil {
 		t.Fatal(err)
 	}
 	r.workOnAll(t)
 	if n := k.rowsKept(t, "org-b"); n != 6 {
 		t.Errorf("another organization has %d tags, want 6", n)
 	}
-	if err := k.Delete(t.Context(), audit.Origin{}, k.admin, uids[0]); err != nil {
+	if err := k.Delete(t.Context(), k.admin, audit.Origin{}, uids[0]); err != nil {
 		t.Fatal(err)
 	}
-	if err := k.Sync(t.Context(), audit.Origin{}, k.admin, uids[2]); err != nil {
+	if err := k.Sync(t.Context(), k.admin, audit.Origin{}, uids[2]); err != nil {
 		t.Fatal(err)
 	}
 	r.workOnAll(t)
@@ -227,7 +227,7 @@ func TestReplacedRunsLeaveNothing(t *testing.T) {
 		if n := k.rowsKept(t, "org-a"); n != 2 {
 			t.Errorf("after %d replacements %d rows are kept, want 2", try, n)
 		}
-		if err := k.Replace(t.Context(), audit.Origin{}, k.admin, uid, w); err != nil {
+		if err := k.Replace(t.Context(), k.admin, audit.Origin{}, uid, w); err != nil {
 			t.Fatal(err)
 		}
 		cancel()
@@ -247,7 +247,7 @@ func TestDroppedContentIsSwept(t *testing.T) {
 	k.waitFor(t, deleted, ended)
 	stop()
 	w.Name, w.SyncSupported = "off", false
-	if err := errors.Join(k.Replace(t.Context(), audit.Origin{}, k.admin, off, w), k.Delete(t.Context(), audit.Origin{}, k.admin, deleted)); err != nil {
+	if err := errors.Join(k.Replace(t.Context(), k.admin, audit.Origin{}, off, w), k.Delete(t.Context(), k.admin, audit.Origin{}, deleted)); err != nil {
 		t.Fatal(err)
 	}
 	if n := k.rowsKept(t, "org-a"); n != 12 {
@@ -283,7 +283,7 @@ func TestSyncsOfOrganizationsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 12 {
-		_, err := k.Create(t.Context(), audit.Origin{}, k.stranger, wanted(fmt.Sprint(i)))
+		_, err := k.Create(t.Context(), k.stranger, audit.Origin{}, wanted(fmt.Sprint(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,7 +291,7 @@ func TestSyncsOfOrganizationsTakeTurns(t *testing.T) {
 	}
 	k.run(t, SyncSettings{})
 	time.Sleep(2 * time.Second)
-	uid, err := k.Create(t.Context(), audit.Origin{}, third, wanted("one"))
+	uid, err := k.Create(t.Context(), third, audit.Origin{}, wanted("one"))
 	if err != nil {
 		t.Fatal(err)
 	}

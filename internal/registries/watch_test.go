@@ -121,9 +121,9 @@ func TestVerdictsOnWhatIsGoneAreDropped(t *testing.T) {
 		"replaced": func() error {
 			ask := wanted("other")
 			ask.Definition.Endpoint, ask.Definition.Auth.Password = "https://r.example.com", "another"
-			return w.Replace(t.Context(), audit.Origin{}, w.admin, uid, ask)
+			return w.Replace(t.Context(), w.admin, audit.Origin{}, uid, ask)
 		},
-		"deleted": func() error { return w.Delete(t.Context(), audit.Origin{}, w.admin, uid) },
+		"deleted": func() error { return w.Delete(t.Context(), w.admin, audit.Origin{}, uid) },
 	} {
 		var once sync.Once
 		uid = w.keep(name, registry(t, func() {

@@ -21,7 +21,7 @@ func (s *Server) createRegistry(c *call) (answer, error) {
 		return answer{}, err
 	}
 	wanted.ProjectUID = c.project
-	uid, err := s.Registries.Create(c.Context(), c.origin, c.principal, wanted)
+	uid, err := s.Registries.Create(c.Context(), c.principal, c.origin, wanted)
 	return answer{http.StatusCreated, api.Created{UID: uid}}, err
 }
 
@@ -31,7 +31,7 @@ func (s *Server) replaceRegistry(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.origin, c.principal, c.PathValue("uid"), wanted)
+	return answer{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), wanted)
 }
 
 // decodeRegistry leaves the problems of reading to the domain, which tells them with its own: what it finds
@@ -53,7 +53,7 @@ func (c *call) decodeRegistry() (registries.Wanted, error) {
 
 // deleteRegistry is DELETE /v1/registries/oci/{uid}/basic.
 func (s *Server) deleteRegistry(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Registries.Delete(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+	return answer{status: http.StatusNoContent}, s.Registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // getRegistry is GET /v1/registries/oci/{uid}/basic.
@@ -165,7 +165,7 @@ func (s *Server) checkRegistry(c *call) (answer, error) {
 	if err := invalid(query.problems); err != nil {
 		return answer{}, err
 	}
-	request, err := s.Registries.RequestCheck(c.Context(), c.origin, c.principal, c.principal.OrgUID, c.PathValue("uid"))
+	request, err := s.Registries.RequestCheck(c.Context(), c.principal, c.origin, c.principal.OrgUID, c.PathValue("uid"))
 	if err != nil || !wait {
 		return answer{status: http.StatusAccepted}, err
 	}

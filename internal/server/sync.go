@@ -12,7 +12,7 @@ import (
 // syncRegistry is POST /v1/registries/oci/{uid}/basic/sync. Public clients may send forceSync, and a body: each
 // synchronization looks at everything anyway.
 func (s *Server) syncRegistry(c *call) (answer, error) {
-	return answer{status: http.StatusAccepted}, s.Registries.Sync(c.Context(), c.origin, c.principal, c.PathValue("uid"))
+	return answer{status: http.StatusAccepted}, s.Registries.Sync(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // getSyncStatus is GET /v1/registries/oci/{uid}/basic/sync/status.
