@@ -24,9 +24,8 @@ const (
 	deliveries = 16
 	// lease is longer than an attempt may take and its end needs to be written. It is also how long something on its
 	// way waits when the process dies.
-	lease         = 30 * time.Second
-	attemptTime   = 15 * time.Second
-	recordTimeout = 5 * time.Second
+	lease       = 30 * time.Second
+	attemptTime = 15 * time.Second
 )
 
 // Outcome says how an attempt to deliver ended, for those who count.
@@ -116,9 +115,8 @@ func (s *Service) serve(ctx context.Context, claimed store.ClaimedChannel) {
 	if ctx.Err() == nil {
 		after = after.Add(firstWait)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Outbox.Release(ctx, claimed, after) }); err != nil && s.config.Log != nil {
+	err = s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.Release(ctx, claimed, after) })
+	if err != nil && s.config.Log != nil {
 		s.config.Log.Error("a lease was not given back and will run out", "channel", claimed.UID, "error", err)
 	}
 }
@@ -189,9 +187,7 @@ func (s *Service) endIdle(ctx context.Context, claimed store.ClaimedChannel, cha
 
 // record writes the end of what was done, also when the service is to end.
 func (s *Service) record(ctx context.Context, write func(context.Context, *store.Tx) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-	defer cancel()
-	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return write(ctx, tx) }); err != nil {
+	if err := s.db.InTxDetached(ctx, write); err != nil {
 		return fmt.Errorf("store how an attempt ended: %w", err)
 	}
 	return nil
