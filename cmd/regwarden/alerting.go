@@ -12,15 +12,15 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/alerts"
-	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/server"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// The watch over kept registries, and the alerts that come of it.
+// Scheduled checks of stored registries, and alerts.
 
 // smtpPorts are the usual ones for each way of TLS (RFC 8314 section 3.3, RFC 6409).
 var smtpPorts = map[string]int{alerts.StartTLS: 587, alerts.DirectTLS: 465, alerts.NoTLS: 25}
@@ -111,7 +111,7 @@ func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metr
 	}), nil
 }
 
-func (c *Config) watch(m *server.Metrics, log *slog.Logger) registries.WatchConfig {
-	return registries.WatchConfig{Interval: c.WatchInterval, Concurrency: c.WatchConcurrency, Log: log,
-		Observe: func(o registries.WatchOutcome) { m.WatchCheck(string(o)) }}
+func (c *Config) watch(m *server.Metrics, log *slog.Logger) watch.Config {
+	return watch.Config{Interval: c.WatchInterval, Concurrency: c.WatchConcurrency, Log: log,
+		Observe: func(o watch.Outcome) { m.WatchCheck(string(o)) }}
 }

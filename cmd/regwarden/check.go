@@ -10,11 +10,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
@@ -51,7 +52,7 @@ type checkFlags struct {
 	noColor                               bool
 	output                                string
 
-	registry, org string // a kept definition
+	registry, org string // a stored definition
 	settings      *settings
 }
 
@@ -112,7 +113,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.noColor}
 	if f.registry != "" {
-		return f.runKept(show, args)
+		return f.runStored(show, args)
 	}
 	checker, err := f.checker()
 	if err != nil {
@@ -130,10 +131,10 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// runKept checks a kept definition, with the flags over it. It is on record, as every use of stored secrets is, and
-// judges addresses as the server does: whoever kept the definition may read the report, and would else have the operator
-// look where the server must not.
-func (f *checkFlags) runKept(show shown, args []string) error {
+// runStored checks a stored definition, with the flags over it. It is audited, as every use of stored secrets is, and evaluates
+// addresses as the server does: the user who stored the definition may read the report, and could otherwise have the operator
+// contact what the server must not.
+func (f *checkFlags) runStored(show shown, args []string) error {
 	if len(args) > 0 || f.passwordStdin && f.tokenStdin {
 		return usageError{errors.New("--registry takes no definition file, and standard input can be only one of: the password, the token")}
 	}
@@ -156,17 +157,18 @@ func (f *checkFlags) runKept(show shown, args []string) error {
 	if f.proxyConnect != "" {
 		checker.ProxyConnect = proxyConnects[f.proxyConnect]
 	}
-	checks := registries.New(db, checker, registries.Limits{})
-	opened, err := checks.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
+	stored := registries.New(db, registries.Limits{}, nil)
+	opened, err := stored.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
 		return asUsage(f.overlay(d, show.cmd.InOrStdin()))
 	})
 	if err != nil {
 		return err
 	}
 	return show.check(opened.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
-		return checks.Check(ctx, operator, commandLine, registries.Request{
-			AuditUID: uuid.NewString(), Purpose: registries.Diagnose, Definition: opened.Definition, OrgUID: opened.Registry.OrgUID, Observe: observe,
+		report, _, err := checks.New(db, stored, checker, checks.Limits{}, nil).Validate(ctx, operator, commandLine, checks.Request{
+			Action: audit.RegistryDiagnose, Definition: registries.SentDefinition{Definition: opened.Definition}, OrgUID: opened.Registry.OrgUID, Observe: observe,
 		})
+		return report, err
 	})
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -34,13 +35,18 @@ func newRegistry() *cobra.Command {
 	return group("registry", "Kept registry definitions; a uid will do in place of a name", list, show, check, history)
 }
 
-// registries are the kept definitions, to be read.
-func (a *admin) registries() *registries.Service {
-	return registries.New(a.db, &regcheck.Checker{}, registries.Limits{})
+// find looks a stored registry up.
+func (a *admin) find(org, name string) (registries.Registry, error) {
+	return registries.New(a.db, registries.Limits{}, nil).Find(a.ctx, a.operator, org, name)
+}
+
+// watch returns what knows the health of stored registries. It has no engine: servers check.
+func (a *admin) watch() *watch.Service {
+	return watch.New(a.db, registries.New(a.db, registries.Limits{}, nil), nil, nil)
 }
 
 func listRegistries(a *admin, org string) error {
-	list, err := a.registries().Standings(a.ctx, a.operator, org)
+	list, err := a.watch().Summaries(a.ctx, a.operator, org)
 	if err != nil {
 		return err
 	}
@@ -65,12 +71,11 @@ func verdict(v store.Verdict, since time.Time) string {
 }
 
 func registryHistory(a *admin, org, name string, limit int) error {
-	checks := a.registries()
-	found, err := checks.Find(a.ctx, a.operator, org, name)
+	found, err := a.find(org, name)
 	if err != nil {
 		return err
 	}
-	_, runs, err := checks.History(a.ctx, found.OrgUID, found.UID, limit, registries.VerdictRun{})
+	_, runs, err := a.watch().History(a.ctx, a.operator, org, found.UID, limit, watch.HistoryEntry{})
 	if err != nil {
 		return err
 	}
@@ -85,7 +90,7 @@ func registryHistory(a *admin, org, name string, limit int) error {
 // newRegistryCheck has a server do the check: the result is recorded as the registry's health, so the server's settings for
 // outgoing connections must decide it.
 func newRegistryCheck(org *string) *cobra.Command {
-	timeout, noColor := registries.CheckWithin, false
+	timeout, noColor := watch.DefaultWait, false
 	cmd := adminCommand("check NAME --org ORG", "Check a stored registry now, by a server", oneArg, true, func(a *admin, args []string) error {
 		return unchecked(a.ctx, checkRegistry(a, shown{cmd: a.cmd, asJSON: a.json, noColor: noColor}, *org, args[0], timeout))
 	})
@@ -102,17 +107,17 @@ Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be
 }
 
 func checkRegistry(a *admin, show shown, org, name string, timeout time.Duration) error {
-	checks := a.registries()
-	found, err := checks.Find(a.ctx, a.operator, org, name)
+	found, err := a.find(org, name)
 	if err != nil {
 		return err
 	}
-	request, err := checks.RequestCheck(a.ctx, a.operator, a.origin, found.OrgUID, found.UID)
+	scheduled := a.watch()
+	request, err := scheduled.RequestCheck(a.ctx, a.operator, a.origin, org, found.UID)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(a.cmd.ErrOrStderr(), "Waiting up to %s for a server to check %s.\n", timeout, found.Name)
-	report, err := checks.AwaitCheck(a.ctx, request, timeout)
+	report, err := scheduled.AwaitCheck(a.ctx, request, timeout)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable {
 		f.Message += fmt.Sprintf(" The registry stays due.\nTo check it without a server: regwarden check --registry %q --org %q", name, org)
 	}
@@ -163,19 +168,15 @@ type shownSync struct {
 }
 
 func showRegistry(a *admin, org, name string) error {
-	checks := a.registries()
-	found, err := checks.Find(a.ctx, a.operator, org, name)
+	found, err := a.find(org, name)
 	if err != nil {
 		return err
 	}
-	watched, _, err := checks.History(a.ctx, found.OrgUID, found.UID, 1, registries.VerdictRun{})
+	watched, _, err := a.watch().History(a.ctx, a.operator, org, found.UID, 1, watch.HistoryEntry{})
 	if err != nil {
 		return err
 	}
-	synchronized, err := checks.Synchronized(a.ctx, found)
-	if err != nil {
-		return err
-	}
+	synchronized := found.Sync
 	v := watched.State
 	s := shownRegistry{
 		UID: found.UID, Name: found.Name, Created: jsonValue(found.CreatedAt), Changed: jsonValue(found.UpdatedAt), Definition: api.OCIRegistryDefinition{Definition: found.Definition, Scope: found.Scope},

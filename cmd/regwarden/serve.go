@@ -21,6 +21,8 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/internal/registries"
@@ -28,6 +30,7 @@ import (
 	"github.com/regwarden/regwarden/internal/server"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
+	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -115,7 +118,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	checker.Dialer = registries.NewConnLimiter()
+	checker.Dialer = checks.NewConnLimiter()
 	// Twice as many threads as processors: while hostile registries flood hundreds of checks, the operating system's scheduler
 	// gives other requests a processor earlier than Go's run queue does; docs/benchmarks.md has the figures. The limiter above
 	// counts processors, so it is made before this line.
@@ -124,14 +127,17 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	checks := registries.New(db, checker, registries.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute,
-		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20})
-	metrics := server.NewMetrics(version, map[string]server.Load{"validation": checks.Load, "login": authService.Passwords().Load})
+	stored := registries.New(db, registries.Limits{ContactsPerMinute: c.CheckPerMinute,
+		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, nil)
+	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, nil)
+	scheduled := watch.New(db, stored, checker, nil)
+	content := contentsync.New(db, stored, checker, nil)
+	metrics := server.NewMetrics(version, map[string]server.Load{"validation": validations.Load, "login": authService.Passwords().Load})
 	alerting, err := newAlerts(db, c, checker, metrics, log)
 	if err != nil {
 		return err
 	}
-	metrics.Watch(checks, c.WatchInterval, alerting)
+	metrics.Watch(scheduled, c.WatchInterval, alerting)
 	limited := server.NewListener(listener, server.ConnLimits{
 		Connections: c.MaxConnections, PerSource: c.MaxConnectionsPerSource, Bytes: int64(c.RequestMemory) << 20, Proxies: proxies,
 	})
@@ -139,7 +145,10 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	s := &server.Server{
 		Auth:           authService,
 		Directory:      people,
-		Registries:     checks,
+		Registries:     stored,
+		Checks:         validations,
+		Watch:          scheduled,
+		ContentSync:    content,
 		Alerts:         alerting,
 		Metrics:        metrics,
 		Responses:      server.NewResponseBudget(int64(c.ResponseMemory) << 20),
@@ -158,10 +167,10 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", version, address)
 	unasked := []func(context.Context){alerting.Deliver, alerting.WatchKeys}
 	if c.WatchInterval > 0 {
-		unasked = append(unasked, func(ctx context.Context) { checks.Watch(ctx, c.watch(metrics, log)) })
+		unasked = append(unasked, func(ctx context.Context) { scheduled.Run(ctx, c.watch(metrics, log)) })
 	}
-	unasked = append(unasked, func(ctx context.Context) { checks.Recount(ctx, log) }, func(ctx context.Context) {
-		checks.RunSyncs(ctx, registries.SyncSettings{Every: c.SyncInterval, Log: log})
+	unasked = append(unasked, func(ctx context.Context) { stored.Recount(ctx, log) }, func(ctx context.Context) {
+		content.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
 	})
 	defer background(ctx, authService, c.AuditRetention, log, unasked...)() // ends before the store closes
 	defer serveAlso(metricsListener, "metrics", metrics.Handler(log), log)()

@@ -155,3 +155,8 @@ func StackOf(recovered any) []byte {
 	}
 	return debug.Stack()
 }
+
+// Panicked returns the error of a recovered value: its type and its stack. The value itself may contain a secret.
+func Panicked(recovered any) error {
+	return fmt.Errorf("panicked (%T)\n%s", recovered, StackOf(recovered))
+}

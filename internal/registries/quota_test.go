@@ -11,9 +11,9 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-func (k keeping) usage(t *testing.T) (u store.Usage) {
+func (k fixture) usage(t *testing.T) (u store.Usage) {
 	t.Helper()
-	err := k.db.View(t.Context(), func(tx *store.Tx) (err error) {
+	err := k.DB.View(t.Context(), func(tx *store.Tx) (err error) {
 		u, err = tx.Registries.Usage(t.Context(), "org-a")
 		return err
 	})
@@ -25,54 +25,54 @@ func (k keeping) usage(t *testing.T) (u store.Usage) {
 
 // A quota holds also for those who create at the same time, and is of one organization alone.
 func TestQuotaOfRegistries(t *testing.T) {
-	k := mustKeep(t)
+	k := mustNew(t)
 	k.limits.OrgRegistries = 3
 	var work sync.WaitGroup
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		work.Go(func() {
-			_, err := k.Create(t.Context(), k.admin, audit.Origin{}, wanted(name))
+			_, err := k.Create(t.Context(), k.Admin, audit.Origin{}, input(name))
 			if err != nil && (codeOf(err) != fault.CodeOperationForbidden || !strings.Contains(err.Error(), "organization-registries")) {
 				t.Error(err)
 			}
 		})
 	}
 	work.Wait()
-	list, _, err := k.List(t.Context(), k.admin, "", Summary{}, nil)
+	list, _, err := k.List(t.Context(), k.Admin, "", Summary{}, nil)
 	if err != nil || len(list) != 3 || k.usage(t).Registries != 3 {
 		t.Fatalf("%d registries, %+v, %v; want 3", len(list), k.usage(t), err)
 	}
-	if !slices.Contains(k.recorded(t), "registry.create refused by admin@a OperationForbidden") {
-		t.Errorf("the refusal is not recorded: %v", k.recorded(t))
+	if !slices.Contains(k.AuditRecords(t), "registry.create refused by admin@a OperationForbidden") {
+		t.Errorf("the refusal is not recorded: %v", k.AuditRecords(t))
 	}
-	if err := k.Replace(t.Context(), k.admin, audit.Origin{}, list[0].UID, wanted("renamed")); err != nil {
+	if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, list[0].UID, input("renamed")); err != nil {
 		t.Errorf("a replacement at the limit: %v", err)
 	}
-	if _, err := k.Create(t.Context(), k.stranger, audit.Origin{}, wanted("a")); err != nil {
+	if _, err := k.Create(t.Context(), k.Stranger, audit.Origin{}, input("a")); err != nil {
 		t.Errorf("another organization: %v", err)
 	}
-	if err := k.Delete(t.Context(), k.admin, audit.Origin{}, list[0].UID); err != nil {
+	if err := k.Delete(t.Context(), k.Admin, audit.Origin{}, list[0].UID); err != nil {
 		t.Fatal(err)
 	}
-	k.mustCreate(t, wanted("another"))
+	k.mustCreate(t, input("another"))
 }
 
 // A quota of bytes lets nothing grow past it. What exceeds it, since it was lowered, may become smaller.
 func TestQuotaOfBytes(t *testing.T) {
-	k := mustKeep(t)
+	k := mustNew(t)
 	k.limits.OrgBytes = 8 << 10
-	long := wanted("long")
+	long := input("long")
 	long.Scope = strings.Repeat("s", 4000)
 	uid := k.mustCreate(t, long)
-	second := wanted("second")
+	second := input("second")
 	other := k.mustCreate(t, second)
 	second.Scope = long.Scope
-	err := k.Replace(t.Context(), k.admin, audit.Origin{}, other, second)
+	err := k.Replace(t.Context(), k.Admin, audit.Origin{}, other, second)
 	if codeOf(err) != fault.CodeOperationForbidden || !strings.Contains(err.Error(), "organization-storage") {
 		t.Errorf("a replacement past the quota: %v", err)
 	}
 	before := k.usage(t)
 	k.limits.OrgBytes = 1 << 10
-	if err := k.Replace(t.Context(), k.admin, audit.Origin{}, uid, wanted("long")); err != nil {
+	if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, input("long")); err != nil {
 		t.Errorf("a smaller replacement past the quota: %v", err)
 	}
 	if after := k.usage(t); after.Bytes != before.Bytes-4000 {

@@ -29,9 +29,9 @@ type route struct {
 	path              string
 	handle            func(*call) (answer, error)
 	requiresAuth      bool
-	worksWithoutStore bool         // the response is the same for every caller and comes from memory
-	audited           audit.Action // responses after authentication have AuditUid, and are recorded under this action
-	announced         bool         // makes one change with one audit record: a success has its uid in AuditUid
+	worksWithoutStore bool // the response is the same for every caller and comes from memory
+	announced         bool // makes one audit record: a success has its uid in AuditUid
+	recordsRefusals   bool // refusals after authentication are recorded too: the handler finds the project and sets AuditUid
 }
 
 type methodSet map[string]route
@@ -43,8 +43,6 @@ type call struct {
 	origin    audit.Origin
 	principal auth.Principal // set if the route requires authentication
 	project   string         // uid that ProjectUid names, which the principal may see; empty when there is none
-	auditUID  string         // set when the route is audited and the caller is known
-	recorded  bool           // the domain has written the audit record
 }
 
 // answer is what a handler gives back: a status and a body to encode, nil for none.
@@ -110,14 +108,6 @@ func (s *Server) perMethod(path string, set methodSet) http.Handler {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 	c := &call{Request: r, w: w, origin: recordOf(w).origin}
 	result, err := s.run(c, route)
-	if err != nil && c.auditUID != "" && !c.recorded {
-		// The validation never began; the caller's AuditUid must still name a record.
-		uid, auditErr := s.Registries.Refuse(r.Context(), c.principal, c.origin, route.audited, err)
-		setAuditUID(w, uid)
-		if auditErr != nil {
-			err = auditErr
-		}
-	}
 	if err != nil {
 		s.fail(w, r, err)
 		return
@@ -139,11 +129,16 @@ func (s *Server) run(c *call, route route) (answer, error) {
 		if err := s.identify(c, route); err != nil {
 			return answer{}, err
 		}
+		if !route.recordsRefusals {
+			if err := s.findProject(c); err != nil {
+				return answer{}, err
+			}
+		}
 	}
 	return route.handle(c)
 }
 
-// identify finds out who calls, and whether the project they name is theirs to see.
+// identify authenticates the caller.
 func (s *Server) identify(c *call, route route) error {
 	authorization, err := single(c.Request, api.HeaderAuthorization)
 	if err != nil {
@@ -153,25 +148,23 @@ func (s *Server) identify(c *call, route route) error {
 	if err != nil {
 		return err
 	}
-	project, err := single(c.Request, api.HeaderProjectUID)
-	if err != nil {
+	if c.project, err = single(c.Request, api.HeaderProjectUID); err != nil {
 		return err
 	}
 	whoCalls := s.Auth.Authenticate
 	if route.worksWithoutStore {
 		whoCalls = s.Auth.Recognize
 	}
-	if c.principal, err = whoCalls(c.Context(), presented(authorization, key)); err != nil {
-		return err
+	c.principal, err = whoCalls(c.Context(), presented(authorization, key))
+	return err
+}
+
+// findProject checks that the caller may see the project that the request names.
+func (s *Server) findProject(c *call) error {
+	if c.project == "" {
+		return nil
 	}
-	if route.audited != "" {
-		c.auditUID = uuid.NewString()
-		setAuditUID(c.w, c.auditUID)
-	}
-	if project != "" {
-		_, err = s.Directory.Project(c.Context(), c.principal, project)
-		c.project = project
-	}
+	_, err := s.Directory.Project(c.Context(), c.principal, c.project)
 	return err
 }
 

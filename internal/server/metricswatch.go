@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/regwarden/regwarden/internal/alerts"
-	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/watch"
 )
 
 // scrapeTimeout bounds what a collector may make the store count.
 const scrapeTimeout = 2 * time.Second
 
-// WatchCheck counts a check that the watch made.
+// WatchCheck counts a scheduled check.
 func (m *Metrics) WatchCheck(outcome string) { m.watchChecks.WithLabelValues(outcome).Inc() }
 
 // Delivery counts an attempt to deliver an alert.
@@ -22,8 +22,8 @@ func (m *Metrics) Delivery(channel, outcome string) {
 }
 
 // Watch has the work that waits counted whenever somebody asks. An interval of 0 says that nothing is watched.
-func (m *Metrics) Watch(watch *registries.Service, interval time.Duration, alerts *alerts.Service) {
-	m.registry.MustRegister(&waiting{watch: watch, interval: interval, alerts: alerts,
+func (m *Metrics) Watch(stored *watch.Service, interval time.Duration, alerts *alerts.Service) {
+	m.registry.MustRegister(&waiting{watch: stored, interval: interval, alerts: alerts,
 		records: prometheus.NewDesc("regwarden_watch_records", "Kept registries that are due for a check, and those that are late by an interval or more.", []string{"state"}, nil),
 		owed:    prometheus.NewDesc("regwarden_alert_deliveries_waiting", "Deliveries of alerts that wait, for their first attempt or another one.", nil, nil),
 	})
@@ -31,7 +31,7 @@ func (m *Metrics) Watch(watch *registries.Service, interval time.Duration, alert
 
 // waiting collects what the store has to do.
 type waiting struct {
-	watch         *registries.Service
+	watch         *watch.Service
 	interval      time.Duration
 	alerts        *alerts.Service
 	records, owed *prometheus.Desc
@@ -47,7 +47,7 @@ func (w *waiting) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
 	if w.interval > 0 {
-		if due, late, err := w.watch.WatchLoad(ctx, w.interval); err == nil {
+		if due, late, err := w.watch.CountDue(ctx, w.interval); err == nil {
 			to <- prometheus.MustNewConstMetric(w.records, prometheus.GaugeValue, float64(due), "due")
 			to <- prometheus.MustNewConstMetric(w.records, prometheus.GaugeValue, float64(late), "late")
 		}

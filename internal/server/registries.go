@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -16,35 +18,34 @@ import (
 
 // createRegistry is POST /v1/registries/oci/basic.
 func (s *Server) createRegistry(c *call) (answer, error) {
-	wanted, err := c.decodeRegistry()
+	input, err := c.decodeRegistry()
 	if err != nil {
 		return answer{}, err
 	}
-	wanted.ProjectUID = c.project
-	uid, err := s.Registries.Create(c.Context(), c.principal, c.origin, wanted)
+	input.ProjectUID = c.project
+	uid, err := s.Registries.Create(c.Context(), c.principal, c.origin, input)
 	return answer{http.StatusCreated, api.Created{UID: uid}}, err
 }
 
 // replaceRegistry is PUT /v1/registries/oci/{uid}/basic.
 func (s *Server) replaceRegistry(c *call) (answer, error) {
-	wanted, err := c.decodeRegistry()
+	input, err := c.decodeRegistry()
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), wanted)
+	return answer{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
 }
 
-// decodeRegistry leaves the problems of reading to the domain, which tells them with its own: what it finds
-// depends on what is stored.
-func (c *call) decodeRegistry() (registries.Wanted, error) {
+// decodeRegistry leaves the problems of reading to the domain, which reports them with its own: these depend on what is stored.
+func (c *call) decodeRegistry() (registries.RegistryInput, error) {
 	var body api.OCIRegistryRequest
 	wrong, err := c.decode(&body)
 	if err != nil {
-		return registries.Wanted{}, err
+		return registries.RegistryInput{}, err
 	}
 	query := readQuery(c.URL.RawQuery)
 	skip := query.boolean("skipPackSync")
-	return registries.Wanted{
+	return registries.RegistryInput{
 		Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels, Definition: body.Spec.Definition, Scope: body.Spec.Scope,
 		SyncSupported: body.Spec.IsSyncSupported, SpectroManifest: body.Spec.ContainsSpectroManifest, Private: body.Spec.IsPrivate,
 		SkipSync: skip, Undecoded: fault.Join(wrong, query.problems),
@@ -65,7 +66,7 @@ func (s *Server) getRegistry(c *call) (answer, error) {
 	return answer{http.StatusOK, api.OCIRegistry{
 		Metadata: registryMetadata(stored),
 		Spec:     registrySpec(stored),
-		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(stored.Sync)},
+		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(contentsync.StatusOf(stored.SyncSupported, stored.Sync))},
 	}}, nil
 }
 
@@ -88,7 +89,7 @@ func registryAuth(a regcheck.Auth) api.OCIRegistryAuth {
 		Enabled: a.TLS.Enabled, InsecureSkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate, Key: a.TLS.Key}}
 }
 
-func syncStatus(s registries.SyncStatus) api.SyncStatus {
+func syncStatus(s contentsync.Status) api.SyncStatus {
 	return api.SyncStatus{IsSyncSupported: s.Supported, Status: string(s.Status), Message: s.Message, LastRunTime: s.LastRunAt, LastSyncedTime: s.LastEndedAt}
 }
 
@@ -96,16 +97,16 @@ func syncStatus(s registries.SyncStatus) api.SyncStatus {
 func (s *Server) listRegistries(c *call) (answer, error) {
 	var shown api.OCIRegistrySummary
 	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
-		shown = registrySummary(r, registries.SyncStatusOf(r))
+		shown = registrySummary(r)
 		return &shown
 	})
 }
 
 func (s *Server) registryPages(c *call) func(registries.Summary) ([]registries.Summary, bool, error) {
-	var room []registries.Summary
+	var buffer []registries.Summary
 	return func(after registries.Summary) (page []registries.Summary, more bool, err error) {
-		page, more, err = s.Registries.List(c.Context(), c.principal, "", after, room)
-		room = page
+		page, more, err = s.Registries.List(c.Context(), c.principal, "", after, buffer)
+		buffer = page
 		return page, more, err
 	}
 }
@@ -124,12 +125,12 @@ func (s *Server) getRegistryEntity(c *call) (answer, error) {
 // registryType is the type of every stored registry: clients refuse every word but this and "ecr".
 const registryType = "basic"
 
-func registrySummary(r registries.Summary, sync registries.SyncStatus) api.OCIRegistrySummary {
+func registrySummary(r registries.Summary) api.OCIRegistrySummary {
 	return api.OCIRegistrySummary{
 		Metadata: api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt},
 		Spec: api.OCIRegistrySummarySpec{RegistryType: registryType, Endpoint: r.Endpoint, ProviderType: r.ProviderType, Scope: r.Scope,
 			IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
-		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(sync)},
+		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(contentsync.StatusOf(r.SyncSupported, r.Sync))},
 	}
 }
 
@@ -165,16 +166,21 @@ func (s *Server) checkRegistry(c *call) (answer, error) {
 	if err := invalid(query.problems); err != nil {
 		return answer{}, err
 	}
-	request, err := s.Registries.RequestCheck(c.Context(), c.principal, c.origin, c.principal.OrgUID, c.PathValue("uid"))
+	request, err := s.Watch.RequestCheck(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
 	if err != nil || !wait {
 		return answer{status: http.StatusAccepted}, err
 	}
 	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
 		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
 	}
-	report, err := s.Registries.AwaitCheck(c.Context(), request, registries.CheckWithin)
+	release, reserved := s.Checks.ReserveWait()
+	defer release()
+	if !reserved {
+		return answer{status: http.StatusAccepted}, nil
+	}
+	report, err := s.Watch.AwaitCheck(c.Context(), request, watch.DefaultWait)
 	if fault.KindOf(err) == fault.Unavailable {
-		return answer{status: http.StatusAccepted}, nil // the registry is due all the same
+		return answer{status: http.StatusAccepted}, nil // the registry stays due
 	}
 	return answer{http.StatusOK, report}, err
 }
@@ -195,13 +201,13 @@ func (s *Server) registryHistory(c *call) (answer, error) {
 	if err := invalid(query.problems); err != nil {
 		return answer{}, err
 	}
-	var status registries.WatchStatus
-	return answer{http.StatusOK, items[registries.VerdictRun]{
-		read: limitedPages(limit, historyPage, func(limit int, after registries.VerdictRun) (runs []registries.VerdictRun, more bool, err error) {
-			status, runs, err = s.Registries.History(c.Context(), c.principal.OrgUID, c.PathValue("uid"), limit, after)
-			return runs, len(runs) == limit, err
+	var status watch.HealthStatus
+	return answer{http.StatusOK, items[watch.HistoryEntry]{
+		read: limitedPages(limit, historyPage, func(limit int, after watch.HistoryEntry) (entries []watch.HistoryEntry, more bool, err error) {
+			status, entries, err = s.Watch.History(c.Context(), c.principal, "", c.PathValue("uid"), limit, after)
+			return entries, len(entries) == limit, err
 		}),
-		show: func(r registries.VerdictRun) any { return verdictRun(r) },
+		show: func(r watch.HistoryEntry) any { return verdictRun(r) },
 		tail: func() any {
 			return struct {
 				Status api.RegistryWatchStatus `json:"status"`
@@ -210,14 +216,14 @@ func (s *Server) registryHistory(c *call) (answer, error) {
 	}}, nil
 }
 
-func watchStatus(s registries.WatchStatus) api.RegistryWatchStatus {
+func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 	v := s.State
 	return api.RegistryWatchStatus{
 		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon,
 		Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
 }
 
-func verdictRun(r registries.VerdictRun) api.RegistryVerdict {
+func verdictRun(r watch.HistoryEntry) api.RegistryVerdict {
 	v := r.Verdict
 	shown := api.RegistryVerdict{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
 		Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}

@@ -14,10 +14,12 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/alerts"
-	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/watch"
 )
 
 // Bounds of a request (threat model: HTTP).
@@ -37,6 +39,9 @@ type Server struct {
 	Auth           *auth.Service
 	Directory      *directory.Directory
 	Registries     *registries.Service
+	Checks         *checks.Service
+	Watch          *watch.Service
+	ContentSync    *contentsync.Service
 	Alerts         *alerts.Service
 	Ready          func(context.Context) error // nil error: send requests here
 	Log            *slog.Logger
@@ -55,8 +60,8 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathRefresh, handle: s.refresh},
 		{method: "POST", path: api.PathLogout, handle: s.logout, requiresAuth: true},
 
-		{method: "POST", path: api.PathValidate, handle: s.validate, requiresAuth: true, audited: audit.RegistryValidate},
-		{method: "POST", path: api.PathDiagnose, handle: s.diagnose, requiresAuth: true, audited: audit.RegistryDiagnose},
+		{method: "POST", path: api.PathValidate, handle: s.validate, requiresAuth: true, announced: true, recordsRefusals: true},
+		{method: "POST", path: api.PathDiagnose, handle: s.diagnose, requiresAuth: true, announced: true, recordsRefusals: true},
 
 		{method: "POST", path: api.PathOCIRegistries, handle: s.createRegistry, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathOCIRegistry, handle: s.getRegistry, requiresAuth: true},

@@ -5,35 +5,35 @@ import (
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/registries"
 )
 
 // syncRegistry is POST /v1/registries/oci/{uid}/basic/sync. Public clients may send forceSync, and a body: each
 // synchronization looks at everything anyway.
 func (s *Server) syncRegistry(c *call) (answer, error) {
-	return answer{status: http.StatusAccepted}, s.Registries.Sync(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return answer{status: http.StatusAccepted}, s.ContentSync.Request(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // getSyncStatus is GET /v1/registries/oci/{uid}/basic/sync/status.
 func (s *Server) getSyncStatus(c *call) (answer, error) {
-	status, err := s.Registries.SyncStatus(c.Context(), c.principal, c.PathValue("uid"))
+	status, err := s.ContentSync.Status(c.Context(), c.principal, c.PathValue("uid"))
 	return answer{http.StatusOK, syncStatus(status)}, err
 }
 
 // listContent is GET /v1/registries/oci/{uid}/basic/content.
 func (s *Server) listContent(c *call) (answer, error) {
 	q := readQuery(c.URL.RawQuery)
-	asked := registries.ContentQuery{Repository: q.text("repository"), Continue: q.text("continue"), Limit: q.limit()}
+	asked := contentsync.Query{Repository: q.text("repository"), Continue: q.text("continue"), Limit: q.limit()}
 	if err := invalid(fault.Join(q.problems, asked.Problems())); err != nil {
 		return answer{}, err
 	}
-	meta := api.ListMeta{Limit: cmp.Or(asked.Limit, registries.DefaultContent)}
+	meta := api.ListMeta{Limit: cmp.Or(asked.Limit, contentsync.DefaultLimit)}
 	var status api.SyncStatus
-	return answer{http.StatusOK, items[registries.Content]{
-		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ registries.Content) ([]registries.Content, bool, error) {
+	return answer{http.StatusOK, items[contentsync.Content]{
+		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ contentsync.Content) ([]contentsync.Content, bool, error) {
 			asked.Limit = limit
-			page, err := s.Registries.Content(c.Context(), c.principal, c.PathValue("uid"), asked)
+			page, err := s.ContentSync.List(c.Context(), c.principal, c.PathValue("uid"), asked)
 			if !asked.Uncounted {
 				meta.Count, status = page.Count, syncStatus(page.Sync)
 			}
@@ -41,7 +41,7 @@ func (s *Server) listContent(c *call) (answer, error) {
 			asked.Continue, asked.Uncounted = page.Continue, true
 			return page.Items, page.Continue != "", err
 		}),
-		show: func(item registries.Content) any { return api.OCIRegistryTag(item) },
+		show: func(item contentsync.Content) any { return api.OCIRegistryTag(item) },
 		tail: func() any { return listTail{ListMeta: meta, Status: &status} },
 	}}, nil
 }

@@ -4,7 +4,8 @@ import (
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
-	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
@@ -13,7 +14,7 @@ import (
 // validate is POST /v1/registries/oci/basic/validate: nothing for a valid definition, else the
 // report as an error.
 func (s *Server) validate(c *call) (answer, error) {
-	report, err := s.check(c, registries.Validate)
+	report, err := s.check(c, audit.RegistryValidate)
 	if err != nil {
 		return answer{}, err
 	}
@@ -23,42 +24,37 @@ func (s *Server) validate(c *call) (answer, error) {
 	return answer{status: http.StatusNoContent}, nil
 }
 
-// diagnose is POST /v1/registries/oci/basic/diagnose: the same check, the report as the answer.
+// diagnose is POST /v1/registries/oci/basic/diagnose: the same check, the report as the response.
 func (s *Server) diagnose(c *call) (answer, error) {
-	report, err := s.check(c, registries.Diagnose)
+	report, err := s.check(c, audit.RegistryDiagnose)
 	return answer{http.StatusOK, report}, err
 }
 
-func (s *Server) check(c *call, purpose registries.Purpose) (*regcheck.Report, error) {
-	definition, err := s.decodeDefinition(c)
-	if err != nil {
-		s.Metrics.validation(nil, err)
-		return nil, err
-	}
-	report, err := s.Registries.Check(c.Context(), c.principal, c.origin, registries.Request{
-		AuditUID: c.auditUID, Purpose: purpose, Definition: definition, Begun: func() { c.recorded = true },
-	})
+// check has every outcome recorded, that of a request which cannot be read included.
+func (s *Server) check(c *call, action audit.Action) (*regcheck.Report, error) {
+	setAuditUID(c.w, c.origin.AuditUID) // for a panic of the engine
+	request, err := s.readCheck(c)
+	request.Action, request.Refusal = action, err
+	report, auditUID, err := s.Checks.Validate(c.Context(), c.principal, c.origin, request)
+	setAuditUID(c.w, auditUID)
 	s.Metrics.validation(report, err)
 	return report, err
 }
 
-// decodeDefinition reports wrong types and contradictions together, and notes unknown fields. What a stored registry
-// is to add has been added.
-func (s *Server) decodeDefinition(c *call) (regcheck.Definition, error) {
-	var sent api.OCIRegistryDefinition
+// readCheck leaves the problems of reading to the domain, and notes unknown fields.
+func (s *Server) readCheck(c *call) (request checks.Request, err error) {
+	if err := s.findProject(c); err != nil {
+		return request, err
+	}
 	body, err := c.body()
 	if err != nil {
-		return sent.Definition, err
+		return request, err
 	}
-	wrong, err := strictjson.Decode(body, &sent)
-	if err != nil {
-		return sent.Definition, err
+	var sent api.OCIRegistryDefinition
+	if request.Undecoded, err = strictjson.Decode(body, &sent); err != nil {
+		return request, err
 	}
 	sent.NoteUnknown(strictjson.Unknown(body, new(api.OCIRegistryRequestSpec)))
-	complete, problems, err := s.Registries.Complete(c.Context(), c.principal,
-		registries.Sent{Definition: sent.Definition, RegistryUID: sent.RegistryUID, Scope: sent.Scope})
-	if err != nil {
-		return sent.Definition, err
-	}
-	return complete, invalid(fault.Join(wrong, problems))
+	request.Definition = registries.SentDefinition{Definition: sent.Definition, RegistryUID: sent.RegistryUID, Scope: sent.Scope}
+	return request, nil
 }

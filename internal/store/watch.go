@@ -27,8 +27,9 @@ type Watched struct {
 	LastAt              time.Time // the newest check, whether it counts or not
 	Run                 int64     // the newest run of verdicts, 0 for none
 	Behaviour           string    // how the registry answered, for cheaper checks
-	ToldSince           time.Time // the first alert of the newest ones, which are bounded
-	Told, Untold        int64     // alerts since then, and changes of which none was raised
+	WindowStart         time.Time // the first alert of the current window of the alert rate limit
+	SentCount           int64     // alerts raised since then
+	SuppressedCount     int64     // changes since then without an alert
 	Asked               int64     // requests for a check, which this check answers
 }
 
@@ -96,7 +97,7 @@ const (
 func scanWatched(row scanner, w *Watched) error {
 	return row.Scan(&w.RegistryUID, &w.OrgUID, moment{&w.NextAt}, text{&w.LeaseOwner}, &w.Unreachable, truth{&w.Unconfirmed}, moment{&w.Since}, truth{&w.State.Valid},
 		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.ExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.Behaviour,
-		moment{&w.ToldSince}, &w.Told, &w.Untold, &w.Asked)
+		moment{&w.WindowStart}, &w.SentCount, &w.SuppressedCount, &w.Asked)
 }
 
 // Watch reads and changes scheduled checks, the state of registries and its history.
@@ -137,7 +138,7 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen VerdictR
 	s := w.State
 	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, version, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
 		s.Code, s.Stage, s.Reason, s.Field, flag(s.ExpiresSoon), millis(w.LastAt), w.Run, w.Behaviour, flag(w.Unconfirmed),
-		millis(w.ToldSince), w.Told, w.Untold, w.Asked, seen.Report)
+		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Asked, seen.Report)
 	if err != nil || extended {
 		return err
 	}

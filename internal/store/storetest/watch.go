@@ -90,7 +90,7 @@ func watchClaims(t *testing.T, db *store.DB) {
 func ending(row store.Watched, v store.Verdict, at time.Time) (store.Watched, store.VerdictRun) {
 	row.State, row.Since, row.LastAt, row.NextAt = v, at, at, at.Add(15*time.Minute)
 	row.Behaviour, row.Unreachable = "known", 2
-	row.ToldSince, row.Told, row.Untold = at, 3, 4
+	row.WindowStart, row.SentCount, row.SuppressedCount = at, 3, 4
 	return row, store.VerdictRun{Counted: true, Verdict: v, Report: []byte(`{"valid":true}`)}
 }
 
@@ -144,7 +144,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		}
 		return errors.Join(err, errF)
 	})
-	if row.Behaviour != "known" || row.Run != 3 || row.State != good || row.Unreachable != 2 || !row.ToldSince.Equal(start.Add(time.Hour)) || row.Told != 3 || row.Untold != 4 {
+	if row.Behaviour != "known" || row.Run != 3 || row.State != good || row.Unreachable != 2 || !row.WindowStart.Equal(start.Add(time.Hour)) || row.SentCount != 3 || row.SuppressedCount != 4 {
 		t.Errorf("the row is %+v", row)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.Schedule(ctx, org.UID, r.UID, at) })
@@ -153,7 +153,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		now, err := tx.Watch.Get(ctx, org.UID, r.UID)
-		if now.Behaviour != "" || now.LeaseOwner != "" || now.State != good || !now.NextAt.Equal(at) || now.Told != 3 {
+		if now.Behaviour != "" || now.LeaseOwner != "" || now.State != good || !now.NextAt.Equal(at) || now.SentCount != 3 {
 			t.Errorf("after a replacement the row is %+v", now)
 		}
 		return err

@@ -1,0 +1,56 @@
+// Package checks validates registry definitions for a caller: who may, how many at once, what is recorded.
+//
+// How a registry is checked is for package regcheck.
+package checks
+
+import (
+	"time"
+
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Limits says how much may be validated at once. Zero values are the defaults.
+type Limits struct {
+	Concurrency int // validations at once, in all; default 64
+	PerOrg      int // validations at once for one organization; default 8
+	PerMinute   int // validations that one user may begin per minute; default 120
+}
+
+// Limits of the queue in front of the engine (threat model: egress bounds).
+const (
+	maxWaiting = 64               // callers that wait for a slot; and as many that wait for their user's limit per minute
+	maxWait    = 10 * time.Second // for a slot; and as long for the user's limit per minute
+)
+
+// Service validates definitions. It is safe for concurrent use.
+type Service struct {
+	db         *store.DB
+	registries *registries.Service
+	checker    *regcheck.Checker
+	limiter    *limiter
+	perMinute  *perMinute
+	now        func() time.Time
+}
+
+// New returns a service that checks with checker and fills in secrets of stored registries. now may be nil.
+func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, limits Limits, now func() time.Time) *Service {
+	if now == nil {
+		now = time.Now
+	}
+	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now}
+}
+
+// Load returns how many validations are under way and how many callers wait.
+func (s *Service) Load() (running, waiting int) {
+	running, waiting = s.limiter.load()
+	return running, waiting + s.perMinute.load()
+}
+
+// ReserveWait reserves a slot for a caller that waits for a requested check, of those that callers have who wait for their user's
+// limit per minute. It reports false when all are taken.
+func (s *Service) ReserveWait() (release func(), reserved bool) {
+	within, release := s.perMinute.reserveWait()
+	return release, within > 0
+}

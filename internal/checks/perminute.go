@@ -1,0 +1,123 @@
+package checks
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// perMinute limits how many validations a user may begin per minute, and how many callers wait for that.
+type perMinute struct {
+	db    *store.DB
+	limit int
+	now   func() time.Time
+
+	mu      sync.Mutex
+	waiting int
+	users   map[string]*rate.Limiter // where no other server shares the store
+	swept   time.Time
+}
+
+func newPerMinute(db *store.DB, limit int, now func() time.Time) *perMinute {
+	return &perMinute{db: db, limit: cmp.Or(limit, 120), now: now, users: map[string]*rate.Limiter{}}
+}
+
+// await waits until the user may begin another validation, at most maxWait. Clients that store many registries in a row validate
+// each of them first; a 429 would make them wait longer, or give up.
+func (l *perMinute) await(ctx context.Context, user string) error {
+	if user == "" {
+		return nil // an operator
+	}
+	within, release := l.reserveWait()
+	defer release()
+	wait, reserved, err := l.reserve(ctx, user, within)
+	if err != nil {
+		return fmt.Errorf("reserve a validation: %w", err)
+	}
+	if !reserved {
+		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
+			Message: "Too many validations in the last minute. Retry after the time in Retry-After."}
+	}
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(wait):
+		return nil
+	}
+}
+
+// reserveWait reserves a slot for a caller that may have to wait, and returns how long it may: not at all when all slots are taken.
+func (l *perMinute) reserveWait() (within time.Duration, release func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting >= maxWaiting {
+		return 0, func() {}
+	}
+	l.waiting++
+	return maxWait, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.waiting--
+	}
+}
+
+// load returns how many callers wait.
+func (l *perMinute) load() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting
+}
+
+// reserve reserves the user's next validation, in the store where several servers share it, and returns how long to wait for it. If
+// that were longer than within, it reserves nothing, and wait is the time until a reservation succeeds.
+func (l *perMinute) reserve(ctx context.Context, user string, within time.Duration) (wait time.Duration, reserved bool, err error) {
+	if !l.db.Shared() {
+		wait, reserved = l.reserveLocal(user, within)
+		return wait, reserved, nil
+	}
+	err = l.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		wait, reserved, err = tx.Allowances.Reserve(ctx, user, l.limit, time.Minute, within, l.now())
+		return err
+	})
+	return wait, reserved, err
+}
+
+// reserveLocal is reserve in memory.
+func (l *perMinute) reserveLocal(user string, within time.Duration) (wait time.Duration, reserved bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.now()
+	slot := l.limiter(user, now).ReserveN(now, 1)
+	if wait = slot.DelayFrom(now); wait > within {
+		slot.CancelAt(now)
+		return wait - within, false
+	}
+	return wait, true
+}
+
+func (l *perMinute) limiter(user string, now time.Time) *rate.Limiter {
+	if now.Sub(l.swept) > time.Minute {
+		for uid, limiter := range l.users {
+			if limiter.TokensAt(now) >= float64(l.limit) {
+				delete(l.users, uid) // a full allowance is what a new limiter starts with
+			}
+		}
+		l.swept = now
+	}
+	limiter := l.users[user]
+	if limiter == nil {
+		limiter = rate.NewLimiter(rate.Limit(float64(l.limit)/60), l.limit)
+		l.users[user] = limiter
+	}
+	return limiter
+}

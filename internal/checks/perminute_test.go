@@ -1,0 +1,100 @@
+package checks
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries/registriestest"
+)
+
+func TestLimitPerMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newPerMinute(nil, 3, time.Now)
+		for range 3 {
+			if wait, reserved := l.reserveLocal("u", 0); wait != 0 || !reserved {
+				t.Errorf("within the limit: wait %v, reserved %t", wait, reserved)
+			}
+		}
+		for _, step := range []struct {
+			user         string
+			within, wait time.Duration
+			reserved     bool
+		}{
+			{"u", 0, 20 * time.Second, false}, {"other", 0, 0, true}, {"u", 20 * time.Second, 20 * time.Second, true}, {"u", 30 * time.Second, 10 * time.Second, false},
+		} {
+			if wait, reserved := l.reserveLocal(step.user, step.within); wait != step.wait || reserved != step.reserved {
+				t.Errorf("%s within %v: wait %v, reserved %t, want %v, %t", step.user, step.within, wait, reserved, step.wait, step.reserved)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		l.reserveLocal("other", 0)
+		if len(l.users) != 1 {
+			t.Errorf("%d users are remembered, want the one who came last", len(l.users))
+		}
+	})
+}
+
+// Terraform validates ten registries concurrently, one after the other, however many there are.
+func TestTenConcurrentCallersAreNeverRefused(t *testing.T) {
+	db := registriestest.New(t, nil).DB
+	synctest.Test(t, func(t *testing.T) {
+		l := newPerMinute(db, 0, time.Now)
+		began := time.Now()
+		var callers sync.WaitGroup
+		for range 10 {
+			callers.Go(func() {
+				for range 20 {
+					if err := l.await(t.Context(), "u"); err != nil {
+						t.Errorf("after %v: %v", time.Since(began), err)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		if took := time.Since(began); took != 40*time.Second {
+			t.Errorf("200 validations with 120 per minute took %v, want 40s", took)
+		}
+	})
+}
+
+// The waiting itself is bounded: in time for a user, in number for all users.
+func TestWaitingIsBounded(t *testing.T) {
+	db := registriestest.New(t, nil).DB
+	synctest.Test(t, func(t *testing.T) {
+		l := newPerMinute(db, 60, time.Now)
+		began := time.Now()
+		var refused atomic.Int32
+		var callers sync.WaitGroup
+		ask := func(user string, n int) {
+			for range n {
+				callers.Go(func() {
+					if err := l.await(context.Background(), user); err != nil {
+						wantKind(t, err, fault.Limited)
+						refused.Add(1)
+					}
+				})
+				synctest.Wait()
+			}
+		}
+		ask("u", 80)
+		if waiting := l.load(); refused.Load() != 10 || waiting != 10 {
+			t.Errorf("of 80 validations at once %d are refused and %d wait, want 10 of each", refused.Load(), waiting)
+		}
+		for i := range 8 {
+			ask(fmt.Sprint("u", i), 70)
+		}
+		if waiting := l.load(); waiting != maxWaiting {
+			t.Errorf("%d validations wait, want %d", waiting, maxWaiting)
+		}
+		callers.Wait()
+		if waiting := l.load(); waiting != 0 || time.Since(began) > maxWait {
+			t.Errorf("after %v %d validations wait", time.Since(began), waiting)
+		}
+	})
+}

@@ -1,0 +1,151 @@
+package checks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+var errPanicked = errors.New("the check panicked")
+
+// Request is a request to validate a definition.
+type Request struct {
+	Action     audit.Action // audit.RegistryValidate or audit.RegistryDiagnose
+	Definition registries.SentDefinition
+	Undecoded  []fault.Field     // problems of reading the definition, reported together with ours
+	Refusal    error             // why the request is refused whatever it contains; may be nil
+	OrgUID     string            // of an operator's validation; others' is their own
+	Observe    regcheck.Observer // called at the end of each stage; may be nil
+}
+
+// Validate checks a definition by really using the registry, and returns the report. A registry that is not valid is a report and
+// no error; the error is a *fault.Error, or ctx's own when the caller went away.
+//
+// auditUID names the audit record: origin.AuditUID, when set, of a validation that began, and another uid of one that was refused.
+// The record of a validation is durable before the first packet leaves and complete before Validate returns, also when the engine
+// panics.
+func (s *Service) Validate(ctx context.Context, p auth.Principal, origin audit.Origin, r Request) (report *regcheck.Report, auditUID string, err error) {
+	definition, release, err := s.admit(ctx, p, r)
+	if err != nil {
+		auditUID, err = s.recordRefusal(ctx, p, origin, r, err)
+		return nil, auditUID, err
+	}
+	defer release()
+	started := s.event(p, origin, r, audit.Started, "")
+	started.UID, started.Object = cmp.Or(origin.AuditUID, uuid.NewString()), definition.Endpoint
+	if err := s.record(ctx, started); err != nil {
+		auditUID, err = s.recordRefusal(ctx, p, origin, r, err)
+		return nil, auditUID, err
+	}
+	report, err = s.check(ctx, started.UID, definition, r.Observe)
+	return report, started.UID, err
+}
+
+// admit returns the definition with its secrets once the validation may begin, and the function that ends it.
+func (s *Service) admit(ctx context.Context, p auth.Principal, r Request) (d regcheck.Definition, release func(), err error) {
+	if r.Refusal != nil {
+		return d, nil, r.Refusal
+	}
+	d, problems, err := s.registries.FillSecrets(ctx, p, r.Definition)
+	if err != nil {
+		return d, nil, err
+	}
+	if problems = fault.Join(r.Undecoded, problems); len(problems) > 0 {
+		return d, nil, fault.InvalidFields(problems...)
+	}
+	if err := p.May(auth.ValidateRegistries); err != nil {
+		return d, nil, err
+	}
+	if err := s.perMinute.await(ctx, p.UserUID); err != nil {
+		return d, nil, err
+	}
+	release, err = s.limiter.acquire(ctx, p.OrgUID)
+	return d, release, err
+}
+
+// check runs the engine and completes the audit record.
+func (s *Service) check(ctx context.Context, auditUID string, d regcheck.Definition, observe regcheck.Observer) (*regcheck.Report, error) {
+	ended := false
+	defer func() {
+		if !ended { // the engine panicked; the panic goes on
+			_ = s.complete(ctx, auditUID, nil, errPanicked)
+		}
+	}()
+	report, err := s.checker.Check(ctx, d, observe)
+	ended = true
+	if completeErr := s.complete(ctx, auditUID, report, err); completeErr != nil {
+		return nil, completeErr
+	}
+	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
+		return nil, fault.InvalidFields(registries.Fields(problems.Problems)...)
+	}
+	return report, err
+}
+
+// recordRefusal records a validation that did not begin because of cause. It returns the uid of the record, and cause unless the
+// recording fails.
+func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, r Request, cause error) (auditUID string, err error) {
+	e := s.event(p, origin, r, audit.Refused, codeOf(cause))
+	if err := s.record(ctx, e); err != nil {
+		cause = err
+	}
+	return audit.RefusalUID(e), cause
+}
+
+// record writes an audit record, also when the caller has gone.
+func (s *Service) record(ctx context.Context, e audit.Event) error {
+	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, e) })
+	if err != nil {
+		return fmt.Errorf("record the validation: %w", err)
+	}
+	return nil
+}
+
+// complete completes the audit record of a validation that began, also when the caller has gone.
+func (s *Service) complete(ctx context.Context, auditUID string, report *regcheck.Report, checkErr error) error {
+	outcome, reason, body := audit.Failed, codeOf(checkErr), []byte(nil)
+	if checkErr == nil {
+		outcome, reason = audit.Valid, ""
+		if !report.Valid {
+			outcome, reason = audit.NotValid, string(report.Code)
+		}
+		var err error
+		if body, err = json.Marshal(report); err != nil {
+			return fmt.Errorf("encode the report: %w", err)
+		}
+	}
+	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Audits.Complete(ctx, auditUID, outcome, reason, body)
+	})
+	if err != nil {
+		return fmt.Errorf("record the outcome of the validation: %w", err)
+	}
+	return nil
+}
+
+func (s *Service) event(p auth.Principal, origin audit.Origin, r Request, outcome audit.Outcome, reason string) audit.Event {
+	e := p.Event(origin, r.Action)
+	e.At, e.OrgUID, e.Outcome, e.Reason = s.now(), cmp.Or(r.OrgUID, e.OrgUID), outcome, reason
+	return e
+}
+
+func codeOf(err error) string {
+	if f, ok := errors.AsType[*fault.Error](err); ok {
+		return f.Code
+	}
+	if errors.Is(err, context.Canceled) {
+		return "ClientGone"
+	}
+	return fault.CodeInternalError
+}

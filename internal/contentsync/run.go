@@ -1,0 +1,322 @@
+package contentsync
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/queue"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/inventory"
+)
+
+// How synchronizations run: each process takes due registries from the queue of the store. It holds a lease on each, which runs
+// out when the process dies.
+
+const (
+	workers         = 8
+	reservedWorkers = 2                // of these, for organizations that have none under way: each may take 15 minutes
+	leaseTime       = 20 * time.Second // extended while the process works; what a killed process leaves is resumed after it
+	batchRows       = 200              // of one transaction
+
+	firstRetry = 5 * time.Minute // after a failure that may pass, then doubling
+	firstPause = 15 * time.Second
+	maxPause   = time.Hour
+	maxPauses  = 8    // in a row without progress
+	maxMessage = 1000 // bytes
+
+	// maxOrgContents bounds the rows of all registries of an organization. A hostile registry fills about a KiB each.
+	maxOrgContents = 200_000
+)
+
+// Config says how synchronizations are done. Log is required.
+type Config struct {
+	Every       time.Duration    // from the end of one to the next; 0: only on request
+	Limits      inventory.Limits // of each
+	OrgContents int64            // tags, and repositories without any, that are stored of an organization's registries; 0: 200,000
+	Log         *slog.Logger     // of what goes wrong in the service itself, never of registries
+}
+
+// Run synchronizes what is due until ctx ends, and waits for what is under way then: that is resumed later.
+func (s *Service) Run(ctx context.Context, config Config) {
+	config.OrgContents = cmp.Or(config.OrgContents, maxOrgContents)
+	r := &runner{Service: s, Config: config}
+	var sweeping sync.WaitGroup
+	defer sweeping.Wait()
+	sweeping.Go(func() { r.sweepAll(ctx) })
+	queue.Queue[store.RegistrySync]{
+		Name:      "synchronizations",
+		Places:    workers,
+		Newcomers: reservedWorkers,
+		Waiting:   r.waiting,
+		Claim:     r.claim,
+		OrgOf:     func(row store.RegistrySync) string { return row.OrgUID },
+		Work:      r.work,
+		Log:       config.Log,
+	}.Run(ctx)
+}
+
+// runner does the synchronizations of one process.
+type runner struct {
+	*Service
+	Config
+	sweeping sync.Mutex // held for a step of a sweep and the pause after it
+}
+
+func (r *runner) waiting(ctx context.Context) (orgs []string, err error) {
+	err = r.db.View(ctx, func(tx *store.Tx) (err error) {
+		orgs, err = tx.Syncs.DueOrgs(ctx, r.now())
+		return err
+	})
+	return orgs, err
+}
+
+func (r *runner) claim(ctx context.Context, shares []queue.Share) (taken []store.RegistrySync, err error) {
+	wanted := make([]store.Share, len(shares))
+	for i, s := range shares {
+		wanted[i] = store.Share(s)
+	}
+	owner, now := uuid.NewString(), r.now()
+	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		taken, err = tx.Syncs.Claim(ctx, owner, now, now.Add(leaseTime), wanted)
+		return err
+	})
+	return taken, err
+}
+
+// work does one synchronization. While the store is unavailable the lease runs out, and it is resumed; every other error would
+// occur again each time, so it ends as failed.
+func (r *runner) work(ctx context.Context, taken store.RegistrySync) {
+	one := &run{runner: r, at: taken, began: taken.ResumeAfter}
+	err := one.do(ctx)
+	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
+		return
+	}
+	if fault.KindOf(err) != fault.Unavailable {
+		err = errors.Join(err, one.fail(ctx, one.afterFailure(true), "Something went wrong in the service; its log has the cause."))
+	}
+	r.Log.Error("a registry was not synchronized", "registry", taken.RegistryUID, "error", err)
+}
+
+// run is one synchronization under way. A goroutine of its own extends its lease. store.ErrNotFound says that it was lost: the
+// definition was replaced or deleted, or another process has it.
+type run struct {
+	*runner
+	at    store.RegistrySync
+	began string // at.ResumeAfter when it was claimed
+}
+
+func (r *run) do(ctx context.Context) error {
+	opened, err := r.registries.Load(ctx, r.at.OrgUID, r.at.RegistryUID)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind != fault.Unavailable {
+		return r.fail(ctx, r.next(), f.Code+": "+f.Message)
+	}
+	if err != nil {
+		return err
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	var lost atomic.Bool
+	var extending sync.WaitGroup
+	lease := r.at // the fields that identify the lease do not change
+	extending.Go(func() {
+		if r.extendLease(working, lease) {
+			lost.Store(true)
+			stop()
+		}
+	})
+	report, found, err := r.list(working, opened)
+	stop()
+	extending.Wait()
+	if lost.Load() {
+		return store.ErrNotFound
+	}
+	return r.conclude(ctx, report, found, err)
+}
+
+// list runs the engine. A panic of it ends this synchronization and nothing else.
+func (r *run) list(ctx context.Context, opened registries.Opened) (report *regcheck.Report, found *inventory.Inventory, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the synchronization %w", fault.Panicked(cause))
+		}
+	}()
+	// A client that makes runs be dropped again and again waits here until they are deleted.
+	if err := r.sweep(ctx, r.at.OrgUID); err != nil {
+		return nil, nil, err
+	}
+	from := inventory.Cursor{After: r.at.ResumeAfter, Repositories: int(r.at.RunRepositories), Tags: int(r.at.RunTags)}
+	limits := r.Limits
+	limits.Manifests = opened.Registry.SpectroManifest
+	return inventory.List(ctx, r.checker, opened.Definition, from, limits, func(repository inventory.Repository) error {
+		return r.add(ctx, repository)
+	})
+}
+
+// extendLease extends the lease until ctx ends, or the lease is lost.
+func (r *run) extendLease(ctx context.Context, lease store.RegistrySync) (lost bool) {
+	tick := time.NewTicker(leaseTime / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+		err := r.db.InTx(ctx, func(tx *store.Tx) error { return tx.Syncs.Extend(ctx, lease, r.now().Add(leaseTime)) })
+		if errors.Is(err, store.ErrNotFound) {
+			return true
+		}
+	}
+}
+
+// errOrgFull ends a run at the limit of its organization.
+var errOrgFull = errors.New("the organization has as much content as it may")
+
+// add writes a repository; the last transaction of it moves the cursor.
+func (r *run) add(ctx context.Context, repository inventory.Repository) error {
+	rows := rowsOf(repository)
+	if err := r.withinLimit(ctx, len(rows)); err != nil {
+		return err
+	}
+	next := r.at
+	next.ResumeAfter = repository.Name
+	next.RunRepositories++
+	next.RunTags += int64(len(repository.Tags))
+	for len(rows) > 0 {
+		batch := rows[:min(len(rows), batchRows)]
+		rows = rows[len(batch):]
+		err := r.db.InTx(ctx, func(tx *store.Tx) error {
+			if err := tx.Contents.Add(ctx, next, batch); err != nil || len(rows) > 0 {
+				return err
+			}
+			return tx.Syncs.Advance(ctx, next, r.now().Add(leaseTime))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	r.at = next
+	return nil
+}
+
+// withinLimit returns errOrgFull when rows would exceed the limit. Concurrent runs may exceed it by a few repositories.
+func (r *run) withinLimit(ctx context.Context, rows int) error {
+	var others int64
+	err := r.db.View(ctx, func(tx *store.Tx) (err error) {
+		others, err = tx.Contents.CountOthers(ctx, r.at)
+		return err
+	})
+	if err == nil && others+int64(rows) > r.OrgContents {
+		err = errOrgFull
+	}
+	return err
+}
+
+// rowsOf are the rows of a repository: one per tag, and one without for a problem or for having none.
+func rowsOf(repository inventory.Repository) []store.RegistryContent {
+	var rows []store.RegistryContent
+	if len(repository.Tags) == 0 || repository.Problem != "" {
+		rows = append(rows, store.RegistryContent{Repository: repository.Name, Problem: repository.Problem})
+	}
+	for _, tag := range repository.Tags {
+		rows = append(rows, store.RegistryContent{Repository: repository.Name, Tag: tag.Name, Kind: string(tag.Kind), Digest: tag.Digest, Problem: tag.Problem})
+	}
+	return rows
+}
+
+// conclude stores how the run ended, also when the service ends.
+func (r *run) conclude(ctx context.Context, report *regcheck.Report, found *inventory.Inventory, err error) error {
+	unusable, isDefinition := errors.AsType[*regcheck.DefinitionError](err)
+	switch {
+	case ctx.Err() != nil: // the service ends: the next process resumes at once
+		return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Extend(ctx, r.at, r.now()) })
+	case isDefinition:
+		return r.fail(ctx, r.next(), unusable.Error())
+	case errors.Is(err, errOrgFull):
+		return r.finish(ctx, fmt.Sprintf("The rest is left out: %d tags are kept of all registries of an organization together, and that is reached.", r.OrgContents))
+	case err != nil:
+		return err
+	case !report.Valid:
+		return r.fail(ctx, r.afterFailure(report.Retryable), string(report.Code)+": "+report.Message+" "+report.Hint)
+	case !found.Complete:
+		return r.pause(ctx, found)
+	}
+	return r.finish(ctx, found.Notes...)
+}
+
+func (r *run) finish(ctx context.Context, notes ...string) error {
+	message := counted(r.at.RunRepositories, "repository", "repositories") + " with " + counted(r.at.RunTags, "tag", "tags") + "."
+	message = strings.Join(append([]string{message}, notes...), " ")
+	return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Syncs.Finish(ctx, r.at, r.now(), r.next(), bounded(message))
+	})
+}
+
+func (r *run) fail(ctx context.Context, next time.Time, message string) error {
+	return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Fail(ctx, r.at, next, bounded(message)) })
+}
+
+// pause ends a run that the registry did not let us finish now, to be resumed later. Progress is stored with each repository, so
+// only pauses without progress count.
+func (r *run) pause(ctx context.Context, found *inventory.Inventory) error {
+	failures := r.at.Failures
+	if found.Cursor.After != r.began {
+		failures = 0
+	}
+	if failures >= maxPauses {
+		return r.fail(ctx, r.afterFailure(true), "Given up after "+strconv.FormatInt(failures, 10)+" tries: "+found.Stopped)
+	}
+	wait := min(maxPause, max(found.RetryAfter, firstPause<<failures))
+	message := bounded("Broken off for " + wait.String() + ": " + found.Stopped)
+	return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Syncs.Pause(ctx, r.at, r.now().Add(wait), message)
+	})
+}
+
+// next is when the registry is synchronized without a request, zero for never.
+func (r *run) next() time.Time {
+	if r.Every == 0 {
+		return time.Time{}
+	}
+	return r.now().Add(r.Every)
+}
+
+// afterFailure is next, or sooner when the failure may pass.
+func (r *run) afterFailure(retryable bool) time.Time {
+	if !retryable || r.Every == 0 {
+		return r.next()
+	}
+	return r.now().Add(min(r.Every, firstRetry<<min(r.at.Failures, 10)))
+}
+
+func bounded(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	end := maxMessage
+	for !utf8.RuneStart(message[end]) {
+		end--
+	}
+	return message[:end] + "…"
+}
+
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(n, 10) + " " + many
+}

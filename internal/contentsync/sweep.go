@@ -1,0 +1,68 @@
+package contentsync
+
+import (
+	"context"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// How dropped content is deleted: that of runs that were replaced or ended early, and of registries that were deleted or are not
+// synchronized any more. One such run may have 50,000 rows, and SQLite has one writer.
+
+const (
+	sweepInterval = 5 * time.Second
+	sweepRows     = 1000 // of one step
+	sweepPause    = 3    // times the duration of a step: other writes have most of the writer
+)
+
+// sweepAll deletes dropped content of every organization until ctx ends.
+func (r *runner) sweepAll(ctx context.Context) {
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	failing := false
+	for {
+		err := r.sweep(ctx, "")
+		if err != nil && !failing && ctx.Err() == nil {
+			r.Log.Error("dropped content was not deleted; trying again", "error", err) // once, and not each time while the store is away
+		}
+		failing = err != nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sweep deletes the dropped content of an organization, or with an empty uid of all.
+func (r *runner) sweep(ctx context.Context, orgUID string) error {
+	for {
+		more, err := r.sweepStep(ctx, orgUID)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// sweepStep deletes some rows, and pauses. One goroutine at a time sweeps.
+func (r *runner) sweepStep(ctx context.Context, orgUID string) (more bool, err error) {
+	r.sweeping.Lock()
+	defer r.sweeping.Unlock()
+	began := time.Now()
+	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		more, err = tx.Contents.Sweep(ctx, orgUID, sweepRows)
+		return err
+	})
+	if err != nil || !more {
+		return false, err
+	}
+	pause := time.NewTimer(sweepPause * time.Since(began))
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+		return false, ctx.Err()
+	case <-pause.C:
+		return true, nil
+	}
+}

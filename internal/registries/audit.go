@@ -1,0 +1,39 @@
+package registries
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// allowed decides whether p may, and records a refusal.
+func (s *Service) allowed(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, object string) error {
+	return s.recordRefusal(ctx, p, origin, action, object, p.May(permission))
+}
+
+// recordRefusal records an error that is a refusal, and returns it. Other errors pass.
+func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, action audit.Action, object string, refusal error) error {
+	f, ok := errors.AsType[*fault.Error](refusal)
+	if !ok || f.Kind != fault.Forbidden {
+		return refusal
+	}
+	event := p.Event(origin, action)
+	event.UID, event.At, event.Object, event.Outcome, event.Reason = audit.NewUID(), s.now(), object, audit.Refused, f.Code
+	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, event) })
+	if err != nil {
+		return fmt.Errorf("record a refusal: %w", err)
+	}
+	return refusal
+}
+
+// succeeded is the audit record of a change that was made.
+func (s *Service) succeeded(p auth.Principal, origin audit.Origin, action audit.Action, orgUID, uid string) audit.Event {
+	event := p.Event(origin, action)
+	event.UID, event.At, event.OrgUID, event.Object, event.Outcome = origin.RecordUID(), s.now(), orgUID, uid, audit.Succeeded
+	return event
+}

@@ -1,0 +1,187 @@
+package registries
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// CodeRegistryExists says that the organization has a registry of that name.
+const CodeRegistryExists = "RegistryAlreadyExists"
+
+// RegistryInput is a registry to store.
+type RegistryInput struct {
+	Org                                     string // an operator names the organization; others leave it empty
+	Name                                    string // unique in the organization
+	ProjectUID                              string // of a new definition: the project to store it in, which cannot be deleted before it; may be empty
+	Annotations, Labels                     map[string]string
+	Definition                              regcheck.Definition
+	Scope                                   string
+	SyncSupported, SpectroManifest, Private bool
+	SkipSync                                bool          // no synchronization because of this change
+	Undecoded                               []fault.Field // problems of reading the request, reported together with ours
+}
+
+// Create stores a registry and returns its uid. The registry is not contacted by the call.
+//
+// Faults: Invalid with the fields of the document that clients send (metadata.name, spec.endpoint, …);
+// Forbidden, also at a quota of the organization; NotFound with CodeProjectNotFound; Conflict with CodeRegistryExists.
+func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Origin, input RegistryInput) (string, error) {
+	if err := s.allowed(ctx, p, origin, auth.CreateRegistries, audit.RegistryCreate, input.Name); err != nil {
+		return "", err
+	}
+	if problems := input.problems(maskProblems(input.Definition)); len(problems) > 0 {
+		return "", fault.InvalidFields(problems...)
+	}
+	now := s.now()
+	created := input.row()
+	created.UID, created.Version, created.CreatedAt, created.UpdatedAt = uuid.NewString(), 1, now, now
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		org, err := p.Org(ctx, tx, input.Org)
+		if err != nil {
+			return err
+		}
+		created.OrgUID = org.UID
+		if err := tx.Registries.Insert(ctx, created); err != nil {
+			return nameTaken(err)
+		}
+		if err := s.withinQuota(ctx, tx, created.OrgUID, store.Usage{}); err != nil {
+			return err
+		}
+		if err := putInProject(ctx, tx, created, input.ProjectUID); err != nil {
+			return err
+		}
+		return s.changed(ctx, tx, p, origin, audit.RegistryCreate, created, input.SkipSync)
+	})
+	return created.UID, fault.Wrap("store a registry", s.recordRefusal(ctx, p, origin, audit.RegistryCreate, input.Name, err))
+}
+
+// putInProject stores a new definition in a project, which may have been deleted since the request began.
+func putInProject(ctx context.Context, tx *store.Tx, created store.Registry, projectUID string) error {
+	if projectUID == "" {
+		return nil
+	}
+	err := tx.Projects.SetOfRegistry(ctx, created.OrgUID, created.UID, projectUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return fault.NoSuchProject(fault.CodeProjectNotFound)
+	}
+	return err
+}
+
+// replaceTries bounds how often a replacement starts anew because of a concurrent one.
+const replaceTries = 4
+
+// Replace replaces a stored registry. Secrets that are empty or masked are the stored ones, if these may be sent to the target
+// of the new definition. The registry is not contacted by the call.
+//
+// Faults: as Create; NotFound; Conflict with CodeSecretUnreadable when a stored secret is needed.
+func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) error {
+	if err := s.allowed(ctx, p, origin, auth.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
+		return err
+	}
+	for range replaceTries {
+		again, err := s.replace(ctx, p, origin, uid, input)
+		if !again {
+			return fault.Wrap("replace a registry", s.recordRefusal(ctx, p, origin, audit.RegistryUpdate, uid, err))
+		}
+	}
+	return fault.Busy("The registry is being changed by others at this moment. Try again.", time.Second)
+}
+
+// replace tries once. Certificates and keys are parsed outside the transaction, which therefore demands the
+// version that was read.
+func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) (again bool, err error) {
+	stored, err := s.read(ctx, p.OrgUID, uid)
+	if err != nil {
+		return false, err
+	}
+	filled, unfilled, err := stored.fill(input.Definition)
+	if err != nil {
+		return false, err
+	}
+	input.Definition = filled
+	if problems := input.problems(unfilled); len(problems) > 0 {
+		return false, fault.InvalidFields(problems...)
+	}
+	changed := input.row()
+	changed.UID, changed.OrgUID, changed.Version = uid, stored.OrgUID, stored.Version
+	changed.CreatedAt, changed.UpdatedAt = stored.CreatedAt, s.now()
+	err = s.db.InTx(ctx, func(tx *store.Tx) error {
+		before, err := tx.Registries.Usage(ctx, changed.OrgUID)
+		if err != nil {
+			return err
+		}
+		if err := tx.Registries.Replace(ctx, changed); err != nil {
+			return nameTaken(err)
+		}
+		if err := s.withinQuota(ctx, tx, changed.OrgUID, before); err != nil {
+			return err
+		}
+		return s.changed(ctx, tx, p, origin, audit.RegistryUpdate, changed, input.SkipSync)
+	})
+	return errors.Is(err, store.ErrNotFound), err // replaced or deleted concurrently: read it again
+}
+
+// changed schedules and records what follows from a change of a definition, in its transaction.
+func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, origin audit.Origin, action audit.Action, r store.Registry, skipSync bool) error {
+	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
+	if err != nil {
+		return err
+	}
+	if err := tx.Watch.Schedule(ctx, r.OrgUID, r.UID, at); err != nil {
+		return err
+	}
+	if err := s.scheduleSync(ctx, tx, p, r, skipSync); err != nil {
+		return err
+	}
+	return tx.Audits.Append(ctx, s.succeeded(p, origin, action, r.OrgUID, r.UID))
+}
+
+// scheduleSync schedules the synchronization of a changed definition, and drops one of the old definition that is under way.
+func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Principal, r store.Registry, skip bool) error {
+	switch {
+	case !r.SyncSupported:
+		return tx.Syncs.Drop(ctx, r.OrgUID, r.UID)
+	case skip:
+		return tx.Syncs.Hold(ctx, r.OrgUID, r.UID)
+	}
+	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
+	if err != nil {
+		return err
+	}
+	return tx.Syncs.Schedule(ctx, r.OrgUID, r.UID, at)
+}
+
+// Delete deletes a stored registry with its history and content. A check of it that is under way ends, and its result is dropped.
+//
+// Faults: Forbidden; NotFound.
+func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
+	if err := s.allowed(ctx, p, origin, auth.DeleteRegistries, audit.RegistryDelete, uid); err != nil {
+		return err
+	}
+	if err := CheckUID(uid); err != nil {
+		return err
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := tx.Registries.Delete(ctx, p.OrgUID, uid); err != nil {
+			return NotFound(err)
+		}
+		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.RegistryDelete, p.OrgUID, uid))
+	})
+	return fault.Wrap("delete a registry", err)
+}
+
+func nameTaken(err error) error {
+	if errors.Is(err, store.ErrExists) {
+		return &fault.Error{Kind: fault.Conflict, Code: CodeRegistryExists, Message: "Your organization has a registry of that name."}
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+package registries
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// ContactRequest is the request of a principal to have a stored registry contacted.
+type ContactRequest struct {
+	Permission auth.Permission
+	Action     audit.Action
+	Org, UID   string // an operator names the organization; others leave it empty
+}
+
+// Contact is a registry that may be contacted.
+type Contact struct {
+	OrgUID, UID   string
+	SyncSupported bool
+	Now, At       time.Time // At is when it may be contacted: Now or later
+}
+
+// RequestContact decides whether p may have a stored registry contacted and when, calls schedule in the same transaction, and
+// records the request. schedule returns store.ErrNotFound when the registry is missing.
+//
+// Faults: Forbidden, which is recorded; NotFound; those of schedule.
+func (s *Service) RequestContact(ctx context.Context, p auth.Principal, origin audit.Origin, r ContactRequest, schedule func(*store.Tx, Contact) error) error {
+	if err := s.allowed(ctx, p, origin, r.Permission, r.Action, r.UID); err != nil {
+		return err
+	}
+	if err := CheckUID(r.UID); err != nil {
+		return err
+	}
+	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
+		c := Contact{UID: r.UID, Now: s.now()}
+		if c.OrgUID, err = p.FindOrgUID(ctx, tx, r.Org); err != nil {
+			return err
+		}
+		// Locked first, as by a replacement, so that the two cannot wait for each other.
+		if c.SyncSupported, err = tx.Registries.Lock(ctx, c.OrgUID, c.UID); err != nil {
+			return err
+		}
+		if c.At, err = s.scheduleFirstCheck(ctx, tx, p, c.Now); err != nil {
+			return err
+		}
+		if err := schedule(tx, c); err != nil {
+			return err
+		}
+		return tx.Audits.Append(ctx, s.succeeded(p, origin, r.Action, c.OrgUID, c.UID))
+	})
+	return fault.Wrap(string(r.Action), NotFound(err))
+}
+
+// scheduleFirstCheck returns when the service contacts a registry because a user changed its definition, or asked for a check
+// or a synchronization: now for as many as the user may validate per minute, later for the others. The call itself neither
+// waits nor fails. Without this limit a user could have any number of addresses contacted at once by storing definitions.
+func (s *Service) scheduleFirstCheck(ctx context.Context, tx *store.Tx, p auth.Principal, now time.Time) (time.Time, error) {
+	if p.UserUID == "" {
+		return now, nil // an operator
+	}
+	wait, reserved, err := tx.Allowances.ReserveContact(ctx, p.UserUID, s.limits.ContactsPerMinute, now)
+	if !reserved {
+		wait = store.ContactsAhead/2 + rand.N(store.ContactsAhead/2) // #nosec G404 -- spreads load, hides nothing
+	}
+	return now.Add(wait), err
+}

@@ -1,0 +1,93 @@
+package registries
+
+import (
+	"context"
+	"errors"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// CodeSecretUnreadable says that the secrets of a stored registry cannot be decrypted, and are needed.
+const CodeSecretUnreadable = "RegistrySecretUnreadable"
+
+// Opened is a stored registry with a definition that has its secrets.
+type Opened struct {
+	Registry   Registry // secrets masked
+	Definition regcheck.Definition
+}
+
+// Load reads a registry for use by the service itself; what a principal may is for the caller to decide.
+//
+// Faults: NotFound; Conflict with CodeSecretUnreadable, and then the definition is returned without its secrets.
+func (s *Service) Load(ctx context.Context, orgUID, uid string) (Opened, error) {
+	stored, err := s.read(ctx, orgUID, uid)
+	if err != nil {
+		return Opened{}, err
+	}
+	opened := Opened{visible(stored.Registry), definitionOf(stored.Registry)}
+	if stored.damage != nil {
+		return opened, SecretUnreadable(stored.damage)
+	}
+	return opened, nil
+}
+
+// Open returns a stored registry to be checked from the command line, with what the operator wants different for
+// this once. A stored secret is used only with the target of the stored definition; change sees the masks alone.
+//
+// Faults: Forbidden; NotFound; Invalid with the fields of the definition; Conflict with CodeSecretUnreadable.
+func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID string, change func(*regcheck.Definition) error) (Opened, error) {
+	if err := p.May(auth.OpenRegistries); err != nil {
+		return Opened{}, err
+	}
+	found, err := s.Find(ctx, p, org, nameOrUID)
+	if err != nil {
+		return Opened{}, err
+	}
+	stored, err := s.read(ctx, found.OrgUID, found.UID)
+	if err != nil {
+		return Opened{}, err
+	}
+	changed := masked(stored.Registry)
+	if err := change(&changed); err != nil {
+		return Opened{}, err
+	}
+	filled, problems, err := stored.fill(changed)
+	if err != nil {
+		return Opened{}, err
+	}
+	if problems = fault.Join(problems, Fields(filled.Problems())); len(problems) > 0 {
+		return Opened{}, fault.InvalidFields(problems...)
+	}
+	return Opened{visible(stored.Registry), filled}, nil
+}
+
+// storedRegistry is a stored registry whose secrets may have turned out to be unreadable.
+type storedRegistry struct {
+	store.Registry
+	damage error
+}
+
+// read reads a registry with its secrets. Their damage is no error until one is needed.
+func (s *Service) read(ctx context.Context, orgUID, uid string) (stored storedRegistry, err error) {
+	if err := CheckUID(uid); err != nil {
+		return stored, err
+	}
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		stored.Registry, err = tx.Registries.Get(ctx, orgUID, uid)
+		return err
+	})
+	if errors.Is(err, seal.ErrDamaged) {
+		stored.damage, err = err, nil
+	}
+	return stored, fault.Wrap("read a registry", NotFound(err))
+}
+
+// SecretUnreadable is the fault with CodeSecretUnreadable.
+func SecretUnreadable(cause error) *fault.Error {
+	return &fault.Error{Kind: fault.Conflict, Code: CodeSecretUnreadable, Cause: cause,
+		Message: "The stored secrets of this registry cannot be read. Send the registry again with its secrets."}
+}

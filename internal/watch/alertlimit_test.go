@@ -1,0 +1,136 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/registries/registriestest"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// For every sequence of changes: there are at most maxAlerts within a window, the last of them says so, suppressed changes are
+// reported after it, and a registry that changes seldom has all its alerts.
+func TestLimitAlertsInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		row, at := store.Watched{}, dawn
+		var sent []time.Time
+		silentUntil, suppressed := time.Time{}, int64(0)
+		for range rapid.IntRange(1, 200).Draw(t, "checks") {
+			at = at.Add(time.Duration(rapid.IntRange(1, 8*60).Draw(t, "minutes")) * time.Minute / time.Duration(rapid.SampledFrom([]int{1, 60}).Draw(t, "pace")))
+			wanted := rapid.SampledFrom([]alerts.Kind{"", alerts.RegistryValid, alerts.RegistryNotValid}).Draw(t, "wanted")
+			counted := wanted != "" || rapid.Bool().Draw(t, "counted")
+			n := limitAlerts(&row, wanted, counted, at)
+			silent := at.Before(silentUntil)
+			switch {
+			case n.changed != (wanted != ""):
+				t.Fatalf("changed %t, wanted %q", n.changed, wanted)
+			case silent && n.kind != "":
+				t.Fatalf("alert at %v, though suppressed until %v", at, silentUntil)
+			case !silent && wanted != "" && n.kind != wanted:
+				t.Fatalf("%q raised as %q", wanted, n.kind)
+			case !silent && wanted == "" && (n.kind != "") != (counted && suppressed > 0):
+				t.Fatalf("alert %q after %d suppressed changes", n.kind, suppressed)
+			}
+			if n.kind == "" {
+				if wanted != "" {
+					suppressed++
+				}
+				continue
+			}
+			if n.suppressed != suppressed {
+				t.Fatalf("%d were suppressed, it says %d", suppressed, n.suppressed)
+			}
+			sent, suppressed = append(sent, at), 0
+			if len(sent) > 2*maxAlerts && sent[len(sent)-1].Sub(sent[len(sent)-1-2*maxAlerts]) < alertWindow {
+				t.Fatalf("more than %d within a day", 2*maxAlerts)
+			}
+			if !n.until.IsZero() {
+				silentUntil = n.until
+			}
+		}
+	})
+}
+
+func TestLastAlertBeforeSuppressionSaysSo(t *testing.T) {
+	row, kinds := store.Watched{}, []alerts.Kind{alerts.RegistryNotValid, alerts.RegistryValid}
+	end := dawn.Add(alertWindow)
+	for i := range 30 {
+		n := limitAlerts(&row, kinds[i%2], true, dawn.Add(time.Duration(i)*time.Minute))
+		if (n.kind != "") != (i < maxAlerts) || n.until.IsZero() != (i != maxAlerts-1) || !n.until.IsZero() && !n.until.Equal(end) {
+			t.Errorf("alert %d: %+v", i, n)
+		}
+	}
+	if n := limitAlerts(&row, "", true, end.Add(-time.Second)); n.kind != "" {
+		t.Errorf("alert before the end: %+v", n)
+	}
+	row.State = store.Verdict{Code: "RegistryAuthFailed"}
+	if n := limitAlerts(&row, "", false, end); n.kind != "" {
+		t.Errorf("alert for a check that does not count: %+v", n)
+	}
+	if n := limitAlerts(&row, "", true, end); n.kind != alerts.RegistryNotValid || n.suppressed != 10 || n.changed {
+		t.Errorf("the alert after the window: %+v", n)
+	}
+	if n := limitAlerts(&row, "", true, end.Add(time.Minute)); n.kind != "" || row.SentCount != 1 || row.SuppressedCount != 0 {
+		t.Errorf("second alert: %+v, %+v", n, row)
+	}
+	row = store.Watched{WindowStart: dawn.Add(9000 * time.Hour), SentCount: maxAlerts}
+	if n := limitAlerts(&row, alerts.RegistryValid, true, dawn); n.kind == "" {
+		t.Error("a wrong clock suppresses alerts for good")
+	}
+}
+
+// A registry that changes often raises maxAlerts alerts, and one with its status a day later. Each change is audited.
+func TestAlertsOfARegistryThatChangesOften(t *testing.T) {
+	w := mustWatch(t)
+	end := func(uid string, valid bool) {
+		for _, row := range w.claimDue() {
+			found := result{Verdict: store.Verdict{Valid: valid}}
+			if !valid {
+				found.Code = "RegistryAuthFailed"
+			}
+			if _, err := w.end(t.Context(), finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Name: "r", Version: 1}, row: row, result: found}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	raised := func() (n int64) {
+		w.clock = w.clock.Add(100 * 24 * time.Hour)
+		defer func() { w.clock = w.clock.Add(-100 * 24 * time.Hour) }()
+		if err := w.DB.InTx(t.Context(), func(tx *store.Tx) (err error) {
+			n, err = tx.Outbox.DeleteBefore(t.Context(), w.clock, 1000)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	uid := w.create("r", "https://r.example.com")
+	for i := range 30 {
+		end(uid, i%2 == 1)
+		w.clock = w.clock.Add(20 * time.Minute)
+	}
+	if n := raised(); n != maxAlerts {
+		t.Errorf("%d alerts of 30 changes, want %d", n, maxAlerts)
+	}
+	changes := 0
+	for _, line := range w.AuditRecords(t) {
+		if line == "registry.watch valid by service" || line == "registry.watch notValid by service RegistryAuthFailed" {
+			changes++
+		}
+	}
+	if changes != 30 {
+		t.Errorf("%d of 30 changes are audited: %v", changes, w.AuditRecords(t))
+	}
+	w.clock = registriestest.Start.Add(alertWindow)
+	for range 3 {
+		end(uid, true)
+		w.clock = w.clock.Add(20 * time.Minute)
+	}
+	if n := raised(); n != 1 {
+		t.Errorf("%d alerts a day later, want one of how it ended", n)
+	}
+}

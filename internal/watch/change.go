@@ -1,0 +1,96 @@
+package watch
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// recordChange appends the audit record of a change of status and raises its alert.
+func recordChange(ctx context.Context, tx *store.Tx, c finishedCheck, d decision, limited limitedAlert, now time.Time) error {
+	if limited.changed {
+		if err := tx.Audits.Append(ctx, changeRecord(c, d, now)); err != nil {
+			return err
+		}
+	}
+	if limited.kind == "" {
+		return nil
+	}
+	org, err := tx.Orgs.Get(ctx, c.registry.OrgUID)
+	if err != nil {
+		return err
+	}
+	alert := alerts.Alert{Component: alerts.RegistryHealth, Kind: limited.kind, At: now,
+		Organization: alerts.Organization{UID: org.UID, Name: org.Name},
+		Registry:     &alerts.Registry{UID: c.registry.UID, Name: c.registry.Name, Endpoint: c.registry.Definition.Endpoint, Previous: previous(c.row), Current: current(c, d)}}
+	alert.Message = sentence(alert) + limited.remark()
+	return alerts.Raise(ctx, tx, alert)
+}
+
+// remark says that alerts before or after this one are suppressed; empty when none is.
+func (a limitedAlert) remark() string {
+	switch {
+	case a.suppressed > 0:
+		return fmt.Sprintf(" It changed often: %d changes before were not told of.", a.suppressed)
+	case !a.until.IsZero():
+		return " It changes often: nothing more is told of it until " + a.until.UTC().Format(time.RFC1123) + "."
+	}
+	return ""
+}
+
+func previous(before store.Watched) *alerts.Verdict {
+	if before.Since.IsZero() {
+		return nil
+	}
+	v := shown(before.State)
+	return &v
+}
+
+func current(c finishedCheck, d decision) alerts.Verdict {
+	v := shown(d.after.State)
+	switch {
+	case c.report != nil:
+		v.Message, v.Hint = c.report.Message, c.report.Hint
+	case v.Code == registries.CodeSecretUnreadable:
+		v.Message, v.Hint = "The stored secrets of this registry cannot be read.", "Send the registry again with its secrets."
+	default:
+		v.Message, v.Hint = "The stored definition cannot be used.", "Correct the field and send the registry again."
+	}
+	return v
+}
+
+func shown(v store.Verdict) alerts.Verdict {
+	return alerts.Verdict{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
+}
+
+// sentence returns the alert on one line.
+func sentence(a alerts.Alert) string {
+	r := a.Registry
+	switch a.Kind {
+	case alerts.RegistryValid:
+		return fmt.Sprintf("Registry %q (%s) is valid again.", r.Name, r.Endpoint)
+	case alerts.RegistryCodeChanged:
+		return fmt.Sprintf("Registry %q (%s) is still not valid, now for another reason: %s (before: %s).", r.Name, r.Endpoint, r.Current.Code, r.Previous.Code)
+	case alerts.CertificateExpiresSoon:
+		return fmt.Sprintf("The certificate of registry %q (%s) expires within 30 days.", r.Name, r.Endpoint)
+	default:
+		return fmt.Sprintf("Registry %q (%s) is not valid: %s.", r.Name, r.Endpoint, r.Current.Code)
+	}
+}
+
+func changeRecord(c finishedCheck, d decision, now time.Time) audit.Event {
+	e := audit.Event{UID: audit.NewUID(), At: now, OrgUID: c.registry.OrgUID, ActorName: string(audit.MethodService), Method: audit.MethodService, Action: audit.RegistryWatch,
+		Object: c.registry.UID, Outcome: audit.NotValid, Reason: d.after.State.Code}
+	if d.after.State.Valid {
+		e.Outcome = audit.Valid
+	}
+	if d.alert == alerts.CertificateExpiresSoon {
+		e.Reason = string(alerts.CertificateExpiresSoon)
+	}
+	return e
+}

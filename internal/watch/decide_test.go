@@ -1,0 +1,127 @@
+package watch
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+var dawn = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+
+func valid(expiring bool) result {
+	return result{Verdict: store.Verdict{Valid: true, ExpiresSoon: expiring}}
+}
+
+func refused() result {
+	return result{Verdict: store.Verdict{Code: "RegistryAuthFailed", Stage: "auth"}}
+}
+
+func away(code string) result {
+	return result{Verdict: store.Verdict{Code: code, Stage: "connect"}, retryable: true}
+}
+
+// drawResult draws one of a few results, so that they repeat.
+func drawResult(t *rapid.T) result {
+	return rapid.SampledFrom([]result{
+		valid(false), valid(true), refused(), away("RegistryUnreachable"), away("RegistryUnavailable"),
+		{Verdict: store.Verdict{Code: "RegistryAuthFailed", Stage: "auth", Field: "auth.password"}},
+		{Verdict: store.Verdict{Code: "RegistryTLSFailed", Stage: "tls", ExpiresSoon: true}},
+	}).Draw(t, "result")
+}
+
+// For every sequence of results: the status is that of the last check that counted, a failure that may pass does not count at once,
+// an alert is raised exactly when the status differs from that of the last alert, and nothing grows without bound.
+func TestDecideInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		row := store.Watched{}
+		var reported store.Verdict // by the last alert
+		knows := false
+		at := dawn
+		for range rapid.IntRange(1, 60).Draw(t, "checks") {
+			at = at.Add(time.Minute)
+			now := drawResult(t)
+			before := row
+			d := decide(before, now, at)
+			row = d.after
+			news := !knows && !now.Valid || knows && (reported.Valid != now.Valid || reported.Code != now.Code)
+			switch {
+			case d.confirm == d.counted:
+				t.Fatalf("a check counts or is confirmed, one of the two: %+v", d)
+			case !d.counted && (d.alert != "" || row.State != before.State || !row.Since.Equal(before.Since)):
+				t.Fatalf("what does not count changed something: %+v", d)
+			case !d.counted && (!now.retryable || before.Unconfirmed || !news):
+				t.Fatalf("not counted: %+v after %+v", now, before)
+			case d.counted && now.retryable && news && !before.Unconfirmed:
+				t.Fatalf("believed at once: %+v", now)
+			case d.backOff < 1 || d.backOff > maxBackOff || !now.retryable && d.backOff != 1:
+				t.Fatalf("back-off of %d after %+v", d.backOff, now)
+			}
+			if !d.counted {
+				continue
+			}
+			if row.State.Valid != now.Valid || row.State.Code != now.Code || row.Unconfirmed {
+				t.Fatalf("the state is %+v after %+v", row.State, now)
+			}
+			if row.Since.After(at) || row.Since.IsZero() || knows && !news && !row.Since.Equal(before.Since) {
+				t.Fatalf("since %v after %v", row.Since, before.Since)
+			}
+			expiring := row.State.ExpiresSoon && !reported.ExpiresSoon
+			if (d.alert != "") != (news || expiring) {
+				t.Fatalf("alert %q, news %t, expiring %t: %+v after %+v", d.alert, news, expiring, now, before)
+			}
+			reported, knows = row.State, true
+		}
+	})
+}
+
+func TestDecideByExample(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		checks []result
+		alerts []alerts.Kind // of the checks, in order; "" for none
+	}{
+		{"valid from the start is no news", []result{valid(false), valid(false)}, []alerts.Kind{"", ""}},
+		{"not valid from the start is", []result{refused(), refused()}, []alerts.Kind{alerts.RegistryNotValid, ""}},
+		{"a password that changed and was corrected", []result{valid(false), refused(), refused(), valid(false)}, []alerts.Kind{"", alerts.RegistryNotValid, "", alerts.RegistryValid}},
+		{"one blip", []result{valid(false), away("a"), valid(false)}, []alerts.Kind{"", "", ""}},
+		{"an outage", []result{valid(false), away("a"), away("a"), away("a"), valid(false)}, []alerts.Kind{"", "", alerts.RegistryNotValid, "", alerts.RegistryValid}},
+		{"an outage with two codes is one", []result{valid(false), away("a"), away("b"), away("b")}, []alerts.Kind{"", "", alerts.RegistryNotValid, ""}},
+		{"a blip within a failure", []result{refused(), away("a"), refused()}, []alerts.Kind{alerts.RegistryNotValid, "", ""}},
+		{"a blip of another kind within an outage", []result{away("a"), away("a"), away("b"), away("a")}, []alerts.Kind{"", alerts.RegistryNotValid, "", ""}},
+		{"another reason", []result{refused(), away("a"), away("a")}, []alerts.Kind{alerts.RegistryNotValid, "", alerts.RegistryCodeChanged}},
+		{"a certificate", []result{valid(false), valid(true), valid(true), valid(false), valid(true)}, []alerts.Kind{"", alerts.CertificateExpiresSoon, "", "", alerts.CertificateExpiresSoon}},
+		{"a certificate during an outage raises one alert", []result{valid(true), away("a"), away("a"), valid(true)}, []alerts.Kind{alerts.CertificateExpiresSoon, "", alerts.RegistryNotValid, alerts.RegistryValid}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			row := store.Watched{}
+			for i, now := range tt.checks {
+				d := decide(row, now, dawn.Add(time.Duration(i)*time.Minute))
+				if d.alert != tt.alerts[i] {
+					t.Errorf("check %d: alert %q, want %q", i, d.alert, tt.alerts[i])
+				}
+				row = d.after
+			}
+		})
+	}
+}
+
+func TestBackOffGrowsAndEnds(t *testing.T) {
+	row, got := store.Watched{}, []int{}
+	for range 7 {
+		d := decide(row, away("a"), dawn)
+		row, got = d.after, append(got, d.backOff)
+	}
+	want := []int{1, 1, 2, 4, 4, 4, 4}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("back-off %v, want %v", got, want)
+		}
+	}
+	if d := decide(row, valid(false), dawn); d.backOff != 1 || d.after.Unreachable != 0 {
+		t.Errorf("back again: %+v", d)
+	}
+}

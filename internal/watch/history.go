@@ -1,0 +1,91 @@
+package watch
+
+import (
+	"context"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/store"
+)
+
+// HealthStatus is the state of a stored registry between checks. The zero Since says that no check has counted yet.
+type HealthStatus struct {
+	State         store.Verdict
+	Since, LastAt time.Time
+	NextAt        time.Time
+	Unconfirmed   bool // the newest check failed in a way that may pass, and is confirmed or refuted soon
+}
+
+// HistoryEntry is a number of checks in a row with equal results.
+type HistoryEntry = store.VerdictRun
+
+// maxHistory is the most entries that History returns.
+const maxHistory = 200
+
+// History returns the health status of a stored registry and at most limit entries of its status history, newest first. limit is
+// 1–200; 0 means all that are stored. The entries follow after; the zero value precedes all. An operator names the organization;
+// others leave it empty.
+//
+// Faults: NotFound.
+func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string, limit int, after HistoryEntry) (HealthStatus, []HistoryEntry, error) {
+	if limit == 0 {
+		limit = maxHistory
+	}
+	if err := registries.CheckUID(uid); err != nil {
+		return HealthStatus{}, nil, err
+	}
+	var row store.Watched
+	var entries []HistoryEntry
+	err := s.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		if row, err = tx.Watch.Get(ctx, orgUID, uid); err != nil {
+			return registries.NotFound(err)
+		}
+		entries, err = tx.Watch.Verdicts(ctx, orgUID, uid, after, limit)
+		return err
+	})
+	status := HealthStatus{State: row.State, Since: row.Since, LastAt: row.LastAt, NextAt: row.NextAt, Unconfirmed: row.Unconfirmed}
+	return status, entries, fault.Wrap("read a registry's history", err)
+}
+
+// RegistrySummary is a stored registry in a list, with its health status.
+type RegistrySummary = store.RegistryStanding
+
+// Summaries lists an organization's registries by name. An operator names the organization; others leave it empty.
+func (s *Service) Summaries(ctx context.Context, p auth.Principal, org string) (list []RegistrySummary, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		orgUID, err := p.FindOrgUID(ctx, tx, org)
+		if err != nil {
+			return err
+		}
+		list, err = tx.Registries.Standings(ctx, orgUID)
+		return err
+	})
+	return list, fault.Wrap("list registries", err)
+}
+
+// CountDue returns how many stored registries are due now, and how many of these should have been checked an interval ago, or are
+// due so late that the clock was wrong when that was written. Each is counted up to 100,000.
+func (s *Service) CountDue(ctx context.Context, interval time.Duration) (due, late int64, err error) {
+	now := s.now()
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		if due, err = tx.Watch.Count(ctx, now, 100_000); err != nil {
+			return err
+		}
+		if late, err = tx.Watch.Count(ctx, now.Add(-interval), 100_000); err != nil {
+			return err
+		}
+		ahead, err := tx.Watch.CountAhead(ctx, now.Add((maxBackOff+1)*interval+max(leaseTime, store.ContactsAhead)), 100_000)
+		late += ahead
+		return err
+	})
+	if err != nil {
+		return 0, 0, fault.Busy("The watch cannot be counted now.", time.Second)
+	}
+	return due, late, nil
+}

@@ -1,0 +1,102 @@
+package watch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// A requested check of a stored registry is done by a server, wherever the request was made: the server's egress settings decide
+// the result, which is recorded as the registry's health status.
+
+const (
+	// DefaultWait is how long AwaitCheck should wait by default: longer than most checks take, and less than a response may.
+	DefaultWait = 60 * time.Second
+
+	beginTimeout = 15 * time.Second // servers look for due checks every second
+	pollInterval = 200 * time.Millisecond
+)
+
+// CheckRequest identifies a requested check.
+type CheckRequest struct {
+	orgUID, uid string
+	number      int64
+	delay       time.Duration // until the registry is due
+}
+
+// RequestCheck makes a registry due for a check by a server. An operator names the organization; others leave it empty.
+//
+// Faults: Forbidden; NotFound.
+func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin audit.Origin, org, uid string) (request CheckRequest, err error) {
+	contact := registries.ContactRequest{Permission: auth.ValidateRegistries, Action: audit.RegistryCheck, Org: org, UID: uid}
+	err = s.registries.RequestContact(ctx, p, origin, contact, func(tx *store.Tx, c registries.Contact) (err error) {
+		request = CheckRequest{orgUID: c.OrgUID, uid: c.UID, delay: c.At.Sub(c.Now)}
+		request.number, err = tx.Watch.RequestCheck(ctx, c.OrgUID, c.UID, c.At)
+		return err
+	})
+	return request, err
+}
+
+// AwaitCheck waits until the check is done, at most within, and returns its report. The check goes on when the wait ends.
+//
+// Faults: Unavailable when it is not done in time; NotFound when the registry was deleted; Conflict with
+// registries.CodeSecretUnreadable; Invalid when the stored definition cannot be used.
+func (s *Service) AwaitCheck(ctx context.Context, request CheckRequest, within time.Duration) (*regcheck.Report, error) {
+	if request.delay > within {
+		return nil, notDone("The check waits for its turn.")
+	}
+	for began := time.Now(); ; {
+		state, err := s.requestState(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		if state.Answered >= request.number {
+			return reportOf(state)
+		}
+		running := state.LeaseOwner != "" && state.NextAt.After(s.now())
+		switch waited := time.Since(began); {
+		case !running && waited > min(within, request.delay+beginTimeout):
+			return nil, notDone("No server has begun the check: none is running on this store, all are busy, or their --watch-interval is 0s.")
+		case waited > within:
+			return nil, notDone("A server has not finished the check yet.")
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+func (s *Service) requestState(ctx context.Context, request CheckRequest) (state store.CheckRequest, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		state, err = tx.Watch.CheckRequest(ctx, request.orgUID, request.uid)
+		return err
+	})
+	return state, fault.Wrap("look for the result of a check", registries.NotFound(err))
+}
+
+func notDone(message string) error { return fault.Busy(message, time.Second) }
+
+// reportOf returns the report of the check that was done for a request, or why the definition could not be checked.
+func reportOf(state store.CheckRequest) (*regcheck.Report, error) {
+	switch {
+	case state.Answer == nil && state.State.Code == registries.CodeSecretUnreadable:
+		return nil, registries.SecretUnreadable(nil)
+	case state.Answer == nil:
+		return nil, fault.InvalidFields(fault.Field{Field: state.State.Field, Problem: "cannot be used; replace the registry"})
+	}
+	report := &regcheck.Report{}
+	if err := json.Unmarshal(state.Answer, report); err != nil {
+		return nil, fmt.Errorf("read the report of a check: %w", err)
+	}
+	return report, nil
+}

@@ -1,0 +1,29 @@
+// Package watch checks stored registries on a schedule and on request. It maintains their health status and its history, and raises
+// alerts when the status changes.
+//
+// How a registry is checked is for package regcheck, and who gets an alert for package alerts.
+package watch
+
+import (
+	"time"
+
+	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Service checks stored registries. It is safe for concurrent use.
+type Service struct {
+	db         *store.DB
+	registries *registries.Service
+	checker    *regcheck.Checker
+	now        func() time.Time
+}
+
+// New returns a service that checks with checker. now may be nil.
+func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, now func() time.Time) *Service {
+	if now == nil {
+		now = time.Now
+	}
+	return &Service{db: db, registries: stored, checker: checker, now: now}
+}
