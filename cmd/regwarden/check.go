@@ -157,7 +157,7 @@ func (f *checkFlags) runStored(show shown, args []string) error {
 	if f.proxyConnect != "" {
 		checker.ProxyConnect = proxyConnects[f.proxyConnect]
 	}
-	stored := registries.New(db, registries.Limits{}, nil)
+	stored := registries.New(db, registries.Limits{}, time.Now)
 	opened, err := stored.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
 		return asUsage(f.overlay(d, show.cmd.InOrStdin()))
 	})
@@ -165,7 +165,7 @@ func (f *checkFlags) runStored(show shown, args []string) error {
 		return err
 	}
 	return show.check(opened.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
-		report, _, err := checks.New(db, stored, checker, checks.Limits{}, nil).Validate(ctx, operator, commandLine, checks.Request{
+		report, _, err := checks.New(db, stored, checker, checks.Limits{}, time.Now).Validate(ctx, operator, commandLine, checks.Request{
 			Action: audit.RegistryDiagnose, Definition: registries.SentDefinition{Definition: opened.Definition}, OrgUID: opened.Registry.OrgUID, Observe: observe,
 		})
 		return report, err

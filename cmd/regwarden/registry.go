@@ -37,12 +37,12 @@ func newRegistry() *cobra.Command {
 
 // find looks a stored registry up.
 func (a *admin) find(org, name string) (registries.Registry, error) {
-	return registries.New(a.db, registries.Limits{}, nil).Find(a.ctx, a.operator, org, name)
+	return registries.New(a.db, registries.Limits{}, time.Now).Find(a.ctx, a.operator, org, name)
 }
 
 // watch returns what knows the health of stored registries. It has no engine: servers check.
 func (a *admin) watch() *watch.Service {
-	return watch.New(a.db, registries.New(a.db, registries.Limits{}, nil), nil, nil)
+	return watch.New(a.db, registries.New(a.db, registries.Limits{}, time.Now), nil, time.Now)
 }
 
 func listRegistries(a *admin, org string) error {

@@ -128,10 +128,10 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	stored := registries.New(db, registries.Limits{ContactsPerMinute: c.CheckPerMinute,
-		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, nil)
-	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, nil)
-	scheduled := watch.New(db, stored, checker, nil)
-	content := contentsync.New(db, stored, checker, nil)
+		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, time.Now)
+	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, time.Now)
+	scheduled := watch.New(db, stored, checker, time.Now)
+	content := contentsync.New(db, stored, checker, time.Now)
 	metrics := server.NewMetrics(version, map[string]server.Load{"validation": validations.Load, "login": authService.Passwords().Load})
 	alerting, err := newAlerts(db, c, checker, metrics, log)
 	if err != nil {

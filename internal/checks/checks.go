@@ -34,11 +34,8 @@ type Service struct {
 	now        func() time.Time
 }
 
-// New returns a service that checks with checker and fills in secrets of stored registries. now may be nil.
+// New returns a service that checks with checker and fills in secrets of stored registries.
 func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, limits Limits, now func() time.Time) *Service {
-	if now == nil {
-		now = time.Now
-	}
 	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now}
 }
 

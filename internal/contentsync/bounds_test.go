@@ -32,7 +32,7 @@ import (
 
 func mustNew(t *testing.T, server *postgrestest.Server) fixture {
 	t.Helper()
-	return newFixture(registriestest.New(t, server), registries.Limits{}, &regcheck.Checker{}, nil)
+	return newFixture(registriestest.New(t, server), registries.Limits{}, &regcheck.Checker{}, time.Now)
 }
 
 // obliging is a registry that has a tag in whatever repository it is asked for. It counts the checks.

@@ -30,11 +30,8 @@ type Service struct {
 	now        func() time.Time
 }
 
-// New returns a service that reads registries with checker. now may be nil.
+// New returns a service that reads registries with checker.
 func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, now func() time.Time) *Service {
-	if now == nil {
-		now = time.Now
-	}
 	return &Service{db: db, registries: stored, checker: checker, now: now}
 }
 

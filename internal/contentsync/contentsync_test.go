@@ -48,7 +48,7 @@ func newFixture(f registriestest.Fixture, limits registries.Limits, checker *reg
 func mustSync(t *testing.T, server string) (fixture, *regchecktest.Registry) {
 	t.Helper()
 	g := regchecktest.Start(t, server)
-	return newFixture(registriestest.New(t, nil), registries.Limits{}, &regcheck.Checker{Resolver: g, Dialer: g, Roots: g.Roots()}, nil), g
+	return newFixture(registriestest.New(t, nil), registries.Limits{}, &regcheck.Checker{Resolver: g, Dialer: g, Roots: g.Roots()}, time.Now), g
 }
 
 func input(name string) registries.RegistryInput {

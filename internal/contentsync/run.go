@@ -108,7 +108,7 @@ func (r *runner) work(ctx context.Context, taken store.RegistrySync) {
 	if fault.KindOf(err) != fault.Unavailable {
 		err = errors.Join(err, one.fail(ctx, one.afterFailure(true), "Something went wrong in the service; its log has the cause."))
 	}
-	r.Log.Error("a registry was not synchronized", "registry", taken.RegistryUID, "error", err)
+	r.Log.Error("registry not synchronized", "registry", taken.RegistryUID, "error", err)
 }
 
 // run is one synchronization under way. A goroutine of its own extends its lease. store.ErrNotFound says that it was lost: the

@@ -24,7 +24,7 @@ func (r *runner) sweepAll(ctx context.Context) {
 	for {
 		err := r.sweep(ctx, "")
 		if err != nil && !failing && ctx.Err() == nil {
-			r.Log.Error("dropped content was not deleted; trying again", "error", err) // once, and not each time while the store is away
+			r.Log.Error("dropped content not deleted", "retry_in", sweepInterval, "error", err) // once, and not each time while the store is away
 		}
 		failing = err != nil
 		select {

@@ -34,12 +34,9 @@ type Service struct {
 	now    func() time.Time
 }
 
-// New returns a service on an opened store. now may be nil.
+// New returns a service on an opened store.
 func New(db *store.DB, limits Limits, now func() time.Time) *Service {
 	limits.ContactsPerMinute = cmp.Or(limits.ContactsPerMinute, 120)
-	if now == nil {
-		now = time.Now
-	}
 	return &Service{db: db, limits: limits, now: now}
 }
 

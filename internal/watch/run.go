@@ -107,7 +107,7 @@ func (r *runner) spread(ctx context.Context) error {
 func (r *runner) check(ctx context.Context, row store.Watched) {
 	outcome, err := r.tryCheck(ctx, row)
 	if err != nil && ctx.Err() == nil && r.Log != nil {
-		r.Log.Error("a kept registry was not checked", "registry", row.RegistryUID, "error", err)
+		r.Log.Error("registry not checked", "registry", row.RegistryUID, "error", err)
 	}
 	if err != nil {
 		r.release(ctx, row)
@@ -127,7 +127,7 @@ func (r *runner) release(ctx context.Context, row store.Watched) {
 		return tx.Watch.Release(ctx, row.RegistryUID, row.LeaseOwner, next)
 	})
 	if err != nil && r.Log != nil {
-		r.Log.Error("a lease was not given back and will run out", "registry", row.RegistryUID, "error", err)
+		r.Log.Error("lease not released; it will run out", "registry", row.RegistryUID, "error", err)
 	}
 }
 

@@ -20,10 +20,7 @@ type Service struct {
 	now        func() time.Time
 }
 
-// New returns a service that checks with checker. now may be nil.
+// New returns a service that checks with checker.
 func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, now func() time.Time) *Service {
-	if now == nil {
-		now = time.Now
-	}
 	return &Service{db: db, registries: stored, checker: checker, now: now}
 }

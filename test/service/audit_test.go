@@ -27,16 +27,22 @@ func TestAuditRecords(t *testing.T) {
 	wrong := basic(registry.Endpoint, ada, "wrong horse", trusting(registry.CA))
 	want := map[string]string{} // AuditUid to action, outcome
 	for _, request := range []struct {
-		path, body, record string
-		status             int
+		path, project, body, record string
+		status                      int
 	}{
-		{validate, good, "registry.validate valid", http.StatusNoContent},
-		{validate, wrong, "registry.validate notValid", http.StatusUnprocessableEntity},
-		{validate, `{}`, "registry.validate refused", http.StatusBadRequest},
-		{diagnose, good, "registry.diagnose valid", http.StatusOK},
-		{diagnose, wrong, "registry.diagnose notValid", http.StatusOK},
+		{validate, "", good, "registry.validate valid", http.StatusNoContent},
+		{validate, "", wrong, "registry.validate notValid", http.StatusUnprocessableEntity},
+		{validate, "", `{}`, "registry.validate refused", http.StatusBadRequest},
+		{validate, "unknown", good, "registry.validate refused", http.StatusNotFound},
+		{diagnose, "", good, "registry.diagnose valid", http.StatusOK},
+		{diagnose, "", wrong, "registry.diagnose notValid", http.StatusOK},
+		{diagnose, "", strings.Repeat(" ", 2<<20), "registry.diagnose refused", http.StatusRequestEntityTooLarge},
 	} {
-		answer := client.Do(http.MethodPost, request.path, request.body, "Authorization", tokens.Authorization).Want(request.status)
+		headers := []string{"Authorization", tokens.Authorization}
+		if request.project != "" {
+			headers = append(headers, "ProjectUid", request.project)
+		}
+		answer := client.Do(http.MethodPost, request.path, request.body, headers...).Want(request.status)
 		want[answer.Header.Get("AuditUid")] = request.record
 	}
 
