@@ -14,33 +14,20 @@ func (s *session) connect(ctx context.Context) outcome {
 		return failed(s.forbidden(err, "The endpoint "+s.plan.base.Host))
 	}
 	s.spare = s.openSpare(ctx, p)
-	raw, at, err := s.Wire.Dial(ctx, p)
+	c, at, err := s.Wire.Dial(ctx, p)
 	if err != nil {
 		s.dropSpare()
 		return failed(s.diagnoseDial(p, err))
 	}
 	s.Rounds++
-	s.first = s.Wire.NewConn(p, raw)
+	s.first = c
 	if s.plan.base.Scheme == "http" {
-		if err := s.admit(ctx); err != nil {
-			return failed(fail(CodeNotOCI, "", "%s: %s.", p.HostPort(), wire.CleanText(err.Error())))
-		}
+		s.Wire.Keep(c)
 	}
 	if proxy := p.Proxied(); proxy != "" {
 		return passed("through the proxy %s", wire.CleanText(proxy))
 	}
 	return passed("%s", at)
-}
-
-// admit starts HTTP on the first connection and keeps it for the requests.
-func (s *session) admit(ctx context.Context) error {
-	c := s.first
-	if err := c.Speak(ctx); err != nil {
-		c.Drop()
-		return err
-	}
-	s.Wire.Keep(c)
-	return nil
 }
 
 // spareConn is a second connection that is being opened.
@@ -62,7 +49,7 @@ func (s *session) openSpare(ctx context.Context, p *wire.Peer) *spareConn {
 			return // the first connection reports what is wrong
 		}
 		if ctx.Err() != nil {
-			c.Close()
+			_ = c.Close()
 			return
 		}
 		s.Wire.Keep(c)

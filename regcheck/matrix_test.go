@@ -98,7 +98,12 @@ func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
 		t.Fatal(err)
 	}
 	policy := mustPolicy(t, row)
-	report, err := checker(g, policy, row).Check(t.Context(), mustDefinition(t, g, row), nil)
+	c, conns := checker(g, policy, row), &openConns{Dialer: g}
+	c.Dialer = conns
+	report, err := c.Check(t.Context(), mustDefinition(t, g, row), nil)
+	if left := conns.left(t); left > 0 {
+		faults = append(faults, fmt.Sprintf("%d connections are left open", left))
+	}
 	g.Close()
 
 	faults = append(faults, compare(row, report, err)...)

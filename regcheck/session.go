@@ -120,9 +120,6 @@ func (s *session) warnOfDefinition() {
 
 func (s *session) close() {
 	s.dropSpare()
-	if s.first != nil {
-		s.first.Drop()
-	}
 	s.Wire.Close()
 }
 

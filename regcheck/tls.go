@@ -21,9 +21,7 @@ func (s *session) handshake(ctx context.Context) outcome {
 		return failed(diagnoseTLS(certs.Explain(c.Seen(), err, program)))
 	}
 	s.Rounds += c.Cost - 1 // connect counted that of TCP
-	if err := s.admit(ctx); err != nil {
-		return failed(diagnoseTLS(certs.Explain(c.Seen(), err, program)))
-	}
+	s.Wire.Keep(c)
 	if c.H2() {
 		s.dropSpare()
 	}

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -26,8 +25,6 @@ func (p *workPanicked) Error() string {
 }
 
 func (p *workPanicked) Stack() []byte { return fmt.Appendf(nil, "%T\n%s", p.cause, p.stack) }
-
-var errPanicked = errors.New("the check panicked") // seen by nobody: the check panics in the end
 
 // Background is work beside a check. Whoever waits for such work has to hear from it when it panics too: by its deferred calls.
 type Background struct {

@@ -18,7 +18,7 @@ type Handshake struct {
 }
 
 func (c *Conn) Seen() *Handshake {
-	w := c.wire
+	w := c.Peer.wire
 	s := &Handshake{Host: c.Peer.HostPort(), Home: c.Peer.Origin == w.Home, Asked: c.Asked, Acceptable: c.acceptable, Now: w.Now()}
 	if s.Home {
 		s.Path = w.HomePath

@@ -6,8 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -40,26 +38,19 @@ type Limits struct {
 	Redirects                             int
 }
 
-// Client opens the connections of one check, all of them by its guard, and keeps them until its end.
+// Client sends the requests of one check, each over the transport of its peer, and closes all connections at its end.
 type Client struct {
 	Config
 	pool func() *x509.CertPool // roots and the definition's own; made once
 
 	Sent told // guards itself
+	Work Background
 
-	changing sync.Mutex // guards peer.changed; its own lock, since net/http tells of changes while mu is held
+	ctx context.Context // of all peers
+	end context.CancelFunc
 
-	mu     sync.Mutex
-	peers  map[egress.Origin]*Peer
-	Work   Background
-	closed bool
-}
-
-// Peer is an origin and what we know of it.
-type Peer struct {
-	*egress.Target
-	conns   []*Conn
-	changed chan struct{} // closed when one of conns may have become free
+	mu    sync.Mutex
+	peers map[egress.Origin]*Peer
 }
 
 // StepError says which step towards an origin failed.
@@ -87,6 +78,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 
 func New(c Config) *Client {
 	w := &Client{Config: c, peers: map[egress.Origin]*Peer{}}
+	w.ctx, w.end = context.WithCancel(context.Background())
 	w.pool = sync.OnceValue(func() *x509.CertPool { return trustPool(c.Roots, c.Extra) })
 	if c.Home.Scheme == "https" {
 		w.Work.Do(func() { w.pool() }) // reading the system's roots takes longer than a round trip
@@ -111,36 +103,24 @@ func trustPool(roots *x509.CertPool, extra []*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// Close ends every connection and waits for what runs in the background.
+// Close closes every connection and waits for what runs in the background.
 func (w *Client) Close() {
+	w.KeepOnly()
 	w.mu.Lock()
-	w.closed = true
-	var all []*Conn
-	for _, p := range w.peers {
-		all = append(all, p.conns...)
-		p.conns = nil
-	}
+	w.end() // with mu: nothing new begins in the background
 	w.mu.Unlock()
-	for _, c := range all {
-		c.Close()
-	}
 	w.Work.Wait()
 }
 
-// KeepOnly closes the connections to all other origins and forgets them. No request may be under way.
+// KeepOnly closes the connections to all other origins and forgets these origins.
 func (w *Client) KeepOnly(homes ...egress.Origin) {
 	w.mu.Lock()
-	var ended []*Conn
+	defer w.mu.Unlock()
 	for o, p := range w.peers {
 		if !slices.Contains(homes, o) {
-			ended = append(ended, p.conns...)
-			p.conns = nil
+			p.close()
 			delete(w.peers, o)
 		}
-	}
-	w.mu.Unlock()
-	for _, c := range ended {
-		c.Close()
 	}
 }
 
@@ -181,20 +161,9 @@ func (w *Client) Admit(o egress.Origin, addresses []netip.Addr) (*Peer, error) {
 	if known := w.peers[o]; known != nil {
 		return known, nil // two requests reached for it at once
 	}
-	p := &Peer{Target: checked}
+	p := w.newPeer(checked)
 	w.peers[o] = p
 	return p, nil
-}
-
-// Dial connects to a peer within its time.
-func (w *Client) Dial(ctx context.Context, p *Peer) (net.Conn, netip.AddrPort, error) {
-	ctx, cancel := context.WithTimeout(ctx, w.Limits.Connect)
-	defer cancel()
-	conn, at, err := w.Guard.Dial(ctx, p.Target)
-	if err != nil {
-		return nil, at, err
-	}
-	return resetConn{conn}, at, nil
 }
 
 // Hop judges that one server sends us on to another: zones only widen.
@@ -212,164 +181,6 @@ func (w *Client) Hop(ctx context.Context, from, to egress.Origin) (*Peer, error)
 		}
 	}
 	return next, nil
-}
-
-// Open makes a new connection to a peer that was judged.
-func (w *Client) Open(ctx context.Context, p *Peer) (*Conn, error) {
-	raw, _, err := w.Dial(ctx, p)
-	if err != nil {
-		return nil, &StepError{Step: stepConnect, Origin: p.Origin, Err: err}
-	}
-	c := w.NewConn(p, raw)
-	if p.Scheme == "https" {
-		if err := c.Handshake(ctx); err != nil {
-			_ = raw.Close()
-			return nil, &StepError{Step: StepTLS, Origin: p.Origin, Err: err, Seen: c.Seen()}
-		}
-	}
-	if err := c.Speak(ctx); err != nil {
-		_ = raw.Close()
-		return nil, &StepError{Step: StepTLS, Origin: p.Origin, Err: err, Seen: c.Seen()}
-	}
-	return c, nil
-}
-
-func (w *Client) NewConn(p *Peer, raw net.Conn) *Conn {
-	return &Conn{Peer: p, raw: raw, wire: w, Cost: 1}
-}
-
-// Keep puts an open connection to the others of its peer.
-func (w *Client) Keep(c *Conn) {
-	w.mu.Lock()
-	closed := w.closed
-	if !closed {
-		c.Peer.conns = append(c.Peer.conns, c)
-	}
-	w.mu.Unlock()
-	if closed {
-		c.Close()
-		return
-	}
-	c.client.SetStateHook(func(*http.ClientConn) { w.tell(c.Peer) })
-}
-
-// tell wakes those who wait for a connection of the peer.
-func (w *Client) tell(p *Peer) {
-	w.changing.Lock()
-	defer w.changing.Unlock()
-	if p.changed != nil {
-		close(p.changed)
-		p.changed = nil
-	}
-}
-
-// change is closed when a connection of the peer may have become free; nil when there is none to
-// wait for.
-func (w *Client) change(p *Peer) <-chan struct{} {
-	w.mu.Lock()
-	none := len(p.conns) == 0
-	w.mu.Unlock()
-	if none {
-		return nil
-	}
-	w.changing.Lock()
-	defer w.changing.Unlock()
-	if p.changed == nil {
-		p.changed = make(chan struct{})
-	}
-	return p.changed
-}
-
-// patience is how long a request waits for a busy connection before a new one is opened beside it:
-// answers that were asked for together come together, or nearly so.
-const patience = 10 * time.Millisecond
-
-// acquire books a connection: a kept one, one that becomes free, or a new one, whichever is first.
-// cost is the round trips that opening took.
-func (w *Client) acquire(ctx context.Context, p *Peer) (c *Conn, cost int, err error) {
-	impatient := time.NewTimer(patience)
-	defer impatient.Stop()
-	for waiting := true; waiting; {
-		freed := w.change(p) // before take, so that nothing is missed in between
-		if c = w.take(p); c != nil {
-			return c, 0, nil
-		}
-		if freed == nil {
-			break
-		}
-		select {
-		case <-freed:
-		case <-impatient.C:
-			waiting = false
-		case <-ctx.Done():
-			return nil, 0, &StepError{Step: stepConnect, Origin: p.Origin, Err: ctx.Err()}
-		}
-	}
-	return w.openBooked(ctx, p)
-}
-
-// openBooked opens a connection for one request; while that takes time, a busy one may become free
-// and serve instead.
-func (w *Client) openBooked(ctx context.Context, p *Peer) (*Conn, int, error) {
-	type opened struct {
-		c   *Conn
-		err error
-	}
-	opening, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan opened)
-	w.Work.Do(func() {
-		o := opened{err: errPanicked}
-		defer func() {
-			select {
-			case done <- o:
-			case <-opening.Done(): // nobody waits any more
-				if o.err == nil {
-					o.c.Close()
-				}
-			}
-		}()
-		o.c, o.err = w.Open(opening, p)
-	})
-	for {
-		select {
-		case o := <-done:
-			if o.err != nil {
-				return nil, 0, o.err
-			}
-			if err := o.c.client.Reserve(); err != nil {
-				o.c.Close()
-				return nil, 0, &ExchangeError{Conn: o.c, err: err}
-			}
-			w.Keep(o.c)
-			return o.c, o.c.Cost, nil
-		case <-w.change(p):
-			if c := w.take(p); c != nil {
-				return c, 0, nil
-			}
-		case <-ctx.Done():
-			return nil, 0, &StepError{Step: stepConnect, Origin: p.Origin, Err: ctx.Err()}
-		}
-	}
-}
-
-// take finds a kept connection with room for one more request, and books it.
-func (w *Client) take(p *Peer) *Conn {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	kept := p.conns[:0]
-	var found *Conn
-	for _, c := range p.conns {
-		if c.client.Err() != nil {
-			continue // closed by the server; the transport has cleaned up
-		}
-		kept = append(kept, c)
-		if found == nil && c.client.Reserve() == nil {
-			found = c
-		}
-	}
-	p.conns = kept
-	return found
 }
 
 // tlsConfig is the trust for an origin. The definition's roots and skipVerify apply to every origin, since the

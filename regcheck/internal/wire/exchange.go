@@ -1,0 +1,149 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+
+	"github.com/regwarden/regwarden/egress"
+)
+
+// Response is an HTTP response of bounded length.
+type Response struct {
+	URL    *url.URL // after redirects
+	From   egress.Origin
+	Status int
+	Header http.Header
+	Body   []byte
+	Cut    error // the body ended early
+	Over   bool  // the body is longer than the cap
+	Packed bool  // compressed, although the request accepts no encoding
+	Conn   *Conn
+	Rounds int
+	Hops   int
+}
+
+// ExchangeError is a request that got no response.
+type ExchangeError struct {
+	Conn    *Conn
+	err     error
+	Started bool // the first byte of a response came
+}
+
+func (e *ExchangeError) Error() string { return e.err.Error() }
+func (e *ExchangeError) Unwrap() error { return e.err }
+
+// Request is a request to be sent.
+type Request struct {
+	URL           *url.URL
+	Authorization string
+	Form          url.Values // makes it a POST
+	Head          bool       // makes it a HEAD
+	Accept        string
+	Keep          int64 // bytes of the body that are needed; keepShort when 0
+}
+
+// keepShort is what is kept of a response without a list. The rest is read up to the limit, to see whether the body ends,
+// and discarded: many concurrent checks must not hold a MiB each.
+const keepShort = 64 << 10
+
+func (c *Request) Request(ctx context.Context, always map[string]string) (*http.Request, error) {
+	method, body := http.MethodGet, io.Reader(nil)
+	if c.Form != nil {
+		method, body = http.MethodPost, strings.NewReader(c.Form.Encode())
+	}
+	if c.Head {
+		method = http.MethodHead
+	}
+	r, err := http.NewRequestWithContext(ctx, method, c.URL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Accept", "application/json, */*")
+	if c.Accept != "" {
+		r.Header.Set("Accept", c.Accept)
+	}
+	if c.Form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if c.Authorization != "" {
+		r.Header.Set("Authorization", c.Authorization)
+	}
+	for name, value := range always {
+		r.Header.Set(name, value)
+	}
+	return r, nil
+}
+
+// Exchange sends one request to a peer and follows no redirect.
+func (w *Client) Exchange(ctx context.Context, p *Peer, what *Request) (*Response, error) {
+	w.Sent.note(what)
+	ctx, cancel := context.WithTimeout(ctx, w.Limits.Response)
+	defer cancel()
+	a, err := w.send(ctx, p, what)
+	x, unanswered := errors.AsType[*ExchangeError](err)
+	// net/http repeats a request over HTTP/1.1 when the server closed a connection that it kept (RFC 9112 section 9.3.1).
+	// Over HTTP/2 a server may do so after any of the requests that travel together (RFC 9113 section 6.8).
+	if unanswered && x.Conn.H2() && what.Form == nil && ctx.Err() == nil && IsCutOff(err) {
+		return w.send(ctx, p, what)
+	}
+	return a, err
+}
+
+func (w *Client) send(ctx context.Context, p *Peer, what *Request) (*Response, error) {
+	var seen attempt
+	request, err := what.Request(httptrace.WithClientTrace(ctx, seen.trace()), w.Header)
+	if err != nil {
+		return nil, err
+	}
+	response, err := p.transport.RoundTrip(request)
+	if err != nil {
+		return nil, p.unanswered(ctx, &seen, err)
+	}
+	c := seen.conn
+	c.served.Add(1)
+	a := &Response{URL: what.URL, From: p.Origin, Status: response.StatusCode, Header: response.Header, Conn: c, Rounds: 1 + seen.cost}
+	a.read(response, what.Keep, w.Limits.Body)
+	return a, nil
+}
+
+// unanswered returns the error of a request that got no response.
+func (p *Peer) unanswered(ctx context.Context, seen *attempt, err error) error {
+	if step, ok := errors.AsType[*StepError](err); ok {
+		return step
+	}
+	if seen.conn == nil {
+		return &StepError{Step: stepConnect, Origin: p.Origin, Err: err}
+	}
+	if _, alert := RemoteAlert(err); alert || !seen.wrote.Load() && ctx.Err() == nil {
+		_ = seen.conn.Close() // it has ended, and net/http closes it a moment later
+	}
+	return &ExchangeError{seen.conn, err, seen.started.Load()}
+}
+
+// read reads the body up to the limit. net/http closes the connection if the body is longer.
+func (a *Response) read(response *http.Response, keep, limit int64) {
+	defer func() { _ = response.Body.Close() }()
+	if e := response.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		a.Packed = true
+		return
+	}
+	if response.ContentLength > limit {
+		a.Over = true
+		return
+	}
+	if keep == 0 {
+		keep = keepShort
+	}
+	body := io.LimitReader(response.Body, limit+1)
+	a.Body, a.Cut = io.ReadAll(io.LimitReader(body, keep))
+	rest := int64(0)
+	if a.Cut == nil {
+		rest, a.Cut = io.Copy(io.Discard, body)
+	}
+	a.Over = int64(len(a.Body))+rest > limit
+}
