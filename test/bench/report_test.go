@@ -32,10 +32,10 @@ func atMost(value float64, unit string, greatest float64) metric {
 	return metric{value, unit, -noLimit, greatest}
 }
 
-// report is the output of one benchmark: a line of Go's benchmark format for each row.
+// report is the output of one benchmark. Each row is also a row of the table in docs/benchmarks.md.
 type report struct {
-	b     *testing.B
-	lines []string
+	b    *testing.B
+	rows []string
 }
 
 // row reports figures as one sub-benchmark. The limits of a figure are reported next to it, with "-min" or "-max" after its unit.
@@ -65,27 +65,62 @@ func (r *report) row(name string, metrics ...metric) {
 			r.b.Error(strings.Join(missed, "\n")) // not the row, whose figures would not be printed
 		}
 		b.ReportMetric(0, "ns/op") // the time of the row itself has no meaning
-		r.lines = append(r.lines, fmt.Sprintf("%s-%d %s", b.Name(), runtime.GOMAXPROCS(0), testing.BenchmarkResult{N: 1, Extra: extra}))
+		if !strings.HasPrefix(name, oldPrefix) {
+			r.rows = append(r.rows, fmt.Sprintf("| %s/%s | %s | %s |\n", r.name(), name, figuresText(metrics), outcome(metrics, missed)))
+		}
 	})
+}
+
+func (r *report) name() string { return strings.TrimPrefix(r.b.Name(), "Benchmark") }
+
+// figuresText shows each figure, and its limit in parentheses.
+func figuresText(metrics []metric) string {
+	var all []string
+	for _, m := range metrics {
+		text := fmt.Sprintf("%.4g %s", m.value, m.unit)
+		if m.least > -noLimit {
+			text += fmt.Sprintf(" (≥ %.4g)", m.least)
+		}
+		if m.greatest < noLimit {
+			text += fmt.Sprintf(" (≤ %.4g)", m.greatest)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, ", ")
+}
+
+func outcome(metrics []metric, missed []string) string {
+	switch limited := func(m metric) bool { return m.least > -noLimit || m.greatest < noLimit }; {
+	case len(missed) > 0:
+		return "MISSED"
+	case slices.ContainsFunc(metrics, limited):
+		return "met"
+	}
+	return ""
 }
 
 const page = "../../docs/benchmarks.md"
 
-// end writes the rows into the page, between the comments for this benchmark, if -write is set.
+// end replaces the rows of this benchmark in the table of the page, if -write is set.
 func (r *report) end() {
 	if !*write {
 		return
 	}
 	old, err := os.ReadFile(page)
 	noError(r.b, err)
-	begin, end := "<!-- "+r.b.Name()+" -->\n", "<!-- end -->\n"
-	before, rest, found := strings.Cut(string(old), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		r.b.Fatalf("%s must have the comment %q, and later %q", page, begin, end)
-	}
-	block := "```text\n" + machine() + "\n" + strings.Join(r.lines, "\n") + "\n```\n"
-	noError(r.b, os.WriteFile(page, []byte(before+begin+block+end+after), 0o600))
+	noError(r.b, os.WriteFile(page, []byte(withRows(string(old), r.name(), r.rows, machine())), 0o600))
+}
+
+// withRows returns a page with other rows of one benchmark. The first of them says where and when it was measured.
+func withRows(page, name string, rows []string, machine string) string {
+	const begin, end = "| --- | --- | --- |\n", "\n\n"
+	before, rest, _ := strings.Cut(page, begin)
+	table, after, _ := strings.Cut(rest, end)
+	kept := slices.DeleteFunc(strings.SplitAfter(table+"\n", "\n"), func(line string) bool {
+		return line == "" || strings.HasPrefix(line, "| "+name+"/") || strings.HasPrefix(line, "| **"+name+"** ")
+	})
+	kept = append(append(kept, fmt.Sprintf("| **%s** | %s | |\n", name, machine)), rows...)
+	return before + begin + strings.Join(kept, "") + "\n" + after
 }
 
 // machine describes where and when the figures were measured.
