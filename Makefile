@@ -61,8 +61,8 @@ lint: ## Run staticcheck and gosec
 golden: ## Write the expected output of the command-line scripts anew
 	cd test && $(GO) test ./script -update
 
-docs: ## Write docs/codes.md anew from the table of codes
-	$(GO) test ./internal/wording -run TestThePageOfCodes -update
+docs: ## Write docs/codes.md from the table of codes, and docs/configuration.md from the flags
+	$(GO) test ./internal/wording ./cmd/regwarden -run Page -update
 
 matrix: ## Print the matrix of definitions: what each should come to, and what it did
 	$(GO) test ./regcheck -run 'TestMatrix' -v

@@ -30,7 +30,7 @@ func TestRecheckSpendsNoPulls(t *testing.T) {
 			t.Errorf("content: %s", content.Detail)
 		}
 		known = report.Known
-		if sent := len(g.Requests()) - before; report.Valid && sent > 9 { // docs/operations.md
+		if sent := len(g.Requests()) - before; report.Valid && sent > 9 { // docs/registries.md
 			t.Errorf("%d requests", sent)
 		}
 	}

@@ -72,7 +72,7 @@ func (p *pullCounter) send(w http.ResponseWriter, r *http.Request, manifest stri
 
 func digestOf(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
 
-// Scheduled checks read the kind of the content once for each digest. docs/operations.md names these figures.
+// Scheduled checks read the kind of the content once for each digest. docs/registries.md has these figures.
 func TestScheduledChecksSpendPullsOnlyOnChanges(t *testing.T) {
 	w, hub := mustWatch(t), &pullCounter{}
 	server := httptest.NewServer(hub)

@@ -51,7 +51,7 @@ func codesPage(entries []regcheck.Entry) string {
 		fmt.Fprintf(&out, "\n%s\n\n- Fix: %s\n- Field: %s\n- Worth a retry: %s\n",
 			e.Sentence, e.Hint, codeOrNone(e.Field), yesNo(e.Retryable))
 	}
-	out.WriteString("\n## Warnings\n\nA warning never changes the verdict.\n")
+	out.WriteString("\n## Warnings\n\nA warning never changes the result.\n")
 	for _, e := range entries {
 		if e.Warning == "" {
 			continue
@@ -67,10 +67,9 @@ func codesPage(entries []regcheck.Entry) string {
 
 const codesIntroduction = `# Codes, reasons and warnings of a check
 
-Generated from the table in regcheck/codetable.go; do not edit. A report names the first stage that
-failed, a code, mostly a reason, the field of the definition at fault if one is, and a hint. Field and
-retry are the usual ones below; a report may know better, and its hint is more exact. When the target of a
-redirect fails, its code is that of its own failure, in a stage after tls.
+This page is generated from the table of codes (make docs); do not edit it. A report has the first stage that failed, a code, usually a
+reason, the field of the definition to change, and a hint. This page has the usual field and hint; the hint of a report is more exact. If the
+target of a redirect fails, the code is that of its own failure, in a stage after tls.
 `
 
 func joinStages(entries []regcheck.Entry, code regcheck.Code) string {
