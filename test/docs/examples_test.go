@@ -1,0 +1,160 @@
+package docs_test
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
+)
+
+// examples returns the code blocks of a page in a language.
+func examples(t *testing.T, page, language string) (blocks []string) {
+	t.Helper()
+	for _, found := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(pageText(t, page), -1) {
+		blocks = append(blocks, found[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("%s has no example in %s", page, language)
+	}
+	return blocks
+}
+
+// TestGettingStarted runs the commands of the page in one shell, in their order. Only the addresses differ.
+func TestGettingStarted(t *testing.T) {
+	const chart = "stefanprodan/charts/podinfo"
+	registry := realregistry.Distribution(t, realregistry.Options{})
+	realregistry.Push(t, registry, realregistry.Helm, chart, "6.7.1")
+	address := freeAddress(t)
+	script := strings.NewReplacer("https://ghcr.io", registry.Endpoint, "127.0.0.1:8080", address).
+		Replace(strings.Join(examples(t, "docs/getting-started.md", "sh"), "\n"))
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euxc", script)
+	cmd.Dir, cmd.WaitDelay = t.TempDir(), time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	endAll := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = endAll
+	cmd.Env = []string{
+		"PATH=" + filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + cmd.Dir,
+		"REGWARDEN_LISTEN=" + address, "REGWARDEN_EGRESS_ALLOW=127.0.0.0/8", "REGWARDEN_EGRESS_DNS=127.0.0.1:9", "REGWARDEN_LOGIN_WAIT=30s",
+	}
+	out, err := cmd.CombinedOutput()
+	_ = endAll() // the service, if the script ended before it stopped it
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	log, err := os.ReadFile(filepath.Join(cmd.Dir, "regwarden.log"))
+	if err != nil || !strings.Contains(string(log), "msg=stopped") {
+		t.Errorf("the service was not stopped: %v\n%s", err, log)
+	}
+	rest := string(out)
+	for _, want := range []string{"valid  ", "HTTP/1.1 204 No Content", "HTTP/1.1 422 ", `"hint":"`, `"orgName":"default"`, `{"uid":"`, "podinfo  ", "valid  "} {
+		_, after, found := strings.Cut(rest, want)
+		if !found {
+			t.Fatalf("%q is missing, or not in this order:\n%s", want, out)
+		}
+		rest = after
+	}
+}
+
+// freeAddress returns a loopback address that nothing listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// The Go example explains a wrong password.
+func TestGoExample(t *testing.T) {
+	registry := realregistry.Distribution(t, realregistry.Options{Users: map[string]string{"robot$ci": "correct horse"}})
+	server := instance.Start(t, instance.Options{})
+	key := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
+	file := filepath.Join(t.TempDir(), "main.go")
+	text := strings.ReplaceAll(examples(t, "docs/api-examples.md", "go")[0], "https://harbor.example.com", registry.Endpoint)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", "run", file)
+	cmd.Env = append(os.Environ(), "REGWARDEN_URL="+server.URL, "REGWARDEN_KEY="+key, "REGISTRY_PASSWORD=wrong horse")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(out), "RegistryAuthFailed in auth, field auth.password\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The service accepts each channel of the page, and each body is JSON once it is filled in.
+func TestAlertRecipes(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	token := client.SignIn().Authorization
+	path := "/v1/projects/" + defaultProject(client, token) + "/alerts/RegistryHealth"
+	for _, recipe := range examples(t, "docs/alerts.md", "json") {
+		var channel struct {
+			Type string
+			HTTP struct{ Body string }
+		}
+		if err := json.Unmarshal([]byte(recipe), &channel); err != nil {
+			t.Fatalf("%v\n%s", err, recipe)
+		}
+		if channel.Type != "http" {
+			continue
+		}
+		client.Do("POST", path, recipe, "Authorization", token).Want(201)
+		body := placeholder.ReplaceAllString(channel.HTTP.Body, "x")
+		if !json.Valid([]byte(body)) || body == channel.HTTP.Body {
+			t.Errorf("not JSON, or without a placeholder: %s", body)
+		}
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{\{\w+\}\}`)
+
+// The page lists the placeholders that the service lists when one is unknown.
+func TestPlaceholdersAreDocumented(t *testing.T) {
+	client := instance.Start(t, instance.Options{}).Client(t)
+	token := client.SignIn().Authorization
+	fault := client.Do("POST", "/v1/projects/"+defaultProject(client, token)+"/alerts/RegistryHealth",
+		`{"type":"http","isActive":true,"http":{"url":"https://hooks.example.com","method":"POST","body":"{{mesage}}"}}`,
+		"Authorization", token).Want(400).Fault()
+	if len(fault.Details.Fields) != 1 || fault.Details.Fields[0].Field != "http.body" {
+		t.Fatalf("the fields at fault are %v", fault.Details.Fields)
+	}
+	_, table, _ := strings.Cut(pageText(t, "docs/alerts.md"), "## Placeholders")
+	table, _, _ = strings.Cut(table, "\n## ")
+	documented, known := map[string]bool{}, placeholder.FindAllString(fault.Details.Fields[0].Problem, -1)
+	for _, name := range placeholder.FindAllString(table, -1) {
+		documented[name] = true
+		if !slices.Contains(known, name) {
+			t.Errorf("%s is documented and unknown", name)
+		}
+	}
+	for _, name := range known {
+		if !documented[name] && name != "{{mesage}}" {
+			t.Errorf("%s is not documented", name)
+		}
+	}
+}
+
+func defaultProject(client *instance.Client, token string) string {
+	var projects struct {
+		Items []struct{ Metadata struct{ UID string } }
+	}
+	client.Do("GET", "/v1/dashboard/projects/metadata", "", "Authorization", token).Want(200).Into(&projects)
+	return projects.Items[0].Metadata.UID
+}
