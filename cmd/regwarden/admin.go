@@ -110,7 +110,7 @@ func newOrg() *cobra.Command {
 		}
 		return a.table([]string{"uid", "name", "created"}, rows)
 	})
-	return group("org", "Organizations", create, list)
+	return group("org", "Manage organizations", create, list)
 }
 
 func newProject() *cobra.Command {
@@ -133,7 +133,7 @@ func newProject() *cobra.Command {
 		return a.table([]string{"uid", "name", "created"}, rows)
 	})
 	orgFlag(&org, create, list)
-	return group("project", "Projects of an organization", create, list)
+	return group("project", "Manage projects", create, list)
 }
 
 func orgFlag(org *string, commands ...*cobra.Command) {

@@ -37,7 +37,7 @@ func newAPIKey() *cobra.Command {
 		return a.auth.RevokeAPIKey(a.ctx, a.operator, a.origin, args[0])
 	})
 	orgFlag(&org, create, list)
-	return group("apikey", "API keys", create, list, revoke)
+	return group("apikey", "Manage API keys", create, list, revoke)
 }
 
 func stateOf(k auth.APIKey, now time.Time) string {

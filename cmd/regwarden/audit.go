@@ -33,5 +33,5 @@ func newAudit() *cobra.Command {
 	list.Flags().StringVar(&outcome, "outcome", "", "started, succeeded, refused, failed, valid or notValid")
 	durationVar(list.Flags(), &since, "since", 0, time.Second, longest, "all", "maximum age of the records, such as 12h or 30d; 0s means all")
 	numberVar(list.Flags(), &query.Limit, "limit", directory.DefaultAudits, 1, directory.MaxAudits, "maximum number of records")
-	return group("audit", "Who did what", list)
+	return group("audit", "Read the audit log", list)
 }

@@ -60,7 +60,7 @@ func newCheck() *cobra.Command {
 	f := checkFlags{settings: newSettings()}
 	cmd := &cobra.Command{
 		Use:   "check [FILE|-]",
-		Short: "Check a registry definition by really using the registry; no server needed",
+		Short: "Check an OCI registry definition; needs no server",
 		Long: `Check reads a registry definition as the HTTP interface takes it (JSON) from FILE or, for -, from standard
 input, and tells whether it is valid; flags add to it or stand alone. With --registry it is the definition that the
 service keeps under this name, with its secrets from the store; they are used only with the endpoint and the trust that

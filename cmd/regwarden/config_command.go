@@ -14,7 +14,7 @@ func newConfig() *cobra.Command {
 	settings, output := newSettings(), ""
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print the settings in force and where each comes from, secrets masked",
+		Short: "Print the settings in force, secrets masked",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON, err := wantsJSON(output)

@@ -39,7 +39,7 @@ With --master the key that encrypts the store is replaced. A key file gets a new
 FILE.<time>: backups made before the rotation open only with it. A key from the environment cannot be written: set
 ` + envNextMasterKey + ` for this command, and its value as ` + envMasterKey + ` from then on, and keep the former value.`
 	rotate.Flags().BoolVar(&master, "master", false, "replace the master key")
-	return group("key", "Keys of the service", rotate)
+	return group("key", "Manage the keys of the service", rotate)
 }
 
 // rotatedWarning names the key that earlier backups need. former is its file, empty for a key from the environment.

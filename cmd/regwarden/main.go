@@ -151,15 +151,30 @@ func describe(err error) string {
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "regwarden",
-		Short: "Authorization tokens, and a true verdict on OCI registry definitions",
-		Long: "regwarden issues 15-minute authorization tokens and tells whether an OCI registry definition is valid by\n" +
-			"really using the registry; if it is not, which stage failed, which field is at fault and how to mend it.",
+		Short: "Authorization tokens, and checks of OCI registry definitions",
+		Long: "regwarden issues 15-minute authorization tokens and checks OCI registry definitions by actually using the registry.\n" +
+			"For a definition that is not valid it reports which stage failed, which field is at fault and how to fix it.",
+		Version:       currentVersion().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(), newCheck(), newConfig(), newOrg(), newProject(), newUser(), newAPIKey(), newRegistry(), newKey(), newAudit(), newBackup(), newRestore(), newMigrate(), newHashPasswords(), newVersion())
+	root.SetVersionTemplate(currentVersion().String())
+	addGroup(root, "Registry Commands:", newCheck(), newRegistry())
+	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
+	addGroup(root, "Access Commands:", newOrg(), newProject(), newUser(), newAPIKey(), newAudit())
+	root.AddCommand(newHashPasswords(), newVersion())
+	addCompletions(root)
 	return root
+}
+
+// addGroup adds commands that help lists under a title.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+	}
+	root.AddCommand(commands...)
 }

@@ -20,7 +20,7 @@ func newMigrate() *cobra.Command {
 	var from, to, output string
 	cmd := &cobra.Command{
 		Use:   "migrate --from sqlite:FOLDER --to postgres://HOST/DATABASE?sslmode=verify-full",
-		Short: "Move a store from its data folder to an empty PostgreSQL database",
+		Short: "Copy a store from SQLite to PostgreSQL",
 		Long: `Move a store from its data folder to an empty PostgreSQL database. Stop the server first. Every table is copied in one
 transaction, read back, and compared by the number and a digest of its rows; when anything differs the database stays empty.
 The folder is left as it was.

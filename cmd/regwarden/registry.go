@@ -32,7 +32,12 @@ func newRegistry() *cobra.Command {
 	numberVar(history.Flags(), &limit, "limit", 20, 0, 200, "maximum number of lines, at most 200; 0 means all")
 	check := newRegistryCheck(&org)
 	orgFlag(&org, list, show, history, check)
-	return group("registry", "Kept registry definitions; a uid will do in place of a name", list, show, check, history)
+	for _, cmd := range []*cobra.Command{show, history, check} {
+		cmd.ValidArgsFunction = completeFirst(registryNames)
+	}
+	registry := group("registry", "Show and check stored registry definitions", list, show, check, history)
+	registry.Long = "Show and check stored registry definitions. NAME may also be the uid of a definition."
+	return registry
 }
 
 // find looks a stored registry up.

@@ -132,6 +132,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, time.Now)
 	scheduled := watch.New(db, stored, checker, time.Now)
 	content := contentsync.New(db, stored, checker, time.Now)
+	version := currentVersion().Version
 	metrics := server.NewMetrics(version, map[string]server.Load{"validation": validations.Load, "login": authService.Passwords().Load})
 	alerting, err := newAlerts(db, c, checker, metrics, log)
 	if err != nil {
@@ -177,6 +178,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if debugListener != nil {
 		defer serveAlso(debugListener, "profiles", profiles(), log)()
 	}
+	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", version)
 	return listen(ctx, s.HTTPServer(), limited, tlsConfig, log)
 }
 
@@ -201,7 +203,6 @@ func listen(ctx context.Context, server *http.Server, listener net.Listener, tls
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
-	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", version)
 	select {
 	case err := <-ended:
 		return fmt.Errorf("serve: %w", err)

@@ -44,7 +44,7 @@ func newUser() *cobra.Command {
 	projects.Long = "Make a user a member of the projects named by --project, and of no others."
 	create.Flags().StringVar(&f.role, "role", string(auth.RoleMember), "admin or member")
 	role.Flags().StringVar(&f.newRole, "role", "", "admin or member")
-	return group("user", "Users of an organization", create, list, password, disable, enable, role, projects)
+	return group("user", "Manage users", create, list, password, disable, enable, role, projects)
 }
 
 func (f *userFlags) ref() directory.UserRef { return directory.UserRef{Org: f.org, User: f.email} }

@@ -1,16 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// version is set by the build (-ldflags "-X main.version=...").
-var version = "dev"
+// version is set by the build (-ldflags "-X main.version=..."). Empty: what the go command recorded; see versionOf.
+var version string
 
 type versionInfo struct {
 	Version  string `json:"version"`
@@ -34,7 +36,7 @@ func newVersion() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd, info)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "regwarden %s (%s, %s)\n", info.Version, info.Go, info.Platform)
+			_, err = fmt.Fprint(cmd.OutOrStdout(), info)
 			return err
 		},
 	}
@@ -42,16 +44,32 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
+// String is the line that "regwarden version" and "regwarden --version" print.
+func (v versionInfo) String() string {
+	return fmt.Sprintf("regwarden %s (%s, %s)\n", v.Version, v.Go, v.Platform)
+}
+
 func currentVersion() versionInfo {
-	info := versionInfo{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if build, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range build.Settings {
-			if setting.Key == "vcs.revision" {
-				info.Revision = setting.Value
-			}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		build = &debug.BuildInfo{}
+	}
+	info := versionInfo{Version: versionOf(version, build.Main.Version), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	for _, setting := range build.Settings {
+		if setting.Key == "vcs.revision" {
+			info.Revision = setting.Value
 		}
 	}
 	return info
+}
+
+// versionOf returns the version without the "v" of Go's and Git's tags. stamped is the build's, module that of "go install" or of the
+// commit that the go command built, if it recorded one.
+func versionOf(stamped, module string) string {
+	if module == "" || module == "(devel)" {
+		module = "dev"
+	}
+	return strings.TrimPrefix(cmp.Or(stamped, module), "v")
 }
 
 // outputFlag gives a command --output text|json.

@@ -34,7 +34,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(folder, "regwarden")
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", binary, "./cmd/regwarden")
+	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./cmd/regwarden")
 	cmd.Dir = productFolder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
