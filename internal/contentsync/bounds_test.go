@@ -68,9 +68,10 @@ func obliging(t *testing.T, k fixture, path string) (registries.RegistryInput, *
 
 // A path that no repository can have is not kept as one, whatever the registry answers: PostgreSQL would not take it.
 func TestSyncOfAPathThatIsNoName(t *testing.T) {
-	for name, server := range map[string]*postgrestest.Server{"SQLite": nil, "PostgreSQL": postgres.Server(t)} {
+	sqlite := func(testing.TB) *postgrestest.Server { return nil }
+	for name, server := range map[string]func(testing.TB) *postgrestest.Server{"SQLite": sqlite, "PostgreSQL": postgres.Server} {
 		t.Run(name, func(t *testing.T) {
-			k := mustNew(t, server)
+			k := mustNew(t, server(t))
 			var path strings.Builder
 			for path.Len() < 4000 {
 				path.WriteString(strings.ReplaceAll(uuid.NewString(), "-", ""))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regwarden/regwarden/internal/needs"
 	"github.com/regwarden/regwarden/test/testca"
 )
 
@@ -19,7 +20,7 @@ func tlsConfig(t testing.TB, pair testca.Pair) *tls.Config {
 // ends. It is open when there are no users.
 func DockerRegistry(t testing.TB, users map[string]string) Access {
 	t.Helper()
-	path := program(t, "docker-registry", "docker-registry")
+	path := needs.Program(t, "docker-registry", "docker-registry")
 	folder := t.TempDir()
 	auth := ""
 	if users != nil {
@@ -51,7 +52,7 @@ type Front struct {
 // Nginx runs Debian's nginx with TLS before a registry, until the test ends.
 func Nginx(t testing.TB, behind Access, front Front) Access {
 	t.Helper()
-	path := program(t, "nginx", "nginx")
+	path := needs.Program(t, "nginx", "nginx")
 	folder := t.TempDir()
 	pair := front.CA.Issue(t, testca.Ask{Name: "nginx"})
 	write(t, folder, "server.pem", pair.Certificate)

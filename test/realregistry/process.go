@@ -21,18 +21,6 @@ const (
 	tries     = 3 // a free port may be taken between choosing and using it
 )
 
-// program finds a Debian program, also in the folders that a plain user's PATH lacks.
-func program(t testing.TB, name, pkg string) string {
-	t.Helper()
-	for _, candidate := range []string{name, "/usr/sbin/" + name, "/usr/bin/" + name} {
-		if path, err := exec.LookPath(candidate); err == nil {
-			return path
-		}
-	}
-	t.Fatalf("%s is not installed, and this test runs it. Install the Debian package %s: apt-get install --no-install-recommends %s (or run test/install-deps).", name, pkg, pkg)
-	return ""
-}
-
 // process is a program that runs until the test ends.
 type process struct {
 	cmd  *exec.Cmd

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/regwarden/regwarden/internal/needs"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 )
@@ -81,6 +82,7 @@ func pasteLines(t *testing.T, out string, server *instance.Server) {
 	if script == "" {
 		t.Fatalf("there is nothing to paste:\n%s", out)
 	}
+	needs.Program(t, "curl", "curl")
 	registry := realregistry.Distribution(t, realregistry.Options{})
 	if !strings.Contains(script, publicServer) {
 		t.Fatalf("the lines name another registry than %s; a test must not call it:\n%s", publicServer, script)

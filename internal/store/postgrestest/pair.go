@@ -30,10 +30,7 @@ const (
 // StartPair runs a pair until the test ends.
 func StartPair(t testing.TB, o Options) *Pair {
 	t.Helper()
-	o.Settings = append(o.Settings,
-		"dynamic_shared_memory_type = mmap",     // in the data folder, so that it goes with it after a kill
-		"wal_retrieve_retry_interval = '200ms'", // or else a promotion may begin with a pause of 5 s
-	)
+	o.Settings = append(o.Settings, "wal_retrieve_retry_interval = '200ms'") // otherwise a promotion may begin with a pause of 5 s
 	p := &Pair{primary: Start(t, o)}
 	standby, err := p.primary.beside()
 	if err != nil {

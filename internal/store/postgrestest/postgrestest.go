@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/regwarden/regwarden/internal/needs"
 )
 
 // Who connects. The password has characters that a URL must escape, since passwords have.
@@ -61,6 +63,7 @@ type Server struct {
 // Start makes a server and runs it until the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
+	requirePackage(t)
 	s, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +77,13 @@ func Start(t testing.TB, o Options) *Server {
 		}
 	})
 	return s
+}
+
+// requirePackage skips a test that runs without PostgreSQL, or fails it; see needs.DebianPackage.
+func requirePackage(t testing.TB) {
+	t.Helper()
+	_, err := binaries()
+	needs.DebianPackage(t, "postgresql", err == nil)
 }
 
 // New makes a server and runs it until Remove; for TestMain, which has no test to end with.
@@ -110,7 +120,7 @@ func New(o Options) (*Server, error) {
 func binaries() (string, error) {
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if err != nil || len(found) == 0 {
-		return "", errors.Join(err, errors.New("PostgreSQL is not installed, and this test runs it; install the Debian package: test/install-deps, or apt-get install --no-install-recommends postgresql"))
+		return "", errors.Join(err, errors.New("PostgreSQL is not installed"))
 	}
 	version := func(path string) int {
 		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // 0 for a name that is no number
@@ -159,6 +169,7 @@ func (s *Server) init() error {
 		"listen_addresses = '127.0.0.1'", "unix_socket_directories = '" + s.Folder + "'",
 		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica", "log_min_messages = panic", "log_error_verbosity = terse",
 		"recovery_init_sync_method = syncfs",
+		"dynamic_shared_memory_type = mmap", // in the data directory: a killed server leaves nothing in /dev/shm
 		"fsync = " + onOff(!s.options.NoSync), "full_page_writes = " + onOff(!s.options.NoSync),
 	}, s.options.Settings...)
 	file, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
@@ -181,8 +192,7 @@ func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...) // #nosec G204 -- a test's own words
 	cmd.Dir = s.Folder
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.Folder, "LC_ALL=C.UTF-8", "PGPASSWORD=" + Password}
-	// A test binary that dies by its own time limit runs no clean-up: the kernel ends the server then.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner, Pdeathsig: syscall.SIGINT}
+	cmd.SysProcAttr = attributes(s.owner)
 	return cmd
 }
 

@@ -21,6 +21,7 @@ type Shared struct {
 // Server returns the running server.
 func (s *Shared) Server(t testing.TB) *Server {
 	t.Helper()
+	requirePackage(t)
 	s.starting.Do(func() { s.server, s.err = New(s.Options) })
 	if s.err != nil {
 		t.Fatal(s.err)

@@ -18,7 +18,8 @@ import (
 
 const testPause = 500 * time.Millisecond
 
-// serveLimited serves on loopback within limits, and returns a function that connects from an address.
+// serveLimited serves on loopback within limits, and returns a function that connects from an address. Other systems than Linux have
+// 127.0.0.1 alone.
 func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func(from string) net.Conn, l *Listener) {
 	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
