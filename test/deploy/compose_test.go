@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
@@ -33,6 +34,9 @@ func TestCompose(t *testing.T) {
 	}
 	if service.StopGracePeriod == nil || service.StopGracePeriod.String() < "31s" {
 		t.Error("the container is killed before requests under way have had their time")
+	}
+	if test := strings.Join(service.HealthCheck.Test, " "); test != "CMD /regwarden health --ready" {
+		t.Errorf("the container's health is checked by %q", test)
 	}
 	dockerfile := filepath.Join(service.Build.Context, service.Build.Dockerfile)
 	if want, _ := filepath.Abs(filepath.Join(folder, "Dockerfile")); dockerfile != want {

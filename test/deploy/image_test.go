@@ -3,11 +3,11 @@ package deploy_test
 import (
 	"bytes"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +18,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 const imageUser = 65532
@@ -46,12 +47,12 @@ func TestImage(t *testing.T) {
 		t.Fatalf("the image is not one binary on nothing: %v", recipe)
 	}
 	root := buildImage(t, recipe[0])
-	environment, user := configuration(t, recipe[1])
-	if user != "65532:65532" {
-		t.Errorf("the image's user is %s", user)
+	config := configuration(t, recipe[1])
+	if config.User != "65532:65532" {
+		t.Errorf("the image's user is %s", config.User)
 	}
-	knows(t, "Dockerfile", variable.FindAllString(strings.Join(environment, " "), -1))
-	runImage(t, root, environment)
+	knows(t, "Dockerfile", variable.FindAllString(strings.Join(config.Env, " "), -1))
+	runImage(t, root, config.Env)
 }
 
 // buildImage runs the build stage's commands with /src and /out elsewhere, and lays out the image's root.
@@ -132,23 +133,37 @@ func place(from, to string, entry fs.DirEntry, out bool) error {
 	return os.WriteFile(to, data, 0o600)
 }
 
-func configuration(t *testing.T, stage instructions.Stage) (environment []string, user string) {
+// configuration is what the Dockerfile configures the image with.
+func configuration(t *testing.T, stage instructions.Stage) (config ocispec.ImageConfig) {
 	t.Helper()
 	for _, command := range stage.Commands {
 		switch c := command.(type) {
 		case *instructions.EnvCommand:
 			for _, pair := range c.Env {
-				environment = append(environment, pair.Key+"="+pair.Value)
+				config.Env = append(config.Env, pair.Key+"="+pair.Value)
 			}
 		case *instructions.UserCommand:
-			user = c.User
+			config.User = c.User
 		case *instructions.EntrypointCommand:
 			if c.PrependShell {
 				t.Error("the image has no shell to start its entrypoint with")
 			}
+			config.Entrypoint = c.CmdLine
+		case *instructions.CmdCommand:
+			config.Cmd = c.CmdLine
+		case *instructions.ExposeCommand:
+			config.ExposedPorts = map[string]struct{}{c.Ports[0] + "/tcp": {}}
+		case *instructions.VolumeCommand:
+			config.Volumes = map[string]struct{}{c.Volumes[0]: {}}
+		case *instructions.StopSignalCommand:
+			config.StopSignal = c.Signal
+		case *instructions.HealthCheckCommand:
+			if test := strings.Join(c.Health.Test, " "); test != "CMD /regwarden health" {
+				t.Errorf("the image's health is checked by %q", test)
+			}
 		}
 	}
-	return environment, user
+	return config
 }
 
 var servesOn = regexp.MustCompile(`serves on (http://\S+);`)
@@ -170,13 +185,10 @@ func runImage(t *testing.T, root string, environment []string) {
 		t.Fatalf("it does not say where it serves\n%s", output)
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		answer, err := http.Get(address + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = answer.Body.Close()
-		if answer.StatusCode != http.StatusOK {
-			t.Errorf("%s: %s", path, answer.Status)
+		health := exec.Command("/regwarden", "health", "--listen", strings.TrimPrefix(address, "http://"), "--ready="+strconv.FormatBool(path == "/readyz"))
+		health.Dir, health.Env, health.SysProcAttr = "/", environment, asImage(root)
+		if out, err := health.CombinedOutput(); err != nil || string(out) != address+path+": 200 OK\n" {
+			t.Errorf("the health check of the container: %v\n%s", err, out)
 		}
 	}
 	if err := service.Process.Signal(syscall.SIGTERM); err != nil {
