@@ -15,18 +15,27 @@ const leftOut = "TESTS_LEFT_OUT"
 // tests are listed: no test is skipped unnoticed.
 func DebianPackage(t testing.TB, name string, installed bool) {
 	t.Helper()
+	run, err := Runs(t.Name(), name, installed)
+	switch {
+	case err != nil:
+		t.Fatalf("%v", err)
+	case !run:
+		t.Skipf("needs the Debian package %s", name)
+	}
+}
+
+// Runs is DebianPackage for what is no test, such as a second run of all tests of a package.
+func Runs(test, name string, installed bool) (bool, error) {
 	list := os.Getenv(leftOut)
 	switch {
 	case testing.Short():
-		t.Skipf("needs the Debian package %s, and runs without -short", name)
+		return false, nil
 	case installed:
+		return true, nil
 	case list == "":
-		t.Fatalf("needs the Debian package %s: run test/install-deps, or apt-get install --no-install-recommends %[1]s", name)
+		return false, fmt.Errorf("needs the Debian package %s: run test/install-deps, or apt-get install --no-install-recommends %[1]s", name)
 	default:
-		if err := appendLine(list, fmt.Sprintf("%s: %s", name, t.Name())); err != nil {
-			t.Fatal(err)
-		}
-		t.Skipf("needs the Debian package %s", name)
+		return false, appendLine(list, name+": "+test)
 	}
 }
 
