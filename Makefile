@@ -134,7 +134,24 @@ bench-fairness: ## Log in while others keep the hashing of passwords busy
 bench-records: ## Store and check on schedule 10,000 definitions of one organization
 	$(bench_run) Records $(BENCH)
 
-clean: ## Remove what was built; data stays
-	rm -rf bin
+man: ## Write the man pages into bin/man
+	rm -rf bin/man && mkdir -p bin/man
+	$(GO) test ./cmd/regwarden -run TestManPages -man $(CURDIR)/bin/man
 
-.PHONY: help build run demo test test-product test-system test-long deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean
+completions: build ## Write the completions of bash, zsh, fish and PowerShell into bin/completions
+	rm -rf bin/completions && mkdir -p bin/completions
+	for shell in bash zsh fish powershell; do $(BIN) completion $$shell >bin/completions/regwarden.$$shell || exit 1; done
+
+release: ## Build the release of the tag that is checked out into dist/; publishes nothing
+	deploy/release
+
+release-snapshot: ## Build what a release of this commit would consist of into dist/
+	deploy/release --snapshot
+
+release-check: ## Build two snapshots, compare them byte by byte, and check what is in them
+	test/release-check
+
+clean: ## Remove what was built; data stays
+	rm -rf bin dist tmp
+
+.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean

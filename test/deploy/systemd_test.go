@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/regwarden/regwarden/internal/needs"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
@@ -17,19 +18,20 @@ import (
 func TestSystemdUnit(t *testing.T) {
 	text := string(mustFile(t, "systemd/regwarden.service"))
 	knows(t, "regwarden.service", variable.FindAllString(text, -1))
-	placed := strings.Replace(text, "/usr/local/bin/regwarden serve", instance.Binary(t)+" serve", 1)
+	analyze := needs.Program(t, "systemd-analyze", "systemd")
+	placed := strings.Replace(text, "ExecStart=regwarden serve", "ExecStart="+instance.Binary(t)+" serve", 1)
 	if placed == text {
-		t.Fatal("the unit does not start /usr/local/bin/regwarden serve")
+		t.Fatal("the unit does not start regwarden serve")
 	}
 	unit := filepath.Join(t.TempDir(), "regwarden.service")
 	if err := os.WriteFile(unit, []byte(placed), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || strings.Contains(string(out), unit) {
+	if out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput(); err != nil || strings.Contains(string(out), unit) {
 		t.Errorf("systemd does not take the unit: %v\n%s", err, out)
 	}
 	// 0 is nothing that could be exposed, 10 all; 2.0 is the threshold as systemd counts it.
-	if out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", unit).CombinedOutput(); err != nil {
+	if out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=20", "--no-pager", unit).CombinedOutput(); err != nil {
 		t.Errorf("the unit leaves more open than it should: %v\n%s", err, out)
 	}
 }
