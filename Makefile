@@ -22,7 +22,7 @@ demo: build ## Play the whole story beside a real registry, on loopback
 # The module in test/ runs on Linux only.
 linux := $(filter Linux,$(shell uname))
 
-check: vet lint ## Check format, vet, lint and pass the tests that need no Debian package and no root; takes two minutes
+check: vet lint ## Check format, vet, lint and pass the tests that need no Debian package and no root
 	$(GO) test -short -vet=off ./...
 	$(if $(linux),cd test && $(GO) test -short -vet=off -ldflags=-w ./script)
 
