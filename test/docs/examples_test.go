@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/needs"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 )
@@ -32,6 +33,7 @@ func examples(t *testing.T, page, language string) (blocks []string) {
 
 // TestGettingStarted runs the commands of the page in one shell, in their order. Only the addresses differ.
 func TestGettingStarted(t *testing.T) {
+	needs.Program(t, "curl", "curl")
 	const chart = "stefanprodan/charts/podinfo"
 	registry := realregistry.Distribution(t, realregistry.Options{})
 	realregistry.Push(t, registry, realregistry.Helm, chart, "6.7.1")
