@@ -73,8 +73,8 @@ func (c Config) withDefaults() Config {
 // Deliver sends what is owed until ctx ends. Any number of replicas may work on the same store.
 func (s *Service) Deliver(ctx context.Context) {
 	queue.Queue[store.ClaimedChannel]{
-		Name:   "alerts",
-		Places: deliveries,
+		Name:    "alerts",
+		Workers: deliveries,
 		Waiting: func(ctx context.Context) (orgs []string, err error) {
 			err = s.db.View(ctx, func(tx *store.Tx) (err error) {
 				orgs, err = tx.Outbox.DueOrgs(ctx, s.now())

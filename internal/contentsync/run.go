@@ -58,14 +58,14 @@ func (s *Service) Run(ctx context.Context, config Config) {
 	defer sweeping.Wait()
 	sweeping.Go(func() { r.sweepAll(ctx) })
 	queue.Queue[store.RegistrySync]{
-		Name:      "synchronizations",
-		Places:    workers,
-		Newcomers: reservedWorkers,
-		Waiting:   r.waiting,
-		Claim:     r.claim,
-		OrgOf:     func(row store.RegistrySync) string { return row.OrgUID },
-		Work:      r.work,
-		Log:       config.Log,
+		Name:            "synchronizations",
+		Workers:         workers,
+		ReservedWorkers: reservedWorkers,
+		Waiting:         r.waiting,
+		Claim:           r.claim,
+		OrgOf:           func(row store.RegistrySync) string { return row.OrgUID },
+		Work:            r.work,
+		Log:             config.Log,
 	}.Run(ctx)
 }
 

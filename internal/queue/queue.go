@@ -1,8 +1,8 @@
-// Package queue works through rows that the store keeps until their moment comes: so many at once, in turns
-// between organizations, each row by one replica.
+// Package queue runs background jobs for rows of the store that are due. It limits how many run at once and serves
+// organizations in turn; only one replica runs a row.
 //
-// It knows neither what a row is nor how it is taken: the store's conditional updates decide who has it, and a
-// lease that ran out makes it due again. The package refuses to retry anything by itself.
+// Claims are conditional updates of the store with a lease: a row whose lease has expired is due again. The package retries
+// no job itself.
 package queue
 
 import (
@@ -15,38 +15,38 @@ import (
 )
 
 const (
-	poll      = time.Second            // how soon something is noticed that became due
-	breath    = 100 * time.Millisecond // between two looks at the store, however much is due
-	outage    = 2 * time.Minute        // without a look at the store: what is overdue then is an outage's
-	sickPause = 5 * time.Second        // after the store could not answer
+	pollInterval    = time.Second            // a row that becomes due is found within this time
+	minPollInterval = 100 * time.Millisecond // also while more rows are due
+	outageThreshold = 2 * time.Minute        // a longer time without a poll is an outage
+	errorBackoff    = 5 * time.Second        // after an error of the store
 )
 
-// Share is how many rows of an organization to take.
+// Share is how many rows of an organization to claim.
 type Share struct {
 	OrgUID string
 	Count  int
 }
 
-// Queue says what to work on and how. All fields are required but Newcomers, After and Log.
+// Queue describes the rows and their jobs. All fields are required except ReservedWorkers, After and Log.
 type Queue[T any] struct {
-	Name   string
-	Places int // rows worked on at once, by this process
-	// Newcomers are the last places, which only organizations get that have none. It is for rows that take long.
-	Newcomers int
+	Name    string
+	Workers int // jobs of this process at once
+	// ReservedWorkers is how many of the workers are reserved for organizations without a running job. It is for long jobs.
+	ReservedWorkers int
 
-	// Waiting lists the organizations that have rows due, in the same order each time.
+	// Waiting lists the organizations that have due rows, in a stable order.
 	Waiting func(ctx context.Context) ([]string, error)
-	// Claim takes rows, at most as many as are shared out; OrgOf tells whose one is.
+	// Claim claims rows, at most as many as the shares allow. OrgOf returns the organization of a row.
 	Claim func(ctx context.Context, shares []Share) ([]T, error)
 	OrgOf func(T) string
-	// Work does one row and gives it back. Its ctx ends when the queue is to end.
+	// Work runs the job of one row and releases the row. Its ctx ends with that of Run.
 	Work func(ctx context.Context, row T)
-	// After, when set, is called before the first look at the store and after an outage.
+	// After, if set, is called before the first poll and after an outage.
 	After func(ctx context.Context) error
 	Log   *slog.Logger
 }
 
-// run is a queue at work.
+// run is a queue that is running.
 type run[T any] struct {
 	Queue[T]
 	working sync.WaitGroup
@@ -55,35 +55,36 @@ type run[T any] struct {
 	mu    sync.Mutex
 	busy  int
 	byOrg map[string]int
-	last  string    // the organization that was served last
-	seen  time.Time // the last look at the store, or the last moment at which none was needed
+	last  string // the organization that was served last
+	// lastPoll is when the store was last polled, or when all workers were last busy.
+	lastPoll time.Time
 }
 
-// Run works until ctx ends, then waits for what is under way.
+// Run runs jobs until ctx ends, then waits for the running ones.
 func (q Queue[T]) Run(ctx context.Context) {
 	r := &run[T]{Queue: q, freed: make(chan struct{}, 1), byOrg: map[string]int{}}
 	defer r.working.Wait()
 	for ctx.Err() == nil {
-		more, err := r.look(ctx)
-		wait := poll
+		more, err := r.poll(ctx)
+		wait := pollInterval
 		if err != nil && ctx.Err() == nil {
-			wait = sickPause
-			r.log("the store did not answer; trying again", "error", err)
+			wait = errorBackoff
+			r.log("store unavailable", "retry_in", errorBackoff, "error", err)
 		}
-		r.rest(ctx, more && err == nil, wait)
+		r.wait(ctx, more && err == nil, wait)
 	}
 }
 
-// rest waits until it is worth looking again.
-func (r *run[T]) rest(ctx context.Context, more bool, wait time.Duration) {
-	if !sleep(ctx, breath) {
+// wait returns when the next poll is due.
+func (r *run[T]) wait(ctx context.Context, more bool, wait time.Duration) {
+	if !sleep(ctx, minPollInterval) {
 		return
 	}
 	var freed <-chan struct{}
 	if more {
 		freed = r.freed
 	}
-	timer := time.NewTimer(wait - breath)
+	timer := time.NewTimer(wait - minPollInterval)
 	defer timer.Stop()
 	select {
 	case <-freed:
@@ -103,13 +104,13 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// look fills the free places. more says that rows were left for want of one.
-func (r *run[T]) look(ctx context.Context) (more bool, err error) {
+// poll starts jobs for the free workers. more reports whether rows remain because all workers are busy.
+func (r *run[T]) poll(ctx context.Context) (more bool, err error) {
 	if r.free() == 0 {
-		r.seen = time.Now()
+		r.lastPoll = time.Now()
 		return true, nil
 	}
-	if r.After != nil && time.Since(r.seen) > outage {
+	if r.After != nil && time.Since(r.lastPoll) > outageThreshold {
 		if err := r.After(ctx); err != nil {
 			return false, err
 		}
@@ -130,36 +131,36 @@ func (r *run[T]) look(ctx context.Context) (more bool, err error) {
 		}
 		waiting = r.start(ctx, rows, shares)
 	}
-	r.seen = time.Now()
+	r.lastPoll = time.Now()
 	return more, nil
 }
 
 func (r *run[T]) free() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.Places - r.busy
+	return r.Workers - r.busy
 }
 
-// mostPerOrg leaves a quarter of the places to others: rows of one organization may all take long.
-func (r *run[T]) mostPerOrg() int { return max(1, r.Places-r.Places/4) }
+// maxPerOrg leaves a quarter of the workers to other organizations, since all jobs of one may be long.
+func (r *run[T]) maxPerOrg() int { return max(1, r.Workers-r.Workers/4) }
 
-// share gives the free places to the organizations in turns, beginning after the one that was served last.
+// share assigns the free workers to the organizations in turn, starting after the one that was served last.
 func (r *run[T]) share(waiting []string) []Share {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	free := r.Places - r.busy
+	free := r.Workers - r.busy
 	begin := 0
 	for begin < len(waiting) && waiting[begin] <= r.last {
 		begin++
 	}
 	counts := map[string]int{}
 	var order []string
-	for gave := true; gave && free > 0; {
-		gave = false
+	for assigned := true; assigned && free > 0; {
+		assigned = false
 		for i := range waiting {
 			org := waiting[(begin+i)%len(waiting)]
 			has := r.byOrg[org] + counts[org]
-			if free == 0 || has >= r.mostPerOrg() || has > 0 && free <= r.Newcomers {
+			if free == 0 || has >= r.maxPerOrg() || has > 0 && free <= r.ReservedWorkers {
 				continue
 			}
 			if counts[org] == 0 {
@@ -167,7 +168,7 @@ func (r *run[T]) share(waiting []string) []Share {
 			}
 			counts[org]++
 			free--
-			gave = true
+			assigned = true
 			r.last = org
 		}
 	}
@@ -178,7 +179,7 @@ func (r *run[T]) share(waiting []string) []Share {
 	return shares
 }
 
-// start works on the rows, and returns the organizations that may have more: those that filled their share.
+// start starts the jobs and returns the organizations that may have more rows: those that used their whole share.
 func (r *run[T]) start(ctx context.Context, rows []T, shares []Share) (more []string) {
 	got := map[string]int{}
 	for _, row := range rows {
@@ -189,8 +190,8 @@ func (r *run[T]) start(ctx context.Context, rows []T, shares []Share) (more []st
 		r.byOrg[org]++
 		r.mu.Unlock()
 		r.working.Go(func() {
-			defer r.leave(org)
-			defer r.survive()
+			defer r.releaseWorker(org)
+			defer r.recoverPanic()
 			r.Work(ctx, row)
 		})
 	}
@@ -202,7 +203,7 @@ func (r *run[T]) start(ctx context.Context, rows []T, shares []Share) (more []st
 	return more
 }
 
-func (r *run[T]) leave(org string) {
+func (r *run[T]) releaseWorker(org string) {
 	r.mu.Lock()
 	r.busy--
 	if r.byOrg[org]--; r.byOrg[org] == 0 {
@@ -215,11 +216,11 @@ func (r *run[T]) leave(org string) {
 	}
 }
 
-// survive keeps a panic over one row from ending the others' work. Its lease runs out by itself.
-func (r *run[T]) survive() {
+// recoverPanic keeps a panic of one job from ending the process. The lease of its row expires.
+func (r *run[T]) recoverPanic() {
 	if cause := recover(); cause != nil {
-		// The value may quote what was worked on.
-		r.log("work on one row panicked", "cause", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
+		// The value may contain data of the row.
+		r.log("job panicked", "cause", fmt.Sprintf("%T", cause), "stack", string(debug.Stack()))
 	}
 }
 

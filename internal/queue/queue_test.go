@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// pond is a store of rows that are due, by organization.
-type pond struct {
+// fakeStore has due rows by organization.
+type fakeStore struct {
 	mu      sync.Mutex
 	due     map[string]int
 	running map[string]int
 	most    map[string]int
 	done    map[string]int
 	takes   time.Duration
-	sick    bool
+	down    bool
 	after   int
 }
 
-func newPond(takes time.Duration, due map[string]int) *pond {
-	return &pond{due: due, running: map[string]int{}, most: map[string]int{}, done: map[string]int{}, takes: takes}
+func newFakeStore(takes time.Duration, due map[string]int) *fakeStore {
+	return &fakeStore{due: due, running: map[string]int{}, most: map[string]int{}, done: map[string]int{}, takes: takes}
 }
 
-func (p *pond) queue(places int) Queue[string] {
+func (p *fakeStore) queue(workers int) Queue[string] {
 	return Queue[string]{
-		Name: "test", Places: places, OrgOf: func(org string) string { return org },
+		Name: "test", Workers: workers, OrgOf: func(org string) string { return org },
 		Waiting: func(context.Context) (orgs []string, err error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if p.sick {
-				return nil, errors.New("away")
+			if p.down {
+				return nil, errors.New("store down")
 			}
 			for org, n := range p.due {
 				if n > 0 {
@@ -72,33 +72,33 @@ func (p *pond) queue(places int) Queue[string] {
 	}
 }
 
-func (p *pond) finished(org string) int {
+func (p *fakeStore) finished(org string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.done[org]
 }
 
-func (p *pond) outages() int {
+func (p *fakeStore) outages() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.after
 }
 
-func TestOneOverdueRowIsNotBehindTenThousand(t *testing.T) {
+func TestLargeBacklogDoesNotDelayOtherOrganizations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPond(30*time.Second, map[string]int{"a": 10_000})
+		p := newFakeStore(30*time.Second, map[string]int{"a": 10_000})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go p.queue(16).Run(ctx)
-		time.Sleep(10 * time.Second) // all of a's places are taken, for 20 s to come
+		time.Sleep(10 * time.Second) // all of a's workers are busy for 20 s more
 		p.mu.Lock()
 		p.due["b"] = 1
 		most := p.most["a"]
 		p.mu.Unlock()
 		if most != 12 {
-			t.Errorf("one organization has %d of 16 places, want 12", most)
+			t.Errorf("one organization has %d of 16 workers, want 12", most)
 		}
-		time.Sleep(31*time.Second + poll)
+		time.Sleep(31*time.Second + pollInterval)
 		if p.finished("b") != 1 {
 			t.Error("the one row of b still waits")
 		}
@@ -107,9 +107,9 @@ func TestOneOverdueRowIsNotBehindTenThousand(t *testing.T) {
 	})
 }
 
-func TestOrganizationsTakeTurns(t *testing.T) {
+func TestOrganizationsAreServedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPond(time.Second, map[string]int{"a": 1000, "b": 1000, "c": 1000})
+		p := newFakeStore(time.Second, map[string]int{"a": 1000, "b": 1000, "c": 1000})
 		ctx, cancel := context.WithCancel(t.Context())
 		go p.queue(4).Run(ctx)
 		time.Sleep(2 * time.Minute)
@@ -122,12 +122,12 @@ func TestOrganizationsTakeTurns(t *testing.T) {
 	})
 }
 
-// Two organizations with rows that take very long leave places to those that have none, who come at once.
-func TestNewcomersDoNotWait(t *testing.T) {
+// Two organizations with long jobs leave workers to organizations without a running job.
+func TestReservedWorkersServeOtherOrganizations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPond(time.Hour, map[string]int{"a": 1000, "b": 1000})
+		p := newFakeStore(time.Hour, map[string]int{"a": 1000, "b": 1000})
 		q := p.queue(8)
-		q.Newcomers = 2
+		q.ReservedWorkers = 2
 		ctx, cancel := context.WithCancel(t.Context())
 		go q.Run(ctx)
 		time.Sleep(10 * time.Second)
@@ -136,41 +136,41 @@ func TestNewcomersDoNotWait(t *testing.T) {
 		p.due["c"], p.due["d"] = 5, 5
 		p.mu.Unlock()
 		if a != 3 || b != 3 {
-			t.Errorf("%d and %d of 8 places are taken, want 3 each", a, b)
+			t.Errorf("%d and %d of 8 workers are busy, want 3 each", a, b)
 		}
-		time.Sleep(poll + breath)
+		time.Sleep(pollInterval + minPollInterval)
 		p.mu.Lock()
 		if p.running["c"] != 1 || p.running["d"] != 1 {
-			t.Errorf("newcomers have %d and %d places, want 1 each", p.running["c"], p.running["d"])
+			t.Errorf("c and d have %d and %d workers, want 1 each", p.running["c"], p.running["d"])
 		}
 		p.mu.Unlock()
 		time.Sleep(4 * time.Hour)
 		if c, a := p.finished("c"), p.finished("a"); c < 5 || a < 6 {
-			t.Errorf("after four hours %d of the newcomer's rows are done, and %d of the other's", c, a)
+			t.Errorf("after four hours %d rows of c and %d of a are done", c, a)
 		}
 		cancel()
 		synctest.Wait()
 	})
 }
 
-func TestASingleOrganizationIsNotHeldUp(t *testing.T) {
+func TestSingleOrganizationUsesTheOnlyWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPond(time.Millisecond, map[string]int{"a": 300})
+		p := newFakeStore(time.Millisecond, map[string]int{"a": 300})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go p.queue(1).Run(ctx)
 		time.Sleep(31 * time.Second)
 		if p.finished("a") != 300 {
-			t.Errorf("%d of 300 done with one place", p.finished("a"))
+			t.Errorf("%d of 300 done with one worker", p.finished("a"))
 		}
 		cancel()
 		synctest.Wait()
 	})
 }
 
-func TestAPanicTakesNobodyAlong(t *testing.T) {
+func TestPanicDoesNotEndOtherJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPond(0, map[string]int{"a": 1, "b": 5})
+		p := newFakeStore(0, map[string]int{"a": 1, "b": 5})
 		q := p.queue(2)
 		work := q.Work
 		q.Work = func(ctx context.Context, org string) {
@@ -191,9 +191,9 @@ func TestAPanicTakesNobodyAlong(t *testing.T) {
 	})
 }
 
-func TestAnOutageIsNoticedAndItsEndWaitsForWork(t *testing.T) {
+func TestOutageCallsAfterAndEndWaitsForJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPond(time.Minute, map[string]int{})
+		p := newFakeStore(time.Minute, map[string]int{})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { p.queue(2).Run(ctx); close(ended) }()
@@ -202,11 +202,11 @@ func TestAnOutageIsNoticedAndItsEndWaitsForWork(t *testing.T) {
 			t.Errorf("After was called %d times without an outage, want once at the start", n)
 		}
 		p.mu.Lock()
-		p.sick = true
+		p.down = true
 		p.mu.Unlock()
 		time.Sleep(10 * time.Minute)
 		p.mu.Lock()
-		p.sick, p.due["a"] = false, 1
+		p.down, p.due["a"] = false, 1
 		p.mu.Unlock()
 		time.Sleep(10 * time.Second)
 		if p.outages() < 2 {
@@ -215,7 +215,7 @@ func TestAnOutageIsNoticedAndItsEndWaitsForWork(t *testing.T) {
 		cancel()
 		<-ended
 		if p.finished("a") != 1 {
-			t.Error("Run ended before its work")
+			t.Error("Run ended before its job")
 		}
 	})
 }

@@ -57,8 +57,8 @@ type runner struct {
 func (s *Service) Run(ctx context.Context, config Config) {
 	r := &runner{s, config}
 	queue.Queue[store.Watched]{
-		Name:   "watch",
-		Places: config.Concurrency,
+		Name:    "watch",
+		Workers: config.Concurrency,
 		Waiting: func(ctx context.Context) (orgs []string, err error) {
 			err = s.db.View(ctx, func(tx *store.Tx) (err error) {
 				orgs, err = tx.Watch.DueOrgs(ctx, s.now())
