@@ -1,8 +1,7 @@
-// Package seal keeps secrets at rest: a master key wraps one keyring, and the keyring seals everything
-// else, each value bound to the place where it is kept.
+// Package seal encrypts secrets at rest with two levels of keys. A master key wraps one keyring. The keyring encrypts all values and binds each to
+// the place where it is stored.
 //
-// It knows keys and bytes only. Where the wrapped keyring and the sealed values are stored is the
-// business of internal/store. It never falls back: a value that does not open is an error.
+// internal/store stores the wrapped keyring and the encrypted values. A value that cannot be decrypted is always an error.
 package seal
 
 import (
@@ -17,24 +16,24 @@ import (
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
-// ErrWrongKey is returned when a keyring does not open with a master key: it is another key, or
-// the wrapped keyring is damaged. The cipher can't tell which.
+// ErrWrongKey is returned if a master key cannot unwrap a keyring: it is another key, or the wrapped keyring is damaged. The
+// cipher does not distinguish these.
 var ErrWrongKey = errors.New("the master key does not open the keyring of this store")
 
-// ErrDamaged is returned when a sealed value does not open at its place: it was changed, moved or
-// sealed by another keyring.
-var ErrDamaged = errors.New("a sealed value does not open")
+// ErrDamaged is returned if a value cannot be decrypted for its place: it was changed, moved or encrypted by another
+// keyring.
+var ErrDamaged = errors.New("an encrypted value cannot be decrypted")
 
-// keyringPlace is the associated data of the wrapped keyring, so that no other wrapped thing passes for it.
+// keyringPlace is the associated data of the wrapped keyring, which distinguishes it from other encrypted values.
 const keyringPlace = "regwarden|data_keyset|v1"
 
-// Place says where a sealed value is kept. It is authenticated with the value, so that a ciphertext
-// copied to another table, row, organization or column does not open there.
+// Place is where an encrypted value is stored. It is authenticated with the value: a ciphertext that was copied to another
+// table, row, organization or column cannot be decrypted there.
 type Place struct {
-	Table, Row, Org, Column string // Org is empty for what belongs to the service
+	Table, Row, Org, Column string // Org is empty for values of the service
 }
 
-// associatedData joins the four parts with their lengths, so that no two places give the same bytes.
+// associatedData joins the four parts with their lengths, so that two places never have the same bytes.
 func (p Place) associatedData() []byte {
 	var b strings.Builder
 	for _, part := range []string{p.Table, p.Row, p.Org, p.Column} {
@@ -46,24 +45,24 @@ func (p Place) associatedData() []byte {
 	return []byte(b.String())
 }
 
-// Keyring seals and opens values. It is safe for concurrent use. It holds several keys after a
-// rotation; the key's id stands at the head of each ciphertext.
+// Keyring encrypts and decrypts values. It is safe for concurrent use. It has several keys after a rotation; each ciphertext
+// begins with the id of its key.
 type Keyring struct {
 	handle *keyset.Handle
 	cipher tink.AEAD
 }
 
-// NewKeyring makes a keyring with one fresh key. XChaCha20-Poly1305 has nonces long enough to be
-// drawn at random for any number of values.
+// NewKeyring creates a keyring with one new key. The nonces of XChaCha20-Poly1305 are long enough to be random for any
+// number of values.
 func NewKeyring() (*Keyring, error) {
 	handle, err := keyset.NewHandle(aead.XChaCha20Poly1305KeyTemplate())
 	if err != nil {
-		return nil, fmt.Errorf("make a data key: %w", err)
+		return nil, fmt.Errorf("create data key: %w", err)
 	}
 	return fromHandle(handle)
 }
 
-// Unwrap opens a keyring that Wrap made with the same master key, else ErrWrongKey.
+// Unwrap decrypts a keyring that Wrap encrypted with the same master key. With another key it returns ErrWrongKey.
 func Unwrap(master MasterKey, wrapped []byte) (*Keyring, error) {
 	wrapper, err := master.cipher()
 	if err != nil {
@@ -71,7 +70,7 @@ func Unwrap(master MasterKey, wrapped []byte) (*Keyring, error) {
 	}
 	handle, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(wrapped)), wrapper, []byte(keyringPlace))
 	if err != nil {
-		return nil, ErrWrongKey // the library's error adds nothing that may be shown
+		return nil, ErrWrongKey // the library's error has no detail that may be shown
 	}
 	return fromHandle(handle)
 }
@@ -79,12 +78,12 @@ func Unwrap(master MasterKey, wrapped []byte) (*Keyring, error) {
 func fromHandle(handle *keyset.Handle) (*Keyring, error) {
 	cipher, err := aead.New(handle)
 	if err != nil {
-		return nil, fmt.Errorf("use the data keys: %w", err)
+		return nil, fmt.Errorf("use data keys: %w", err)
 	}
 	return &Keyring{handle: handle, cipher: cipher}, nil
 }
 
-// Wrap returns the keyring encrypted with the master key, fit to be stored.
+// Wrap returns the keyring encrypted with the master key, to be stored.
 func (k *Keyring) Wrap(master MasterKey) ([]byte, error) {
 	wrapper, err := master.cipher()
 	if err != nil {
@@ -92,25 +91,25 @@ func (k *Keyring) Wrap(master MasterKey) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	if err := k.handle.WriteWithAssociatedData(keyset.NewBinaryWriter(&out), wrapper, []byte(keyringPlace)); err != nil {
-		return nil, fmt.Errorf("wrap the data keys: %w", err)
+		return nil, fmt.Errorf("wrap data keys: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// Seal encrypts plain for its place.
-func (k *Keyring) Seal(plain []byte, at Place) ([]byte, error) {
-	sealed, err := k.cipher.Encrypt(plain, at.associatedData())
+// Encrypt encrypts plain for its place.
+func (k *Keyring) Encrypt(plain []byte, at Place) ([]byte, error) {
+	ciphertext, err := k.cipher.Encrypt(plain, at.associatedData())
 	if err != nil {
-		return nil, fmt.Errorf("seal %s.%s: %w", at.Table, at.Column, err)
+		return nil, fmt.Errorf("encrypt %s.%s: %w", at.Table, at.Column, err)
 	}
-	return sealed, nil
+	return ciphertext, nil
 }
 
-// Open decrypts what Seal made for the same place, else ErrDamaged.
-func (k *Keyring) Open(sealed []byte, at Place) ([]byte, error) {
-	plain, err := k.cipher.Decrypt(sealed, at.associatedData())
+// Decrypt decrypts what Encrypt returned for the same place. Otherwise it returns ErrDamaged.
+func (k *Keyring) Decrypt(ciphertext []byte, at Place) ([]byte, error) {
+	plain, err := k.cipher.Decrypt(ciphertext, at.associatedData())
 	if err != nil {
-		return nil, fmt.Errorf("open %s.%s of row %s: %w", at.Table, at.Column, at.Row, ErrDamaged)
+		return nil, fmt.Errorf("decrypt %s.%s of row %s: %w", at.Table, at.Column, at.Row, ErrDamaged)
 	}
 	return plain, nil
 }

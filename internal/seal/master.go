@@ -19,24 +19,24 @@ import (
 
 const masterKeySize = 32
 
-// MasterKey wraps the keyring. The zero value is no key. It never prints.
+// MasterKey wraps the keyring. The zero value means no key. It prints as a mask.
 type MasterKey struct {
 	text secret.String // the key's 32 bytes in base64, as in its file
 }
 
-// NewMasterKey draws a master key.
+// NewMasterKey generates a master key.
 func NewMasterKey() MasterKey {
 	raw := make([]byte, masterKeySize)
-	_, _ = rand.Read(raw) // crypto/rand never fails, it ends the process
+	_, _ = rand.Read(raw) // never fails (crypto/rand)
 	return MasterKey{text: secret.String(base64.StdEncoding.EncodeToString(raw))}
 }
 
-// ParseMasterKey reads a master key from its text: 32 bytes in base64, blanks around it ignored.
+// ParseMasterKey parses 32 bytes in base64. It ignores blanks around them.
 func ParseMasterKey(text secret.String) (MasterKey, error) {
 	trimmed := strings.TrimSpace(text.Reveal())
 	raw, err := base64.StdEncoding.Strict().DecodeString(trimmed)
 	if err != nil || len(raw) != masterKeySize {
-		return MasterKey{}, fmt.Errorf("a master key is %d bytes in base64, which this is not; make one with: head -c %d /dev/urandom | base64", masterKeySize, masterKeySize)
+		return MasterKey{}, fmt.Errorf("the master key must be %d bytes in base64; create one with: head -c %d /dev/urandom | base64", masterKeySize, masterKeySize)
 	}
 	return MasterKey{text: secret.String(trimmed)}, nil
 }
@@ -53,7 +53,7 @@ func (m MasterKey) LogValue() slog.Value { return m.text.LogValue() }
 func (m MasterKey) cipher() (tink.AEAD, error) {
 	raw, err := base64.StdEncoding.DecodeString(m.text.Reveal())
 	if err != nil || len(raw) != masterKeySize {
-		return nil, errors.New("no master key was given")
+		return nil, errors.New("master key is required")
 	}
 	return subtle.NewXChaCha20Poly1305(raw)
 }
@@ -62,17 +62,17 @@ func (m MasterKey) cipher() (tink.AEAD, error) {
 func LoadMasterKey(path string) (MasterKey, error) {
 	text, err := ReadSecretFile(path)
 	if err != nil {
-		return MasterKey{}, fmt.Errorf("read the master key file: %w", err)
+		return MasterKey{}, fmt.Errorf("master key file %w", err)
 	}
 	key, err := ParseMasterKey(text)
 	if err != nil {
-		return MasterKey{}, fmt.Errorf("read the master key file %s: %w", path, err)
+		return MasterKey{}, fmt.Errorf("master key file %s: %w", path, err)
 	}
 	return key, nil
 }
 
-// LoadOrCreateMasterKey reads the key file at path, or makes it with a fresh key and mode 0600.
-// When two processes do so at once, both return the same key.
+// LoadOrCreateMasterKey reads the key file at path, or creates it with a new key and mode 0600. Two concurrent processes
+// return the same key.
 func LoadOrCreateMasterKey(path string) (MasterKey, error) {
 	key, err := LoadMasterKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -80,16 +80,16 @@ func LoadOrCreateMasterKey(path string) (MasterKey, error) {
 	}
 	err = createKeyFile(path, NewMasterKey())
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return MasterKey{}, fmt.Errorf("make the master key file: %w", err)
+		return MasterKey{}, fmt.Errorf("create the master key file: %w", err)
 	}
 	return LoadMasterKey(path)
 }
 
-// createKeyFile writes the whole file elsewhere and then links it to its name, which fails when the
-// name is taken: no reader ever sees half a key, and a crash leaves none or all of it.
+// createKeyFile writes a temporary file and links it to its name, which fails if the name exists. Readers and crashes
+// never see a part of a key.
 func createKeyFile(path string, key MasterKey) error {
 	dir := filepath.Dir(path)
-	file, err := os.CreateTemp(dir, ".master-key-*") // made with mode 0600
+	file, err := os.CreateTemp(dir, ".master-key-*") // created with mode 0600
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func createKeyFile(path string, key MasterKey) error {
 
 // syncDir makes a new name in dir durable.
 func syncDir(dir string) error {
-	d, err := os.Open(dir) // the operator names the folder
+	d, err := os.Open(dir) // the operator names the directory
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// GiveToOwnerOf has nothing to do here.
+// GiveToOwnerOf does nothing on this system.
 func GiveToOwnerOf(string, *os.File) error { return nil }
 
-// ownerOf knows no owners here: the file counts as ours.
+// ownerOf reports the file as ours, since this system has no owner ids.
 func ownerOf(fs.FileInfo) (owner, self int) { return 0, 0 }

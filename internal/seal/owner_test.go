@@ -32,17 +32,17 @@ func TestWhoMayReadTheMasterKeyFile(t *testing.T) {
 	}
 }
 
-// Root's commands on the data folder of a service leave files that the service can read.
-func TestFilesOfRootGoToTheOwnerOfTheFolder(t *testing.T) {
-	folder := t.TempDir()
+// A service can read the files that commands of root create in its data directory.
+func TestFilesOfRootBelongToOwnerOfDirectory(t *testing.T) {
+	dir := t.TempDir()
 	want := os.Geteuid()
 	if want == 0 {
 		want = 65532
-		if err := os.Chown(folder, want, want); err != nil {
+		if err := os.Chown(dir, want, want); err != nil {
 			t.Fatal(err)
 		}
 	}
-	path := filepath.Join(folder, "master.key")
+	path := filepath.Join(dir, "master.key")
 	for _, make := range []func() error{
 		func() error { _, err := LoadOrCreateMasterKey(path); return err },
 		func() error { _, err := WriteNextMasterKey(path); return err },

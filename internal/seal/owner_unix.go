@@ -8,13 +8,13 @@ import (
 	"syscall"
 )
 
-// GiveToOwnerOf gives a file that root has made to the owner of its folder: a service that runs as that user could
-// not read it otherwise, and would not start again. Whoever is not root owns what it makes.
-func GiveToOwnerOf(folder string, file *os.File) error {
+// GiveToOwnerOf changes the owner of a file that root created to the owner of its directory, so that a service that runs as
+// that user can read it. For other users it does nothing.
+func GiveToOwnerOf(dir string, file *os.File) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	info, err := os.Stat(folder)
+	info, err := os.Stat(dir)
 	if err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func GiveToOwnerOf(folder string, file *os.File) error {
 	return file.Chown(int(stat.Uid), int(stat.Gid))
 }
 
-// ownerOf returns the user that a file belongs to and the one we run as.
+// ownerOf returns the owner of a file and the user of this process.
 func ownerOf(info fs.FileInfo) (owner, self int) {
 	self = os.Geteuid()
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// nextFile is where the successor of a key file waits for its turn.
+// nextFile returns the path of the next key during a rotation.
 func nextFile(path string) string { return path + ".next" }
 
-// WriteNextMasterKey draws a master key and writes it beside the key file at path, durable. One that is there
-// already is from a rotation that did not come to its end; it is used, since a store may be wrapped with it.
+// WriteNextMasterKey generates a master key and stores it durably next to the key file at path. If an earlier rotation was
+// interrupted, it returns the key of that rotation, since a store may be wrapped with it.
 func WriteNextMasterKey(path string) (MasterKey, error) {
 	key, err := LoadOrCreateMasterKey(nextFile(path))
 	if err != nil {
@@ -22,28 +22,28 @@ func WriteNextMasterKey(path string) (MasterKey, error) {
 	return key, nil
 }
 
-// NextMasterKey reads what WriteNextMasterKey wrote; there being none is fs.ErrNotExist.
+// NextMasterKey reads the key of WriteNextMasterKey. The error is fs.ErrNotExist if there is none.
 func NextMasterKey(path string) (MasterKey, error) { return LoadMasterKey(nextFile(path)) }
 
-// AdoptNextMasterKey puts the next master key into the place of the key file, at once and durable. The former key stays
-// beside it under the name that is returned, because backups made before the rotation open only with it. Without a next
-// key nothing happens: another process was first.
+// AdoptNextMasterKey replaces the key file by the next master key, atomically and durably. The former key remains next to
+// it under the returned name, because earlier backups require it. Without a next key it does nothing, since another
+// process adopted it.
 func AdoptNextMasterKey(path string, now time.Time) (former string, err error) {
 	if _, err := os.Lstat(nextFile(path)); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
-	if former, err = keepFormer(path, now); err != nil {
-		return "", fmt.Errorf("keep the former master key: %w", err)
+	if former, err = retainFormer(path, now); err != nil {
+		return "", fmt.Errorf("retain the former master key: %w", err)
 	}
 	if err := os.Rename(nextFile(path), path); err != nil {
-		return "", fmt.Errorf("put the next master key into its place: %w", err)
+		return "", fmt.Errorf("replace the master key file: %w", err)
 	}
 	return former, syncDir(filepath.Dir(path))
 }
 
-// keepFormer gives the key file at path a second name, which no earlier rotation has. Without the file there is
-// nothing to keep.
-func keepFormer(path string, now time.Time) (string, error) {
+// retainFormer gives the key file at path a second name, which no earlier rotation has used. Without the file it does
+// nothing.
+func retainFormer(path string, now time.Time) (string, error) {
 	for ; ; now = now.Add(time.Second) {
 		former := path + now.UTC().Format(".20060102T150405Z")
 		err := os.Link(path, former)

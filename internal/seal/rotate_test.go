@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestNextMasterKeyWaitsBesideTheFile goes through a rotation, one that was broken off before it included.
-func TestNextMasterKeyWaitsBesideTheFile(t *testing.T) {
+// The rotation includes an earlier one that was interrupted.
+func TestRotateMasterKey(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "master.key")
 	old, err := LoadOrCreateMasterKey(path)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestFormerMasterKeysDoNotReplaceEachOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := map[MasterKey]bool{}
+	retained := map[MasterKey]bool{}
 	for range 2 {
 		if _, err := WriteNextMasterKey(path); err != nil {
 			t.Fatal(err)
@@ -67,9 +67,9 @@ func TestFormerMasterKeysDoNotReplaceEachOther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kept[key] = true
+		retained[key] = true
 	}
-	if len(kept) != 2 || !kept[first] {
-		t.Errorf("%d of 2 former keys are kept", len(kept))
+	if len(retained) != 2 || !retained[first] {
+		t.Errorf("%d of 2 former keys were retained", len(retained))
 	}
 }

@@ -33,17 +33,17 @@ func TestAValueOpensOnlyAtItsPlace(t *testing.T) {
 		return seal.Place{Table: part.Draw(r, "table"), Row: part.Draw(r, "row"), Org: part.Draw(r, "org"), Column: part.Draw(r, "column")}
 	})
 	rapid.Check(t, func(r *rapid.T) {
-		sealedAt, openedAt := place.Draw(r, "sealed at"), place.Draw(r, "opened at")
+		encryptedAt, decryptedAt := place.Draw(r, "encrypted at"), place.Draw(r, "decrypted at")
 		plain := []byte("a registry password")
-		sealed, err := ring.Seal(plain, sealedAt)
+		ciphertext, err := ring.Encrypt(plain, encryptedAt)
 		if err != nil {
 			r.Fatal(err)
 		}
-		opened, err := ring.Open(sealed, openedAt)
-		if sealedAt == openedAt && !bytes.Equal(opened, plain) {
+		decrypted, err := ring.Decrypt(ciphertext, decryptedAt)
+		if encryptedAt == decryptedAt && !bytes.Equal(decrypted, plain) {
 			r.Fatalf("does not open at its own place: %v", err)
 		}
-		if sealedAt != openedAt && !errors.Is(err, seal.ErrDamaged) {
+		if encryptedAt != decryptedAt && !errors.Is(err, seal.ErrDamaged) {
 			r.Fatalf("opens at another place: %v", err)
 		}
 	})
@@ -51,18 +51,18 @@ func TestAValueOpensOnlyAtItsPlace(t *testing.T) {
 
 func TestADamagedValueDoesNotOpen(t *testing.T) {
 	ring, at := mustKeyring(t), seal.Place{Table: "t", Row: "r", Column: "c"}
-	sealed, err := ring.Seal([]byte("plain"), at)
+	ciphertext, err := ring.Encrypt([]byte("plain"), at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range sealed {
-		broken := bytes.Clone(sealed)
+	for i := range ciphertext {
+		broken := bytes.Clone(ciphertext)
 		broken[i] ^= 1
-		if _, err := ring.Open(broken, at); !errors.Is(err, seal.ErrDamaged) {
+		if _, err := ring.Decrypt(broken, at); !errors.Is(err, seal.ErrDamaged) {
 			t.Fatalf("byte %d changed: %v", i, err)
 		}
 	}
-	if _, err := ring.Open(nil, at); !errors.Is(err, seal.ErrDamaged) {
+	if _, err := ring.Decrypt(nil, at); !errors.Is(err, seal.ErrDamaged) {
 		t.Errorf("nothing opens: %v", err)
 	}
 }
@@ -70,7 +70,7 @@ func TestADamagedValueDoesNotOpen(t *testing.T) {
 func TestWrapAndUnwrap(t *testing.T) {
 	ring, master := mustKeyring(t), seal.NewMasterKey()
 	at := seal.Place{Table: "t", Row: "r", Column: "c"}
-	sealed, err := ring.Seal([]byte("plain"), at)
+	ciphertext, err := ring.Encrypt([]byte("plain"), at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestWrapAndUnwrap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plain, err := again.Open(sealed, at); err != nil || string(plain) != "plain" {
+	if plain, err := again.Decrypt(ciphertext, at); err != nil || string(plain) != "plain" {
 		t.Errorf("after unwrapping: %q, %v", plain, err)
 	}
 	if _, err := seal.Unwrap(seal.NewMasterKey(), wrapped); !errors.Is(err, seal.ErrWrongKey) {
@@ -128,7 +128,7 @@ func TestMasterKeyFileIsMadeOnce(t *testing.T) {
 	}
 }
 
-func TestMasterKeyFileOfLaxModeIsRefused(t *testing.T) {
+func TestMasterKeyFileOfLaxModeIsRejected(t *testing.T) {
 	for _, mode := range []os.FileMode{0o640, 0o604, 0o620, 0o601, 0o644, 0o660} {
 		path := filepath.Join(t.TempDir(), "master.key")
 		if _, err := seal.LoadOrCreateMasterKey(path); err != nil {
@@ -137,8 +137,9 @@ func TestMasterKeyFileOfLaxModeIsRefused(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := seal.LoadOrCreateMasterKey(path); !errors.Is(err, seal.ErrLaxMode) {
-			t.Errorf("mode %o: %v", mode, err)
+		want := fmt.Sprintf("master key file %s has mode %04o; run chmod 600 %[1]s", path, mode)
+		if _, err := seal.LoadOrCreateMasterKey(path); !errors.Is(err, seal.ErrLaxMode) || err.Error() != want {
+			t.Errorf("mode %o: %v, want %s", mode, err, want)
 		}
 	}
 }

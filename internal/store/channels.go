@@ -81,7 +81,7 @@ func (tx Channels) encode(c Channel) (identifiers string, sealed []byte, err err
 	if err != nil {
 		return "", nil, fmt.Errorf("encode an alert channel: %w", err)
 	}
-	sealed, err = tx.ring.Seal(plain, channelPlace(c.OrgUID, c.UID))
+	sealed, err = tx.ring.Encrypt(plain, channelPlace(c.OrgUID, c.UID))
 	return identifiers, sealed, err
 }
 
@@ -100,7 +100,7 @@ func (tx Channels) scan(row scanner, c *Channel) error {
 	if sealed == nil {
 		return nil
 	}
-	plain, err := tx.ring.Open(sealed, channelPlace(c.OrgUID, c.UID))
+	plain, err := tx.ring.Decrypt(sealed, channelPlace(c.OrgUID, c.UID))
 	if errors.Is(err, seal.ErrDamaged) {
 		c.Damaged = true
 		return nil

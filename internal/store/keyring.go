@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/regwarden/regwarden/internal/seal"
@@ -34,7 +35,10 @@ func openKeyring(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, 
 func unwrapByFile(wrapped []byte, o Options) (*seal.Keyring, error) {
 	master, err := seal.LoadMasterKey(o.keyFile())
 	if err != nil {
-		return nil, fmt.Errorf("the store is sealed with a master key that is not here: %w", err)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("the store is encrypted with a master key that is missing: %w", err)
+		}
+		return nil, err
 	}
 	ring, err := unwrap(master, wrapped, o)
 	if !errors.Is(err, seal.ErrWrongKey) {

@@ -140,14 +140,14 @@ func (tx Registries) seal(r Registry) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the secrets of a registry: %w", err)
 	}
-	return tx.ring.Seal(plain, registryPlace(r.OrgUID, r.UID))
+	return tx.ring.Encrypt(plain, registryPlace(r.OrgUID, r.UID))
 }
 
 func (tx Registries) open(r *Registry, sealed []byte) error {
 	if !r.HasPassword && !r.HasToken && !r.HasKey {
 		return nil
 	}
-	text, err := tx.ring.Open(sealed, registryPlace(r.OrgUID, r.UID))
+	text, err := tx.ring.Decrypt(sealed, registryPlace(r.OrgUID, r.UID))
 	if err != nil {
 		return err
 	}

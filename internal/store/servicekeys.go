@@ -40,7 +40,7 @@ type Keys struct{ *conn }
 
 // Insert adds a key in use, and reports whether it did: it does not when another key of that purpose is in use.
 func (tx Keys) Insert(ctx context.Context, k ServiceKey) (bool, error) {
-	sealed, err := tx.ring.Seal(k.Secret, keyPlace(k.UID))
+	sealed, err := tx.ring.Encrypt(k.Secret, keyPlace(k.UID))
 	if err != nil {
 		return false, err
 	}
@@ -60,7 +60,7 @@ func (tx Keys) List(ctx context.Context) ([]ServiceKey, error) {
 		if err != nil {
 			return err
 		}
-		k.Secret, err = tx.ring.Open(sealed, keyPlace(k.UID))
+		k.Secret, err = tx.ring.Decrypt(sealed, keyPlace(k.UID))
 		return err
 	}, sqlServiceKeys)
 }
