@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// dialFunc answers per address and notes when each was tried.
+// dialFunc dials by address and records the time of each attempt.
 type dialFunc struct {
-	begin  time.Time
-	answer map[string]func(context.Context) (net.Conn, error)
-	mu     sync.Mutex
-	tried  []string
-	at     []time.Duration
+	begin time.Time
+	dial  map[string]func(context.Context) (net.Conn, error)
+	mu    sync.Mutex
+	tried []string
+	at    []time.Duration
 }
 
 func (d *dialFunc) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
 	d.mu.Lock()
 	d.tried, d.at = append(d.tried, address), append(d.at, time.Since(d.begin))
 	d.mu.Unlock()
-	return d.answer[address](ctx)
+	return d.dial[address](ctx)
 }
 
 func TestDialAny(t *testing.T) {
@@ -44,7 +44,7 @@ func TestDialAny(t *testing.T) {
 		tried         int
 		took          time.Duration
 	}{
-		"first answers":        {connects, connects, a, 1, 0},
+		"first connects":       {connects, connects, a, 1, 0},
 		"first refuses":        {refuses, connects, b, 2, 0},
 		"first hangs":          {hangs, connects, b, 2, nextAddress},
 		"first slow but first": {slow, hangs, a, 2, 400 * time.Millisecond},
@@ -53,7 +53,7 @@ func TestDialAny(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &dialFunc{begin: time.Now(), answer: map[string]func(context.Context) (net.Conn, error){a: row.first, b: row.second}}
+				d := &dialFunc{begin: time.Now(), dial: map[string]func(context.Context) (net.Conn, error){a: row.first, b: row.second}}
 				g := &Guard{Dialer: d}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Guard resolves names, checks every address against a policy, and dials checked addresses only: never a name, which
-// could resolve otherwise by then. The zero value uses the system's resolver and dialer, the zero Policy and no proxy.
+// Guard resolves names, checks every address against a policy, and dials only checked addresses, never a name, which
+// could resolve to another address by then. The zero value uses the system's resolver and dialer, the zero Policy and no proxy.
 // It is safe for concurrent use.
 type Guard struct {
 	Policy   Policy
@@ -30,7 +30,7 @@ type Target struct {
 	Origin
 	Addresses []netip.AddrPort // empty when only the proxy can resolve the name
 	Narrowest Zone             // of the addresses
-	Widest    Zone             // the zone from which Zone.Hop is evaluated
+	Widest    Zone             // the zone from which Zone.AllowsHop is evaluated
 	proxy     *url.URL
 	proxyErr  error
 	connect   ProxyConnect

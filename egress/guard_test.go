@@ -20,9 +20,9 @@ func reach(ctx context.Context, g *Guard, host string, port uint16) (net.Conn, e
 	return conn, err
 }
 
-type answers map[string][]string
+type addresses map[string][]string
 
-func (a answers) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+func (a addresses) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	texts, known := a[host]
 	if !known {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
@@ -34,14 +34,14 @@ func (a answers) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, e
 	return list, nil
 }
 
-// recorder dials nothing; it notes what it was asked for. Addresses in down refuse.
+// recorder dials nothing; it records the addresses. Addresses in down reject connections.
 type recorder struct {
-	dialled []string
-	down    []string
+	dialed []string
+	down   []string
 }
 
 func (r *recorder) DialContext(_ context.Context, _, address string) (net.Conn, error) {
-	r.dialled = append(r.dialled, address)
+	r.dialed = append(r.dialed, address)
 	if slices.Contains(r.down, address) {
 		return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
 	}
@@ -51,7 +51,7 @@ func (r *recorder) DialContext(_ context.Context, _, address string) (net.Conn, 
 }
 
 func TestGuard(t *testing.T) {
-	names := answers{
+	names := addresses{
 		"public.test": {"8.8.8.8"}, "private.test": {"10.0.0.1"}, "two.test": {"8.8.8.8", "8.8.4.4"}, "empty.test": {},
 		"mixed.test": {"8.8.8.8", "169.254.169.254"}, "local.test": {"127.0.0.1"}, "mapped.test": {"::ffff:127.0.0.1"},
 		"six.test": {"2606:4700::1111"}, "four-in-six.test": {"::ffff:8.8.8.8"},
@@ -59,23 +59,23 @@ func TestGuard(t *testing.T) {
 	for _, row := range []struct {
 		name, address string
 		down          []string
-		dialled       []string
-		class         Class // "" when no judgement forbids
+		dialed        []string
+		class         Class // "" if allowed
 		fails         bool
 	}{
 		{"a name", "public.test:443", nil, []string{"8.8.8.8:443"}, "", false},
 		{"IPv6", "six.test:443", nil, []string{"[2606:4700::1111]:443"}, "", false},
-		{"a mapped address is dialled as judged", "four-in-six.test:443", nil, []string{"8.8.8.8:443"}, "", false},
+		{"a mapped address is dialed as evaluated", "four-in-six.test:443", nil, []string{"8.8.8.8:443"}, "", false},
 		{"a literal", "10.0.0.1:5000", nil, []string{"10.0.0.1:5000"}, "", false},
 		{"the second when the first is down", "two.test:443", []string{"8.8.8.8:443"}, []string{"8.8.8.8:443", "8.8.4.4:443"}, "", false},
 		{"all down", "two.test:443", []string{"8.8.8.8:443", "8.8.4.4:443"}, []string{"8.8.8.8:443", "8.8.4.4:443"}, "", true},
-		{"one forbidden answer fails the name", "mixed.test:443", nil, nil, ClassMetadata, true},
+		{"one forbidden address forbids the name", "mixed.test:443", nil, nil, ClassMetadata, true},
 		{"loopback by name", "local.test:443", nil, nil, ClassHost, true},
 		{"loopback by name, mapped", "mapped.test:443", nil, nil, ClassHost, true},
 		{"loopback as a literal", "[::1]:443", nil, nil, ClassHost, true},
 		{"a link-local literal with zone", "[fe80::1%eth0]:443", nil, nil, ClassMetadata, true},
 		{"a bad port", "public.test:6379", nil, nil, ClassPort, true},
-		{"an unknown name", "nowhere.test:443", nil, nil, "", true},
+		{"an unknown name", "unknown.test:443", nil, nil, "", true},
 		{"a name without address", "empty.test:443", nil, nil, "", true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -93,8 +93,8 @@ func TestGuard(t *testing.T) {
 			if conn != nil {
 				_ = conn.Close()
 			}
-			if (err != nil) != row.fails || !slices.Equal(r.dialled, row.dialled) {
-				t.Errorf("dialled %v with error %v, want %v", r.dialled, err, row.dialled)
+			if (err != nil) != row.fails || !slices.Equal(r.dialed, row.dialed) {
+				t.Errorf("dialed %v with error %v, want %v", r.dialed, err, row.dialed)
 			}
 			forbidden, ok := errors.AsType[*Forbidden](err)
 			if ok != (row.class != "") || ok && forbidden.Class != row.class {
@@ -104,7 +104,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A name that changes its mind between look-up and dial gains nothing: it is looked up once.
+// A name whose address changes between lookup and dial (DNS rebinding) is looked up only once.
 func TestGuardLooksUpOnce(t *testing.T) {
 	r := &recorder{}
 	rebinding := &rebinder{then: netip.MustParseAddr("127.0.0.1"), first: netip.MustParseAddr("8.8.8.8")}
@@ -113,8 +113,8 @@ func TestGuardLooksUpOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
-	if rebinding.asked != 1 || !slices.Equal(r.dialled, []string{"8.8.8.8:443"}) {
-		t.Errorf("asked %d times, dialled %v", rebinding.asked, r.dialled)
+	if rebinding.asked != 1 || !slices.Equal(r.dialed, []string{"8.8.8.8:443"}) {
+		t.Errorf("asked %d times, dialed %v", rebinding.asked, r.dialed)
 	}
 }
 
@@ -131,12 +131,12 @@ func (r *rebinder) LookupNetIP(context.Context, string, string) ([]netip.Addr, e
 	return []netip.Addr{r.then}, nil
 }
 
-func TestGuardStopsWhenCancelled(t *testing.T) {
+func TestGuardStopsIfCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := &recorder{down: []string{"8.8.8.8:443", "8.8.4.4:443"}}
-	_, err := reach(ctx, &Guard{Resolver: answers{"two.test": {"8.8.8.8", "8.8.4.4"}}, Dialer: r}, "two.test", 443)
-	if err == nil || len(r.dialled) > 1 {
-		t.Errorf("went on after the end: dialled %v, %v", r.dialled, err)
+	_, err := reach(ctx, &Guard{Resolver: addresses{"two.test": {"8.8.8.8", "8.8.4.4"}}, Dialer: r}, "two.test", 443)
+	if err == nil || len(r.dialed) > 1 {
+		t.Errorf("continued after cancellation: dialed %v, %v", r.dialed, err)
 	}
 }

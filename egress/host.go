@@ -8,18 +8,18 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// hostProfile turns names to ASCII, non-transitional (UTS 46). Underscores stay: compose files
-// name hosts so.
+// hostProfile turns names to ASCII, non-transitional (UTS 46). It allows underscores, which
+// hosts of compose files have.
 var hostProfile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(false))
 
-// ReadHost reads a host as people write it into the one spelling that is dialled: an address, or a name in ASCII (IDNA). problem
-// says, in words that go after a field's name, why there is none. What a proxy or a resolver might take for an address
-// and is none is refused.
+// ReadHost returns the canonical form of a host: an address, or a name in ASCII (IDNA). If the host is not valid, problem
+// completes a sentence that begins with the name of the field. ReadHost rejects names that a proxy or a resolver might
+// parse as an address.
 func ReadHost(host string) (ascii, problem string) {
 	if strings.HasPrefix(host, "[") {
 		a, err := netip.ParseAddr(strings.Trim(host, "[]"))
 		if err != nil || !a.Is6() {
-			return "", "has no IPv6 address between its brackets"
+			return "", "must have an IPv6 address in the brackets"
 		}
 		return a.String(), ""
 	}
@@ -28,21 +28,21 @@ func ReadHost(host string) (ascii, problem string) {
 	}
 	ascii, err := hostProfile.ToASCII(host)
 	if err != nil {
-		return "", "has a host name that cannot be used in the DNS"
+		return "", "has a host name that is not valid in DNS"
 	}
 	name := strings.TrimSuffix(ascii, ".")
 	if len(name) > 253 {
-		return "", "has a host name longer than 253 characters"
+		return "", "has a host name of more than 253 characters"
 	}
 	labels := strings.Split(name, ".")
 	for _, label := range labels {
 		if !isLabel(label) {
-			return "", "has " + strconv.Quote(host[:min(len(host), 256)]) + " as host, which is no host name"
+			return "", "has the invalid host name " + strconv.Quote(host[:min(len(host), 256)])
 		}
 	}
 	// getaddrinfo takes 2852039166 and 0xa9fea9fe for 169.254.169.254 (WHATWG URL, "ends in a number").
 	if isNumber(labels[len(labels)-1]) {
-		return "", "has a numeric host that is no IPv4 address; write four decimal numbers from 0 to 255"
+		return "", "has a numeric host that is not an IPv4 address; use four decimal numbers 0–255"
 	}
 	return ascii, ""
 }

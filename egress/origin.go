@@ -53,17 +53,17 @@ func (e urlError) Error() string { return string(e) }
 func ReadOrigin(u *url.URL) (Origin, error) {
 	o := Origin{Scheme: strings.ToLower(u.Scheme)}
 	if o.Scheme != "http" && o.Scheme != "https" {
-		return o, urlError("its scheme is neither http nor https")
+		return o, urlError("its scheme must be http or https")
 	}
 	if u.User != nil {
-		return o, urlError("it contains user information")
+		return o, urlError("it must not contain user information")
 	}
 	name := u.Hostname()
 	if strings.Contains(u.Host, "[") {
 		name = "[" + name + "]"
 	}
 	if name == "" || strings.Contains(name, "%") {
-		return o, urlError("it names no usable host")
+		return o, urlError("its host is missing or not valid")
 	}
 	host, problem := ReadHost(name)
 	if problem != "" {
@@ -73,7 +73,7 @@ func ReadOrigin(u *url.URL) (Origin, error) {
 	if text := u.Port(); text != "" {
 		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil || n == 0 {
-			return o, urlError("its port is no number from 1 to 65535")
+			return o, urlError("its port must be 1–65535")
 		}
 		o.Port = uint16(n)
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // OwnPorts reports whether an address is one of this machine's with one of the ports, for
-// Settings.Own. The interfaces are read on each match, since they change while a server runs; when
-// they can't be read, every address on the port counts as ours.
+// Settings.Own. It reads the interfaces on each match, since they change while a server runs. If they cannot be read,
+// every address with the port matches.
 func OwnPorts(ports ...uint16) func(netip.AddrPort) bool {
 	return ownPorts(ports, net.InterfaceAddrs)
 }

@@ -4,9 +4,9 @@ import (
 	"net/netip"
 )
 
-// Policy says which addresses may be dialled. The zero value is the profile "private" with no
-// entries: public and private networks are allowed, the machine itself and metadata services are
-// not. It is safe for concurrent use.
+// Policy decides which addresses may be dialed. The zero value is the profile "private" with no
+// entries: public and private networks are allowed, this machine and metadata services are
+// denied. It is safe for concurrent use.
 type Policy struct {
 	kind              kind
 	allow, deny, only []entry
@@ -16,27 +16,26 @@ type Policy struct {
 type kind uint8
 
 const (
-	kindPrivate     kind = iota // private networks allowed: that is where registries live
-	kindPublic                  // for servers shared by strangers
-	kindCommandLine             // the user's own rights
+	kindPrivate     kind = iota // private networks are allowed: many registries are there
+	kindPublic                  // for servers with untrusted users
+	kindCommandLine             // for programs that run with the rights of the user
 )
 
-// ForCommandLine is the policy of a program that its user runs with the user's own rights: every
-// address and port that the user could reach anyway, except metadata services, which a hostile
-// registry would name.
+// ForCommandLine returns the policy of a program that runs with the rights of its user: every address and port except
+// metadata services, which a malicious registry could redirect to.
 func ForCommandLine() Policy { return Policy{kind: kindCommandLine} }
 
-// Evaluate reports whether the address may be dialed and in which zone it lies. The error is always a
-// *Forbidden. An IPv4 address wrapped into IPv6 is never judged more leniently than when plain.
+// Evaluate returns the zone of an address that may be dialed. The error is always a *Forbidden. An IPv4 address embedded in
+// an IPv6 address is allowed only if the plain IPv4 address is.
 func (p Policy) Evaluate(target netip.AddrPort) (Zone, error) {
 	raw := target.Addr().WithZone("").Unmap()
 	if !raw.IsValid() {
 		return Host, &Forbidden{Class: ClassReserved, Address: target}
 	}
 	address := plain(raw)
-	zone, class := p.judge(address, target.Port())
+	zone, class := p.evaluatePlain(address, target.Port())
 	if class == "" && raw != address && match(p.deny, raw, target.Port()) {
-		class = ClassDenied // all of NAT64 may be denied, whatever it leads to
+		class = ClassDenied // NAT64 may be denied as a whole
 	}
 	if class != "" {
 		return zone, &Forbidden{Class: class, Address: target}
@@ -44,7 +43,7 @@ func (p Policy) Evaluate(target netip.AddrPort) (Zone, error) {
 	return zone, nil
 }
 
-func (p Policy) judge(a netip.Addr, port uint16) (Zone, Class) {
+func (p Policy) evaluatePlain(a netip.Addr, port uint16) (Zone, Class) {
 	class, zone := classify(a)
 	if p.isOwn(a, port) {
 		class, zone = ClassOwn, Host
@@ -53,7 +52,7 @@ func (p Policy) judge(a netip.Addr, port uint16) (Zone, Class) {
 		return zone, ClassPort
 	}
 	if inner := wrappedIn(a); inner != nil {
-		return p.judgeWrapped(a, inner, port)
+		return p.evaluateWrapped(a, inner, port)
 	}
 	if refused := p.lists(a, port); refused != "" {
 		return zone, refused
@@ -64,11 +63,11 @@ func (p Policy) judge(a netip.Addr, port uint16) (Zone, Class) {
 	return zone, class
 }
 
-// judgeWrapped wants both: the wrapping was asked for, and what is in it is allowed by itself.
-func (p Policy) judgeWrapped(a netip.Addr, inner []netip.Addr, port uint16) (Zone, Class) {
+// evaluateWrapped requires two entries: one for the IPv6 address, and one for the IPv4 address unless that is allowed anyway.
+func (p Policy) evaluateWrapped(a netip.Addr, inner []netip.Addr, port uint16) (Zone, Class) {
 	zone := Public
 	for _, v4 := range inner {
-		within, class := p.judge(v4, port)
+		within, class := p.evaluatePlain(v4, port)
 		if class != "" {
 			return within, class
 		}
@@ -83,7 +82,7 @@ func (p Policy) judgeWrapped(a netip.Addr, inner []netip.Addr, port uint16) (Zon
 	return zone, ""
 }
 
-// lists applies the operator's deny and allowOnly. A deny wins over every allow but an exact one.
+// lists applies the operator's deny and allowOnly. A deny takes precedence over every allow that is not exact.
 func (p Policy) lists(a netip.Addr, port uint16) Class {
 	if match(p.deny, a, port) && !matchExact(p.allow, a, port) {
 		return ClassDenied
@@ -94,7 +93,7 @@ func (p Policy) lists(a netip.Addr, port uint16) Class {
 	return ""
 }
 
-// free reports whether the class needs no entry.
+// free reports whether the class is allowed without an entry.
 func (p Policy) free(class Class) bool {
 	switch class {
 	case "":
@@ -108,13 +107,13 @@ func (p Policy) free(class Class) bool {
 	}
 }
 
-// opened reports whether an allow entry is strong enough for the class.
+// opened reports whether an allow entry suffices for the class.
 func (p Policy) opened(class Class, a netip.Addr, port uint16) bool {
 	switch class {
 	case ClassMetadata:
 		return matchExact(p.allow, a, port)
 	case ClassOwn:
-		// Whatever the address is besides: an own port on a link-local address wants both.
+		// The class without the port counts too: an own port on a link-local address requires both entries.
 		below, _ := classify(a)
 		return matchPort(p.allow, a, port) && (p.free(below) || p.opened(below, a, port))
 	case ClassReserved:
@@ -124,8 +123,8 @@ func (p Policy) opened(class Class, a netip.Addr, port uint16) bool {
 	}
 }
 
-// portAllowed lets a bad port through only by an entry that names it: who allows a network does
-// not think of the databases in it.
+// portAllowed allows a bad port only by an entry with that port: an entry for a network is not meant for the databases in
+// it.
 func (p Policy) portAllowed(a netip.Addr, port uint16) bool {
 	if port == 0 {
 		return false

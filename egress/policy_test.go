@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// judged is a judgement on one line: the zone when allowed, else the class.
-func judged(p Policy, address string, port uint16) string {
+// evaluated returns the zone of an allowed address, otherwise the class.
+func evaluated(p Policy, address string, port uint16) string {
 	zone, err := p.Evaluate(netip.AddrPortFrom(netip.MustParseAddr(address), port))
 	if forbidden, ok := errors.AsType[*Forbidden](err); ok {
 		return string(forbidden.Class)
@@ -26,7 +26,7 @@ func mustPolicy(t *testing.T, s Settings) Policy {
 	return p
 }
 
-// Every range has its first and last address here, and the neighbours on both sides.
+// Every range has its first and last address here, and the neighbors on both sides.
 var edges = []struct{ address, private, public string }{
 	{"0.0.0.0", "host", "host"},
 	{"0.255.255.255", "host", "host"},
@@ -102,7 +102,7 @@ var edges = []struct{ address, private, public string }{
 	{"::2", "host", "host"}, // ::/96 holds 0.0.0.2
 	{"::808:808", "wrapped", "wrapped"},
 	{"::ffff:ffff", "reserved", "reserved"}, // 255.255.255.255
-	{"::1:0:0", "reserved", "reserved"},     // behind ::/96
+	{"::1:0:0", "reserved", "reserved"},     // after ::/96
 	{"::fffe:ffff:ffff", "reserved", "reserved"},
 	{"::ffff:8.8.8.8", "ok", "ok"},
 	{"::ffff:127.0.0.1", "host", "host"},
@@ -110,7 +110,7 @@ var edges = []struct{ address, private, public string }{
 	{"::ffff:169.254.169.254", "metadata", "metadata"},
 	{"::ffff:0:808:808", "wrapped", "wrapped"},
 	{"::ffff:0:7f00:1", "host", "host"},
-	{"::ffff:1:808:808", "reserved", "reserved"}, // behind it
+	{"::ffff:1:808:808", "reserved", "reserved"}, // after it
 	{"64:ff9a:ffff:ffff:ffff:ffff:ffff:ffff", "reserved", "reserved"},
 	{"64:ff9b::808:808", "ok", "ok"},
 	{"64:ff9b::a00:1", "ok", "private"},
@@ -174,9 +174,9 @@ var edges = []struct{ address, private, public string }{
 	{"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "reserved", "reserved"},
 }
 
-func TestEdgesOfEveryRange(t *testing.T) {
+func TestRangeBoundaries(t *testing.T) {
 	public := mustPolicy(t, Settings{Profile: "public"})
-	verdict := func(p Policy, address string) string {
+	evaluate := func(p Policy, address string) string {
 		_, err := p.Evaluate(netip.AddrPortFrom(netip.MustParseAddr(address), 443))
 		if forbidden, ok := errors.AsType[*Forbidden](err); ok {
 			return string(forbidden.Class)
@@ -184,10 +184,10 @@ func TestEdgesOfEveryRange(t *testing.T) {
 		return "ok"
 	}
 	for _, row := range edges {
-		if got := verdict(Policy{}, row.address); got != row.private {
+		if got := evaluate(Policy{}, row.address); got != row.private {
 			t.Errorf("%s under the zero policy: %s, want %s", row.address, got, row.private)
 		}
-		if got := verdict(public, row.address); got != row.public {
+		if got := evaluate(public, row.address); got != row.public {
 			t.Errorf("%s under the profile public: %s, want %s", row.address, got, row.public)
 		}
 	}
@@ -208,16 +208,16 @@ func TestZones(t *testing.T) {
 	}
 }
 
-func TestZonesOnlyWiden(t *testing.T) {
+func TestAllowsHopOnlyToWiderZones(t *testing.T) {
 	all := []Zone{Public, Private, Host}
 	for _, from := range all {
 		for _, to := range all {
-			err := from.Hop(to)
+			err := from.AllowsHop(to)
 			if allowed := to <= from; (err == nil) != allowed {
 				t.Errorf("from %v to %v: %v", from, to, err)
 			}
 			if forbidden, ok := errors.AsType[*Forbidden](err); err != nil && (!ok || forbidden.Class != ClassZone) {
-				t.Errorf("from %v to %v: %v is no Forbidden of the zone", from, to, err)
+				t.Errorf("from %v to %v: %v is not a Forbidden of the zone", from, to, err)
 			}
 		}
 	}
@@ -278,9 +278,9 @@ func TestSettings(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := mustPolicy(t, row.settings)
-			got := judged(p, row.address, row.port)
+			got := evaluated(p, row.address, row.port)
 			if _, err := p.Evaluate(netip.AddrPortFrom(netip.MustParseAddr(row.address), row.port)); err == nil {
-				got += "!" // tells the zone host from the class host
+				got += "!" // distinguishes the zone host from the class host
 			}
 			if got != row.want {
 				t.Errorf("%s port %d: %s, want %s", row.address, row.port, got, row.want)
@@ -296,11 +296,11 @@ func TestCommandLine(t *testing.T) {
 		"198.18.0.1": "private", "169.254.169.254": "metadata", "64:ff9b::a9fe:a9fe": "metadata", "2002:a9fe:a9fe::": "metadata",
 		"fe80::1": "metadata", "fd00:ec2::254": "metadata",
 	} {
-		if got := judged(p, address, 5432); got != want {
+		if got := evaluated(p, address, 5432); got != want {
 			t.Errorf("%s: %s, want %s", address, got, want)
 		}
 	}
-	if got := judged(p, "8.8.8.8", 0); got != "port" {
+	if got := evaluated(p, "8.8.8.8", 0); got != "port" {
 		t.Errorf("port 0: %s", got)
 	}
 }
@@ -311,7 +311,7 @@ func TestEveryBadPort(t *testing.T) {
 		if badPorts[uint16(port)] {
 			want = "port"
 		}
-		if got := judged(Policy{}, "8.8.8.8", uint16(port)); got != want {
+		if got := evaluated(Policy{}, "8.8.8.8", uint16(port)); got != want {
 			t.Fatalf("port %d: %s, want %s", port, got, want)
 		}
 	}
@@ -331,7 +331,7 @@ func TestInvalidAddressIsForbidden(t *testing.T) {
 	}
 }
 
-func TestForbiddenHasTheAddressAndItsTextHasNot(t *testing.T) {
+func TestForbiddenTextOmitsAddress(t *testing.T) {
 	metadata := netip.MustParseAddrPort("169.254.169.254:80")
 	_, err := (Policy{}).Evaluate(metadata)
 	f, ok := errors.AsType[*Forbidden](err)

@@ -1,8 +1,8 @@
 package egress
 
-// badPorts is the list of the WHATWG Fetch standard, section "port blocking", and below it ports of
-// services that take commands from whoever reaches them: Docker, MySQL, PostgreSQL, Redis, kubelet,
-// memcached, MongoDB.
+// badPorts is the list of the WHATWG Fetch standard, section "port blocking", followed by the ports of
+// services that accept commands from any client: Docker, MySQL, PostgreSQL, Redis, kubelet, memcached,
+// MongoDB.
 var badPorts = map[uint16]bool{
 	1: true, 7: true, 9: true, 11: true, 13: true, 15: true, 17: true, 19: true, 20: true, 21: true,
 	22: true, 23: true, 25: true, 37: true, 42: true, 43: true, 53: true, 69: true, 77: true, 79: true,

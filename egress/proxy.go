@@ -33,7 +33,7 @@ const (
 	ConnectName
 )
 
-// ProxyError says why the proxy did not give a connection.
+// ProxyError is why the proxy did not open a connection.
 type ProxyError struct {
 	Host      string // of the proxy; empty when its setting cannot be used
 	Requested string // the address, or host and port, that the proxy was asked for; empty when it could not be reached
@@ -44,7 +44,7 @@ type ProxyError struct {
 
 func (e *ProxyError) Error() string {
 	if e.Status != 0 {
-		return fmt.Sprintf("proxy %s answered %d", e.Host, e.Status)
+		return fmt.Sprintf("proxy %s returned %d", e.Host, e.Status)
 	}
 	return fmt.Sprintf("proxy %s: %v", e.Host, e.Err)
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// proxy is an HTTP proxy on loopback that records what it is asked to connect to, and connects nowhere.
+// proxy is an HTTP proxy on loopback that records what it is asked to connect to, and opens no connection.
 type proxy struct {
 	*httptest.Server
 	status map[string]int // response by target; 200 for others
@@ -45,7 +45,7 @@ func newProxy(t *testing.T) *proxy {
 	return p
 }
 
-func (p *proxy) guard(t *testing.T, names answers, connect ProxyConnect) *Guard {
+func (p *proxy) guard(t *testing.T, names addresses, connect ProxyConnect) *Guard {
 	t.Helper()
 	u, err := url.Parse(p.URL)
 	if err != nil {
@@ -55,8 +55,8 @@ func (p *proxy) guard(t *testing.T, names answers, connect ProxyConnect) *Guard 
 }
 
 // A proxy resolves a name itself, possibly to an address that the policy forbids.
-func TestWhatAProxyIsAskedToConnectTo(t *testing.T) {
-	names := answers{"one.test": {"10.0.0.1"}, "six.test": {"fd20::1"}, "two.test": {"10.0.0.1", "10.0.0.2"}, "self.test": {"127.0.0.1"}}
+func TestProxyConnectTarget(t *testing.T) {
+	names := addresses{"one.test": {"10.0.0.1"}, "six.test": {"fd20::1"}, "two.test": {"10.0.0.1", "10.0.0.2"}, "self.test": {"127.0.0.1"}}
 	for _, row := range []struct {
 		name    string
 		connect ProxyConnect
@@ -68,12 +68,12 @@ func TestWhatAProxyIsAskedToConnectTo(t *testing.T) {
 	}{
 		{"https", ConnectDefault, Origin{"https", "one.test", 443}, nil, []string{"10.0.0.1:443"}, false, false},
 		{"https, IPv6", ConnectDefault, Origin{"https", "six.test", 5000}, nil, []string{"[fd20::1]:5000"}, false, false},
-		{"https, unknown name", ConnectDefault, Origin{"https", "nowhere.test", 443}, nil, []string{"nowhere.test:443"}, false, false},
+		{"https, unknown name", ConnectDefault, Origin{"https", "unknown.test", 443}, nil, []string{"unknown.test:443"}, false, false},
 		{"http", ConnectDefault, Origin{"http", "one.test", 80}, nil, nil, true, false},
 		{"forbidden", ConnectDefault, Origin{"https", "self.test", 443}, nil, nil, false, true},
 		{"https by address", ConnectAddress, Origin{"https", "one.test", 443}, nil, []string{"10.0.0.1:443"}, false, false},
 		{"http by address", ConnectAddress, Origin{"http", "one.test", 80}, nil, []string{"10.0.0.1:80"}, false, false},
-		{"unknown name by address", ConnectAddress, Origin{"https", "nowhere.test", 443}, nil, nil, false, true},
+		{"unknown name by address", ConnectAddress, Origin{"https", "unknown.test", 443}, nil, nil, false, true},
 		{"https by name", ConnectName, Origin{"https", "one.test", 443}, nil, []string{"one.test:443"}, false, false},
 		{"http by name", ConnectName, Origin{"http", "one.test", 80}, nil, nil, true, false},
 		{"forbidden by name", ConnectName, Origin{"https", "self.test", 443}, nil, nil, false, true},
@@ -106,11 +106,11 @@ func TestWhatAProxyIsAskedToConnectTo(t *testing.T) {
 	}
 }
 
-func TestProxyErrorSaysWhatWasRequested(t *testing.T) {
+func TestProxyErrorHasRequestedTarget(t *testing.T) {
 	p := newProxy(t)
-	p.status = map[string]int{"10.0.0.1:443": 403, "nowhere.test:443": 403}
-	for host, byAddress := range map[string]bool{"one.test": true, "nowhere.test": false, "10.0.0.1": false} {
-		_, err := reach(context.Background(), p.guard(t, answers{"one.test": {"10.0.0.1"}}, ConnectDefault), host, 443)
+	p.status = map[string]int{"10.0.0.1:443": 403, "unknown.test:443": 403}
+	for host, byAddress := range map[string]bool{"one.test": true, "unknown.test": false, "10.0.0.1": false} {
+		_, err := reach(context.Background(), p.guard(t, addresses{"one.test": {"10.0.0.1"}}, ConnectDefault), host, 443)
 		failed, ok := errors.AsType[*ProxyError](err)
 		if !ok || failed.Status != 403 || failed.ByAddress != byAddress || p.status[failed.Requested] != 403 {
 			t.Errorf("%s: %#v", host, err)

@@ -2,18 +2,18 @@ package egress
 
 import "net/netip"
 
-// The tables are the IANA special-purpose address registries (RFC 6890 and its successors), read
-// as "may a registry live there".
+// The tables are the IANA special-purpose address registries (RFC 6890 and its successors), by whether an OCI registry may
+// have such an address.
 
-// metadata: link-local, and what clouds use for their metadata services: EC2 (::23 gives EKS pods
+// metadata has the link-local addresses and the metadata services of clouds: EC2 (::23 gives EKS pods
 // their credentials), GCP, Alibaba, Azure's wire server, Oracle.
 var metadata = prefixes("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "fd00:ec2::23/128", "fd20:ce::254/128",
 	"100.100.100.200/32", "168.63.129.16/32", "192.0.0.192/32")
 
-// host: loopback, and the unspecified addresses, which Linux connects to itself.
+// host has the loopback and unspecified addresses; Linux connects to itself at the latter.
 var host = prefixes("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128")
 
-// groups can't be opened by any setting: no connection to a group of hosts exists.
+// groups has multicast and broadcast addresses. No setting allows them.
 var groups = prefixes("224.0.0.0/4", "ff00::/8", "255.255.255.255/32")
 
 var reserved = prefixes(
@@ -26,18 +26,18 @@ var reserved = prefixes(
 
 var private = prefixes("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")
 
-// globalUnicast is all of IPv6 that IANA has given out (RFC 4291 section 2.4); the rest is nobody's.
+// globalUnicast is the part of IPv6 that IANA allocates (RFC 4291 section 2.4).
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
 // Forms of IPv4 within IPv6.
 var (
-	nat64      = netip.MustParsePrefix("64:ff9b::/96")      // RFC 6052: judged as the IPv4 address
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")      // RFC 6052: evaluated as the IPv4 address
 	nat64Local = netip.MustParsePrefix("64:ff9b:1::/48")    // RFC 8215
 	sixToFour  = netip.MustParsePrefix("2002::/16")         // RFC 3056
 	teredo     = netip.MustParsePrefix("2001::/32")         // RFC 4380
 	compatible = netip.MustParsePrefix("::/96")             // RFC 4291, deprecated
 	translated = netip.MustParsePrefix("::ffff:0:0:0/96")   // RFC 2765
-	mapped     = netip.MustParsePrefix("::ffff:0.0.0.0/96") // judged as the IPv4 address
+	mapped     = netip.MustParsePrefix("::ffff:0.0.0.0/96") // evaluated as the IPv4 address
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -57,7 +57,7 @@ func within(a netip.Addr, list []netip.Prefix) bool {
 	return false
 }
 
-// classify gives the class of a plain address, "" when it is public, with its zone.
+// classify returns class and zone of a plain address. The class of a public one is "".
 func classify(a netip.Addr) (Class, Zone) {
 	switch {
 	case within(a, metadata):
@@ -74,7 +74,7 @@ func classify(a netip.Addr) (Class, Zone) {
 	return "", Public
 }
 
-// plain undoes the two wrappings that mean nothing but "this IPv4 address".
+// plain returns the IPv4 address of an IPv4-mapped or NAT64 address, any other address unchanged.
 func plain(a netip.Addr) netip.Addr {
 	a = a.WithZone("").Unmap()
 	if nat64.Contains(a) {
@@ -83,7 +83,7 @@ func plain(a netip.Addr) netip.Addr {
 	return a
 }
 
-// wrappedIn returns the IPv4 addresses that a packet to a may end at, nil when a is no wrapping.
+// wrappedIn returns the IPv4 addresses to which a packet to a may be forwarded, nil if a embeds none.
 func wrappedIn(a netip.Addr) []netip.Addr {
 	b := a.As16()
 	switch {
@@ -93,7 +93,7 @@ func wrappedIn(a netip.Addr) []netip.Addr {
 		return []netip.Addr{last4(a)}
 	case sixToFour.Contains(a):
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
-	case teredo.Contains(a): // the server, and the client with every bit turned over
+	case teredo.Contains(a): // the server, and the client with inverted bits
 		client := netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[4:8])), client}
 	case nat64Local.Contains(a):
@@ -102,8 +102,8 @@ func wrappedIn(a netip.Addr) []netip.Addr {
 	return nil
 }
 
-// inLocalNAT64 reads every layout of RFC 6052 section 2.2 that fits: a site may cut its /48 as it
-// likes, and octet 8 and the suffix are zero.
+// inLocalNAT64 returns the address in each layout of RFC 6052 section 2.2 that is possible: a site may use any part of its
+// /48. Octet 8 and the suffix are zero.
 func inLocalNAT64(b [16]byte) []netip.Addr {
 	list := []netip.Addr{netip.AddrFrom4([4]byte(b[12:16]))}
 	if b[8] == 0 && [5]byte(b[11:16]) == [5]byte{} {
@@ -117,7 +117,7 @@ func inLocalNAT64(b [16]byte) []netip.Addr {
 	}
 	found := list[:0]
 	for _, a := range list {
-		if !a.IsUnspecified() { // an empty place in this layout
+		if !a.IsUnspecified() { // this layout has no address
 			found = append(found, a)
 		}
 	}

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Settings are an operator's words. An entry is an address or a network in CIDR form, with an
+// Settings are the settings of an operator. An entry is an address or a network in CIDR form, with an
 // optional port: "10.1.0.0/16", "192.168.7.9", "127.0.0.1:5000", "[fd12::/16]:443".
 type Settings struct {
 	Profile   string   // "private" (also when empty) or "public"
-	Allow     []string // opened although a class denies it
-	Deny      []string // denied; only an exact address in Allow wins over it
-	AllowOnly []string // when not empty, nothing else is allowed; opens nothing by itself
+	Allow     []string // allowed although their class is denied
+	Deny      []string // denied; only an exact address in Allow takes precedence
+	AllowOnly []string // if not empty, nothing else is allowed; it does not allow a denied class
 	// Own reports whether an address is one of the program itself; OwnPorts returns such a function. May be nil.
 	Own func(netip.AddrPort) bool
 }
 
-// Problem is one entry of the settings that can't be used.
+// Problem is an invalid entry of the settings.
 type Problem struct {
 	Field   string // of Settings, such as "AllowOnly"
 	Entry   string // as written
@@ -75,7 +75,7 @@ func parseEntries(field string, texts []string) (entries []entry, problems []Pro
 	for _, text := range texts {
 		e, err := parseEntry(strings.TrimSpace(text))
 		if err == nil && field != "Deny" && nat64.Overlaps(e.prefix) && e.prefix.Bits() >= nat64.Bits() {
-			err = errors.New("is judged as the IPv4 address within: write that one")
+			err = errors.New("must be the embedded IPv4 address")
 		}
 		if err != nil {
 			problems = append(problems, Problem{field, text, err.Error()})
@@ -98,27 +98,27 @@ func parseEntry(text string) (entry, error) {
 	return entry{prefix, port}, nil
 }
 
-// splitPort takes the port off: after the bracket, or after the only colon.
+// splitPort separates the port, which follows the bracket or the only colon.
 func splitPort(text string) (network string, port uint16, err error) {
 	rest := ""
 	switch {
 	case strings.HasPrefix(text, "["):
 		inside, after, closed := strings.Cut(text[1:], "]")
 		if !closed {
-			return "", 0, errors.New(`has "[" without "]"`)
+			return "", 0, errors.New(`must have "]" after "["`)
 		}
 		network, rest = inside, after
 		if rest != "" && !strings.HasPrefix(rest, ":") {
-			return "", 0, errors.New(`must be written [network]:port`)
+			return "", 0, errors.New(`must be [network]:port`)
 		}
 		rest = strings.TrimPrefix(rest, ":")
 		if after == ":" {
-			return "", 0, errors.New("has no port after the colon")
+			return "", 0, errors.New("must have a port after the colon")
 		}
 	case strings.Count(text, ":") == 1:
 		network, rest, _ = strings.Cut(text, ":")
 		if rest == "" {
-			return "", 0, errors.New("has no port after the colon")
+			return "", 0, errors.New("must have a port after the colon")
 		}
 	default:
 		return text, 0, nil
@@ -128,7 +128,7 @@ func splitPort(text string) (network string, port uint16, err error) {
 	}
 	number, err := strconv.ParseUint(rest, 10, 16)
 	if err != nil || number == 0 || rest[0] == '+' {
-		return "", 0, errors.New("has no port from 1 to 65535")
+		return "", 0, errors.New("must have a port 1–65535")
 	}
 	return network, uint16(number), nil
 }
@@ -137,23 +137,23 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	if !strings.Contains(text, "/") {
 		a, err := netip.ParseAddr(text)
 		if err != nil {
-			return netip.Prefix{}, errors.New("is no address and no network like 10.0.0.0/8")
+			return netip.Prefix{}, errors.New("must be an address or a network, such as 10.0.0.0/8")
 		}
 		if a.Zone() != "" {
-			return netip.Prefix{}, errors.New("has a zone, which means nothing on another machine")
+			return netip.Prefix{}, errors.New("must not have an IPv6 zone")
 		}
 		a = a.Unmap()
 		return netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
-		return netip.Prefix{}, errors.New("is no network like 10.0.0.0/8 or [fd00::/8]:443")
+		return netip.Prefix{}, errors.New("must be a network, such as 10.0.0.0/8 or [fd00::/8]:443")
 	}
 	if prefix.Addr().Is4In6() || prefix.Bits() >= 96 && mapped.Overlaps(prefix) {
-		return netip.Prefix{}, errors.New("is a network of wrapped IPv4 addresses: write the IPv4 network")
+		return netip.Prefix{}, errors.New("must be the IPv4 network, not its IPv6 form")
 	}
 	if prefix != prefix.Masked() {
-		return netip.Prefix{}, fmt.Errorf("has bits set behind its mask: write %s", prefix.Masked())
+		return netip.Prefix{}, fmt.Errorf("has bits set after its prefix; use %s", prefix.Masked())
 	}
 	return prefix, nil
 }
@@ -167,7 +167,7 @@ func match(list []entry, a netip.Addr, port uint16) bool {
 	return false
 }
 
-// matchExact wants an entry for this single address, with or without its port.
+// matchExact reports whether an entry is for this single address, with or without its port.
 func matchExact(list []entry, a netip.Addr, port uint16) bool {
 	for _, e := range list {
 		if e.prefix.IsSingleIP() && e.covers(a, port) {
@@ -177,7 +177,7 @@ func matchExact(list []entry, a netip.Addr, port uint16) bool {
 	return false
 }
 
-// matchPort wants an entry that names the port.
+// matchPort reports whether an entry with this port matches.
 func matchPort(list []entry, a netip.Addr, port uint16) bool {
 	for _, e := range list {
 		if e.port != 0 && e.covers(a, port) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestParsePolicyReportsEverythingAtOnce(t *testing.T) {
+func TestParsePolicyReportsAllProblems(t *testing.T) {
 	_, err := ParsePolicy(Settings{
 		Profile:   "open",
 		Allow:     []string{"10.0.0.0/8", "nonsense", "64:ff9b::a00:1", "[::1"},
@@ -15,7 +15,7 @@ func TestParsePolicyReportsEverythingAtOnce(t *testing.T) {
 	})
 	problems, ok := errors.AsType[*SettingsError](err)
 	if !ok {
-		t.Fatalf("%v is no SettingsError", err)
+		t.Fatalf("%v is not a SettingsError", err)
 	}
 	want := []string{"Profile open", "Allow nonsense", "Allow 64:ff9b::a00:1", "Allow [::1",
 		"Deny 10.0.0.1/8", "AllowOnly 1.2.3.4:0", "AllowOnly fe80::1%eth0"}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// wrappings gives every IPv6 form in which an IPv4 address can hide.
+// wrappings returns every IPv6 form that embeds an IPv4 address.
 func wrappings(v4 netip.Addr) []netip.Addr {
 	b := v4.As4()
 	form := func(prefix string, at ...int) netip.Addr {
@@ -33,11 +33,11 @@ func wrappings(v4 netip.Addr) []netip.Addr {
 		form("64:ff9b:1::", 7, 9, 10, 11),     // /56
 		form("64:ff9b:1::", 9, 10, 11, 12),    // /64
 		form("64:ff9b:1::", 12, 13, 14, 15),   // /96
-		form("64:ff9b:1:2::", 12, 13, 14, 15), // /96 in a cut of its own
+		form("64:ff9b:1:2::", 12, 13, 14, 15), // /96 in another layout
 	}
 }
 
-// policies are kinds and lists under which leniency could creep in: wide opening ones above all.
+// policies have kinds and lists that allow much.
 func policies(t testing.TB) []Policy {
 	var list []Policy
 	for _, s := range []Settings{
@@ -77,7 +77,7 @@ func checkWrapped(t *testing.T, list []Policy, v4 netip.Addr, port uint16) {
 	}
 }
 
-func TestWrappedIsNeverJudgedMoreLeniently(t *testing.T) {
+func TestWrappedIsAllowedOnlyIfPlainIs(t *testing.T) {
 	list := policies(t)
 	for _, row := range edges {
 		if a := netip.MustParseAddr(row.address); a.Is4() {
@@ -105,7 +105,7 @@ func FuzzWrapped(f *testing.F) {
 	})
 }
 
-// FuzzEntry holds that what was read as an entry covers its own address and nothing outside.
+// FuzzEntry checks that an entry covers its own address and nothing else.
 func FuzzEntry(f *testing.F) {
 	for _, seed := range []string{"10.0.0.0/8:443", "[fd00::/8]:443", "::ffff:1.2.3.4", "[::1", "1.2.3.4:0", "::/0"} {
 		f.Add(seed)

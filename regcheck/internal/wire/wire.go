@@ -176,7 +176,7 @@ func (w *Client) Hop(ctx context.Context, from, to egress.Origin) (*Peer, error)
 	before := w.peers[from]
 	w.mu.Unlock()
 	if before != nil && from != to {
-		if err := before.Widest.Hop(next.Narrowest); err != nil {
+		if err := before.Widest.AllowsHop(next.Narrowest); err != nil {
 			return nil, &StepError{Step: StepEgress, Origin: to, Err: err}
 		}
 	}
