@@ -6,25 +6,25 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// AlertComponents answers PathProjectAlerts.
+// AlertComponents is the response of PathProjectAlerts.
 type AlertComponents struct {
 	Components []AlertComponent `json:"components"`
 }
 
-// AlertComponent is one thing that alerts can be had about.
+// AlertComponent is a component for which alerts can be configured.
 type AlertComponent struct {
 	Name              string   `json:"name"`
 	Description       string   `json:"description"`
 	SupportedChannels []string `json:"supportedChannels"`
 }
 
-// Alert answers PathAlert with the channels of one component.
+// Alert is the response of PathAlert with the channels of one component.
 type Alert struct {
 	Component string         `json:"component"`
 	Channels  []AlertChannel `json:"channels"`
 }
 
-// AlertChannel is one channel as it is kept. What may be secret is masked.
+// AlertChannel is a stored channel. Values that may be secret are masked.
 type AlertChannel struct {
 	UID           string            `json:"uid"`
 	Type          string            `json:"type"`
@@ -37,14 +37,14 @@ type AlertChannel struct {
 	Status        *AlertStatus      `json:"status,omitempty"`
 }
 
-// AlertStatus is how the newest attempt to send by a channel ended.
+// AlertStatus is the result of the last delivery by a channel.
 type AlertStatus struct {
 	IsSucceeded bool      `json:"isSucceeded"`
 	Message     string    `json:"message"`
 	Time        time.Time `json:"time"`
 }
 
-// AlertChannelHTTP is where and what a channel sends. Its texts may hold secrets, and print masked.
+// AlertChannelHTTP is the request that a channel sends. Its texts may contain secrets and print as masks.
 type AlertChannelHTTP struct {
 	URL     string                   `json:"url"`
 	Method  string                   `json:"method"`
@@ -58,7 +58,7 @@ type AlertRequest struct {
 	Channels []AlertChannelRequest `json:"channels"`
 }
 
-// AlertChannelRequest is a channel that is wanted. Status and times that public clients send back are not read.
+// AlertChannelRequest is a channel to be stored. Status and times that public clients send are ignored.
 type AlertChannelRequest struct {
 	UID           string                   `json:"uid"`
 	Type          string                   `json:"type"`
@@ -68,7 +68,7 @@ type AlertChannelRequest struct {
 	HTTP          *AlertChannelHTTPRequest `json:"http"`
 }
 
-// AlertChannelHTTPRequest is where and what a channel is to send.
+// AlertChannelHTTPRequest is the request that a channel must send.
 type AlertChannelHTTPRequest struct {
 	URL     secret.String            `json:"url"`
 	Method  string                   `json:"method"`
@@ -77,21 +77,22 @@ type AlertChannelHTTPRequest struct {
 	Secret  secret.String            `json:"secret"`
 }
 
-// CreatedAlertChannel answers what makes a channel. SigningSecret is there when it was made here, and nowhere else.
+// CreatedAlertChannel is the response to the creation of a channel. SigningSecret is set only here, and only if the server
+// generated it.
 type CreatedAlertChannel struct {
 	UID           string `json:"uid"`
 	SigningSecret string `json:"signingSecret,omitempty"`
 }
 
-// RegistryHistory answers PathOCIRegistryHistory.
+// RegistryHistory is the response of PathOCIRegistryHistory.
 type RegistryHistory struct {
-	Status RegistryWatchStatus `json:"status"`
-	Items  []RegistryVerdict   `json:"items"`
+	Status RegistryWatchStatus    `json:"status"`
+	Items  []RegistryHealthPeriod `json:"items"`
 }
 
-// RegistryWatchStatus is what the watch knows of a registry now. What has not come is left out.
+// RegistryWatchStatus is the health status of a registry. Times that are not known are omitted.
 type RegistryWatchStatus struct {
-	Checked                bool      `json:"checked"` // a check has counted, and the rest is its outcome
+	Checked                bool      `json:"checked"` // a check has counted; the other members are its result
 	Valid                  bool      `json:"valid"`
 	Code                   string    `json:"code,omitempty"`
 	Stage                  string    `json:"stage,omitempty"`
@@ -104,8 +105,8 @@ type RegistryWatchStatus struct {
 	NextCheckAt            time.Time `json:"nextCheckAt,omitzero"`
 }
 
-// RegistryVerdict is a run of equal verdicts.
-type RegistryVerdict struct {
+// RegistryHealthPeriod is a period of the status history, with equal results.
+type RegistryHealthPeriod struct {
 	Since                  time.Time `json:"since"`
 	LastCheckedAt          time.Time `json:"lastCheckedAt"`
 	Checks                 int64     `json:"checks"`
@@ -116,5 +117,5 @@ type RegistryVerdict struct {
 	Reason                 string    `json:"reason,omitempty"`
 	Field                  string    `json:"field,omitempty"`
 	CertificateExpiresSoon bool      `json:"certificateExpiresSoon"`
-	Report                 any       `json:"report"` // of the run's first check; null when the definition could not be tried
+	Report                 any       `json:"report"` // of the first check of the period; null if the definition could not be checked
 }

@@ -19,7 +19,7 @@ var OpenAPI []byte
 // Paths of the interface. A name in braces is one path segment; %2F in it is part of the name.
 const (
 	PathAuthenticate         = "/v1/auth/authenticate"
-	PathAuth                 = "/v1/auth" // the same as PathAuthenticate: the interface's prose names this one
+	PathAuth                 = "/v1/auth" // the same as PathAuthenticate: the text of the interface specification has this one
 	PathRefresh              = "/v1/auth/refresh/{token}"
 	PathLogout               = "/v1/auth/logout"
 	PathValidate             = "/v1/registries/oci/basic/validate"
@@ -85,7 +85,7 @@ type AuthenticateRequest struct {
 	Password secret.String `json:"password"`
 }
 
-// AuthenticateResponse answers PathAuthenticate and PathRefresh. RefreshToken is missing when an
+// AuthenticateResponse is the response of PathAuthenticate and PathRefresh. RefreshToken is missing when an
 // authorization token was renewed at the refresh path. Its strings are plain because here they must be shown.
 type AuthenticateResponse struct {
 	Authorization string `json:"Authorization"`
@@ -101,7 +101,7 @@ type Metadata struct {
 	Labels            map[string]string `json:"labels,omitempty"`
 }
 
-// ListMeta tells where a list goes on. Continue is empty at its end.
+// ListMeta is the position in a list. Continue is empty on the last page.
 type ListMeta struct {
 	Continue string `json:"continue"`
 	Count    int64  `json:"count"`
@@ -109,22 +109,22 @@ type ListMeta struct {
 	Offset   int    `json:"offset"`
 }
 
-// Named is the metadata of what is to be made or renamed. Public clients send more, which is not read.
+// Named is the metadata of a resource to be created or renamed. Other members that public clients send are ignored.
 type Named struct {
 	Name string `json:"name"`
 }
 
-// Created answers what makes something.
+// Created is the response to the creation of a resource.
 type Created struct {
 	UID string `json:"uid"`
 }
 
-// Status answers PathHealth and PathReady.
+// Status is the response of PathHealth and PathReady.
 type Status struct {
 	Status string `json:"status"`
 }
 
-// Error is the body of every answer outside 2xx, and the error that the client returns.
+// Error is the body of every response outside 2xx, and the error that the client returns.
 type Error struct {
 	Status  int             `json:"-"` // HTTP status, not in the body
 	Code    string          `json:"code"`

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// APIKeys answers PathAPIKeys.
+// APIKeys is the response of PathAPIKeys.
 type APIKeys struct {
 	Items []APIKey `json:"items"`
 }
@@ -14,7 +14,7 @@ type APIKey struct {
 	Status   APIKeyStatus `json:"status"`
 }
 
-// APIKeySpec is whose a key is, and until when.
+// APIKeySpec is the user and the expiry of a key.
 type APIKeySpec struct {
 	Expiry time.Time  `json:"expiry"`
 	User   APIKeyUser `json:"user"`
@@ -26,33 +26,32 @@ type APIKeyUser struct {
 	EmailID string `json:"emailId"`
 }
 
-// APIKeyStatus is whether a key may be used. LastUsed is exact to some minutes.
+// APIKeyStatus is the status of a key. LastUsed is exact to some minutes.
 type APIKeyStatus struct {
 	IsActive bool      `json:"isActive"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
 }
 
-// APIKeyRequest is the body that makes a key or changes one.
+// APIKeyRequest is the body that creates or changes a key.
 type APIKeyRequest struct {
 	Metadata Named             `json:"metadata"`
 	Spec     APIKeyRequestSpec `json:"spec"`
 }
 
-// APIKeyRequestSpec says whose a key is to be, and until when (RFC 3339). UserUID is the caller's when it is
-// empty, or the tenant's own, which a public client sends. A change does not read it, and leaves as it is what is
-// empty.
+// APIKeyRequestSpec is the user and the expiry (RFC 3339) of a key. An empty UserUID, or that of the tenant, which public
+// clients send, means the caller. A change ignores UserUID and does not change empty members.
 type APIKeyRequestSpec struct {
 	Expiry  string `json:"expiry"`
 	UserUID string `json:"userUid"`
 }
 
-// CreatedAPIKey answers what makes a key. It is plain because here, and nowhere else, it must be shown.
+// CreatedAPIKey is the response to the creation of a key. Only here the key is shown.
 type CreatedAPIKey struct {
 	APIKey string `json:"apiKey"`
 	UID    string `json:"uid"`
 }
 
-// APIKeyState activates a key or deactivates it. Public clients leave IsActive out to say false.
+// APIKeyState activates a key or deactivates it. Public clients omit IsActive for false.
 type APIKeyState struct {
 	IsActive bool `json:"isActive"`
 }

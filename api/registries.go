@@ -7,27 +7,27 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// OCIRegistryRequest is the body that keeps a registry definition, or puts another in its place.
+// OCIRegistryRequest is the body that stores or replaces a registry definition.
 type OCIRegistryRequest struct {
 	Metadata OCIRegistryName        `json:"metadata"`
 	Spec     OCIRegistryRequestSpec `json:"spec"`
 }
 
-// OCIRegistryName is the metadata of a registry that is to be kept. Public clients send more, which is not read.
+// OCIRegistryName is the metadata of a registry to be stored. Other members that public clients send are ignored.
 type OCIRegistryName struct {
 	Name        string            `json:"name"`
 	Annotations map[string]string `json:"annotations"`
 	Labels      map[string]string `json:"labels"`
 }
 
-// OCIRegistryDefinition is a definition as it is validated, with what only the service uses.
+// OCIRegistryDefinition is a definition to be validated, with the members that only the service uses.
 type OCIRegistryDefinition struct {
 	regcheck.Definition
 	RegistryUID string `json:"registryUid,omitempty"` // of the stored registry whose secrets are used
 	Scope       string `json:"scope,omitempty"`
 }
 
-// OCIRegistryRequestSpec is a definition and what is to be done with it.
+// OCIRegistryRequestSpec is a definition and the settings of its storage.
 type OCIRegistryRequestSpec struct {
 	OCIRegistryDefinition
 	IsSyncSupported         bool `json:"isSyncSupported"`
@@ -35,15 +35,14 @@ type OCIRegistryRequestSpec struct {
 	IsPrivate               bool `json:"isPrivate"`
 }
 
-// OCIRegistry answers PathOCIRegistry. Spec and Status are there whatever they hold: public clients look into them
-// without asking.
+// OCIRegistry is the response of PathOCIRegistry. Spec and Status are always set, since public clients dereference them.
 type OCIRegistry struct {
 	Metadata OCIRegistryMetadata `json:"metadata"`
 	Spec     OCIRegistrySpec     `json:"spec"`
 	Status   OCIRegistryStatus   `json:"status"`
 }
 
-// OCIRegistryMetadata names a kept registry.
+// OCIRegistryMetadata is the metadata of a stored registry.
 type OCIRegistryMetadata struct {
 	UID                   string            `json:"uid"`
 	Name                  string            `json:"name"`
@@ -53,8 +52,7 @@ type OCIRegistryMetadata struct {
 	Labels                map[string]string `json:"labels,omitempty"`
 }
 
-// OCIRegistrySpec is the definition byte for byte as it was sent, but for its secrets: a mask stands for each that
-// is stored.
+// OCIRegistrySpec is the definition exactly as it was sent, except that its stored secrets are masked.
 type OCIRegistrySpec struct {
 	Endpoint                string          `json:"endpoint"`
 	ProviderType            string          `json:"providerType,omitempty"`
@@ -85,13 +83,13 @@ type OCIRegistryTLS struct {
 	Key                secret.String `json:"key,omitempty"`
 }
 
-// OCIRegistryStatus tells how the last synchronization went.
+// OCIRegistryStatus is the result of the last synchronization.
 type OCIRegistryStatus struct {
 	SyncStatus SyncStatus `json:"syncStatus"`
 }
 
-// SyncStatus is one of the words Success, Failed, InProgress and Pending, or none where nothing is synchronized: any
-// other word is an error to public clients.
+// SyncStatus is Success, Failed, InProgress or Pending, or empty if nothing is synchronized. Public clients reject other
+// values.
 type SyncStatus struct {
 	IsSyncSupported bool      `json:"isSyncSupported"`
 	Status          string    `json:"status"`
@@ -110,7 +108,7 @@ type OCIRegistryEntity struct {
 	Auth          OCIRegistryAuth `json:"auth"`
 }
 
-// OCIRegistrySummaries answers PathOCIRegistrySummary.
+// OCIRegistrySummaries is the response of PathOCIRegistrySummary.
 type OCIRegistrySummaries struct {
 	Items []OCIRegistrySummary `json:"items"`
 }
@@ -122,7 +120,7 @@ type OCIRegistrySummary struct {
 	Status   OCIRegistrySummaryStatus `json:"status"`
 }
 
-// OCIRegistrySummarySpec has the registry type "basic" always: clients refuse every word but that and "ecr".
+// OCIRegistrySummarySpec has the registry type "basic" always: clients accept only "basic" and "ecr".
 type OCIRegistrySummarySpec struct {
 	RegistryType            string `json:"registryType"`
 	Endpoint                string `json:"endpoint"`
@@ -138,7 +136,7 @@ type OCIRegistrySummaryStatus struct {
 	Sync SyncStatus `json:"sync"`
 }
 
-// RegistryNames answers PathRegistryNames.
+// RegistryNames is the response of PathRegistryNames.
 type RegistryNames struct {
 	Items []RegistryName `json:"items"`
 }
@@ -153,7 +151,7 @@ type RegistryName struct {
 	IsPrivate bool   `json:"isPrivate"`
 }
 
-// HelmRegistries answers PathHelmRegistries: none is kept, and public clients ask all the same.
+// HelmRegistries is the response of PathHelmRegistries, which is always empty: public clients request it.
 type HelmRegistries struct {
 	Items []struct{} `json:"items"`
 }

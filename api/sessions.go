@@ -6,22 +6,22 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Sessions answers PathMySessions.
+// Sessions is the response of PathMySessions.
 type Sessions struct {
 	Items []Session `json:"items"`
 }
 
-// Session is one session of the caller. Its name is where the sign-in came from.
+// Session is one session of the caller. Its name is the source address of the login.
 type Session struct {
 	Metadata Metadata      `json:"metadata"`
 	Status   SessionStatus `json:"status"`
 }
 
-// SessionStatus tells how a session is used.
+// SessionStatus is the use of a session.
 type SessionStatus struct {
-	IsCurrent bool      `json:"isCurrent"` // the request's own token belongs to it
+	IsCurrent bool      `json:"isCurrent"` // the token of the request belongs to it
 	LastUsed  time.Time `json:"lastUsed"`
-	Expiry    time.Time `json:"expiry"` // when it can be renewed no more, unless it is renewed before
+	Expiry    time.Time `json:"expiry"` // of the refresh token, unless it is renewed before
 }
 
 // RevokeTokens is the body of PathRevokeTokens.

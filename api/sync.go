@@ -1,14 +1,13 @@
 package api
 
-// OCIRegistryContent answers PathOCIRegistryContent: what the last finished synchronization found.
+// OCIRegistryContent is the response of PathOCIRegistryContent: what the last finished synchronization found.
 type OCIRegistryContent struct {
 	Items    []OCIRegistryTag `json:"items"`
 	ListMeta ListMeta         `json:"listmeta"`
 	Status   SyncStatus       `json:"status"`
 }
 
-// OCIRegistryTag is one tag. An item without a tag tells of the repository itself: that it has none, or what is
-// wrong with its list.
+// OCIRegistryTag is one tag. An item without a tag is for a repository without tags, or with a problem of its list.
 type OCIRegistryTag struct {
 	Repository string `json:"repository"`
 	Tag        string `json:"tag,omitempty"`

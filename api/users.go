@@ -6,14 +6,14 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// UserInfo answers PathUserInfo: who calls. A tenant is an organization.
+// UserInfo is the response of PathUserInfo: the caller. A tenant is an organization.
 type UserInfo struct {
 	OrgName   string `json:"orgName"`
 	TenantUID string `json:"tenantUid"`
 	UserUID   string `json:"userUid"`
 }
 
-// Users answers PathUsers.
+// Users is the response of PathUsers.
 type Users struct {
 	Items    []User   `json:"items"`
 	ListMeta ListMeta `json:"listmeta"`
@@ -117,12 +117,12 @@ type UserWorkspaceRoles struct {
 
 // NewUser is the body that creates a user.
 type NewUser struct {
-	Metadata UserName    `json:"metadata"`
-	Spec     NewUserSpec `json:"spec"`
+	Metadata UserMetadata `json:"metadata"`
+	Spec     NewUserSpec  `json:"spec"`
 }
 
-// UserName is the part of a user's metadata that is stored. Public clients send more.
-type UserName struct {
+// UserMetadata is the part of a user's metadata that is stored. Public clients send more.
+type UserMetadata struct {
 	Name string `json:"name"`
 }
 
@@ -140,7 +140,7 @@ type NewUserSpec struct {
 
 // UserUpdate is the body of PUT PathUser. The email stays if it is empty; the names are replaced.
 type UserUpdate struct {
-	Metadata UserName       `json:"metadata"`
+	Metadata UserMetadata   `json:"metadata"`
 	Spec     UserUpdateSpec `json:"spec"`
 }
 

@@ -223,9 +223,9 @@ func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 		Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
 }
 
-func verdictRun(r watch.HistoryEntry) api.RegistryVerdict {
+func verdictRun(r watch.HistoryEntry) api.RegistryHealthPeriod {
 	v := r.Verdict
-	shown := api.RegistryVerdict{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
+	shown := api.RegistryHealthPeriod{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
 		Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
 	if r.Report != nil {
 		shown.Report = json.RawMessage(r.Report)
