@@ -77,19 +77,19 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	case a.Status == 429 || a.Status >= 500:
 		return unavailable(what, a)
 	case a.Over:
-		return fail(CodeNotOCI, "", "%s was answered %d with a body of more than %d KiB.", what, a.Status, s.limits.Body>>10)
+		return fail(CodeNotOCI, "", "%s returned %d with a body of more than %d KiB.", what, a.Status, s.limits.Body>>10)
 	case s.Base.Scheme == "http" && wantsHTTPS(a):
-		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered %s.", what, a.Said()).
-			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.Base.HostPort()))
+		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s returned %s.", what, a.Summary()).
+			hinting("Set {endpoint} to %s.", s.plan.endpointAt("https://"+s.Base.HostPort()))
 	case a.Status == 401 && !o.offers.None(), a.Status != 404 && wire.IsOCIError(a.Body):
 		return nil
 	case a.Status == 403:
 		return nil // the whole API is denied: a failure of the auth stage
 	case a.Status/100 == 3:
-		return fail(CodeRedirected, "", "%s was answered %d without an address to go on to.", what, a.Status).
-			hinting("Correct the redirect on the server, or set endpoint to the address that serves the API.")
+		return fail(CodeRedirected, "", "%s returned %d without a target.", what, a.Status).
+			hinting("Correct the redirect on the server, or set {endpoint} to the address that serves the API.")
 	case a.Cut != nil:
-		return fail(CodeUnavailable, "", "%s was answered %d, and the answer ended early or came too slowly.", what, a.Status)
+		return fail(CodeUnavailable, "", "%s returned %d, and the response ended early or was too slow.", what, a.Status)
 	case a.Status == 404 && s.opensToCredentials():
 		return nil
 	case a.Status == 404:
@@ -97,9 +97,9 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	case a.Header.Get(oci.VersionHeader) != "":
 		return nil
 	case a.Status/100 == 2 && wire.IsHTML(a):
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.Said()))
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s returned %s.", what, a.Summary()))
 	case a.Packed:
-		return fail(CodeNotOCI, "", "%s was answered %d with a compressed body, which nobody asked for.", what, a.Status)
+		return fail(CodeNotOCI, "", "%s returned %d with a compressed body that was not requested.", what, a.Status)
 	}
 	if s.opensToCredentials() {
 		return nil
@@ -108,9 +108,9 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 }
 
 func unavailable(what string, a *wire.Response) *failure {
-	f := fail(CodeUnavailable, "", "%s was answered %s.", what, a.Said())
+	f := fail(CodeUnavailable, "", "%s returned %s.", what, a.Summary())
 	if after := wire.CleanText(a.Header.Get("Retry-After")); after != "" {
-		f.hinting("Try again later; the server says when (Retry-After: %s). This says nothing about the definition.", after)
+		f.hinting("Retry later, after the time that the server requires (Retry-After: %s). The definition may be valid.", after)
 	}
 	return f
 }
@@ -158,8 +158,8 @@ func (s *session) opensToCredentials() bool {
 
 func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wire.Response) *failure {
 	not := func(reason Reason) *failure {
-		return fail(CodeNotOCI, reason, "%s was answered %s; a repository that nobody has was answered %s, where an OCI registry gives an OCI error.",
-			what, bare.Said(), probe.Said())
+		return fail(CodeNotOCI, reason, "%s returned %s; an unknown repository returned %s instead of an OCI error.",
+			what, bare.Summary(), probe.Summary())
 	}
 	switch {
 	case wire.IsHTML(bare) || wire.IsHTML(probe) && probe.Status/100 == 2:
@@ -173,7 +173,7 @@ func (s *session) notOCIAfter(ctx context.Context, what string, bare, probe *wir
 	}
 	f := not(ReasonNotFound)
 	switch {
-	case wire.IsJSON(bare) && !wire.IsEmptyAnswer(bare), !wire.IsHTML(probe) && wire.IsJSON(probe):
+	case wire.IsJSON(bare) && !wire.IsEmpty(bare), !wire.IsHTML(probe) && wire.IsJSON(probe):
 		f = not(ReasonForeignJSON)
 	case wire.IsHTML(probe):
 		f = not(ReasonHTML)
@@ -191,11 +191,11 @@ func (s *session) foreignBehindBasic(ctx context.Context, o *opening) *failure {
 		return nil
 	}
 	a, err := s.withCredentials(ctx)
-	if err != nil || a.Status/100 != 2 || a.Header.Get(oci.VersionHeader) != "" || wire.IsEmptyAnswer(a) {
+	if err != nil || a.Status/100 != 2 || a.Header.Get(oci.VersionHeader) != "" || wire.IsEmpty(a) {
 		return nil
 	}
 	if wire.IsHTML(a) {
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials was answered %s.", wire.ShowURL(a.URL), a.Said()))
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials returned %s.", wire.ShowURL(a.URL), a.Summary()))
 	}
 	return s.probe(ctx, a, s.credentials())
 }

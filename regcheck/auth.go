@@ -124,7 +124,7 @@ func (s *session) checkDirect(ctx context.Context, header, control, scheme strin
 		if a.Status/100 != 2 && s.treatedAlike(ctx, control, a) {
 			return authResult{failure: s.refusal(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status) + ", as for random credentials")
 		}
-		return v.withDetail("checked: without credentials the answer is " + itoa(s.opened.bare.Status))
+		return v.withDetail("checked: without credentials the status is " + itoa(s.opened.bare.Status))
 	}
 	return s.controlDirect(ctx, v, control)
 }
@@ -141,34 +141,34 @@ func (s *session) treatedAlike(ctx context.Context, control string, a *wire.Resp
 
 func (s *session) controlDirect(ctx context.Context, v authResult, control string) authResult {
 	if !s.control {
-		v.unverified, v.why = true, "The control request with random credentials is switched off."
+		v.unverified, v.why = true, "The control request with random credentials is disabled."
 		return v
 	}
-	open := "Without credentials and with random ones the answer is " + itoa(s.opened.bare.Status) + " as well."
+	open := "Without credentials and with random ones the status is " + itoa(s.opened.bare.Status) + " as well."
 	if isOpen, known := s.knownControl(); known {
 		return s.cachedResult(v, isOpen, open)
 	}
 	c, err := s.getWith(ctx, control)
 	switch {
 	case err != nil || c.Status == 429 || c.Status >= 500:
-		v.unverified, v.why = true, "The control request with random credentials got no usable answer."
+		v.unverified, v.why = true, "The control request with random credentials had no usable response."
 	case accepted(c) && c.Status == s.opened.bare.Status:
 		s.recordControl(true)
 		v.unverified, v.why = true, open
 	case accepted(c):
-		v.unverified, v.why = true, "With random credentials the answer is "+itoa(c.Status)+"."
+		v.unverified, v.why = true, "With random credentials the status is "+itoa(c.Status)+"."
 	default:
 		s.recordControl(false)
-		return v.withDetail("checked: random credentials are answered " + itoa(c.Status))
+		return v.withDetail("checked: random credentials return " + itoa(c.Status))
 	}
 	return v.withDetail("not checked by the registry")
 }
 
 // cachedResult applies the result of an earlier control request.
 func (s *session) cachedResult(v authResult, open bool, why string) authResult {
-	s.learned = s.known
+	s.newControl = s.known
 	if !open {
-		return v.withDetail("checked before: random credentials were refused")
+		return v.withDetail("checked before: random credentials were rejected")
 	}
 	v.unverified, v.why = true, why
 	return v.withDetail("not checked by the registry")
@@ -184,11 +184,11 @@ func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 	case a.Status == 429 || a.Status >= 500:
 		return unavailable(what, a)
 	case a.Status/100 == 2 && wire.IsHTML(a) && a.Header.Get(oci.VersionHeader) == "":
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s was answered %s.", what, a.Said()))
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s returned %s.", what, a.Summary()))
 	case a.Status/100 == 3 || a.Over:
-		return fail(CodeNotOCI, "", "%s was answered %d in a form that cannot be used.", what, a.Status)
+		return fail(CodeNotOCI, "", "%s returned %d in a form that is not valid.", what, a.Status)
 	case a.Status == 404 && !wire.IsOCIError(a.Body) && !s.bareIsOpen():
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonNotFound, "%s was answered %s.", what, a.Said()))
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonNotFound, "%s returned %s.", what, a.Summary()))
 	}
 	return nil
 }
@@ -197,42 +197,42 @@ func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 func (s *session) refusal(ctx context.Context, a *wire.Response, by, scheme string) *failure {
 	field := s.plan.secretField()
 	o := s.opened.offers
-	said := "%s refused the credentials (" + scheme + "): %s."
+	said := "%s rejected the credentials (" + scheme + "): %s."
 	switch {
-	case a.Status != 401 && wire.SaysExpired(a):
-		return fail(CodeAuthFailed, ReasonExpired, said, by, a.Said()).at(field)
-	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !saysUnauthorized(a):
+	case a.Status != 401 && wire.IsExpired(a):
+		return fail(CodeAuthFailed, ReasonExpired, said, by, a.Summary()).at(field)
+	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !isUnauthorized(a):
 		return s.deniedWhole(a)
 	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
-		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, strings.Join(o.Unsupported, ", "), scheme, a.Said())
+		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, strings.Join(o.Unsupported, ", "), scheme, a.Summary())
 	case s.anonymousWorks(ctx):
-		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.Said()).at(field)
+		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.Summary()).at(field)
 	case s.opened.bare.Status == 401 && o.None():
-		return fail(CodeAuthFailed, ReasonNoChallenge, "%s answered 401 without a WWW-Authenticate header, and %s was answered %s.", by, scheme, a.Said()).at(field)
+		return fail(CodeAuthFailed, ReasonNoChallenge, "%s returned 401 without a WWW-Authenticate header, and for %s %s.", by, scheme, a.Summary()).at(field)
 	}
-	return s.hintRefused(fail(CodeAuthFailed, ReasonRefused, said, by, a.Said()).at(field))
+	return s.hintRefused(fail(CodeAuthFailed, ReasonRefused, said, by, a.Summary()).at(field))
 }
 
 // deniedWhole is a 403 of the whole API with credentials.
 func (s *session) deniedWhole(a *wire.Response) *failure {
-	return fail(CodeAccessDenied, "", "GET %s with the credentials was answered %s.", s.Base.String(), a.Said()).at(s.plan.userField()).
-		hinting("Give this user the right to use the registry at all, or use one that has it; some servers also allow listed source addresses only.")
+	return fail(CodeAccessDenied, "", "GET %s with the credentials returned %s.", s.Base.String(), a.Summary()).at(s.plan.userField()).
+		hinting("Grant this user access to the registry, or use another user. Some servers also restrict source addresses.")
 }
 
-func saysUnauthorized(a *wire.Response) bool { return wire.HasCode(a.Body, "UNAUTHORIZED") }
+func isUnauthorized(a *wire.Response) bool { return wire.HasCode(a.Body, "UNAUTHORIZED") }
 
 // hintRefused adds the usual causes by the spelling of usernames, never by the host's name alone.
 func (s *session) hintRefused(f *failure) *failure {
 	user := s.plan.username
 	switch {
 	case user == "robot":
-		return f.at("auth.username").hinting("Write the whole name of the robot account into auth.username, such as robot$name or robot$project+name: a shell may have eaten what follows the dollar sign.")
+		return f.at("auth.username").hinting("Set {auth.username} to the whole name of the robot account, such as robot$name or robot$project+name: a shell replaces $name in double quotes.")
 	case user == "AWS":
-		return f.hinting("Get a new password with `aws ecr get-login-password`: it lives for 12 hours.")
+		return f.hinting("Get a new password with `aws ecr get-login-password`: it is valid for 12 hours.")
 	case user == "00000000-0000-0000-0000-000000000000":
-		return f.hinting("Get a new token with `az acr login --expose-token`: it lives for 3 hours.")
+		return f.hinting("Get a new token with `az acr login --expose-token`: it is valid for 3 hours.")
 	case strings.HasPrefix(user, "robot$"):
-		return f.hinting("Check the robot account in Harbor: it may have expired or been disabled; make a new secret if so.")
+		return f.hinting("Renew the secret of the robot account in Harbor if the account has expired or was disabled.")
 	}
 	return f
 }

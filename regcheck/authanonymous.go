@@ -13,8 +13,8 @@ import (
 func (s *session) checkAnonymous(ctx context.Context) authResult {
 	a := s.opened.bare
 	if a.Status == 403 {
-		f := fail(CodeAccessDenied, "", "GET %s was answered %s.", s.Base.String(), a.Said()).at("auth.type").
-			hinting("Write credentials with the type basic or token; if the server allows listed source addresses only, have " + program + "'s address listed.")
+		f := fail(CodeAccessDenied, "", "GET %s returned %s.", s.Base.String(), a.Summary()).at("auth.type").
+			hinting("Set {auth.username} and {auth.password}, or {auth.token}. If the server restricts source addresses, ask its operator to allow " + program + ".")
 		return authResult{failure: f}
 	}
 	if s.plan.contentPath != "" {
@@ -31,16 +31,16 @@ func (s *session) checkAnonymous(ctx context.Context) authResult {
 
 func (s *session) authRequired(a *wire.Response) *failure {
 	o := challenge.Offered(a.Header.Values("WWW-Authenticate"))
-	asked := "without saying how to sign in"
+	offer := "without a challenge"
 	switch {
 	case o.Bearer != nil:
-		asked = "asking for a Bearer token"
+		offer = "which requires a Bearer token"
 	case o.Basic:
-		asked = "asking for Basic credentials"
+		offer = "which requires Basic credentials"
 	case len(o.Unsupported) > 0:
-		asked = "offering " + o.Unsupported[0]
+		offer = "which offers " + o.Unsupported[0]
 	}
-	return fail(CodeAuthRequired, "", "GET %s without credentials was answered %s, %s.", wire.ShowURL(a.URL), a.Said(), asked)
+	return fail(CodeAuthRequired, "", "GET %s without credentials returned %s, %s.", wire.ShowURL(a.URL), a.Summary(), offer)
 }
 
 // checkAnonymousToken asks the token service without credentials. A refusal is not conclusive if the challenge has a
@@ -60,11 +60,11 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 	case g.Err != nil:
 		return authResult{failure: s.diagnoseGrant(t, g.Err)}
 	case g.Token == "" && !t.Placeholder():
-		f := fail(CodeAuthRequired, "", "The token service %s gives nothing to anonymous callers: %s.", wire.ShowURL(t.Realm), g.Denial().Said())
-		f.hint += " For public content only, such as a public project of Harbor, write its path into baseContentPath: anonymous access is then tried on it."
+		f := fail(CodeAuthRequired, "", "The token service %s issues no anonymous token: %s.", wire.ShowURL(t.Realm), g.Denial().Summary())
+		f.hint += " For public content, such as a public project of Harbor, set {baseContentPath} to its path; anonymous access is then checked there."
 		return authResult{failure: f}
 	case g.Token == "":
-		s.warn(WarnAnonymousAccessNotProven, "The token service %s gives anonymous tokens for public repositories at most.", wire.ShowURL(t.Realm))
+		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.", wire.ShowURL(t.Realm))
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
 	access.Remember("", g.Token)
@@ -76,7 +76,7 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 		return authResult{failure: f}
 	}
 	if !accepted(a) {
-		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was answered %d.", t.Origin.String(), a.Status)
+		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was rejected with %d.", t.Origin.String(), a.Status)
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
 	return authResult{access: access}.withDetail("anonymous token from " + t.Origin.String() + " accepted")
@@ -159,9 +159,9 @@ func (s *session) checkByContent(ctx context.Context, v *authResult) {
 	case r.Err != nil || r.Response == nil:
 	case accepted(r.Response):
 		v.unverified = false
-		*v = v.withDetail("checked: the content is closed to anonymous callers")
+		*v = v.withDetail("checked: anonymous callers cannot read the content")
 	case r.Response.Status == 401 && !s.tagsBelow(ctx, v.access).State().Readable():
 		// Credentials that are treated like none are most likely wrong.
-		v.failure = s.refusal(ctx, r.Response, wire.ShowURL(r.Response.URL), "let in at the API's root, as anybody is")
+		v.failure = s.refusal(ctx, r.Response, wire.ShowURL(r.Response.URL), "accepted by GET /v2/, which accepts any")
 	}
 }

@@ -25,7 +25,7 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 		g, scopes = s.askScoped(ctx, t, who, g)
 	}
 	if f := s.notGranted(ctx, t, g); f != nil {
-		return authResult{failure: f}.withDetail("the token service gave no token")
+		return authResult{failure: f}.withDetail("the token service issued no token")
 	}
 	if !s.hasHTTPS(t) {
 		anonymous <- askAnonymous()
@@ -120,12 +120,12 @@ func (s *session) notGranted(ctx context.Context, t *challenge.Service, g challe
 	switch {
 	case g.Err != nil:
 		return s.diagnoseGrant(t, g.Err)
-	case g.Refused != nil && wire.SaysExpired(g.Refused):
-		return fail(CodeAuthFailed, ReasonExpired, "%s refused the credentials: %s.", by, g.Refused.Said()).at(s.plan.secretField())
+	case g.Refused != nil && wire.IsExpired(g.Refused):
+		return fail(CodeAuthFailed, ReasonExpired, "%s rejected the credentials: %s.", by, g.Refused.Summary()).at(s.plan.secretField())
 	case g.Refused != nil:
 		return s.refusal(ctx, g.Refused, by, "token request")
 	case g.Bad != nil:
-		return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s answered %s.", by, g.Bad.Said())
+		return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s returned %s.", by, g.Bad.Summary())
 	}
 	return nil
 }
@@ -134,10 +134,10 @@ func (s *session) notGranted(ctx context.Context, t *challenge.Service, g challe
 // Google issue one to anonymous callers, too.
 func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authResult {
 	if p.anonymousRefused() {
-		return v.withDetail("checked: nobody gets no token")
+		return v.withDetail("checked: there are no anonymous tokens")
 	}
 	if !s.control {
-		v.unverified, v.why = true, "The control request with random credentials is switched off."
+		v.unverified, v.why = true, "The control request with random credentials is disabled."
 		return v
 	}
 	if open, known := s.knownControl(); known {
@@ -147,15 +147,15 @@ func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authRe
 	switch {
 	case g.Refused != nil || g.Bad != nil:
 		s.recordControl(false)
-		return v.withDetail("checked: random credentials are refused")
+		return v.withDetail("checked: random credentials are rejected")
 	case g.Token == "":
-		v.unverified, v.why = true, "The control request with random credentials got no usable answer."
+		v.unverified, v.why = true, "The control request with random credentials had no usable response."
 		return v
 	}
 	a, err := s.present(ctx, p, g.Token)
 	if err == nil && challenge.Denied(a) && a.Status != p.status {
 		s.recordControl(false)
-		return v.withDetail("checked: the token for random credentials is refused")
+		return v.withDetail("checked: the token for random credentials is rejected")
 	}
 	if err == nil && accepted(a) {
 		s.recordControl(true)
@@ -164,7 +164,7 @@ func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authRe
 	return v.withDetail("not checked by the token service")
 }
 
-const openService = "The token service gives a token for random credentials as well, and the registry takes it."
+const openService = "The token service issues a token for random credentials as well, and the registry accepts it."
 
 // present sends a token to the path that accepted ours. On another path a refusal would say nothing: new Harbor releases
 // reject every token without scope on /v2/ (harbor#23799).
@@ -221,14 +221,14 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 	if a.Status == 403 {
 		return authResult{failure: s.refusal(ctx, a, s.Base.String(), "token")}
 	}
-	rejected := fmt.Sprintf("token from %s refused by the registry (%d)", p.service.Origin, a.Status)
+	rejected := fmt.Sprintf("token from %s rejected by the registry (%d)", p.service.Origin, a.Status)
 	offered := s.opened.offers.Basic || challenge.Offered(a.Header.Values("WWW-Authenticate")).Basic
 	if offered && p.who.User != "" {
 		b, err := s.getWith(ctx, challenge.Basic(p.who.User, p.who.Password))
 		if err == nil && b.Status/100 == 2 && !wire.IsHTML(b) {
 			v := authResult{access: p.access()}.withDetail(rejected).withDetail("Basic accepted")
 			if !s.bareIsOpen() {
-				return v.withDetail("checked: without credentials the answer is " + itoa(s.opened.bare.Status))
+				return v.withDetail("checked: without credentials the status is " + itoa(s.opened.bare.Status))
 			}
 			return s.controlDirect(ctx, v, challenge.Basic(s.randomName(), random()))
 		}
@@ -238,8 +238,8 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 	}
 	if s.control {
 		if g := s.askControl(ctx, p); g.Refused != nil || g.Bad != nil {
-			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s gave a token and refuses random credentials, but GET %s with that token was answered %s.",
-				wire.ShowURL(p.service.Realm), s.Base.String(), a.Said())
+			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s issued a token and rejects random credentials, but GET %s with that token returned %s.",
+				wire.ShowURL(p.service.Realm), s.Base.String(), a.Summary())
 			return authResult{failure: f}.withDetail(rejected)
 		}
 	}

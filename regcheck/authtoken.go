@@ -32,10 +32,10 @@ func (s *session) checkToken(ctx context.Context) authResult {
 		open.tried = tried
 		return *open
 	}
-	f := mostTelling(failures)
-	f.seen = strings.TrimSpace(f.seen) + " All that was tried: " + strings.Join(tried, "; ") + "."
+	f := mostSpecific(failures)
+	f.seen = strings.TrimSpace(f.seen) + " Attempts: " + strings.Join(tried, "; ") + "."
 	if s.usernameMayHelp(f) {
-		f.hint += " If the token is an access token of a user or the secret of a robot account, write the name of that user or robot account into auth.username too: it is then tried as a password."
+		f.hint += " If it is an access token of a user or the secret of a robot account, also set {auth.username} to the name of that user or robot account."
 	}
 	return authResult{failure: f, tried: tried}
 }
@@ -94,30 +94,30 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) auth
 	return s.afterRejection(ctx, p, a)
 }
 
-// refreshRefused: 400, 401, 404, 405 and 501 mean that this service has no such request (containerd
-// authorizer, helm#30987, oras#968), or that the token is none of its own: refused either way.
+// refreshRefused is for the statuses 400, 401, 404, 405 and 501: the service does not support identity tokens (containerd
+// authorizer, helm#30987, oras#968) or did not issue this one.
 func (s *session) refreshRefused(ctx context.Context, t *challenge.Service, g challenge.Grant) authResult {
 	by := "The token service " + wire.ShowURL(t.Realm)
 	a := g.Denial()
 	if a == nil && g.NoPost {
-		return authResult{failure: fail(CodeAuthFailed, ReasonRefused, "%s has no use for identity tokens.", by).at("auth.token")}.
-			withDetail("as identity token: the token service does not take POST")
+		return authResult{failure: fail(CodeAuthFailed, ReasonRefused, "%s does not support identity tokens.", by).at("auth.token")}.
+			withDetail("as identity token: the token service does not support POST")
 	}
 	if a == nil {
-		return authResult{failure: s.diagnoseGrant(t, g.Err)}.withDetail("as identity token: the token service gave no usable answer")
+		return authResult{failure: s.diagnoseGrant(t, g.Err)}.withDetail("as identity token: the token service returned no usable response")
 	}
 	said := "as identity token: " + itoa(a.Status)
-	if wire.SaysExpired(a) {
-		return authResult{failure: fail(CodeAuthFailed, ReasonExpired, "%s refused the token: %s.", by, a.Said()).at("auth.token")}.withDetail(said)
+	if wire.IsExpired(a) {
+		return authResult{failure: fail(CodeAuthFailed, ReasonExpired, "%s rejected the token: %s.", by, a.Summary()).at("auth.token")}.withDetail(said)
 	}
 	return authResult{failure: s.refusal(ctx, a, by, "identity token")}.withDetail(said)
 }
 
 func isRefusal(f *failure) bool { return f.entry.Code == CodeAuthFailed }
 
-// mostTelling prefers what names a cause: expired, then a service that can't be used now or at all,
-// then a missing right, then a refusal.
-func mostTelling(all []*failure) *failure {
+// mostSpecific returns the failure with the most specific cause: expired credentials, then an unavailable service, then a
+// missing permission, then rejected credentials.
+func mostSpecific(all []*failure) *failure {
 	rank := func(f *failure) int {
 		switch {
 		case f.entry.Reason == ReasonExpired:

@@ -2,10 +2,10 @@ package regcheck
 
 import "slices"
 
-// Code says what is wrong with a definition, or with the registry it leads to. Codes are stable.
+// Code is the problem of a definition or of its registry. Codes are stable.
 type Code string
 
-// The codes, by the stage that gives them.
+// The codes, by stage.
 const (
 	CodeHostNotFound       Code = "RegistryHostNotFound"
 	CodeAddressForbidden   Code = "RegistryAddressForbidden"
@@ -21,7 +21,7 @@ const (
 	CodeContentNotFound    Code = "RegistryContentNotFound"
 )
 
-// Reason tells cases of one code apart. Reasons are stable; most codes also occur without one.
+// Reason distinguishes the cases of a code. Reasons are stable; most codes also occur without one.
 type Reason string
 
 // The reasons of CodeTLSFailed.
@@ -87,16 +87,15 @@ const (
 	WarnPullQuotaLow             WarningCode = "pullQuotaLow"
 )
 
-// Entry describes a code, a code with a reason, or a warning. Field and Retryable are what a report
-// says unless it knows better: a token service's certificate may be the fault of auth.tls.ca, and a
-// name that was not found is worth a second try only when the DNS timed out.
+// Entry describes a code, a code with a reason, or a warning. Hint, Field and Retryable are defaults: a report may have more
+// specific ones.
 type Entry struct {
 	Code      Code
 	Reason    Reason
 	Warning   WarningCode // set alone, without Code and Reason
 	Stages    []Stage
-	Sentence  string // what it means; a report adds what was seen
-	Hint      string // what to do; a report makes it concrete where it can
+	Sentence  string // what it means; a report adds details
+	Hint      string // what to do
 	Field     string
 	Retryable bool
 }

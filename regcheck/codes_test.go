@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Each row of the table is whole: what it means, how to mend it, where it occurs, once.
+// Each row of the table occurs once and is complete: meaning, hint, stages.
 func TestCodeTable(t *testing.T) {
 	fields := []string{"", "endpoint", "basePath", "baseContentPath", "providerType", "auth.type", "auth.username", "auth.password", "auth.token",
 		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key", "auth.tls.insecureSkipVerify", "auth.tls.enabled"}
@@ -14,15 +14,15 @@ func TestCodeTable(t *testing.T) {
 	for _, e := range Entries(Words{}) {
 		key := string(e.Code) + " " + string(e.Reason) + " " + string(e.Warning)
 		if seen[key] {
-			t.Errorf("%s is there twice", key)
+			t.Errorf("%s is a duplicate", key)
 		}
 		seen[key] = true
 		if (e.Code == "") == (e.Warning == "") {
-			t.Errorf("%s is neither code nor warning", key)
+			t.Errorf("%s is not a code or a warning", key)
 		}
 		for what, text := range map[string]string{"sentence": e.Sentence, "hint": e.Hint} {
 			if len(text) < 20 || !strings.HasSuffix(text, ".") || text[0] < 'A' || text[0] > 'Z' {
-				t.Errorf("%s: %s %q is no sentence", key, what, text)
+				t.Errorf("%s: %s %q is not a sentence", key, what, text)
 			}
 		}
 		if len(e.Stages) == 0 || !slices.Contains(fields, e.Field) {

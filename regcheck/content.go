@@ -62,19 +62,19 @@ func (s *session) contentIsReadable(ctx context.Context) bool {
 	return false
 }
 
-// nameFault is what prevents the content path from being the name of a repository.
-func (s *session) nameFault() oci.NameFault {
+// nameProblem is what prevents the content path from being the name of a repository.
+func (s *session) nameProblem() oci.NameProblem {
 	return oci.CheckName(s.plan.contentPath, func(host string) bool { return endpoint.APIHost(host) == s.Home.Host })
 }
 
 func (s *session) contentFacts(acc *content.Access, path content.Reading) content.Facts {
-	return content.Facts{Path: path.State(), Malformed: s.nameFault().What != "",
+	return content.Facts{Path: path.State(), Malformed: s.nameProblem().What != "",
 		Remote: acc.Service != nil && acc.Service.Origin != s.Base.Origin}
 }
 
 // contentExpired is a refusal whose text says that the credentials have expired.
 func (s *session) contentExpired(r content.Reading) *failure {
-	if a := r.Response; a == nil || a.Status != 400 && (a.Status != 403 || s.plan.auth == NoAuth) || !wire.SaysExpired(a) {
+	if a := r.Response; a == nil || a.Status != 400 && (a.Status != 403 || s.plan.auth == NoAuth) || !wire.IsExpired(a) {
 		return nil
 	}
 	return fail(CodeAuthFailed, ReasonExpired, "%s.", r.Why()).at(s.plan.secretField())
@@ -154,12 +154,12 @@ func (c *contentCheck) unclear() outcome {
 	case c.facts.Path == content.NoTags:
 		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s", shown, c.catalog.Gap())
 	case c.path.Response != nil && c.path.Response.Status == 200:
-		return unknown("GET %s was answered 200 with a body that is not a list of tags", wire.ShowURL(c.path.Response.URL))
+		return unknown("GET %s returned 200 with a body that is not a list of tags", wire.ShowURL(c.path.Response.URL))
 	}
 	return unknown("%s: the registry allows no conclusion", c.path.Why())
 }
 
-const cacheHint = "A pull-through cache lists only what was pulled: if this is one, pull something from there first."
+const cacheHint = "If this is a pull-through cache, pull the content once: it lists only pulled content."
 
 func (c *contentCheck) missing() *failure {
 	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.Why(), wire.Counted(len(c.catalog.Names), "repository", "repositories"))
@@ -167,7 +167,7 @@ func (c *contentCheck) missing() *failure {
 		for i := range near {
 			near[i] = wire.CleanText(near[i])
 		}
-		return f.hinting("Correct baseContentPath; what exists and comes near: %s. %s", strings.Join(near, ", "), cacheHint)
+		return f.hinting("Correct {baseContentPath}; similar names: %s. %s", strings.Join(near, ", "), cacheHint)
 	}
 	return f.hinting("%s %s", f.hint, cacheHint)
 }
@@ -179,20 +179,20 @@ func (c *contentCheck) denied(r content.Reading) *failure {
 	}
 	said := "The credentials are valid, but %s; the repository may also not exist."
 	if c.unverified {
-		said = "%s, with credentials that the registry did not check before; they may be wrong, or the repository may not exist."
+		said = "%s, with credentials that the registry did not verify; they may be wrong, or the repository may not exist."
 	}
 	return fail(CodeAccessDenied, "", said, r.Why()).
 		hinting("Grant the user permission to pull from %s (Harbor: pull; ACR: metadata_read; GitLab: read_registry; Google: artifactregistry.repositories.downloadArtifacts). "+
-			"If the registry grants permissions per repository only, set baseContentPath to one of these repositories.", wire.CleanText(c.plan.contentPath))
+			"If the registry grants permissions only per repository, set {baseContentPath} to such a repository.", wire.CleanText(c.plan.contentPath))
 }
 
 func (c *contentCheck) invalid() *failure {
 	f := fail(CodeContentNotFound, ReasonNameInvalid, "%s.", c.path.Why())
-	switch fault := c.nameFault(); {
-	case fault.Better != "":
-		f.hinting("Set baseContentPath to %s: %s.", wire.CleanText(fault.Better), fault.What)
-	case fault.What != "":
-		f.hinting("Correct baseContentPath: %s.", fault.What)
+	switch problem := c.nameProblem(); {
+	case problem.Better != "":
+		f.hinting("Set {baseContentPath} to %s: %s.", wire.CleanText(problem.Better), problem.What)
+	case problem.What != "":
+		f.hinting("Correct {baseContentPath}: %s.", problem.What)
 	}
 	return f
 }
@@ -270,14 +270,14 @@ func (s *session) packsFirst(below []string) []string {
 		return below
 	}
 	var packs []string
-	place := s.plan.contentPath + "/" + oci.PackPlace
+	prefix := s.plan.contentPath + "/" + oci.PackPrefix
 	for _, repository := range below {
-		if strings.HasPrefix(repository, place+"/") {
+		if strings.HasPrefix(repository, prefix+"/") {
 			packs = append(packs, repository)
 		}
 	}
 	if len(packs) == 0 {
-		s.warn(WarnContentKindMismatch, "Packs belong below %s, and nothing is there.", wire.CleanText(place))
+		s.warn(WarnContentKindMismatch, "Packs must be below %s, which is empty.", wire.CleanText(prefix))
 		return below
 	}
 	return packs

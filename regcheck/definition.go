@@ -31,7 +31,7 @@ const (
 	Token  AuthType = "token"
 )
 
-// Definition describes a registry as users write it. The zero value cannot be used: Problems returns what is missing.
+// Definition describes a registry as users write it. The zero value is not valid: Problems returns what is missing.
 type Definition struct {
 	Endpoint        string       `json:"endpoint"`
 	BasePath        string       `json:"basePath,omitempty"`
@@ -39,7 +39,7 @@ type Definition struct {
 	ProviderType    ProviderType `json:"providerType,omitempty"`
 	Auth            *Auth        `json:"auth"`
 
-	// Unknown lists members that were sent and that no definition has (NoteUnknown). A check warns of each.
+	// Unknown lists sent members that do not exist (NoteUnknown). A check warns of each.
 	Unknown []Problem `json:"-"`
 }
 
@@ -67,14 +67,14 @@ type Problem struct {
 	Problem string `json:"problem"`
 }
 
-// DefinitionError means that a definition cannot be tried. It lists every problem at once.
+// DefinitionError means that a definition cannot be checked. It lists all problems.
 type DefinitionError struct {
 	Problems []Problem `json:"problems"`
 }
 
 func (e *DefinitionError) Error() string {
 	var text strings.Builder
-	text.WriteString("definition cannot be used")
+	text.WriteString("definition is not valid")
 	for _, p := range e.Problems {
 		fmt.Fprintf(&text, "; %s: %s", p.Field, p.Problem)
 	}
@@ -114,18 +114,18 @@ func (a *Auth) Kind() AuthType {
 // maxField is the length in bytes that a text may have.
 const maxField = 4096
 
-// TextProblem returns what prevents a text from being the value of a field, in words that follow the name of the field, and
-// "" for a text without problems. A header cannot carry control characters: a pasted newline is the usual cause.
+// TextProblem returns why a text is not valid as the value of a field, "" if it is valid. The problem completes a sentence
+// that begins with the name of the field.
 func TextProblem(value string) string {
 	switch {
 	case len(value) > maxField:
-		return fmt.Sprintf("is longer than %d bytes", maxField)
+		return fmt.Sprintf("must be at most %d bytes", maxField)
 	case !utf8.ValidString(value):
-		return "is not valid UTF-8"
+		return "must be valid UTF-8"
 	case strings.HasSuffix(value, "\n") && !hasControl(strings.TrimRight(value, "\r\n")):
-		return "ends with a line end; it was probably pasted along, remove it"
+		return "must not contain control characters; remove the trailing newline"
 	case hasControl(value):
-		return "contains a control character, such as a pasted line end"
+		return "must not contain control characters"
 	}
 	return ""
 }
@@ -141,7 +141,7 @@ func (d *Definition) NoteUnknown(unknown, known []string) {
 		switch near := spelling.Field(path, known); near {
 		case "":
 		case path: // {"auth.type": …}
-			problem += "; write it as an object in an object"
+			problem += "; use nested objects"
 		default:
 			problem += "; did you mean " + near + "?"
 		}

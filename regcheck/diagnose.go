@@ -46,9 +46,9 @@ func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 	case noNameServer(err):
 		f.at("").hinting("%s", s.words.dns())
 	case wire.IsTimeout(err):
-		f.hinting("Try again. If it happens again: %s", s.words.dns())
+		f.hinting("Retry. If the failure persists: %s", s.words.dns())
 	default:
-		f.hinting("Try again. If it happens again, contact the operator of the DNS zone of %q or of the DNS server that "+program+" uses.", o.Host)
+		f.hinting("Retry. If the failure persists, contact the operator of the DNS zone of %q or of the DNS server that "+program+" uses.", o.Host)
 	}
 	return f
 }
@@ -59,7 +59,7 @@ func describeLookup(err error) (words string, retryable bool) {
 	case isNotFound(err):
 		return "does not exist in the DNS that " + program + " uses", false
 	case wire.IsTimeout(err):
-		return "could not be resolved: no DNS server answered in time", true
+		return "could not be resolved: no DNS server responded in time", true
 	case noNameServer(err):
 		return "could not be resolved: no DNS server can be reached", true
 	}
@@ -71,21 +71,21 @@ func describeLookup(err error) (words string, retryable bool) {
 func (s *session) forbidden(err error, hop string) *failure {
 	f, ok := errors.AsType[*egress.Forbidden](err)
 	if !ok {
-		return fail(CodeAddressForbidden, "", "%s leads to an address that was refused.", hop)
+		return fail(CodeAddressForbidden, "", "%s has an address that is forbidden.", hop)
 	}
 	reason, hint := s.words.forbidden(f)
-	return fail(CodeAddressForbidden, "", "%s: %s. Nothing was sent there.", hop, reason).hinting("%s", hint)
+	return fail(CodeAddressForbidden, "", "%s: %s. Nothing was sent to it.", hop, reason).hinting("%s", hint)
 }
 
 // describeDial returns in words why there is no connection, and whether a retry is worth it.
 func describeDial(err error) (words string, retryable bool) {
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused: nothing listens on that port, or a firewall rejects it", true
+		return "the connection was refused: no server listens on that port, or a firewall rejects it", true
 	case wire.IsReset(err):
 		return "the connection was reset", true
 	case wire.IsTimeout(err):
-		return "nothing answered in time: a firewall may drop the packets, or the host is down", true
+		return "there was no response in time: a firewall may drop the packets, or the host is down", true
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return "there is no route to it from where " + program + " runs", false
 	case wire.IsCutOff(err):
@@ -102,7 +102,7 @@ func (s *session) diagnoseDial(p *wire.Peer, err error) *failure {
 	words, retryable := describeDial(err)
 	f := fail(CodeUnreachable, "", "Tried %s: %s.", where(p), words).retry(retryable)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		f.hinting("Start the registry, or correct the port in endpoint: nothing listens on port %d.", p.Port)
+		f.hinting("Start the registry, or correct the port in {endpoint}: no server listens on port %d.", p.Port)
 	}
 	return f
 }
@@ -112,12 +112,12 @@ func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 	if x.ByAddress {
 		asked += " (" + x.Requested + ")"
 	}
-	f := fail(CodeUnreachable, "", "Asked the outbound proxy %s for %s: ", wire.CleanText(x.Host), asked).at("")
+	f := fail(CodeUnreachable, "", "Requested %[2]s from the outbound proxy %[1]s: ", wire.CleanText(x.Host), asked).at("")
 	switch {
 	case x.Status == http.StatusProxyAuthRequired:
-		f.seen += "it wants credentials of its own (407)."
+		f.seen += "the proxy requires credentials (407)."
 	case x.Status != 0:
-		f.seen += fmt.Sprintf("it answered %d.", x.Status)
+		f.seen += fmt.Sprintf("the proxy returned %d.", x.Status)
 	default:
 		words, _ := describeDial(x.Err)
 		f.seen += words + "."
@@ -161,13 +161,13 @@ func (s *session) diagnoseRequest(err error) *failure {
 	if r, ok := errors.AsType[*wire.RedirectError](err); ok {
 		return s.diagnoseRedirect(r)
 	}
-	return s.diagnoseUnanswered("GET "+s.Base.String(), err)
+	return s.diagnoseNoResponse("GET "+s.Base.String(), err)
 }
 
-func (s *session) diagnoseUnanswered(what string, err error) *failure {
+func (s *session) diagnoseNoResponse(what string, err error) *failure {
 	if x, ok := errors.AsType[*wire.ExchangeError](err); ok && x.Conn.SawTLS() {
-		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s was answered with TLS, which plain HTTP cannot read.", what).
-			hinting("Write %s into endpoint.", s.plan.endpointAt("https://"+s.Base.HostPort()))
+		return fail(CodeNotOCI, ReasonHTTPSRequired, "The response to %s was TLS, not plain HTTP.", what).
+			hinting("Set {endpoint} to %s.", s.plan.endpointAt("https://"+s.Base.HostPort()))
 	} else if ok {
 		if f := diagnoseTLS(certs.ExplainExchange(x, program)); f != nil {
 			return f
@@ -178,14 +178,14 @@ func (s *session) diagnoseUnanswered(what string, err error) *failure {
 	case isStep && step.Step == wire.StepEgress:
 		return s.forbidden(err, "The endpoint "+step.Origin.Host)
 	case wire.IsTimeout(err):
-		return fail(CodeUnavailable, "", "%s got no whole answer in time.", what)
+		return fail(CodeUnavailable, "", "%s had no complete response in time.", what)
 	case isStep:
 		words, _ := describeDial(err)
 		return fail(CodeUnavailable, "", "%s needed another connection: %s.", what, words)
 	case wire.IsCutOff(err):
-		return fail(CodeUnavailable, "", "%s: the connection was closed before an answer came.", what)
+		return fail(CodeUnavailable, "", "%s: the connection was closed before a response arrived.", what)
 	default:
-		return fail(CodeNotOCI, "", "%s was answered with something that is not HTTP, or with headers of more than %d KiB: %s.",
+		return fail(CodeNotOCI, "", "The response to %s was not HTTP, or had headers of more than %d KiB: %s.",
 			what, s.limits.Header>>10, wire.CleanText(wire.Innermost(err).Error()))
 	}
 }
@@ -195,15 +195,15 @@ func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
 	switch r.Kind {
 	case wire.RedirectAway:
 		return fail(CodeRedirected, "", "%s redirects to %s; credentials are not sent to another origin.", from, to).
-			hinting("If %s is the registry, write %s into endpoint%s.", to, redirectEndpoint(r.To), emptyBasePath(s.plan, r.To))
+			hinting("If %s is the registry, set {endpoint} to %s%s.", to, redirectEndpoint(r.To), emptyBasePath(s.plan, r.To))
 	case wire.RedirectLoop:
-		return fail(CodeRedirected, ReasonLoop, "Following the redirects came to %s, which redirects to %s: in a circle, or more than %d.", from, to, s.limits.Redirects)
+		return fail(CodeRedirected, ReasonLoop, "The redirects reached %s, which redirects to %s: they form a loop, or are more than %d.", from, to, s.limits.Redirects)
 	case wire.RedirectInsecure:
 		return fail(CodeRedirected, "", "%s redirects from https to plain http at %s, which is not followed.", from, to).
 			hinting("Correct the redirect on the server: its external URL must begin with https://.")
 	case wire.RedirectInvalid:
-		return fail(CodeRedirected, "", "%s redirects to a place that cannot be used: %s.", from, wire.CleanText(errorText(r.Err))).
-			hinting("Correct the redirect on the server, or set endpoint to the address that serves the API.")
+		return fail(CodeRedirected, "", "%s redirects to an invalid URL: %s.", from, wire.CleanText(errorText(r.Err))).
+			hinting("Correct the redirect on the server, or set {endpoint} to the address that serves the API.")
 	}
 	return s.diagnoseTarget(r)
 }
@@ -223,21 +223,21 @@ func (s *session) diagnoseTarget(r *wire.RedirectError) *failure {
 	case isStep:
 		f = s.diagnoseDial(&wire.Peer{Target: &egress.Target{Origin: step.Origin}}, r.Err)
 	default:
-		f = s.diagnoseUnanswered("GET "+to, r.Err)
+		f = s.diagnoseNoResponse("GET "+to, r.Err)
 	}
 	f.seen = from + " redirects to " + to + ". " + f.seen
 	switch f.field { // the hints for these are about the endpoint's own host
 	case "endpoint":
-		f.hinting("Contact the registry operator: correct the redirect of %s, or repair what is at %s.", from, to)
+		f.hinting("Contact the registry operator: the redirect of %s must be corrected, or the server at %s.", from, to)
 	case "auth.tls.certificate":
-		f.hinting("Write %s into endpoint, with a client certificate in auth.tls.certificate: it is sent to the endpoint only.", redirectEndpoint(r.To))
+		f.hinting("Set {endpoint} to %s, and {auth.tls.certificate} to a client certificate: it is sent only to the endpoint.", redirectEndpoint(r.To))
 	}
 	return f
 }
 
 func errorText(err error) string {
 	if err == nil {
-		return "it is no URL"
+		return "it is not a URL"
 	}
 	return err.Error()
 }
@@ -257,7 +257,7 @@ func emptyBasePath(p *plan, to *url.URL) string {
 	if p.base.Path == "" || endpoint.TrimV2(to.Path) == "" {
 		return ""
 	}
-	return " and leave basePath empty"
+	return " and clear {basePath}"
 }
 
 // diagnoseReading is the failure of a reading that says nothing about the repository.
@@ -270,7 +270,7 @@ func (s *session) diagnoseReading(r content.Reading) *failure {
 	case r.Response != nil && (r.Response.Status == 429 || r.Response.Status >= 500):
 		return unavailable("GET "+wire.ShowURL(r.Response.URL), r.Response)
 	case r.Response != nil && r.Response.Status == 200 && r.Response.Cut != nil:
-		return fail(CodeUnavailable, "", "GET %s was answered 200, and the answer ended early or came too slowly.", wire.ShowURL(r.Response.URL))
+		return fail(CodeUnavailable, "", "GET %s returned 200, and the response ended early or was too slow.", wire.ShowURL(r.Response.URL))
 	}
 	return nil
 }
@@ -307,7 +307,7 @@ func (s *session) diagnoseGrant(t *challenge.Service, err error) *failure {
 func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
 	what := "The token service " + wire.ShowURL(t.Realm) + ", named by " + t.From.String()
 	if _, ok := errors.AsType[*egress.Forbidden](err); ok {
-		return s.forbidden(err, what+", leads to an address that may not be contacted").at("")
+		return s.forbidden(err, what+", has an address that must not be contacted").at("")
 	}
 	step, isStep := errors.AsType[*wire.StepError](err)
 	switch {
@@ -316,7 +316,7 @@ func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
 		f := fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: its host name %s.", what, words).retry(retryable)
 		return f.hinting("%s", s.hintRealmName(t, err))
 	case wire.IsTimeout(err):
-		return fail(CodeTokenServiceFailed, ReasonRealmTimeout, "%s, did not answer in time.", what)
+		return fail(CodeTokenServiceFailed, ReasonRealmTimeout, "%s, did not respond in time.", what)
 	case isStep && step.Step == wire.StepTLS:
 		return s.diagnoseRealmTLS(t, diagnoseTLS(certs.Explain(step.Seen, step.Err, program)))
 	case isStep:
@@ -337,21 +337,21 @@ func (s *session) diagnoseRealmRequest(t *challenge.Service, what string, err er
 		}
 	}
 	if wire.IsCutOff(err) {
-		return s.realmUnreachable(t, what, "it closed the connection without an answer").retry(true)
+		return s.realmUnreachable(t, what, "it closed the connection without a response").retry(true)
 	}
-	return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s: it answered with something that is not HTTP, or with headers of more than %d KiB.", what, s.limits.Header>>10)
+	return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s: its response was not HTTP, or had headers of more than %d KiB.", what, s.limits.Header>>10)
 }
 
 func (s *session) realmUnreachable(t *challenge.Service, what, words string) *failure {
 	return fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: %s.", what, words).
-		hinting("Start the token service at %s if it is stopped; if that is not its address, correct the external URL in the registry's configuration.", t.Origin)
+		hinting("Start the token service at %s, or correct the external URL in the configuration of the registry if that is not its address.", t.Origin)
 }
 
 func (s *session) hintRealmName(t *challenge.Service, err error) string {
 	if isNotFound(err) {
-		return "Correct the external URL in the registry's configuration: the host name of its token service, " + t.Origin.Host + ", does not exist."
+		return "Correct the external URL in the configuration of the registry: the host name of its token service, " + t.Origin.Host + ", does not exist."
 	}
-	return "Try again. If it happens again: " + s.words.dns()
+	return "Retry. If the failure persists: " + s.words.dns()
 }
 
 // diagnoseRealmTLS uses the words of the endpoint's TLS failures.
@@ -363,7 +363,7 @@ func (s *session) diagnoseRealmTLS(t *challenge.Service, inner *failure) *failur
 	case ReasonMissingIntermediate, ReasonClientCertificateRequired:
 		f.hinting("%s", inner.hint)
 	default:
-		f.hinting("Repair TLS at the token service %s, or correct the external URL in the registry's configuration if the name is wrong.", t.Origin.HostPort())
+		f.hinting("Correct TLS at the token service %s, or the external URL in the configuration of the registry if the name is wrong.", t.Origin.HostPort())
 	}
 	return f.retry(inner.retryable)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// A registry that says back what it was told gets none of it into the report.
+// Credentials that a registry echoes are masked in the report.
 func TestAReportRepeatsNoCredential(t *testing.T) {
 	const password, token = "a-password-of-some-length", "a-token-of-some-length"
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,9 +40,9 @@ func TestAReportRepeatsNoCredential(t *testing.T) {
 			t.Fatal(err)
 		}
 		all := string(text) + seen.String()
-		for _, told := range []string{password, token, strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("ada:"+password)), "=")} {
-			if strings.Contains(all, told) {
-				t.Errorf("the report repeats %q: %s", told, all)
+		for _, sent := range []string{password, token, strings.TrimRight(base64.StdEncoding.EncodeToString([]byte("ada:"+password)), "=")} {
+			if strings.Contains(all, sent) {
+				t.Errorf("the report repeats %q: %s", sent, all)
 			}
 		}
 		if report.Code != CodeAuthFailed || !strings.Contains(all, secret.Mask) {

@@ -48,5 +48,5 @@ func Example() {
 	// auth failed
 	// content skipped
 	// false RegistryAuthFailed refused
-	// auth.password: Check user name and password, or the token; make a new one if it may have been revoked.
+	// auth.password: Correct the username and password, or the token; create a new one if it was revoked.
 }

@@ -86,7 +86,7 @@ func FuzzChallenge(f *testing.F) {
 	})
 }
 
-func FuzzTokenAnswer(f *testing.F) {
+func FuzzTokenResponse(f *testing.F) {
 	for _, seed := range []string{`{"token":"a"}`, `{"access_token":"b","token":"a","expires_in":"60"}`, `{"token":"a\nb"}`, `{"token":7}`, `[]`, `{"token":null}`, `<html>`, `{"token":"é"}`} {
 		f.Add([]byte(seed))
 	}
@@ -114,13 +114,13 @@ func FuzzErrorBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
 		a := &wire.Response{Status: 403, Body: body, Header: http.Header{"Content-Type": {kind}}}
-		said := a.Said()
+		said := a.Summary()
 		mustBeClean(t, said)
 		mustBeClean(t, wire.Title(body))
 		if utf8.RuneCountInString(said) > 4*wire.MaxShown {
 			t.Errorf("%d characters", utf8.RuneCountInString(said))
 		}
-		wire.SaysExpired(a)
+		wire.IsExpired(a)
 		wire.IsHTML(a)
 		for _, e := range wire.ReadErrors(body) {
 			mustBeClean(t, e.Code+e.Message)

@@ -9,7 +9,7 @@ import (
 )
 
 // A check may be led back to us by a redirect or a token service as well, so every request carries the mark.
-// It is no secret: whoever sends it to us is refused.
+// It is not a secret: requests with it are rejected.
 func TestEveryRequestCarriesTheHairpinMark(t *testing.T) {
 	for _, server := range []string{"htpasswd", "bearer-other-host", "redirect-cross-origin"} {
 		t.Run(server, func(t *testing.T) {

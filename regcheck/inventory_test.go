@@ -38,7 +38,7 @@ func mustList(t *testing.T, g *regchecktest.Registry, definition string, from in
 	if err != nil {
 		t.Fatal(err)
 	}
-	if faults := secretsKept(g, l.report, errors.New(l.text())); len(faults) > 0 {
+	if faults := checkSecrets(g, l.report, errors.New(l.text())); len(faults) > 0 {
 		t.Error(faults)
 	}
 	return l
@@ -90,22 +90,22 @@ func TestInventory(t *testing.T) {
 		{"htpasswd", login(`"baseContentPath":"packs","providerType":"helm",`), []string{pack}, ""},
 		{"htpasswd", login(`"providerType":"pack","baseContentPath":"charts",`), charts, "no packs below charts/spectro-packs/archive"},
 		{"catalog-max-entries", login(`"baseContentPath":"charts",`), charts, ""},
-		{"dockerhub", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Listed is charts/nginx alone"},
+		{"dockerhub", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Only charts/nginx is listed"},
 		{"dockerhub", login(``), nil, "there is no baseContentPath"},
-		{"ghcr", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Listed is charts/nginx alone"},
-		{"ghcr", `{"baseContentPath":"public/hello","auth":{"type":"noAuth"}}`, []string{chart("public/hello")}, "Listed is public/hello alone"},
+		{"ghcr", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Only charts/nginx is listed"},
+		{"ghcr", `{"baseContentPath":"public/hello","auth":{"type":"noAuth"}}`, []string{chart("public/hello")}, "Only public/hello is listed"},
 		{"harbor", login(`"baseContentPath":"charts",`), charts, ""},
-		{"harbor", `{"baseContentPath":"charts","auth":{"type":"basic","username":"${robot}","password":"${robotPassword}"}}`, nil, "charts itself is no repository"},
+		{"harbor", `{"baseContentPath":"charts","auth":{"type":"basic","username":"${robot}","password":"${robotPassword}"}}`, nil, "charts itself is not a repository"},
 		{"acr", login(`"baseContentPath":"charts/nginx",`), charts[:1], ""},
 		{"gitea", login(`"baseContentPath":"charts/nginx",`), charts[:1], ""},
 		{"quay", login(`"baseContentPath":"charts",`), charts, ""},
-		{"scopeless-content", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Listed is charts/nginx alone"},
+		{"scopeless-content", login(`"baseContentPath":"charts/nginx",`), charts[:1], "Only charts/nginx is listed"},
 	} {
 		g := regchecktest.Start(t, row.server)
 		l := mustList(t, g, row.definition, inventory.Cursor{}, inventory.Limits{})
 		name := row.server + " " + row.definition
 		if l.Inventory == nil {
-			t.Errorf("%s: %s", name, told(l.report, nil))
+			t.Errorf("%s: %s", name, outcomeLine(l.report, nil))
 			continue
 		}
 		if diff := cmp.Diff(row.want, l.names()); diff != "" {
@@ -128,7 +128,7 @@ func TestInventory(t *testing.T) {
 func TestInventoryOfWhatIsNotValid(t *testing.T) {
 	g := regchecktest.Start(t, "htpasswd")
 	if l := mustList(t, g, wrongLogin, inventory.Cursor{}, inventory.Limits{}); l.report.Code != regcheck.CodeAuthFailed || l.Inventory != nil || l.list != nil {
-		t.Errorf("%s %+v", told(l.report, nil), l)
+		t.Errorf("%s %+v", outcomeLine(l.report, nil), l)
 	}
 	c, d := mustRow(t, g, goodLogin)
 	d.Endpoint = ""
@@ -170,21 +170,21 @@ func TestInventoryGoesOn(t *testing.T) {
 	}
 }
 
-// Bounds hold, and are told.
+// The limits are enforced and reported.
 func TestInventoryIsBounded(t *testing.T) {
 	g := regchecktest.Start(t, "htpasswd")
 	for _, row := range []struct {
 		limits       inventory.Limits
 		repositories int
 		tags         int
-		told         string
+		note         string
 	}{
 		{inventory.Limits{Repositories: 2}, 2, 4, "more than 2 repositories"},
 		{inventory.Limits{Tags: 3}, 2, 3, "the first 2 repositories with 3 tags"},
-		{inventory.Limits{RepositoryTags: 1}, 3, 3, "more than 1 tag, of which the first are listed"},
+		{inventory.Limits{RepositoryTags: 1}, 3, 3, "more than 1 tag; only the first are listed"},
 	} {
 		l := mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, row.limits)
-		if l.Cursor.Repositories != row.repositories || l.Cursor.Tags != row.tags || !l.Complete || !strings.Contains(l.text(), row.told) {
+		if l.Cursor.Repositories != row.repositories || l.Cursor.Tags != row.tags || !l.Complete || !strings.Contains(l.text(), row.note) {
 			t.Errorf("%+v: %+v %q", row.limits, l.Cursor, l.text())
 		}
 	}

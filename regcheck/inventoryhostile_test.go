@@ -15,7 +15,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
 
-// What a registry can do to whoever lists it: nothing but to be listed less. Each row says what has to be told.
+// A hostile registry can only make its own inventory incomplete, which the notes report.
 func TestInventoryOfHostileRegistries(t *testing.T) {
 	const nginx = "charts/nginx"
 	for _, row := range []struct {
@@ -23,18 +23,18 @@ func TestInventoryOfHostileRegistries(t *testing.T) {
 		limits       inventory.Limits
 		repositories int
 		tags         int
-		told         []string
+		notes        []string
 	}{
-		{"listing-catalog-loop", inventory.Limits{}, 1, 2, []string{"its pages lead in a circle", "Listed is charts/nginx alone"}},
-		{"listing-catalog-endless", inventory.Limits{}, 1, 2, []string{"it has too many pages", "Listed is charts/nginx alone"}},
-		{"listing-catalog-huge", inventory.Limits{}, 1, 2, []string{"its answer is longer than 1024 KiB"}},
-		{"catalog-link-elsewhere", inventory.Limits{}, 1, 2, []string{"lead in a circle"}},
-		{"listing-names", inventory.Limits{}, 1, 1, []string{"are left out: 11.", "names that no tag can have, or that repeat credentials, are left out: 8"}},
-		{"listing-tags-loop", inventory.Limits{}, 1, 1, []string{"the pages of its tags lead in a circle"}},
+		{"listing-catalog-loop", inventory.Limits{}, 1, 2, []string{"its pages form a loop", "Only charts/nginx is listed"}},
+		{"listing-catalog-endless", inventory.Limits{}, 1, 2, []string{"it has too many pages", "Only charts/nginx is listed"}},
+		{"listing-catalog-huge", inventory.Limits{}, 1, 2, []string{"its response is longer than 1024 KiB"}},
+		{"catalog-link-other-host", inventory.Limits{}, 1, 2, []string{"form a loop"}},
+		{"listing-names", inventory.Limits{}, 1, 1, []string{"contain credentials: 11.", "omitted names that are not valid or contain credentials: 8"}},
+		{"listing-tags-loop", inventory.Limits{}, 1, 1, []string{"the pages of its tags form a loop"}},
 		{"listing-tags-endless", inventory.Limits{RepositoryTags: 5}, 1, 5, []string{"more than 5 tags"}},
 		{"listing-tags-endless", inventory.Limits{}, 1, 100, []string{"too many pages"}},
-		{"listing-lies", inventory.Limits{}, 1, 2, []string{"another digest than its manifest has", "names has another digest"}},
-		{"listing-elsewhere", inventory.Limits{}, 1, 40, []string{"nothing listens on that port", "redirect"}},
+		{"listing-wrong-digests", inventory.Limits{}, 1, 2, []string{"is not the digest of its manifest", "of its index has another digest"}},
+		{"listing-other-ports", inventory.Limits{}, 1, 40, []string{"no server listens on that port", "redirect"}},
 		{"listing-token-expires", inventory.Limits{}, 1, 2, nil},
 	} {
 		g := regchecktest.Start(t, row.server)
@@ -46,12 +46,12 @@ func TestInventoryOfHostileRegistries(t *testing.T) {
 		if !l.Complete || l.Cursor.Repositories != row.repositories || l.Cursor.Tags != row.tags {
 			t.Errorf("%s: complete %v (%s), %+v", row.server, l.Complete, l.Stopped, l.Cursor)
 		}
-		for _, told := range row.told {
-			if !strings.Contains(l.text(), told) {
-				t.Errorf("%s: %q is not told: %.600s", row.server, told, l.text())
+		for _, want := range row.notes {
+			if !strings.Contains(l.text(), want) {
+				t.Errorf("%s: %q is missing: %.600s", row.server, want, l.text())
 			}
 		}
-		if row.told == nil && (l.list[0].Problem != "" || l.list[0].Tags[0].Problem != "" || len(l.Notes) > 1) {
+		if row.notes == nil && (l.list[0].Problem != "" || l.list[0].Tags[0].Problem != "" || len(l.Notes) > 1) {
 			t.Errorf("%s: %s", row.server, l.text())
 		}
 		if strings.Contains(strings.ToLower(l.text()), regchecktest.Password) {
@@ -62,7 +62,7 @@ func TestInventoryOfHostileRegistries(t *testing.T) {
 
 // A content path that no repository can have is not listed, even by a registry that has it: who keeps what is listed
 // relies on the names being names.
-func TestInventoryOfAPathThatIsNoName(t *testing.T) {
+func TestInventoryOfInvalidPath(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
 		w.Header().Set("Content-Type", "application/json")
@@ -86,29 +86,29 @@ func TestInventoryOfAPathThatIsNoName(t *testing.T) {
 			t.Errorf("%.20s: %+v %v", path, report, err)
 			continue
 		}
-		if told := strings.Contains(strings.Join(found.Notes, " "), "cannot be the name of a repository"); found.Cursor.Repositories != listed || told != (listed == 0) {
+		if noted := strings.Contains(strings.Join(found.Notes, " "), "is not a valid repository name"); found.Cursor.Repositories != listed || noted != (listed == 0) {
 			t.Errorf("%.20s: %+v", path, found)
 		}
 	}
 }
 
-// Redirects are followed to a few hosts only: who lists must not be led to knock at every door of a network.
-func TestInventoryKnocksAtFewDoors(t *testing.T) {
-	g := regchecktest.Start(t, "listing-elsewhere")
+// An inventory follows redirects to few hosts only, so that a registry cannot use it to scan a network.
+func TestInventoryDialsFewHosts(t *testing.T) {
+	g := regchecktest.Start(t, "listing-other-ports")
 	mustList(t, g, login(`"baseContentPath":"charts/nginx",`), inventory.Cursor{}, inventory.Limits{})
-	doors := 0
+	dialed := 0
 	for _, address := range g.Dials() {
 		if strings.HasPrefix(address, "10.20.99.1:2") {
-			doors++
+			dialed++
 		}
 	}
-	if doors == 0 || doors > 6 { // the check's own included
-		t.Errorf("%d doors were tried", doors)
+	if dialed == 0 || dialed > 6 { // the check's own included
+		t.Errorf("%d third-party addresses were dialed", dialed)
 	}
 }
 
 // A registry that asks for a moment is given it, and one that asks for an hour is left alone, to be resumed.
-func TestInventoryIsPolite(t *testing.T) {
+func TestInventoryRetriesAfterLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits as long as it is asked to")
 	}
@@ -125,7 +125,7 @@ func TestInventoryIsPolite(t *testing.T) {
 	}
 }
 
-// One broken repository is told of and passed over; when nothing works any more, the rest is left for later.
+// A repository that cannot be read is reported and skipped. If no request succeeds, the inventory stops.
 func TestInventoryOfABrokenStorage(t *testing.T) {
 	g := regchecktest.Start(t, "listing-breaks")
 	l := mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, inventory.Limits{})

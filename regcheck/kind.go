@@ -23,7 +23,7 @@ func (s *session) checkKind(ctx context.Context, in content.Reading, tag string)
 		mismatch = k == oci.KindHelm || k == oci.KindZarf // packs have no media type of their own
 	}
 	if mismatch && k != oci.KindNone {
-		s.warn(WarnContentKindMismatch, "%s:%s is %s, and providerType is %q.", wire.CleanText(in.Repository), wire.CleanText(tag), k, s.plan.provider)
+		s.warn(WarnContentKindMismatch, "%s:%s is %s, and {providerType} is %q.", wire.CleanText(in.Repository), wire.CleanText(tag), k, s.plan.provider)
 	}
 	return k, problem
 }
@@ -45,17 +45,17 @@ func (s *session) readKind(ctx context.Context, in content.Reading, tag string) 
 func (s *session) fetchKind(ctx context.Context, in content.Reading, reference string) (k oci.Kind, digest, problem string) {
 	for range 2 { // Zarf pushes an index with one manifest per architecture
 		if !oci.IsReference(reference) {
-			return oci.KindNone, "", "its name cannot be asked for"
+			return oci.KindNone, "", "its name is not valid"
 		}
 		a, err := s.manifest(ctx, in, reference, false)
 		var m oci.Manifest
 		switch {
 		case err != nil:
-			return oci.KindNone, "", "GET of its manifest got no answer"
+			return oci.KindNone, "", "GET of its manifest had no response"
 		case a.Status != 200:
-			return oci.KindNone, "", "GET " + wire.ShowURL(a.URL) + " was answered " + a.Said()
+			return oci.KindNone, "", "GET " + wire.ShowURL(a.URL) + " returned " + a.Summary()
 		case a.Over || a.Packed || a.Cut != nil || json.Unmarshal(a.Body, &m) != nil:
-			return oci.KindNone, "", "GET " + wire.ShowURL(a.URL) + " was answered 200 with a body that is not a manifest, too long or cut off"
+			return oci.KindNone, "", "GET " + wire.ShowURL(a.URL) + " returned 200 with a body that is not a manifest, too long or cut off"
 		}
 		if digest == "" {
 			digest = cmp.Or(a.Header.Get(oci.DigestHeader), oci.Digest(a.Body))

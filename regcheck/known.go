@@ -10,8 +10,8 @@ import (
 // ControlAgain is the age at which a control request is repeated.
 const ControlAgain = 24 * time.Hour
 
-// Known is what a check found that a later check of the very same definition, secrets included, need not ask again. It
-// holds no secret and nothing computed from one. The zero value is empty.
+// Known is the part of a result that a later check of the same definition, including its secrets, need not repeat. It
+// contains no secret and nothing computed from one. The zero value is empty.
 type Known struct {
 	ControlAt   time.Time // when random credentials were last tried; zero: never
 	ControlOpen bool      // they were accepted
@@ -61,8 +61,8 @@ func ReadKnown(text string) (k Known) {
 // ControlAgain, and reads the manifest of an artifact only when its digest has changed: a GET of a manifest is a pull at
 // Docker Hub, a HEAD is not.
 //
-// A wrong password cannot pass because of that: the credentials of the definition are always sent, and the control
-// request decides only about a warning.
+// The credentials of the definition are always sent, so a wrong password is always detected. The control request only
+// decides on a warning.
 func (c *Checker) Recheck(ctx context.Context, d Definition, known Known, o Observer) (*Report, error) {
 	report, reader, err := c.open(ctx, d, known, o)
 	if reader != nil {
@@ -71,8 +71,8 @@ func (c *Checker) Recheck(ctx context.Context, d Definition, known Known, o Obse
 	return report, err
 }
 
-// knownControl returns the result of a control request that need not be repeated. For a token, "refused" keeps its other uses
-// from being tried, which may change the outcome, so that is always asked.
+// knownControl returns the result of a control request that need not be repeated. For a token, a rejected control request is
+// always repeated: it skips the other uses of the token, which may change the result.
 func (s *session) knownControl() (open, known bool) {
 	k := s.known
 	age := s.now().Sub(k.ControlAt)
@@ -84,14 +84,14 @@ func (s *session) knownControl() (open, known bool) {
 
 // recordControl records the result of a control request.
 func (s *session) recordControl(open bool) {
-	s.learned.ControlAt, s.learned.ControlOpen = s.now(), open
+	s.newControl.ControlAt, s.newControl.ControlOpen = s.now(), open
 }
 
-// knownAfter returns what a later check need not ask. Of a check that was not valid only the kind of the artifact is kept.
+// knownAfter returns what a later check need not ask. If the check was not valid, only the kind of the artifact is retained.
 func (s *session) knownAfter(valid bool) Known {
 	k := Known{artifact: s.artifact}
 	if valid {
-		k.ControlAt, k.ControlOpen = s.learned.ControlAt, s.learned.ControlOpen
+		k.ControlAt, k.ControlOpen = s.newControl.ControlAt, s.newControl.ControlOpen
 	}
 	return k
 }

@@ -16,9 +16,8 @@ import (
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
 
-// A second check that spares the control request comes to the verdict of the first, warnings and words
-// included, on every server of the matrix.
-func TestRecheckComesToTheSameVerdict(t *testing.T) {
+// A recheck without control request has the result of the first check, including warnings and texts.
+func TestRecheckHasSameResult(t *testing.T) {
 	spared := 0
 	for _, rows := range matrix(t) {
 		for _, row := range rows {
@@ -47,7 +46,7 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(verdictOf(first), verdictOf(second)); diff != "" {
+	if diff := cmp.Diff(resultOf(first), resultOf(second)); diff != "" {
 		t.Errorf("%s: %s", row.Name, diff)
 	}
 	// A control request that was sent ahead and is not needed may be sent again, and may or may not arrive before its check ends.
@@ -58,7 +57,7 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 		t.Errorf("%s: the control request was sent again (%v); known: %v", row.Name, again, first.Known)
 	}
 	if relied && second.Known != first.Known {
-		t.Errorf("%s: learned %v, then %v", row.Name, first.Known, second.Known)
+		t.Errorf("%s: recorded %v, then %v", row.Name, first.Known, second.Known)
 	}
 	return len(before)
 }
@@ -74,12 +73,12 @@ func controlTargets(g *regchecktest.Registry, mark string) map[string]bool {
 	return targets
 }
 
-// verdictOf is what must not depend on whether the control request was spared.
-func verdictOf(r *regcheck.Report) string {
-	return fmt.Sprintf("%s %v", told(r, nil), r.Warnings)
+// resultOf returns the part of a report that must not depend on the control request.
+func resultOf(r *regcheck.Report) string {
+	return fmt.Sprintf("%s %v", outcomeLine(r, nil), r.Warnings)
 }
 
-// controls counts the requests with credentials that nobody has.
+// controls counts the requests with random credentials.
 func controls(g *regchecktest.Registry) (n int) {
 	for _, s := range g.Sightings() {
 		if isControl(s) {
@@ -105,8 +104,7 @@ const (
 	wrongLogin = `{"auth":{"type":"basic","username":"${user}","password":"${wrongPassword}"}}`
 )
 
-// What was learned with a good password makes no wrong one good: neither where the registry looks at
-// credentials of an open door, nor where a token service does.
+// A known result of a correct password does not make a wrong one valid, at an open registry or at a token service.
 func TestRecheckFindsAWrongPassword(t *testing.T) {
 	for _, server := range []string{"open-checks-credentials", "zot-mixed", "gitea", "google", "bearer", "htpasswd", "hides-behind-404"} {
 		g := regchecktest.Start(t, server)
@@ -118,7 +116,7 @@ func TestRecheckFindsAWrongPassword(t *testing.T) {
 		}
 		second, err := c.Recheck(t.Context(), wrong, first.Known, nil)
 		if err != nil || second.Valid || second.Known != (regcheck.Known{}) {
-			t.Errorf("%s: a wrong password came to %s %v", server, told(second, err), err)
+			t.Errorf("%s: a wrong password came to %s %v", server, outcomeLine(second, err), err)
 		}
 	}
 }
@@ -150,7 +148,7 @@ func TestRecheckControlsAnew(t *testing.T) {
 		before := controls(g)
 		report, err := c.Recheck(t.Context(), row.d, row.known, nil)
 		if err != nil || !report.Valid {
-			t.Errorf("%s: %s", row.name, told(report, err))
+			t.Errorf("%s: %s", row.name, outcomeLine(report, err))
 		}
 		if sent := controls(g) - before; sent != row.sent {
 			t.Errorf("%s: %d control requests, want %d", row.name, sent, row.sent)

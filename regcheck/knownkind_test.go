@@ -10,7 +10,7 @@ import (
 
 // The kind of an artifact is read once: a GET of a manifest is a pull at Docker Hub, a HEAD is not. A check that fails
 // does not forget it.
-func TestRecheckSpendsNoPulls(t *testing.T) {
+func TestRecheckDoesNotPullUnchanged(t *testing.T) {
 	g := regchecktest.Start(t, "dockerhub")
 	content := `,"baseContentPath":"charts/nginx"}`
 	c, d := mustRow(t, g, strings.TrimSuffix(goodLogin, "}")+content)
@@ -40,9 +40,9 @@ func TestRecheckSpendsNoPulls(t *testing.T) {
 	if _, err := c.Check(t.Context(), d, nil); err != nil || pulls(g) != 2 {
 		t.Errorf("another check that is not a recheck: %d pulls, want 2, %v", pulls(g), err)
 	}
-	lessons, found := strings.CutSuffix(known.String(), "kind helm")
-	if !found || strings.Contains(lessons, "kind") {
-		t.Errorf("%v: versions that know only lessons must find them all before the kind", known)
+	control, found := strings.CutSuffix(known.String(), "kind helm")
+	if !found || strings.Contains(control, "kind") {
+		t.Errorf("%v: older versions read only the result of the control request, which must precede the kind", known)
 	}
 }
 

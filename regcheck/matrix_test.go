@@ -42,14 +42,14 @@ type matrixRow struct {
 	Problems   []string // fields, where the definition itself is wrong
 	Warnings   []string
 	Why        string // what a reader would ask
-	Truer      string // oras-go comes to something else; why ours is the truer answer (test/engine holds it)
+	Truer      string // why our result is better than that of oras-go, which differs (checked by test/engine)
 
 	Egress      *egress.Settings // the operator's; absent: the zero policy
 	CommandLine bool             // the policy of the command line
 	Proxy       bool             // go through the world's proxy
 	Connect     string           // what the proxy is asked to connect to: "address", "name" or the default
 	SkipControl bool
-	Limits      string // "short" for servers that never answer
+	Limits      string // "short" for servers that never respond
 }
 
 type matrixWant struct {
@@ -89,7 +89,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// runRow tries a row in a world of its own and tells all that is not as it should be.
+// runRow checks a row in its own test network and returns all deviations.
 func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
 	t.Helper()
 	before := runtime.NumGoroutine()
@@ -110,14 +110,14 @@ func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
 	if report != nil && proposesSame(report.Hint, mustDefinition(t, g, row)) {
 		faults = append(faults, "the hint proposes what the definition has: "+report.Hint)
 	}
-	faults = append(faults, secretsKept(g, report, err)...)
+	faults = append(faults, checkSecrets(g, report, err)...)
 	for _, address := range g.Dials() {
 		target, err := netip.ParseAddrPort(address)
 		if err == nil {
 			_, err = policy.Evaluate(target)
 		}
 		if err != nil {
-			faults = append(faults, fmt.Sprintf("dialled %s: %v", address, err))
+			faults = append(faults, fmt.Sprintf("dialed %s: %v", address, err))
 		}
 	}
 	if left := goroutinesLeft(t, before); left > 0 {
@@ -127,7 +127,7 @@ func runRow(t *testing.T, row matrixRow) (outcome string, faults []string) {
 		text, _ := json.MarshalIndent(report, "", "  ")
 		t.Logf("%s: %v\n%s\n%v", row.Name, err, text, g.Requests())
 	}
-	return told(report, err), faults
+	return outcomeLine(report, err), faults
 }
 
 func checker(g *regchecktest.Registry, policy egress.Policy, row matrixRow) *regcheck.Checker {
@@ -142,7 +142,7 @@ func checker(g *regchecktest.Registry, policy egress.Policy, row matrixRow) *reg
 	return c
 }
 
-// shortLimits ends the stage that a server never answers. The stages before it have their usual time, on a busy machine too.
+// shortLimits ends the stage to which a server never responds. Earlier stages have their usual limits, also on a busy machine.
 func shortLimits(stage regcheck.Stage) regcheck.Limits {
 	switch stage {
 	case regcheck.StageResolve:
@@ -222,7 +222,7 @@ func compare(row matrixRow, report *regcheck.Report, err error) (faults []string
 		return []string{"no report: " + err.Error()}
 	}
 	want := row.Want
-	differ("verdict", fmt.Sprint(report.Valid), fmt.Sprint(want.Valid))
+	differ("result", fmt.Sprint(report.Valid), fmt.Sprint(want.Valid))
 	differ("code", string(report.Code), want.Code)
 	differ("stage", string(report.Stage), want.Stage)
 	differ("reason", string(report.Reason), want.Reason)
@@ -277,9 +277,9 @@ func wellFormed(r *regcheck.Report) (faults []string) {
 
 var alertNumber = regexp.MustCompile(`alert \(?[0-9]+`)
 
-// secretsKept proves that no credential came to a wrong host, and none into the report, and that
+// checkSecrets checks that no credential was sent to a wrong host, and none into the report, and that
 // nothing is in the report that would do something to a terminal.
-func secretsKept(g *regchecktest.Registry, report *regcheck.Report, err error) (faults []string) {
+func checkSecrets(g *regchecktest.Registry, report *regcheck.Report, err error) (faults []string) {
 	for _, leak := range g.Leaks() {
 		faults = append(faults, "LEAK: "+leak.String())
 	}
@@ -339,8 +339,8 @@ func warningCodes(r *regcheck.Report) []string {
 	return slices.Sorted(slices.Values(codes))
 }
 
-// told is an outcome on one line.
-func told(r *regcheck.Report, err error) string {
+// outcomeLine returns an outcome on one line.
+func outcomeLine(r *regcheck.Report, err error) string {
 	if r == nil {
 		return "definition: " + strings.Join(problemFields(err), " ")
 	}
@@ -440,7 +440,7 @@ func TestMatrixCanceled(t *testing.T) {
 		t.Error(err)
 	}
 	if last.Status != regcheck.OK || last.Name == regcheck.StageAPI {
-		t.Errorf("the observer was told last that %s is %s: %s", last.Name, last.Status, last.Detail)
+		t.Errorf("the last call of the observer had %s as %s: %s", last.Name, last.Status, last.Detail)
 	}
 	if left := goroutinesLeft(t, before); left > 0 {
 		t.Errorf("%d goroutines are left", left)

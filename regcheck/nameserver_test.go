@@ -20,11 +20,11 @@ func TestNameServers(t *testing.T) {
 		field     string
 		retryable bool
 	}{
-		"name does not exist": {answering(t, nameError), "does not exist", "endpoint", false},
-		"server failure":      {answering(t, serverFailure), "the DNS server reported a failure", "endpoint", true},
-		"refused":             {answering(t, refused), "the DNS server reported a failure", "endpoint", false},
+		"name does not exist": {respondWith(t, nameError), "does not exist", "endpoint", false},
+		"server failure":      {respondWith(t, serverFailure), "the DNS server reported a failure", "endpoint", true},
+		"refused":             {respondWith(t, refused), "the DNS server reported a failure", "endpoint", false},
 		"no server":           {closedPort(t), "no DNS server can be reached", "", true},
-		"silent server":       {answering(t, -1), "no DNS server answered in time", "endpoint", true},
+		"silent server":       {respondWith(t, -1), "no DNS server responded in time", "endpoint", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -44,8 +44,8 @@ func TestNameServers(t *testing.T) {
 	}
 }
 
-// answering starts a DNS server that answers every question with that code, or not at all with -1.
-func answering(t *testing.T, code int) (address string) {
+// respondWith starts a DNS server that responds to each query with that code, not at all with -1.
+func respondWith(t *testing.T, code int) (address string) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {

@@ -18,7 +18,7 @@ func (s *session) probePaths(ctx context.Context) *probe.Candidate {
 
 // notFound suggests the path on which a registry responds, if there is one.
 func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
-	f := fail(CodeNotOCI, ReasonNotFound, "GET %s was answered %s.", wire.ShowURL(a.URL), a.Said())
+	f := fail(CodeNotOCI, ReasonNotFound, "GET %s returned %s.", wire.ShowURL(a.URL), a.Summary())
 	found := s.probePaths(ctx)
 	switch {
 	case found == nil:
@@ -29,9 +29,9 @@ func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
 		return s.hintRoot(ctx, f)
 	default:
 		if s.plan.endpointPath != "" {
-			return f.hinting("Write %s into endpoint and %s into basePath: there a registry answers.%s", s.Base.Origin, found.BasePath, s.keyReminder(found))
+			return f.hinting("Set {endpoint} to %s and {basePath} to %s, where a registry responds.%s", s.Base.Origin, found.BasePath, s.keyReminder(found))
 		}
-		return f.hinting("Write %s into basePath: there a registry answers.%s", found.BasePath, s.keyReminder(found))
+		return f.hinting("Set {basePath} to %s, where a registry responds.%s", found.BasePath, s.keyReminder(found))
 	}
 }
 
@@ -53,10 +53,10 @@ func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
 	}
 	path := strings.Trim(s.Base.Path+"/"+s.plan.contentPath, "/")
 	if s.readableAtRoot(ctx, path) {
-		return f.hinting("Write %s into endpoint, leave basePath empty and write %s into baseContentPath: the registry answers at the root of the server, and this content can be read there.",
+		return f.hinting("Set {endpoint} to %s, clear {basePath} and set {baseContentPath} to %s: the registry responds at the root of the server, and this content can be read.",
 			s.Base.Origin, wire.CleanText(path))
 	}
-	return f.hinting("Write %s into endpoint and leave basePath empty: there a registry answers. If %s is the path of the content, set baseContentPath to it.",
+	return f.hinting("Set {endpoint} to %s and clear {basePath}: a registry responds there. If %s is the path of the content, set {baseContentPath} to it.",
 		s.Base.Origin, wire.CleanText(path))
 }
 
@@ -66,7 +66,7 @@ func (s *session) readableAtRoot(ctx context.Context, path string) bool {
 	plan, root := *s.plan, *s
 	plan.base, plan.endpointPath, plan.contentPath = endpoint.Base{Origin: s.Base.Origin}, "", path
 	root.plan, root.Base, root.control = &plan, plan.base, false
-	root.opened, root.known, root.learned, root.warnings = nil, Known{}, Known{}, nil
+	root.opened, root.known, root.newControl, root.warnings = nil, Known{}, Known{}, nil
 	defer func() { s.Rounds = root.Rounds }()
 	return root.api(ctx).failure == nil && root.auth(ctx).failure == nil && root.contentIsReadable(ctx)
 }
@@ -77,9 +77,9 @@ func (s *session) hintPath(f *failure) *failure {
 	case s.Base.Path == "":
 		return f
 	case s.Base.Path == s.plan.endpointPath:
-		return f.at("endpoint").hinting("Correct the path %q in endpoint: no OCI registry answers below it, nor at the root of the server.", s.Base.Path)
+		return f.at("endpoint").hinting("Correct the path %q in {endpoint}: no OCI registry responds below it or at the root of the server.", s.Base.Path)
 	default:
-		return f.hinting("Correct basePath: no OCI registry answers below %q, nor at the root of the server.", s.Base.Path)
+		return f.hinting("Correct {basePath}: no OCI registry responds below %q or at the root of the server.", s.Base.Path)
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *session) hintPath(f *failure) *failure {
 func (s *session) keyReminder(found *probe.Candidate) string {
 	key := found.BasePath[strings.LastIndexByte(found.BasePath, '/')+1:]
 	if rest, ok := strings.CutPrefix(s.plan.contentPath, key+"/"); ok {
-		return " Then write " + wire.CleanText(rest) + " into baseContentPath."
+		return " Also set {baseContentPath} to " + wire.CleanText(rest) + "."
 	}
 	return ""
 }

@@ -18,7 +18,7 @@ const maxPEM = 256 << 10 // bytes of a field
 // plan is a definition as read: defaults filled in, everything parsed.
 type plan struct {
 	base         endpoint.Base // origin and path of the API
-	endpointPath string        // the part of the path that stands in endpoint and not in basePath
+	endpointPath string        // the part of the path that is in endpoint, not in basePath
 	contentPath  string
 	provider     ProviderType
 	auth         AuthType
@@ -32,7 +32,7 @@ type plan struct {
 	ignoredTLS   []string  // members of auth.tls that have no effect because it is not enabled
 }
 
-// secretField returns the field at fault when the registry rejects the credentials.
+// secretField returns the field to correct if the registry rejects the credentials.
 func (p *plan) secretField() string {
 	switch p.auth {
 	case Token:
@@ -44,7 +44,7 @@ func (p *plan) secretField() string {
 	}
 }
 
-// userField returns the field at fault when the credentials are valid but have no permission at all.
+// userField returns the field to correct if the credentials are valid but have no permission.
 func (p *plan) userField() string {
 	if p.auth == Basic {
 		return "auth.username"
@@ -69,13 +69,13 @@ func (p *plan) login() challenge.Login {
 type problems []Problem
 
 func (p *problems) add(field, format string, args ...any) {
-	*p = append(*p, Problem{field, fmt.Sprintf(format, args...)})
+	p.note(field, fmt.Sprintf(format, args...))
 }
 
 // note adds a problem unless it is empty.
 func (p *problems) note(field, problem string) {
 	if problem != "" {
-		*p = append(*p, Problem{field, problem})
+		*p = append(*p, Problem{field, Words{}.complete(problem)})
 	}
 }
 
@@ -90,10 +90,10 @@ func (d Definition) read() (*plan, []Problem) {
 		p.provider = Helm
 	case Helm, Zarf, Pack:
 	default:
-		found.add("providerType", `is none of "helm", "zarf" and "pack"`)
+		found.add("providerType", "must be one of helm, zarf, pack")
 	}
 	if d.Auth == nil {
-		found.add("auth", `is required; write {"type": "noAuth"} for a registry without credentials`)
+		found.add("auth", `is required; use {"type": "noAuth"} for a registry without credentials`)
 	} else {
 		d.Auth.read(p, &found)
 	}
@@ -103,14 +103,14 @@ func (d Definition) read() (*plan, []Problem) {
 func (a *Auth) read(p *plan, found *problems) {
 	p.auth = a.Kind()
 	if !slices.Contains([]AuthType{NoAuth, Basic, Token}, p.auth) {
-		found.add("auth.type", `is none of "noAuth", "basic" and "token"`)
+		found.add("auth.type", "must be one of noAuth, basic, token")
 	}
 	a.readCredentials(p, found)
 	found.note("auth.username", TextProblem(a.Username))
 	found.note("auth.password", TextProblem(a.Password.Reveal()))
 	found.note("auth.token", TextProblem(a.Token.Reveal()))
 	if p.auth != NoAuth && strings.Contains(a.Username, ":") {
-		found.add("auth.username", "contains a colon, which Basic authentication cannot carry (RFC 7617)")
+		found.add("auth.username", "must not contain a colon (RFC 7617)")
 	}
 	a.TLS.read(p, found)
 }
@@ -145,10 +145,10 @@ func (a *Auth) readCredentials(p *plan, found *problems) {
 		found.add("auth.token", `is required for type "token"`)
 	}
 	if (p.auth == NoAuth || p.auth == Token) && a.Password != "" {
-		found.add("auth.password", "does not belong to type %q; remove it, or write the type \"basic\"", p.auth)
+		found.add("auth.password", "cannot be combined with type %q; remove it, or set {auth.type} to basic", p.auth)
 	}
 	if (p.auth == NoAuth || p.auth == Basic) && a.Token != "" {
-		found.add("auth.token", "does not belong to type %q; remove it, or write the type \"token\"", p.auth)
+		found.add("auth.token", "cannot be combined with type %q; remove it, or set {auth.type} to token", p.auth)
 	}
 	p.username, p.password, p.token = a.Username, a.Password.Reveal(), a.Token.Reveal()
 }
@@ -172,10 +172,10 @@ func (t TLS) read(p *plan, found *problems) {
 	}
 	switch {
 	case key == "":
-		// Public clients put the registry's own or its CA's certificate here.
+		// Public clients set this to the certificate of the registry or of its CA.
 		p.roots = append(p.roots, chain...)
 	case certificate == "":
-		found.add("auth.tls.key", "is given without auth.tls.certificate, to which it must belong")
+		found.add("auth.tls.key", "requires {auth.tls.certificate}")
 		readKey(key, found)
 	default:
 		p.clientCert = readPair(chain, key, found)
@@ -199,7 +199,7 @@ func tooLong(field, text string, found *problems) bool {
 	if len(text) <= maxPEM {
 		return false
 	}
-	found.add(field, "is longer than %d bytes", maxPEM)
+	found.add(field, "must be at most %d bytes", maxPEM)
 	return true
 }
 
@@ -227,7 +227,7 @@ func readPair(chain []*x509.Certificate, keyText string, found *problems) *tls.C
 	}
 	pair := certs.Pair(chain, key)
 	if pair == nil {
-		found.add("auth.tls.key", "does not belong to auth.tls.certificate")
+		found.add("auth.tls.key", "does not match {auth.tls.certificate}")
 	}
 	return pair
 }

@@ -68,8 +68,8 @@ func (r *Reader) Masked(text string) string { return r.s.shown(text) }
 // Access authorizes the requests of Client.
 func (r *Reader) Access() *content.Access { return r.s.access }
 
-// Authorize returns the Authorization of a way. ok is false if there is none: why then is what is wrong with the token
-// service, empty if it rejected the request.
+// Authorize returns the Authorization of a way. If there is none, ok is false, and why is the problem of the
+// token service, empty if the service rejected the request.
 func (r *Reader) Authorize(ctx context.Context, w content.Way) (header, why string, ok bool) {
 	header, g := r.s.Authorize(ctx, w)
 	if g.Err != nil {
@@ -78,10 +78,10 @@ func (r *Reader) Authorize(ctx context.Context, w content.Way) (header, why stri
 	return header, "", w.Service == nil || header != ""
 }
 
-// Unanswered returns in words why a request of Client has no response.
-func (r *Reader) Unanswered(err error) string { return r.s.diagnoseContent(err).seen }
+// NoResponse returns why a request of Client has no response.
+func (r *Reader) NoResponse(err error) string { return r.s.diagnoseContent(err).seen }
 
-// Begin returns a function that forgets what was asked since: tokens, their masks, and connections to other hosts.
+// Begin returns a function that releases what was added since: tokens, their masks, and connections to other hosts.
 func (r *Reader) Begin() (end func()) {
 	s := r.s
 	mark := s.Wire.Sent.Mark()

@@ -1,8 +1,8 @@
 // Package regcheck checks whether an OCI registry definition is valid by really using the registry. If it is not valid, the
-// report names the stage that failed, the field at fault and how to fix it.
+// report has the stage that failed, the field to correct and how to fix it.
 //
 // A Checker runs seven stages in order: resolve, egress, connect, tls, api, auth, content. The first failure decides. The
-// result is a Report; an error means only that the definition could not be tried at all.
+// result is a Report; an error means that the definition could not be checked.
 //
 // The package implements the protocol itself, on net/http, because a validator must see every hop: it follows no redirect
 // without checking it, sends no secret to another origin, does not guess the scheme and dials only addresses that the egress
@@ -15,6 +15,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -70,19 +71,22 @@ func (l Limits) withDefaults() Limits {
 // in which ctx ended: that stage has no outcome.
 type Observer func(StageResult)
 
-// Check checks the definition. The error is a *DefinitionError if the definition cannot be tried, or ctx's own if the caller
-// went away; everything that was learned about a registry is in the Report.
+// Check checks the definition. The error is a *DefinitionError if the definition cannot be checked, or that of ctx if the
+// caller canceled it. The result is in the Report.
 func (c *Checker) Check(ctx context.Context, d Definition, o Observer) (*Report, error) {
 	return c.Recheck(ctx, d, Known{}, o)
 }
 
-// Words adapt the texts of a report to the program that checks. Zero fields mean general words.
+// Words adapt the texts of a report to the program that checks. Zero fields mean general texts.
 type Words struct {
 	Program string // its name in texts and requests; "regcheck" when empty
 	// Forbidden returns why an address is forbidden, as the end of a sentence, and what to do.
 	Forbidden func(*egress.Forbidden) (reason, hint string)
-	DNS       string // what to do when no DNS server can be reached
-	// Proxy returns what to do when the proxy does not connect to a target. byAddress means that it refused an address.
+	DNS       string // what to do if no DNS server can be reached
+	// Field returns how the user sets the field with this JSON path, in hints; nil: the path. It returns "" for
+	// auth.tls.enabled if setting another field of auth.tls implies it.
+	Field func(path string) string
+	// Proxy returns what to do if the proxy does not connect to a target. byAddress means that it rejected an address.
 	Proxy func(target string, byAddress bool) (hint string)
 }
 
@@ -92,24 +96,40 @@ const program = "\ue000"
 
 func (w Words) name() string { return cmp.Or(w.Program, "regcheck") }
 
-func (w Words) complete(text string) string { return strings.ReplaceAll(text, program, w.name()) }
+func (w Words) complete(text string) string {
+	if w.Field != nil && w.Field("auth.tls.enabled") == "" {
+		text = strings.ReplaceAll(text, enableTLS, "")
+	}
+	return fieldInText.ReplaceAllStringFunc(strings.ReplaceAll(text, program, w.name()), func(braced string) string {
+		path := strings.Trim(braced, "{}")
+		if w.Field == nil {
+			return path
+		}
+		return w.Field(path)
+	})
+}
+
+const tlsEnabled = "{auth.tls.enabled}"
+
+// fieldInText is a field of a definition in our texts.
+var fieldInText = regexp.MustCompile(`\{(endpoint|basePath|baseContentPath|providerType|auth\.[a-zA-Z.]+)\}`)
 
 func (w Words) forbidden(f *egress.Forbidden) (reason, hint string) {
 	if w.Forbidden != nil {
 		return w.Forbidden(f)
 	}
-	return fmt.Sprintf("the address policy forbids it (%s)", f.Class), "Use another address, or ask the operator of " + program + " to allow this one."
+	return fmt.Sprintf("the address policy forbids it (%s)", f.Class), "Set {endpoint} to another address, or ask the operator of " + program + " to allow this one."
 }
 
 func (w Words) dns() string {
-	return cmp.Or(w.DNS, "Contact the operator of "+program+": check that the DNS server runs and can be reached.")
+	return cmp.Or(w.DNS, "Contact the operator of "+program+": the DNS server must be reachable.")
 }
 
 func (w Words) proxy(target string, byAddress bool) string {
 	if w.Proxy != nil {
 		return w.Proxy(target, byAddress)
 	}
-	hint := "The definition is not at fault: check the outbound proxy, and whether it allows " + target + "."
+	hint := "Correct the outbound proxy: it must allow " + target + ". The definition is not the cause."
 	if byAddress {
 		hint += " If it allows names only, set Checker.ProxyConnect to ConnectName."
 	}

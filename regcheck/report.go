@@ -19,11 +19,11 @@ const (
 	StageContent Stage = "content"
 )
 
-// Status says how a stage ended.
+// Status is the result of a stage.
 type Status string
 
-// A stage is skipped when it does not apply or an earlier one failed, and unknown when the
-// registry does not let us know.
+// A stage is skipped if it does not apply or an earlier one failed, and unknown if the responses of the registry allow no
+// conclusion.
 const (
 	OK      Status = "ok"
 	Failed  Status = "failed"
@@ -31,15 +31,15 @@ const (
 	Unknown Status = "unknown"
 )
 
-// Report is all that a check learned. Its JSON is a contract: what does not apply is null. No
-// secret is in it, and nothing that the registry sent and that was not cleaned.
+// Report is the result of a check. Its JSON is a contract: values that do not apply are null. It contains no secret, and text
+// of the registry only after it was cleaned.
 type Report struct {
 	Valid      bool
 	Code       Code   // empty when valid
 	Message    string // empty when valid
 	Stage      Stage  // the stage that failed
 	Reason     Reason
-	Field      string // JSON path of the field at fault; empty when none is
+	Field      string // JSON path of the field to correct; empty if there is none
 	Hint       string // what to do
 	Retryable  bool   // the same definition may well be valid later
 	Registry   string // the API's base address as read
@@ -47,8 +47,8 @@ type Report struct {
 	Warnings   []Warning
 	StartedAt  time.Time
 	DurationMS int64
-	Duration   time.Duration // DurationMS for those who print it; not in the JSON
-	RoundTrips int           // how many times one after the other something was sent and waited for, DNS aside
+	Duration   time.Duration // more precise than DurationMS; not in the JSON
+	RoundTrips int           // sequential round trips, without DNS
 
 	Known Known // for the next Recheck; not in the JSON
 }
@@ -58,13 +58,13 @@ type StageResult struct {
 	Name       Stage
 	Status     Status
 	DurationMS int64
-	Detail     string // what was seen
+	Detail     string // what was observed
 
-	// Duration is for observers, which may want it finer.
+	// Duration is more precise than DurationMS; not in the JSON.
 	Duration time.Duration
 }
 
-// Warning is something to know that does not change the result.
+// Warning is a problem that does not change the result.
 type Warning struct {
 	Code    WarningCode
 	Field   string
@@ -101,7 +101,7 @@ type warningJSON struct {
 	Message string      `json:"message"`
 }
 
-// MarshalJSON writes the contract's form: null for what does not apply, never for the lists.
+// MarshalJSON writes null for values that do not apply. Lists are never null.
 func (r Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(reportJSON{
 		Valid: r.Valid, Code: orNull(r.Code), Message: orNull(r.Message), Stage: orNull(r.Stage), Reason: orNull(r.Reason),
@@ -130,7 +130,7 @@ func (s StageResult) MarshalJSON() ([]byte, error) {
 	return json.Marshal(stageJSON{s.Name, s.Status, s.DurationMS, orNull(s.Detail)})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote; Duration is then whole milliseconds.
+// UnmarshalJSON reads what MarshalJSON wrote. Duration is then in whole milliseconds.
 func (s *StageResult) UnmarshalJSON(data []byte) error {
 	var j stageJSON
 	if err := json.Unmarshal(data, &j); err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// resolve looks the endpoint's host up.
+// resolve looks up the host of the endpoint.
 func (s *session) resolve(ctx context.Context) outcome {
 	o := s.Home
 	addresses, err := s.Wire.Lookup(ctx, o)
@@ -17,7 +17,7 @@ func (s *session) resolve(ctx context.Context) outcome {
 	}
 	s.found = addresses
 	if len(addresses) == 0 {
-		return unknown("%s is not known here and is left to the proxy", o.Host)
+		return unknown("%s does not resolve here; the proxy resolves it", o.Host)
 	}
 	if _, ok := o.Address(); ok {
 		return passed("%s is an address", o.Host)

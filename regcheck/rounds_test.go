@@ -17,7 +17,7 @@ func TestRoundTripsOfContent(t *testing.T) {
 	}{
 		{"docker-auth", "charts/nginx", "user", 9, 8},
 		{"docker-auth", "charts", "user", 10, 11},
-		{"docker-auth", "charts/nowhere", "user", 10, 11},
+		{"docker-auth", "charts/unknown", "user", 10, 11},
 		{"docker-auth", "charts", "robot", 10, 9},
 		{"docker-auth", "images", "robot", 10, 9},
 		{"docker-auth", "Charts", "robot", 8, 7},

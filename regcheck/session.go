@@ -16,8 +16,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// session is one check that is running. Stages run one after the other and leave what they learn here, each in fields of its
-// own.
+// session is one check that is running. Stages run one after the other. Each sets fields of its own.
 type session struct {
 	content.Client // Base: a redirect that was followed changes it; Rounds: see Report.RoundTrips
 
@@ -39,7 +38,7 @@ type session struct {
 	warnings   []Warning       // all stages
 	unverified bool            // auth: the registry did not check the credentials
 	unlikely   string          // the random name of a repository
-	learned    Known           // auth: by control requests
+	newControl Known           // auth: results of control requests
 }
 
 type stage struct {
@@ -123,8 +122,8 @@ func (s *session) close() {
 	s.Wire.Close()
 }
 
-// run runs the stages in order. The first failure decides, and the stages after it are skipped. gone returns why the caller
-// has gone: the result of a stage that was interrupted says nothing.
+// run runs the stages in order. The first failure decides, and the stages after it are skipped. gone returns the error
+// of the caller's context: an interrupted stage has no result.
 func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Report, error) {
 	began := s.now()
 	started := time.Now()
@@ -187,7 +186,7 @@ func (s *session) warnAt(code WarningCode, field, format string, args ...any) {
 	s.warnings = append(s.warnings, Warning{Code: code, Field: field, Message: message + " " + e.Hint})
 }
 
-// failure is a finding that decides the check.
+// failure is why a check is not valid.
 type failure struct {
 	entry     Entry
 	seen      string // what was tried and what came back; one or more sentences

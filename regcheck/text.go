@@ -10,12 +10,14 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// Printer shows a check as a tree, one line per stage as it ends. Observe is its Observer; Finish
-// writes the verdict. It is not safe for concurrent use.
+// Printer shows a check as a tree, with one line per stage as it ends. Observe is its Observer; Finish writes the result. It
+// is not safe for concurrent use.
 type Printer struct {
 	W     io.Writer
-	Color bool // escape sequences for colour
+	Color bool // escape sequences for color
 	Width int  // of the terminal; 0 means 80
+	// Field returns how the user sets a field, as Words.Field; nil or "": only its JSON path is shown.
+	Field func(path string) string
 
 	begun bool
 	err   error
@@ -73,31 +75,31 @@ func (p *Printer) Observe(r StageResult) {
 	}
 }
 
-// Finish writes verdict, field, hint and warnings, and returns the first error of writing.
+// Finish writes result, field, hint and warnings, and returns the first error of a write.
 func (p *Printer) Finish(r *Report) error {
 	p.line("")
 	if r.Valid {
 		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", wire.Counted(r.RoundTrips, "round trip", "round trips"), duration(r.Duration)))
 	} else {
-		p.refused(r)
+		p.notValid(r)
 	}
 	for _, w := range r.Warnings {
-		p.labelled("warning", sgrYellow, string(w.Code)+": "+w.Message)
+		p.labeled("warning", sgrYellow, string(w.Code)+": "+w.Message)
 	}
 	return p.err
 }
 
-// refused writes why a definition is not valid. What was seen stands in the tree already.
-func (p *Printer) refused(r *Report) {
-	const verdict = "not valid  "
+// notValid writes why a definition is not valid. The details are in the tree already.
+func (p *Printer) notValid(r *Report) {
+	const result = "not valid  "
 	code := string(r.Code)
 	if r.Reason != "" {
 		code += " (" + string(r.Reason) + ")"
 	}
-	for i, row := range wrap(code, p.width()-len(verdict)) {
-		head := p.paint(sgrRed+";"+sgrBold, verdict)
+	for i, row := range wrap(code, p.width()-len(result)) {
+		head := p.paint(sgrRed+";"+sgrBold, result)
 		if i > 0 {
-			head = strings.Repeat(" ", len(verdict))
+			head = strings.Repeat(" ", len(result))
 		}
 		p.line(head + p.paint(sgrBold, row))
 	}
@@ -107,17 +109,17 @@ func (p *Printer) refused(r *Report) {
 			message = strings.TrimSuffix(message, " "+s.Detail)
 		}
 	}
-	p.labelled("", "", message)
+	p.labeled("", "", message)
 	if r.Field != "" {
-		p.labelled("field", "", r.Field)
+		p.labeled("field", "", p.field(r.Field))
 	}
-	p.labelled("hint", sgrBold, r.Hint)
+	p.labeled("hint", sgrBold, r.Hint)
 	if r.Retryable {
-		p.labelled("retry", "", "The same definition may be valid later.")
+		p.labeled("retry", "", "The same definition may be valid later.")
 	}
 }
 
-// WriteTree writes a whole report, for a check that was not watched.
+// WriteTree writes a whole report, for a check without an observer.
 func (r *Report) WriteTree(w io.Writer, color bool, width int) error {
 	p := &Printer{W: w, Color: color, Width: width}
 	p.Start(r.Registry)
@@ -127,8 +129,16 @@ func (r *Report) WriteTree(w io.Writer, color bool, width int) error {
 	return p.Finish(r)
 }
 
-// labelled writes a paragraph with a word in the margin.
-func (p *Printer) labelled(label, color, text string) {
+// field returns the JSON path of a field, and how the user sets it.
+func (p *Printer) field(path string) string {
+	if p.Field == nil || p.Field(path) == "" || p.Field(path) == path {
+		return path
+	}
+	return path + " (" + p.Field(path) + ")"
+}
+
+// labeled writes a paragraph with a word in the margin.
+func (p *Printer) labeled(label, color, text string) {
 	const margin = 9
 	for i, row := range wrap(text, p.width()-margin) {
 		head := strings.Repeat(" ", margin)
@@ -159,7 +169,7 @@ func (p *Printer) line(text string) {
 	}
 }
 
-// wrap breaks at blanks; words longer than a row are cut. There is always one row.
+// wrap breaks a text at blanks and within words that are longer than a row. It returns at least one row.
 func wrap(text string, width int) []string {
 	width = max(width, 20)
 	var rows []string

@@ -16,15 +16,15 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// -update writes everything that tests compare with anew: golden files and generated pages.
-var update = flag.Bool("update", false, "write golden files and generated pages anew")
+// -update rewrites the golden files and generated pages.
+var update = flag.Bool("update", false, "rewrite golden files and generated pages")
 
 func sampleReport() *regcheck.Report {
 	ms := func(n time.Duration) time.Duration { return n * time.Millisecond }
 	return &regcheck.Report{
 		Code: regcheck.CodeTLSFailed, Reason: regcheck.ReasonUnknownAuthority, Stage: regcheck.StageTLS, Field: "auth.tls.ca", Registry: "https://registry.test/v2/",
 		Message: "The server's certificate was signed by an authority that is not trusted. registry.test:443 served \"registry.test\" issued by \"Example Corp Root CA\" (SHA-256 11:22:33).",
-		Hint:    "Put the CA certificate \"Example Corp Root CA\" with the SHA-256 fingerprint 11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00 into auth.tls.ca and set auth.tls.enabled to true.",
+		Hint:    "Set auth.tls.ca to the PEM CA certificate \"Example Corp Root CA\" with the SHA-256 fingerprint 11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00:11:22:33:44:55:66:77:88:99:AA:BB:CC:DD:EE:FF:00 and auth.tls.enabled to true.",
 		Stages: []regcheck.StageResult{
 			{Name: regcheck.StageResolve, Status: regcheck.OK, Duration: ms(2), Detail: "registry.test has 1 address"},
 			{Name: regcheck.StageEgress, Status: regcheck.OK, Duration: ms(0), Detail: "10.20.0.1, private"},
@@ -32,14 +32,14 @@ func sampleReport() *regcheck.Report {
 			{Name: regcheck.StageTLS, Status: regcheck.Failed, Duration: ms(1240), Detail: "registry.test:443 served \"registry.test\" issued by \"Example Corp Root CA\" (SHA-256 11:22:33)."},
 			{Name: regcheck.StageAPI, Status: regcheck.Skipped}, {Name: regcheck.StageAuth, Status: regcheck.Skipped}, {Name: regcheck.StageContent, Status: regcheck.Skipped},
 		},
-		Warnings: []regcheck.Warning{{Code: regcheck.WarnPlainHTTPCredentials, Message: "The credentials travel over plain HTTP, readable by everybody on the way."}},
+		Warnings: []regcheck.Warning{{Code: regcheck.WarnPlainHTTPCredentials, Message: "The credentials are sent over unencrypted HTTP."}},
 	}
 }
 
 func TestTree(t *testing.T) {
 	valid := &regcheck.Report{Valid: true, Registry: "https://registry.test/v2/", Duration: 131 * time.Millisecond, DurationMS: 131, RoundTrips: 3, Stages: []regcheck.StageResult{
 		{Name: regcheck.StageResolve, Status: regcheck.OK, Duration: time.Millisecond, Detail: "registry.test has 1 address"},
-		{Name: regcheck.StageContent, Status: regcheck.Unknown, Duration: 40 * time.Millisecond, Detail: "charts is no repository; whether some are below it is not known: the catalog was answered 401, and this goes on for a while"},
+		{Name: regcheck.StageContent, Status: regcheck.Unknown, Duration: 40 * time.Millisecond, Detail: "charts is not a repository, and the catalog does not show whether repositories are below it: the catalog returned 401"},
 	}}
 	for name, row := range map[string]struct {
 		report *regcheck.Report
@@ -73,7 +73,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-func TestPrinterTellsWriteErrors(t *testing.T) {
+func TestPrinterReportsWriteErrors(t *testing.T) {
 	broken := errors.New("broken pipe")
 	if err := sampleReport().WriteTree(writerFunc(func([]byte) (int, error) { return 0, broken }), false, 80); !errors.Is(err, broken) {
 		t.Errorf("%v", err)

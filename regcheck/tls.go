@@ -27,15 +27,15 @@ func (s *session) handshake(ctx context.Context) outcome {
 	}
 	s.warnTLS(c)
 	if c.Asked {
-		if f := s.certificateRefused(ctx); f != nil {
+		if f := s.certificateRejected(ctx); f != nil {
 			return failed(f)
 		}
 	}
 	return passed("%s", certs.DescribeConnection(c))
 }
 
-// certificateRefused sends the first requests to see whether the server accepts our certificate.
-func (s *session) certificateRefused(ctx context.Context) *failure {
+// certificateRejected sends the first requests to see whether the server accepts our certificate.
+func (s *session) certificateRejected(ctx context.Context) *failure {
 	o := s.open(ctx)
 	if o.err != nil {
 		return s.endedInTLS(o.err)

@@ -23,7 +23,7 @@ func TestUnknownFieldsNameTheNearest(t *testing.T) {
 		"username":                              "did you mean auth.username?",
 		"auth.tls.CA":                           "did you mean auth.tls.ca?",
 		"tls":                                   "did you mean auth.tls?",
-		"auth.type":                             "write it as an object in an object",
+		"auth.type":                             "use nested objects",
 		"metadata":                              "",
 		"x":                                     "",
 		strings.Repeat("authpassword", 100_000): "",
@@ -57,7 +57,7 @@ func TestUnknownFieldsAreWarnings(t *testing.T) {
 		if !strings.Contains(report.Warnings[0].Message, "did you mean auth?") {
 			t.Errorf("%+v", report.Warnings[0])
 		}
-		if faults := secretsKept(g, report, nil); len(faults) > 0 {
+		if faults := checkSecrets(g, report, nil); len(faults) > 0 {
 			t.Error(faults)
 		}
 	}

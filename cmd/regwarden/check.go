@@ -122,6 +122,9 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if f.org != "" {
 		return usageError{errors.New("--org requires --registry")}
 	}
+	if len(args) == 0 {
+		show.field, checker.Words.Field = flagOf, flagOf
+	}
 	definition, err := f.definition(cmd.Context(), cmd.InOrStdin(), args)
 	if err != nil {
 		return err
@@ -183,6 +186,7 @@ func asUsage(err error) error {
 type shown struct {
 	cmd             *cobra.Command
 	asJSON, noColor bool
+	field           func(path string) string // as regcheck.Words.Field
 }
 
 // check runs a check and shows it: stage by stage as they end, or as JSON when all have. errNotValid is its finding.
@@ -191,12 +195,13 @@ func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Rep
 	var observe regcheck.Observer
 	if !s.asJSON {
 		printer = printerTo(s.cmd.OutOrStdout(), s.noColor)
+		printer.Field = s.field
 		printer.Start(endpoint)
 		observe = printer.Observe
 	}
 	report, err := run(observe)
 	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
-		return definitionProblems(nil, problems.Problems)
+		return definitionProblems(nil, problems.Problems, fieldProblem)
 	}
 	if err != nil {
 		return fmt.Errorf("check registry: %w", err)
@@ -261,11 +266,18 @@ func (f *checkFlags) definition(ctx context.Context, stdin io.Reader, args []str
 	if err := asUsage(f.overlay(&d, stdin)); err != nil {
 		return d, err
 	}
-	return d, definitionProblems(wrong, slices.Concat(d.Unknown, d.Problems()))
+	show := fieldProblem
+	if len(args) == 0 {
+		show = flagProblem
+	}
+	return d, definitionProblems(wrong, slices.Concat(d.Unknown, d.Problems()), show)
 }
 
-// definitionProblems is the usage error that lists what is wrong with a definition, nil when nothing is.
-func definitionProblems(wrong []fault.Field, problems []regcheck.Problem) error {
+// fieldProblem returns a problem of a definition that was not given by flags.
+func fieldProblem(p fault.Field) string { return p.Field + ": " + p.Problem }
+
+// definitionProblems returns the usage error that lists the problems of a definition, nil if there are none.
+func definitionProblems(wrong []fault.Field, problems []regcheck.Problem, show func(fault.Field) string) error {
 	more := make([]fault.Field, len(problems))
 	for i, p := range problems {
 		more[i] = fault.Field{Field: p.Field, Problem: p.Problem}
@@ -276,7 +288,7 @@ func definitionProblems(wrong []fault.Field, problems []regcheck.Problem) error 
 	}
 	text := "the definition is not usable:"
 	for _, p := range all {
-		text += fmt.Sprintf("\n  %s: %s", p.Field, p.Problem)
+		text += "\n  " + show(p)
 	}
 	return usageError{errors.New(text)}
 }

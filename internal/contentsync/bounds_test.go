@@ -80,7 +80,7 @@ func TestSyncOfAPathThatIsNoName(t *testing.T) {
 			uid := k.mustCreate(t, w)
 			k.run(t, Config{})
 			s := k.waitFor(t, uid, ended)
-			if s.Status != store.SyncSuccess || !strings.Contains(s.Message, "cannot be the name of a repository") || k.mustContent(t, uid, Query{}).Count != 0 {
+			if s.Status != store.SyncSuccess || !strings.Contains(s.Message, "is not a valid repository name") || k.mustContent(t, uid, Query{}).Count != 0 {
 				t.Errorf("%+v", s)
 			}
 		})
@@ -202,7 +202,7 @@ func TestSyncIsBoundedByOrganization(t *testing.T) {
 // A run deletes what earlier ones left before it adds anything: however often a definition is replaced amid its
 // synchronization, no more is kept than one run of it may leave.
 func TestReplacedRunsLeaveNothing(t *testing.T) {
-	k, g := mustSync(t, "listing-unhurried")
+	k, g := mustSync(t, "listing-slow")
 	w := charts(g)
 	uid := k.mustCreate(t, w)
 	for try := range 3 { // no sweep beside it

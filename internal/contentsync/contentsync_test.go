@@ -249,7 +249,7 @@ func TestSyncOfWhatIsNotValid(t *testing.T) {
 // A process that ends amid a synchronization leaves it to the next one, which goes on where it stood: no
 // repository that was finished is read again.
 func TestSyncGoesOn(t *testing.T) {
-	k, g := mustSync(t, "listing-unhurried")
+	k, g := mustSync(t, "listing-slow")
 	uid := k.mustCreate(t, charts(g))
 	stop := k.run(t, Config{})
 	k.waitFor(t, uid, func(s Status) bool { return strings.HasPrefix(s.Message, "1 repository so far") })
@@ -276,7 +276,7 @@ func TestSyncGoesOn(t *testing.T) {
 // A definition that is replaced while it is synchronized drops what was found by the old one; one that is
 // deleted leaves nothing behind, and nobody complains.
 func TestSyncOfWhatChanges(t *testing.T) {
-	k, g := mustSync(t, "listing-unhurried")
+	k, g := mustSync(t, "listing-slow")
 	w := charts(g)
 	replaced := k.mustCreate(t, w)
 	w.Name = "deleted"
@@ -311,7 +311,7 @@ func requestsFor(g *regchecktest.Registry, path string) (n int) {
 
 // What nobody can list is still a success, in words that say what is missing; a pause is told as such.
 func TestSyncTellsWhatIsMissing(t *testing.T) {
-	for server, want := range map[string]string{"dockerhub": "Listed is charts/nginx alone", "listing-limits-long": "Broken off for 1h0m0s"} {
+	for server, want := range map[string]string{"dockerhub": "Only charts/nginx is listed", "listing-limits-long": "Broken off for 1h0m0s"} {
 		k, g := mustSync(t, server)
 		w := charts(g)
 		w.Definition.BaseContentPath = "charts/nginx"

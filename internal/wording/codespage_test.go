@@ -15,8 +15,8 @@ var update = flag.Bool("update", false, "write docs/codes.md")
 
 const codesFile = "../../docs/codes.md"
 
-// The page is generated from the engine's table.
-func TestThePageOfCodesIsTheTables(t *testing.T) {
+// The page is generated from the table of the engine.
+func TestCodesPageMatchesTable(t *testing.T) {
 	page := codesPage(regcheck.Entries(Engine()))
 	if *update {
 		if err := os.WriteFile(codesFile, []byte(page), 0o600); err != nil {
@@ -48,7 +48,7 @@ func codesPage(entries []regcheck.Entry) string {
 		if e.Reason != "" {
 			fmt.Fprintf(&out, "\n### %s: %s\n", e.Code, e.Reason)
 		}
-		fmt.Fprintf(&out, "\n%s\n\n- Fix: %s\n- Field: %s\n- Worth a retry: %s\n",
+		fmt.Fprintf(&out, "\n%s\n\n- Fix: %s\n- Field: %s\n- Retry: %s\n",
 			e.Sentence, e.Hint, codeOrNone(e.Field), yesNo(e.Retryable))
 	}
 	out.WriteString("\n## Warnings\n\nA warning never changes the result.\n")
@@ -58,7 +58,7 @@ func codesPage(entries []regcheck.Entry) string {
 		}
 		field := codeOrNone(e.Field)
 		if e.Warning == regcheck.WarnUnknownField {
-			field = "the one that does not exist"
+			field = "the unknown field"
 		}
 		fmt.Fprintf(&out, "\n### %s\n\n%s\n\n- Fix: %s\n- Field: %s\n", e.Warning, e.Sentence, e.Hint, field)
 	}
@@ -86,7 +86,7 @@ func joinStages(entries []regcheck.Entry, code regcheck.Code) string {
 
 func codeOrNone(field string) string {
 	if field == "" {
-		return "none, the definition is not at fault"
+		return "none"
 	}
 	return "`" + field + "`"
 }

@@ -1,4 +1,4 @@
-// Package inventory lists what is in a registry: repositories, tags, kinds and digests.
+// Package inventory lists the content of a registry: repositories, tags, kinds and digests.
 package inventory
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Kind is what a tag holds, by the media types of its manifest.
+// Kind is the kind of a tagged artifact, by the media types of its manifest.
 type Kind string
 
-// Kinds. Packs have no media type of their own: what oras pushes without one is a pack where packs belong.
+// Kinds. Packs have no media type of their own: an artifact that oras pushed without a type is a pack below the prefix of packs.
 const (
 	HelmChart     Kind = "helm"
 	ZarfPackage   Kind = "zarf"
@@ -21,37 +21,37 @@ const (
 	OtherArtifact Kind = "other"
 )
 
-// Repository is one repository of an inventory. Problem says in words why its tags are not all here; empty
-// when they are.
+// Repository is one repository of an inventory. Problem is why its tags are not complete, empty if they
+// are.
 type Repository struct {
 	Name    string
 	Tags    []Tag
 	Problem string
 }
 
-// Tag is a tag with the digest of its manifest, computed by us. Problem says what is wrong with it.
+// Tag is a tag with the digest that we computed of its manifest. Problem is empty if there is none.
 type Tag struct {
 	Name    string
-	Kind    Kind   // empty when the manifest can't be read
-	Digest  string // the same
+	Kind    Kind   // empty if the manifest cannot be read
+	Digest  string // empty if the manifest cannot be read
 	Problem string
 }
 
-// Cursor says how far an inventory is; the zero value is its beginning.
+// Cursor is the position of an inventory; the zero value is its beginning.
 type Cursor struct {
-	After              string // the repository that was handed over last
-	Repositories, Tags int    // handed over so far
+	After              string // the last repository that was passed to sink
+	Repositories, Tags int    // passed to sink so far
 }
 
-// Limits bound what an inventory takes from a registry; zero fields mean the defaults.
+// Limits limit what an inventory takes from a registry; zero fields mean the defaults.
 type Limits struct {
-	Repositories   int           // in all: 5,000
+	Repositories   int           // in total: 5,000
 	RepositoryTags int           // of one repository: 1,000
-	Tags           int           // in all: 50,000
-	Time           time.Duration // of one call, its check aside: 15 minutes
-	Pause          time.Duration // that a registry may ask for (Retry-After) while we wait: 1 minute
+	Tags           int           // in total: 50,000
+	Time           time.Duration // of one call, without its check: 15 minutes
+	Pause          time.Duration // the longest Retry-After for which a call waits: 1 minute
 
-	// Manifests has what is below spectro-manifests listed too, in a registry of packs: containsSpectroManifest.
+	// Manifests also lists the repositories below spectro-manifests of a registry of packs (containsSpectroManifest).
 	Manifests bool
 }
 
@@ -64,24 +64,23 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Inventory is how listing a registry ended.
+// Inventory is the result of listing a registry.
 type Inventory struct {
 	Cursor Cursor
-	// Complete reports whether everything was listed that may be. Else Stopped says why not, and the same call with
-	// Cursor goes on, after RetryAfter at the earliest.
+	// Complete reports whether everything was listed that the caller may read. Otherwise Stopped is why not, and the same
+	// call with Cursor continues, after RetryAfter at the earliest.
 	Complete   bool
 	Stopped    string
 	RetryAfter time.Duration
-	Notes      []string // in sentences: what is not in it for all that
+	Notes      []string // sentences about content that is omitted although Complete is true
 }
 
-// List checks the definition and, when it is valid, lists what is in the registry: the repository at the content path
-// and those below it, for packs those in the place of packs, and without a content path the whole catalog. Each
-// repository is handed to sink before the next one is asked for; repositories come in the order of their names, from after
-// the cursor on. An error of sink ends it and is returned.
+// List checks the definition and, if it is valid, lists the repository at the content path and those below it. For packs it
+// lists those below the prefix of packs; without a content path, the whole catalog. It passes each repository to sink before
+// it requests the next one, sorted by name, starting after the cursor. An error of sink ends the call and is returned.
 //
-// A registry that shows no catalog is listed as far as the content path leads. The error is as Checker.Check's, or sink's;
-// the inventory is nil when there is one, or the report is not valid.
+// Without a catalog only the content path is listed. Other errors are those of Checker.Check. The inventory is nil if there is
+// an error or the report is not valid.
 func List(ctx context.Context, c *regcheck.Checker, d regcheck.Definition, from Cursor, limits Limits, sink func(Repository) error) (*regcheck.Report, *Inventory, error) {
 	report, reader, err := c.Open(ctx, d)
 	if reader == nil {
@@ -91,25 +90,25 @@ func List(ctx context.Context, c *regcheck.Checker, d regcheck.Definition, from 
 	limits = limits.withDefaults()
 	bounded, cancel := context.WithTimeout(ctx, limits.Time)
 	defer cancel()
-	l := &lister{Reader: reader, limits: limits, sink: sink, strangers: map[string]bool{}, result: Inventory{Cursor: from}}
+	l := &lister{Reader: reader, limits: limits, sink: sink, thirdPartyHosts: map[string]bool{}, result: Inventory{Cursor: from}}
 	if err := l.run(bounded); err != nil {
 		return nil, nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err // what stopped it is that the caller went away
+		return nil, nil, err // the caller canceled ctx
 	}
 	return report, &l.result, nil
 }
 
-// stop is why an inventory is broken off, to be resumed later.
+// stop is why an inventory was interrupted; it can continue later.
 type stop struct {
-	words string
-	after time.Duration
+	reason string
+	after  time.Duration
 }
 
-func (s *stop) Error() string { return s.words }
+func (s *stop) Error() string { return s.reason }
 
-// run lists and says how it ended. Its error is the sink's.
+// run lists the repositories and sets the result. Its error is that of sink.
 func (l *lister) run(ctx context.Context) error {
 	err := l.list(ctx)
 	stopped, ok := errors.AsType[*stop](err)
@@ -117,7 +116,7 @@ func (l *lister) run(ctx context.Context) error {
 		return err
 	}
 	if l.result.Complete = !ok; ok {
-		l.result.Stopped, l.result.RetryAfter = l.Shown(stopped.words), stopped.after
+		l.result.Stopped, l.result.RetryAfter = l.Shown(stopped.reason), stopped.after
 	}
 	l.result.Notes = l.notes()
 	return nil

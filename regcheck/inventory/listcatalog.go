@@ -11,9 +11,9 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// catalog lists the names of the catalog that are wanted. A catalog that can't be read is no failure: see noCatalog.
-func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]string, error) {
-	c := &catalogue{lister: l, wanted: wanted, seen: map[string]bool{}}
+// catalog returns the included names of the catalog. If the catalog cannot be read, it sets noCatalog.
+func (l *lister) catalog(ctx context.Context, include func(string) bool) ([]string, error) {
+	c := &catalogReader{lister: l, include: include, seen: map[string]bool{}}
 	at := content.Way{Access: l.Access(), Scope: content.CatalogScope}
 	a, why, err := l.firstPage(ctx, &at)
 	for range maxCatalogPages {
@@ -34,7 +34,7 @@ func (l *lister) catalog(ctx context.Context, wanted func(string) bool) ([]strin
 	return c.names, err
 }
 
-// firstPage also finds out how the catalog wants to be asked.
+// firstPage requests the first page, with the authorization and query that the registry accepts.
 func (l *lister) firstPage(ctx context.Context, at *content.Way) (*wire.Response, string, error) {
 	query := oci.CatalogQuery
 	a, why, err := l.get(ctx, *at, "_catalog", query)
@@ -43,34 +43,34 @@ func (l *lister) firstPage(ctx context.Context, at *content.Way) (*wire.Response
 		a, why, err = l.get(ctx, *at, "_catalog", query)
 	}
 	if a != nil && a.Status == 400 {
-		// distribution 3 refuses an n above its catalog.maxentries, and knows one of its own
+		// distribution 3 rejects an n above its catalog.maxentries, and has a default
 		a, why, err = l.get(ctx, *at, "_catalog", "")
 	}
 	return a, why, err
 }
 
-// catalogue reads the pages of a catalog.
-type catalogue struct {
+// catalogReader reads the pages of a catalog.
+type catalogReader struct {
 	*lister
-	wanted func(string) bool
-	names  []string
-	seen   map[string]bool // queries of pages
+	include func(string) bool
+	names   []string
+	seen    map[string]bool // queries of pages
 }
 
-// read takes the names of a page. next is the query of the next one; why tells that the catalog is not whole.
-func (c *catalogue) read(a *wire.Response) (next, why string) {
+// read adds the names of a page. next is the query of the next page; why is why the catalog is not complete.
+func (c *catalogReader) read(a *wire.Response) (next, why string) {
 	switch {
 	case a.Status != 200:
-		return "", "it was answered " + strconv.Itoa(a.Status)
+		return "", "its status is " + strconv.Itoa(a.Status)
 	case a.Packed:
-		return "", "it came compressed, which nobody asked for"
+		return "", "it was compressed, which was not requested"
 	}
 	full := false
 	there, err := wire.EachName(a.Body, "repositories", func(name string) bool {
 		switch {
-		case !oci.IsRepository(name) || c.tells(name):
+		case !oci.IsRepository(name) || c.hasCredentials(name):
 			c.left++
-		case !c.wanted(name):
+		case !c.include(name):
 		case len(c.names) == c.limits.Repositories:
 			full = true
 		default:
@@ -83,17 +83,17 @@ func (c *catalogue) read(a *wire.Response) (next, why string) {
 	case full:
 		return "", fmt.Sprintf("it has more than %d repositories", c.limits.Repositories)
 	case a.Over:
-		return "", fmt.Sprintf("its answer is longer than %d KiB", c.Client().Limit>>10)
+		return "", fmt.Sprintf("its response is longer than %d KiB", c.Client().Limit>>10)
 	case a.Cut != nil, err != nil, !there && len(a.Body) > len("{}"):
-		return "", "its answer is no list of repositories, or ends early"
+		return "", "its response is not a complete list of repositories"
 	case next != "" && c.seen[next]:
-		return "", "its pages lead in a circle"
+		return "", "its pages form a loop"
 	}
 	c.seen[next] = true
 	return next, ""
 }
 
-// sameQuery makes a next page's query comparable whatever the order of its members.
+// sameQuery returns the query of a page with its members sorted.
 func sameQuery(query string) string {
 	values, err := url.ParseQuery(query)
 	if err != nil {

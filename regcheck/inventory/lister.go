@@ -14,31 +14,31 @@ import (
 )
 
 const (
-	maxCatalogPages = 200
-	maxTagPages     = 100
-	maxStrangers    = 4 // other hosts that content may lead to, over all of an inventory
-	maxTroubles     = 3 // requests that got no usable answer, with no manifest read in between
+	maxCatalogPages    = 200
+	maxTagPages        = 100
+	maxThirdPartyHosts = 4 // third-party hosts to which content may redirect, in one inventory
+	maxFailures        = 3 // consecutive requests without a usable response
 
 )
 
-// lister takes an inventory in a session whose check came out valid.
+// lister lists the content of a registry after a valid check.
 type lister struct {
 	*regcheck.Reader
-	limits    Limits
-	sink      func(Repository) error
-	result    Inventory
-	strangers map[string]bool // hosts that content was redirected to
-	troubles  int             // in a row
+	limits          Limits
+	sink            func(Repository) error
+	result          Inventory
+	thirdPartyHosts map[string]bool // to which content was redirected
+	failures        int             // consecutive
 
-	handed     int    // by this call
-	catalogued int    // names that the catalog gave
-	left       int    // names that no repository can have, or that repeat a secret
-	noCatalog  string // why the catalog is not whole
-	more       string // which bound was reached
-	packsAside bool   // there is no place of packs
+	listed       int    // repositories passed to sink by this call
+	catalogCount int    // names in the catalog
+	left         int    // names that are not valid or contain a secret
+	noCatalog    string // why the catalog is not complete
+	more         string // which limit was reached
+	noPacks      bool   // no repository has the prefix of packs
 }
 
-// list hands the repositories over one by one.
+// list passes the repositories to sink one by one.
 func (l *lister) list(ctx context.Context) error {
 	names, err := l.names(ctx)
 	if err != nil {
@@ -49,7 +49,7 @@ func (l *lister) list(ctx context.Context) error {
 			continue
 		}
 		if at := l.result.Cursor; at.Repositories >= l.limits.Repositories || at.Tags >= l.limits.Tags {
-			l.more = fmt.Sprintf("Listed are the first %d repositories with %d tags: that is as many as are kept.", at.Repositories, at.Tags)
+			l.more = fmt.Sprintf("Only the first %d repositories with %d tags are listed: this is the limit.", at.Repositories, at.Tags)
 			return nil
 		}
 		if err := l.one(ctx, name); err != nil {
@@ -59,8 +59,8 @@ func (l *lister) list(ctx context.Context) error {
 	return nil
 }
 
-// one lists a repository. What a long list of them is asked for is forgotten after each: tokens, their masks,
-// and connections to where one of them led.
+// one lists a repository. Afterwards it releases what a long inventory would accumulate: tokens, their masks, and connections
+// to other hosts.
 func (l *lister) one(ctx context.Context, name string) error {
 	defer l.Begin()()
 	r, there, err := l.repository(ctx, name)
@@ -68,32 +68,32 @@ func (l *lister) one(ctx context.Context, name string) error {
 	switch {
 	case err != nil && !broken:
 		return err
-	case broken && (l.handed > 0 || len(r.Tags) == 0):
+	case broken && (l.listed > 0 || len(r.Tags) == 0):
 		return stopped // the next call begins with this repository
 	case !there:
 		return nil
 	}
-	if broken { // it is too long for a call of its own, and would be so for ever
-		r.Problem = l.Shown("Its tags are not all listed: " + stopped.words)
+	if broken { // it is too long for any call
+		r.Problem = l.Shown("Its tags are not all listed: " + stopped.reason)
 	}
 	if err := l.sink(r); err != nil {
 		return err
 	}
-	l.handed++
+	l.listed++
 	l.result.Cursor.After = name
 	l.result.Cursor.Repositories++
 	l.result.Cursor.Tags += len(r.Tags)
 	return err
 }
 
-// names are the repositories to list, sorted.
+// names returns the repositories to list, sorted.
 func (l *lister) names(ctx context.Context) ([]string, error) {
 	path := l.ContentPath()
 	below, err := l.catalog(ctx, func(name string) bool { return path == "" || strings.HasPrefix(name, path+"/") })
 	if err != nil {
 		return nil, err
 	}
-	l.catalogued = len(below)
+	l.catalogCount = len(below)
 	if l.Provider() == regcheck.Pack {
 		below = l.packs(below)
 	}
@@ -104,39 +104,38 @@ func (l *lister) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(below), nil
 }
 
-// packs are the repositories in the place of packs. Where nothing is, all are listed: what is there instead
-// is what one wants to know.
+// packs returns the repositories below the prefix of packs, or all if there are none.
 func (l *lister) packs(below []string) []string {
-	in := func(place, name string) bool {
-		return strings.HasPrefix(name, strings.TrimPrefix(l.ContentPath()+"/"+place+"/", "/"))
+	in := func(prefix, name string) bool {
+		return strings.HasPrefix(name, strings.TrimPrefix(l.ContentPath()+"/"+prefix+"/", "/"))
 	}
 	found := slices.DeleteFunc(slices.Clone(below), func(name string) bool {
-		return !in(oci.PackPlace, name) && !(l.limits.Manifests && in(oci.ManifestPlace, name))
+		return !in(oci.PackPrefix, name) && !(l.limits.Manifests && in(oci.ManifestPrefix, name))
 	})
-	l.packsAside = len(found) == 0 && len(below) > 0
-	if l.packsAside {
+	l.noPacks = len(found) == 0 && len(below) > 0
+	if l.noPacks {
 		return below
 	}
 	return found
 }
 
-// tells that a name repeats credentials; a registry knows them, and whoever reads the content need not.
-func (l *lister) tells(name string) bool { return l.Masked(name) != name }
+// hasCredentials reports whether a name contains credentials, which a registry could reveal to readers of the inventory.
+func (l *lister) hasCredentials(name string) bool { return l.Masked(name) != name }
 
 func (l *lister) notes() []string {
 	var notes []string
 	path := wire.CleanText(l.ContentPath())
 	if path != "" && !oci.IsRepository(l.ContentPath()) {
-		notes = append(notes, "The baseContentPath "+path+" cannot be the name of a repository: that has up to 255 lower-case letters, digits and single separators.")
+		notes = append(notes, "The baseContentPath "+path+" is not a valid repository name: it must have at most 255 lowercase letters, digits and single separators.")
 	}
 	if l.noCatalog != "" {
-		notes = append(notes, "The registry's catalog cannot be read whole: "+l.noCatalog+". "+l.known(path))
+		notes = append(notes, "The catalog of the registry cannot be read completely: "+l.noCatalog+". "+l.known(path))
 	}
-	if l.packsAside {
-		notes = append(notes, "There are no packs below "+strings.TrimPrefix(path+"/"+oci.PackPlace, "/")+"; listed is what is there instead.")
+	if l.noPacks {
+		notes = append(notes, "There are no packs below "+strings.TrimPrefix(path+"/"+oci.PackPrefix, "/")+"; all other repositories are listed instead.")
 	}
 	if l.left > 0 {
-		notes = append(notes, "Names in the catalog that no repository can have, or that repeat credentials, are left out: "+strconv.Itoa(l.left)+".")
+		notes = append(notes, "Omitted names of the catalog that are not valid or contain credentials: "+strconv.Itoa(l.left)+".")
 	}
 	if l.more != "" {
 		notes = append(notes, l.more)
@@ -147,15 +146,15 @@ func (l *lister) notes() []string {
 	return notes
 }
 
-// known says what is listed without a whole catalog.
+// known returns what is listed without a complete catalog.
 func (l *lister) known(path string) string {
 	switch {
-	case l.catalogued > 0:
+	case l.catalogCount > 0:
 		return "Repositories may be missing."
 	case path == "":
 		return "Nothing is listed, since there is no baseContentPath."
 	case l.result.Cursor.Repositories > 0:
-		return "Listed is " + path + " alone."
+		return "Only " + path + " is listed."
 	}
-	return "Nothing is listed, since " + path + " itself is no repository."
+	return "Nothing is listed, since " + path + " itself is not a repository."
 }

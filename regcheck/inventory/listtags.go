@@ -13,8 +13,8 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// repository lists the tags of one. It is not there when the content path itself is no repository. The tags
-// that were read come with a *stop, too.
+// repository lists the tags of a repository. there is false if the content path itself is not a repository. With a *stop it
+// also returns the tags that were read.
 func (l *lister) repository(ctx context.Context, name string) (r Repository, there bool, err error) {
 	list := &tagListing{lister: l, name: name, way: content.Way{Access: l.Access(), Scope: content.PullScope(name)}, known: map[string]bool{}, seen: map[string]bool{}}
 	r.Name = name
@@ -42,12 +42,12 @@ type tagListing struct {
 	tags  []string
 	known map[string]bool
 	seen  map[string]bool // queries of pages
-	left  int             // that are no tags, or repeat a secret
-	why   string          // the list is not whole
+	left  int             // names that are not valid or contain a secret
+	why   string          // why the list is not complete
 }
 
 func (t *tagListing) read(ctx context.Context) (there bool, err error) {
-	query, before := "n=100", t.troubles
+	query, before := "n=100", t.failures
 	for range maxTagPages {
 		a, why, err := t.page(ctx, query)
 		if err != nil {
@@ -58,7 +58,7 @@ func (t *tagListing) read(ctx context.Context) (there bool, err error) {
 			return t.mayBeThere(before), nil
 		}
 		if a.Status != 200 {
-			t.why = "its list of tags was answered " + strconv.Itoa(a.Status)
+			t.why = "its list of tags has the status " + strconv.Itoa(a.Status)
 			return t.mayBeThere(before), nil
 		}
 		query = t.add(a)
@@ -70,13 +70,13 @@ func (t *tagListing) read(ctx context.Context) (there bool, err error) {
 	return true, nil
 }
 
-// mayBeThere: the content path need not be a repository, what the catalog lists is one.
-func (t *tagListing) mayBeThere(troublesBefore int) bool {
-	return t.name != t.ContentPath() || len(t.tags) > 0 || t.troubles > troublesBefore
+// mayBeThere reports whether the repository may exist: a name of the catalog exists, the content path may not.
+func (t *tagListing) mayBeThere(failuresBefore int) bool {
+	return t.name != t.ContentPath() || len(t.tags) > 0 || t.failures > failuresBefore
 }
 
-// page asks for a page. Where the registry names a token service, or a scope, only now, the rest of the
-// repository is asked for with that.
+// page requests a page. If the response has a challenge with another token service or scope, that is used for the rest of the
+// repository.
 func (t *tagListing) page(ctx context.Context, query string) (*wire.Response, string, error) {
 	a, why, err := t.get(ctx, t.way, t.name+"/tags/list", query)
 	if a == nil || a.Status != 401 {
@@ -90,36 +90,36 @@ func (t *tagListing) page(ctx context.Context, query string) (*wire.Response, st
 	return t.get(ctx, t.way, t.name+"/tags/list", query)
 }
 
-// add takes the tags of a page and gives the query of the next one, "" when there is none.
+// add adds the tags of a page. It returns the query of the next page, "" if there is none.
 func (t *tagListing) add(a *wire.Response) (next string) {
 	if a.Packed {
-		t.why = "its list of tags came compressed, which nobody asked for"
+		t.why = "its list of tags was compressed, which was not requested"
 		return ""
 	}
-	room, full, news := t.room(), false, false
+	limit, full, added := t.limit(), false, false
 	there, err := wire.EachName(a.Body, "tags", func(tag string) bool {
 		switch {
-		case !oci.IsTag(tag) || t.tells(tag):
+		case !oci.IsTag(tag) || t.hasCredentials(tag):
 			t.left++
 		case t.known[tag]:
-		case len(t.tags) == room:
+		case len(t.tags) == limit:
 			full = true
 		default:
-			news, t.known[tag], t.tags = true, true, append(t.tags, tag)
+			added, t.known[tag], t.tags = true, true, append(t.tags, tag)
 		}
 		return !full
 	})
 	next = oci.NextPage(a)
 	switch {
 	case full:
-		t.why = "it has more than " + wire.Counted(room, "tag", "tags") + ", of which the first are listed"
+		t.why = "it has more than " + wire.Counted(limit, "tag", "tags") + "; only the first are listed"
 	case a.Over, a.Cut != nil:
 		t.why = "its list of tags is too long, or ends early"
 	case err != nil, !there && !oci.NamesRepository(a.Body, t.name):
-		t.why = "its list of tags was answered with something else"
+		t.why = "its list of tags returned with something else"
 	case next == "":
-	case t.seen[sameQuery(next)] || !news:
-		t.why = "the pages of its tags lead in a circle"
+	case t.seen[sameQuery(next)] || !added:
+		t.why = "the pages of its tags form a loop"
 	default:
 		t.seen[sameQuery(next)] = true
 		return next
@@ -127,8 +127,8 @@ func (t *tagListing) add(a *wire.Response) (next string) {
 	return ""
 }
 
-// room is how many tags of this repository may be listed.
-func (t *tagListing) room() int {
+// limit returns how many tags of this repository may be listed.
+func (t *tagListing) limit() int {
 	return min(t.limits.RepositoryTags, max(1, t.limits.Tags-t.result.Cursor.Tags))
 }
 
@@ -138,13 +138,12 @@ func (t *tagListing) problem() string {
 		words = append(words, t.why)
 	}
 	if t.left > 0 {
-		words = append(words, "names that no tag can have, or that repeat credentials, are left out: "+strconv.Itoa(t.left))
+		words = append(words, "omitted names that are not valid or contain credentials: "+strconv.Itoa(t.left))
 	}
 	return t.Shown(strings.Join(words, "; "))
 }
 
-// tag reads the manifest of a tag. Its digest is of the bytes that came; what the registry says of it
-// (Docker-Content-Digest) must be the same.
+// tag reads the manifest of a tag and computes its digest, which must be equal to the Docker-Content-Digest of the registry.
 func (l *lister) tag(ctx context.Context, at content.Way, repository, name string) (Tag, error) {
 	t := Tag{Name: name}
 	m, a, err := l.manifest(ctx, at, repository, name, &t)
@@ -152,8 +151,8 @@ func (l *lister) tag(ctx context.Context, at content.Way, repository, name strin
 		return t, err
 	}
 	t.Digest = oci.Digest(a.Body)
-	if said := a.Header.Get(oci.DigestHeader); strings.HasPrefix(said, "sha256:") && said != t.Digest {
-		t.Problem = "the registry says another digest than its manifest has"
+	if header := a.Header.Get(oci.DigestHeader); strings.HasPrefix(header, "sha256:") && header != t.Digest {
+		t.Problem = "its Docker-Content-Digest is not the digest of its manifest"
 	}
 	if len(m.Manifests) > 0 { // Zarf pushes an index with one manifest per architecture
 		m, err = l.child(ctx, at, repository, m.Manifests[0].Digest, &t)
@@ -165,21 +164,21 @@ func (l *lister) tag(ctx context.Context, at content.Way, repository, name strin
 	return t, nil
 }
 
-// child reads the first manifest of an index, which must be the one that the index names.
+// child reads the first manifest of an index and checks its digest.
 func (l *lister) child(ctx context.Context, at content.Way, repository, digest string, t *Tag) (oci.Manifest, error) {
 	if !oci.IsReference(digest) || !strings.HasPrefix(digest, "sha256:") {
-		t.Problem = "its index names a manifest in a way that cannot be followed"
+		t.Problem = "its index has an invalid reference to a manifest"
 		return oci.Manifest{}, nil
 	}
 	m, a, err := l.manifest(ctx, at, repository, digest, t)
 	if err == nil && a != nil && oci.Digest(a.Body) != digest {
-		t.Problem = "the manifest that its index names has another digest"
+		t.Problem = "the manifest of its index has another digest"
 		return oci.Manifest{}, nil
 	}
 	return m, err
 }
 
-// manifest reads one, or says in t what is wrong with it.
+// manifest reads a manifest, or sets the problem of t.
 func (l *lister) manifest(ctx context.Context, at content.Way, repository, reference string, t *Tag) (m oci.Manifest, a *wire.Response, err error) {
 	a, why, err := l.get(ctx, at, repository+"/manifests/"+reference, "")
 	switch {
@@ -188,19 +187,19 @@ func (l *lister) manifest(ctx context.Context, at content.Way, repository, refer
 	case a == nil:
 		t.Problem = why
 	case a.Status != 200:
-		t.Problem = "its manifest was answered " + strconv.Itoa(a.Status)
+		t.Problem = "its manifest has the status " + strconv.Itoa(a.Status)
 	case a.Over || a.Packed || a.Cut != nil:
-		t.Problem = "its manifest is too long, compressed, or ends early"
+		t.Problem = "its manifest is too long, compressed or incomplete"
 	case json.Unmarshal(a.Body, &m) != nil:
 		t.Problem = "its manifest cannot be read"
 	default:
-		l.troubles = 0
+		l.failures = 0
 		return m, a, nil
 	}
 	return oci.Manifest{}, nil, nil
 }
 
-// kindIn is what a manifest in a repository is.
+// kindIn returns the kind of a manifest in a repository.
 func (l *lister) kindIn(repository string, m oci.Manifest) Kind {
 	switch m.Kind() {
 	case oci.KindHelm:
@@ -208,8 +207,8 @@ func (l *lister) kindIn(repository string, m oci.Manifest) Kind {
 	case oci.KindZarf:
 		return ZarfPackage
 	case oci.KindOther:
-		if m.Untyped() && !strings.Contains("/"+repository, "/"+oci.ManifestPlace+"/") &&
-			(l.Provider() == regcheck.Pack || strings.Contains("/"+repository, "/"+oci.PackPlace+"/")) {
+		if m.Untyped() && !strings.Contains("/"+repository, "/"+oci.ManifestPrefix+"/") &&
+			(l.Provider() == regcheck.Pack || strings.Contains("/"+repository, "/"+oci.PackPrefix+"/")) {
 			return PackArchive
 		}
 	}

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// nobody reads what is public.
-var nobody = caller{may: func(repo string) bool { return strings.HasPrefix(repo, "public/") }}
+// anonymous reads public content.
+var anonymous = caller{may: func(repo string) bool { return strings.HasPrefix(repo, "public/") }}
 
-// everybody reads everything: for registries that ask nobody.
+// everybody reads everything: for registries without authentication.
 var everybody = caller{may: func(string) bool { return true }}
 
 func ada() caller {
@@ -22,7 +22,7 @@ func robot() caller {
 	}}
 }
 
-// login checks a user name and a password or personal access token.
+// login checks a username and a password or personal access token.
 func login(user, password string) (caller, bool) {
 	switch {
 	case user == User && (password == Password || password == Token):
@@ -36,16 +36,16 @@ func login(user, password string) (caller, bool) {
 	case user == acrTokenUser && password == Token:
 		return ada(), true
 	}
-	return nobody, false
+	return anonymous, false
 }
 
 const acrTokenUser = "00000000-0000-0000-0000-000000000000"
 
-// basicCaller reads Basic credentials; sent tells whether there were any.
+// basicCaller reads Basic credentials; sent reports whether there are any.
 func basicCaller(r *http.Request) (who caller, sent, good bool) {
 	user, password, sent := r.BasicAuth()
 	if !sent {
-		return nobody, false, false
+		return anonymous, false, false
 	}
 	who, good = login(user, password)
 	return who, true, good

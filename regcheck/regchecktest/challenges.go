@@ -91,10 +91,10 @@ func buildSpelling(g *Registry, lines []string) error {
 	if err := g.evil(); err != nil {
 		return err
 	}
-	return g.at(beside("/token", &tokenService{g: g, post: true}, s))
+	return g.at(withPath("/token", &tokenService{g: g, post: true}, s))
 }
 
-// evil is a host that nobody should send anything secret to.
+// evil is a host that must not receive secrets.
 func (g *Registry) evil() error {
 	config, err := g.tls(leaf{commonName: "evil.test", names: []string{"evil.test"}})
 	if err != nil {
@@ -103,7 +103,7 @@ func (g *Registry) evil() error {
 	return g.start(&site{host: "evil.test:443", tls: config, handler: &tokenService{g: g, post: true}})
 }
 
-// buildRealmQuery wants the query of the realm kept and added to.
+// buildRealmQuery has a realm with a query, to which clients must add theirs.
 func buildRealmQuery(g *Registry) error {
 	tokens := &tokenService{g: g, post: true}
 	service := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -116,7 +116,7 @@ func buildRealmQuery(g *Registry) error {
 	s := &registry{g: g, admit: g.bearer(func(v *visit) []string {
 		return []string{bearerLine(v, sameHost(v, "/token?tenant=blue"), "registry.test")}
 	})}
-	return g.at(beside("/token", service, s))
+	return g.at(withPath("/token", service, s))
 }
 
 // basicWith takes Basic, and refuses in a way of its own.
@@ -132,7 +132,7 @@ func (g *Registry) basicWith(refuse func(*visit)) *registry {
 	}}
 }
 
-// refusing lets nobody in.
+// refusing rejects all callers.
 func (g *Registry) refusing(lines ...string) *registry {
 	return &registry{g: g, admit: func(v *visit) bool {
 		v.challenge(lines...)

@@ -48,7 +48,7 @@ func reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// buildNginxClientCertificate: the handshake goes through; who sent no certificate is told by HTTP.
+// buildNginxClientCertificate completes the handshake and rejects a missing certificate by HTTP.
 func buildNginxClientCertificate(g *Registry) error {
 	config, err := g.tls(leaf{})
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Servers that are no OCI registry, or not at this path, or not now.
+// Servers that are not an OCI registry, not at this path, or unavailable.
 
-const portalPage = `<!DOCTYPE html><html><head><title>Guest Wi-Fi: please sign in</title></head><body><form action="/login"></form></body></html>`
+const portalPage = `<!DOCTYPE html><html><head><title>Guest Wi-Fi: please log in</title></head><body><form action="/login"></form></body></html>`
 
 func foreignServers() map[string]builder {
 	all := map[string]builder{}
-	for name, handler := range foreignAnswers {
+	for name, handler := range foreignResponses {
 		all[name] = func(g *Registry) error { return g.at(handler) }
 	}
 	all["captive-portal-redirect"] = func(g *Registry) error {
@@ -72,7 +72,7 @@ func classicHelm(w http.ResponseWriter, r *http.Request) {
 	http.NotFound(w, r)
 }
 
-// search answers every path with JSON, as search engines do (harbor#7576).
+// search returns JSON for every path, as search engines do (harbor#7576).
 func search(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" || r.URL.Path == "/" {
 		(&visit{w: w, r: r}).send(200, "application/json", `{"name":"node-1","cluster_name":"logs","version":{"number":"8.1.0"},"tagline":"You Know, for Search"}`)
@@ -81,7 +81,7 @@ func search(w http.ResponseWriter, r *http.Request) {
 	(&visit{w: w, r: r}).send(404, "application/json", `{"error":{"type":"index_not_found_exception"},"status":404}`)
 }
 
-var foreignAnswers = map[string]http.Handler{
+var foreignResponses = map[string]http.Handler{
 	"captive-portal":     page200("text/html; charset=utf-8", portalPage),
 	"captive-hostile":    page200("text/html", "<html><head><title>\x1b]0;owned\x07 \u202eevil\u2066 "+strings.Repeat("long ", 200)+"</title></head></html>"),
 	"captive-no-type":    page200("", "  \n"+portalPage),

@@ -59,8 +59,8 @@ func (g *Registry) endless(w http.ResponseWriter, r *http.Request, begin string)
 	}
 }
 
-// gzipBomb answers 64 MiB of zeros in some 64 KiB, asked for or not. The parts are packed before anybody asks: a bomb costs whoever
-// throws it nothing, and no time limit of a client depends on it.
+// gzipBomb returns 64 MiB of zeros in about 64 KiB, whatever the client accepts. The parts are compressed in advance, so that the
+// test server has no work.
 func gzipBomb() http.Handler {
 	var part bytes.Buffer
 	w := gzip.NewWriter(&part)
@@ -124,8 +124,8 @@ var hijackers = map[string]func(*Registry, net.Conn){
 	"cut-body": func(_ *Registry, c net.Conn) {
 		write(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"a\":")
 	},
-	"close-without-answer": func(*Registry, net.Conn) {},
-	"garbage-answer":       func(_ *Registry, c net.Conn) { write(c, "\x00\x01\x02 what is this\r\n\r\n") },
+	"close-without-response": func(*Registry, net.Conn) {},
+	"garbage-response":       func(_ *Registry, c net.Conn) { write(c, "\x00\x01\x02 what is this\r\n\r\n") },
 	"bad-length": func(_ *Registry, c net.Conn) {
 		write(c, "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{}")
 	},
@@ -167,7 +167,7 @@ func buildEndlessTags(g *Registry) error {
 	return g.at(s)
 }
 
-// buildSlowTags never answers once content is asked for.
+// buildSlowTags never responds to requests for content.
 // buildCutTags announces a list of tags and ends the connection in the midst of it.
 func buildCutTags(g *Registry) error {
 	s := g.htpasswdRegistry("Registry Realm")

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Registries whose definitions are valid, and that trouble whoever lists what is in them.
+// Registries with valid definitions whose content is difficult to list.
 
 func listingServers() map[string]builder {
 	all := map[string]builder{
-		"listing-lies":          buildListingLies,
+		"listing-wrong-digests": buildWrongDigests,
 		"listing-limits":        func(g *Registry) error { return g.limitsListing("1", func(n int32) bool { return n%4 == 3 }) },
 		"listing-limits-long":   func(g *Registry) error { return g.limitsListing("3600", func(n int32) bool { return n > 9 }) },
 		"listing-breaks":        func(g *Registry) error { return g.breaksListing("charts/redis") },
 		"listing-breaks-all":    func(g *Registry) error { return g.breaksListing("") },
-		"listing-elsewhere":     buildListingElsewhere,
+		"listing-other-ports":   buildListingOtherPorts,
 		"listing-token-expires": buildTokenExpires,
-		"listing-unhurried":     buildUnhurried,
+		"listing-slow":          buildSlowListing,
 	}
 	for name, catalog := range map[string]func(*Registry, *visit){
 		"listing-catalog-loop": func(_ *Registry, v *visit) {
@@ -30,7 +30,7 @@ func listingServers() map[string]builder {
 		"listing-catalog-endless": func(_ *Registry, v *visit) {
 			n, _ := strconv.Atoi(v.r.URL.Query().Get("last"))
 			v.linked(fmt.Sprintf("_catalog?last=%d", n+1))
-			v.json(http.StatusOK, map[string]any{"repositories": []string{fmt.Sprintf("elsewhere/%d", n)}})
+			v.json(http.StatusOK, map[string]any{"repositories": []string{fmt.Sprintf("other/%d", n)}})
 		},
 		"listing-catalog-huge": func(g *Registry, v *visit) { g.endless(v.w, v.r, `{"repositories":["charts/nginx","`) },
 		"listing-names": func(_ *Registry, v *visit) {
@@ -86,7 +86,7 @@ func (g *Registry) content(instead func(w http.ResponseWriter, r *http.Request) 
 	}))
 }
 
-// limitsListing answers some requests for content with 429; they are counted from 1.
+// limitsListing returns 429 for some requests for content, counted from 1.
 func (g *Registry) limitsListing(after string, some func(n int32) bool) error {
 	var n atomic.Int32
 	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
@@ -109,8 +109,8 @@ func (g *Registry) breaksListing(repository string) error {
 	})
 }
 
-// buildListingLies says wrong digests: of a manifest, and in an index.
-func buildListingLies(g *Registry) error {
+// buildWrongDigests returns wrong digests: of a manifest, and in an index.
+func buildWrongDigests(g *Registry) error {
 	index := `{"schemaVersion":2,"manifests":[{"mediaType":"` + manifestType + `","digest":"sha256:` + strings.Repeat("0", 64) + `","size":1}]}`
 	true1 := g.tree.repositories["charts/nginx"]
 	return g.content(func(w http.ResponseWriter, r *http.Request) bool {
@@ -130,8 +130,8 @@ func buildListingLies(g *Registry) error {
 	})
 }
 
-// buildListingElsewhere redirects each manifest to another port of a host where nobody listens.
-func buildListingElsewhere(g *Registry) error {
+// buildListingOtherPorts redirects each manifest to another port of a host without listeners.
+func buildListingOtherPorts(g *Registry) error {
 	many := &repository{tags: map[string]string{}}
 	for i := range 40 {
 		many.tags[fmt.Sprintf("t%02d", i)] = ""
@@ -164,11 +164,11 @@ func buildTokenExpires(g *Registry) error {
 		g.mints.mu.Unlock()
 		return inner(v)
 	}
-	return g.at(beside("/token", &tokenService{g: g, post: true}, s))
+	return g.at(withPath("/token", &tokenService{g: g, post: true}, s))
 }
 
-// buildUnhurried takes its time for each request for content.
-func buildUnhurried(g *Registry) error {
+// buildSlowListing responds slowly to each request for content.
+func buildSlowListing(g *Registry) error {
 	return g.content(func(_ http.ResponseWriter, r *http.Request) bool {
 		g.pause(r, 60*time.Millisecond)
 		return false

@@ -15,10 +15,10 @@ import (
 	"syscall"
 )
 
-// answer is what the resolver says about a name.
-type answer struct {
+// dnsResponse is the response of the resolver for a name.
+type dnsResponse struct {
 	addresses []netip.Addr
-	later     []netip.Addr // from the second question on; nil: the same
+	later     []netip.Addr // from the second query on; nil: the same
 	err       error
 	hang      bool
 	asked     int
@@ -30,10 +30,10 @@ type dial struct {
 	address string
 }
 
-// inventNames puts the names into every world that need no server.
+// inventNames puts the names into every test network that need no server.
 func (g *Registry) inventNames() {
-	at := func(texts ...string) answer {
-		var a answer
+	at := func(texts ...string) dnsResponse {
+		var a dnsResponse
 		for _, text := range texts {
 			a.addresses = append(a.addresses, netip.MustParseAddr(text))
 		}
@@ -52,15 +52,15 @@ func (g *Registry) inventNames() {
 	g.named["mixed.test"] = at("93.184.215.200", "127.0.0.1") // one good, one forbidden
 	g.named["closed.test"] = at("10.20.99.1")                 // nothing listens
 	g.named["closed6.test"] = at("fd20::99:1")
-	g.named["silent.test"] = at("10.20.99.2") // packets vanish
+	g.named["silent.test"] = at("10.20.99.2") // packets are dropped
 	g.named["noroute.test"] = at("10.20.99.3")
 	g.named["private.test"] = at("10.20.99.1")
-	g.named["empty.test"] = answer{}
-	g.named["dns-timeout.test"] = answer{err: &net.DNSError{Err: "i/o timeout", Name: "dns-timeout.test", Server: "192.0.2.53:53", IsTimeout: true, IsTemporary: true}}
-	g.named["dns-servfail.test"] = answer{err: &net.DNSError{Err: "server misbehaving", Name: "dns-servfail.test", Server: "192.0.2.53:53", IsTemporary: true}}
-	g.named["dns-unreachable.test"] = answer{err: &net.DNSError{Err: "read udp 10.20.0.9:40000->192.0.2.53:53: read: connection refused",
+	g.named["empty.test"] = dnsResponse{}
+	g.named["dns-timeout.test"] = dnsResponse{err: &net.DNSError{Err: "i/o timeout", Name: "dns-timeout.test", Server: "192.0.2.53:53", IsTimeout: true, IsTemporary: true}}
+	g.named["dns-servfail.test"] = dnsResponse{err: &net.DNSError{Err: "server misbehaving", Name: "dns-servfail.test", Server: "192.0.2.53:53", IsTemporary: true}}
+	g.named["dns-unreachable.test"] = dnsResponse{err: &net.DNSError{Err: "read udp 10.20.0.9:40000->192.0.2.53:53: read: connection refused",
 		Name: "dns-unreachable.test", Server: "192.0.2.53:53", IsTemporary: true}}
-	g.named["dns-hang.test"] = answer{hang: true}
+	g.named["dns-hang.test"] = dnsResponse{hang: true}
 
 	g.dead[netip.MustParseAddr("10.20.99.2")] = func(d dial) error {
 		<-d.ctx.Done()
@@ -69,8 +69,7 @@ func (g *Registry) inventNames() {
 	g.dead[netip.MustParseAddr("10.20.99.3")] = func(dial) error { return os.NewSyscallError("connect", syscall.EHOSTUNREACH) }
 }
 
-// LookupNetIP answers from the world's names; any other name is unknown. An address is its own
-// answer, as with net.Resolver.
+// LookupNetIP resolves the names of the test network. An address resolves to itself, as with net.Resolver.
 func (g *Registry) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
 	if literal, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{literal}, nil
@@ -104,7 +103,7 @@ func (g *Registry) DialContext(ctx context.Context, network, address string) (ne
 	g.mu.Unlock()
 	target, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("regchecktest: %s was dialled, which is no judged address", address)
+		return nil, fmt.Errorf("regchecktest: %s was dialed, but is not an address", address)
 	}
 	target = netip.AddrPortFrom(target.Addr().Unmap(), target.Port())
 	if s, listening := g.sites[target]; listening {
@@ -131,7 +130,7 @@ func (g *Registry) address(host string, public bool) netip.Addr {
 		network = [4]byte{93, 184, 215, byte(g.free[public])}
 	}
 	a := netip.AddrFrom4(network)
-	g.named[host] = answer{addresses: []netip.Addr{a}}
+	g.named[host] = dnsResponse{addresses: []netip.Addr{a}}
 	return a
 }
 

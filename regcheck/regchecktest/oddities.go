@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Registries that work, each with one odd habit that has broken clients.
+// Registries that work, each with one deviation that has broken clients.
 
 func oddServers() map[string]builder {
 	all := map[string]builder{
-		"token-ignores-credentials": buildCarelessTokens,
+		"token-ignores-credentials": buildPermissiveTokens,
 		"closes-each-time":          buildClosesEachTime,
 		"hides-behind-404":          buildHidesBehind404,
 		"scopeless-content":         buildScopelessContent,
@@ -25,19 +25,19 @@ func oddServers() map[string]builder {
 		"token-large-headers-http2": func(g *Registry) error { return g.tokensBehind(filler(1, 200<<10), nil, true) },
 		"basic-everywhere":          buildBasicEverywhere,
 		"calls-empty-html":          buildCallsEmptyHTML,
-		"scope-wanted-by-careless":  buildScopeWantedByCareless,
+		"scope-required-permissive": buildScopeRequiredPermissive,
 		"unusable-realm-and-basic": func(g *Registry) error {
 			return g.at(g.basicWith(func(v *visit) { v.challenge(`Bearer realm="ftp://registry.test/token"`, `Basic realm="x"`) }))
 		},
 		"closes-unsaid":         buildClosesUnsaid,
 		"token-falls-back":      buildTokenFallsBack,
 		"token-then-403":        buildTokenThenForbidden,
-		"limits-strangers":      buildLimitsStrangers,
+		"limits-unknown-users":  buildLimitsUnknownUsers,
 		"first-address-closed":  func(g *Registry) error { return g.secondAddress("10.20.99.1") },
 		"first-address-noroute": func(g *Registry) error { return g.secondAddress("10.20.99.3") },
 		"catalog-many":          buildManyRepositories,
 		"catalog-max-entries":   buildMaxEntries,
-		"emptied-first": func(g *Registry) error { // emptied/a to emptied/c hold nothing any more
+		"emptied-first": func(g *Registry) error { // emptied/a to emptied/c are empty
 			emptied := &tree{map[string]*repository{"emptied/d": g.tree.repositories["charts/nginx"]}}
 			for _, name := range []string{"emptied/a", "emptied/b", "emptied/c", "void/a", "void/b"} {
 				emptied.repositories[name] = g.tree.repositories["empty/none"]
@@ -45,12 +45,12 @@ func oddServers() map[string]builder {
 			g.tree = emptied
 			return g.at(g.htpasswdRegistry("Registry Realm"))
 		},
-		"catalog-link-elsewhere": buildLinkElsewhere,
+		"catalog-link-other-host": buildLinkOtherHost,
 		"ip6": func(g *Registry) error {
 			g.Endpoint = "https://[fd20::5]"
 			return g.tlsAt("[fd20::5]:443", leaf{addresses: []string{"fd20::5"}}, nil)
 		},
-		"no-version": func(g *Registry) error { // no version header; only errors tell what it is
+		"no-version": func(g *Registry) error { // no version header; only errors show that it is a registry
 			s := g.openRegistry()
 			s.noVersion = true
 			return g.at(s)
@@ -60,8 +60,8 @@ func oddServers() map[string]builder {
 			s.noVersion, s.pong = true, " "
 			return g.at(s)
 		},
-		"lower-case-errors": buildLowerCaseErrors,
-		"v2-without-slash":  buildWithoutSlash,
+		"lowercase-errors": buildLowercaseErrors,
+		"v2-without-slash": buildWithoutSlash,
 	}
 	for _, code := range []int{401, 403, 404, 429, 500, 503} {
 		all[fmt.Sprintf("content-%d", code)] = func(g *Registry) error { return g.contentFails(code) }
@@ -69,48 +69,48 @@ func oddServers() map[string]builder {
 	return all
 }
 
-// buildCarelessTokens gives a token for any credentials, so a token proves nothing.
-func buildCarelessTokens(g *Registry) error {
-	tokens := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) {
-		careless := &tokenService{g: g}
-		careless.decide(&visit{w: w, r: r}, ada(), true, true, scopesOf(r.URL.Query()["scope"]))
+// buildPermissiveTokens issues a token for any credentials.
+func buildPermissiveTokens(g *Registry) error {
+	tokens := &tokenService{g: g, respond: func(w http.ResponseWriter, r *http.Request) {
+		permissive := &tokenService{g: g}
+		permissive.decide(&visit{w: w, r: r}, ada(), true, true, scopesOf(r.URL.Query()["scope"]))
 	}}
-	return g.at(beside("/token", tokens, g.tokenRegistry("/token", "registry.test")))
+	return g.at(withPath("/token", tokens, g.tokenRegistry("/token", "registry.test")))
 }
 
 func buildClosesEachTime(g *Registry) error {
-	s := beside("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test"))
+	s := withPath("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test"))
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		s.ServeHTTP(w, r)
 	}))
 }
 
-// buildClosesUnsaid keeps no connection either, and does not say so beforehand.
+// buildClosesUnsaid also closes each connection, without a Connection header.
 func buildClosesUnsaid(g *Registry) error {
 	s := g.htpasswdRegistry("Registry Realm")
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := httptest.NewRecorder()
-		s.ServeHTTP(answer, r)
+		recorder := httptest.NewRecorder()
+		s.ServeHTTP(recorder, r)
 		g.hijack(func(_ *Registry, c net.Conn) {
-			result := answer.Result()
-			result.ContentLength = int64(answer.Body.Len())
+			result := recorder.Result()
+			result.ContentLength = int64(recorder.Body.Len())
 			_ = result.Write(c)
 		}).ServeHTTP(w, r)
 	}))
 }
 
-// buildTokenFallsBack gives whoever has wrong credentials the token of nobody, without scope as well.
+// buildTokenFallsBack issues an anonymous token for wrong credentials, also without scope.
 func buildTokenFallsBack(g *Registry) error {
-	tokens := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) {
+	tokens := &tokenService{g: g, respond: func(w http.ResponseWriter, r *http.Request) {
 		who, _, _ := basicCaller(r)
 		service := &tokenService{g: g}
 		service.give(&visit{w: w, r: r}, who, service.grantable(who, scopesOf(r.URL.Query()["scope"])))
 	}}
-	return g.at(beside("/token", tokens, g.tokenRegistry("/token", "registry.test")))
+	return g.at(withPath("/token", tokens, g.tokenRegistry("/token", "registry.test")))
 }
 
-// buildTokenThenForbidden checks credentials at the token service; the registry then lets nobody in.
+// buildTokenThenForbidden checks credentials at the token service; the registry rejects all tokens.
 func buildTokenThenForbidden(g *Registry) error {
 	s := &registry{g: g, admit: func(v *visit) bool {
 		if _, known := g.mints.find(bearerText(v.r)); known {
@@ -120,11 +120,11 @@ func buildTokenThenForbidden(g *Registry) error {
 		v.challenge(bearerLine(v, sameHost(v, "/token"), "registry.test"))
 		return false
 	}}
-	return g.at(beside("/token", &tokenService{g: g, post: true}, s))
+	return g.at(withPath("/token", &tokenService{g: g, post: true}, s))
 }
 
-// buildLimitsStrangers is open, and answers unknown users that they ask too much.
-func buildLimitsStrangers(g *Registry) error {
+// buildLimitsUnknownUsers is open, and returns 429 to unknown users.
+func buildLimitsUnknownUsers(g *Registry) error {
 	s := g.openRegistry()
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, _, sent := r.BasicAuth(); sent && user != User {
@@ -135,7 +135,7 @@ func buildLimitsStrangers(g *Registry) error {
 	}))
 }
 
-// secondAddress gives the host two addresses; only the second one answers.
+// secondAddress gives the host two addresses; only the second one responds.
 func (g *Registry) secondAddress(first string) error {
 	if err := g.at(g.htpasswdRegistry("Registry Realm")); err != nil {
 		return err
@@ -171,8 +171,8 @@ func buildMaxEntries(g *Registry) error {
 	return g.at(s)
 }
 
-// buildLinkElsewhere has a catalog whose next page would be on another host.
-func buildLinkElsewhere(g *Registry) error {
+// buildLinkOtherHost has a catalog whose next page would be on another host.
+func buildLinkOtherHost(g *Registry) error {
 	if err := g.evil(); err != nil {
 		return err
 	}
@@ -188,8 +188,8 @@ func buildLinkElsewhere(g *Registry) error {
 	return g.at(s)
 }
 
-// buildLowerCaseErrors writes error codes in lower case.
-func buildLowerCaseErrors(g *Registry) error {
+// buildLowercaseErrors returns error codes in lowercase.
+func buildLowercaseErrors(g *Registry) error {
 	s := g.htpasswdRegistry("Registry Realm")
 	s.missing = func(v *visit) { v.fail(http.StatusNotFound, "name_unknown", "no such repository") }
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -217,7 +217,7 @@ func buildWithoutSlash(g *Registry) error {
 	}))
 }
 
-// contentFails answers everything below /v2/ but its root with that status, once signed in.
+// contentFails returns that status for all paths below /v2/ except its root, after authentication.
 func (g *Registry) contentFails(code int) error {
 	s := g.htpasswdRegistry("Registry Realm")
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -229,7 +229,7 @@ func (g *Registry) contentFails(code int) error {
 	}))
 }
 
-// buildHidesBehind404 asks strangers for Basic, and answers wrong credentials as if nothing were there.
+// buildHidesBehind404 requires Basic from anonymous callers, and returns 404 for wrong credentials.
 func buildHidesBehind404(g *Registry) error {
 	return g.at(g.basicWith(func(v *visit) {
 		if v.r.Header.Get("Authorization") == "" {
@@ -240,10 +240,10 @@ func buildHidesBehind404(g *Registry) error {
 	}))
 }
 
-// buildScopeWantedByCareless refuses every token without scope on /v2/, as new Harbor releases do, and has a
-// token service that gives a token to anybody, by which public content is read.
-func buildScopeWantedByCareless(g *Registry) error {
-	careless := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) {
+// buildScopeRequiredPermissive rejects every token without scope on /v2/, as new Harbor releases do, and has a
+// token service that issues a token to any caller, which can read public content.
+func buildScopeRequiredPermissive(g *Registry) error {
+	permissive := &tokenService{g: g, respond: func(w http.ResponseWriter, r *http.Request) {
 		token := "scopeless"
 		if r.URL.Query().Get("scope") != "" {
 			token = "anybody"
@@ -258,7 +258,7 @@ func buildScopeWantedByCareless(g *Registry) error {
 		v.who = caller{may: func(string) bool { return true }}
 		return true
 	}}
-	return g.at(beside("/token", careless, s))
+	return g.at(withPath("/token", permissive, s))
 }
 
 // buildCallsEmptyHTML gives its {} the type of a web page.
@@ -273,7 +273,7 @@ func buildCallsEmptyHTML(g *Registry) error {
 	}))
 }
 
-// filler answers with that many headers of that length.
+// filler returns that many headers of that length.
 func filler(headers, length int) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for i := range headers {
@@ -283,7 +283,7 @@ func filler(headers, length int) http.Handler {
 	})
 }
 
-// largeHeadersHTTP2 answers over HTTP/2 with more headers than 64 KiB.
+// largeHeadersHTTP2 returns more than 64 KiB of headers over HTTP/2.
 func (g *Registry) largeHeadersHTTP2(headers, length int) error {
 	config, err := g.tls(leaf{})
 	if err != nil {
@@ -307,7 +307,7 @@ func buildBasicEverywhere(g *Registry) error {
 // buildScopelessContent is open at its root and gives tokens to everybody; its challenge for content
 // names no scope. Only an anonymous token shows that the content is open too.
 func buildScopelessContent(g *Registry) error {
-	careless := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) {
+	permissive := &tokenService{g: g, respond: func(w http.ResponseWriter, r *http.Request) {
 		(&visit{w: w, r: r}).send(http.StatusOK, "application/json", `{"token":"anybody"}`)
 	}}
 	s := &registry{g: g, admit: func(v *visit) bool {
@@ -318,5 +318,5 @@ func buildScopelessContent(g *Registry) error {
 		v.who = caller{may: func(string) bool { return true }}
 		return true
 	}}
-	return g.at(beside("/token", careless, s))
+	return g.at(withPath("/token", permissive, s))
 }

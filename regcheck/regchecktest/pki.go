@@ -111,7 +111,7 @@ type leaf struct {
 	addresses   []string     // IP SANs
 	from, until time.Time    // zero: an hour ago, in a year
 	issuerURL   string       // where the issuer can be fetched
-	selfSigned  bool         // by nobody
+	selfSigned  bool         // not by a CA
 	send        []*authority // sent after the leaf
 	client      bool
 }

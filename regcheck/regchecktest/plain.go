@@ -39,8 +39,8 @@ func (g *Registry) tls(l leaf) (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{certificate}}, nil
 }
 
-// beside serves the token service at a path of the registry's own host.
-func beside(path string, service, rest http.Handler) http.Handler {
+// withPath serves a token service at a path of the host of the registry.
+func withPath(path string, service, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == path {
 			service.ServeHTTP(w, r)
@@ -81,7 +81,7 @@ func (g *Registry) tokenRegistry(realm, service string) *registry {
 	})}
 }
 
-// publicTokens gives nobody a token for public repositories, as Docker Hub does.
+// publicTokens issues anonymous tokens for public repositories, as Docker Hub does.
 func publicTokens(scope string) bool {
 	return scope == "" || len(scope) > 18 && scope[:18] == "repository:public/"
 }
@@ -114,12 +114,12 @@ func plainServers() map[string]builder {
 			}
 			return g.start(&site{host: "registry.test:443", tls: config, handler: g.openRegistry(), trusted: true, endpoint: true, public: true})
 		},
-		"open-checks-credentials": buildPoliteOpen, // a 200 to everybody, but wrong credentials are refused
+		"open-checks-credentials": buildOpenWithCheck, // a 200 to everybody, but wrong credentials are rejected
 		"bearer": func(g *Registry) error {
-			return g.at(beside("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
+			return g.at(withPath("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
 		},
 		"bearer-http": func(g *Registry) error {
-			return g.plainAt(beside("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
+			return g.plainAt(withPath("/token", &tokenService{g: g, post: true}, g.tokenRegistry("/token", "registry.test")))
 		},
 		"bearer-other-host": func(g *Registry) error {
 			if err := g.tokenHost(&tokenService{g: g, post: true, anonymous: publicTokens}); err != nil {
@@ -135,7 +135,7 @@ func plainServers() map[string]builder {
 			g.named["registry.test"] = name
 			return err
 		},
-		"open-unhurried": func(g *Registry) error {
+		"open-slow": func(g *Registry) error {
 			s := g.openRegistry()
 			return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				g.pause(r, 300*time.Millisecond)
@@ -145,7 +145,7 @@ func plainServers() map[string]builder {
 	}
 }
 
-func buildPoliteOpen(g *Registry) error {
+func buildOpenWithCheck(g *Registry) error {
 	return g.at(&registry{g: g, admit: func(v *visit) bool {
 		who, _, good := basicCaller(v.r)
 		v.who = caller{who.name, everybody.may}

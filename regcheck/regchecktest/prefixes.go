@@ -21,8 +21,8 @@ func contentServers() map[string]builder {
 		"broken-storage": func(g *Registry) error {
 			return g.manifestsFail(http.StatusInternalServerError, "UNKNOWN", "unknown error")
 		},
-		"keppel":                  buildKeppel,
-		"catalog-elsewhere-basic": buildCatalogElsewhereBasic,
+		"keppel":                   buildKeppel,
+		"catalog-other-host-basic": buildCatalogOtherHostBasic,
 	}
 }
 
@@ -46,8 +46,8 @@ func buildDockerAuth(g *Registry) error {
 	return nil
 }
 
-// buildCatalogElsewhereBasic redirects its catalog to a host that asks for Basic, as Harbor's own catalog does.
-func buildCatalogElsewhereBasic(g *Registry) error {
+// buildCatalogOtherHostBasic redirects its catalog to a host that asks for Basic, as Harbor's own catalog does.
+func buildCatalogOtherHostBasic(g *Registry) error {
 	config, err := g.tls(leaf{commonName: "evil.test"})
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func buildCatalogElsewhereBasic(g *Registry) error {
 	}
 	s := g.tokenRegistry("/token", "registry.test")
 	s.catalog = func(v *visit) { http.Redirect(v.w, v.r, "https://evil.test/v2/_catalog", http.StatusTemporaryRedirect) }
-	return g.at(beside("/token", &tokenService{g: g}, s))
+	return g.at(withPath("/token", &tokenService{g: g}, s))
 }
 
 // namesEverything returns an empty list of tags for any name.
@@ -100,5 +100,5 @@ func buildKeppel(g *Registry) error {
 		v.w.Header().Set("Retry-After", "37")
 		v.fail(http.StatusTooManyRequests, "TOOMANYREQUESTS", "too many requests")
 	}
-	return g.at(beside("/keppel/v1/auth", &tokenService{g: g}, s))
+	return g.at(withPath("/keppel/v1/auth", &tokenService{g: g}, s))
 }

@@ -40,10 +40,10 @@ func productServers() map[string]builder {
 }
 
 // buildHarbor: the challenge turns Basic as soon as there is an Authorization header; a scoped token
-// request with a wrong password is answered 200 with an anonymous token (harbor#11632); a missing
+// request with a wrong password gets 200 and an anonymous token (harbor#11632); a missing
 // right is 401, never 403 (harbor#15684), and so is a project that does not exist; the name of a project alone is
 // 400 for everybody, before any credentials are read; _catalog is for administrators with Basic; newer releases
-// refuse scope-less tokens on /v2/ (harbor#23799); the web console answers every other path.
+// refuse scope-less tokens on /v2/ (harbor#23799); the web console serves every other path.
 func buildHarbor(g *Registry, refusesScopeless bool) error {
 	return g.harbor(&registry{g: g}, refusesScopeless)
 }
@@ -93,7 +93,7 @@ func (g *Registry) harbor(s *registry, refusesScopeless bool) error {
 	}
 	s.forbidden = challenge
 	s.missing = func(v *visit) { v.fail(http.StatusNotFound, "NOT_FOUND", "repository "+v.repo+" not found") }
-	return g.at(beside("/service/token", tokens, s))
+	return g.at(withPath("/service/token", tokens, s))
 }
 
 // buildGHCR: a placeholder scope in the challenge, 403 for bad credentials, no POST, no catalog.
@@ -128,7 +128,7 @@ func buildGHCR(g *Registry) error {
 		}
 		tokens.ServeHTTP(w, r)
 	})
-	return g.at(beside("/token", unauthorized, s))
+	return g.at(withPath("/token", unauthorized, s))
 }
 
 // buildGoogle: no service in the challenge of /v2/, none at all after bad credentials, an anonymous
@@ -165,7 +165,7 @@ func buildGoogle(g *Registry) error {
 		v.fail(http.StatusForbidden, "DENIED", `Permission "artifactregistry.repositories.downloadArtifacts" denied on resource (or it may not exist)`)
 	}
 	s.forbidden, s.missing, s.catalog = denied, denied, denied
-	return g.at(beside("/v2/token", service, s))
+	return g.at(withPath("/v2/token", service, s))
 }
 
 // buildECR: Basic with the endpoint's own URL as realm and a text body; an expired password is 403
@@ -202,7 +202,7 @@ func buildECRPublic(g *Registry) error {
 	s := &registry{g: g, admit: g.bearer(func(v *visit) []string {
 		return []string{fmt.Sprintf(`Bearer realm="%s",service="%s",scope="aws"`, sameHost(v, "/token/"), v.r.Host)}
 	})}
-	return g.at(beside("/token/", tokens, s))
+	return g.at(withPath("/token/", tokens, s))
 }
 
 // buildACR: identity tokens by POST and with a user of zeros, a challenge that turns Basic once there
@@ -224,11 +224,11 @@ func buildACR(g *Registry, noMetadata bool) error {
 		s.tagsDenied = func(v *visit) bool { denied(v); return true }
 		s.missing = denied // the scope map names single repositories
 	}
-	return g.at(beside("/oauth2/token", tokens, s))
+	return g.at(withPath("/oauth2/token", tokens, s))
 }
 
-// buildQuay: the body of the bare answer is true; nobody gets a token without scope; everybody's
-// catalog holds what he may see, nobody's is empty.
+// buildQuay returns true as the body without credentials and issues no anonymous token without scope. The catalog of a user has
+// the readable repositories; that of anonymous callers is empty.
 func buildQuay(g *Registry) error {
 	tokens := &tokenService{g: g, field: "token",
 		anonymous: func(scope string) bool { return strings.HasPrefix(scope, "repository:public/") }}
@@ -254,11 +254,11 @@ func buildQuay(g *Registry) error {
 	s.forbidden = func(v *visit) {
 		v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "access to the requested resource is not authorized")
 	}
-	return g.at(beside("/v2/auth", tokens, s))
+	return g.at(withPath("/v2/auth", tokens, s))
 }
 
 // buildDockerHub: three names for one registry, and a token service with a host and a service name of
-// its own; even a user who signed in may not read the catalog. Of 200 pulls in six hours some are left: a GET of a
+// its own; even an authenticated user may not read the catalog. Of 200 pulls in six hours some are left: a GET of a
 // manifest is one, a HEAD is not.
 func buildDockerHub(g *Registry, pulls int32) error {
 	var left atomic.Int32
@@ -321,13 +321,13 @@ func buildDigitalOcean(g *Registry) error {
 	return g.at(g.tokenRegistry("https://auth.test/v2/registry/auth", "registry.digitalocean.example"))
 }
 
-// artifactoryOutside is what answers where no repository is: JSON with a status in place of a code.
+// artifactoryOutside is the response for unknown repositories: JSON with a status instead of a code.
 func artifactoryOutside(w http.ResponseWriter, r *http.Request) {
 	v := &visit{w: w, r: r}
 	v.send(http.StatusNotFound, "application/json", `{"errors" : [ {"status" : 404, "message" : "Not Found"} ]}`)
 }
 
-// buildArtifactory: the API lies below a path of the repository key; /v2/ may be open to all.
+// buildArtifactory: the API is below a path of the repository key; /v2/ may be open to all.
 func buildArtifactory(g *Registry, open bool) error {
 	s := g.htpasswdRegistry("Artifactory Realm")
 	if open {
@@ -344,14 +344,14 @@ func buildArtifactory(g *Registry, open bool) error {
 	return g.at(s)
 }
 
-// buildArtifactoryBearer: the realm lies below the repository key, without scope.
+// buildArtifactoryBearer: the realm is below the repository key, without scope.
 func buildArtifactoryBearer(g *Registry) error {
 	const base = "/artifactory/api/oci/charts-local"
 	s := g.tokenRegistry(base+"/v2/token", "registry.test")
 	s.base, g.BasePath = base, base
 	s.outside = http.HandlerFunc(artifactoryOutside)
 	tokens := &tokenService{g: g, noPost: http.StatusUnauthorized}
-	return g.at(beside(base+"/v2/token", tokens, s))
+	return g.at(withPath(base+"/v2/token", tokens, s))
 }
 
 // buildNexus: the scheme in capitals; with anonymous pull on, any credentials are taken.
@@ -372,7 +372,7 @@ func buildNexus(g *Registry, anonymous bool) error {
 }
 
 // buildZot: a challenge on 200 as well, unquoted; wrong credentials are refused after a delay. Mixed:
-// nobody may read what is public, and sees /v2/.
+// Anonymous callers may read public content and /v2/.
 func buildZot(g *Registry, mixed bool) error {
 	s := &registry{g: g, admit: func(v *visit) bool {
 		who, _, good := basicCaller(v.r)
@@ -402,7 +402,7 @@ func buildZot(g *Registry, mixed bool) error {
 	return g.at(s)
 }
 
-// buildGitea: nobody in particular gets a ghost's token without scope; newer releases name scope "*",
+// buildGitea: anonymous callers get a token of the user ghost without scope; newer releases name scope "*",
 // older ones send a second header with Basic. Who may not read an owner's packages gets 401 with Basic; who may, gets
 // NAME_INVALID for the owner's name alone.
 func buildGitea(g *Registry, older bool) error {
@@ -446,5 +446,5 @@ func buildGitea(g *Registry, older bool) error {
 		}
 		return false
 	}
-	return g.at(beside("/v2/token", tokens, s))
+	return g.at(withPath("/v2/token", tokens, s))
 }

@@ -114,7 +114,7 @@ func (g *Registry) forward(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "cannot reach it", http.StatusBadGateway)
 }
 
-// reach connects as the proxy's own machine would; that is no dial of the client.
+// reach connects as the machine of the proxy would; this is not a dial of the client.
 func (g *Registry) reach(r *http.Request) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(r.Host)
 	if err != nil {

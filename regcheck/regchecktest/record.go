@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// MarkHeader is a header (Checker.Header) by which tests tell checks apart.
+// MarkHeader is a header (Checker.Header) by which tests distinguish checks.
 const MarkHeader = "X-Mark"
 
 // Sighting is a credential that reached a server.
@@ -55,7 +55,7 @@ func (g *Registry) Requests() []Request {
 	return slices.Clone(g.requests)
 }
 
-// Dials returns every address that was dialled so far, as "address:port".
+// Dials returns every address that was dialed so far, as "address:port".
 func (g *Registry) Dials() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -69,7 +69,7 @@ func (g *Registry) Lookups() []string {
 	return slices.Clone(g.lookups)
 }
 
-// watch notes what came before the site answers.
+// watch records a request before the site handles it.
 func (g *Registry) watch(s *site) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(io.LimitReader(r.Body, 64<<10))
@@ -91,7 +91,7 @@ func (g *Registry) note(s *site, r *http.Request, body []byte) {
 	g.requests = append(g.requests, Request{s.origin(), r.Method, r.URL.RequestURI(), r.Header.Clone()})
 }
 
-// credentials finds everything secret in a request, also where nobody would put it.
+// credentials finds everything secret in a request, in any place.
 func credentials(r *http.Request, body string) (found []Sighting) {
 	for _, value := range r.Header.Values("Authorization") {
 		found = append(found, authorization(r, value))

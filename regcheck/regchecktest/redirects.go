@@ -7,7 +7,7 @@ import (
 )
 
 // Redirects of registries and of token services. Hosts that are led to have working registries, so
-// that only the credentials' record tells whether somebody should not have gone there.
+// that only the recorded credentials show whether a client must not have followed the redirect.
 
 func redirectServers() map[string]builder {
 	all := map[string]builder{
@@ -22,7 +22,7 @@ func redirectServers() map[string]builder {
 		"redirect-metadata":           func(g *Registry) error { return g.redirectTo("https://metadata.test", http.StatusFound) },
 		"redirect-loopback":           func(g *Registry) error { return g.redirectTo("https://loopback.test", http.StatusFound) },
 		"redirect-closed":             func(g *Registry) error { return g.redirectTo("https://closed.test", http.StatusFound) },
-		"redirect-unknown-host":       func(g *Registry) error { return g.redirectTo("https://nowhere.test", http.StatusFound) },
+		"redirect-unknown-host":       func(g *Registry) error { return g.redirectTo("https://unknown.test", http.StatusFound) },
 		"redirect-dns-unreachable":    func(g *Registry) error { return g.redirectTo("https://dns-unreachable.test", http.StatusFound) },
 		"redirect-ftp":                func(g *Registry) error { return g.redirectTo("ftp://other.test", http.StatusFound) },
 		"redirect-no-location":        func(g *Registry) error { return g.at(status(http.StatusFound, "text/plain", "")) },
@@ -88,7 +88,7 @@ func (g *Registry) redirectWithin(hops int) error {
 	}))
 }
 
-// buildRedirectToHTTPS: the plain port only sends to https. Whoever sends the password first has lost it.
+// buildRedirectToHTTPS: the plain port only redirects to https. A client that sends the password first reveals it.
 func buildRedirectToHTTPS(g *Registry) error {
 	if err := g.at(g.htpasswdRegistry("Registry Realm")); err != nil {
 		return err
@@ -142,7 +142,7 @@ func buildRedirectTagsToPrivateCA(g *Registry) error {
 	return g.redirectTags()
 }
 
-// buildRedirectContentRealm sends lists of tags to a stranger, who asks for a token of a service of his own.
+// buildRedirectContentRealm redirects lists of tags to a third-party host that requires a token of its own service.
 func buildRedirectContentRealm(g *Registry) error {
 	if err := g.evil(); err != nil {
 		return err
@@ -161,7 +161,7 @@ func buildRedirectContentRealm(g *Registry) error {
 	return g.redirectTags()
 }
 
-// redirectTags sends lists of tags to other.test, once signed in.
+// redirectTags sends lists of tags to other.test, after authentication.
 func (g *Registry) redirectTags() error {
 	s := g.htpasswdRegistry("Registry Realm")
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,5 +181,5 @@ func (g *Registry) tokenRedirect(code int) error {
 	away := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://evil.test"+r.URL.RequestURI(), code)
 	})
-	return g.at(beside("/token", away, g.tokenRegistry("/token", "registry.test")))
+	return g.at(withPath("/token", away, g.tokenRegistry("/token", "registry.test")))
 }

@@ -1,12 +1,11 @@
-// Package regchecktest starts registries that behave like real ones, or misbehave on purpose.
+// Package regchecktest starts registries that behave like real ones, or misbehave intentionally.
 //
-// Each Start makes a small world of its own: hosts with invented names and addresses, a resolver
-// and a dialer that know only these, certificates of its own authorities, and servers on loopback
-// behind them. A checker that uses the world as its resolver and dialer can tell several hosts,
-// zones and ports apart, and no packet leaves the machine. Every server notes each credential that
-// reaches it, so that a test can prove that no secret went to a host it was not meant for.
+// Each Start creates a test network: hosts with invented names and addresses, a resolver and a dialer for them, certificates
+// of its own authorities, and servers on loopback. A checker with this resolver and dialer sees several hosts, zones and ports,
+// and no packet leaves the machine. Servers record all credentials that they receive, so that a test can check that secrets
+// were sent only to the intended hosts.
 //
-// The package serves tests only. It stores nothing, and its token service signs nothing.
+// The package is for tests only. It stores nothing, and its tokens are not signed.
 package regchecktest
 
 import (
@@ -20,7 +19,7 @@ import (
 	"testing"
 )
 
-// Accounts that every server with accounts knows. What they may read is said at each.
+// Accounts that every server with accounts knows. Each has a comment on what it may read.
 const (
 	User     = "ada" // reads everything but the repositories under vault/
 	Password = "ada-pass-4711-blue"
@@ -34,12 +33,12 @@ const (
 	AdminUser     = "admin" // reads everything, and Harbor's catalog
 	AdminPassword = "admin-pass-3141-gold"
 
-	ExpiredPassword = "expired-pass-1999-grey" // was good once; servers that know the difference say so
+	ExpiredPassword = "expired-pass-1999-grey" // expired; some servers report that
 	WrongPassword   = "wrong-pass-6666-black"
 	WrongToken      = "wrong-token-7777-white"
 )
 
-// Registry is a started server with its world. It is an egress.Resolver and an egress.Dialer.
+// Registry is a started server with its test network. It is an egress.Resolver and an egress.Dialer.
 type Registry struct {
 	Name     string // as given to Start
 	Endpoint string // what to write into a definition: "https://registry.test"
@@ -47,10 +46,10 @@ type Registry struct {
 
 	tree  *tree
 	pki   *pki
-	named map[string]answer               // host name to addresses
-	sites map[netip.AddrPort]*site        // who listens where
-	dead  map[netip.Addr]func(dial) error // addresses that never answer
-	done  chan struct{}                   // closed when the world ends
+	named map[string]dnsResponse          // host name to addresses
+	sites map[netip.AddrPort]*site        // listeners by address
+	dead  map[netip.Addr]func(dial) error // addresses that never respond
+	done  chan struct{}                   // closed by Close
 	work  sync.WaitGroup
 	mints *mints
 
@@ -75,7 +74,7 @@ func Start(t testing.TB, name string) *Registry {
 	return g
 }
 
-// Open is Start for programs that are no tests; the caller closes.
+// Open is Start for programs other than tests; the caller closes the Registry.
 func Open(name string) (*Registry, error) {
 	build, known := table()[name]
 	if !known {
@@ -87,7 +86,7 @@ func Open(name string) (*Registry, error) {
 	}
 	g := &Registry{
 		Name: name, Endpoint: "https://registry.test", tree: sharedTree(), pki: pki,
-		named: map[string]answer{}, sites: map[netip.AddrPort]*site{}, dead: map[netip.Addr]func(dial) error{},
+		named: map[string]dnsResponse{}, sites: map[netip.AddrPort]*site{}, dead: map[netip.Addr]func(dial) error{},
 		done: make(chan struct{}), mints: newMints(), open: map[net.Conn]bool{}, free: map[bool]int{},
 	}
 	g.inventNames()
@@ -153,7 +152,7 @@ func (g *Registry) Close() {
 	g.work.Wait()
 }
 
-// Loopback is where the endpoint's server really listens: "127.0.0.1:34567". It helps tests of
+// Loopback is the real address of the endpoint's server: "127.0.0.1:34567". It helps tests of
 // programs that can't be given a resolver and a dialer.
 func (g *Registry) Loopback() string {
 	for _, s := range g.sites {
@@ -177,14 +176,14 @@ func (s *site) origin() string {
 	return scheme + "://" + s.host
 }
 
-// site is one listener of the world.
+// site is one listener of the test network.
 type site struct {
 	host     string // "registry.test:443"
 	real     string // "127.0.0.1:34567"
 	tls      *tls.Config
 	handler  http.Handler
-	raw      func(net.Conn) // instead of handler: speaks what it likes
-	public   bool           // its address lies in the public zone; else in the private one
+	raw      func(net.Conn) // instead of handler: any protocol
+	public   bool           // its address is in the public zone; else in the private one
 	trusted  bool           // credentials may come here
 	endpoint bool           // it is the endpoint itself: the client certificate may come here as well
 	http2    bool

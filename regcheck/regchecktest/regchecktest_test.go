@@ -36,13 +36,13 @@ func client(t *testing.T, g *Registry, config *tls.Config) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-type answered struct {
+type received struct {
 	status    int
 	challenge []string
 	body      string
 }
 
-func ask(t *testing.T, c *http.Client, url string, authorize func(*http.Request)) answered {
+func ask(t *testing.T, c *http.Client, url string, authorize func(*http.Request)) received {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -60,14 +60,14 @@ func ask(t *testing.T, c *http.Client, url string, authorize func(*http.Request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answered{response.StatusCode, response.Header.Values("WWW-Authenticate"), string(body)}
+	return received{response.StatusCode, response.Header.Values("WWW-Authenticate"), string(body)}
 }
 
 func basic(user, password string) func(*http.Request) {
 	return func(r *http.Request) { r.SetBasicAuth(user, password) }
 }
 
-func token(t *testing.T, a answered) func(*http.Request) {
+func token(t *testing.T, a received) func(*http.Request) {
 	t.Helper()
 	var body struct {
 		Token  string `json:"token"`
@@ -104,7 +104,7 @@ func TestOpenRefusesAnUnknownName(t *testing.T) {
 	}
 }
 
-// The quirks by which a checker tells products apart are on the wire as the products send them.
+// The quirks by which a checker distinguishes products are sent as the products send them.
 func TestHarborQuirks(t *testing.T) {
 	g := Start(t, "harbor")
 	c := client(t, g, nil)
@@ -126,7 +126,7 @@ func TestHarborQuirks(t *testing.T) {
 		t.Errorf("the anonymous token opens content: %+v", a)
 	}
 	robot := basic(RobotUser, RobotPassword)
-	for path, want := range map[string]int{"charts/nginx": 200, "charts/nowhere": 404, "charts": 400, "images": 400, "missing": 400, "images/alpine": 401, "missing/x": 401} {
+	for path, want := range map[string]int{"charts/nginx": 200, "charts/unknown": 404, "charts": 400, "images": 400, "missing": 400, "images/alpine": 401, "missing/x": 401} {
 		got := ask(t, c, "https://registry.test/v2/"+path+"/tags/list", robot)
 		if got.status != want {
 			t.Errorf("%s: %+v, want %d", path, got, want)
@@ -193,7 +193,7 @@ func TestProductsOnTheWire(t *testing.T) {
 	}
 }
 
-// What the record is for: it must see a secret wherever it is put, and tell good places from bad.
+// What the record is for: it must find a secret in any place, and distinguish right from wrong places.
 func TestRecord(t *testing.T) {
 	g := Start(t, "token-redirect-307")
 	c := client(t, g, nil)
@@ -243,7 +243,7 @@ func TestClientCertificateIsNoted(t *testing.T) {
 
 func TestResolverAndDialer(t *testing.T) {
 	g := Start(t, "none")
-	for host, class := range map[string]string{"nowhere.test": "notFound", "empty.test": "notFound", "dns-timeout.test": "timeout", "dns-servfail.test": "temporary"} {
+	for host, class := range map[string]string{"unknown.test": "notFound", "empty.test": "notFound", "dns-timeout.test": "timeout", "dns-servfail.test": "temporary"} {
 		_, err := g.LookupNetIP(t.Context(), "ip", host)
 		dns, ok := err.(*net.DNSError)
 		got := ""

@@ -18,9 +18,9 @@ type visit struct {
 	who  caller
 }
 
-// caller is what a registry knows about who asks.
+// caller is the client of a request.
 type caller struct {
-	name string // "" is nobody
+	name string // "" is anonymous
 	may  func(repo string) bool
 }
 
@@ -36,8 +36,8 @@ type registry struct {
 	outside    http.Handler      // everything that is not below <base>/v2/; nil: 404 text
 	name       func(string) bool // may this be a repository's name; nil: OCI grammar
 	pong       string            // body of a good /v2/; "" is {}
-	tagsDenied func(*visit) bool // answers itself when tags need a right of their own
-	manifests  func(*visit)      // answers in place of each manifest
+	tagsDenied func(*visit) bool // responds itself if tags require another permission
+	manifests  func(*visit)      // responds instead of each manifest
 }
 
 func (s *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -63,12 +63,12 @@ func (s *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.admit(v) {
-		s.answer(v)
+		s.respond(v)
 	}
 }
 
 func readVisit(w http.ResponseWriter, r *http.Request, path string) *visit {
-	v := &visit{w: w, r: r, what: "other", who: nobody}
+	v := &visit{w: w, r: r, what: "other", who: anonymous}
 	switch {
 	case path == "":
 		v.what = "ping"
@@ -84,7 +84,7 @@ func readVisit(w http.ResponseWriter, r *http.Request, path string) *visit {
 	return v
 }
 
-func (s *registry) answer(v *visit) {
+func (s *registry) respond(v *visit) {
 	switch v.what {
 	case "ping":
 		body := s.pong
@@ -159,7 +159,7 @@ func (s *registry) object(v *visit, repo *repository) {
 	v.send(http.StatusOK, kind, string(content))
 }
 
-// tags answers as the distribution specification wants, n and last included.
+// tags responds as the distribution specification requires, n and last included.
 func (s *registry) tags(v *visit, repo *repository) {
 	list, more := page(v.r, repo.tagList())
 	if more != "" {
@@ -210,7 +210,7 @@ func (v *visit) json(status int, body any) {
 	v.send(status, "application/json", string(text)+"\n")
 }
 
-// fail answers with the error body of the distribution specification.
+// fail returns the error body of the distribution specification.
 func (v *visit) fail(status int, code, message string) {
 	v.json(status, ociError(code, message))
 }

@@ -86,7 +86,7 @@ func leaves() map[string]func(*pki) leaf {
 		"tls-missing-intermediate-unsaid": func(p *pki) leaf { return leaf{by: p.middle} },
 		"tls-self-signed":                 func(*pki) leaf { return leaf{selfSigned: true} },
 		"tls-wrong-name": func(*pki) leaf {
-			return leaf{commonName: "other.test", names: []string{"other.test", "*.elsewhere.test"}}
+			return leaf{commonName: "other.test", names: []string{"other.test", "*.unrelated.test"}}
 		},
 		"tls-no-san":             func(*pki) leaf { return leaf{names: []string{}} },
 		"tls-expired":            func(p *pki) leaf { return leaf{from: p.now.Add(-90 * day), until: p.now.Add(-day)} },
@@ -147,7 +147,7 @@ func buildHugeKey(g *Registry) error {
 	})
 }
 
-// hugeKey stands for an RSA key that nobody has the time to make: a number of its size, and signatures
+// hugeKey is an RSA key that would take too long to generate: a number of its size, and signatures
 // that are noise. A client that comes to verify one has waited too long already.
 type hugeKey struct{ public rsa.PublicKey }
 

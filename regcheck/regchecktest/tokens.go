@@ -13,17 +13,17 @@ import (
 // TokenHead begins every token of a token service, which is secret too.
 const TokenHead = "eyJhbGciOiJub25lIn0."
 
-// mints remembers the tokens that a world's token services have given out.
+// mints has the tokens that the token services issued.
 type mints struct {
 	mu    sync.Mutex
 	given map[string]grant
 }
 
-// grant is what a token stands for.
+// grant is what a token permits.
 type grant struct {
 	who    caller
 	scopes []string // granted ones
-	ghost  bool     // nobody in particular
+	ghost  bool     // anonymous
 }
 
 func newMints() *mints { return &mints{given: map[string]grant{}} }
@@ -70,12 +70,12 @@ type tokenService struct {
 	noPost    int                     // else its status; 0: 405
 	field     string                  // "token", "access_token" or "" for both
 	expired   int                     // status for ExpiredPassword; 0: as any wrong one
-	answer    http.HandlerFunc        // instead of all this, after the credentials were noted
+	respond   http.HandlerFunc        // instead of all this, after the credentials were noted
 }
 
 func (s *tokenService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.answer != nil {
-		s.answer(w, r)
+	if s.respond != nil {
+		s.respond(w, r)
 		return
 	}
 	v := &visit{w: w, r: r}
@@ -116,17 +116,17 @@ func (s *tokenService) decide(v *visit, who caller, sent, good bool, scopes []st
 	case sent && good:
 		s.give(v, who, s.grantable(who, scopes))
 	case sent && s.scoped200 && len(scopes) > 0:
-		s.give(v, nobody, s.grantable(nobody, scopes))
+		s.give(v, anonymous, s.grantable(anonymous, scopes))
 	case sent:
 		s.refuse(v)
 	case s.open(scopes):
-		s.give(v, nobody, s.grantable(nobody, scopes))
+		s.give(v, anonymous, s.grantable(anonymous, scopes))
 	default:
 		s.refuse(v)
 	}
 }
 
-// open reports whether nobody in particular gets a token.
+// open reports whether anonymous callers get a token.
 func (s *tokenService) open(scopes []string) bool {
 	if s.anonymous == nil {
 		return false
@@ -142,8 +142,7 @@ func (s *tokenService) open(scopes []string) bool {
 	return true
 }
 
-// grantable keeps the scopes to which the caller has a right; the others are left out silently, as
-// the specification wants.
+// grantable returns the scopes that the caller may have. The others are omitted, as the specification requires.
 func (s *tokenService) grantable(who caller, scopes []string) (list []string) {
 	for _, scope := range scopes {
 		kind, rest, _ := strings.Cut(scope, ":")

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Token services that answer oddly, and realms that lead astray.
+// Token services with unusual responses, and invalid realms.
 
 func tokenServers() map[string]builder {
 	all := map[string]builder{}
-	for name, answer := range tokenAnswers {
+	for name, handle := range tokenResponses {
 		all[name] = func(g *Registry) error {
-			odd := &tokenService{g: g, answer: func(w http.ResponseWriter, r *http.Request) { answer(g, w, r) }}
-			return g.at(beside("/token", odd, g.tokenRegistry("/token", "registry.test")))
+			odd := &tokenService{g: g, respond: func(w http.ResponseWriter, r *http.Request) { handle(g, w, r) }}
+			return g.at(withPath("/token", odd, g.tokenRegistry("/token", "registry.test")))
 		}
 	}
 	for name, realm := range realms {
@@ -22,11 +22,11 @@ func tokenServers() map[string]builder {
 	}
 	for name, field := range map[string]string{"token-field-token": "token", "token-field-access-token": "access_token"} {
 		all[name] = func(g *Registry) error {
-			return g.at(beside("/token", &tokenService{g: g, field: field}, g.tokenRegistry("/token", "registry.test")))
+			return g.at(withPath("/token", &tokenService{g: g, field: field}, g.tokenRegistry("/token", "registry.test")))
 		}
 	}
 	all["token-get-only"] = func(g *Registry) error {
-		return g.at(beside("/token", &tokenService{g: g}, g.tokenRegistry("/token", "registry.test")))
+		return g.at(withPath("/token", &tokenService{g: g}, g.tokenRegistry("/token", "registry.test")))
 	}
 	all["token-private-ca"] = buildTokenPrivateCA
 	all["realm-http-below-http"] = buildRealmHTTPBelowHTTP
@@ -36,7 +36,7 @@ func tokenServers() map[string]builder {
 	return all
 }
 
-// give is a good answer for those with good credentials, with extra members.
+// give returns a valid response for valid credentials, with extra members.
 func give(g *Registry, w http.ResponseWriter, r *http.Request, status int, more string) {
 	v := &visit{w: w, r: r}
 	who, _, good := basicCaller(r)
@@ -48,15 +48,15 @@ func give(g *Registry, w http.ResponseWriter, r *http.Request, status int, more 
 	v.send(status, "application/json", fmt.Sprintf(`{"token":"%s"%s}`, g.mints.mint(who, tokens.grantable(who, scopesOf(r.URL.Query()["scope"]))), more))
 }
 
-type tokenAnswer func(g *Registry, w http.ResponseWriter, r *http.Request)
+type tokenResponse func(g *Registry, w http.ResponseWriter, r *http.Request)
 
-func always(status int, kind, body string) tokenAnswer {
+func always(status int, kind, body string) tokenResponse {
 	return func(_ *Registry, w http.ResponseWriter, r *http.Request) {
 		(&visit{w: w, r: r}).send(status, kind, body)
 	}
 }
 
-var tokenAnswers = map[string]tokenAnswer{
+var tokenResponses = map[string]tokenResponse{
 	"token-expires-zero":   func(g *Registry, w http.ResponseWriter, r *http.Request) { give(g, w, r, 200, `,"expires_in":0`) },
 	"token-expires-string": func(g *Registry, w http.ResponseWriter, r *http.Request) { give(g, w, r, 200, `,"expires_in":"300"`) },
 	"token-issued-future": func(g *Registry, w http.ResponseWriter, r *http.Request) {
@@ -70,7 +70,7 @@ var tokenAnswers = map[string]tokenAnswer{
 	"token-none":     always(200, "application/json", `{"expires_in":300}`),
 	"token-empty":    always(200, "application/json", `{"token":""}`),
 	"token-number":   always(200, "application/json", `{"token":17}`),
-	"token-html":     always(200, "text/html", "<html><title>Sign in</title></html>"),
+	"token-html":     always(200, "text/html", "<html><title>Log in</title></html>"),
 	"token-204":      always(204, "", ""),
 	"token-controls": always(200, "application/json", `{"token":"abc\r\nX-Evil: 1"}`),
 	"token-blanks":   always(200, "application/json", `{"token":"abc def"}`),
@@ -99,7 +99,7 @@ var tokenAnswers = map[string]tokenAnswer{
 
 // realms of the challenge; the endpoint is https.
 var realms = map[string]string{
-	"realm-unknown-host":    "https://nowhere.test/token",
+	"realm-unknown-host":    "https://unknown.test/token",
 	"realm-loopback":        "https://loopback.test/token",
 	"realm-loopback6":       "https://loopback6.test/token",
 	"realm-metadata":        "https://metadata.test/token",
@@ -116,7 +116,7 @@ var realms = map[string]string{
 	"realm-unparsable":      "https://[::1/token",
 	"realm-control":         "https://auth.test/tok\ten",
 	"realm-missing":         "-",
-	"realm-hostile-text":    "https://nowhere.test/\u202etoken",
+	"realm-hostile-text":    "https://unknown.test/\u202etoken",
 	"realm-wrong-name":      "https://misnamed.test/token",
 	"realm-dns-timeout":     "https://dns-timeout.test/token",
 	"realm-dns-unreachable": "https://dns-unreachable.test/token",
@@ -194,5 +194,5 @@ func buildTokenRejected(g *Registry) error {
 		v.challenge(bearerLine(v, sameHost(v, "/token"), "registry.test"))
 		return false
 	}}
-	return g.at(beside("/token", &tokenService{g: g, post: true}, s))
+	return g.at(withPath("/token", &tokenService{g: g, post: true}, s))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Words are what data files may write in place of values that each world makes anew:
+// Words are what data files may write instead of values that differ in each test network:
 // "${endpoint}", "${ca}", "${clientCertificate}", …
 func (g *Registry) Words() (map[string]string, error) {
 	words := map[string]string{
@@ -21,7 +21,7 @@ func (g *Registry) Words() (map[string]string, error) {
 	}
 	for prefix, l := range map[string]leaf{
 		"client":        {by: g.pki.clients, client: true, commonName: "regwarden"},
-		"foreignClient": {by: g.pki.other, client: true, commonName: "stranger"},
+		"foreignClient": {by: g.pki.other, client: true, commonName: "unknown client"},
 		"expiredClient": {by: g.pki.clients, client: true, commonName: "late", from: g.pki.now.AddDate(-1, 0, 0), until: g.pki.now.AddDate(0, 0, -1)},
 	} {
 		made, err := g.pki.certificate(l)

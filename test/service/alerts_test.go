@@ -238,7 +238,7 @@ func TestReceiversThatFail(t *testing.T) {
 	instance.Await(t, "the good receiver is told", func() bool { return len(good.kinds()) == 1 })
 	want := []string{"the receiver could not be connected to", "the receiver did not answer within 15s",
 		"not sent: it is not allowed to connect there, since the operator denies this address",
-		"not sent: it is not allowed to connect there, since regwarden itself or its store listens there",
+		"not sent: it is not allowed to connect there, since regwarden itself or its database listens on it",
 		"the receiver answered HTTP 307; redirects are not followed, so write the address that it leads to", "the receiver answered HTTP 200"}
 	instance.Await(t, "every channel says how it went", func() bool { return slices.Equal(admin.statuses(project), want) })
 	seen := registry.checked()

@@ -95,7 +95,7 @@ func fingerprint(c *x509.Certificate) string {
 
 func describe(c *x509.Certificate) string {
 	if selfSigned(c) {
-		return fmt.Sprintf("%q, signed by itself (SHA-256 %s)", name(c.Subject), fingerprint(c))
+		return fmt.Sprintf("%q, self-signed (SHA-256 %s)", name(c.Subject), fingerprint(c))
 	}
 	return fmt.Sprintf("%q issued by %q (SHA-256 %s)", name(c.Subject), name(c.Issuer), fingerprint(c))
 }

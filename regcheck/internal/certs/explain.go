@@ -12,10 +12,10 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// Failure explains why TLS failed. A report adds the general sentence of the reason.
+// Failure is why TLS failed. A report adds the general sentence of the reason.
 type Failure struct {
 	Reason string  // a regcheck.Reason of RegistryTLSFailed
-	Seen   string  // what was tried and what came back, in sentences
+	Seen   string  // the request and its result, in sentences
 	Hint   string  // empty: the general hint of the reason
 	Field  *string // nil: the usual field of the reason
 	Retry  bool    // worth a retry, whatever the reason
@@ -59,22 +59,22 @@ func Explain(c *wire.Handshake, err error, program string) *Failure {
 		return ExplainAlert(c, alert, program)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return fail("notTLS", "%s answered something that is not TLS; a plain HTTP server does so.", where).
-			hinting("Write http://%s into endpoint if the registry is meant to be reached without TLS; else correct the port.", where+c.Path)
+		return fail("notTLS", "The response of %s was not TLS; it may be a plain HTTP server.", where).
+			hinting("Set {endpoint} to http://%s if the registry does not use TLS; otherwise correct the port.", where+c.Path)
 	}
 	switch {
 	case wire.IsTimeout(err):
 		return fail("timeout", "%s accepted the connection, but did not finish the handshake in time.", where)
 	case wire.IsCutOff(err) && c.Unmet():
-		return explainRefusal(c, closedUnmet, program)
+		return explainRejection(c, closedUnmet, program)
 	case wire.IsCutOff(err):
-		return fail("protocol", "%s closed the connection during the handshake: a load balancer without a backend does so, or a port that is not for TLS.", where).retry()
+		return fail("protocol", "%s closed the connection during the handshake; it may be a load balancer without a backend, or a port without TLS.", where).retry()
 	case errors.Is(err, wire.ErrLongChain):
 		return fail("protocol", "%s sends more than %d certificates.", where, wire.MaxChain).at("").
-			hinting("Let the server send its own certificate and its intermediates only.")
+			hinting("Contact the registry operator: the server must send only its own certificate and its intermediates.")
 	case strings.Contains(err.Error(), "RSA key larger than"): // crypto/tls has no type for it
 		return fail("protocol", "%s sent a certificate with an RSA key of more than %d bits.", where, maxRSABits).at("").
-			hinting("Give the server a certificate with a smaller key.")
+			hinting("Contact the registry operator: the server needs a certificate with a smaller key.")
 	default:
 		return fail("protocol", "%s: %s.", where, wire.CleanText(wire.Innermost(err).Error()))
 	}
@@ -88,17 +88,17 @@ func ExplainAlert(c *wire.Handshake, alert uint8, program string) *Failure {
 	}
 	switch {
 	case alert == 70 || alert == 40 && !c.Asked:
-		return fail("protocol", "%s refused the handshake; "+program+" offers TLS 1.2 and 1.3.", c.Host).
-			hinting("Let the server offer TLS 1.2 or 1.3 with current cipher suites.")
+		return fail("protocol", "%s rejected the handshake; "+program+" offers TLS 1.2 and 1.3.", c.Host).
+			hinting("Contact the registry operator: the server must offer TLS 1.2 or 1.3 with current cipher suites.")
 	case c.Unmet() || c.Asked && slices.Contains(certificateAlerts, alert):
-		return explainRefusal(c, "it ended the connection with "+words, program)
+		return explainRejection(c, "it ended the connection with "+words, program)
 	default:
 		return fail("protocol", "%s ended the handshake with %s.", c.Host, words)
 	}
 }
 
-// explainRefusal is for a server that rejects our client certificate, or requires one. seen is what the server did.
-func explainRefusal(c *wire.Handshake, seen, program string) *Failure {
+// explainRejection is for a server that rejects our client certificate, or requires one. seen is what the server did.
+func explainRejection(c *wire.Handshake, seen, program string) *Failure {
 	accepts := ""
 	if names := acceptableNames(c); names != "" {
 		accepts = " It accepts certificates of: " + names + "."
@@ -106,17 +106,17 @@ func explainRefusal(c *wire.Handshake, seen, program string) *Failure {
 	if !c.Sent {
 		f := fail("clientCertificateRequired", "%s requires a client certificate; %s.%s", c.Host, seen, accepts)
 		if !c.Home {
-			f.hinting("Let %s accept connections without a client certificate: "+program+" sends the client certificate of a definition to its endpoint only.", c.Host)
+			f.hinting("Contact the registry operator: %s must accept connections without a client certificate, since "+program+" sends the one of a definition only to its endpoint.", c.Host)
 		} else if accepts != "" {
-			f.hinting("Put a client certificate issued by %s into auth.tls.certificate, its key into auth.tls.key, and set auth.tls.enabled to true.", acceptableNames(c))
+			f.hinting("Set {auth.tls.certificate} to a PEM client certificate issued by %s, {auth.tls.key} to its key and {auth.tls.enabled} to true.", acceptableNames(c))
 		}
 		return f
 	}
-	f := fail("clientCertificateRejected", "%s asked for a client certificate and got %s; %s.%s", c.Host, describe(c.Leaf), seen, accepts)
+	f := fail("clientCertificateRejected", "%s requested a client certificate and received %s; %s.%s", c.Host, describe(c.Leaf), seen, accepts)
 	if c.Now.After(c.Leaf.NotAfter) {
-		f.hinting("The client certificate expired on %s: put a new one into auth.tls.certificate.", day(c.Leaf.NotAfter))
+		f.hinting("Set {auth.tls.certificate} to a new client certificate: this one expired on %s.", day(c.Leaf.NotAfter))
 	} else if accepts != "" {
-		f.hinting("Put a client certificate issued by %s into auth.tls.certificate, and its key into auth.tls.key.", acceptableNames(c))
+		f.hinting("Set {auth.tls.certificate} to a PEM client certificate issued by %s, and {auth.tls.key} to its key.", acceptableNames(c))
 	}
 	return f
 }
@@ -137,31 +137,31 @@ func explainCertificate(c *wire.Handshake, v *tls.CertificateVerificationError) 
 	switch {
 	case selfSigned(leaf):
 		return fail("selfSigned", "%s served %s.", c.Host, describe(leaf)).
-			hinting("Put the certificate with the SHA-256 fingerprint %s into auth.tls.ca and set auth.tls.enabled to true; compare the fingerprint on the server first.", fingerprint(leaf))
+			hinting("Set {auth.tls.ca} to the PEM certificate with the SHA-256 fingerprint %s and {auth.tls.enabled} to true. First compare the fingerprint with that of the server.", fingerprint(leaf))
 	case len(served) == 1 && len(leaf.IssuingCertificateURL) > 0:
-		return fail("missingIntermediate", "%s served only %s, and not the certificate of its issuer, which is at %s.",
+		return fail("missingIntermediate", "%s served only %s, without the certificate of its issuer, which is at %s.",
 			c.Host, describe(leaf), wire.CleanText(leaf.IssuingCertificateURL[0])).
-			hinting("Let the server send its whole chain; until then put the certificate of %q, found at %s, into auth.tls.ca in PEM form and set auth.tls.enabled to true.",
+			hinting("Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the PEM certificate of %q from %s and {auth.tls.enabled} to true.",
 				name(leaf.Issuer), wire.CleanText(leaf.IssuingCertificateURL[0]))
 	case selfSigned(top):
 		return fail("unknownAuthority", "%s served %s; its chain ends at %s.", c.Host, describe(leaf), describe(top)).
-			hinting("Put the CA certificate %q with the SHA-256 fingerprint %s into auth.tls.ca and set auth.tls.enabled to true.", name(top.Subject), fingerprint(top))
+			hinting("Set {auth.tls.ca} to the PEM CA certificate %q with the SHA-256 fingerprint %s and {auth.tls.enabled} to true.", name(top.Subject), fingerprint(top))
 	default:
 		return fail("unknownAuthority", "%s served %s; the chain ends at issuer %q, which is not trusted and was not sent.",
 			c.Host, describe(leaf), name(top.Issuer)).
-			hinting("Put the CA certificate of %q into auth.tls.ca and set auth.tls.enabled to true.", name(top.Issuer))
+			hinting("Set {auth.tls.ca} to the PEM CA certificate of %q and {auth.tls.enabled} to true.", name(top.Issuer))
 	}
 }
 
 func explainHostname(c *wire.Handshake, err x509.HostnameError, leaf *x509.Certificate) *Failure {
 	names := subjectNames(leaf)
 	if len(names) == 0 {
-		return fail("hostnameMismatch", "%s served %s, which lists no names at all; the common name is not looked at any more.", c.Host, describe(leaf)).
-			hinting("Give the server a certificate with %q among its subject alternative names.", err.Host)
+		return fail("hostnameMismatch", "%s served %s, which has no subject alternative names; clients ignore the common name.", c.Host, describe(leaf)).
+			hinting("Install a certificate on the server that has the subject alternative name %q.", err.Host)
 	}
 	f := fail("hostnameMismatch", "%s served a certificate for %s, not for %q.", c.Host, strings.Join(names, ", "), err.Host)
 	if plain := firstPlainName(names); plain != "" {
-		f.hinting("Write one of the certificate's names into endpoint, such as %s, or give the server a certificate for %q.", withHost(c, plain), err.Host)
+		f.hinting("Set {endpoint} to a name of the certificate, such as %s, or install a certificate for %q on the server.", withHost(c, plain), err.Host)
 	}
 	return f
 }
@@ -177,32 +177,31 @@ func explainInvalid(c *wire.Handshake, err x509.CertificateInvalidError, served 
 	}
 	clock := c.Now.UTC().Format("2006-01-02 15:04")
 	if c.Now.Before(invalid.NotBefore) {
-		return fail("notYetValid", "%s at %s is valid from %s; the clock here says %s UTC.", which, c.Host, day(invalid.NotBefore), clock)
+		return fail("notYetValid", "%s at %s is valid from %s; the local clock shows %s UTC.", which, c.Host, day(invalid.NotBefore), clock)
 	}
-	f := fail("expired", "%s at %s was valid until %s; the clock here says %s UTC.", which, c.Host, day(invalid.NotAfter), clock)
+	f := fail("expired", "%s at %s was valid until %s; the local clock shows %s UTC.", which, c.Host, day(invalid.NotAfter), clock)
 	if !slices.ContainsFunc(served, invalid.Equal) {
-		f.at("auth.tls.ca").hinting("The certificate %q in auth.tls.ca has expired: put its successor there.", name(invalid.Subject))
+		f.at("auth.tls.ca").hinting("Set {auth.tls.ca} to the successor of the certificate %q, which has expired.", name(invalid.Subject))
 	}
 	return f
 }
 
-// ExplainExchange returns the failure of a request that the server did not answer because of our client certificate: it
-// sent an alert, or ended the connection although it had requested a certificate and got none. With TLS 1.3 that happens
-// after the handshake, and a reset may take the place of the alert (RFC 8446 section 4.4.2.4). It returns nil if our
-// certificate is not the reason.
+// ExplainExchange returns the failure of a request without a response because of the client certificate: the server sent an
+// alert, or it requested a certificate, got none and closed the connection. TLS 1.3 servers do this after the handshake,
+// possibly with a reset (RFC 8446 section 4.4.2.4). It returns nil for other causes.
 func ExplainExchange(x *wire.ExchangeError, program string) *Failure {
 	seen := x.Conn.Seen()
 	if alert, sent := x.Conn.Alert(); sent && seen.Asked {
 		return ExplainAlert(seen, alert, program)
 	}
 	if seen.Unmet() && !x.Started && x.Conn.Fresh() && wire.IsCutOff(x) {
-		return explainRefusal(seen, closedUnmet, program)
+		return explainRejection(seen, closedUnmet, program)
 	}
 	return nil
 }
 
-// closedUnmet is what a server did that sends no alert.
-const closedUnmet = "it closed the connection when it got none"
+// closedUnmet describes a server that sends no alert.
+const closedUnmet = "it closed the connection without one"
 
 // ExplainResponse returns the failure of a request that nginx rejects for its client certificate: nginx completes the
 // handshake and then responds 400 with these words. It returns nil for any other response.
@@ -214,7 +213,7 @@ func ExplainResponse(a *wire.Response, program string) *Failure {
 	if !strings.Contains(body, "No required SSL certificate") && !strings.Contains(body, "SSL certificate error") {
 		return nil
 	}
-	return explainRefusal(a.Conn.Seen(), "it answered 400 \""+wire.Title(a.Body)+"\"", program)
+	return explainRejection(a.Conn.Seen(), "it returned 400 \""+wire.Title(a.Body)+"\"", program)
 }
 
 // withHost returns the endpoint with another host.

@@ -1,5 +1,4 @@
-// Package certs reads the certificates and keys of a definition, and explains what TLS makes of them and of a server's
-// certificates.
+// Package certs reads the certificates and keys of a definition, and explains TLS failures.
 package certs
 
 import (
@@ -12,8 +11,8 @@ import (
 	"strings"
 )
 
-// Limits of what a definition may make us compute: the time of an RSA operation grows with the cube of the key size, a
-// signature cannot be interrupted, and a key of the size of our PEM limit would take hours.
+// Limits of the computation for a definition: the time of an RSA operation grows with the cube of the key size and cannot be
+// interrupted. A key as large as the PEM limit would take hours.
 const (
 	maxCertificates   = 500 // of a bundle: the whole public web trusts about 150 roots
 	maxCertificateDER = 64 << 10
@@ -21,8 +20,8 @@ const (
 	maxRSABits        = 8192     // the limit of crypto/tls for servers
 )
 
-// Parse reads a PEM bundle. One bad block makes all of it unusable, since the rest might be the wrong half. Its error is a
-// problem of a field, as is that of ParseKey.
+// Parse reads a PEM bundle. All its blocks must be valid. The errors of Parse and ParseKey complete a sentence that begins
+// with the name of the field.
 func Parse(text []byte) ([]*x509.Certificate, error) {
 	var certificates []*x509.Certificate
 	for {
@@ -32,31 +31,31 @@ func Parse(text []byte) ([]*x509.Certificate, error) {
 		}
 		text = rest
 		if strings.Contains(block.Type, "PRIVATE KEY") {
-			return nil, errors.New("contains a private key, which belongs into auth.tls.key")
+			return nil, errors.New("must not contain a private key; set {auth.tls.key} to it")
 		}
 		if block.Type != "CERTIFICATE" && block.Type != "X509 CERTIFICATE" && block.Type != "TRUSTED CERTIFICATE" {
-			return nil, errors.New("contains a PEM block that is no certificate")
+			return nil, errors.New("must contain only certificates")
 		}
 		certificate, err := parseCertificate(block.Bytes)
 		if err != nil {
 			return nil, err
 		}
 		if certificates = append(certificates, certificate); len(certificates) > maxCertificates {
-			return nil, errors.New("contains more than 500 certificates")
+			return nil, errors.New("must contain at most 500 certificates")
 		}
 	}
 	if len(certificates) == 0 {
-		return nil, errors.New("contains no certificate in PEM form (-----BEGIN CERTIFICATE-----)")
+		return nil, errors.New("must contain a PEM certificate (-----BEGIN CERTIFICATE-----)")
 	}
 	if strings.Contains(string(text), "-----BEGIN") {
-		return nil, errors.New("contains a PEM block that is cut off or damaged")
+		return nil, errors.New("contains an incomplete or damaged PEM block")
 	}
 	return certificates, nil
 }
 
 func parseCertificate(der []byte) (*x509.Certificate, error) {
 	if len(der) > maxCertificateDER {
-		return nil, errors.New("contains a certificate larger than 64 KiB")
+		return nil, errors.New("must not contain a certificate larger than 64 KiB")
 	}
 	certificate, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -70,7 +69,7 @@ func parseCertificate(der []byte) (*x509.Certificate, error) {
 
 func boundRSA(public crypto.PublicKey) error {
 	if key, ok := public.(*rsa.PublicKey); ok && key.N.BitLen() > maxRSABits {
-		return errors.New("contains an RSA key of more than 8192 bits")
+		return errors.New("must not contain an RSA key of more than 8192 bits")
 	}
 	return nil
 }
@@ -80,17 +79,17 @@ func ParseKey(text []byte) (crypto.Signer, error) {
 	for {
 		block, rest := pem.Decode(text)
 		if block == nil {
-			return nil, errors.New("contains no private key in PEM form (-----BEGIN PRIVATE KEY-----)")
+			return nil, errors.New("must contain a PEM private key (-----BEGIN PRIVATE KEY-----)")
 		}
 		text = rest
 		if strings.Contains(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "" {
-			return nil, errors.New("is encrypted; decrypt it first, for example with openssl pkey")
+			return nil, errors.New("must not be encrypted; decrypt it, for example with openssl pkey")
 		}
 		if !strings.HasSuffix(block.Type, "PRIVATE KEY") {
 			continue // "EC PARAMETERS" precedes some keys
 		}
 		if len(block.Bytes) > maxKeyDER {
-			return nil, errors.New("contains a private key larger than 16 KiB, which no key in use is")
+			return nil, errors.New("must not contain a private key larger than 16 KiB")
 		}
 		key, err := parseKeyBlock(block.Bytes)
 		if err != nil {
@@ -105,7 +104,7 @@ func parseKeyBlock(der []byte) (crypto.Signer, error) {
 		if signer, ok := key.(crypto.Signer); ok {
 			return signer, nil
 		}
-		return nil, errors.New("is of a kind that cannot sign")
+		return nil, errors.New("must be a key that can sign")
 	}
 	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
 		return key, nil

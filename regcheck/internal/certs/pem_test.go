@@ -56,7 +56,7 @@ func certificateFor(t *testing.T, public *rsa.PublicKey) string {
 }
 
 // One signature with a key of 128 Kbit takes minutes, and no deadline can stop it.
-func TestKeysThatWouldTakeForEverAreRefused(t *testing.T) {
+func TestSlowKeysAreRejected(t *testing.T) {
 	big9000 := oversizedKey(t, 9000)
 	key := func(bytes []byte) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: bytes}))

@@ -1,5 +1,5 @@
 // Package challenge reads what a registry requires in WWW-Authenticate, and requests tokens from the token service that a
-// registry names. It returns errors and responses; the engine turns them into findings.
+// registry names. It returns errors and responses; the engine turns them into failures.
 package challenge
 
 import (
@@ -14,15 +14,15 @@ const (
 	maxChallenge  = 8 << 10
 )
 
-// Challenge is one way to sign in that a server offers (RFC 9110 11.2, 11.3). Names are lower case.
+// Challenge is one authentication scheme that a server offers (RFC 9110 11.2, 11.3). Its names are in lowercase.
 type Challenge struct {
 	scheme  string
 	token68 string
 	Params  map[string]string
 }
 
-// ParseChallenges reads all WWW-Authenticate lines. It is lenient where registries are: unquoted
-// URLs (zot), blanks instead of commas, empty elements. What is longer than the bounds is left out.
+// ParseChallenges reads all WWW-Authenticate lines. It accepts deviations of registries: unquoted URLs
+// (zot), blanks instead of commas, empty elements. It skips challenges that exceed the limits.
 func ParseChallenges(lines []string) []Challenge {
 	var all []Challenge
 	for _, line := range lines {
@@ -42,7 +42,7 @@ type challengeReader struct {
 	pos   int
 	all   []Challenge
 	start int  // where the current challenge began
-	loose bool // the last value was an unquoted scope, which may go on after a comma
+	loose bool // the last value was an unquoted scope, which may continue after a comma
 }
 
 func (r *challengeReader) read() []Challenge {
@@ -53,7 +53,7 @@ func (r *challengeReader) read() []Challenge {
 		}
 		word := r.word()
 		if word == "" {
-			r.pos++ // no token where one belongs: go on behind it
+			r.pos++ // skip what is not a token
 			continue
 		}
 		if r.isParam() {
@@ -71,7 +71,7 @@ func (r *challengeReader) read() []Challenge {
 	return r.all
 }
 
-// isAction knows what follows the comma of an unquoted scope such as repository:a:pull,push.
+// isAction reports whether a word can follow the comma of an unquoted scope such as repository:a:pull,push.
 func isAction(word string) bool {
 	return word == "pull" || word == "push" || word == "delete" || word == "*"
 }
@@ -88,7 +88,7 @@ func (r *challengeReader) begin(scheme string) {
 	r.all = append(r.all, c)
 }
 
-// end drops the current challenge when it was too long.
+// end removes the current challenge if it is too long.
 func (r *challengeReader) end() {
 	if len(r.all) > 0 && r.pos-r.start > maxChallenge {
 		r.all = r.all[:len(r.all)-1]
@@ -96,7 +96,7 @@ func (r *challengeReader) end() {
 	}
 }
 
-// isParam reports whether "=" follows, as after a parameter's name, and steps behind it.
+// isParam reports whether "=" follows, as after the name of a parameter, and consumes it.
 func (r *challengeReader) isParam() bool {
 	at := r.pos
 	r.skip(" \t")
@@ -108,12 +108,12 @@ func (r *challengeReader) isParam() bool {
 	return false
 }
 
-// param reads a value. The first of several with one name counts.
+// param reads a value. The first one of a name counts.
 func (r *challengeReader) param(name string) {
 	r.skip(" \t")
 	value, quoted := r.value()
 	if len(r.all) == 0 {
-		return // a parameter of no scheme
+		return // a parameter without a scheme
 	}
 	name = strings.ToLower(name)
 	params := r.all[len(r.all)-1].Params
@@ -144,10 +144,10 @@ func (r *challengeReader) value() (text string, quoted bool) {
 			out.WriteByte(b)
 		}
 	}
-	return out.String(), true // never closed: what is there counts
+	return out.String(), true // a missing closing quote is accepted
 }
 
-// token68 reads credentials-like text that stands alone behind the scheme ("Negotiate YII=").
+// token68 reads a token68 after the scheme ("Negotiate YII=").
 func (r *challengeReader) token68() string {
 	at := r.pos
 	for r.pos < len(r.text) && (IsTokenByte(r.text[r.pos]) || r.text[r.pos] == '/') {
@@ -160,7 +160,7 @@ func (r *challengeReader) token68() string {
 	text, padding := r.text[at:r.pos], r.pos-body
 	after := strings.TrimLeft(r.text[r.pos:], " \t")
 	alone := after == "" || after[0] == ','
-	// One "=" behind a name that Bearer and Basic have is an empty parameter.
+	// One "=" after the name of a Bearer or Basic parameter is an empty parameter.
 	if !alone || body == at || padding == 1 && isKnownParam(r.text[at:body]) {
 		r.pos = at
 		return ""
@@ -190,13 +190,13 @@ func (r *challengeReader) word() string {
 	return r.text[start:r.pos]
 }
 
-// IsTokenByte is tchar of RFC 9110 5.6.2.
+// IsTokenByte reports whether b is a tchar of RFC 9110 5.6.2.
 func IsTokenByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' ||
 		strings.IndexByte("!#$%&'*+-.^_`|~", b) >= 0
 }
 
-// Offers is what the challenges of an answer amount to.
+// Offers has the schemes that the challenges of a response offer.
 type Offers struct {
 	Bearer      *Challenge // the first Bearer challenge with a realm, else the first without
 	Basic       bool

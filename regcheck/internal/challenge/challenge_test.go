@@ -55,7 +55,7 @@ func TestChallengeBounds(t *testing.T) {
 	}
 	long := `Bearer realm="` + strings.Repeat("a", maxChallenge) + `"`
 	if got := ParseChallenges([]string{long, `Basic realm="x"`}); len(got) != 1 || got[0].scheme != "basic" {
-		t.Errorf("the long challenge was kept: %d", len(got))
+		t.Errorf("the long challenge was not skipped: %d", len(got))
 	}
 }
 

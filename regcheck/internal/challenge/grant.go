@@ -10,7 +10,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// Error is a token service that cannot be used.
+// Error is a problem of a token service.
 type Error struct {
 	Reason string // a regcheck.Reason of RegistryTokenServiceFailed
 	Seen   string // what the registry or the token service sent, in a sentence
@@ -21,7 +21,7 @@ func (e *Error) Error() string { return e.Seen }
 // ResponseError is a response of a token service that says nothing about the credentials.
 type ResponseError struct{ Response *wire.Response }
 
-func (e *ResponseError) Error() string { return "the token service answered " + e.Response.Said() }
+func (e *ResponseError) Error() string { return "the token service returned " + e.Response.Summary() }
 
 // ReadService reads the token service that a challenge of a response names. Its error is an *Error. secure means that the
 // endpoint uses https: a token service must then use it too.
@@ -31,11 +31,11 @@ func ReadService(c *Challenge, a *wire.Response, secure bool) (*Service, error) 
 		return nil, &Error{"realmInvalid", fmt.Sprintf("%s names the token service %q: %s.", wire.ShowURL(a.URL), ShowRealm(text), why)}
 	}
 	if strings.TrimSpace(text) == "" {
-		return invalid("there is no address in it")
+		return invalid("the address is missing")
 	}
 	realm, err := a.URL.Parse(text) // a relative realm is relative to the request
 	if err != nil {
-		return invalid("it is no URL")
+		return invalid("it is not a URL")
 	}
 	if realm.Fragment != "" {
 		return invalid("it has a fragment")
@@ -105,27 +105,27 @@ func (c Client) Ask(ctx context.Context, t *Service, who Login, scopes []string)
 
 func readGrant(t *Service, a *wire.Response) Grant {
 	broken := func(format string, args ...any) Grant {
-		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s answered %s.", wire.ShowURL(t.Realm), fmt.Sprintf(format, args...))}}
+		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s returned %s.", wire.ShowURL(t.Realm), fmt.Sprintf(format, args...))}}
 	}
 	switch {
 	case certs.ExplainResponse(a, "") != nil, a.Status == 429 || a.Status >= 500:
 		return Grant{Err: &ResponseError{a}}
-	case Denied(a), a.Status == 400 && wire.SaysExpired(a):
+	case Denied(a), a.Status == 400 && wire.IsExpired(a):
 		return Grant{Refused: a}
 	case a.Status == 400:
 		return Grant{Bad: a}
 	case a.Status/100 == 3:
-		return broken("%d and redirects to %s; token requests follow no redirect", a.Status, ShowRealm(a.Header.Get("Location")))
-	case a.Status/100 == 2 && a.Status != 200: // its body may hold a token
+		return broken("%d and redirects to %s; redirects of token requests are not followed", a.Status, ShowRealm(a.Header.Get("Location")))
+	case a.Status/100 == 2 && a.Status != 200: // its body may contain a token
 		return broken("%d; Helm and other clients accept a token with status 200 only", a.Status)
 	case a.Status != 200:
-		return broken("%s", a.Said())
+		return broken("%s", a.Summary())
 	case a.Over:
 		return broken("%d with a body longer than the limit", a.Status)
 	case a.Packed:
-		return broken("%d with a compressed body, which nobody asked for", a.Status)
+		return broken("%d with a compressed body that was not requested", a.Status)
 	case a.Cut != nil:
-		return broken("%d, and the answer ended early", a.Status)
+		return broken("%d, and the response ended early", a.Status)
 	}
 	token, err := ReadToken(a.Body)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// MaxToken bounds a token, which must fit into a header.
+// MaxToken is the maximum length of a token, which must fit into a header.
 const MaxToken = 32 << 10
 
-// Service is the place that a Bearer challenge names (distribution spec, auth/token and auth/oauth).
+// Service is the token service of a Bearer challenge (distribution spec, auth/token and auth/oauth).
 type Service struct {
 	Realm   *url.URL
 	Origin  egress.Origin
@@ -23,8 +23,8 @@ type Service struct {
 	From    egress.Origin // that named it
 }
 
-// Placeholder reports whether the challenge of /v2/ itself names a repository: no anonymous token is
-// given for that one, though public ones may be readable (GHCR: repository:user/image:pull).
+// Placeholder reports whether the challenge of /v2/ has the scope of a repository. No anonymous token is issued for it,
+// although public repositories may be readable (GHCR: repository:user/image:pull).
 func (t *Service) Placeholder() bool {
 	for _, scope := range t.Scopes {
 		if strings.HasPrefix(scope, "repository:") {
@@ -34,7 +34,7 @@ func (t *Service) Placeholder() bool {
 	return false
 }
 
-// RealScopes are the challenge's scopes when they are no placeholder ("aws", "*", "registry:catalog:*").
+// RealScopes returns the scopes of the challenge unless they are placeholders ("aws", "*", "registry:catalog:*").
 func (t *Service) RealScopes() []string {
 	if t.Placeholder() {
 		return nil
@@ -68,7 +68,7 @@ func (t *Service) Call(client string, who Login, scopes []string) *wire.Request 
 		query.Add("scope", scope)
 	}
 	if more := query.Encode(); more != "" && u.RawQuery != "" {
-		u.RawQuery += "&" + more // a query of the realm's own stays as it is
+		u.RawQuery += "&" + more // the query of the realm is not changed
 	} else if more != "" {
 		u.RawQuery = more
 	}
@@ -79,12 +79,12 @@ func (t *Service) Call(client string, who Login, scopes []string) *wire.Request 
 	return c
 }
 
-// ReadToken reads a token answer. Only the token matters: the shortest lifetime of the
-// specification, 60 seconds, outlives a check, so expires_in and issued_at may be anything.
+// ReadToken reads the token of a token response. It ignores expires_in and issued_at: the shortest lifetime of the
+// specification, 60 seconds, is longer than a check.
 func ReadToken(body []byte) (string, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
-		return "", errors.New("the body is no JSON object")
+		return "", errors.New("the body is not a JSON object")
 	}
 	for _, name := range []string{"access_token", "token"} {
 		raw, there := members[name]
@@ -93,7 +93,7 @@ func ReadToken(body []byte) (string, error) {
 		}
 		var token string
 		if json.Unmarshal(raw, &token) != nil {
-			return "", errors.New("its " + name + " is no string")
+			return "", errors.New("its " + name + " is not a string")
 		}
 		if token == "" {
 			continue
@@ -102,14 +102,14 @@ func ReadToken(body []byte) (string, error) {
 			return "", errors.New("its " + name + " is too long for a header")
 		}
 		if strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0 {
-			return "", errors.New("its " + name + " has characters that no header may carry")
+			return "", errors.New("its " + name + " has characters that are not allowed in a header")
 		}
 		return token, nil
 	}
-	return "", errors.New("there is no token in it")
+	return "", errors.New("it has no token")
 }
 
-// Basic is the Authorization of Basic.
+// Basic returns the Authorization header of Basic authentication.
 func Basic(user, password string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 }

@@ -31,7 +31,7 @@ func (a *Access) Remember(scope, token string) { a.tokens.Store(scope, token) }
 // Forget removes the token for a scope, which has expired.
 func (a *Access) Forget(scope string) { a.tokens.Delete(scope) }
 
-// ForgetAll frees what a long inventory does not need any more.
+// ForgetAll removes all tokens and readings, which frees their memory during a long inventory.
 func (a *Access) ForgetAll() {
 	a.tokens.Clear()
 	a.readings.Clear()

@@ -15,7 +15,7 @@ const (
 	maxNames = 20000 // in all
 )
 
-// Catalog is what the registry lists. In many registries only administrators may read it: its refusal means "not known",
+// Catalog is what the registry lists. In many registries only administrators may read it: a rejection means "not known",
 // never "failed" (distribution#3165).
 type Catalog struct {
 	Names []string
@@ -29,7 +29,7 @@ func (c *Client) Catalog(ctx context.Context, access *Access) Catalog {
 	w := Way{access, CatalogScope}
 	header, _ := c.Authorize(ctx, w)
 	if w.Service != nil && header == "" {
-		list.why = "the token service gives no token for the catalog"
+		list.why = "the token service issues no token for the catalog"
 		return list
 	}
 	a, err := c.Read(ctx, "_catalog", oci.CatalogQuery, header)
@@ -59,7 +59,7 @@ func (c *Client) Catalog(ctx context.Context, access *Access) Catalog {
 	return list
 }
 
-// Listing returns what the catalog says of a path.
+// Listing returns what the catalog has of a path.
 func (c Catalog) Listing(path string) Listing {
 	switch {
 	case len(c.Below(path)) > 0:
@@ -77,15 +77,15 @@ func (c Catalog) Listing(path string) Listing {
 // Gap returns why content that is not listed may still exist.
 func (c Catalog) Gap() string {
 	if c.why == "" {
-		return "it is empty, as that of a pull-through cache is until something is pulled"
+		return "it is empty, like that of a pull-through cache before the first pull"
 	}
 	return c.why
 }
 
-// Add adds the names of a page. why is what is wrong with it.
+// Add adds the names of a page. why is its problem.
 func (c *Catalog) Add(a *wire.Response) (why string) {
 	if a.Status != 200 {
-		return "the catalog was answered " + strconv.Itoa(a.Status)
+		return "the catalog returned " + strconv.Itoa(a.Status)
 	}
 	if a.Over || a.Packed || a.Cut != nil {
 		return "the catalog cannot be read"

@@ -1,4 +1,4 @@
-// Package content requests the tags and the catalog of a registry, and decides what the responses say about a content path.
+// Package content requests the tags and the catalog of a registry, and decides from them whether a content path can be read.
 package content
 
 import (
@@ -15,7 +15,7 @@ type Client struct {
 	challenge.Client
 	Base   endpoint.Base
 	Login  challenge.Login // of the definition, at a token service that only content names
-	Limit  int64           // bytes of a response that are kept
+	Limit  int64           // maximum bytes of a body
 	Rounds int             // round trips one after the other
 }
 

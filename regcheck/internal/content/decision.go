@@ -34,7 +34,7 @@ const (
 	AskBoth
 	PathTagged    // it is a repository with tags
 	PathEmpty     // it is a repository without tags
-	ListedBelow   // one of the repositories that the catalog has below it is to be read
+	ListedBelow   // a repository below it, from the catalog, must be read
 	BelowReadable // what is below it may be read
 	PathMissing
 	PathDenied
@@ -72,7 +72,7 @@ func (f Facts) byCatalog(otherwise Step) Step {
 	switch f.Listed {
 	case notListed:
 		if f.Remote && f.Below == NotAsked {
-			return AskBoth // spares reading one of the repositories
+			return AskBoth // avoids reading one of the repositories
 		}
 		return AskCatalog
 	case listsBelow:

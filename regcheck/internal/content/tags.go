@@ -69,15 +69,15 @@ func (r Reading) State() State {
 	return HasTags
 }
 
-// Why returns what the reading says in words.
+// Why returns the result of the reading as text.
 func (r Reading) Why() string {
 	switch denial := r.Grant.Denial(); {
 	case r.Response != nil:
-		return "GET " + wire.ShowURL(r.Response.URL) + " was answered " + r.Response.Said()
+		return "GET " + wire.ShowURL(r.Response.URL) + " returned " + r.Response.Summary()
 	case denial != nil:
-		return "the token service " + wire.ShowURL(r.Way.Service.Realm) + " answered " + denial.Said()
+		return "the token service " + wire.ShowURL(r.Way.Service.Realm) + " returned " + denial.Summary()
 	}
-	return "there was no answer"
+	return "there was no response"
 }
 
 // Tags returns the number of tags and the last one that can be requested, empty if none can. ok is false if the response is

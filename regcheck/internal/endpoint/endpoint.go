@@ -50,47 +50,47 @@ func TrimV2(path string) string {
 	return strings.TrimRight(strings.TrimSuffix(path, "/v2"), "/")
 }
 
-// ReadPath trims a path. The problem follows the name of the field; it is "" for a path that a registry may accept.
+// ReadPath trims a path. The problem completes a sentence that begins with the name of the field; it is "" for a valid path.
 func ReadPath(value string) (path, problem string) {
 	path = strings.Trim(strings.TrimSpace(value), "/")
 	switch {
 	case len(value) > maxPath:
-		problem = fmt.Sprintf("is longer than %d bytes", maxPath)
+		problem = fmt.Sprintf("must be at most %d bytes", maxPath)
 	case !utf8.ValidString(value):
-		problem = "is not valid UTF-8"
+		problem = "must be valid UTF-8"
 	case hasControl(path):
-		problem = "contains a control character"
+		problem = "must not contain control characters"
 	case strings.Contains(path, ".."):
-		problem = `contains "..", which cannot be part of a repository's name`
+		problem = `must not contain ".."`
 	case strings.ContainsAny(path, "?#%"):
-		problem = `contains "?", "#" or "%"; write the plain path`
+		problem = `must not contain "?", "#" or "%"`
 	}
 	return path, problem
 }
 
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// Read reads an endpoint. The problem follows the name of the field; it is "" for an endpoint that can be used.
+// Read reads an endpoint. The problem completes a sentence that begins with the name of the field; it is "" for a valid one.
 func Read(value string) (b Base, problem string) {
 	text := strings.TrimSpace(value)
 	switch {
 	case text == "":
 		return b, "is required"
 	case len(value) > maxEndpoint:
-		return b, "is longer than 2048 bytes"
+		return b, "must be at most 2048 bytes"
 	case !utf8.ValidString(text) || hasControl(text):
-		return b, "contains a control character or is not valid UTF-8"
+		return b, "must be valid UTF-8 without control characters"
 	case strings.ContainsAny(text, " \\"):
-		return b, "contains a blank or a backslash"
+		return b, "must not contain blanks or backslashes"
 	case strings.ContainsAny(text, "?#"):
-		return b, "has a query or fragment; write only host, port and path"
+		return b, "must not have a query or fragment; use only host, port and path"
 	case strings.Contains(text, "%"):
-		return b, "contains a percent sign; write host and path unescaped, and no zone"
+		return b, "must not contain percent signs; use host and path unescaped, without IPv6 zone"
 	}
 	return parse(text)
 }
 
-// parse reads [scheme://]host[:port][/path]. The problem says how the text was read.
+// parse reads [scheme://]host[:port][/path]. The problem has the part as it was read.
 func parse(text string) (t Base, problem string) {
 	rest := text
 	t.Scheme = "https"
@@ -100,19 +100,19 @@ func parse(text string) (t Base, problem string) {
 		case "http":
 			t.Scheme = "http"
 		default:
-			return t, "has the scheme " + strconv.Quote(scheme) + "; write https://, http:// or oci://"
+			return t, "has the scheme " + strconv.Quote(scheme) + "; it must be https://, http:// or oci://"
 		}
 		rest = after
 	} else if word := schemeWord(text); word != "" {
-		return t, "was read as a host named " + strconv.Quote(word) + "; write " + word + ":// with a colon and two slashes"
+		return t, "has the host " + strconv.Quote(word) + "; the scheme must be " + word + ":// with a colon and two slashes"
 	}
 	authority, path, _ := strings.Cut(rest, "/")
 	t.Path = TrimV2(path)
 	if strings.Contains(path, "..") {
-		return t, `contains ".." in its path`
+		return t, `must not contain ".." in its path`
 	}
 	if strings.Contains(authority, "@") {
-		return t, "contains user information; write user name and password into auth.username and auth.password"
+		return t, "must not contain user information; set {auth.username} and {auth.password}"
 	}
 	host, port, problem := splitAuthority(authority, egress.DefaultPort(t.Scheme))
 	if problem != "" {
@@ -156,20 +156,20 @@ func isPort(s string) bool {
 
 func splitAuthority(authority string, standard uint16) (host string, port uint16, problem string) {
 	if authority == "" {
-		return "", 0, "names no host"
+		return "", 0, "must have a host"
 	}
 	host, number, hasPort := authority, "", false
 	if strings.HasPrefix(authority, "[") {
 		end := strings.Index(authority, "]")
 		if end < 0 {
-			return "", 0, "opens a bracket and does not close it"
+			return "", 0, `must have "]" after "["`
 		}
 		host, number = authority[:end+1], authority[end+1:]
 		if number, hasPort = strings.CutPrefix(number, ":"); !hasPort && number != "" {
-			return "", 0, "has text after the closing bracket"
+			return "", 0, "must not have text after the closing bracket"
 		}
 	} else if strings.Count(authority, ":") > 1 {
-		return "", 0, "looks like a bare IPv6 address; write it in brackets, as in [2001:db8::1]:5000"
+		return "", 0, "must have brackets around an IPv6 address, as in [2001:db8::1]:5000"
 	} else {
 		host, number, hasPort = strings.Cut(authority, ":")
 	}
@@ -178,7 +178,7 @@ func splitAuthority(authority string, standard uint16) (host string, port uint16
 	}
 	n, err := strconv.ParseUint(number, 10, 16)
 	if err != nil || n == 0 || number[0] == '+' {
-		return "", 0, "has " + strconv.Quote(number) + " where a port from 1 to 65535 belongs"
+		return "", 0, "has the port " + strconv.Quote(number) + "; it must be 1–65535"
 	}
 	return host, uint16(n), ""
 }

@@ -51,7 +51,7 @@ func TestEndpointProblems(t *testing.T) {
 		{"registry.test/a%2fb", "percent"},
 		{"fe80::1%eth0", "percent"},
 		{"2001:db8::1", "brackets"},
-		{"[2001:db8::1", "bracket"},
+		{"[2001:db8::1", "\"]\" after"},
 		{"[::1]5000", "bracket"},
 		{"[1.2.3.4]", "IPv6"},
 		{"registry.test:0", "port"},
@@ -69,8 +69,8 @@ func TestEndpointProblems(t *testing.T) {
 		{"regi\x00stry.test", "control"},
 		{"registry.test\\evil", "backslash"},
 		{"registry.test/../x", ".."},
-		{"https://", "no host"},
-		{"/v2/", "no host"},
+		{"https://", "must have a host"},
+		{"/v2/", "must have a host"},
 	} {
 		if _, problem := Read(row.endpoint); !strings.Contains(problem, row.says) {
 			t.Errorf("%q: %q, want a problem that says %q", row.endpoint, problem, row.says)

@@ -8,13 +8,14 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// Where packs and manifests of packs are.
+// The repositories of packs and of manifests of packs have these prefixes.
 const (
-	PackPlace     = "spectro-packs/archive"
-	ManifestPlace = "spectro-manifests"
+	PackPrefix     = "spectro-packs/archive"
+	ManifestPrefix = "spectro-manifests"
 )
 
-// NextPage takes only the query of the Link header: one that leads elsewhere is not followed.
+// NextPage returns the query of the Link header, "" if there is none. The rest of the link is ignored, so that it cannot
+// lead to another host.
 func NextPage(a *wire.Response) string {
 	for _, line := range a.Header.Values("Link") {
 		for part := range strings.SplitSeq(line, ",") {
@@ -31,7 +32,7 @@ func NextPage(a *wire.Response) string {
 	return ""
 }
 
-// NamesRepository knows a list of tags without tags by the name of its repository.
+// NamesRepository reports whether a body has the name of the repository, as a list of tags has even without tags.
 func NamesRepository(body []byte, repository string) bool {
 	var list struct {
 		Name string `json:"name"`
@@ -39,5 +40,5 @@ func NamesRepository(body []byte, repository string) bool {
 	return json.Unmarshal(body, &list) == nil && list.Name == repository
 }
 
-// CatalogQuery asks for a page of the catalog.
+// CatalogQuery requests a page of the catalog.
 const CatalogQuery = "n=1000"

@@ -43,8 +43,8 @@ func (m Manifest) Empty() bool {
 	return m.Config.MediaType == "" && m.ArtifactType == "" && len(m.Layers)+len(m.Manifests) == 0
 }
 
-// Untyped reports whether nobody gave the artifact a type: what oras writes then, 1.0 into the config, newer ones
-// into the artifact type.
+// Untyped reports whether the artifact has the type of oras for artifacts without one: oras 1.0 sets it in the config, newer
+// versions as artifact type.
 func (m Manifest) Untyped() bool {
 	return m.Config.MediaType == "application/vnd.unknown.config.v1+json" || m.ArtifactType == "application/vnd.unknown.artifact.v1"
 }

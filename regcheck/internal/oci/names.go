@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// IsRepository holds a name against the grammar of the distribution specification ("Pulling manifests"):
-// components of lower-case letters and digits, joined by one period, one or two underscores, or dashes.
+// IsRepository reports whether a name follows the grammar of the distribution specification ("Pulling manifests"): components
+// of lowercase letters and digits, joined by one period, one or two underscores, or dashes.
 func IsRepository(name string) bool {
 	if len(name) > 255 {
 		return false
@@ -39,7 +39,7 @@ func isComponent(part string) bool {
 	return part != "" && joint == ""
 }
 
-// IsTag holds a tag against the same specification.
+// IsTag reports whether a tag follows the same specification.
 func IsTag(tag string) bool {
 	if tag == "" || len(tag) > 128 || tag[0] == '.' || tag[0] == '-' {
 		return false
@@ -47,38 +47,37 @@ func IsTag(tag string) bool {
 	return strings.Trim(tag, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
-// IsReference knows tags and digests; a registry's own list may hold anything.
+// IsReference reports whether a text may be a tag or a digest. A list of a registry may contain any text.
 func IsReference(r string) bool {
 	return r != "" && len(r) <= 256 && strings.Trim(r, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:+=") == "" && r != "." && r != ".."
 }
 
-// NameFault is what prevents a path from being the name of a repository, in words, and the path without it. Better is empty
-// if that is not clear.
-type NameFault struct{ What, Better string }
+// NameProblem is why a path cannot be the name of a repository, and the corrected path, which is empty if it is not clear.
+type NameProblem struct{ What, Better string }
 
-// CheckName returns the fault of a path, the zero value for a path that a registry may accept. isHost reports whether a name
+// CheckName returns the problem of a path, the zero value for a path that a registry may accept. isHost reports whether a name
 // is the host of the registry.
-func CheckName(path string, isHost func(string) bool) NameFault {
+func CheckName(path string, isHost func(string) bool) NameProblem {
 	name, hasHost := withoutHost(path, isHost)
 	lower := strings.ToLower(strings.Join(slices.DeleteFunc(strings.Split(name, "/"), func(part string) bool { return part == "" }), "/"))
 	better, tagged := withoutTag(lower)
-	f := NameFault{Better: better}
+	f := NameProblem{Better: better}
 	if !IsRepository(better) {
 		f.Better = ""
 	}
 	switch {
 	case hasHost:
-		f.What = "the host belongs into endpoint only"
+		f.What = "the host must be in {endpoint} only"
 	case IsRepository(path):
-		return NameFault{}
+		return NameProblem{}
 	case tagged:
 		f.What = "a tag or digest is not part of a repository's name"
 	case strings.Contains(path, "//"):
 		f.What = "an empty component (//) is not allowed"
 	case lower != name:
-		f.What = "upper-case letters are not allowed"
+		f.What = "uppercase letters are not allowed"
 	default:
-		f.What = "names have at most 255 characters, and components of lower-case letters and digits, joined by single . _ -"
+		f.What = "names have at most 255 characters, and components of lowercase letters and digits, joined by single . _ -"
 	}
 	return f
 }

@@ -28,22 +28,22 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-func TestNameFault(t *testing.T) {
-	for path, want := range map[string]NameFault{
+func TestNameProblem(t *testing.T) {
+	for path, want := range map[string]NameProblem{
 		"charts/nginx":                       {},
 		"docker.io/library":                  {},
 		"a__b/c--d":                          {},
-		"Charts/Nginx":                       {"upper-case letters are not allowed", "charts/nginx"},
+		"Charts/Nginx":                       {"uppercase letters are not allowed", "charts/nginx"},
 		"charts//nginx":                      {"an empty component (//) is not allowed", "charts/nginx"},
 		"charts/nginx:1.2.3":                 {"a tag or digest is not part of a repository's name", "charts/nginx"},
 		"charts/nginx@sha256:00":             {"a tag or digest is not part of a repository's name", "charts/nginx"},
-		"registry.test/charts/nginx":         {"the host belongs into endpoint only", "charts/nginx"},
-		"REGISTRY.test:5000/Charts":          {"the host belongs into endpoint only", "charts"},
-		"other.test:443/charts":              {"the host belongs into endpoint only", "charts"},
-		"https://registry.test/charts":       {"the host belongs into endpoint only", "charts"},
-		"oci://registry.test/charts/nginx:1": {"the host belongs into endpoint only", "charts/nginx"},
-		"registry.test":                      {"the host belongs into endpoint only", ""},
-		"charts/a b":                         {"names have at most 255 characters, and components of lower-case letters and digits, joined by single . _ -", ""},
+		"registry.test/charts/nginx":         {"the host must be in {endpoint} only", "charts/nginx"},
+		"REGISTRY.test:5000/Charts":          {"the host must be in {endpoint} only", "charts"},
+		"other.test:443/charts":              {"the host must be in {endpoint} only", "charts"},
+		"https://registry.test/charts":       {"the host must be in {endpoint} only", "charts"},
+		"oci://registry.test/charts/nginx:1": {"the host must be in {endpoint} only", "charts/nginx"},
+		"registry.test":                      {"the host must be in {endpoint} only", ""},
+		"charts/a b":                         {"names have at most 255 characters, and components of lowercase letters and digits, joined by single . _ -", ""},
 	} {
 		if got := CheckName(path, func(host string) bool { return host == "registry.test" }); got != want {
 			t.Errorf("%s: %+v, want %+v", path, got, want)

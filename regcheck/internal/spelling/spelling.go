@@ -1,4 +1,4 @@
-// Package spelling finds the names that a misspelled one may stand for.
+// Package spelling finds the known names that are most similar to a misspelled one.
 package spelling
 
 import (

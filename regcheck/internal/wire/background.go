@@ -7,9 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// panicked is what a check panics with when a goroutine of theirs did. Such goroutines read a registry's bytes as well, and a
-// panic there would end the whole program; this one continues in the goroutine of the caller, who can recover. Stack returns the
-// stack of the goroutine that panicked.
+// panicked is a panic of a goroutine of a check, which continues in the goroutine of the caller, who can recover it. Stack
+// returns the stack of the goroutine that panicked.
 type panicked interface {
 	error
 	Stack() []byte
@@ -26,7 +25,8 @@ func (p *workPanicked) Error() string {
 
 func (p *workPanicked) Stack() []byte { return fmt.Appendf(nil, "%T\n%s", p.cause, p.stack) }
 
-// Background is work beside a check. Whoever waits for such work has to hear from it when it panics too: by its deferred calls.
+// Background runs functions in goroutines of a check. A function must signal its waiters in a deferred call, since it may
+// panic.
 type Background struct {
 	running sync.WaitGroup
 	first   atomic.Pointer[panicked]
@@ -49,7 +49,7 @@ func (b *Background) Do(work func()) {
 	})
 }
 
-// Wait waits for all of it, and panics when some of it did.
+// Wait waits for all functions, and panics if one of them panicked.
 func (b *Background) Wait() {
 	b.running.Wait()
 	if p := b.first.Load(); p != nil {
@@ -57,7 +57,7 @@ func (b *Background) Wait() {
 	}
 }
 
-// Later gives the result of work in the background; after a panic it is the zero value.
+// Later runs work in the background and returns a channel for its result, which is the zero value after a panic.
 func Later[T any](b *Background, work func() T) chan T {
 	result := make(chan T, 1)
 	b.Do(func() {

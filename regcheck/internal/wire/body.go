@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// This file reads what registries write into bodies: errors, web pages, words.
+// This file reads the bodies of registries: errors, web pages, text.
 
 // registryError is one element of an error body (distribution spec, "Error Codes"). Artifactory
 // writes a status instead of a code.
@@ -19,11 +19,11 @@ type registryError struct {
 	Status  int
 }
 
-// maxErrorBody bounds the bodies that are read as errors: each element of a hostile list takes many
-// times its size in memory.
+// maxErrorBody is the maximum size of a body that is read as errors: an element of a list takes many times its size in
+// memory.
 const maxErrorBody = 64 << 10
 
-// ReadErrors reads {"errors":[…]}; it gives nothing for anything else.
+// ReadErrors reads {"errors":[…]}; it returns nil for other bodies.
 func ReadErrors(body []byte) []registryError {
 	if len(body) > maxErrorBody {
 		return nil
@@ -46,7 +46,7 @@ func ReadErrors(body []byte) []registryError {
 		}
 		e := registryError{}
 		if code, ok := one.Code.(string); ok {
-			e.Code = strings.ToUpper(CleanText(code)) // some write lower case
+			e.Code = strings.ToUpper(CleanText(code)) // some registries use lowercase
 		}
 		if message, ok := one.Message.(string); ok {
 			e.Message = CleanText(message)
@@ -59,9 +59,9 @@ func ReadErrors(body []byte) []registryError {
 	return all
 }
 
-// EachName calls each with the strings of a list in a JSON object, one at a time: a megabyte of short
-// names would be thirty as a slice. It stops when each returns false. There is no list when the object has
-// no such member; null is an empty one (distribution). Anything but strings in it is an error.
+// EachName calls each with the strings of a list in a JSON object, one at a time: as a slice, a megabyte of short names takes
+// 30 MiB. It stops if each returns false. there reports whether the object has the member; null is an empty list
+// (distribution). An element other than a string is an error.
 func EachName(body []byte, member string, each func(string) bool) (there bool, err error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -131,15 +131,15 @@ func HasCode(body []byte, code string) bool {
 	return false
 }
 
-// SaysExpired finds the refusals that mean "expired": ECR's 403 DENIED, ECR Public's 400 (flipt#3043,
-// aws/containers-roadmap#2835). There is no code for it, only words.
-func SaysExpired(a *Response) bool {
+// IsExpired reports whether a rejection is due to expired credentials: 403 DENIED of ECR, 400 of ECR Public (flipt#3043,
+// aws/containers-roadmap#2835). They have no code for it, only text.
+func IsExpired(a *Response) bool {
 	text := strings.ToLower(string(a.Body[:min(len(a.Body), 4096)]))
 	return strings.Contains(text, "expired")
 }
 
 func IsHTML(a *Response) bool {
-	if IsEmptyAnswer(a) {
+	if IsEmpty(a) {
 		return false // whatever its Content-Type says
 	}
 	body := bytes.TrimLeft(a.Body, " \t\r\n\ufeff")
@@ -147,8 +147,8 @@ func IsHTML(a *Response) bool {
 		bytes.HasPrefix(body, []byte("<"))
 }
 
-// IsEmptyAnswer is a body that registries give on /v2/: nothing, {}, or Quay's true.
-func IsEmptyAnswer(a *Response) bool {
+// IsEmpty reports whether a body is one that registries return for /v2/: nothing, {}, or true (Quay).
+func IsEmpty(a *Response) bool {
 	switch strings.TrimSpace(string(a.Body[:min(len(a.Body), 64)])) {
 	case "", "{}", "true", `""`:
 		return true
@@ -160,7 +160,7 @@ func IsJSON(a *Response) bool {
 	return json.Valid(a.Body)
 }
 
-// Title is what a page says of itself: its title, else the beginning of its text.
+// Title returns the title of a web page, "" if it has none.
 func Title(body []byte) string {
 	text := string(body[:min(len(body), 8<<10)])
 	lower := strings.ToLower(text)
@@ -176,7 +176,7 @@ func Title(body []byte) string {
 	return ""
 }
 
-// words is what an answer says, for a message: its error, its title, or its first characters.
+// words returns the error, the title or the first characters of a response, for a message.
 func (a *Response) words() string {
 	for _, e := range ReadErrors(a.Body) {
 		switch {
@@ -195,8 +195,8 @@ func (a *Response) words() string {
 	return cleanBytes(a.Body[:min(len(a.Body), 200)])
 }
 
-// Said is status and words: "403 (DENIED: requested access …)".
-func (a *Response) Said() string {
+// Summary returns status and words: "403 (DENIED: requested access …)".
+func (a *Response) Summary() string {
 	text := strconv.Itoa(a.Status)
 	if w := a.words(); w != "" && !a.Packed {
 		text += " (" + w + ")"

@@ -7,12 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxShown is how many characters of a stranger's text we repeat.
+// MaxShown is the maximum number of characters of external text that is shown.
 const MaxShown = 256
 
-// CleanText makes a stranger's text safe to show: valid UTF-8, no control, format, bidirectional or
-// private characters, blanks folded, cut at maxShown characters. Escape sequences for terminals lose
-// their introducer that way.
+// CleanText makes external text safe to show: valid UTF-8 without control, format, bidirectional and private characters, with
+// single blanks, at most MaxShown characters. Terminal escape sequences lose their introducer.
 func CleanText(s string) string {
 	var out strings.Builder
 	count, blank := 0, false
@@ -36,7 +35,7 @@ func CleanText(s string) string {
 	return out.String()
 }
 
-// cleanBytes is cleanText for a body, of which only the beginning can ever be shown.
+// cleanBytes is CleanText for a body, of which only the beginning is shown.
 func cleanBytes(b []byte) string { return CleanText(string(b[:min(len(b), 8*MaxShown)])) }
 
 // Counted returns a number with its noun.

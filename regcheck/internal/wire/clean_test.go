@@ -10,7 +10,7 @@ func TestCleanText(t *testing.T) {
 	for _, row := range []struct{ dirty, clean string }{
 		{"plain text", "plain text"},
 		{"  two\n\tlines \r\n", "two lines"},
-		{"\x1b[31mred\x1b[0m", "[31mred[0m"}, // no introducer, no colour
+		{"\x1b[31mred\x1b[0m", "[31mred[0m"}, // no introducer, no color
 		{"\x1b]0;title\x07", "]0;title"},
 		{"a\u202eb\u2066c\u200fd", "abcd"}, // bidirectional overrides
 		{"a\u200bb\ufeffc\u00adx", "abcx"}, // invisible

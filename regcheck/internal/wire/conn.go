@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 )
 
-// MaxChain bounds the certificates that a server may send.
+// MaxChain is the maximum number of certificates that a server may send.
 const MaxChain = 10
 
-// maxInterim bounds the 1xx responses before a response; net/http would accept as many as fit into the limit of the header.
+// maxInterim is the maximum number of 1xx responses before a response; net/http would accept as many as fit into the limit of the header.
 const maxInterim = 8
 
 var errManyInterim = errors.New("too many 1xx responses before a response")
@@ -37,7 +37,7 @@ type Conn struct {
 	spoke  context.CancelFunc // ends wrote
 
 	mu    sync.Mutex
-	first []byte // the first bytes received: over plain HTTP a TLS server answers with an alert
+	first []byte // the first bytes received: over plain HTTP a TLS server sends an alert
 }
 
 func newConn(p *Peer, raw net.Conn) *Conn {
@@ -79,7 +79,7 @@ func (c *Conn) Handshake(ctx context.Context) error {
 	return nil
 }
 
-// State is the state of TLS, the zero value for plain HTTP.
+// State returns the state of TLS, the zero value for plain HTTP.
 func (c *Conn) State() (s tls.ConnectionState) {
 	if c.tls != nil {
 		s = c.tls.ConnectionState()
@@ -90,7 +90,7 @@ func (c *Conn) State() (s tls.ConnectionState) {
 // H2 reports whether the connection carries concurrent requests.
 func (c *Conn) H2() bool { return c.State().NegotiatedProtocol == "h2" }
 
-// Fresh reports whether no response came over the connection yet.
+// Fresh reports whether the connection has carried no response yet.
 func (c *Conn) Fresh() bool { return c.served.Load() == 0 }
 
 // Alert returns the TLS alert that ended the connection, if one did: the error stays with the TLS connection,
@@ -103,7 +103,7 @@ func (c *Conn) Alert() (uint8, bool) {
 	return RemoteAlert(err)
 }
 
-// forHTTP returns the connection as net/http wants it: HTTP/2 is spoken on a *tls.Conn only.
+// forHTTP returns the connection for net/http, which supports HTTP/2 only on a *tls.Conn.
 func (c *Conn) forHTTP() net.Conn {
 	switch {
 	case c.tls == nil:
@@ -115,7 +115,7 @@ func (c *Conn) forHTTP() net.Conn {
 	}
 }
 
-// connOf returns the connection that forHTTP made n of.
+// connOf returns the connection for which forHTTP returned n.
 func connOf(n net.Conn) *Conn {
 	if quiet, ok := n.(*quietConn); ok {
 		return quiet.owner
@@ -146,7 +146,7 @@ func (q *quietConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// SawTLS reports whether a plain connection was answered with a TLS record (alert 21, handshake 22).
+// SawTLS reports whether the server sent a TLS record on a plain connection (alert 21, handshake 22).
 func (c *Conn) SawTLS() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

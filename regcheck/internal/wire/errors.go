@@ -23,20 +23,19 @@ func IsReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// IsCutOff reports whether the other side ended the connection instead of answering. net/http reports
-// that by errors of its own without a type, so what counts is whether an answer had begun, or was refused by
-// net/http.
+// IsCutOff reports whether the server closed the connection before a response. The errors of net/http for this have no type,
+// so it checks whether a response had begun, or was rejected by net/http.
 func IsCutOff(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || IsReset(err) || errors.Is(err, net.ErrClosed) {
 		return true
 	}
 	x, ok := errors.AsType[*ExchangeError](err)
-	return ok && !x.Started && !IsTimeout(err) && !refusedHTTP2(err)
+	return ok && !x.Started && !IsTimeout(err) && !rejectedHTTP2(err)
 }
 
-// refusedHTTP2 reports whether net/http gave up a request or its connection because of what the server sent over
+// rejectedHTTP2 reports whether net/http aborted a request or its connection because of what the server sent over
 // HTTP/2: headers over the limit, or a violation of the protocol. Only errors of a stream have a readable type.
-func refusedHTTP2(err error) bool {
+func rejectedHTTP2(err error) bool {
 	if stream, ok := errors.AsType[streamError](err); ok {
 		return stream.Cause != nil && stream.Cause.Error() != "received from peer"
 	}
@@ -44,7 +43,7 @@ func refusedHTTP2(err error) bool {
 	return strings.HasPrefix(text, "connection error: ") || text == "http2: frame too large"
 }
 
-// streamError is filled from net/http's own type by errors.As, which goes by the names of the fields.
+// streamError has the fields of the type of net/http, by which errors.As sets it.
 type streamError struct {
 	StreamID, Code uint32
 	Cause          error
@@ -52,8 +51,8 @@ type streamError struct {
 
 func (streamError) Error() string { return "HTTP/2 stream error" }
 
-// RemoteAlert is the TLS alert that the other side sent. crypto/tls has no exported type for it:
-// the error of a *net.OpError with this Op is its alert, a uint8.
+// RemoteAlert returns the TLS alert that the server sent. crypto/tls does not export its type: it is a uint8 in a *net.OpError
+// with this Op.
 func RemoteAlert(err error) (alert uint8, ok bool) {
 	op, is := errors.AsType[*net.OpError](err)
 	if !is || op.Op != "remote error" || op.Err == nil {
@@ -66,7 +65,7 @@ func RemoteAlert(err error) (alert uint8, ok bool) {
 	return uint8(v.Uint()), true // #nosec G115 -- its kind is uint8
 }
 
-// Innermost is the cause without the layers that net/http names on the way.
+// Innermost returns the last error of the chain, without the texts of net/http.
 func Innermost(err error) error {
 	for {
 		inner := errors.Unwrap(err)

@@ -20,14 +20,14 @@ type Response struct {
 	Header http.Header
 	Body   []byte
 	Cut    error // the body ended early
-	Over   bool  // the body is longer than the cap
+	Over   bool  // the body is longer than the limit
 	Packed bool  // compressed, although the request accepts no encoding
 	Conn   *Conn
 	Rounds int
 	Hops   int
 }
 
-// ExchangeError is a request that got no response.
+// ExchangeError is the error of a request without a response.
 type ExchangeError struct {
 	Conn    *Conn
 	err     error
@@ -44,12 +44,12 @@ type Request struct {
 	Form          url.Values // makes it a POST
 	Head          bool       // makes it a HEAD
 	Accept        string
-	Keep          int64 // bytes of the body that are needed; keepShort when 0
+	Keep          int64 // bytes of the body that are needed; shortBody when 0
 }
 
-// keepShort is what is kept of a response without a list. The rest is read up to the limit, to see whether the body ends,
-// and discarded: many concurrent checks must not hold a MiB each.
-const keepShort = 64 << 10
+// shortBody is the size of the retained part of a body that is not a list. The rest is read up to the limit, to see whether
+// the body ends, and discarded, so that concurrent checks need little memory.
+const shortBody = 64 << 10
 
 func (c *Request) Request(ctx context.Context, always map[string]string) (*http.Request, error) {
 	method, body := http.MethodGet, io.Reader(nil)
@@ -85,10 +85,10 @@ func (w *Client) Exchange(ctx context.Context, p *Peer, what *Request) (*Respons
 	ctx, cancel := context.WithTimeout(ctx, w.Limits.Response)
 	defer cancel()
 	a, err := w.send(ctx, p, what)
-	x, unanswered := errors.AsType[*ExchangeError](err)
-	// net/http repeats a request over HTTP/1.1 when the server closed a connection that it kept (RFC 9112 section 9.3.1).
-	// Over HTTP/2 a server may do so after any of the requests that travel together (RFC 9113 section 6.8).
-	if unanswered && x.Conn.H2() && what.Form == nil && ctx.Err() == nil && IsCutOff(err) {
+	x, failed := errors.AsType[*ExchangeError](err)
+	// net/http repeats a request over HTTP/1.1 when the server closed an idle connection (RFC 9112 section 9.3.1).
+	// Over HTTP/2 a server may do so after any of the concurrent requests (RFC 9113 section 6.8).
+	if failed && x.Conn.H2() && what.Form == nil && ctx.Err() == nil && IsCutOff(err) {
 		return w.send(ctx, p, what)
 	}
 	return a, err
@@ -102,7 +102,7 @@ func (w *Client) send(ctx context.Context, p *Peer, what *Request) (*Response, e
 	}
 	response, err := p.transport.RoundTrip(request)
 	if err != nil {
-		return nil, p.unanswered(ctx, &seen, err)
+		return nil, p.noResponse(ctx, &seen, err)
 	}
 	c := seen.conn
 	c.served.Add(1)
@@ -111,8 +111,8 @@ func (w *Client) send(ctx context.Context, p *Peer, what *Request) (*Response, e
 	return a, nil
 }
 
-// unanswered returns the error of a request that got no response.
-func (p *Peer) unanswered(ctx context.Context, seen *attempt, err error) error {
+// noResponse returns the error of a request without a response.
+func (p *Peer) noResponse(ctx context.Context, seen *attempt, err error) error {
 	if step, ok := errors.AsType[*StepError](err); ok {
 		return step
 	}
@@ -137,7 +137,7 @@ func (a *Response) read(response *http.Response, keep, limit int64) {
 		return
 	}
 	if keep == 0 {
-		keep = keepShort
+		keep = shortBody
 	}
 	body := io.LimitReader(response.Body, limit+1)
 	a.Body, a.Cut = io.ReadAll(io.LimitReader(body, keep))

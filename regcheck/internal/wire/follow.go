@@ -17,11 +17,11 @@ type RedirectError struct {
 type redirectKind uint8
 
 const (
-	RedirectAway     redirectKind = iota // to another origin, and credentials are at stake
-	RedirectLoop                         // in a circle, or too many
+	RedirectAway     redirectKind = iota // to another origin, with credentials
+	RedirectLoop                         // a loop, or too many
 	RedirectInsecure                     // from https to http
-	RedirectInvalid                      // to what is no http or https URL
-	redirectBroken                       // to a place that can't be reached
+	RedirectInvalid                      // not an http or https URL
+	redirectBroken                       // to an address that cannot be reached
 )
 
 func (e *RedirectError) Error() string {
@@ -30,8 +30,8 @@ func (e *RedirectError) Error() string {
 
 func (e *RedirectError) Unwrap() error { return e.Err }
 
-// Fetch sends a request and follows its redirects one hop at a time. Authorization never crosses an
-// origin; unless crossing is true, neither does the request.
+// Fetch sends a request and follows its redirects one hop at a time. Authorization is never sent
+// to another origin; the request only if crossing is true.
 func (w *Client) Fetch(ctx context.Context, what Request, crossing bool) (*Response, error) {
 	from, err := egress.ReadOrigin(what.URL)
 	if err != nil {
@@ -73,35 +73,35 @@ type hop struct {
 	url *url.URL
 }
 
-// redirect judges the next hop.
+// redirect evaluates the next hop.
 func (w *Client) redirect(ctx context.Context, a *Response, crossing bool, hops int, seen map[string]bool) (hop, error) {
-	refuse := func(to *url.URL, kind redirectKind, err error) (hop, error) {
+	reject := func(to *url.URL, kind redirectKind, err error) (hop, error) {
 		return hop{}, &RedirectError{a.URL, to, kind, err}
 	}
 	to, err := a.URL.Parse(a.location())
 	if err != nil {
-		return refuse(&url.URL{}, RedirectInvalid, err)
+		return reject(&url.URL{}, RedirectInvalid, err)
 	}
 	to.Fragment, to.RawFragment = "", ""
 	next, err := egress.ReadOrigin(to)
 	switch {
 	case err != nil:
-		return refuse(to, RedirectInvalid, err)
+		return reject(to, RedirectInvalid, err)
 	case seen[to.String()] || hops >= w.Limits.Redirects:
-		return refuse(to, RedirectLoop, nil)
+		return reject(to, RedirectLoop, nil)
 	case a.From.Scheme == "https" && next.Scheme == "http":
-		return refuse(to, RedirectInsecure, nil)
+		return reject(to, RedirectInsecure, nil)
 	case a.From != next && !crossing:
-		return refuse(to, RedirectAway, nil)
+		return reject(to, RedirectAway, nil)
 	}
 	p, err := w.Hop(ctx, a.From, next)
 	if err != nil {
-		return refuse(to, redirectBroken, err)
+		return reject(to, redirectBroken, err)
 	}
 	return hop{p, to}, nil
 }
 
-// location is where an answer redirects to; "" when it does not.
+// location returns the target of a redirect, "" for other responses.
 func (a *Response) location() string {
 	switch a.Status {
 	case 301, 302, 303, 307, 308:
@@ -110,7 +110,7 @@ func (a *Response) location() string {
 	return ""
 }
 
-// ShowURL is a URL as it may be shown: without user information and query, cleaned.
+// ShowURL returns a URL to be shown: without user information and query, cleaned.
 func ShowURL(u *url.URL) string {
 	if u == nil {
 		return "the registry"

@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	minMasked  = 6  // shorter ones are words of any message
-	maskedHead = 12 // a text that was cut may end within a secret: this much of it is enough to know it by
+	minMasked  = 6  // shorter texts may be words of any message
+	maskedHead = 12 // the part of a secret that is recognized at the end of a text that was cut
 )
 
-// told are the credentials that a check has sent. A server that says them back, in an error message or a
-// challenge, would otherwise put them into the report, and so into answers and audit records. The zero value
-// is ready for use, also by several requests at once.
-type told struct {
+// sentCredentials are the credentials that a check has sent. They are masked in texts of the registry, since a server may
+// repeat them in error messages or challenges. The zero value is ready for use. It is safe for concurrent use.
+type sentCredentials struct {
 	mu    sync.Mutex
 	forms []string
 }
 
-// note remembers what a request says of the credentials.
-func (t *told) note(c *Request) {
+// note adds the credentials of a request.
+func (t *sentCredentials) note(c *Request) {
 	t.add(c.Form.Get("refresh_token"))
 	_, credentials, _ := strings.Cut(c.Authorization, " ")
 	t.add(credentials)
@@ -34,7 +33,7 @@ func (t *told) note(c *Request) {
 	}
 }
 
-func (t *told) add(value string) {
+func (t *sentCredentials) add(value string) {
 	if len(value) < minMasked {
 		return
 	}
@@ -47,22 +46,22 @@ func (t *told) add(value string) {
 	}
 }
 
-// Mark is the place to which forget goes back: a long inventory sends a token per repository, and what was
-// shown meanwhile is masked already.
-func (t *told) Mark() int {
+// Mark returns a position for Forget: a long inventory sends a token for each repository, and texts of earlier repositories
+// are masked already.
+func (t *sentCredentials) Mark() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.forms)
 }
 
-func (t *told) Forget(mark int) {
+func (t *sentCredentials) Forget(mark int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.forms = slices.Delete(t.forms, mark, len(t.forms))
 }
 
-// Masked is text with every credential, or the beginning of a long one, taken out.
-func (t *told) Masked(text string) string {
+// Masked returns a text with all credentials masked, including the beginning of a long one.
+func (t *sentCredentials) Masked(text string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, form := range t.forms {

@@ -7,7 +7,7 @@ import (
 )
 
 func TestCredentialsAreMasked(t *testing.T) {
-	var sent told
+	var sent sentCredentials
 	sent.note(&Request{Authorization: "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:correct horse/battery"))})
 	sent.note(&Request{Authorization: "Bearer abcdefghijklmnopqrstuvwxyz"})
 	sent.note(&Request{Form: url.Values{"refresh_token": {"identity-token"}}})

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Handshake is what there is to say about a handshake when it failed.
+// Handshake describes a handshake, to explain its failure.
 type Handshake struct {
 	Host       string // host:port
 	Path       string // of the endpoint as written, with its slash; "" for other hosts
-	Home       bool   // the endpoint's own origin, which the client certificate is for
+	Home       bool   // the origin of the endpoint, to which the client certificate is sent
 	Asked      bool   // the server requested a client certificate
-	Sent       bool   // and got one
+	Sent       bool   // and one was sent
 	Leaf       *x509.Certificate
 	Acceptable [][]byte
 	Now        time.Time

@@ -23,7 +23,7 @@ type Peer struct {
 }
 
 const (
-	maxReady = 2   // the first connection of a check, and the one next to it
+	maxReady = 2   // the first connection of a check, and the second one
 	maxIdle  = 256 // more than the requests that a check sends at once
 )
 
@@ -37,7 +37,7 @@ func (w *Client) newPeer(t *egress.Target) *Peer {
 		MaxIdleConnsPerHost:    maxIdle,
 		MaxResponseHeaderBytes: w.Limits.Header,
 		ForceAttemptHTTP2:      true,
-		// A hostile server may send ahead of what we read; with the defaults that is 4 MiB a stream.
+		// The default receive buffer of 4 MiB per stream allows a server to use much memory.
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: 256 << 10, MaxReceiveBufferPerConnection: 512 << 10},
 	}
 	if proxy := p.Forward(); proxy != nil {
@@ -52,7 +52,7 @@ func (p *Peer) close() {
 	p.end()
 }
 
-// Dial connects to a peer within its time.
+// Dial connects to a peer within the limit.
 func (w *Client) Dial(ctx context.Context, p *Peer) (*Conn, netip.AddrPort, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.Limits.Connect)
 	defer cancel()
@@ -63,7 +63,7 @@ func (w *Client) Dial(ctx context.Context, p *Peer) (*Conn, netip.AddrPort, erro
 	return newConn(p, raw), at, nil
 }
 
-// Open makes a new connection to a peer.
+// Open opens a connection to a peer.
 func (w *Client) Open(ctx context.Context, p *Peer) (*Conn, error) {
 	c, _, err := w.Dial(ctx, p)
 	if err != nil {
@@ -78,7 +78,7 @@ func (w *Client) Open(ctx context.Context, p *Peer) (*Conn, error) {
 	return c, nil
 }
 
-// Keep leaves an open connection to the next request that needs a new one. The caller has counted its cost.
+// Keep makes an open connection available to the next request that needs one. The caller has counted its cost.
 func (w *Client) Keep(c *Conn) {
 	c.Cost = 0
 	select {
@@ -113,7 +113,7 @@ func (p *Peer) openInBackground() (*Conn, error) {
 	w.mu.Lock()
 	if err := w.ctx.Err(); err != nil {
 		w.mu.Unlock()
-		return nil, err // Close may be waiting for the background
+		return nil, err // Close may wait for the background
 	}
 	result := Later(&w.Work, func() opened {
 		c, err := w.Open(p.ctx, p)
@@ -124,7 +124,7 @@ func (p *Peer) openInBackground() (*Conn, error) {
 	return o.conn, o.err
 }
 
-// attempt is what is observed of a request on its way through the transport.
+// attempt records the events of a request in the transport.
 type attempt struct {
 	conn    *Conn       // that carries it; nil before there is one
 	cost    int         // round trips for opening conn

@@ -1,5 +1,5 @@
-// Package wire sends the requests of one check: it dials over egress, does TLS, follows redirects one hop at a time, bounds
-// what a server may send, and masks credentials that a server repeats.
+// Package wire sends the requests of one check: it dials over egress, does TLS, follows redirects one hop at a time, limits
+// responses, and masks credentials that a server repeats.
 package wire
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/regwarden/regwarden/egress"
 )
 
-// Config is what a check needs of its connections.
+// Config configures the connections of a check.
 type Config struct {
 	Guard  *egress.Guard
 	Header map[string]string // of every request
@@ -31,7 +31,7 @@ type Config struct {
 	SkipVerify bool
 }
 
-// Limits bound what a server can do to us.
+// Limits limit the time and size of responses.
 type Limits struct {
 	Resolve, Connect, Handshake, Response time.Duration
 	Header, Body                          int64
@@ -41,9 +41,9 @@ type Limits struct {
 // Client sends the requests of one check, each over the transport of its peer, and closes all connections at its end.
 type Client struct {
 	Config
-	pool func() *x509.CertPool // roots and the definition's own; made once
+	pool func() *x509.CertPool // the system's roots and those of the definition; created once
 
-	Sent told // guards itself
+	Sent sentCredentials // safe for concurrent use
 	Work Background
 
 	ctx context.Context // of all peers
@@ -53,7 +53,7 @@ type Client struct {
 	peers map[egress.Origin]*Peer
 }
 
-// StepError says which step towards an origin failed.
+// StepError is the failure of a step of connecting to an origin.
 type StepError struct {
 	Step   step
 	Origin egress.Origin
@@ -86,8 +86,8 @@ func New(c Config) *Client {
 	return w
 }
 
-// trustPool is the system's roots plus the definition's: replacing them would break public
-// registries behind a private token service and the reverse (source-controller#1898).
+// trustPool returns the roots of the system and those of the definition: with only one of them, a public registry with a
+// private token service would fail, or the reverse (source-controller#1898).
 func trustPool(roots *x509.CertPool, extra []*x509.Certificate) *x509.CertPool {
 	if roots == nil {
 		system, err := x509.SystemCertPool()
@@ -103,16 +103,16 @@ func trustPool(roots *x509.CertPool, extra []*x509.Certificate) *x509.CertPool {
 	return pool
 }
 
-// Close closes every connection and waits for what runs in the background.
+// Close closes all connections and waits for the background.
 func (w *Client) Close() {
 	w.KeepOnly()
 	w.mu.Lock()
-	w.end() // with mu: nothing new begins in the background
+	w.end() // with mu: no background function starts afterwards
 	w.mu.Unlock()
 	w.Work.Wait()
 }
 
-// KeepOnly closes the connections to all other origins and forgets these origins.
+// KeepOnly closes the connections to all other origins and removes these origins.
 func (w *Client) KeepOnly(homes ...egress.Origin) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,7 +124,7 @@ func (w *Client) KeepOnly(homes ...egress.Origin) {
 	}
 }
 
-// Reach makes an origin known: looked up and judged, not yet dialled.
+// Reach returns the peer of an origin, with checked addresses, but without a connection.
 func (w *Client) Reach(ctx context.Context, o egress.Origin) (*Peer, error) {
 	w.mu.Lock()
 	p := w.peers[o]
@@ -143,14 +143,14 @@ func (w *Client) Reach(ctx context.Context, o egress.Origin) (*Peer, error) {
 	return p, nil
 }
 
-// Lookup resolves the host of an origin within its time.
+// Lookup resolves the host of an origin within the limit.
 func (w *Client) Lookup(ctx context.Context, o egress.Origin) ([]netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.Limits.Resolve)
 	defer cancel()
 	return w.Guard.Lookup(ctx, o)
 }
 
-// Admit makes an origin known if its addresses are allowed.
+// Admit adds an origin if its addresses are allowed.
 func (w *Client) Admit(o egress.Origin, addresses []netip.Addr) (*Peer, error) {
 	checked, err := w.Guard.Check(o, addresses)
 	if err != nil {
@@ -159,14 +159,14 @@ func (w *Client) Admit(o egress.Origin, addresses []netip.Addr) (*Peer, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if known := w.peers[o]; known != nil {
-		return known, nil // two requests reached for it at once
+		return known, nil // two concurrent requests added it
 	}
 	p := w.newPeer(checked)
 	w.peers[o] = p
 	return p, nil
 }
 
-// Hop judges that one server sends us on to another: zones only widen.
+// Hop returns the peer of an origin to which another origin refers, if the zone rule allows it.
 func (w *Client) Hop(ctx context.Context, from, to egress.Origin) (*Peer, error) {
 	next, err := w.Reach(ctx, to)
 	if err != nil {
@@ -183,9 +183,9 @@ func (w *Client) Hop(ctx context.Context, from, to egress.Origin) (*Peer, error)
 	return next, nil
 }
 
-// tlsConfig is the trust for an origin. The definition's roots and skipVerify apply to every origin, since the
-// consumers of a definition use one trust pool. Its client certificate is sent to the endpoint's origin only:
-// a token service or the target of a redirect could otherwise collect certificates.
+// tlsConfig returns the TLS configuration for an origin. Roots and skipVerify of the definition apply to all origins, as in
+// clients that use a definition. The client certificate is sent only to the origin of the endpoint, not to token services or
+// targets of redirects.
 func (w *Client) tlsConfig(p *Peer, c *Conn) *tls.Config {
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12,
@@ -201,7 +201,7 @@ func (w *Client) tlsConfig(p *Peer, c *Conn) *tls.Config {
 			return &tls.Certificate{}, nil
 		},
 	}
-	config.InsecureSkipVerify = w.SkipVerify // the definition asks for it, and the report warns
+	config.InsecureSkipVerify = w.SkipVerify // as the definition requires; the report warns
 	config.VerifyConnection = func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) > MaxChain {
 			return ErrLongChain

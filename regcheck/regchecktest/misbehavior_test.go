@@ -52,7 +52,7 @@ func TestTLSMatrix(t *testing.T) {
 }
 
 // With the right words for ca and client certificate the same servers let a client in.
-func TestTLSMatrixMended(t *testing.T) {
+func TestTLSMatrixFixed(t *testing.T) {
 	for server, trust := range map[string]string{"tls-private-ca": "ca", "tls-chain": "ca", "tls-missing-intermediate": "intermediate",
 		"tls-self-signed": "server", "tls-client-required": "systemCA", "tls-client-nginx": "systemCA"} {
 		t.Run(server, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestHostileServersNeedABound(t *testing.T) {
 			}
 		})
 	}
-	for _, server := range []string{"endless-headers", "flood-1xx", "big-header", "cut-body", "close-without-answer", "garbage-answer", "bad-length"} {
+	for _, server := range []string{"endless-headers", "flood-1xx", "big-header", "cut-body", "close-without-response", "garbage-response", "bad-length"} {
 		t.Run(server, func(t *testing.T) {
 			g := Start(t, server)
 			c := client(t, g, nil)
@@ -162,7 +162,7 @@ func TestProxies(t *testing.T) {
 				t.Errorf("proxy said %d, %v", seen, err)
 			}
 			if dials := g.Dials(); len(dials) != 1 || !strings.HasSuffix(dials[0], ":3128") {
-				t.Errorf("dialled %v", dials)
+				t.Errorf("dialed %v", dials)
 			}
 		})
 	}

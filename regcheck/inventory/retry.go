@@ -13,43 +13,43 @@ import (
 )
 
 const (
-	patienceLimited = 5 * time.Second // before the next try, where a registry that asks for time does not say how much
-	patienceBroken  = time.Second
+	defaultRetryAfter = 5 * time.Second // if the registry limits requests without Retry-After
+	errorBackoff      = time.Second
 )
 
-// get asks for something below /v2/ until there is an answer that says something. There is none, and why in its
-// place, when the token service gives no token or nothing usable comes; the error is a *stop.
+// get requests a path below /v2/, with retries, until the response is usable. If the token service issues no token or no
+// response is usable, it returns why. The error is a *stop.
 func (l *lister) get(ctx context.Context, at content.Way, rest, query string) (a *wire.Response, why string, err error) {
 	renewed := false
 	for try := 1; ; try++ {
 		a, why = nil, ""
-		header, broken, ok := l.Authorize(ctx, at)
-		if !ok && broken == "" {
-			return nil, "the token service gives no token for it", nil
+		header, problem, ok := l.Authorize(ctx, at)
+		if !ok && problem == "" {
+			return nil, "the token service issues no token for it", nil
 		}
-		wait := patienceBroken
-		if why = broken; ok {
+		wait := errorBackoff
+		if why = problem; ok {
 			a, why, wait = l.request(ctx, rest, query, header)
 		}
 		if why == "" {
 			if a.Status == 401 && !renewed && at.Service != nil {
 				at.Forget(at.Scope)
-				renewed = true // it has expired: an inventory takes longer than a token lives
+				renewed = true // it has expired: an inventory may take longer than the lifetime of a token
 				continue
 			}
 			return a, "", nil
 		}
-		limited := a != nil && saysLater(a)
+		limited := a != nil && asksToRetry(a)
 		switch {
 		case ctx.Err() != nil:
-			return nil, "", &stop{words: "the time for one call is over."}
+			return nil, "", &stop{reason: "the time limit of one call was reached."}
 		case limited && (try == 3 || wait > l.limits.Pause):
-			return nil, "", &stop{"the registry asks to be called less often: " + why, wait}
+			return nil, "", &stop{"the registry limits requests: " + why, wait}
 		case wait < 0:
 			return nil, l.Shown(why), nil
 		case try == 2 && !limited:
-			if l.troubles++; l.troubles > maxTroubles {
-				return nil, "", &stop{"the registry gives no usable answers any more: " + why, patienceLimited}
+			if l.failures++; l.failures > maxFailures {
+				return nil, "", &stop{"the registry returns no usable responses: " + why, defaultRetryAfter}
 			}
 			return nil, l.Shown(why), nil
 		}
@@ -59,40 +59,39 @@ func (l *lister) get(ctx context.Context, at content.Way, rest, query string) (a
 	}
 }
 
-// request sends one request. An empty why means that the answer may be read; a negative wait that asking again
-// would change nothing.
+// request sends one request. If why is empty, the response is usable. A negative wait means that a retry is useless.
 func (l *lister) request(ctx context.Context, rest, query, header string) (a *wire.Response, why string, wait time.Duration) {
 	u := l.Client().Base.URL(rest)
 	u.RawQuery = query
-	a, err := l.Client().Fetch(ctx, wire.Request{URL: u, Authorization: header}, len(l.strangers) < maxStrangers)
+	a, err := l.Client().Fetch(ctx, wire.Request{URL: u, Authorization: header}, len(l.thirdPartyHosts) < maxThirdPartyHosts)
 	if err != nil {
-		wait = patienceBroken
+		wait = errorBackoff
 		if x, redirected := errors.AsType[*wire.RedirectError](err); redirected {
-			l.strangers[x.To.Host] = true
+			l.thirdPartyHosts[x.To.Host] = true
 			wait = -1
 		}
-		return nil, l.Unanswered(err), wait
+		return nil, l.NoResponse(err), wait
 	}
 	if a.From != l.Client().Base.Origin {
-		l.strangers[a.URL.Host] = true
+		l.thirdPartyHosts[a.URL.Host] = true
 	}
 	switch {
-	case saysLater(a):
+	case asksToRetry(a):
 		wait = retryAfter(a, l.Now())
 	case a.Status >= 500:
-		wait = patienceBroken
+		wait = errorBackoff
 	default:
 		return a, "", 0
 	}
-	return a, "GET " + wire.ShowURL(a.URL) + " was answered " + a.Said() + ".", wait
+	return a, "GET " + wire.ShowURL(a.URL) + " returned " + a.Summary() + ".", wait
 }
 
-// saysLater: 429, and 503 that says when (RFC 9110 section 15.6.4).
-func saysLater(a *wire.Response) bool {
+// asksToRetry reports whether a response is a 429, or a 503 with Retry-After (RFC 9110 section 15.6.4).
+func asksToRetry(a *wire.Response) bool {
 	return a.Status == 429 || a.Status == 503 && a.Header.Get("Retry-After") != ""
 }
 
-// retryAfter reads the header in both its forms (RFC 9110 section 10.2.3); at least a second.
+// retryAfter reads both forms of the header (RFC 9110 section 10.2.3). It returns at least a second.
 func retryAfter(a *wire.Response, now time.Time) time.Duration {
 	text := strings.TrimSpace(a.Header.Get("Retry-After"))
 	if seconds, err := strconv.ParseInt(text, 10, 32); err == nil {
@@ -101,7 +100,7 @@ func retryAfter(a *wire.Response, now time.Time) time.Duration {
 	if at, err := http.ParseTime(text); err == nil {
 		return max(time.Second, at.Sub(now))
 	}
-	return patienceLimited
+	return defaultRetryAfter
 }
 
 func (l *lister) pause(ctx context.Context, wait time.Duration) error {
@@ -111,6 +110,6 @@ func (l *lister) pause(ctx context.Context, wait time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return &stop{words: "the time for one call is over."}
+		return &stop{reason: "the time limit of one call was reached."}
 	}
 }
