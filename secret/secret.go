@@ -1,8 +1,7 @@
 // Package secret holds the one string type for passwords, tokens and private keys.
 //
-// A secret.String prints, logs and marshals as a mask, whatever verb or encoder meets it, so that a
-// secret reaches a log, an error or an answer only where somebody wrote Reveal. The package refuses
-// to do more: it neither encrypts nor compares.
+// A String prints, logs and marshals as a mask with every verb and encoder. A secret gets into a log, an error or a
+// response only through Reveal. The package does not encrypt and does not compare.
 package secret
 
 import (
@@ -11,14 +10,14 @@ import (
 	"log/slog"
 )
 
-// Mask stands wherever a secret that is not empty would have been printed.
+// Mask is printed in place of a secret that is not empty.
 const Mask = "********"
 
-// String is a secret text. The zero value is "no secret" and prints as the empty string, so that
-// "absent" and "hidden" can be told apart. It is decoded like a plain string.
+// String is a secret text. The zero value means "no secret" and prints as the empty string, which distinguishes it from a
+// masked secret. It is decoded like a plain string.
 type String string
 
-// Reveal returns the secret itself. Every call is a place to review.
+// Reveal returns the secret itself. Review every call.
 func (s String) Reveal() string { return string(s) }
 
 // String returns the mask, or "" when there is no secret.
@@ -29,7 +28,7 @@ func (s String) String() string {
 	return Mask
 }
 
-// Format masks the secret for every verb of fmt: %x and %q would otherwise go round String.
+// Format masks the secret for every verb of fmt: %x and %q do not call String.
 func (s String) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // LogValue masks the secret in structured logs.

@@ -14,7 +14,7 @@ import (
 
 const marked = "hunter2-marked"
 
-func TestNothingPrintsTheSecret(t *testing.T) {
+func TestSecretIsNeverPrinted(t *testing.T) {
 	type holder struct{ Password secret.String }
 	s := secret.String(marked)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d"} {
@@ -24,7 +24,7 @@ func TestNothingPrintsTheSecret(t *testing.T) {
 			}
 		}
 	}
-	if err := fmt.Errorf("sign in: %w", errors.New(fmt.Sprint(s))); strings.Contains(err.Error(), marked) {
+	if err := fmt.Errorf("log in: %w", errors.New(fmt.Sprint(s))); strings.Contains(err.Error(), marked) {
 		t.Errorf("an error shows the secret: %v", err)
 	}
 
@@ -44,7 +44,7 @@ func TestNothingPrintsTheSecret(t *testing.T) {
 	}
 }
 
-func TestDecodesAndReveals(t *testing.T) {
+func TestDecodeAndReveal(t *testing.T) {
 	var got struct{ A, B secret.String }
 	if err := json.Unmarshal([]byte(`{"A":"`+marked+`"}`), &got); err != nil {
 		t.Fatal(err)

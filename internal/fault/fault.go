@@ -1,9 +1,8 @@
-// Package fault has the one error type for what regwarden could not do.
+// Package fault has the error type for operations that regwarden could not perform.
 //
-// A fault is never a finding about a registry: a check that finds a broken registry succeeded, and
-// its outcome is a regcheck.Report. Faults carry what a client may know (Code, Message, Fields,
-// Reason) apart from what only the log may know (Cause). The HTTP status is chosen in one place,
-// internal/server; the exit code in another, cmd/regwarden.
+// The outcome of a check is never a fault: a check that finds a broken registry has succeeded and returns a
+// regcheck.Report. Code, Message, Fields and Reason may be sent to clients; Cause is for the log only. internal/server
+// chooses the HTTP status, cmd/regwarden the exit code.
 package fault
 
 import (
@@ -14,22 +13,22 @@ import (
 	"time"
 )
 
-// Kind says what sort of fault it is. There are few, and each has one HTTP status.
+// Kind classifies errors. Each kind has one HTTP status.
 type Kind uint8
 
 // An error without a kind is Internal.
 const (
-	Internal        Kind = iota // our fault; nothing of it may be shown
-	Invalid                     // the request can't be understood or contradicts itself
-	Unauthenticated             // no usable credential
+	Internal        Kind = iota // a defect of ours; no detail may be shown
+	Invalid                     // the request is malformed or contradicts itself
+	Unauthenticated             // no valid credentials
 	Forbidden                   // authenticated, but not allowed
-	NotFound                    // there is no such thing for this caller
-	Conflict                    // it is there already, or has changed meanwhile
-	Limited                     // this caller does too much; RetryAfter says when to come back
-	Unavailable                 // we can't now; RetryAfter says when to come back
+	NotFound                    // the resource does not exist, or is hidden from the caller
+	Conflict                    // the resource exists already, or was changed concurrently
+	Limited                     // too many requests of this caller; see RetryAfter
+	Unavailable                 // temporarily unavailable; see RetryAfter
 )
 
-// Codes that more than one package gives. They are part of the HTTP interface.
+// Codes that several packages use. They are part of the HTTP interface.
 const (
 	CodeInvalidRequest       = "InvalidRequest"
 	CodeAuthenticationFailed = "AuthenticationFailed"
@@ -49,13 +48,13 @@ type Field struct {
 	Problem string `json:"problem"`
 }
 
-// Error is a fault. Code, Message, Fields and Reason may be shown to the caller and so must never
-// hold a secret, an address of ours, a path or SQL. Cause is for the log.
+// Error is a failed operation. Code, Message, Fields and Reason may be shown to the caller: they must not contain secrets,
+// internal addresses, paths or SQL. Cause is for the log.
 type Error struct {
 	Kind       Kind
 	Code       string
 	Message    string
-	Fields     []Field       // Invalid: every problem, not the first
+	Fields     []Field       // Invalid: all problems
 	Reason     string        // a word from a closed list, such as "expired"; may be empty
 	RetryAfter time.Duration // Limited and Unavailable
 	Cause      error
@@ -72,10 +71,10 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap gives errors.Is and errors.As the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// KindOf returns the kind of the outermost fault in err, Internal when there is none.
+// KindOf returns the kind of the outermost Error in err, Internal if there is none.
 func KindOf(err error) Kind {
 	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Kind
@@ -83,18 +82,18 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// MaxFields is how many problems a fault lists: an answer must not be many times what was asked.
+// MaxFields is the maximum number of problems in an Error, so that a response is not many times larger than its request.
 const MaxFields = 100
 
-// InvalidFields is the fault of a request with these problems, of which it lists the first MaxFields.
+// InvalidFields returns the error for a request with these problems. It lists the first MaxFields.
 func InvalidFields(fields ...Field) *Error {
-	message := "The request has a field that cannot be used."
+	message := "The request has an invalid field."
 	switch {
 	case len(fields) > MaxFields:
-		message = fmt.Sprintf("The request has more than %d fields that cannot be used; these are the first.", MaxFields)
+		message = fmt.Sprintf("The request has more than %d invalid fields; these are the first.", MaxFields)
 		fields = fields[:MaxFields]
 	case len(fields) > 1:
-		message = fmt.Sprintf("The request has %d fields that cannot be used.", len(fields))
+		message = fmt.Sprintf("The request has %d invalid fields.", len(fields))
 	}
 	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}
 }
@@ -107,39 +106,39 @@ func FieldProblem(field, problem string) []Field {
 	return []Field{{Field: field, Problem: problem}}
 }
 
-// ResourceNotFound is the fault of something that does not exist, or not for the caller.
+// ResourceNotFound returns the error for a resource that does not exist, or is hidden from the caller.
 func ResourceNotFound(message string) *Error {
 	return &Error{Kind: NotFound, Code: CodeResourceNotFound, Message: message}
 }
 
-// NoSuchProject is the fault of a project that does not exist, is another organization's or is hidden from the caller. The
-// code is CodeResourceNotFound where the path names the project, else CodeProjectNotFound.
+// NoSuchProject returns the error for a project that does not exist, belongs to another organization or is hidden from the
+// caller. The code is CodeResourceNotFound where the path names the project, else CodeProjectNotFound.
 func NoSuchProject(code string) *Error {
 	return &Error{Kind: NotFound, Code: code, Message: "Project not found. It does not exist in your organization, or you are not a member of it."}
 }
 
-// Join lists the problems of decoding and, after them, those of the domain, since whoever mends a
-// request wants the whole list. A field that could not be decoded is not called missing as well.
+// Join appends the problems of the domain to those of decoding, so that a client can fix all of them at once. It omits
+// further problems of fields that could not be decoded.
 func Join(undecoded, more []Field) []Field {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, p := range undecoded {
-		told[p.Field] = true
+		reported[p.Field] = true
 	}
 	all := slices.Clone(undecoded)
 	for _, p := range more {
-		if !told[p.Field] {
+		if !reported[p.Field] {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// Busy is the fault of an overloaded service; after says when a retry makes sense.
+// Busy returns the error of an overloaded service. after is the time until a retry is useful.
 func Busy(what string, after time.Duration) *Error {
 	return &Error{Kind: Unavailable, Code: CodeUnavailable, Message: what, RetryAfter: after}
 }
 
-// Wrap adds to an error what was attempted; nil stays nil.
+// Wrap adds what was attempted to an error; nil stays nil.
 func Wrap(attempted string, err error) error {
 	if err == nil {
 		return nil
@@ -147,8 +146,8 @@ func Wrap(attempted string, err error) error {
 	return fmt.Errorf("%s: %w", attempted, err)
 }
 
-// StackOf returns the stack that belongs to a recovered value: the one that the value carries, if another goroutine
-// panicked first, or the caller's.
+// StackOf returns the stack of a recovered value: that of the goroutine that panicked first if the value has it, otherwise
+// the caller's.
 func StackOf(recovered any) []byte {
 	if p, ok := recovered.(interface{ Stack() []byte }); ok {
 		return p.Stack()

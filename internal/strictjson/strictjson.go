@@ -1,10 +1,9 @@
-// Package strictjson decodes a JSON request body so that it can be read in one way only.
+// Package strictjson decodes JSON request bodies strictly: a body has one meaning or is rejected.
 //
-// Duplicate names, trailing data, invalid UTF-8 and deep nesting are refused; names match to the
-// letter; unknown names are skipped, since clients of newer API versions send more, and Unknown lists them. An array that is
-// null is empty, and not missing: that is how Go clients write an empty one. Values of the
-// wrong type don't stop the reading: every one of them is reported, with its path. The package does
-// not know which fields are required: that is for the decoded type to say.
+// It rejects duplicate names, trailing data, invalid UTF-8 and deep nesting. Names are case-sensitive. Unknown names are
+// skipped, since newer clients may send more, and Unknown lists them. A null array is empty, not missing: Go clients
+// write an empty slice so. All values of the wrong type are reported with their paths. Required fields are checked by the
+// caller.
 package strictjson
 
 import (
@@ -22,19 +21,18 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// MaxDepth is the deepest nesting of objects and arrays that is read.
+// MaxDepth is the maximum nesting of objects and arrays.
 const MaxDepth = 32
 
-// MaxElements is how many elements an array, or members an object, may have: each takes many times the memory in
-// which it is written.
+// MaxElements is the maximum number of elements of an array, or members of an object. A decoded element takes many times
+// the memory of its text.
 const MaxElements = 10_000
 
-// Body is the name of the whole body in a fault.Field, where no single field is meant.
+// Body is the name of the whole body in a fault.Field.
 const Body = "body"
 
-// Decode reads data into v, a pointer to a struct. The fields returned had a value of the wrong type and keep
-// their zero value. The error is a *fault.Error of kind Invalid: data is not one strict JSON object,
-// and v must not be used.
+// Decode decodes data into v, a pointer to a struct. It returns the fields with a value of the wrong type, which have their
+// zero value. The error is a *fault.Error of kind Invalid if data is not a strict JSON object; v must not be used then.
 func Decode(data []byte, v any) ([]fault.Field, error) {
 	if err := wellFormed(data); err != nil {
 		return nil, err
@@ -42,20 +40,20 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 	var wrong []fault.Field
 	hook := json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v any) error {
 		value := reflect.ValueOf(v).Elem()
-		want := wanted(value.Type())
+		want := expectedKind(value.Type())
 		got := dec.PeekKind()
 		if got == 'n' && value.Kind() == reflect.Slice {
 			value.Set(reflect.MakeSlice(value.Type(), 0, 0))
 			return dec.SkipValue()
 		}
 		if got == 'n' || want == "" || want == kindName(got) {
-			return errors.ErrUnsupported // the library's own decoding goes on
+			return errors.ErrUnsupported // the library decodes it
 		}
-		// The pointer names the value only once it has been read.
+		// StackPointer refers to the value only after it was read.
 		if err := dec.SkipValue(); err != nil {
 			return err
 		}
-		if len(wrong) > fault.MaxFields { // more are not shown, and what they are called takes long to write
+		if len(wrong) > fault.MaxFields { // more are not reported, and their paths are costly
 			return nil
 		}
 		wrong = append(wrong, fault.Field{
@@ -68,18 +66,18 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 	if err == nil {
 		return wrong, nil
 	}
-	// What the hook lets through, such as a number out of range, is still one field's problem.
+	// The hook does not check values, such as a number out of range.
 	if semantic, ok := errors.AsType[*json.SemanticError](err); ok {
-		return nil, fault.InvalidFields(append(wrong, fault.Field{Field: path(semantic.JSONPointer), Problem: "has a value that does not fit"})...)
+		return nil, fault.InvalidFields(append(wrong, fault.Field{Field: path(semantic.JSONPointer), Problem: "is out of range"})...)
 	}
-	return nil, malformed("is not JSON that can be read in one way only", err)
+	return nil, malformed("is not strict JSON", err)
 }
 
-// maxUnknown is how many unknown members are listed: an answer must not be many times what was asked.
+// maxUnknown is the maximum number of unknown members listed, so that a response is not many times larger than its request.
 const maxUnknown = 10
 
-// Unknown lists the paths of members in data that v, a pointer to a struct, does not have (the first ten), and the
-// paths of all that it has. data is what Decode has read; members of an unknown object are not listed.
+// Unknown returns the paths of members in data that v, a pointer to a struct, does not have (the first ten), and the paths
+// of all members of v. data must be valid for Decode. Members of an unknown object are not listed.
 func Unknown(data []byte, v any) (unknown, known []string) {
 	isObject := map[jsontext.Pointer]bool{}
 	known = members(reflect.TypeOf(v).Elem(), "", isObject)
@@ -89,7 +87,7 @@ func Unknown(data []byte, v any) (unknown, known []string) {
 			break
 		}
 		if kind, read := dec.StackIndex(dec.StackDepth()); kind != '{' || read%2 == 0 {
-			continue // only after a name is the number of names and values odd
+			continue // the number of names and values is odd only after a name
 		}
 		at := dec.StackPointer()
 		object, exists := isObject[at]
@@ -105,7 +103,7 @@ func Unknown(data []byte, v any) (unknown, known []string) {
 	return unknown, known
 }
 
-// members lists the paths of all members that t is decoded from, and says of each whether it is an object.
+// members returns the paths of all members that t is decoded from, and records which are objects.
 func members(t reflect.Type, parent jsontext.Pointer, isObject map[jsontext.Pointer]bool) (paths []string) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -117,7 +115,7 @@ func members(t reflect.Type, parent jsontext.Pointer, isObject map[jsontext.Poin
 			value = value.Elem()
 		}
 		at := parent.AppendToken(name)
-		isObject[at] = value.Kind() == reflect.Struct && wanted(value) == "an object"
+		isObject[at] = value.Kind() == reflect.Struct && expectedKind(value) == "an object"
 		paths = append(paths, path(at))
 		if isObject[at] {
 			paths = append(paths, members(value, at, isObject)...)
@@ -126,7 +124,7 @@ func members(t reflect.Type, parent jsontext.Pointer, isObject map[jsontext.Poin
 	return paths
 }
 
-// wellFormed reads data once for its form alone: one object, strict, bounded depth.
+// wellFormed checks that data is one strict JSON object of limited depth.
 func wellFormed(data []byte) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return malformed("is empty; a JSON object is required", nil)
@@ -141,7 +139,7 @@ func wellFormed(data []byte) error {
 		case err == io.EOF:
 			return nil
 		case errors.Is(err, jsontext.ErrDuplicateName):
-			return malformed("names a member twice in the same object (byte "+strconv.FormatInt(dec.InputOffset(), 10)+")", err)
+			return malformed("has a duplicate member (byte "+strconv.FormatInt(dec.InputOffset(), 10)+")", err)
 		case err != nil:
 			return malformed(fmt.Sprintf("is not valid JSON (byte %d)", dec.InputOffset()), err)
 		case dec.StackDepth() > MaxDepth:
@@ -154,7 +152,7 @@ func wellFormed(data []byte) error {
 	}
 }
 
-// tooLong looks at the array or object that was just read from.
+// tooLong reports whether the array or object that is being read has too many elements.
 func tooLong(dec *jsontext.Decoder) bool {
 	kind, length := dec.StackIndex(dec.StackDepth())
 	if kind == '{' {
@@ -163,7 +161,7 @@ func tooLong(dec *jsontext.Decoder) bool {
 	return length > MaxElements
 }
 
-// malformed leaves the library's error out of the message: it may quote the input, which may be a secret.
+// malformed omits the library's error from the message, since it may quote a secret of the input.
 func malformed(problem string, cause error) error {
 	f := fault.InvalidFields(fault.Field{Field: Body, Problem: problem})
 	f.Message = "The request body " + problem + "."
@@ -173,8 +171,8 @@ func malformed(problem string, cause error) error {
 	return f
 }
 
-// wanted names the JSON type that t is decoded from, "" when t decides for itself.
-func wanted(t reflect.Type) string {
+// expectedKind returns the JSON type that t is decoded from, "" if t decodes itself.
+func expectedKind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"
@@ -215,7 +213,7 @@ func kindName(k jsontext.Kind) string {
 	}
 }
 
-// path writes a JSON pointer as people write a field: auth.tls.ca, tokens[0].
+// path returns a JSON pointer in the form auth.tls.ca, tokens[0].
 func path(p jsontext.Pointer) string {
 	var b strings.Builder
 	for token := range p.Tokens() {

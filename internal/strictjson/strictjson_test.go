@@ -27,7 +27,7 @@ type credentials struct {
 	Tokens []secret.String `json:"tokens"`
 }
 
-func TestDecodeReadsOneWay(t *testing.T) {
+func TestDecode(t *testing.T) {
 	var got credentials
 	wrong, err := strictjson.Decode([]byte(`{"user":"u","password":"p","PASSWORD":"other","paſſword":"x","later":{"a":[1]},"tls":null,"tokens":["t"]} `), &got)
 	if err != nil || len(wrong) > 0 {
@@ -58,7 +58,7 @@ func TestDecodeReportsEveryWrongType(t *testing.T) {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecodeRejects(t *testing.T) {
 	for name, body := range map[string]string{
 		"empty":                 "",
 		"blank":                 " \n",
@@ -115,8 +115,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A body of a megabyte must become neither an answer of many megabytes nor a list of a hundred times its size.
-func TestListsHaveAnEnd(t *testing.T) {
+// The response to a body of a megabyte must not have many megabytes, and its decoded lists must be limited.
+func TestListsAreLimited(t *testing.T) {
 	type body struct {
 		List []string          `json:"list"`
 		Map  map[string]string `json:"map"`
@@ -145,7 +145,7 @@ func TestListsHaveAnEnd(t *testing.T) {
 	}
 }
 
-// Go clients write an empty list as null. One that is missing is told from it.
+// Go clients write an empty list as null. A missing list is nil.
 func TestNullListIsEmpty(t *testing.T) {
 	for body, missing := range map[string]bool{`{"list":null}`: false, `{"list":[]}`: false, `{}`: true} {
 		var got struct {
