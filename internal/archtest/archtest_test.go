@@ -162,7 +162,7 @@ func TestPackagesAreSmall(t *testing.T) {
 	}
 }
 
-func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+func TestPackagesHaveDocComment(t *testing.T) {
 	for _, p := range packages(t) {
 		if len(p.GoFiles) > 0 && len(p.Doc) < 40 {
 			t.Errorf("package %s has no comment that says what it is for", p.ImportPath)
