@@ -141,7 +141,7 @@ type RegistryNames struct {
 	Items []RegistryName `json:"items"`
 }
 
-// RegistryName is one registry of whatever kind; ours are all "oci". Scope is "tenant" where none was sent.
+// RegistryName is a registry of any kind; the service has only "oci". Scope is "tenant" if none was sent.
 type RegistryName struct {
 	Name      string `json:"name"`
 	UID       string `json:"uid"`

@@ -72,13 +72,13 @@ type UserSummaryRequest struct {
 	Filter UserFilter `json:"filter"`
 }
 
-// UserFilter says which users to list.
+// UserFilter selects the users to list.
 type UserFilter struct {
 	EmailID TextFilter `json:"emailId"`
 	Name    TextFilter `json:"name"` // of the metadata
 }
 
-// TextFilter says which texts to list. A member that is null or left out excludes nothing.
+// TextFilter selects texts. A member that is null or missing excludes nothing.
 type TextFilter struct {
 	Eq         *string `json:"eq"`
 	Ne         *string `json:"ne"`
@@ -126,7 +126,7 @@ type UserMetadata struct {
 	Name string `json:"name"`
 }
 
-// NewUserSpec is a user as a client wants it. Without a password the user cannot log in until an administrator sets one.
+// NewUserSpec is a user to be created. Without a password the user cannot log in until an administrator sets one.
 // Roles has none, which means member, or one. Projects are uids or names. Teams has to be empty.
 type NewUserSpec struct {
 	EmailID   string        `json:"emailId"`

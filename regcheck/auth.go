@@ -117,12 +117,12 @@ func (s *session) checkDirect(ctx context.Context, header, control, scheme strin
 		return authResult{failure: f}
 	}
 	if !accepted(a) {
-		return authResult{failure: s.refusal(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status))
+		return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status))
 	}
 	v := authResult{access: &content.Access{Header: header}}.withDetail(scheme + " accepted")
 	if !s.bareIsOpen() {
 		if a.Status/100 != 2 && s.treatedAlike(ctx, control, a) {
-			return authResult{failure: s.refusal(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status) + ", as for random credentials")
+			return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), scheme)}.withDetail(scheme + ": " + itoa(a.Status) + ", as for random credentials")
 		}
 		return v.withDetail("checked: without credentials the status is " + itoa(s.opened.bare.Status))
 	}
@@ -174,7 +174,7 @@ func (s *session) cachedResult(v authResult, open bool, why string) authResult {
 	return v.withDetail("not checked by the registry")
 }
 
-// unusable is the failure of a request with a token or credentials whose response says nothing about them.
+// unusable is the failure of a request with a token or credentials whose response is not conclusive.
 func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 	what := "GET " + wire.ShowURL(a.URL) + " with the credentials"
 	if s.plan.auth == NoAuth {
@@ -193,24 +193,24 @@ func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 	return nil
 }
 
-// refusal finds the reason why credentials were rejected: by whom, with which scheme.
-func (s *session) refusal(ctx context.Context, a *wire.Response, by, scheme string) *failure {
+// credentialsRejected returns the failure of rejected credentials, with its reason.
+func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by, scheme string) *failure {
 	field := s.plan.secretField()
 	o := s.opened.offers
-	said := "%s rejected the credentials (" + scheme + "): %s."
+	seen := "%s rejected the credentials (" + scheme + "): %s."
 	switch {
 	case a.Status != 401 && wire.IsExpired(a):
-		return fail(CodeAuthFailed, ReasonExpired, said, by, a.Summary()).at(field)
+		return fail(CodeAuthFailed, ReasonExpired, seen, by, a.Summary()).at(field)
 	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !isUnauthorized(a):
 		return s.deniedWhole(a)
 	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
 		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, strings.Join(o.Unsupported, ", "), scheme, a.Summary())
 	case s.anonymousWorks(ctx):
-		return fail(CodeAuthFailed, ReasonAnonymousWorks, said, by, a.Summary()).at(field)
+		return fail(CodeAuthFailed, ReasonAnonymousWorks, seen, by, a.Summary()).at(field)
 	case s.opened.bare.Status == 401 && o.None():
 		return fail(CodeAuthFailed, ReasonNoChallenge, "%s returned 401 without a WWW-Authenticate header, and for %s %s.", by, scheme, a.Summary()).at(field)
 	}
-	return s.hintRefused(fail(CodeAuthFailed, ReasonRefused, said, by, a.Summary()).at(field))
+	return s.hintRejected(fail(CodeAuthFailed, ReasonRefused, seen, by, a.Summary()).at(field))
 }
 
 // deniedWhole is a 403 of the whole API with credentials.
@@ -221,8 +221,8 @@ func (s *session) deniedWhole(a *wire.Response) *failure {
 
 func isUnauthorized(a *wire.Response) bool { return wire.HasCode(a.Body, "UNAUTHORIZED") }
 
-// hintRefused adds the usual causes by the spelling of usernames, never by the host's name alone.
-func (s *session) hintRefused(f *failure) *failure {
+// hintRejected adds the usual causes by the spelling of usernames, never by the host's name alone.
+func (s *session) hintRejected(f *failure) *failure {
 	user := s.plan.username
 	switch {
 	case user == "robot":

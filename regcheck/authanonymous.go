@@ -9,7 +9,7 @@ import (
 )
 
 // checkAnonymous checks whether anonymous access works. With a content path it is checked there: what /v2/ returns to
-// anonymous callers says little about what they may read.
+// anonymous callers does not show what they may read.
 func (s *session) checkAnonymous(ctx context.Context) authResult {
 	a := s.opened.bare
 	if a.Status == 403 {
@@ -43,7 +43,7 @@ func (s *session) authRequired(a *wire.Response) *failure {
 	return fail(CodeAuthRequired, "", "GET %s without credentials returned %s, %s.", wire.ShowURL(a.URL), a.Summary(), offer)
 }
 
-// checkAnonymousToken asks the token service without credentials. A refusal is not conclusive if the challenge has a
+// checkAnonymousToken requests a token without credentials. A credentialsRejected is not conclusive if the challenge has a
 // placeholder scope: GHCR issues tokens per public repository only.
 func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 	t, f := s.bearerService()
@@ -95,7 +95,7 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 	facts := s.contentFacts(acc, r)
 	facts.Listed = content.ListsUnknown // the content stage asks
 	if s.opened.bare.Status == 401 && s.opened.offers.Bearer == nil {
-		facts.Malformed = false // every path is denied, whatever its spelling
+		facts.Malformed = false // every path is denied, valid or not
 	}
 	for facts.Decide().Asks() {
 		below := s.tagsBelow(ctx, acc)
@@ -154,7 +154,7 @@ func (s *session) checkByContent(ctx context.Context, v *authResult) {
 	}
 	r := s.Tags(ctx, v.access, s.plan.contentPath)
 	switch {
-	case r.Grant.Refused != nil:
+	case r.Grant.Rejected != nil:
 		v.failure = s.notGranted(ctx, r.Way.Service, r.Grant)
 	case r.Err != nil || r.Response == nil:
 	case accepted(r.Response):
@@ -162,6 +162,6 @@ func (s *session) checkByContent(ctx context.Context, v *authResult) {
 		*v = v.withDetail("checked: anonymous callers cannot read the content")
 	case r.Response.Status == 401 && !s.tagsBelow(ctx, v.access).State().Readable():
 		// Credentials that are treated like none are most likely wrong.
-		v.failure = s.refusal(ctx, r.Response, wire.ShowURL(r.Response.URL), "accepted by GET /v2/, which accepts any")
+		v.failure = s.credentialsRejected(ctx, r.Response, wire.ShowURL(r.Response.URL), "accepted by GET /v2/, which accepts any")
 	}
 }

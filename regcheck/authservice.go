@@ -9,7 +9,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
-// checkByService follows a Bearer challenge. It asks for a token without scope first, because the response to a scoped request
+// checkByService follows a Bearer challenge. It requests a token without scope first, because the response to a scoped request
 // with a wrong password may be an anonymous token (harbor#11632).
 func (s *session) checkByService(ctx context.Context, t *challenge.Service, who challenge.Login) authResult {
 	// Whether anonymous callers get a token too is asked at the same time: it decides what ours proves.
@@ -52,7 +52,7 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 	return s.afterRejection(ctx, proof, a)
 }
 
-// startContentToken asks for the token of the content path, which is needed if the first token is accepted. It is called
+// startContentToken requests the token of the content path, which is needed if the first token is accepted. It is called
 // after the first token was issued, so that a wrong password is sent once only.
 func (s *session) startContentToken(ctx context.Context, t *challenge.Service, who challenge.Login) <-chan challenge.Grant {
 	if s.plan.contentPath == "" || !s.hasHTTPS(t) {
@@ -78,9 +78,9 @@ type tokenProof struct {
 	control   chan challenge.Grant // the grant for random credentials, if it was requested ahead
 }
 
-// anonymousRefused reports whether the service issues no token to anonymous callers.
-func (p tokenProof) anonymousRefused() bool {
-	return p.anonymous.Token == "" && p.anonymous.Refused != nil
+// anonymousRejected reports whether the service issues no token to anonymous callers.
+func (p tokenProof) anonymousRejected() bool {
+	return p.anonymous.Token == "" && p.anonymous.Rejected != nil
 }
 
 func (p tokenProof) access() *content.Access {
@@ -120,20 +120,20 @@ func (s *session) notGranted(ctx context.Context, t *challenge.Service, g challe
 	switch {
 	case g.Err != nil:
 		return s.diagnoseGrant(t, g.Err)
-	case g.Refused != nil && wire.IsExpired(g.Refused):
-		return fail(CodeAuthFailed, ReasonExpired, "%s rejected the credentials: %s.", by, g.Refused.Summary()).at(s.plan.secretField())
-	case g.Refused != nil:
-		return s.refusal(ctx, g.Refused, by, "token request")
+	case g.Rejected != nil && wire.IsExpired(g.Rejected):
+		return fail(CodeAuthFailed, ReasonExpired, "%s rejected the credentials: %s.", by, g.Rejected.Summary()).at(s.plan.secretField())
+	case g.Rejected != nil:
+		return s.credentialsRejected(ctx, g.Rejected, by, "token request")
 	case g.Bad != nil:
 		return fail(CodeTokenServiceFailed, ReasonBadTokenAnswer, "%s returned %s.", by, g.Bad.Summary())
 	}
 	return nil
 }
 
-// verify decides whether the token that the registry accepted says anything about the credentials: the services of Gitea and
+// verify decides whether the token that the registry accepted verifies the credentials: the services of Gitea and
 // Google issue one to anonymous callers, too.
 func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authResult {
-	if p.anonymousRefused() {
+	if p.anonymousRejected() {
 		return v.withDetail("checked: there are no anonymous tokens")
 	}
 	if !s.control {
@@ -145,7 +145,7 @@ func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authRe
 	}
 	g := s.askControl(ctx, p)
 	switch {
-	case g.Refused != nil || g.Bad != nil:
+	case g.Rejected != nil || g.Bad != nil:
 		s.recordControl(false)
 		return v.withDetail("checked: random credentials are rejected")
 	case g.Token == "":
@@ -166,7 +166,7 @@ func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authRe
 
 const openService = "The token service issues a token for random credentials as well, and the registry accepts it."
 
-// present sends a token to the path that accepted ours. On another path a refusal would say nothing: new Harbor releases
+// present sends a token to the path that accepted ours. On another path a credentialsRejected would say nothing: new Harbor releases
 // reject every token without scope on /v2/ (harbor#23799).
 func (s *session) present(ctx context.Context, p tokenProof, token string) (*wire.Response, error) {
 	if p.proven == "" {
@@ -175,7 +175,7 @@ func (s *session) present(ctx context.Context, p tokenProof, token string) (*wir
 	return s.Read(ctx, p.proven, content.TagsQuery, "Bearer "+token)
 }
 
-// askControl asks with random credentials; never with the real username, which could lock the account.
+// askControl sends random credentials, never the real username, which could lock the account.
 func (s *session) askControl(ctx context.Context, p tokenProof) challenge.Grant {
 	if p.control != nil {
 		g := <-p.control
@@ -188,13 +188,13 @@ func (s *session) askControl(ctx context.Context, p tokenProof) challenge.Grant 
 }
 
 // startControl waits for the anonymous grant, concurrently with the request to the registry. If that is a token too, it sends
-// the control request at once: it is needed whatever the registry returns.
+// the control request at once: it is needed in any case.
 func (s *session) startControl(ctx context.Context, p *tokenProof, anonymous <-chan challenge.Grant) <-chan struct{} {
 	done := make(chan struct{})
 	s.Wire.Work.Do(func() {
 		defer close(done)
 		p.anonymous = <-anonymous
-		if !s.control || p.anonymousRefused() {
+		if !s.control || p.anonymousRejected() {
 			return
 		}
 		if _, known := s.knownControl(); known {
@@ -214,12 +214,12 @@ func (s *session) sendControl(ctx context.Context, p tokenProof) challenge.Grant
 	return s.Ask(ctx, p.service, who, p.scopes)
 }
 
-// afterRejection continues after a registry rejected a fresh token, which says nothing yet about the credentials: new Harbor
+// afterRejection continues after a registry rejected a fresh token, which is not conclusive: new Harbor
 // releases reject tokens without scope on /v2/ (harbor#23799). It tries Basic if that was ever offered, then the challenge's
 // own scope, then the content's.
 func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Response) authResult {
 	if a.Status == 403 {
-		return authResult{failure: s.refusal(ctx, a, s.Base.String(), "token")}
+		return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), "token")}
 	}
 	rejected := fmt.Sprintf("token from %s rejected by the registry (%d)", p.service.Origin, a.Status)
 	offered := s.opened.offers.Basic || challenge.Offered(a.Header.Values("WWW-Authenticate")).Basic
@@ -237,13 +237,13 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 		return v.withDetail(rejected)
 	}
 	if s.control {
-		if g := s.askControl(ctx, p); g.Refused != nil || g.Bad != nil {
+		if g := s.askControl(ctx, p); g.Rejected != nil || g.Bad != nil {
 			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s issued a token and rejects random credentials, but GET %s with that token returned %s.",
 				wire.ShowURL(p.service.Realm), s.Base.String(), a.Summary())
 			return authResult{failure: f}.withDetail(rejected)
 		}
 	}
-	return authResult{failure: s.refusal(ctx, a, s.Base.String(), "token")}.withDetail(rejected)
+	return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), "token")}.withDetail(rejected)
 }
 
 // tryScopes requests a token with the scopes that the registry may require.

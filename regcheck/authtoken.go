@@ -28,7 +28,7 @@ func (s *session) checkToken(ctx context.Context) authResult {
 			open = &v
 		}
 	}
-	if open != nil && !slices.ContainsFunc(failures, isRefusal) {
+	if open != nil && !slices.ContainsFunc(failures, isRejection) {
 		open.tried = tried
 		return *open
 	}
@@ -80,7 +80,7 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) auth
 		g, scopes = s.askScoped(ctx, t, who, g)
 	}
 	if g.Token == "" {
-		return s.refreshRefused(ctx, t, g)
+		return s.refreshRejected(ctx, t, g)
 	}
 	p := tokenProof{service: t, who: who, granted: g, scopes: scopes}
 	a, err := s.getWith(ctx, "Bearer "+g.Token)
@@ -94,9 +94,9 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) auth
 	return s.afterRejection(ctx, p, a)
 }
 
-// refreshRefused is for the statuses 400, 401, 404, 405 and 501: the service does not support identity tokens (containerd
+// refreshRejected is for the statuses 400, 401, 404, 405 and 501: the service does not support identity tokens (containerd
 // authorizer, helm#30987, oras#968) or did not issue this one.
-func (s *session) refreshRefused(ctx context.Context, t *challenge.Service, g challenge.Grant) authResult {
+func (s *session) refreshRejected(ctx context.Context, t *challenge.Service, g challenge.Grant) authResult {
 	by := "The token service " + wire.ShowURL(t.Realm)
 	a := g.Denial()
 	if a == nil && g.NoPost {
@@ -106,14 +106,14 @@ func (s *session) refreshRefused(ctx context.Context, t *challenge.Service, g ch
 	if a == nil {
 		return authResult{failure: s.diagnoseGrant(t, g.Err)}.withDetail("as identity token: the token service returned no usable response")
 	}
-	said := "as identity token: " + itoa(a.Status)
+	attempt := "as identity token: " + itoa(a.Status)
 	if wire.IsExpired(a) {
-		return authResult{failure: fail(CodeAuthFailed, ReasonExpired, "%s rejected the token: %s.", by, a.Summary()).at("auth.token")}.withDetail(said)
+		return authResult{failure: fail(CodeAuthFailed, ReasonExpired, "%s rejected the token: %s.", by, a.Summary()).at("auth.token")}.withDetail(attempt)
 	}
-	return authResult{failure: s.refusal(ctx, a, by, "identity token")}.withDetail(said)
+	return authResult{failure: s.credentialsRejected(ctx, a, by, "identity token")}.withDetail(attempt)
 }
 
-func isRefusal(f *failure) bool { return f.entry.Code == CodeAuthFailed }
+func isRejection(f *failure) bool { return f.entry.Code == CodeAuthFailed }
 
 // mostSpecific returns the failure with the most specific cause: expired credentials, then an unavailable service, then a
 // missing permission, then rejected credentials.

@@ -62,7 +62,7 @@ func (c *panickyConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// A panic in a goroutine of the engine would end the program with everybody's requests. It is returned in the caller's goroutine,
+// A panic in a goroutine of the engine would end the program. It continues in the caller's goroutine,
 // on every connection. The limits are hours, so that a check that waits for the goroutine that panicked does not end.
 func TestPanicInBackgroundReachesCaller(t *testing.T) {
 	for _, server := range []string{"htpasswd", "bearer-other-host", "not-found-html"} {

@@ -72,7 +72,7 @@ func (s *session) contentFacts(acc *content.Access, path content.Reading) conten
 		Remote: acc.Service != nil && acc.Service.Origin != s.Base.Origin}
 }
 
-// contentExpired is a refusal whose text says that the credentials have expired.
+// contentExpired returns the failure of credentials that have expired according to the text of the response.
 func (s *session) contentExpired(r content.Reading) *failure {
 	if a := r.Response; a == nil || a.Status != 400 && (a.Status != 403 || s.plan.auth == NoAuth) || !wire.IsExpired(a) {
 		return nil
@@ -100,7 +100,7 @@ func (c *contentCheck) ask(ctx context.Context, step content.Step) *failure {
 	return c.diagnoseReading(c.below)
 }
 
-// tagsBelow asks for a random repository below the path. A robot with permissions on a whole Harbor project gets 401 or 400
+// tagsBelow requests a random repository below the path. A robot with permissions on a whole Harbor project gets 401 or 400
 // for the project's own name, but 404 for an unknown repository in it.
 func (s *session) tagsBelow(ctx context.Context, acc *content.Access) content.Reading {
 	return s.Tags(ctx, acc, s.plan.contentPath+"/"+s.unlikely)
@@ -177,11 +177,11 @@ func (c *contentCheck) denied(r content.Reading) *failure {
 	if c.plan.auth == NoAuth {
 		return fail(CodeAuthRequired, "", "%s.", r.Why())
 	}
-	said := "The credentials are valid, but %s; the repository may also not exist."
+	seen := "The credentials are valid, but %s; the repository may also not exist."
 	if c.unverified {
-		said = "%s, with credentials that the registry did not verify; they may be wrong, or the repository may not exist."
+		seen = "%s, with credentials that the registry did not verify; they may be wrong, or the repository may not exist."
 	}
-	return fail(CodeAccessDenied, "", said, r.Why()).
+	return fail(CodeAccessDenied, "", seen, r.Why()).
 		hinting("Grant the user permission to pull from %s (Harbor: pull; ACR: metadata_read; GitLab: read_registry; Google: artifactregistry.repositories.downloadArtifacts). "+
 			"If the registry grants permissions only per repository, set {baseContentPath} to such a repository.", wire.CleanText(c.plan.contentPath))
 }
@@ -219,7 +219,7 @@ func (s *session) contentFound(ctx context.Context, r content.Reading) outcome {
 const maxBelow = 5
 
 // prefixFound reads one of the repositories below the path. If the first one is denied or empty, it reads more: permissions may
-// differ, and an empty repository says nothing about the others.
+// differ, and an empty repository is not conclusive.
 func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	below := c.packsFirst(c.catalog.Below(c.plan.contentPath))
 	readings := make([]content.Reading, min(len(below), maxBelow))

@@ -56,7 +56,7 @@ func TestAuthType(t *testing.T) {
 }
 
 // A problem is shown to users and written to logs: it must not repeat a secret.
-func TestProblemsHoldNoSecret(t *testing.T) {
+func TestProblemsContainNoSecret(t *testing.T) {
 	const marked = "marked-secret-4711"
 	d := Definition{Endpoint: "user:" + marked + "@registry.test", Auth: &Auth{Type: NoAuth, Password: secret.String(marked + "\n"), Token: marked,
 		TLS: TLS{Enabled: true, Key: marked}}}

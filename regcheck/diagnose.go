@@ -260,7 +260,7 @@ func emptyBasePath(p *plan, to *url.URL) string {
 	return " and clear {basePath}"
 }
 
-// diagnoseReading is the failure of a reading that says nothing about the repository.
+// diagnoseReading is the failure of a reading that is not conclusive.
 func (s *session) diagnoseReading(r content.Reading) *failure {
 	switch {
 	case r.Err != nil:

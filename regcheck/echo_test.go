@@ -13,16 +13,16 @@ import (
 )
 
 // Credentials that a registry echoes are masked in the report.
-func TestAReportRepeatsNoCredential(t *testing.T) {
+func TestReportContainsNoCredential(t *testing.T) {
 	const password, token = "a-password-of-some-length", "a-token-of-some-length"
 	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, given, _ := r.BasicAuth()
-		said := r.Header.Get("Authorization") + " " + given
+		text := r.Header.Get("Authorization") + " " + given
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
-		w.Header().Set("WWW-Authenticate", `Basic realm="`+said+`"`)
+		w.Header().Set("WWW-Authenticate", `Basic realm="`+text+`"`)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = fmt.Fprintf(w, `{"errors":[{"code":"UNAUTHORIZED","message":%q}]}`, said)
+		_, _ = fmt.Fprintf(w, `{"errors":[{"code":"UNAUTHORIZED","message":%q}]}`, text)
 	}))
 	defer echo.Close()
 	policy, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
@@ -46,7 +46,7 @@ func TestAReportRepeatsNoCredential(t *testing.T) {
 			}
 		}
 		if report.Code != CodeAuthFailed || !strings.Contains(all, secret.Mask) {
-			t.Errorf("this registry said nothing back: %s", all)
+			t.Errorf("this registry text nothing back: %s", all)
 		}
 	}
 }

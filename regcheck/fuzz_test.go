@@ -18,7 +18,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// mustBeClean fails when a text that we show could disturb a terminal or a log.
+// mustBeClean fails if a shown text could disturb a terminal or a log.
 func mustBeClean(t *testing.T, text string) {
 	t.Helper()
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }) {
@@ -114,11 +114,11 @@ func FuzzErrorBody(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
 		a := &wire.Response{Status: 403, Body: body, Header: http.Header{"Content-Type": {kind}}}
-		said := a.Summary()
-		mustBeClean(t, said)
+		text := a.Summary()
+		mustBeClean(t, text)
 		mustBeClean(t, wire.Title(body))
-		if utf8.RuneCountInString(said) > 4*wire.MaxShown {
-			t.Errorf("%d characters", utf8.RuneCountInString(said))
+		if utf8.RuneCountInString(text) > 4*wire.MaxShown {
+			t.Errorf("%d characters", utf8.RuneCountInString(text))
 		}
 		wire.IsExpired(a)
 		wire.IsHTML(a)

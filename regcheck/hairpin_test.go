@@ -8,9 +8,9 @@ import (
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
 
-// A check may be led back to us by a redirect or a token service as well, so every request carries the mark.
+// A redirect or a token service may refer to the server itself, so every request has the header.
 // It is not a secret: requests with it are rejected.
-func TestEveryRequestCarriesTheHairpinMark(t *testing.T) {
+func TestEveryRequestHasHeader(t *testing.T) {
 	for _, server := range []string{"htpasswd", "bearer-other-host", "redirect-cross-origin"} {
 		t.Run(server, func(t *testing.T) {
 			g := regchecktest.Start(t, server)

@@ -105,7 +105,7 @@ func TestHintsFollowed(t *testing.T) {
 }
 
 // Each hint must have one text and must not have another.
-func TestHintsNameTheCause(t *testing.T) {
+func TestHintsHaveCause(t *testing.T) {
 	for _, row := range []struct {
 		server, password string
 		proxy            bool

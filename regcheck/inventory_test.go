@@ -69,7 +69,7 @@ func chart(name string) string { return name + " 1.2.3=helm 1.3.0_build.7=helm" 
 
 const pack = "packs/spectro-packs/archive/calico 3.27.0=pack"
 
-// What each kind of registry shows: all of it, what is below a path, or the path alone.
+// The listed part of each kind of registry: all of it, the content below a path, or only the path.
 func TestInventory(t *testing.T) {
 	charts := []string{chart("charts/nginx"), chart("charts/redis"), chart("charts/team/web")}
 	zarf := "packages/podinfo 6.4.0=zarf"
@@ -125,7 +125,7 @@ func TestInventory(t *testing.T) {
 }
 
 // A definition that is not valid is reported and not listed.
-func TestInventoryOfWhatIsNotValid(t *testing.T) {
+func TestInventoryOfInvalidDefinition(t *testing.T) {
 	g := regchecktest.Start(t, "htpasswd")
 	if l := mustList(t, g, wrongLogin, inventory.Cursor{}, inventory.Limits{}); l.report.Code != regcheck.CodeAuthFailed || l.Inventory != nil || l.list != nil {
 		t.Errorf("%s %+v", outcomeLine(l.report, nil), l)
@@ -137,8 +137,8 @@ func TestInventoryOfWhatIsNotValid(t *testing.T) {
 	}
 }
 
-// An inventory goes on behind its cursor, and what two calls list is what one would.
-func TestInventoryGoesOn(t *testing.T) {
+// An inventory continues after its cursor, and two calls list the same as one.
+func TestInventoryContinuesAfterCursor(t *testing.T) {
 	g := regchecktest.Start(t, "bearer")
 	whole := mustList(t, g, login(``), inventory.Cursor{}, inventory.Limits{})
 	for i := range whole.list {
@@ -171,7 +171,7 @@ func TestInventoryGoesOn(t *testing.T) {
 }
 
 // The limits are enforced and reported.
-func TestInventoryIsBounded(t *testing.T) {
+func TestInventoryLimits(t *testing.T) {
 	g := regchecktest.Start(t, "htpasswd")
 	for _, row := range []struct {
 		limits       inventory.Limits

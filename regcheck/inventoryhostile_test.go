@@ -60,8 +60,8 @@ func TestInventoryOfHostileRegistries(t *testing.T) {
 	}
 }
 
-// A content path that no repository can have is not listed, even by a registry that has it: who keeps what is listed
-// relies on the names being names.
+// A content path that no repository can have is not listed, even if the registry has it: callers rely on valid
+// names.
 func TestInventoryOfInvalidPath(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
@@ -107,7 +107,7 @@ func TestInventoryDialsFewHosts(t *testing.T) {
 	}
 }
 
-// A registry that asks for a moment is given it, and one that asks for an hour is left alone, to be resumed.
+// A short Retry-After is waited for, a long one interrupts the inventory.
 func TestInventoryRetriesAfterLimit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits as long as it is asked to")
@@ -126,7 +126,7 @@ func TestInventoryRetriesAfterLimit(t *testing.T) {
 }
 
 // A repository that cannot be read is reported and skipped. If no request succeeds, the inventory stops.
-func TestInventoryOfABrokenStorage(t *testing.T) {
+func TestInventoryOfFailingRegistry(t *testing.T) {
 	g := regchecktest.Start(t, "listing-breaks")
 	l := mustList(t, g, login(`"baseContentPath":"charts",`), inventory.Cursor{}, inventory.Limits{})
 	if l.Inventory == nil || !l.Complete || l.Cursor.Repositories != 3 || !strings.Contains(l.list[1].Tags[0].Problem, "502") || l.list[2].Tags[0].Problem != "" {
@@ -139,8 +139,8 @@ func TestInventoryOfABrokenStorage(t *testing.T) {
 	}
 }
 
-// Endless lists take neither memory nor connections.
-func TestInventoryIsFrugal(t *testing.T) {
+// The memory and connections for endless lists are limited.
+func TestInventoryReusesConnections(t *testing.T) {
 	for _, server := range []string{"listing-catalog-huge", "endless-tags", "listing-catalog-endless"} {
 		before := runtime.NumGoroutine()
 		g, err := regchecktest.Open(server)

@@ -62,7 +62,7 @@ func recheckRow(t *testing.T, row matrixRow) (spared int) {
 	return len(before)
 }
 
-// controlTargets returns where the control requests of one Checker went.
+// controlTargets returns the targets of the control requests of a Checker.
 func controlTargets(g *regchecktest.Registry, mark string) map[string]bool {
 	targets := map[string]bool{}
 	for _, s := range g.Sightings() {
@@ -105,7 +105,7 @@ const (
 )
 
 // A known result of a correct password does not make a wrong one valid, at an open registry or at a token service.
-func TestRecheckFindsAWrongPassword(t *testing.T) {
+func TestRecheckDetectsWrongPassword(t *testing.T) {
 	for _, server := range []string{"open-checks-credentials", "zot-mixed", "gitea", "google", "bearer", "htpasswd", "hides-behind-404"} {
 		g := regchecktest.Start(t, server)
 		c, good := mustRow(t, g, goodLogin)
@@ -122,7 +122,7 @@ func TestRecheckFindsAWrongPassword(t *testing.T) {
 }
 
 // A control request is repeated after a day.
-func TestRecheckControlsAnew(t *testing.T) {
+func TestControlRequestIsRepeatedAfterDay(t *testing.T) {
 	g := regchecktest.Start(t, "open-checks-credentials")
 	c, d := mustRow(t, g, goodLogin)
 	now := time.Now()
@@ -156,8 +156,8 @@ func TestRecheckControlsAnew(t *testing.T) {
 	}
 }
 
-// What is known says nothing of the credentials, nor is it part of the report that people see.
-func TestKnownHoldsNoSecret(t *testing.T) {
+// Known contains nothing of the credentials and is not part of the JSON of the report.
+func TestKnownContainsNoSecret(t *testing.T) {
 	g := regchecktest.Start(t, "open")
 	c, good := mustRow(t, g, goodLogin)
 	_, wrong := mustRow(t, g, wrongLogin)
@@ -175,7 +175,7 @@ func TestKnownHoldsNoSecret(t *testing.T) {
 }
 
 // Replicas of other versions read the same column, so the text keeps its form: three words a part, the kind last.
-func TestKnownAsText(t *testing.T) {
+func TestKnownText(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	for text, want := range map[string]regcheck.Known{
 		"": {}, "checked": {}, "- checked 0": {}, "- perhaps 1700000000": {}, "- checked soon": {},

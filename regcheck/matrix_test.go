@@ -27,7 +27,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
 
-// The matrix: definitions, the server each is tried on, and the whole truth about each. It is data,
+// The matrix has definitions, the server of each, and the complete expected result. It is data,
 // in testdata/matrix_*.json; `go test ./regcheck -run Matrix -v` prints it with what came out.
 // -row TEXT runs only the rows whose name has the text, and prints their reports.
 var onlyRow = flag.String("row", "", "run only the rows of the matrix whose name contains this")
@@ -207,7 +207,7 @@ func expand(value any, words map[string]string) any {
 	return value
 }
 
-// compare holds a report against its row.
+// compare compares a report with its row.
 func compare(row matrixRow, report *regcheck.Report, err error) (faults []string) {
 	differ := func(what, got, want string) {
 		if got != want {
@@ -237,7 +237,7 @@ func compare(row matrixRow, report *regcheck.Report, err error) (faults []string
 	return append(faults, wellFormed(report)...)
 }
 
-// wellFormed holds what is true of every report.
+// wellFormed checks what applies to every report.
 func wellFormed(r *regcheck.Report) (faults []string) {
 	var names []regcheck.Stage
 	failed := false
@@ -416,7 +416,7 @@ func TestMatrixIsComplete(t *testing.T) {
 	}
 }
 
-// A check that is canceled ends while the registry is silent, and the stage in which that happened has no outcome.
+// A check that is canceled ends while the registry does not respond, and the stage in which that happened has no outcome.
 func TestMatrixCanceled(t *testing.T) {
 	before := runtime.NumGoroutine()
 	g, err := regchecktest.Open("slow")

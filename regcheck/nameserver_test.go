@@ -16,7 +16,7 @@ func TestNameServers(t *testing.T) {
 	const nameError, serverFailure, refused = 3, 2, 5 // RFC 1035 section 4.1.1
 	for name, row := range map[string]struct {
 		server    string
-		says      string
+		contains  string
 		field     string
 		retryable bool
 	}{
@@ -37,7 +37,7 @@ func TestNameServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if report.Code != regcheck.CodeHostNotFound || report.Field != row.field || report.Retryable != row.retryable ||
-				!strings.Contains(report.Message, row.says) {
+				!strings.Contains(report.Message, row.contains) {
 				t.Errorf("%s, field %q, retryable %t: %s", report.Code, report.Field, report.Retryable, report.Message)
 			}
 		})

@@ -35,10 +35,10 @@ type Checker struct {
 	// SkipControl omits the control request with random credentials, which shows whether a registry checks credentials.
 	SkipControl bool
 	// Proxy names the outbound HTTP proxy for a target, much as http.Transport.Proxy does; it is asked once for
-	// each origin. Nil means none, whatever the environment says, and so does a nil URL.
+	// each origin. Nil means none, also if the environment has one; so does a nil URL.
 	Proxy        func(target *url.URL) (*url.URL, error)
 	ProxyConnect egress.ProxyConnect // what the proxy is asked to connect to
-	// Header is sent with every request, so that a server recognizes a check that leads back to it.
+	// Header is sent with every request, so that a server recognizes a check that was redirected to it.
 	Header map[string]string
 	Words  Words
 }

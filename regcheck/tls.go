@@ -14,7 +14,7 @@ import (
 func (s *session) handshake(ctx context.Context) outcome {
 	c := s.first
 	if s.plan.base.Scheme == "http" {
-		return skipped("plain HTTP, as the endpoint says")
+		return skipped("the endpoint uses plain HTTP")
 	}
 	if err := c.Handshake(ctx); err != nil {
 		s.dropSpare()

@@ -12,7 +12,7 @@ import (
 )
 
 // The nearest known name is a typing error away, or is written in another case, or in another place.
-func TestUnknownFieldsNameTheNearest(t *testing.T) {
+func TestUnknownFieldHasNearestName(t *testing.T) {
 	known := []string{"endpoint", "basePath", "baseContentPath", "providerType", "registryUid", "auth", "auth.type", "auth.username",
 		"auth.password", "auth.tls", "auth.tls.ca", "auth.tls.enabled", "isPrivate"}
 	for path, want := range map[string]string{

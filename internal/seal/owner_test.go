@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestWhoMayReadTheMasterKeyFile(t *testing.T) {
+func TestSecretFileModes(t *testing.T) {
 	const root, service, other = 0, 65532, 1000
 	for _, c := range []struct {
 		mode        fs.FileMode

@@ -47,8 +47,8 @@ func TestRotateMasterKey(t *testing.T) {
 	}
 }
 
-// TestFormerMasterKeysDoNotReplaceEachOther rotates twice in one second.
-func TestFormerMasterKeysDoNotReplaceEachOther(t *testing.T) {
+// TestFormerMasterKeysAreRetained rotates twice in one second.
+func TestFormerMasterKeysAreRetained(t *testing.T) {
 	path, at := filepath.Join(t.TempDir(), "master.key"), time.Now()
 	first, err := LoadOrCreateMasterKey(path)
 	if err != nil {

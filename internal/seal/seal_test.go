@@ -26,7 +26,7 @@ func mustKeyring(t *testing.T) *seal.Keyring {
 	return ring
 }
 
-func TestAValueOpensOnlyAtItsPlace(t *testing.T) {
+func TestDecryptRequiresSamePlace(t *testing.T) {
 	ring := mustKeyring(t)
 	part := rapid.SampledFrom([]string{"", "a", "b", "a|b", "|", "1:a", "1:a|0:"})
 	place := rapid.Custom(func(r *rapid.T) seal.Place {
@@ -49,7 +49,7 @@ func TestAValueOpensOnlyAtItsPlace(t *testing.T) {
 	})
 }
 
-func TestADamagedValueDoesNotOpen(t *testing.T) {
+func TestDecryptRejectsDamagedValue(t *testing.T) {
 	ring, at := mustKeyring(t), seal.Place{Table: "t", Row: "r", Column: "c"}
 	ciphertext, err := ring.Encrypt([]byte("plain"), at)
 	if err != nil {
@@ -96,7 +96,7 @@ func TestWrapAndUnwrap(t *testing.T) {
 	}
 }
 
-func TestMasterKeyFileIsMadeOnce(t *testing.T) {
+func TestMasterKeyFileIsCreatedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "master.key")
 	if _, err := seal.LoadMasterKey(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
@@ -144,7 +144,7 @@ func TestMasterKeyFileOfLaxModeIsRejected(t *testing.T) {
 	}
 }
 
-func TestMasterKeyTextIsCheckedAndNeverPrinted(t *testing.T) {
+func TestMasterKeyTextIsNeverPrinted(t *testing.T) {
 	const good = "c2V2ZW50ZWVuIHBsdXMgZmlmdGVlbiBpcyAzMiBieXQ="
 	key, err := seal.ParseMasterKey(secret.String(" " + good + "\r\n"))
 	if err != nil {

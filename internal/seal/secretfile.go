@@ -16,7 +16,7 @@ const maxSecretFile = 64 << 10
 // ErrLaxMode is matched by the error for a file with a secret that users other than its owner can read or write.
 var ErrLaxMode = errors.New("the file is accessible to other users")
 
-// modeError is an ErrLaxMode whose text says how to correct the mode.
+// modeError is an ErrLaxMode with the command that corrects the mode.
 type modeError struct {
 	path string
 	mode fs.FileMode

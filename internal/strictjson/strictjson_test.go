@@ -89,7 +89,7 @@ func TestDecodeRejects(t *testing.T) {
 	}
 }
 
-func TestErrorsDoNotQuoteTheBody(t *testing.T) {
+func TestErrorsOmitBody(t *testing.T) {
 	for _, body := range []string{`{"password":"hunter2`, `{"hunter2":1,"hunter2":2}`, `{"password":hunter2}`} {
 		if _, err := strictjson.Decode([]byte(body), &credentials{}); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v", err)
@@ -158,7 +158,7 @@ func TestNullListIsEmpty(t *testing.T) {
 	}
 }
 
-func TestUnknownListsMembersWithTheirPath(t *testing.T) {
+func TestUnknownReturnsPaths(t *testing.T) {
 	type base struct {
 		User string `json:"user"`
 	}

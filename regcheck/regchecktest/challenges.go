@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Challenges as they come over the wire: RFC 9110 section 11, and what products make of it. Every
-// server here works; a client that reads its challenge gets in.
+// Challenges as products send them: RFC 9110 section 11 and deviations. Every
+// server here works; a client that parses its challenge is accepted.
 
 func challengeServers() map[string]builder {
 	all := map[string]builder{}
@@ -119,7 +119,7 @@ func buildRealmQuery(g *Registry) error {
 	return g.at(withPath("/token", service, s))
 }
 
-// basicWith takes Basic, and refuses in a way of its own.
+// basicWith accepts Basic, and rejects other requests by the function.
 func (g *Registry) basicWith(refuse func(*visit)) *registry {
 	return &registry{g: g, admit: func(v *visit) bool {
 		who, _, good := basicCaller(v.r)

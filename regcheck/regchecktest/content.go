@@ -24,10 +24,10 @@ const (
 	unknownPayload = "application/vnd.oci.image.layer.v1.tar"
 )
 
-// sharedTree is packed once: no server writes to it.
+// sharedTree is created once: no server changes it.
 var sharedTree = sync.OnceValue(newTree)
 
-// tree is what a registry holds: the same in every world.
+// tree is the content of a registry, the same in every test network.
 type tree struct {
 	repositories map[string]*repository
 }

@@ -76,7 +76,7 @@ func listingServers() map[string]builder {
 
 func (v *visit) linked(to string) { v.w.Header().Set("Link", `</v2/`+to+`>; rel="next"`) }
 
-// content wraps the htpasswd registry: what instead does with a request for content counts, until it says false.
+// content wraps the htpasswd registry: instead handles requests for content until it returns false.
 func (g *Registry) content(instead func(w http.ResponseWriter, r *http.Request) bool) error {
 	s := g.htpasswdRegistry("Registry Realm")
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

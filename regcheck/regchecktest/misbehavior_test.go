@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Each server of the TLS matrix fails a plain Go client in the way that its name says.
+// Each server of the TLS matrix fails a plain Go client in the way of its name.
 func TestTLSMatrix(t *testing.T) {
 	unknown := func(err error) bool { _, ok := errors.AsType[x509.UnknownAuthorityError](err); return ok }
 	name := func(err error) bool { _, ok := errors.AsType[x509.HostnameError](err); return ok }
@@ -76,7 +76,7 @@ func TestTLSMatrixFixed(t *testing.T) {
 }
 
 // The hostile servers do not stop by themselves, and do when their client leaves.
-func TestHostileServersNeedABound(t *testing.T) {
+func TestHostileServersRequireLimit(t *testing.T) {
 	for _, server := range []string{"slow", "drip-headers", "drip-body", "endless-body", "accept-silent"} {
 		t.Run(server, func(t *testing.T) {
 			g := Start(t, server)
@@ -113,7 +113,7 @@ func TestHostileServersNeedABound(t *testing.T) {
 	}
 }
 
-func TestGzipBombIsOne(t *testing.T) {
+func TestGzipBombSize(t *testing.T) {
 	g := Start(t, "gzip-bomb")
 	response, err := client(t, g, nil).Get("https://registry.test/v2/")
 	if err != nil {
@@ -126,8 +126,8 @@ func TestGzipBombIsOne(t *testing.T) {
 	}
 }
 
-// Every spelling of a challenge leads to a token, for one who reads it.
-func TestSpellingsAreOfAWorkingRegistry(t *testing.T) {
+// A client that parses the challenge gets a token, in each spelling.
+func TestChallengeSpellings(t *testing.T) {
 	for server := range bearerSpellings {
 		g := Start(t, server)
 		c := client(t, g, nil)
@@ -159,7 +159,7 @@ func TestProxies(t *testing.T) {
 				_ = response.Body.Close()
 			}
 			if seen != status || (err == nil) != (status == 200) {
-				t.Errorf("proxy said %d, %v", seen, err)
+				t.Errorf("the proxy returned %d, %v", seen, err)
 			}
 			if dials := g.Dials(); len(dials) != 1 || !strings.HasSuffix(dials[0], ":3128") {
 				t.Errorf("dialed %v", dials)

@@ -50,7 +50,7 @@ func withPath(path string, service, rest http.Handler) http.Handler {
 	})
 }
 
-// openRegistry lets everybody in and never looks at credentials.
+// openRegistry accepts all requests and ignores credentials.
 func (g *Registry) openRegistry() *registry {
 	return &registry{g: g, admit: func(v *visit) bool {
 		v.who = everybody
@@ -58,7 +58,7 @@ func (g *Registry) openRegistry() *registry {
 	}}
 }
 
-// htpasswdRegistry wants Basic for everything.
+// htpasswdRegistry requires Basic for all requests.
 func (g *Registry) htpasswdRegistry(realm string) *registry {
 	return &registry{g: g, admit: func(v *visit) bool {
 		who, _, good := basicCaller(v.r)

@@ -66,7 +66,7 @@ func namesEverything(s *registry) *registry {
 	return s
 }
 
-// buildInventsNames says NAME_INVALID for every name.
+// buildInventsNames returns NAME_INVALID for every name.
 func buildInventsNames(g *Registry) error {
 	s := g.htpasswdRegistry("Registry Realm")
 	s.name = func(string) bool { return false }

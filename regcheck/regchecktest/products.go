@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Servers that keep the habits of known products. The quirk that each one is here for stands at it.
+// Servers that behave like known products. Each has a comment on its deviation.
 
 func productServers() map[string]builder {
 	return map[string]builder{
@@ -43,12 +43,12 @@ func productServers() map[string]builder {
 // request with a wrong password gets 200 and an anonymous token (harbor#11632); a missing
 // right is 401, never 403 (harbor#15684), and so is a project that does not exist; the name of a project alone is
 // 400 for everybody, before any credentials are read; _catalog is for administrators with Basic; newer releases
-// refuse scope-less tokens on /v2/ (harbor#23799); the web console serves every other path.
+// reject tokens without scope on /v2/ (harbor#23799); the web console serves every other path.
 func buildHarbor(g *Registry, refusesScopeless bool) error {
 	return g.harbor(&registry{g: g}, refusesScopeless)
 }
 
-// buildHarborSigningPolicy refuses every manifest that is not signed, and none is.
+// buildHarborSigningPolicy rejects every manifest that is not signed, and none is.
 func buildHarborSigningPolicy(g *Registry) error {
 	return g.harbor(&registry{g: g, manifests: func(v *visit) {
 		v.fail(http.StatusPreconditionFailed, "PROJECTPOLICYVIOLATION", "The image is not signed by cosign.")
@@ -354,7 +354,7 @@ func buildArtifactoryBearer(g *Registry) error {
 	return g.at(withPath(base+"/v2/token", tokens, s))
 }
 
-// buildNexus: the scheme in capitals; with anonymous pull on, any credentials are taken.
+// buildNexus: the scheme in capitals; with anonymous pull on, any credentials are accepted.
 func buildNexus(g *Registry, anonymous bool) error {
 	return g.at(&registry{g: g, admit: func(v *visit) bool {
 		who, _, good := basicCaller(v.r)
@@ -371,7 +371,7 @@ func buildNexus(g *Registry, anonymous bool) error {
 	}})
 }
 
-// buildZot: a challenge on 200 as well, unquoted; wrong credentials are refused after a delay. Mixed:
+// buildZot: a challenge on 200 as well, unquoted; wrong credentials are rejected after a delay. Mixed:
 // Anonymous callers may read public content and /v2/.
 func buildZot(g *Registry, mixed bool) error {
 	s := &registry{g: g, admit: func(v *visit) bool {

@@ -26,7 +26,7 @@ func proxyServers() map[string]builder {
 		"proxy": func(g *Registry) error {
 			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.tunnel(w, r) }))
 		},
-		// The name is another address for the proxy, where nothing listens.
+		// The name is another address for the proxy, without a listener.
 		"proxy-other-dns": func(g *Registry) error {
 			return g.behindProxy(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if host, port, _ := net.SplitHostPort(r.Host); !isAddress(host) {
@@ -68,7 +68,7 @@ func (g *Registry) behindProxy(proxy http.Handler) error {
 	return g.at(g.htpasswdRegistry("Registry Realm"))
 }
 
-// ProxyURL is the outbound proxy of the worlds that have one.
+// ProxyURL is the outbound proxy of the test networks that have one.
 func (g *Registry) ProxyURL() *url.URL { return &url.URL{Scheme: "http", Host: "proxy.test:3128"} }
 
 // tunnel serves CONNECT, to names and to addresses.

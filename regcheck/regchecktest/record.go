@@ -36,14 +36,14 @@ type Request struct {
 	Header http.Header
 }
 
-// Sightings returns every credential that came to any server so far.
+// Sightings returns all credentials that the servers have received.
 func (g *Registry) Sightings() []Sighting {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.sightings)
 }
 
-// Leaks returns the credentials that came where they were not meant to.
+// Leaks returns the credentials that were sent to other hosts than the intended ones.
 func (g *Registry) Leaks() []Sighting {
 	return slices.DeleteFunc(g.Sightings(), func(s Sighting) bool { return s.Meant })
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Redirects of registries and of token services. Hosts that are led to have working registries, so
+// Redirects of registries and of token services. The targets have working registries, so
 // that only the recorded credentials show whether a client must not have followed the redirect.
 
 func redirectServers() map[string]builder {
@@ -41,7 +41,7 @@ func redirectServers() map[string]builder {
 	return all
 }
 
-// lures starts registries wherever the redirects lead.
+// lures starts registries at the targets of the redirects.
 func (g *Registry) lures() error {
 	config, err := g.tls(leaf{names: []string{"registry.test", "other.test", "sub.registry.test"}})
 	if err != nil {
@@ -99,7 +99,7 @@ func buildRedirectToHTTPS(g *Registry) error {
 	})})
 }
 
-// buildRedirectZone: a public registry that sends into a private network.
+// buildRedirectZone: a public registry that redirects to a private network.
 func buildRedirectZone(g *Registry) error {
 	if err := g.lures(); err != nil {
 		return err
@@ -173,7 +173,7 @@ func (g *Registry) redirectTags() error {
 	}))
 }
 
-// tokenRedirect: the token service sends on; with 307 and 308 Go would send the form again.
+// tokenRedirect: the token service redirects; with 307 and 308 Go would send the form again.
 func (g *Registry) tokenRedirect(code int) error {
 	if err := g.evil(); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// client reaches a world as a checker does: by its resolver and dialer, following nothing.
+// client uses the resolver and dialer of a test network, like a checker, and follows no redirect.
 func client(t *testing.T, g *Registry, config *tls.Config) *http.Client {
 	t.Helper()
 	if config == nil {
@@ -79,7 +79,7 @@ func token(t *testing.T, a received) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+max(body.Token, body.Access)) }
 }
 
-func TestEveryServerStartsAndEnds(t *testing.T) {
+func TestServersStartAndClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, name := range Servers() {
 		g, err := Open(name)
@@ -98,7 +98,7 @@ func TestEveryServerStartsAndEnds(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesAnUnknownName(t *testing.T) {
+func TestOpenRejectsUnknownName(t *testing.T) {
 	if _, err := Open("no such server"); err == nil {
 		t.Error("started")
 	}
@@ -143,7 +143,7 @@ func TestHarborQuirks(t *testing.T) {
 	}
 }
 
-func TestProductsOnTheWire(t *testing.T) {
+func TestProducts(t *testing.T) {
 	for _, row := range []struct {
 		server, url    string
 		user, password string
@@ -220,7 +220,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestClientCertificateIsNoted(t *testing.T) {
+func TestClientCertificateIsRecorded(t *testing.T) {
 	g := Start(t, "tls-client-other-host-token")
 	words, err := g.Words()
 	if err != nil {
@@ -273,8 +273,8 @@ func TestResolverAndDialer(t *testing.T) {
 	}
 }
 
-// The content is real: each descriptor's digest is that of what the registry gives.
-func TestContentIsReal(t *testing.T) {
+// The digest of each descriptor is that of the content.
+func TestContentDigests(t *testing.T) {
 	g := Start(t, "open")
 	c := client(t, g, nil)
 	manifest := ask(t, c, "https://registry.test/v2/charts/nginx/manifests/1.2.3", nil)
@@ -288,7 +288,7 @@ func TestContentIsReal(t *testing.T) {
 	for _, d := range append(read.Layers, read.Config) {
 		blob := ask(t, c, "https://registry.test/v2/charts/nginx/blobs/"+d.Digest, nil)
 		if digest([]byte(blob.body)) != d.Digest || len(blob.body) != d.Size {
-			t.Errorf("%s is not what it says", d.Digest)
+			t.Errorf("the content does not have the digest %s", d.Digest)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type caller struct {
 	may  func(repo string) bool
 }
 
-// registry is a distribution API by rules that each product sets for itself.
+// registry is a distribution API with the rules of a product.
 type registry struct {
 	g          *Registry
 	base       string // put before /v2/
@@ -219,7 +219,7 @@ func ociError(code, message string) map[string]any {
 	return map[string]any{"errors": []map[string]any{{"code": code, "message": message, "detail": nil}}}
 }
 
-// challenge refuses with these WWW-Authenticate lines.
+// challenge rejects with these WWW-Authenticate lines.
 func (v *visit) challenge(lines ...string) {
 	for _, line := range lines {
 		v.w.Header().Add("WWW-Authenticate", line)

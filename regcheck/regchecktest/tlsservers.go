@@ -111,7 +111,7 @@ type errNoConfig struct{}
 
 func (errNoConfig) Error() string { return "no such host here" }
 
-// buildExpiredCA: the leaf is good, the authority above it has expired.
+// buildExpiredCA has a valid leaf and an expired authority.
 func buildExpiredCA(g *Registry) error {
 	old, err := g.pki.authority("Expired Root CA", nil, g.pki.now.AddDate(-2, 0, 0), g.pki.now.AddDate(0, 0, -2))
 	if err != nil {
@@ -121,7 +121,7 @@ func buildExpiredCA(g *Registry) error {
 	return g.tlsAt("registry.test:443", leaf{by: old}, nil)
 }
 
-// chainOf sends that many authorities after a good leaf, for nothing.
+// chainOf sends that many unneeded authorities after a valid leaf.
 func (g *Registry) chainOf(sent int) error {
 	l := leaf{}
 	for range sent {
@@ -148,7 +148,7 @@ func buildHugeKey(g *Registry) error {
 }
 
 // hugeKey is an RSA key that would take too long to generate: a number of its size, and signatures
-// that are noise. A client that comes to verify one has waited too long already.
+// that are random. A client must not verify them.
 type hugeKey struct{ public rsa.PublicKey }
 
 func newHugeKey(bits int) (*hugeKey, error) {
@@ -166,7 +166,7 @@ func (k *hugeKey) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
 	return make([]byte, k.public.Size()), nil
 }
 
-// Roots returns what stands for the operating system's roots in this world.
+// Roots returns the roots that replace those of the operating system in this test network.
 func (g *Registry) Roots() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(g.pki.system.certificate)

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// TokenHead begins every token of a token service, which is secret too.
+// TokenHead is the beginning of every token of a token service. Tokens are secret too.
 const TokenHead = "eyJhbGciOiJub25lIn0."
 
 // mints has the tokens that the token services issued.
@@ -45,7 +45,7 @@ func (m *mints) find(token string) (grant, bool) {
 	return found, known
 }
 
-// covers reports whether the token was given for this visit.
+// covers reports whether the token permits this visit.
 func (t grant) covers(v *visit) bool {
 	want := "repository:" + v.repo + ":"
 	if v.what == "catalog" {
@@ -237,7 +237,7 @@ func scopeFor(v *visit) string {
 	return ""
 }
 
-// sameHost makes the URL of a path at the host that the client asked.
+// sameHost returns the URL of a path at the host of the request.
 func sameHost(v *visit, path string) string {
 	scheme := "https://"
 	if v.r.TLS == nil {

@@ -122,7 +122,7 @@ var realms = map[string]string{
 	"realm-dns-unreachable": "https://dns-unreachable.test/token",
 }
 
-// realm starts a registry whose realm is that, an http host that would love to be asked, and a
+// realm starts a registry whose realm is that, an http host that records requests, and a
 // token host whose certificate is for another name.
 func (g *Registry) realm(realm string) error {
 	if err := g.start(&site{host: "auth.test:80", handler: &tokenService{g: g, post: true}}); err != nil {
@@ -188,7 +188,7 @@ func buildRealmOtherPort(g *Registry) error {
 	return g.at(g.tokenRegistry("https://registry.test:8443/token", "registry.test"))
 }
 
-// buildTokenRejected checks credentials and gives tokens that the registry refuses: keys that differ.
+// buildTokenRejected checks credentials and issues tokens that the registry rejects: keys that differ.
 func buildTokenRejected(g *Registry) error {
 	s := &registry{g: g, admit: func(v *visit) bool {
 		v.challenge(bearerLine(v, sameHost(v, "/token"), "registry.test"))

@@ -18,7 +18,7 @@ type Failure struct {
 	Seen   string  // the request and its result, in sentences
 	Hint   string  // empty: the general hint of the reason
 	Field  *string // nil: the usual field of the reason
-	Retry  bool    // worth a retry, whatever the reason
+	Retry  bool    // a retry is useful, for any reason
 }
 
 func fail(reason, format string, args ...any) *Failure {

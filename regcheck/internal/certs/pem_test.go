@@ -16,7 +16,7 @@ import (
 )
 
 // oversizedKey is an RSA key whose numbers fit together, but are no primes: making one costs an
-// attacker milliseconds whatever its size.
+// attacker milliseconds for any size.
 func oversizedKey(t *testing.T, bits int) *rsa.PrivateKey {
 	t.Helper()
 	one, e := big.NewInt(1), big.NewInt(65537)
@@ -62,17 +62,17 @@ func TestSlowKeysAreRejected(t *testing.T) {
 		return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: bytes}))
 	}
 	for name, c := range map[string]struct {
-		read func([]byte) error
-		text string
-		says string
+		read     func([]byte) error
+		text     string
+		contains string
 	}{
 		"certificate of 9000 bits": {certificatesError, certificateFor(t, &big9000.PublicKey), "8192 bits"},
 		"certificate of 128 KiB":   {certificatesError, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: make([]byte, 128<<10)})), "64 KiB"},
 		"key of 9000 bits":         {keyError, key(x509.MarshalPKCS1PrivateKey(big9000)), "8192 bits"},
 		"key of 32 KiB":            {keyError, key(make([]byte, 32<<10)), "16 KiB"},
 	} {
-		if err := c.read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+		if err := c.read([]byte(c.text)); err == nil || !strings.Contains(err.Error(), c.contains) {
+			t.Errorf("%s: %v, want %q", name, err, c.contains)
 		}
 	}
 	fine := oversizedKey(t, 4096)

@@ -18,7 +18,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Seen }
 
-// ResponseError is a response of a token service that says nothing about the credentials.
+// ResponseError is a response of a token service that is not conclusive about the credentials.
 type ResponseError struct{ Response *wire.Response }
 
 func (e *ResponseError) Error() string { return "the token service returned " + e.Response.Summary() }
@@ -68,18 +68,18 @@ type Client struct {
 
 // Grant is the result of a token request.
 type Grant struct {
-	Token   string
-	Refused *wire.Response // 401 or 403, or 400 that says expired
-	Bad     *wire.Response // any other 400: another scope may be accepted
-	Err     error          // an *Error, a *ResponseError, or why there is no response
-	NoPost  bool           // with Err: the service does not support POST, which an identity token needs
-	Rounds  int
+	Token    string
+	Rejected *wire.Response // 401 or 403, or 400 for expired credentials
+	Bad      *wire.Response // any other 400: another scope may be accepted
+	Err      error          // an *Error, a *ResponseError, or why there is no response
+	NoPost   bool           // with Err: the service does not support POST, which an identity token needs
+	Rounds   int
 }
 
 // Denial returns the response that rejects the request, nil if there is none.
 func (g Grant) Denial() *wire.Response {
-	if g.Refused != nil {
-		return g.Refused
+	if g.Rejected != nil {
+		return g.Rejected
 	}
 	return g.Bad
 }
@@ -111,7 +111,7 @@ func readGrant(t *Service, a *wire.Response) Grant {
 	case certs.ExplainResponse(a, "") != nil, a.Status == 429 || a.Status >= 500:
 		return Grant{Err: &ResponseError{a}}
 	case Denied(a), a.Status == 400 && wire.IsExpired(a):
-		return Grant{Refused: a}
+		return Grant{Rejected: a}
 	case a.Status == 400:
 		return Grant{Bad: a}
 	case a.Status/100 == 3:

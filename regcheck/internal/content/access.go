@@ -44,7 +44,7 @@ type Way struct {
 }
 
 // Authorize returns the Authorization of a way, empty for anonymous access and if its token service issues no token. An empty
-// scope asks for the token that the service issues without one.
+// scope requests the token that the service issues without one.
 func (c *Client) Authorize(ctx context.Context, w Way) (header string, g challenge.Grant) {
 	if w.Service == nil {
 		return w.Header, g

@@ -1,7 +1,7 @@
 package content
 
 // Facts are what is known about the content path. The path may be a repository or a prefix of repositories, and what a
-// registry returns for a prefix itself says little: Harbor returns 400 for the name of any project, to every caller. Then a
+// registry returns for a prefix is not conclusive: Harbor returns 400 for the name of any project, to every caller. Then a
 // random repository below the path and the catalog decide.
 type Facts struct {
 	Path, Below State // of the path, of a random repository below it
@@ -11,10 +11,10 @@ type Facts struct {
 	Whole       bool // the catalog is for administrators: it lists what others may not read, too
 }
 
-// Listing is what the catalog says of the content path.
+// Listing is the result of the catalog for the content path.
 type Listing uint8
 
-// What a catalog may say.
+// Results of the catalog.
 const (
 	notListed    Listing = iota // not asked
 	listsBelow                  // repositories below the path

@@ -49,7 +49,7 @@ func TestContentDecision(t *testing.T) {
 	}
 }
 
-// Whatever comes back, the questions end after two rounds.
+// For all responses the requests end after two rounds.
 func TestContentDecisionEnds(t *testing.T) {
 	for i := range 1 << 3 {
 		for path := NotAsked; path <= Unclear; path++ {

@@ -22,7 +22,7 @@ func (r Reading) Denied() bool {
 	return r.Grant.Denial() != nil || r.Response != nil && challenge.Denied(r.Response)
 }
 
-// State is what a registry says of a repository by its list of tags.
+// State is the state of a repository according to its list of tags.
 type State uint8
 
 // States of a repository.
@@ -44,7 +44,7 @@ func (s State) rejects() bool {
 	return s == NotFound || s == NoAccess || s == NameInvalid || s == BadRequest
 }
 
-// State returns what the reading says.
+// State returns the state according to the reading.
 func (r Reading) State() State {
 	switch {
 	case r.Denied():

@@ -37,7 +37,7 @@ func TestEndpoint(t *testing.T) {
 }
 
 func TestEndpointProblems(t *testing.T) {
-	for _, row := range []struct{ endpoint, says string }{
+	for _, row := range []struct{ endpoint, contains string }{
 		{"", "required"},
 		{"   ", "required"},
 		{strings.Repeat("a", 2049), "2048"},
@@ -72,8 +72,8 @@ func TestEndpointProblems(t *testing.T) {
 		{"https://", "must have a host"},
 		{"/v2/", "must have a host"},
 	} {
-		if _, problem := Read(row.endpoint); !strings.Contains(problem, row.says) {
-			t.Errorf("%q: %q, want a problem that says %q", row.endpoint, problem, row.says)
+		if _, problem := Read(row.endpoint); !strings.Contains(problem, row.contains) {
+			t.Errorf("%q: %q, want a problem with %q", row.endpoint, problem, row.contains)
 		}
 	}
 }

@@ -12,7 +12,7 @@ var (
 	specTag  = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 )
 
-// FuzzNames holds the grammar of names against the specification's expressions.
+// FuzzNames compares the grammar of names with the specification's expressions.
 func FuzzNames(f *testing.F) {
 	for _, name := range []string{"", "a", "a/b", "a//b", "/a", "a/", "a.b", "a..b", "a_b", "a__b", "a___b", "a-b", "a----b", "a-.b", "a_-b", "-a", "a-", "A", "ü", "a\n",
 		"..", ".", "a/..", "_", "1.2.3", "v1_build.7", "-1", strings.Repeat("a", 255), strings.Repeat("a", 256), strings.Repeat("t", 128), strings.Repeat("t", 129)} {

@@ -1,4 +1,4 @@
-// Package probe looks for a registry on other paths of a server whose API is not where the definition says, so that a hint can
+// Package probe looks for a registry on other paths of a server that has no API at the path of the definition, so that a hint can
 // name the right path.
 package probe
 

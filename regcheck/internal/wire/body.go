@@ -140,7 +140,7 @@ func IsExpired(a *Response) bool {
 
 func IsHTML(a *Response) bool {
 	if IsEmpty(a) {
-		return false // whatever its Content-Type says
+		return false // with any Content-Type
 	}
 	body := bytes.TrimLeft(a.Body, " \t\r\n\ufeff")
 	return strings.HasPrefix(strings.ToLower(a.Header.Get("Content-Type")), "text/html") && len(body) > 0 ||
