@@ -57,14 +57,14 @@ func listRegistries(a *admin, org string) error {
 	}
 	rows := make([][]any, len(list))
 	for i, r := range list {
-		state := store.Verdict{Valid: r.Valid, Code: r.Code}
+		state := store.HealthResult{Valid: r.Valid, Code: r.Code}
 		rows[i] = []any{r.UID, r.Name, r.ProviderType, r.Endpoint, verdict(state, r.Since), r.Since, r.LastAt, string(r.Sync)}
 	}
 	return a.table([]string{"uid", "name", "type", "endpoint", "state", "since", "checked", "sync"}, rows)
 }
 
 // verdict is a state in a word, empty while there is none and since is zero.
-func verdict(v store.Verdict, since time.Time) string {
+func verdict(v store.HealthResult, since time.Time) string {
 	switch {
 	case since.IsZero():
 		return ""
@@ -86,7 +86,7 @@ func registryHistory(a *admin, org, name string, limit int) error {
 	}
 	rows := make([][]any, len(runs))
 	for i, r := range runs {
-		v := r.Verdict
+		v := r.Result
 		rows[i] = []any{r.Since, r.LastAt, r.Checks, verdict(v, r.Since), v.Stage, v.Reason, v.Field, r.Counted}
 	}
 	return a.table([]string{"since", "last", "checks", "verdict", "stage", "reason", "field", "counted"}, rows)

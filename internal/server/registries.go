@@ -224,7 +224,7 @@ func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 }
 
 func verdictRun(r watch.HistoryEntry) api.RegistryHealthPeriod {
-	v := r.Verdict
+	v := r.Result
 	shown := api.RegistryHealthPeriod{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
 		Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
 	if r.Report != nil {

@@ -34,7 +34,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry,
 		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin, "DeleteMemberships": sqlDeleteMemberships,
 		"WatchDue": sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqlClaimWatch, "EndWatch": sqlEndWatch,
-		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqlExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf, "Verdicts": sqlVerdicts,
+		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqlExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf, "History": sqlHistory,
 		"CountWatchAhead": sqlCountWatchAhead,
 		"SpreadWatch":     sqlSpreadWatch, "CountWatch": sqlCountWatch, "AlertAddresses": sqlAlertAddresses, "AlertAddressByToken": sqlAlertAddressByToken, "ForgetAddress": sqlForgetAddress,
 		"ConfirmAddress": sqlConfirmAddress, "DeleteAsked": sqlDeleteAsked, "ServeChannel": sqlServeChannel, "Channels": sqlChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,

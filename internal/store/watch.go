@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Verdict is the part of the result of a check by which two checks are compared.
-type Verdict struct {
+// HealthResult is the part of the result of a check by which two checks are compared.
+type HealthResult struct {
 	Valid                      bool
 	Code, Stage, Reason, Field string
 	ExpiresSoon                bool // the certificate of the server
@@ -18,42 +18,42 @@ type Verdict struct {
 // Watched is the state of the scheduled checks of a registry. Since is zero while no check has counted.
 type Watched struct {
 	RegistryUID, OrgUID string
-	NextAt              time.Time // when it is due, or until when a check of it may last
-	LeaseOwner          string    // who checks it now
-	Unreachable         int64     // checks in a row that ended retryable
-	Unconfirmed         bool      // the newest check ended retryable, and does not count yet
-	Since               time.Time // of State
-	State               Verdict   // the newest one that counts
-	LastAt              time.Time // the newest check, whether it counts or not
-	Run                 int64     // the newest run of verdicts, 0 for none
-	Behaviour           string    // how the registry answered, for cheaper checks
-	WindowStart         time.Time // the first alert of the current window of the alert rate limit
-	SentCount           int64     // alerts raised since then
-	SuppressedCount     int64     // changes since then without an alert
-	Asked               int64     // requests for a check, which this check answers
+	NextAt              time.Time    // when it is due, or until when a check of it may last
+	LeaseOwner          string       // who checks it now
+	Unreachable         int64        // checks in a row that ended retryable
+	Unconfirmed         bool         // the newest check ended retryable, and does not count yet
+	Since               time.Time    // of State
+	State               HealthResult // the newest one that counts
+	LastAt              time.Time    // the newest check, whether it counts or not
+	Run                 int64        // the newest run of equal results, 0 for none
+	Behaviour           string       // how the registry answered, for cheaper checks
+	WindowStart         time.Time    // the first alert of the current window of the alert rate limit
+	SentCount           int64        // alerts raised since then
+	SuppressedCount     int64        // changes since then without an alert
+	Asked               int64        // requests for a check, which this check answers
 }
 
-// VerdictRun is a sequence of checks with equal verdicts.
-type VerdictRun struct {
+// HealthRun is a sequence of checks with equal results.
+type HealthRun struct {
 	Run           int64
 	Since, LastAt time.Time
 	Checks        int64
 	Counted       bool // it became the state
-	Verdict       Verdict
+	Result        HealthResult
 	Report        []byte // JSON, of the run's first check; nil when the definition could not be tried
 }
 
 // CheckRequest is the state of a check that was requested.
 type CheckRequest struct {
-	Answered   int64     // number of requests that a check began after
-	LeaseOwner string    // who checks the registry now, or did until NextAt
-	NextAt     time.Time // when the registry is due, or until when a check may last
-	State      Verdict   // the newest one that counts
-	Answer     []byte    // JSON report of the check that answered; nil when the definition could not be tried
+	Answered   int64        // number of requests that a check began after
+	LeaseOwner string       // who checks the registry now, or did until NextAt
+	NextAt     time.Time    // when the registry is due, or until when a check may last
+	State      HealthResult // the newest one that counts
+	Answer     []byte       // JSON report of the check that answered; nil when the definition could not be tried
 }
 
-// maxVerdictRuns bounds a registry's history.
-const maxVerdictRuns = 200
+// maxHealthRuns bounds a registry's history.
+const maxHealthRuns = 200
 
 const (
 	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour,
@@ -82,7 +82,7 @@ const (
 		VALUES ($1, $2, $3, $4, $4, 1, $5, $6, $7, $8, $9, $10, $11, $12)`
 	sqlDeleteRuns = `DELETE FROM registry_verdicts WHERE registry_uid = $1 AND run <= $2`
 	sqlWatchOf    = `SELECT ` + watchColumns + ` FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
-	sqlVerdicts   = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field, expires_soon, report FROM registry_verdicts
+	sqlHistory    = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field, expires_soon, report FROM registry_verdicts
 		WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
 	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
@@ -125,9 +125,9 @@ func (tx Watch) Release(ctx context.Context, registryUID, owner string, next tim
 	return tx.changeAny(ctx, sqlReleaseWatch, registryUID, owner, millis(next))
 }
 
-// End stores the result of a check: w, and the verdict in the history. It returns ErrNotFound, and the transaction must then be
+// End stores the result of a check: w, and the result in the history. It returns ErrNotFound, and the transaction must then be
 // rolled back, when the lease was lost, or the definition was replaced or deleted.
-func (tx Watch) End(ctx context.Context, w Watched, version int64, seen VerdictRun) error {
+func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthRun) error {
 	extended, err := tx.extendRun(ctx, w, seen)
 	if err != nil {
 		return err
@@ -142,17 +142,17 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen VerdictR
 	if err != nil || extended {
 		return err
 	}
-	v := seen.Verdict
+	v := seen.Result
 	if err := tx.changeOne(ctx, sqlInsertRun, w.RegistryUID, w.Run, w.OrgUID, millis(w.LastAt), flag(seen.Counted), flag(v.Valid),
 		v.Code, v.Stage, v.Reason, v.Field, flag(v.ExpiresSoon), seen.Report); err != nil {
 		return err
 	}
-	return tx.changeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxVerdictRuns)
+	return tx.changeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthRuns)
 }
 
-// extendRun counts a verdict to the newest run when it is equal to it.
-func (tx Watch) extendRun(ctx context.Context, w Watched, seen VerdictRun) (bool, error) {
-	v := seen.Verdict
+// extendRun adds a result to the newest run if it is equal to that of the run.
+func (tx Watch) extendRun(ctx context.Context, w Watched, seen HealthRun) (bool, error) {
+	v := seen.Result
 	return tx.changed(ctx, sqlExtendRun, w.RegistryUID, w.Run, millis(w.LastAt), flag(seen.Counted), flag(v.Valid), v.Code, v.Stage, v.Reason,
 		v.Field, flag(v.ExpiresSoon))
 }
@@ -162,13 +162,13 @@ func (tx Watch) Get(ctx context.Context, orgUID, registryUID string) (Watched, e
 	return one(ctx, tx.conn, scanWatched, sqlWatchOf, orgUID, registryUID)
 }
 
-// Verdicts lists a registry's newest runs of equal verdicts, the newest first.
-func (tx Watch) Verdicts(ctx context.Context, orgUID, registryUID string, after VerdictRun, limit int) ([]VerdictRun, error) {
-	return all(ctx, tx.conn, func(row scanner, r *VerdictRun) error {
-		v := &r.Verdict
+// History lists a registry's newest runs of equal results, the newest first.
+func (tx Watch) History(ctx context.Context, orgUID, registryUID string, after HealthRun, limit int) ([]HealthRun, error) {
+	return all(ctx, tx.conn, func(row scanner, r *HealthRun) error {
+		v := &r.Result
 		return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted}, truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
 			&v.Field, truth{&v.ExpiresSoon}, &r.Report)
-	}, sqlVerdicts, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
+	}, sqlHistory, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
 }
 
 // Spread reschedules at most limit registries that were due before overdue within one interval from now, and returns how

@@ -50,7 +50,7 @@ func limitAlerts(after *store.Watched, kind alerts.Kind, counted bool, now time.
 	return alert
 }
 
-func kindOf(v store.Verdict) alerts.Kind {
+func kindOf(v store.HealthResult) alerts.Kind {
 	if v.Valid {
 		return alerts.RegistryValid
 	}

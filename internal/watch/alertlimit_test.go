@@ -67,7 +67,7 @@ func TestLastAlertBeforeSuppressionSaysSo(t *testing.T) {
 	if n := limitAlerts(&row, "", true, end.Add(-time.Second)); n.kind != "" {
 		t.Errorf("alert before the end: %+v", n)
 	}
-	row.State = store.Verdict{Code: "RegistryAuthFailed"}
+	row.State = store.HealthResult{Code: "RegistryAuthFailed"}
 	if n := limitAlerts(&row, "", false, end); n.kind != "" {
 		t.Errorf("alert for a check that does not count: %+v", n)
 	}
@@ -88,7 +88,7 @@ func TestAlertsOfARegistryThatChangesOften(t *testing.T) {
 	w := mustWatch(t)
 	end := func(uid string, valid bool) {
 		for _, row := range w.claimDue() {
-			found := result{Verdict: store.Verdict{Valid: valid}}
+			found := result{HealthResult: store.HealthResult{Valid: valid}}
 			if !valid {
 				found.Code = "RegistryAuthFailed"
 			}

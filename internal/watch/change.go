@@ -64,7 +64,7 @@ func current(c finishedCheck, d decision) alerts.Verdict {
 	return v
 }
 
-func shown(v store.Verdict) alerts.Verdict {
+func shown(v store.HealthResult) alerts.Verdict {
 	return alerts.Verdict{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
 }
 

@@ -14,7 +14,7 @@ const (
 
 // result is the result of one check, as far as it is compared with others.
 type result struct {
-	store.Verdict
+	store.HealthResult
 	retryable bool // the same definition may well be valid later
 }
 
@@ -35,17 +35,17 @@ func decide(before store.Watched, now result, at time.Time) decision {
 	if now.retryable && !now.Valid {
 		d.after.Unreachable = before.Unreachable + 1
 		d.backOff = backOff(d.after.Unreachable)
-		if !sameState(before, now.Verdict) && !before.Unconfirmed {
+		if !sameState(before, now.HealthResult) && !before.Unconfirmed {
 			d.after.Unconfirmed, d.confirm = true, true
 			return d
 		}
 	}
 	d.counted = true
-	d.after.State = now.Verdict
+	d.after.State = now.HealthResult
 	if !now.Valid { // a check that failed early has not seen the certificate
 		d.after.State.ExpiresSoon = now.ExpiresSoon || before.State.ExpiresSoon
 	}
-	if !sameState(before, now.Verdict) {
+	if !sameState(before, now.HealthResult) {
 		d.after.Since = at
 	}
 	d.alert = alertOf(before, d.after)
@@ -53,7 +53,7 @@ func decide(before store.Watched, now result, at time.Time) decision {
 }
 
 // sameState reports whether v is the status already. Another stage or field of the same code is no change.
-func sameState(before store.Watched, v store.Verdict) bool {
+func sameState(before store.Watched, v store.HealthResult) bool {
 	return !before.Since.IsZero() && before.State.Valid == v.Valid && before.State.Code == v.Code
 }
 

@@ -13,23 +13,23 @@ import (
 var dawn = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
 func valid(expiring bool) result {
-	return result{Verdict: store.Verdict{Valid: true, ExpiresSoon: expiring}}
+	return result{HealthResult: store.HealthResult{Valid: true, ExpiresSoon: expiring}}
 }
 
 func refused() result {
-	return result{Verdict: store.Verdict{Code: "RegistryAuthFailed", Stage: "auth"}}
+	return result{HealthResult: store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth"}}
 }
 
 func away(code string) result {
-	return result{Verdict: store.Verdict{Code: code, Stage: "connect"}, retryable: true}
+	return result{HealthResult: store.HealthResult{Code: code, Stage: "connect"}, retryable: true}
 }
 
 // drawResult draws one of a few results, so that they repeat.
 func drawResult(t *rapid.T) result {
 	return rapid.SampledFrom([]result{
 		valid(false), valid(true), refused(), away("RegistryUnreachable"), away("RegistryUnavailable"),
-		{Verdict: store.Verdict{Code: "RegistryAuthFailed", Stage: "auth", Field: "auth.password"}},
-		{Verdict: store.Verdict{Code: "RegistryTLSFailed", Stage: "tls", ExpiresSoon: true}},
+		{HealthResult: store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Field: "auth.password"}},
+		{HealthResult: store.HealthResult{Code: "RegistryTLSFailed", Stage: "tls", ExpiresSoon: true}},
 	}).Draw(t, "result")
 }
 
@@ -38,7 +38,7 @@ func drawResult(t *rapid.T) result {
 func TestDecideInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := store.Watched{}
-		var reported store.Verdict // by the last alert
+		var reported store.HealthResult // by the last alert
 		knows := false
 		at := dawn
 		for range rapid.IntRange(1, 60).Draw(t, "checks") {

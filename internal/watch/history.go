@@ -12,14 +12,14 @@ import (
 
 // HealthStatus is the state of a stored registry between checks. The zero Since says that no check has counted yet.
 type HealthStatus struct {
-	State         store.Verdict
+	State         store.HealthResult
 	Since, LastAt time.Time
 	NextAt        time.Time
 	Unconfirmed   bool // the newest check failed in a way that may pass, and is confirmed or refuted soon
 }
 
 // HistoryEntry is a number of checks in a row with equal results.
-type HistoryEntry = store.VerdictRun
+type HistoryEntry = store.HealthRun
 
 // maxHistory is the most entries that History returns.
 const maxHistory = 200
@@ -46,7 +46,7 @@ func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string
 		if row, err = tx.Watch.Get(ctx, orgUID, uid); err != nil {
 			return registries.NotFound(err)
 		}
-		entries, err = tx.Watch.Verdicts(ctx, orgUID, uid, after, limit)
+		entries, err = tx.Watch.History(ctx, orgUID, uid, after, limit)
 		return err
 	})
 	status := HealthStatus{State: row.State, Since: row.Since, LastAt: row.LastAt, NextAt: row.NextAt, Unconfirmed: row.Unconfirmed}

@@ -122,14 +122,14 @@ func TestRequestedCheckWithoutReport(t *testing.T) {
 	w := newFixture(t, registriestest.New(t, nil), &regcheck.Checker{})
 	uid := w.createForbidden()
 	for _, tt := range []struct {
-		verdict store.Verdict
+		verdict store.HealthResult
 		kind    fault.Kind
 	}{
-		{store.Verdict{Code: registries.CodeSecretUnreadable}, fault.Conflict}, {store.Verdict{Code: fault.CodeInvalidRequest, Field: "endpoint"}, fault.Invalid},
+		{store.HealthResult{Code: registries.CodeSecretUnreadable}, fault.Conflict}, {store.HealthResult{Code: fault.CodeInvalidRequest, Field: "endpoint"}, fault.Invalid},
 	} {
 		request := w.mustRequest(w.Admin, "", uid)
 		row := w.mustClaim(1)[0]
-		if _, err := w.end(t.Context(), finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Version: 1}, row: row, result: result{Verdict: tt.verdict}}); err != nil {
+		if _, err := w.end(t.Context(), finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Version: 1}, row: row, result: result{HealthResult: tt.verdict}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.AwaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != tt.kind {

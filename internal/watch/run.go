@@ -139,14 +139,14 @@ func (r *runner) tryCheck(ctx context.Context, row store.Watched) (Outcome, erro
 	case fault.KindOf(err) == fault.NotFound:
 		return Dropped, nil // and with it its row
 	case fault.KindOf(err) == fault.Conflict: // its secrets cannot be decrypted, which is a health status too
-		done.result.Verdict = store.Verdict{Code: registries.CodeSecretUnreadable}
+		done.result.HealthResult = store.HealthResult{Code: registries.CodeSecretUnreadable}
 		return r.end(ctx, done)
 	case err != nil:
 		return Failed, err
 	}
 	report, err := r.recheck(ctx, opened.Definition, row.Behaviour)
 	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
-		done.result.Verdict = store.Verdict{Code: fault.CodeInvalidRequest, Field: problems.Problems[0].Field}
+		done.result.HealthResult = store.HealthResult{Code: fault.CodeInvalidRequest, Field: problems.Problems[0].Field}
 		return r.end(ctx, done)
 	}
 	if err != nil {
@@ -168,7 +168,7 @@ func (r *runner) recheck(ctx context.Context, d regcheck.Definition, behavior st
 
 // resultOf returns the part of a report that is compared with other checks.
 func resultOf(report *regcheck.Report) result {
-	found := result{retryable: report.Retryable, Verdict: store.Verdict{
+	found := result{retryable: report.Retryable, HealthResult: store.HealthResult{
 		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field}}
 	for _, warning := range report.Warnings {
 		found.ExpiresSoon = found.ExpiresSoon || warning.Code == regcheck.WarnCertificateExpiresSoon
@@ -204,7 +204,7 @@ func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 	d := decide(c.row, c.result, now)
 	alert := limitAlerts(&d.after, d.alert, d.counted, now)
 	d.after.LastAt, d.after.NextAt = now, r.next(d, c.row.LastAt.IsZero(), now)
-	entry := HistoryEntry{Counted: d.counted, Verdict: c.result.Verdict}
+	entry := HistoryEntry{Counted: d.counted, Result: c.result.HealthResult}
 	if c.report != nil {
 		d.after.Behaviour = c.report.Known.String()
 		var err error

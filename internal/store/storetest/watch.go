@@ -87,11 +87,11 @@ func watchClaims(t *testing.T, db *store.DB) {
 }
 
 // verdictOf is what a check came to, and the row as it is to be.
-func ending(row store.Watched, v store.Verdict, at time.Time) (store.Watched, store.VerdictRun) {
+func ending(row store.Watched, v store.HealthResult, at time.Time) (store.Watched, store.HealthRun) {
 	row.State, row.Since, row.LastAt, row.NextAt = v, at, at, at.Add(15*time.Minute)
 	row.Behaviour, row.Unreachable = "known", 2
 	row.WindowStart, row.SentCount, row.SuppressedCount = at, 3, 4
-	return row, store.VerdictRun{Counted: true, Verdict: v, Report: []byte(`{"valid":true}`)}
+	return row, store.HealthRun{Counted: true, Result: v, Report: []byte(`{"valid":true}`)}
 }
 
 // watchEnds keeps one row per run of equal verdicts, and hears nobody whose lease or version is not the newest.
@@ -103,18 +103,18 @@ func watchEnds(t *testing.T, db *store.DB) {
 	if !row.Since.IsZero() || row.Run != 0 || row.RegistryUID != r.UID || row.OrgUID != org.UID || row.LeaseOwner == "" {
 		t.Errorf("the first claim is %+v", row)
 	}
-	end := func(row store.Watched, version int64, v store.Verdict, at time.Time) error {
+	end := func(row store.Watched, version int64, v store.HealthResult, at time.Time) error {
 		return db.InTx(t.Context(), func(tx *store.Tx) error {
 			after, run := ending(row, v, at)
 			return tx.Watch.End(t.Context(), after, version, run)
 		})
 	}
-	good, bad := store.Verdict{Valid: true}, store.Verdict{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password"}
+	good, bad := store.HealthResult{Valid: true}, store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password"}
 	if err := end(row, 2, good, start); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another version: %v", err)
 	}
 	at := start
-	for _, v := range []store.Verdict{good, good, bad, bad, good} {
+	for _, v := range []store.HealthResult{good, good, bad, bad, good} {
 		if err := end(row, 1, v, at); err != nil {
 			t.Fatal(err)
 		}
@@ -125,20 +125,20 @@ func watchEnds(t *testing.T, db *store.DB) {
 		row = mustClaim(t, db, at, share)[0]
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.Watch.Verdicts(ctx, org.UID, r.UID, store.VerdictRun{}, 10)
+		runs, err := tx.Watch.History(ctx, org.UID, r.UID, store.HealthRun{}, 10)
 		for i := range runs {
 			runs[i].Report = nil
 		}
 		minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
-		want := []store.VerdictRun{
-			{Run: 3, Since: minute(60), LastAt: minute(60), Checks: 1, Counted: true, Verdict: good},
-			{Run: 2, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Verdict: bad},
-			{Run: 1, Since: minute(0), LastAt: minute(15), Checks: 2, Counted: true, Verdict: good},
+		want := []store.HealthRun{
+			{Run: 3, Since: minute(60), LastAt: minute(60), Checks: 1, Counted: true, Result: good},
+			{Run: 2, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Result: bad},
+			{Run: 1, Since: minute(0), LastAt: minute(15), Checks: 2, Counted: true, Result: good},
 		}
 		if diff := cmp.Diff(want, runs); diff != "" {
 			t.Error(diff)
 		}
-		foreign, errF := tx.Watch.Verdicts(ctx, mustOrg(t, db, "other").UID, r.UID, store.VerdictRun{}, 10)
+		foreign, errF := tx.Watch.History(ctx, mustOrg(t, db, "other").UID, r.UID, store.HealthRun{}, 10)
 		if len(foreign) != 0 {
 			t.Error("another organization reads the history")
 		}
@@ -173,14 +173,14 @@ func watchBounds(t *testing.T, db *store.DB) {
 	for i := range 205 {
 		row := mustClaim(t, db, at, store.Share{OrgUID: org.UID, Count: 1})[0]
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			after, run := ending(row, store.Verdict{Code: fmt.Sprint(i)}, at)
+			after, run := ending(row, store.HealthResult{Code: fmt.Sprint(i)}, at)
 			return tx.Watch.End(ctx, after, 1, run)
 		})
 		at = at.Add(15 * time.Minute)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.Watch.Verdicts(ctx, org.UID, r.UID, store.VerdictRun{}, 1000)
-		if len(runs) != 200 || runs[0].Verdict.Code != "204" || runs[199].Verdict.Code != "5" {
+		runs, err := tx.Watch.History(ctx, org.UID, r.UID, store.HealthRun{}, 1000)
+		if len(runs) != 200 || runs[0].Result.Code != "204" || runs[199].Result.Code != "5" {
 			t.Errorf("%d runs are kept", len(runs))
 		}
 		return err
@@ -231,7 +231,7 @@ func checkRequests(t *testing.T, db *store.DB) {
 	}
 	end := func(row store.Watched, at time.Time, report string) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			after, run := ending(row, store.Verdict{Valid: true}, at)
+			after, run := ending(row, store.HealthResult{Valid: true}, at)
 			run.Report = []byte(report)
 			return tx.Watch.End(ctx, after, 1, run)
 		})
