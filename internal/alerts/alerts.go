@@ -75,15 +75,15 @@ type Organization struct {
 
 // Registry is the kept definition that an alert is about, with the verdicts before and after.
 type Registry struct {
-	UID      string   `json:"uid"`
-	Name     string   `json:"name"`
-	Endpoint string   `json:"endpoint"`
-	Previous *Verdict `json:"previous"` // null: there was none
-	Current  Verdict  `json:"current"`
+	UID      string        `json:"uid"`
+	Name     string        `json:"name"`
+	Endpoint string        `json:"endpoint"`
+	Previous *HealthResult `json:"previous"` // null: there was none
+	Current  HealthResult  `json:"current"`
 }
 
-// Verdict is what a check came to. What does not apply is empty.
-type Verdict struct {
+// HealthResult is the result of a check. Fields that do not apply are empty.
+type HealthResult struct {
 	Valid                  bool   `json:"valid"`
 	Code                   string `json:"code"`
 	Stage                  string `json:"stage"`

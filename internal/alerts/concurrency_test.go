@@ -13,7 +13,7 @@ func TestTheSameChannelsSentTwiceAtOnce(t *testing.T) {
 	f := newFixture(t, Config{})
 	wanted := []Channel{slack("/T0/B0/x0x"), slack("/T0/B0/y0y")}
 	replace := func() error { return f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, wanted) }
-	postgrestest.Beside(t, f.url, "SELECT 1 FROM projects FOR UPDATE", replace, replace)
+	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM projects FOR UPDATE", replace, replace)
 	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != len(wanted) {
 		t.Errorf("%d channels of %d, %v", len(list), len(wanted), err)
 	}
@@ -32,7 +32,7 @@ func TestChannelsAddedAtOnceAreBounded(t *testing.T) {
 		}
 		return nil
 	}
-	postgrestest.Beside(t, f.url, "SELECT 1 FROM projects FOR UPDATE", add, add)
+	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM projects FOR UPDATE", add, add)
 	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != maxChannels {
 		t.Errorf("%d channels, %v", len(list), err)
 	}

@@ -48,17 +48,17 @@ type Mail struct {
 func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	m := s.config.Mail
 	if m == nil {
-		return result{message: "not sent: the setting smtp-host is missing", rare: true, told: d.Told}
+		return result{message: "not sent: the setting smtp-host is missing", rare: true, told: d.Processed}
 	}
 	var to recipients
 	if err := s.db.View(ctx, func(tx *store.Tx) (err error) {
 		to, err = s.recipients(ctx, tx, c)
 		return err
 	}); err != nil {
-		return result{message: "the addresses could not be read from the store", told: d.Told}
+		return result{message: "the addresses could not be read from the store", told: d.Processed}
 	}
 	if to.unconfirmed > 0 && len(to.confirmed) == 0 {
-		return result{message: fmt.Sprintf("not sent: none of %d addresses is confirmed", to.unconfirmed), rare: true, told: d.Told}
+		return result{message: fmt.Sprintf("not sent: none of %d addresses is confirmed", to.unconfirmed), rare: true, told: d.Processed}
 	}
 	r := s.emailTo(ctx, m, to.confirmed, d, a)
 	if to.unconfirmed > 0 {
@@ -71,13 +71,13 @@ func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, 
 }
 
 func (s *Service) emailTo(ctx context.Context, m *Mail, addresses []string, d store.Delivery, a Alert) result {
-	addresses = slices.DeleteFunc(addresses, func(address string) bool { return slices.Contains(d.Told, address) })
+	addresses = slices.DeleteFunc(addresses, func(address string) bool { return slices.Contains(d.Processed, address) })
 	if len(addresses) == 0 {
-		return result{ok: true, message: "nobody is left to tell", told: d.Told}
+		return result{ok: true, message: "nobody is left to tell", told: d.Processed}
 	}
 	client, err := m.connect(ctx)
 	if err != nil {
-		return result{message: "the mail server could not be used: " + mailReason(err), told: d.Told}
+		return result{message: "the mail server could not be used: " + mailReason(err), told: d.Processed}
 	}
 	defer func() { _ = client.Close() }()
 	return s.sendEach(ctx, client, addresses, d, a)
@@ -108,7 +108,7 @@ func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses [
 			h.pause, err = s.reserveMail(ctx, tx, d.OrgUID)
 			return err
 		}); err != nil {
-			return result{message: "the store could not count the message", told: append(slices.Clone(d.Told), h.told...)}
+			return result{message: "the store could not count the message", told: append(slices.Clone(d.Processed), h.told...)}
 		}
 		if h.pause > 0 {
 			h.reason = fmt.Sprintf("the %d messages that the organization may send per hour are used up", s.config.MailsPerHour)
@@ -121,7 +121,7 @@ func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses [
 		case refusedForGood(err):
 			h.refused, h.reason = append(h.refused, address), mailReason(err)
 		default:
-			return result{message: "the mail server did not take the message: " + mailReason(err), told: append(slices.Clone(d.Told), h.told...)}
+			return result{message: "the mail server did not take the message: " + mailReason(err), told: append(slices.Clone(d.Processed), h.told...)}
 		}
 	}
 	return h.summary(d, len(addresses))
@@ -145,15 +145,15 @@ func refusedForGood(err error) bool {
 // summary gives up on refused addresses once others were told; where all are refused, it is rather the server's
 // settings that are wrong. The remaining addresses come in the next attempt: at once if time was short, after a pause if the budget was.
 func (h handedOver) summary(d store.Delivery, left int) result {
-	sent := len(d.Told) - int(d.Refused) + len(h.told)
+	sent := len(d.Processed) - int(d.Refused) + len(h.told)
 	rest := h.late || h.pause > 0
-	r := result{told: append(slices.Clone(d.Told), h.told...), ok: sent > 0 && !rest, more: sent > 0 && h.late || h.pause > 0, pause: h.pause}
+	r := result{told: append(slices.Clone(d.Processed), h.told...), ok: sent > 0 && !rest, more: sent > 0 && h.late || h.pause > 0, pause: h.pause}
 	refused := d.Refused
 	if r.more && sent > 0 { // and is not to be refused again
 		r.told, r.refused = append(r.told, h.refused...), int64(len(h.refused))
 		refused += r.refused
 	}
-	r.message = fmt.Sprintf("sent to %d of %d addresses", sent, len(d.Told)+left)
+	r.message = fmt.Sprintf("sent to %d of %d addresses", sent, len(d.Processed)+left)
 	if r.more {
 		r.message += " so far"
 	}

@@ -283,7 +283,7 @@ func TestProgressIsNoFailure(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	d := store.Delivery{CreatedAt: at.Add(-giveUp + time.Hour), Attempts: 3, Refused: 1}
 	after, failures, notBefore := next(d, 2, result{more: true, told: []string{"a"}, refused: 2}, at)
-	if after.Attempts != 3 || failures != 2 || notBefore.After(at) || !after.NextAt.Equal(at) || len(after.Told) != 1 || after.Refused != 3 {
+	if after.Attempts != 3 || failures != 2 || notBefore.After(at) || !after.NextAt.Equal(at) || len(after.Processed) != 1 || after.Refused != 3 {
 		t.Errorf("%+v, %d failures, not before %v", after, failures, notBefore)
 	}
 	if after, failures, notBefore = next(d, 2, result{more: true, pause: time.Minute}, at); after.Attempts != 3 || failures != 2 || !notBefore.Equal(at.Add(time.Minute)) || !after.NextAt.Equal(notBefore) {

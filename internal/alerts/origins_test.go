@@ -161,7 +161,7 @@ func TestOriginsAreCountedOnceByReplicas(t *testing.T) {
 			return err
 		}
 	}
-	postgrestest.Beside(t, f.url, "SELECT 1 FROM projects FOR UPDATE", create("https://a.example.com"), create("https://b.example.com"))
+	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM projects FOR UPDATE", create("https://a.example.com"), create("https://b.example.com"))
 	if one, two := <-limited, <-limited; (one > 0) == (two > 0) {
 		t.Errorf("retry after %v and %v, want one of them refused", one, two)
 	}

@@ -30,7 +30,7 @@ type result struct {
 // next is what follows from an attempt: the delivery as it is to be, the channel's failures in a row, and the moment
 // before which the channel is left alone.
 func next(d store.Delivery, failures int64, r result, now time.Time) (store.Delivery, int64, time.Time) {
-	d.Told, d.Refused = r.told, d.Refused+r.refused
+	d.Processed, d.Refused = r.told, d.Refused+r.refused
 	end := d.CreatedAt.Add(giveUp)
 	if r.more && now.Before(end) {
 		d.NextAt = now.Add(r.pause)

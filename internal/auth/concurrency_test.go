@@ -25,7 +25,7 @@ func TestAKeyChangedBesideItsRevocation(t *testing.T) {
 	change := func(c APIKeyChange) func() error {
 		return func() error { _, err := w.UpdateAPIKey(t.Context(), me, origin, made.UID, c); return err }
 	}
-	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
+	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
 		func() error { return w.RevokeAPIKey(t.Context(), me, origin, made.UID) },
 		change(APIKeyChange{Name: &name}), change(APIKeyChange{ExpiresAt: &later}))
 	got, err := w.APIKey(t.Context(), me, made.UID)
@@ -62,7 +62,7 @@ func TestTheLastAPIKeyThatMayBe(t *testing.T) {
 			return nil
 		}
 	}
-	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", attempt("one"), attempt("other"))
+	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", attempt("one"), attempt("other"))
 	if made.Load() != 1 {
 		t.Errorf("%d of two were made", made.Load())
 	}
@@ -128,7 +128,7 @@ func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 	w := mustWorld(t, nil)
 	p := w.mustPrincipal(t, w.mustLogin(t))
 	change := func() error { return w.ChangePassword(t.Context(), p, origin, goodPassword, otherPassword) }
-	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", change, change)
+	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", change, change)
 	if n := w.failures(t); n != 0 {
 		t.Errorf("%d failures are counted", n)
 	}
@@ -149,7 +149,7 @@ func TestTwoSignInsThatHashAnew(t *testing.T) {
 	w := mustWorld(t, nil)
 	w.passwords.cost = HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
 	login := func() error { return w.tryFrom(t, origin.Address, goodEmail, goodPassword) }
-	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", login, login)
+	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", login, login)
 	if n := w.failures(t); n != 0 {
 		t.Errorf("%d failures are counted", n)
 	}

@@ -103,7 +103,7 @@ func (a *loginAttempt) rows() []throttleRow {
 }
 
 func (r throttleRow) reserve(ctx context.Context, tx *store.Tx, now time.Time) error {
-	reserved, err := tx.Throttling.TakeTry(ctx, r.account, r.source, r.read, now.Add(r.wait))
+	reserved, err := tx.Throttling.ReserveAttempt(ctx, r.account, r.source, r.read, now.Add(r.wait))
 	if err == nil && !reserved {
 		return limited(r.wait)
 	}

@@ -122,7 +122,7 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 	if err != nil && !expired {
 		return Tokens{}, refreshRefused(ReasonMalformed)
 	}
-	var consumed store.SpentJTI
+	var consumed store.ConsumedJTI
 	session, err := s.renew(ctx, origin, c.Session, audit.MethodToken, func(tx *store.Tx, now time.Time) (session store.Session, decision refreshDecision, err error) {
 		session, consumed, decision, err = s.consumeJTI(ctx, tx, c, expired, now)
 		return session, decision, err
@@ -135,8 +135,8 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 
 // consumeJTI records the exchange of a token, or finds the recorded one. An expired token (by less than the grace period) only
 // returns what it returned before.
-func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (store.Session, store.SpentJTI, refreshDecision, error) {
-	none := store.SpentJTI{}
+func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (store.Session, store.ConsumedJTI, refreshDecision, error) {
+	none := store.ConsumedJTI{}
 	session, err := tx.Sessions.Get(ctx, c.Session)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.Session{}, none, ReasonUnknown, nil
@@ -147,9 +147,9 @@ func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expire
 	if refused := checkSession(session, now); refused != "" {
 		return session, none, refused, nil
 	}
-	first := store.SpentJTI{JTI: c.ID, SessionUID: c.Session, SpentAt: now, NextJTI: uuid.NewString(), NextKID: s.keySet().signing.kid, ExpiresAt: c.expiresAt()}
+	first := store.ConsumedJTI{JTI: c.ID, SessionUID: c.Session, ConsumedAt: now, NextJTI: uuid.NewString(), NextKID: s.keySet().signing.kid, ExpiresAt: c.expiresAt()}
 	if !expired {
-		isFirst, err := tx.Sessions.SpendJTI(ctx, first)
+		isFirst, err := tx.Sessions.ConsumeJTI(ctx, first)
 		if err != nil {
 			return session, none, "", err
 		}
@@ -158,14 +158,14 @@ func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expire
 			return session, first, advanceIf(live), err
 		}
 	}
-	consumed, err := tx.Sessions.SpentJTI(ctx, c.ID)
+	consumed, err := tx.Sessions.ConsumedJTI(ctx, c.ID)
 	if errors.Is(err, store.ErrNotFound) {
 		return session, none, ReasonExpired, nil
 	}
 	if err != nil {
 		return session, none, "", err
 	}
-	_, err = tx.Sessions.SpentJTI(ctx, consumed.NextJTI)
+	_, err = tx.Sessions.ConsumedJTI(ctx, consumed.NextJTI)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return session, none, "", err
 	}
@@ -181,11 +181,11 @@ func advanceIf(live bool) refreshDecision {
 }
 
 // exchanged makes the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones.
-func (s *Service) exchanged(session store.Session, consumed store.SpentJTI) (Tokens, error) {
+func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI) (Tokens, error) {
 	key := s.keySet().verify[consumed.NextKID]
 	if key == nil {
 		return Tokens{}, refreshRefused(ReasonSpent) // its key was rotated away meanwhile
 	}
-	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.SpentAt)
+	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.ConsumedAt)
 	return Tokens{Authorization: token, ExpiresAt: expires}, err
 }

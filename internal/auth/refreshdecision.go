@@ -55,8 +55,8 @@ func decideRefresh(s store.Session, generation int64, now time.Time, grace time.
 
 // decideExchange decides about an authorization token at the refresh path that was exchanged before. successorConsumed says that
 // the token issued for it was itself exchanged.
-func decideExchange(consumed store.SpentJTI, successorConsumed bool, now time.Time, grace time.Duration) refreshDecision {
-	if !successorConsumed && !now.After(consumed.SpentAt.Add(grace)) {
+func decideExchange(consumed store.ConsumedJTI, successorConsumed bool, now time.Time, grace time.Duration) refreshDecision {
+	if !successorConsumed && !now.After(consumed.ConsumedAt.Add(grace)) {
 		return retry
 	}
 	return ReasonSpent

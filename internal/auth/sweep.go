@@ -18,7 +18,7 @@ const (
 func (s *Service) Sweep(ctx context.Context) error {
 	before := s.now().Add(-sweepAfter)
 	for _, step := range []func(*store.Tx) (int64, error){
-		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteSpentJTIs(ctx, before, sweepStep) },
+		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteConsumedJTIs(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.Sessions.DeleteBefore(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) { return tx.Changes.DeleteBefore(ctx, before, sweepStep) },
 		func(tx *store.Tx) (int64, error) {

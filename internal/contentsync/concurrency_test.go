@@ -28,7 +28,7 @@ func TestSynchronizationRequestedWhileSwitchedOff(t *testing.T) {
 		uid := k.mustCreate(t, input("One"))
 		off := input("One")
 		off.SyncSupported = false
-		postgrestest.Beside(t, k.URL, "SELECT 1 FROM registry_sync FOR UPDATE",
+		postgrestest.Concurrently(t, k.URL, "SELECT 1 FROM registry_sync FOR UPDATE",
 			func() error { return k.stored.Replace(t.Context(), k.Admin, audit.Origin{}, uid, off) },
 			func() error {
 				if err := k.Request(t.Context(), k.Admin, audit.Origin{}, uid); err != nil && fault.KindOf(err) != fault.Invalid {

@@ -24,7 +24,7 @@ func TestProjectsSetBesideOthers(t *testing.T) {
 	set := func(name string) func() error {
 		return func() error { return w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{name}) }
 	}
-	postgrestest.Beside(t, w.url, "SELECT 1 FROM users FOR UPDATE", set("red"), set("blue"), set("red"))
+	postgrestest.Concurrently(t, w.url, "SELECT 1 FROM users FOR UPDATE", set("red"), set("blue"), set("red"))
 	user, err := w.User(t.Context(), admin, ref(member.UserUID))
 	if err != nil || len(user.Projects) != 1 {
 		t.Errorf("in %v, %v", names(user.Projects), err)
@@ -51,7 +51,7 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 		if deletionFirst {
 			changes = []func() error{remove, add}
 		}
-		postgrestest.Beside(t, w.url, "SELECT 1 FROM projects FOR UPDATE", changes...)
+		postgrestest.Concurrently(t, w.url, "SELECT 1 FROM projects FOR UPDATE", changes...)
 		if deleted == nil {
 			wantCode(t, added, fault.CodeInvalidRequest)
 		} else {
@@ -87,7 +87,7 @@ func TestAdministratorsRemoveEachOther(t *testing.T) {
 			org := w.mustOrg(t, fmt.Sprint("Acme ", i, j))
 			one, other := w.mustUser(t, org, "one@acme.example", auth.RoleAdmin), w.mustUser(t, org, "other@acme.example", auth.RoleAdmin)
 			var errs [2]error
-			postgrestest.Beside(t, w.url, "SELECT 1 FROM orgs FOR UPDATE",
+			postgrestest.Concurrently(t, w.url, "SELECT 1 FROM orgs FOR UPDATE",
 				func() error { errs[0] = oneWay(one, other); return nil },
 				func() error { errs[1] = otherWay(other, one); return nil })
 			if (errs[0] == nil) == (errs[1] == nil) {

@@ -34,7 +34,7 @@ func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
 			if deletionFirst {
 				changes = []func() error{remove, store}
 			}
-			postgrestest.Beside(t, k.URL, "SELECT 1 FROM projects FOR UPDATE", changes...)
+			postgrestest.Concurrently(t, k.URL, "SELECT 1 FROM projects FOR UPDATE", changes...)
 
 			missing, _ := errors.AsType[*fault.Error](stored)
 			full, _ := errors.AsType[*fault.Error](deleted)

@@ -53,7 +53,7 @@ type Registry struct {
 }
 
 // Summary is a registry in a list.
-type Summary = store.RegistrySummary
+type Summary = store.ListedRegistry
 
 // Get returns a registry of the caller's organization.
 //

@@ -24,7 +24,7 @@ type Delivery struct {
 	CreatedAt        time.Time
 	NextAt           time.Time // zero when there is no next attempt
 	Attempts         int64
-	Told             []string
+	Processed        []string
 	Refused          int64
 	EndedAt          time.Time
 	Delivered        bool
@@ -119,7 +119,7 @@ func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (De
 		if err != nil || told == "" {
 			return err
 		}
-		return json.Unmarshal([]byte(told), &d.Told)
+		return json.Unmarshal([]byte(told), &d.Processed)
 	}, sqlNextDelivery, channelUID, millis(now))
 }
 
@@ -131,8 +131,8 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 		return err
 	}
 	told := ""
-	if len(d.Told) > 0 {
-		if told, err = list(d.Told); err != nil {
+	if len(d.Processed) > 0 {
+		if told, err = list(d.Processed); err != nil {
 			return err
 		}
 	}

@@ -32,8 +32,8 @@ type Registry struct {
 // RegistrySecrets are the secrets of a registry definition, encrypted in the database and clear here.
 type RegistrySecrets struct{ Password, Token, Key secret.String }
 
-// RegistrySummary is a registry in a list.
-type RegistrySummary struct {
+// ListedRegistry is a registry in a page of a list.
+type ListedRegistry struct {
 	UID, Name, Canonical                    string
 	CreatedAt, UpdatedAt                    time.Time
 	Endpoint, ProviderType, Scope           string // Scope is cut to 64 bytes
@@ -114,7 +114,7 @@ func registryValues(r Registry) []any {
 }
 
 func (tx Registries) writeDetails(ctx context.Context, query string, r Registry) error {
-	sealed, err := tx.seal(r)
+	sealed, err := tx.encrypt(r)
 	if err != nil {
 		return err
 	}
@@ -125,25 +125,25 @@ func (tx Registries) writeDetails(ctx context.Context, query string, r Registry)
 	return tx.changeOne(ctx, query, r.UID, r.OrgUID, sealed, annotations, labels, r.CA, r.Certificate)
 }
 
-// sealedRegistry is the text that is encrypted. Its strings are plain because here, and nowhere else, they must be written.
-type sealedRegistry struct {
+// encryptedRegistry is the text that is encrypted. Only here are its strings plain, because they must be written.
+type encryptedRegistry struct {
 	Password string `json:"password,omitempty"`
 	Token    string `json:"token,omitempty"`
 	Key      string `json:"key,omitempty"`
 }
 
-func (tx Registries) seal(r Registry) ([]byte, error) {
+func (tx Registries) encrypt(r Registry) ([]byte, error) {
 	if r.Secrets == (RegistrySecrets{}) {
 		return nil, nil
 	}
-	plain, err := json.Marshal(sealedRegistry{r.Secrets.Password.Reveal(), r.Secrets.Token.Reveal(), r.Secrets.Key.Reveal()}) // #nosec G117 -- sealed below
+	plain, err := json.Marshal(encryptedRegistry{r.Secrets.Password.Reveal(), r.Secrets.Token.Reveal(), r.Secrets.Key.Reveal()}) // #nosec G117 -- encrypted below
 	if err != nil {
 		return nil, fmt.Errorf("encode the secrets of a registry: %w", err)
 	}
 	return tx.ring.Encrypt(plain, registryPlace(r.OrgUID, r.UID))
 }
 
-func (tx Registries) open(r *Registry, sealed []byte) error {
+func (tx Registries) decrypt(r *Registry, sealed []byte) error {
 	if !r.HasPassword && !r.HasToken && !r.HasKey {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (tx Registries) open(r *Registry, sealed []byte) error {
 	if err != nil {
 		return err
 	}
-	var plain sealedRegistry
+	var plain encryptedRegistry
 	if err := json.Unmarshal(text, &plain); err != nil {
 		return fmt.Errorf("registry %s: %w", r.UID, seal.ErrDamaged) // the decoder's error may quote the text
 	}
@@ -180,7 +180,7 @@ func (tx Registries) Get(ctx context.Context, orgUID, uid string) (Registry, err
 	if err != nil {
 		return Registry{}, err
 	}
-	return r, tx.open(&r, sealed)
+	return r, tx.decrypt(&r, sealed)
 }
 
 // GetPlain looks a registry up within its organization without its secrets, so that it can be shown, replaced and deleted
@@ -217,8 +217,8 @@ const maxListedScope = 64
 
 // OfOrg returns the page of an organization's registries, by name, that follows one of them. The zero value
 // precedes all. It reports whether there may be more. reuse is an earlier page, which is overwritten, or nil.
-func (tx Registries) OfOrg(ctx context.Context, orgUID string, after RegistrySummary, reuse []RegistrySummary) ([]RegistrySummary, bool, error) {
-	return pageIn(ctx, tx.conn, reuse, pageSize, func(row scanner, r *RegistrySummary) error {
+func (tx Registries) OfOrg(ctx context.Context, orgUID string, after ListedRegistry, reuse []ListedRegistry) ([]ListedRegistry, bool, error) {
+	return pageIn(ctx, tx.conn, reuse, pageSize, func(row scanner, r *ListedRegistry) error {
 		err := row.Scan(&r.UID, &r.Name, &r.Canonical, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
 			truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private},
 			text{(*string)(&r.Sync.Status)}, text{&r.Sync.Message}, moment{&r.Sync.NextAt}, moment{&r.Sync.LastRunAt}, moment{&r.Sync.LastSyncedAt}, &r.Sync.RunRepositories)
@@ -227,8 +227,8 @@ func (tx Registries) OfOrg(ctx context.Context, orgUID string, after RegistrySum
 	}, sqlRegistriesOfOrg, orgUID, after.Canonical)
 }
 
-// RegistryStanding is a stored registry in a list, with its health and synchronization status.
-type RegistryStanding struct {
+// RegistrySummary is a stored registry in a list, with its health and synchronization status.
+type RegistrySummary struct {
 	UID, Name, Endpoint, ProviderType string
 	Since                             time.Time // of the state; zero while no check has counted
 	Valid                             bool
@@ -237,13 +237,13 @@ type RegistryStanding struct {
 	Sync                              SyncStatus
 }
 
-const sqlRegistryStandings = `SELECT r.uid, r.name, r.endpoint, r.provider_type, w.since, COALESCE(w.valid, 0), COALESCE(w.code, ''), w.last_at, COALESCE(s.status, '')
+const sqlRegistrySummaries = `SELECT r.uid, r.name, r.endpoint, r.provider_type, w.since, COALESCE(w.valid, 0), COALESCE(w.code, ''), w.last_at, COALESCE(s.status, '')
 	FROM registries r LEFT JOIN registry_watch w ON w.registry_uid = r.uid LEFT JOIN registry_sync s ON s.registry_uid = r.uid
 	WHERE r.org_uid = $1 ORDER BY r.canonical`
 
-// Standings lists an organization's registries by name.
-func (tx Registries) Standings(ctx context.Context, orgUID string) ([]RegistryStanding, error) {
-	return all(ctx, tx.conn, func(row scanner, s *RegistryStanding) error {
+// Summaries lists an organization's registries by name.
+func (tx Registries) Summaries(ctx context.Context, orgUID string) ([]RegistrySummary, error) {
+	return all(ctx, tx.conn, func(row scanner, s *RegistrySummary) error {
 		return row.Scan(&s.UID, &s.Name, &s.Endpoint, &s.ProviderType, moment{&s.Since}, truth{&s.Valid}, &s.Code, moment{&s.LastAt}, &s.Sync)
-	}, sqlRegistryStandings, orgUID)
+	}, sqlRegistrySummaries, orgUID)
 }

@@ -68,7 +68,7 @@ func TestSealedValuesStayInPlace(t *testing.T) {
 func wantShown(t *testing.T, db *DB, org, uid string) {
 	t.Helper()
 	mustChange(t, db, func(ctx context.Context, tx *Tx) error {
-		list, _, errL := tx.Registries.OfOrg(ctx, org, RegistrySummary{}, nil)
+		list, _, errL := tx.Registries.OfOrg(ctx, org, ListedRegistry{}, nil)
 		plain, errP := tx.Registries.GetPlain(ctx, org, uid)
 		if len(list) == 0 || !plain.HasPassword {
 			t.Errorf("listed %d, shown %+v", len(list), plain)

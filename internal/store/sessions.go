@@ -21,12 +21,12 @@ type Session struct {
 	DisabledAt            time.Time // the user's
 }
 
-// SpentJTI is an authorization token that was exchanged, and the token that was issued for it.
-type SpentJTI struct {
+// ConsumedJTI is an authorization token that was exchanged, and the token that was issued for it.
+type ConsumedJTI struct {
 	JTI, SessionUID  string
-	SpentAt          time.Time
+	ConsumedAt       time.Time
 	NextJTI, NextKID string
-	ExpiresAt        time.Time // of the spent token: from then on the row is not needed
+	ExpiresAt        time.Time // of the consumed token: from then on the row is not needed
 }
 
 const (
@@ -54,11 +54,11 @@ const (
 
 	sqlLastSessionEnd = `SELECT MAX(max_until) FROM sessions WHERE max_until > 0`
 
-	sqlSpendJTI = `INSERT INTO spent_jtis (jti, session_uid, spent_at, next_jti, next_kid, expires_at)
+	sqlConsumeJTI = `INSERT INTO spent_jtis (jti, session_uid, spent_at, next_jti, next_kid, expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`
-	sqlDeleteSpentJTIs = `DELETE FROM spent_jtis WHERE jti IN (SELECT jti FROM spent_jtis WHERE expires_at < $1 LIMIT $2)`
-	sqlDeleteSessions  = `DELETE FROM sessions WHERE uid IN (SELECT uid FROM sessions WHERE max_until < $1 LIMIT $2)`
-	sqlSpentJTI        = `SELECT jti, session_uid, spent_at, next_jti, next_kid, expires_at FROM spent_jtis WHERE jti = $1`
+	sqlDeleteConsumedJTIs = `DELETE FROM spent_jtis WHERE jti IN (SELECT jti FROM spent_jtis WHERE expires_at < $1 LIMIT $2)`
+	sqlDeleteSessions     = `DELETE FROM sessions WHERE uid IN (SELECT uid FROM sessions WHERE max_until < $1 LIMIT $2)`
+	sqlConsumedJTI        = `SELECT jti, session_uid, spent_at, next_jti, next_kid, expires_at FROM spent_jtis WHERE jti = $1`
 )
 
 func scanSession(row scanner, s *Session) error {
@@ -119,21 +119,21 @@ func (tx Sessions) LastEnd(ctx context.Context) (time.Time, error) {
 	return one(ctx, tx.conn, scanMoment, sqlLastSessionEnd)
 }
 
-// SpendJTI stores that an authorization token was exchanged, and reports whether it was this call that did.
-func (tx Sessions) SpendJTI(ctx context.Context, s SpentJTI) (bool, error) {
-	return tx.changed(ctx, sqlSpendJTI, s.JTI, s.SessionUID, millis(s.SpentAt), s.NextJTI, s.NextKID, millis(s.ExpiresAt))
+// ConsumeJTI stores that an authorization token was exchanged, and reports whether it was this call that did.
+func (tx Sessions) ConsumeJTI(ctx context.Context, s ConsumedJTI) (bool, error) {
+	return tx.changed(ctx, sqlConsumeJTI, s.JTI, s.SessionUID, millis(s.ConsumedAt), s.NextJTI, s.NextKID, millis(s.ExpiresAt))
 }
 
-// SpentJTI looks up the exchange of an authorization token.
-func (tx Sessions) SpentJTI(ctx context.Context, jti string) (SpentJTI, error) {
-	return one(ctx, tx.conn, func(row scanner, s *SpentJTI) error {
-		return row.Scan(&s.JTI, &s.SessionUID, moment{&s.SpentAt}, &s.NextJTI, &s.NextKID, moment{&s.ExpiresAt})
-	}, sqlSpentJTI, jti)
+// ConsumedJTI looks up the exchange of an authorization token.
+func (tx Sessions) ConsumedJTI(ctx context.Context, jti string) (ConsumedJTI, error) {
+	return one(ctx, tx.conn, func(row scanner, s *ConsumedJTI) error {
+		return row.Scan(&s.JTI, &s.SessionUID, moment{&s.ConsumedAt}, &s.NextJTI, &s.NextKID, moment{&s.ExpiresAt})
+	}, sqlConsumedJTI, jti)
 }
 
-// DeleteSpentJTIs deletes at most limit exchanges whose token expired before that moment, and returns how many.
-func (tx Sessions) DeleteSpentJTIs(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteSpentJTIs, millis(before), limit)
+// DeleteConsumedJTIs deletes at most limit exchanges whose token expired before that moment, and returns how many.
+func (tx Sessions) DeleteConsumedJTIs(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteConsumedJTIs, millis(before), limit)
 }
 
 // DeleteBefore deletes at most limit sessions whose absolute end was before that moment, and returns how many.

@@ -36,9 +36,9 @@ const (
 			failures = CASE WHEN login_throttles.forget_at > $3 THEN login_throttles.failures + 1 ELSE 1 END,
 			succeeded_at = CASE WHEN login_throttles.forget_at > $3 THEN login_throttles.succeeded_at END
 		RETURNING ` + throttleColumns
-	sqlDelayTries  = `UPDATE login_throttles SET blocked_until = $3, forget_at = $4 WHERE account = $1 AND source = $2`
-	sqlTakeTry     = `UPDATE login_throttles SET blocked_until = $5 WHERE account = $1 AND source = $2 AND failures = $3 AND blocked_until = $4`
-	sqlNoteSuccess = `INSERT INTO login_throttles (account, source, failures, blocked_until, succeeded_at, forget_at) VALUES ($1, $2, 0, 0, $3, $4)
+	sqlDelayAttempts  = `UPDATE login_throttles SET blocked_until = $3, forget_at = $4 WHERE account = $1 AND source = $2`
+	sqlReserveAttempt = `UPDATE login_throttles SET blocked_until = $5 WHERE account = $1 AND source = $2 AND failures = $3 AND blocked_until = $4`
+	sqlNoteSuccess    = `INSERT INTO login_throttles (account, source, failures, blocked_until, succeeded_at, forget_at) VALUES ($1, $2, 0, 0, $3, $4)
 		ON CONFLICT (account, source) DO UPDATE SET failures = 0, blocked_until = 0, succeeded_at = $3, forget_at = $4`
 	sqlForgetFailures  = `DELETE FROM login_throttles WHERE account = $1 AND source = $2`
 	sqlForgiveAccount  = `UPDATE login_throttles SET failures = 0, blocked_until = 0 WHERE account = $1`
@@ -105,13 +105,13 @@ func (tx Throttling) CountFailure(ctx context.Context, account, source []byte, n
 
 // Delay stores until when further attempts are blocked, and when the row expires.
 func (tx Throttling) Delay(ctx context.Context, account, source []byte, blockedUntil, forgetAt time.Time) error {
-	return tx.changeOne(ctx, sqlDelayTries, account, source, blockedMillis(blockedUntil), millis(forgetAt))
+	return tx.changeOne(ctx, sqlDelayAttempts, account, source, blockedMillis(blockedUntil), millis(forgetAt))
 }
 
-// TakeTry reserves the one attempt that a row allows after its wait, and blocks the next until that moment. Of any number of
+// ReserveAttempt reserves the one attempt that a row allows after its wait, and blocks the next until that moment. Of any number of
 // callers that have read the same row exactly one gets true.
-func (tx Throttling) TakeTry(ctx context.Context, account, source []byte, read Throttle, blockedUntil time.Time) (bool, error) {
-	return tx.changed(ctx, sqlTakeTry, account, source, read.Failures, blockedMillis(read.BlockedUntil), blockedMillis(blockedUntil))
+func (tx Throttling) ReserveAttempt(ctx context.Context, account, source []byte, read Throttle, blockedUntil time.Time) (bool, error) {
+	return tx.changed(ctx, sqlReserveAttempt, account, source, read.Failures, blockedMillis(read.BlockedUntil), blockedMillis(blockedUntil))
 }
 
 // NoteSuccess clears the failures of a source and stores its success.

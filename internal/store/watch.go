@@ -26,11 +26,11 @@ type Watched struct {
 	State               HealthResult // the newest one that counts
 	LastAt              time.Time    // the newest check, whether it counts or not
 	Run                 int64        // the newest run of equal results, 0 for none
-	Behaviour           string       // how the registry answered, for cheaper checks
+	ControlResult       string       // how the registry answered, for cheaper checks
 	WindowStart         time.Time    // the first alert of the current window of the alert rate limit
 	SentCount           int64        // alerts raised since then
 	SuppressedCount     int64        // changes since then without an alert
-	Asked               int64        // requests for a check, which this check answers
+	Requested           int64        // requests for a check, which this check answers
 }
 
 // HealthRun is a sequence of checks with equal results.
@@ -45,11 +45,11 @@ type HealthRun struct {
 
 // CheckRequest is the state of a check that was requested.
 type CheckRequest struct {
-	Answered   int64        // number of requests that a check began after
+	Completed  int64        // number of requests that a check began after
 	LeaseOwner string       // who checks the registry now, or did until NextAt
 	NextAt     time.Time    // when the registry is due, or until when a check may last
 	State      HealthResult // the newest one that counts
-	Answer     []byte       // JSON report of the check that answered; nil when the definition could not be tried
+	Report     []byte       // JSON report of the check that answered; nil when the definition could not be tried
 }
 
 // maxHealthRuns bounds a registry's history.
@@ -96,8 +96,8 @@ const (
 
 func scanWatched(row scanner, w *Watched) error {
 	return row.Scan(&w.RegistryUID, &w.OrgUID, moment{&w.NextAt}, text{&w.LeaseOwner}, &w.Unreachable, truth{&w.Unconfirmed}, moment{&w.Since}, truth{&w.State.Valid},
-		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.ExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.Behaviour,
-		moment{&w.WindowStart}, &w.SentCount, &w.SuppressedCount, &w.Asked)
+		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.ExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.ControlResult,
+		moment{&w.WindowStart}, &w.SentCount, &w.SuppressedCount, &w.Requested)
 }
 
 // Watch reads and changes scheduled checks, the state of registries and its history.
@@ -137,8 +137,8 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthRu
 	}
 	s := w.State
 	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, version, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
-		s.Code, s.Stage, s.Reason, s.Field, flag(s.ExpiresSoon), millis(w.LastAt), w.Run, w.Behaviour, flag(w.Unconfirmed),
-		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Asked, seen.Report)
+		s.Code, s.Stage, s.Reason, s.Field, flag(s.ExpiresSoon), millis(w.LastAt), w.Run, w.ControlResult, flag(w.Unconfirmed),
+		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report)
 	if err != nil || extended {
 		return err
 	}
@@ -196,6 +196,6 @@ func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at
 // CheckRequest returns the state of a registry's newest request. It is answered when Answered has reached its number.
 func (tx Watch) CheckRequest(ctx context.Context, orgUID, registryUID string) (CheckRequest, error) {
 	return one(ctx, tx.conn, func(row scanner, c *CheckRequest) error {
-		return row.Scan(&c.Answered, text{&c.LeaseOwner}, moment{&c.NextAt}, &c.State.Code, &c.State.Field, &c.Answer)
+		return row.Scan(&c.Completed, text{&c.LeaseOwner}, moment{&c.NextAt}, &c.State.Code, &c.State.Field, &c.Report)
 	}, sqlCheckRequest, orgUID, registryUID)
 }

@@ -43,7 +43,7 @@ func (a limitedAlert) remark() string {
 	return ""
 }
 
-func previous(before store.Watched) *alerts.Verdict {
+func previous(before store.Watched) *alerts.HealthResult {
 	if before.Since.IsZero() {
 		return nil
 	}
@@ -51,7 +51,7 @@ func previous(before store.Watched) *alerts.Verdict {
 	return &v
 }
 
-func current(c finishedCheck, d decision) alerts.Verdict {
+func current(c finishedCheck, d decision) alerts.HealthResult {
 	v := shown(d.after.State)
 	switch {
 	case c.report != nil:
@@ -64,8 +64,8 @@ func current(c finishedCheck, d decision) alerts.Verdict {
 	return v
 }
 
-func shown(v store.HealthResult) alerts.Verdict {
-	return alerts.Verdict{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
+func shown(v store.HealthResult) alerts.HealthResult {
+	return alerts.HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
 }
 
 // sentence returns the alert on one line.

@@ -54,7 +54,7 @@ func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string
 }
 
 // RegistrySummary is a stored registry in a list, with its health status.
-type RegistrySummary = store.RegistryStanding
+type RegistrySummary = store.RegistrySummary
 
 // Summaries lists an organization's registries by name. An operator names the organization; others leave it empty.
 func (s *Service) Summaries(ctx context.Context, p auth.Principal, org string) (list []RegistrySummary, err error) {
@@ -63,7 +63,7 @@ func (s *Service) Summaries(ctx context.Context, p auth.Principal, org string) (
 		if err != nil {
 			return err
 		}
-		list, err = tx.Registries.Standings(ctx, orgUID)
+		list, err = tx.Registries.Summaries(ctx, orgUID)
 		return err
 	})
 	return list, fault.Wrap("list registries", err)

@@ -58,7 +58,7 @@ func (s *Service) AwaitCheck(ctx context.Context, request CheckRequest, within t
 		if err != nil {
 			return nil, err
 		}
-		if state.Answered >= request.number {
+		if state.Completed >= request.number {
 			return reportOf(state)
 		}
 		running := state.LeaseOwner != "" && state.NextAt.After(s.now())
@@ -89,13 +89,13 @@ func notDone(message string) error { return fault.Busy(message, time.Second) }
 // reportOf returns the report of the check that was done for a request, or why the definition could not be checked.
 func reportOf(state store.CheckRequest) (*regcheck.Report, error) {
 	switch {
-	case state.Answer == nil && state.State.Code == registries.CodeSecretUnreadable:
+	case state.Report == nil && state.State.Code == registries.CodeSecretUnreadable:
 		return nil, registries.SecretUnreadable(nil)
-	case state.Answer == nil:
+	case state.Report == nil:
 		return nil, fault.InvalidFields(fault.Field{Field: state.State.Field, Problem: "cannot be used; replace the registry"})
 	}
 	report := &regcheck.Report{}
-	if err := json.Unmarshal(state.Answer, report); err != nil {
+	if err := json.Unmarshal(state.Report, report); err != nil {
 		return nil, fmt.Errorf("read the report of a check: %w", err)
 	}
 	return report, nil

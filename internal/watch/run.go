@@ -144,7 +144,7 @@ func (r *runner) tryCheck(ctx context.Context, row store.Watched) (Outcome, erro
 	case err != nil:
 		return Failed, err
 	}
-	report, err := r.recheck(ctx, opened.Definition, row.Behaviour)
+	report, err := r.recheck(ctx, opened.Definition, row.ControlResult)
 	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
 		done.result.HealthResult = store.HealthResult{Code: fault.CodeInvalidRequest, Field: problems.Problems[0].Field}
 		return r.end(ctx, done)
@@ -206,7 +206,7 @@ func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 	d.after.LastAt, d.after.NextAt = now, r.next(d, c.row.LastAt.IsZero(), now)
 	entry := HistoryEntry{Counted: d.counted, Result: c.result.HealthResult}
 	if c.report != nil {
-		d.after.Behaviour = c.report.Known.String()
+		d.after.ControlResult = c.report.Known.String()
 		var err error
 		if entry.Report, err = json.Marshal(c.report); err != nil {
 			return Failed, fmt.Errorf("encode the report: %w", err)

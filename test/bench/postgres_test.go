@@ -69,7 +69,7 @@ func startDatabase(b *testing.B) *database {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails
 	d.env = []string{"REGWARDEN_DATABASE_URL=" + d.server.NewDatabase(b), "REGWARDEN_MASTER_KEY=" + base64.StdEncoding.EncodeToString(key)}
-	text, err := os.ReadFile(filepath.Join(d.server.Folder, "data", "postmaster.pid"))
+	text, err := os.ReadFile(filepath.Join(d.server.Dir, "data", "postmaster.pid"))
 	noError(b, err)
 	pid, _, _ := strings.Cut(string(text), "\n")
 	d.cpu = cpuOf(number(pid))

@@ -61,7 +61,7 @@ func (h *held) release(t testing.TB) {
 // Beside makes changes beside each other. On PostgreSQL each has begun, and waits for the rows of the query or for
 // another, before one of them goes on; then they do in this order. Without an address, of a store that has one
 // writer, they are begun at once.
-func Beside(t testing.TB, url, query string, changes ...func() error) {
+func Concurrently(t testing.TB, url, query string, changes ...func() error) {
 	t.Helper()
 	var wait sync.WaitGroup
 	defer wait.Wait()

@@ -32,7 +32,7 @@ func StartPair(t testing.TB, o Options) *Pair {
 	t.Helper()
 	o.Settings = append(o.Settings, "wal_retrieve_retry_interval = '200ms'") // otherwise a promotion may begin with a pause of 5 s
 	p := &Pair{primary: Start(t, o)}
-	standby, err := p.primary.beside()
+	standby, err := p.primary.newStandby()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,14 +58,14 @@ func removeAfter(t testing.TB, s *Server) {
 }
 
 // beside is a server of the same kind that has no data yet, and does not run.
-func (s *Server) beside() (*Server, error) {
+func (s *Server) newStandby() (*Server, error) {
 	other := &Server{options: s.options, bin: s.bin, owner: s.owner}
 	var err error
-	if other.Folder, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
+	if other.Dir, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
 		return nil, err
 	}
 	other.Port, err = freePort()
-	return other, errors.Join(err, other.own(other.Folder))
+	return other, errors.Join(err, other.own(other.Dir))
 }
 
 // NewDatabase makes an empty database on both and returns its address, which names both.
@@ -129,7 +129,7 @@ func (s *Server) follow(from string) error {
 		return err
 	}
 	// The last one counts. The password comes from the server's environment.
-	_, err = fmt.Fprintf(settings, "primary_conninfo = '%s'\nunix_socket_directories = '%s'\n", from, s.Folder)
+	_, err = fmt.Fprintf(settings, "primary_conninfo = '%s'\nunix_socket_directories = '%s'\n", from, s.Dir)
 	return errors.Join(err, settings.Close())
 }
 

@@ -47,8 +47,8 @@ type Options struct {
 
 // Server is a running PostgreSQL.
 type Server struct {
-	Folder string // the data folder is in it, and the socket
-	Port   int
+	Dir  string // the data folder is in it, and the socket
+	Port int
 
 	options Options
 	bin     string
@@ -97,11 +97,11 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	// Not the test's own folder: PostgreSQL's user may not pass through that, and the path of a socket has to be short.
-	if s.Folder, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
+	if s.Dir, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.own(s.Folder), s.init()); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.Folder))
+	if err := errors.Join(s.own(s.Dir), s.init()); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.Dir))
 	}
 	for try := 1; ; try++ {
 		if s.Port, err = freePort(); err == nil {
@@ -153,11 +153,11 @@ func (s *Server) own(path string) error {
 	return os.Chown(path, int(s.owner.Uid), int(s.owner.Gid))
 }
 
-func (s *Server) data() string { return filepath.Join(s.Folder, "data") }
+func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
 
 // init makes the data folder. Texts sort as in a language, which is what our own columns must not depend on.
 func (s *Server) init() error {
-	passwords := filepath.Join(s.Folder, "password")
+	passwords := filepath.Join(s.Dir, "password")
 	if err := errors.Join(os.WriteFile(passwords, []byte(Password+"\n"), 0o600), s.own(passwords)); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *Server) init() error {
 		return err
 	}
 	settings := append([]string{
-		"listen_addresses = '127.0.0.1'", "unix_socket_directories = '" + s.Folder + "'",
+		"listen_addresses = '127.0.0.1'", "unix_socket_directories = '" + s.Dir + "'",
 		"shared_buffers = 16MB", "max_connections = 200", "wal_level = replica", "log_min_messages = panic", "log_error_verbosity = terse",
 		"recovery_init_sync_method = syncfs",
 		"dynamic_shared_memory_type = mmap", // in the data directory: a killed server leaves nothing in /dev/shm
@@ -190,8 +190,8 @@ func onOff(is bool) string {
 // command is a program of PostgreSQL's, run as its owner and with an environment of its own.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(s.bin, name), args...) // #nosec G204 -- a test's own words
-	cmd.Dir = s.Folder
-	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.Folder, "LC_ALL=C.UTF-8", "PGPASSWORD=" + Password}
+	cmd.Dir = s.Dir
+	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.Dir, "LC_ALL=C.UTF-8", "PGPASSWORD=" + Password}
 	cmd.SysProcAttr = attributes(s.owner)
 	return cmd
 }
@@ -270,9 +270,9 @@ func (s *Server) end(signal syscall.Signal) error {
 }
 
 // Remove ends the server and deletes its folder.
-func (s *Server) Remove() error { return errors.Join(s.Kill(), os.RemoveAll(s.Folder)) }
+func (s *Server) Remove() error { return errors.Join(s.Kill(), os.RemoveAll(s.Dir)) }
 
-func (s *Server) logFile() string { return filepath.Join(s.Folder, "log") }
+func (s *Server) logFile() string { return filepath.Join(s.Dir, "log") }
 
 // Log is the end of what the server wrote.
 func (s *Server) Log() string {

@@ -156,7 +156,7 @@ func throttles(t *testing.T, db *store.DB) {
 	for range clients {
 		wait.Go(func() {
 			if err := db.InTx(t.Context(), func(tx *store.Tx) error {
-				ok, err := tx.Throttling.TakeTry(t.Context(), account, source, now, until.Add(time.Minute))
+				ok, err := tx.Throttling.ReserveAttempt(t.Context(), account, source, now, until.Add(time.Minute))
 				if ok {
 					taken.Add(1)
 				}

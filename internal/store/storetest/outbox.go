@@ -141,7 +141,7 @@ func outbox(t *testing.T, db *store.DB) {
 	}
 	later := mustAlert(t, db, org, start.Add(time.Second)) // while the first is on its way
 	failed := d
-	failed.Attempts, failed.NextAt, failed.Told, failed.Refused = 1, start.Add(time.Hour), []string{"x@example.com"}, 1
+	failed.Attempts, failed.NextAt, failed.Processed, failed.Refused = 1, start.Add(time.Hour), []string{"x@example.com"}, 1
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Outbox.EndAttempt(ctx, taken[0], failed, 1, store.ChannelStatus{Message: "HTTP 500", At: start}, start.Add(30*time.Second))
 	})
@@ -162,7 +162,7 @@ func outbox(t *testing.T, db *store.DB) {
 	if len(hurried) != 1 {
 		t.Fatalf("what failed still waits: %+v", hurried)
 	}
-	if d = mustNext(t, db, hurried[0], start.Add(31*time.Second)); d.UID != failed.UID || d.Attempts != 1 || len(d.Told) != 1 || d.Refused != 1 {
+	if d = mustNext(t, db, hurried[0], start.Add(31*time.Second)); d.UID != failed.UID || d.Attempts != 1 || len(d.Processed) != 1 || d.Refused != 1 {
 		t.Errorf("the second attempt is of %+v, want the same delivery", d)
 	}
 	outboxEnds(t, db, org, hurried[0], d, taken[1])

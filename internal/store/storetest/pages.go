@@ -36,7 +36,7 @@ func pages(t *testing.T, db *store.DB) {
 		return tx.Registries.Insert(ctx, fullRegistry(other, "0001 of another"))
 	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		registries := readPages(t, func(after store.RegistrySummary) ([]store.RegistrySummary, bool, error) {
+		registries := readPages(t, func(after store.ListedRegistry) ([]store.ListedRegistry, bool, error) {
 			return tx.Registries.OfOrg(ctx, org.UID, after, nil)
 		})
 		users := readPages(t, func(after store.User) ([]store.User, bool, error) { return tx.Users.List(ctx, org.UID, after) })
@@ -45,7 +45,7 @@ func pages(t *testing.T, db *store.DB) {
 		own := readPages(t, func(after store.Project) ([]store.Project, bool, error) {
 			return tx.Projects.OfUser(ctx, org.UID, member.UID, after)
 		})
-		inOrder(t, "registries", count, registries, func(r store.RegistrySummary) string { return r.Canonical })
+		inOrder(t, "registries", count, registries, func(r store.ListedRegistry) string { return r.Canonical })
 		inOrder(t, "users", count+1, users, func(u store.User) string { return u.Canonical })
 		inOrder(t, "API keys", count, keys, func(k store.APIKey) string { return k.UserUID })
 		inOrder(t, "projects", count, projects, func(p store.Project) string { return p.Canonical })

@@ -59,8 +59,8 @@ func registries(t *testing.T, db *store.DB) {
 		if diff := cmp.Diff([]store.Registry{withSecrets(full), withoutSecrets(full), withoutSecrets(full), bare}, []store.Registry{opened, plain, named, empty}); diff != "" {
 			t.Error(diff)
 		}
-		list, more, errL := tx.Registries.OfOrg(ctx, org.UID, store.RegistrySummary{}, nil)
-		want := []store.RegistrySummary{
+		list, more, errL := tx.Registries.OfOrg(ctx, org.UID, store.ListedRegistry{}, nil)
+		want := []store.ListedRegistry{
 			{UID: bare.UID, Name: "Bare", Canonical: "bare", CreatedAt: start, UpdatedAt: start},
 			{UID: full.UID, Name: "Full", Canonical: "full", CreatedAt: start, UpdatedAt: start, Endpoint: full.Endpoint, ProviderType: "zarf", Scope: "tenant",
 				SyncSupported: true, SpectroManifest: true, Private: true},

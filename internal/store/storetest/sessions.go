@@ -185,13 +185,13 @@ func endContention(t *testing.T, db *store.DB) {
 func spentJTIs(t *testing.T, db *store.DB) {
 	const clients = 40
 	session := mustSession(t, db, mustUser(t, db, mustOrg(t, db, "one"), "u@example.com"))
-	answers := make([]store.SpentJTI, clients)
+	answers := make([]store.ConsumedJTI, clients)
 	var firsts atomic.Int64
 	var wait sync.WaitGroup
 	for i := range clients {
 		wait.Go(func() {
 			err := db.InTx(t.Context(), func(tx *store.Tx) error {
-				first, err := tx.Sessions.SpendJTI(t.Context(), store.SpentJTI{JTI: "jti", SessionUID: session.UID, SpentAt: start,
+				first, err := tx.Sessions.ConsumeJTI(t.Context(), store.ConsumedJTI{JTI: "jti", SessionUID: session.UID, ConsumedAt: start,
 					NextJTI: fmt.Sprint("next-", i), NextKID: "kid", ExpiresAt: start.Add(time.Minute)})
 				if err != nil {
 					return err
@@ -199,7 +199,7 @@ func spentJTIs(t *testing.T, db *store.DB) {
 				if first {
 					firsts.Add(1)
 				}
-				answers[i], err = tx.Sessions.SpentJTI(t.Context(), "jti")
+				answers[i], err = tx.Sessions.ConsumedJTI(t.Context(), "jti")
 				return err
 			})
 			if err != nil {
@@ -209,7 +209,7 @@ func spentJTIs(t *testing.T, db *store.DB) {
 	}
 	wait.Wait()
 	for _, answer := range answers {
-		if diff := cmp.Diff(answers[0], answer); diff != "" || firsts.Load() != 1 || !answer.SpentAt.Equal(start) {
+		if diff := cmp.Diff(answers[0], answer); diff != "" || firsts.Load() != 1 || !answer.ConsumedAt.Equal(start) {
 			t.Errorf("%d were first: %s", firsts.Load(), diff)
 		}
 	}
@@ -220,7 +220,7 @@ func deletions(t *testing.T, db *store.DB) {
 	for range 5 {
 		session := mustSession(t, db, user)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Sessions.SpendJTI(ctx, store.SpentJTI{JTI: "of " + session.UID, SessionUID: session.UID, SpentAt: start, ExpiresAt: start.Add(time.Minute)})
+			_, err := tx.Sessions.ConsumeJTI(ctx, store.ConsumedJTI{JTI: "of " + session.UID, SessionUID: session.UID, ConsumedAt: start, ExpiresAt: start.Add(time.Minute)})
 			return err
 		})
 	}
@@ -231,7 +231,7 @@ func deletions(t *testing.T, db *store.DB) {
 		{time.Minute, 0, 0}, {time.Hour, 2, 0}, {time.Hour, 2, 0}, {24 * time.Hour, 1, 0}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 2}, {25 * time.Hour, 0, 1},
 	} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			jtis, errJ := tx.Sessions.DeleteSpentJTIs(ctx, start.Add(step.after), 2)
+			jtis, errJ := tx.Sessions.DeleteConsumedJTIs(ctx, start.Add(step.after), 2)
 			sessions, errS := tx.Sessions.DeleteBefore(ctx, start.Add(step.after), 2)
 			if jtis != step.jtis || sessions != step.sessions {
 				t.Errorf("after %v: deleted %d exchanges, %d sessions", step.after, jtis, sessions)

@@ -89,7 +89,7 @@ func watchClaims(t *testing.T, db *store.DB) {
 // verdictOf is what a check came to, and the row as it is to be.
 func ending(row store.Watched, v store.HealthResult, at time.Time) (store.Watched, store.HealthRun) {
 	row.State, row.Since, row.LastAt, row.NextAt = v, at, at, at.Add(15*time.Minute)
-	row.Behaviour, row.Unreachable = "known", 2
+	row.ControlResult, row.Unreachable = "known", 2
 	row.WindowStart, row.SentCount, row.SuppressedCount = at, 3, 4
 	return row, store.HealthRun{Counted: true, Result: v, Report: []byte(`{"valid":true}`)}
 }
@@ -144,7 +144,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		}
 		return errors.Join(err, errF)
 	})
-	if row.Behaviour != "known" || row.Run != 3 || row.State != good || row.Unreachable != 2 || !row.WindowStart.Equal(start.Add(time.Hour)) || row.SentCount != 3 || row.SuppressedCount != 4 {
+	if row.ControlResult != "known" || row.Run != 3 || row.State != good || row.Unreachable != 2 || !row.WindowStart.Equal(start.Add(time.Hour)) || row.SentCount != 3 || row.SuppressedCount != 4 {
 		t.Errorf("the row is %+v", row)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.Schedule(ctx, org.UID, r.UID, at) })
@@ -153,7 +153,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		now, err := tx.Watch.Get(ctx, org.UID, r.UID)
-		if now.Behaviour != "" || now.LeaseOwner != "" || now.State != good || !now.NextAt.Equal(at) || now.SentCount != 3 {
+		if now.ControlResult != "" || now.LeaseOwner != "" || now.State != good || !now.NextAt.Equal(at) || now.SentCount != 3 {
 			t.Errorf("after a replacement the row is %+v", now)
 		}
 		return err
@@ -223,7 +223,7 @@ func checkRequests(t *testing.T, db *store.DB) {
 		t.Helper()
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			got, err := tx.Watch.CheckRequest(ctx, org.UID, r.UID)
-			if got.Answered != answered || !got.NextAt.Equal(nextAt) || string(got.Answer) != answer {
+			if got.Completed != answered || !got.NextAt.Equal(nextAt) || string(got.Report) != answer {
 				t.Errorf("%s: %+v, want %d answered, due at %v, answer %q", what, got, answered, nextAt, answer)
 			}
 			return err
@@ -246,8 +246,8 @@ func checkRequests(t *testing.T, db *store.DB) {
 	due := start.Add(time.Second)
 	want("asked for twice", 0, due, "")
 	row = mustClaim(t, db, due, share)[0]
-	if row.Asked != 2 || request(due) != 3 {
-		t.Errorf("the claim answers %d requests, want the 2 before it", row.Asked)
+	if row.Requested != 2 || request(due) != 3 {
+		t.Errorf("the claim answers %d requests, want the 2 before it", row.Requested)
 	}
 	want("asked for while it runs", 0, due.Add(time.Minute), "")
 	end(row, due.Add(time.Second), "second")
