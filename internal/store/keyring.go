@@ -34,10 +34,10 @@ func openKeyring(ctx context.Context, o Options, db *sqldb.Raw) (*seal.Keyring, 
 // decrypts the keyring and replaces the key file.
 func unwrapByFile(wrapped []byte, o Options) (*seal.Keyring, error) {
 	master, err := seal.LoadMasterKey(o.keyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("the master key of this store is missing: %w", err)
+	}
 	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("the store is encrypted with a master key that is missing: %w", err)
-		}
 		return nil, err
 	}
 	ring, err := unwrap(master, wrapped, o)
@@ -146,7 +146,7 @@ func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func
 }
 
 // ErrKeyPlace is returned for a new master key that would be stored in another place than the old one.
-var ErrKeyPlace = errors.New("a master key that is kept in a file is rotated by drawing one there; one that was given is rotated by giving another")
+var ErrKeyPlace = errors.New("a master key in a file is rotated without a new key, which is generated; one from the environment is rotated by giving a new key")
 
 func (db *DB) rewrap(ctx context.Context, next seal.MasterKey, record func(*Tx) error) error {
 	wrapped, err := db.ring.Wrap(next)

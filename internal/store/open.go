@@ -33,7 +33,7 @@ func (o Options) absolute() (Options, error) {
 	}
 	dir, err := filepath.Abs(o.DataDir)
 	if err != nil {
-		return o, fmt.Errorf("find the data folder: %w", err)
+		return o, fmt.Errorf("find the data directory: %w", err)
 	}
 	o.DataDir = dir
 	return o, nil
@@ -79,7 +79,7 @@ func CreateTables(ctx context.Context, db *sqldb.Raw) error {
 		return err
 	}
 	if wrapped != nil {
-		return fmt.Errorf("%w: a regwarden was started on it; make another one, or drop its tables", ErrNotEmpty)
+		return fmt.Errorf("%w: a regwarden server was started on it; create another database, or drop its tables", ErrNotEmpty)
 	}
 	return db.Migrate(ctx, migrations)
 }

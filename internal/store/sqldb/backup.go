@@ -14,9 +14,9 @@ import (
 
 // Errors of Backup and Restore that an operator can correct.
 var (
-	ErrInTheWay = errors.New("there is something in its place already")
-	ErrNoBackup = errors.New("this is no whole backup")
-	ErrNoFile   = errors.New("the store is in PostgreSQL, which is backed up and restored with its own means: pg_basebackup, pg_dump")
+	ErrInTheWay = errors.New("already exists")                     // after the name of the file
+	ErrNoBackup = errors.New("is not a complete regwarden backup") // after the name of the file
+	ErrNoFile   = errors.New("the store is in PostgreSQL; back it up and restore it with the tools of PostgreSQL: pg_basebackup, pg_dump")
 )
 
 // Backup writes a consistent copy of the database to a new file of mode 0600, while other transactions run. The file has
@@ -28,11 +28,11 @@ func (db *DB) Backup(ctx context.Context, target string) (err error) {
 		return ErrNoFile
 	}
 	if target, err = filepath.Abs(target); err != nil { // SQLite takes some relative names for URIs
-		return fmt.Errorf("find the backup's folder: %w", err)
+		return fmt.Errorf("find the directory of the backup: %w", err)
 	}
 	part := target + ".part"
 	if _, err := os.Lstat(target); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(err, fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(target)))
+		return errors.Join(err, nameTaken(target))
 	}
 	file, err := createPart(part)
 	if err != nil {
@@ -44,7 +44,7 @@ func (db *DB) Backup(ctx context.Context, target string) (err error) {
 		return fmt.Errorf("open the database to copy it: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
-	if _, err := source.ExecContext(ctx, "VACUUM INTO $1", part); err != nil { // one read transaction: writers go on
+	if _, err := source.ExecContext(ctx, "VACUUM INTO $1", part); err != nil { // one read transaction: writers continue
 		return fmt.Errorf("copy the database: %w", Translate(err))
 	}
 	if err := file.Sync(); err != nil {
@@ -66,8 +66,8 @@ func createPart(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if taken, err := lockFile(file); err != nil || !taken { // a second backup took this file for stale
-		return nil, errors.Join(err, file.Close(), fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(path)))
+	if taken, err := lockFile(file); err != nil || !taken { // a second backup considered this file stale
+		return nil, errors.Join(err, file.Close(), nameTaken(path))
 	}
 	return file, nil
 }
@@ -75,7 +75,7 @@ func createPart(path string) (*os.File, error) {
 // removeStale removes a part file unless a running backup holds its lock, which ends with the process.
 func removeStale(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is not a file of ours", ErrInTheWay, filepath.Base(path))
+		return fmt.Errorf("%s %w and is not a regular file; remove it", filepath.Base(path), ErrInTheWay)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0) // #nosec G304 -- as above
 	if err != nil {
@@ -84,7 +84,7 @@ func removeStale(path string) error {
 	defer func() { _ = file.Close() }()
 	taken, err := lockFile(file)
 	if err == nil && !taken {
-		err = fmt.Errorf("%w: another backup writes %s", ErrInTheWay, filepath.Base(path))
+		err = fmt.Errorf("%s %w: another backup is writing it", filepath.Base(path), ErrInTheWay)
 	}
 	if err != nil {
 		return err
@@ -92,11 +92,15 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// publish gives a finished file its name, which must be free: a link fails where a rename would replace.
+func nameTaken(path string) error {
+	return fmt.Errorf("%s %w; choose another name", filepath.Base(path), ErrInTheWay)
+}
+
+// publish gives a finished file its name, which must not exist: a link fails where a rename would replace.
 func publish(part, target string) error {
 	err := os.Link(part, target)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: %s", ErrInTheWay, filepath.Base(target))
+		return nameTaken(target)
 	}
 	if err != nil {
 		return fmt.Errorf("name the finished file: %w", err)
@@ -137,7 +141,7 @@ func Restore(ctx context.Context, dir, backup string, check, change func(context
 	target := filepath.Join(dir, FileName)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if _, err := os.Lstat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("%w: %s; move it away first", ErrInTheWay, target+suffix))
+			return errors.Join(err, fmt.Errorf("%s %w; move it to another directory", target+suffix, ErrInTheWay))
 		}
 	}
 	part := target + ".part"
@@ -145,7 +149,9 @@ func Restore(ctx context.Context, dir, backup string, check, change func(context
 		return fmt.Errorf("copy the backup: %w", err)
 	}
 	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(part))) }()
-	err = verify(ctx, part, check)
+	if err = verify(ctx, part, check); errors.Is(err, ErrNoBackup) {
+		err = fmt.Errorf("%s %w", backup, err)
+	}
 	if err == nil && change != nil {
 		err = withFile(ctx, part, false, change) // the end of the last connection writes the log into the file
 	}
@@ -192,10 +198,14 @@ func copyFile(from, to string) error {
 	return errors.Join(err, seal.GiveToOwnerOf(filepath.Dir(to), file), file.Sync(), file.Close())
 }
 
-// checkIntegrity makes SQLite read every page and index. A file that is not a database fails at the first query.
+// checkIntegrity makes SQLite read every page and index. For a file that is not a database the query fails.
 func checkIntegrity(ctx context.Context, db *Raw) error {
 	var result string
-	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result); err != nil {
+	err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&result)
+	if isDamaged(err) {
+		return ErrNoBackup
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoBackup, err)
 	}
 	if result != "ok" {

@@ -12,9 +12,10 @@ import (
 // Errors that callers decide on. Everything else is a *fault.Error of kind Unavailable (the database is unreachable, full
 // or busy: a retry may help) or an internal error.
 var (
-	ErrNotFound = errors.New("no such record")
-	ErrExists   = errors.New("there is such a record already")
-	ErrLocked   = errors.New("the data folder is in use by another server")
+	ErrNotFound = errors.New("record not found")
+	ErrExists   = errors.New("the record already exists")
+	ErrLocked   = errors.New("the data directory is in use by another server")
+	ErrDamaged  = errors.New(FileName + " is damaged or not a regwarden database; restore a backup")
 	ErrEmpty    = errors.New("there is no store")
 
 	errClosed = errors.New("the store is closed")
@@ -31,7 +32,7 @@ func (e *unavailableError) Unwrap() error { return e.cause }
 
 // unavailable is the fault of a database that cannot run queries now.
 func unavailable(cause error) error {
-	busy := fault.Busy("The store cannot answer now. Try again.", retryAfter)
+	busy := fault.Busy("The store is temporarily unavailable. Try again.", retryAfter)
 	busy.Cause = &unavailableError{cause}
 	return busy
 }

@@ -22,7 +22,7 @@ func LockServer(dir string) (*Lock, error) {
 	}
 	lock, taken, err := tryLock(filepath.Join(dir, "server.lock"))
 	if err != nil {
-		return nil, fmt.Errorf("lock the data folder: %w", err)
+		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
 	if !taken {
 		return nil, fmt.Errorf("%w: %s; stop it, or give this one its own --data-dir", ErrLocked, dir)
@@ -39,14 +39,14 @@ func lockDir(ctx context.Context, dir string) (*Lock, error) {
 	for {
 		lock, taken, err := tryLock(path)
 		if err != nil {
-			return nil, fmt.Errorf("lock the data folder to open it: %w", err)
+			return nil, fmt.Errorf("lock the data directory to open it: %w", err)
 		}
 		if taken {
 			return lock, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another process to open the data folder: %w", ctx.Err())
+			return nil, fmt.Errorf("wait for another process to open the data directory: %w", ctx.Err())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -72,7 +72,7 @@ func tryLock(path string) (*Lock, bool, error) {
 // in it have mode 0600 in any case.
 func CreateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+		return fmt.Errorf("create the data directory: %w", err)
 	}
 	return nil
 }

@@ -9,5 +9,5 @@ import (
 
 // lockFile returns an error: a database in a file needs file locks and file modes.
 func lockFile(*os.File) (bool, error) {
-	return false, errors.New("a store is kept on Unix systems only; `regwarden check` works everywhere")
+	return false, errors.New("a store needs a Unix system; `regwarden check` works on every system")
 }

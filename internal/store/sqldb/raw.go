@@ -46,8 +46,11 @@ func (r *Raw) HasTable(ctx context.Context, name string) (bool, error) {
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
+	if isDamaged(err) {
+		return false, ErrDamaged
+	}
 	if err != nil {
-		return false, fmt.Errorf("look which tables there are: %w", Translate(err))
+		return false, fmt.Errorf("list the tables: %w", Translate(err))
 	}
 	return true, nil
 }

@@ -191,6 +191,16 @@ func (s *sqliteDB) Changed() <-chan struct{} { return nil }
 func (s *sqliteDB) Listening() bool          { return false }
 func (s *sqliteDB) Shared() bool             { return false }
 
+// isDamaged reports whether SQLite found that a file is not an intact database.
+func isDamaged(err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	code := failure.Code() & 0xff // the primary code
+	return code == sqlite3.SQLITE_NOTADB || code == sqlite3.SQLITE_CORRUPT
+}
+
 // translateSQLite is Translate for an error of SQLite.
 func translateSQLite(err error) error {
 	failure, ok := errors.AsType[*sqlite.Error](err)
