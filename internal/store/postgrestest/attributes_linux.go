@@ -2,8 +2,8 @@ package postgrestest
 
 import "syscall"
 
-// attributes are those of a program of PostgreSQL's. A test binary that dies by its own time limit runs no clean-up: the kernel
-// ends the program then.
+// attributes returns the process attributes of a program of PostgreSQL. A test binary that exceeds its time limit runs no
+// cleanup: then the kernel ends the program.
 func attributes(owner *syscall.Credential) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: owner, Pdeathsig: syscall.SIGINT}
 }

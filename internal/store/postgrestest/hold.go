@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// held is rows that are locked, so that what several transactions do to them happens in an order that a test decides.
+// held is a set of locked rows, so that a test determines the order in which several transactions change them.
 type held struct {
 	url  string
 	conn *pgx.Conn
@@ -33,11 +33,11 @@ func hold(t testing.TB, url, query string) *held {
 	return &held{url: url, conn: conn}
 }
 
-// await returns when so many transactions of the database wait for a lock.
+// await returns when that number of transactions of the database wait for a lock.
 func (h *held) await(t testing.TB, want int64) {
 	t.Helper()
 	var n int64
-	for range 400 { // sooner than a statement's patience ends
+	for range 400 { // before the timeout of a statement
 		var err error
 		if n, err = Number(t.Context(), h.url, sqlBlocked); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func (h *held) await(t testing.TB, want int64) {
 	t.Fatalf("%d transactions wait for a lock, not %d", n, want)
 }
 
-// release lets those go on who wait, in the order in which they came.
+// release unlocks the rows. The waiting transactions continue in the order in which they began to wait.
 func (h *held) release(t testing.TB) {
 	t.Helper()
 	if _, err := h.conn.Exec(t.Context(), "ROLLBACK"); err != nil {
@@ -58,9 +58,9 @@ func (h *held) release(t testing.TB) {
 	}
 }
 
-// Beside makes changes beside each other. On PostgreSQL each has begun, and waits for the rows of the query or for
-// another, before one of them goes on; then they do in this order. Without an address, of a store that has one
-// writer, they are begun at once.
+// Concurrently runs changes concurrently. On PostgreSQL all of them have begun, and wait for the rows of the query or for
+// each other, before one of them continues; then they continue in this order. Without an address, for a store with one
+// writer, all of them are started at once.
 func Concurrently(t testing.TB, url, query string, changes ...func() error) {
 	t.Helper()
 	var wait sync.WaitGroup

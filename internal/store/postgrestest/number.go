@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Number asks a database for one number, on a connection of its own.
+// Number returns the result of a query for one number, which runs on its own connection.
 func Number(ctx context.Context, url, query string, args ...any) (n int64, err error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 )
 
 // Pair is a primary and a standby that streams from it, over loopback. The roles change: the primary is killed, the
-// standby promoted, and the one that was killed made anew as the standby of the other.
+// standby promoted, and the killed server created again as the standby of the other.
 //
-// Replication is synchronous (synchronous_standby_names): a commit is acknowledged once both have it on disk. Without
-// it the last commits that were acknowledged are lost at a promotion, by the nature of asynchronous replication, and no
-// client could do anything about it. A pair whose standby is lost has to go on alone until there is another one; as
-// a failover manager does, Promote takes the lost standby out of the setting, and Rebuild puts the new one in.
+// Replication is synchronous (synchronous_standby_names): a commit is acknowledged once both have it on disk. With
+// asynchronous replication a promotion loses the last acknowledged commits, which no client can prevent. A pair without a
+// standby must continue alone until there is a new one: as a failover manager does, Promote removes the lost standby from
+// the setting, and Rebuild adds the new one.
 type Pair struct{ primary, standby *Server }
 
 const (
@@ -57,7 +57,7 @@ func removeAfter(t testing.TB, s *Server) {
 	})
 }
 
-// beside is a server of the same kind that has no data yet, and does not run.
+// newStandby returns a server of the same kind without data, which does not run yet.
 func (s *Server) newStandby() (*Server, error) {
 	other := &Server{options: s.options, bin: s.bin, owner: s.owner}
 	var err error
@@ -68,7 +68,7 @@ func (s *Server) newStandby() (*Server, error) {
 	return other, errors.Join(err, other.own(other.Dir))
 }
 
-// NewDatabase makes an empty database on both and returns its address, which names both.
+// NewDatabase creates an empty database on both servers and returns its address, which names both.
 func (p *Pair) NewDatabase(t testing.TB) string {
 	t.Helper()
 	alone := p.primary.NewDatabase(t)
@@ -76,17 +76,17 @@ func (p *Pair) NewDatabase(t testing.TB) string {
 	return strings.Replace(alone, p.primary.Address(), both, 1) + "&target_session_attrs=read-write"
 }
 
-// Primary is the server that takes writes at present.
+// Primary returns the server that currently accepts writes.
 func (p *Pair) Primary() *Server { return p.primary }
 
-// Standby is the other one.
+// Standby returns the other server.
 func (p *Pair) Standby() *Server { return p.standby }
 
-// Promote makes the standby the primary, and returns when it takes writes. The old one must have been killed.
+// Promote makes the standby the primary, and returns when it accepts writes. The old primary must have been killed.
 func (p *Pair) Promote(ctx context.Context) error {
 	p.primary, p.standby = p.standby, p.primary
 	if err := p.primary.set(ctx, "synchronous_standby_names", ""); err != nil {
-		return fmt.Errorf("go on without the lost standby: %w", err)
+		return fmt.Errorf("continue without the lost standby: %w", err)
 	}
 	if err := p.primary.Exec(ctx, p.primary.URL("postgres"), "SELECT pg_promote(true, 60)"); err != nil {
 		return fmt.Errorf("promote the standby: %w", err)
@@ -94,7 +94,7 @@ func (p *Pair) Promote(ctx context.Context) error {
 	return nil
 }
 
-// Rebuild makes the standby, which must not run, anew from the primary, and returns when every commit is on both.
+// Rebuild creates the standby again from the primary, and returns when every commit is on both. The standby must not run.
 func (p *Pair) Rebuild() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
@@ -118,7 +118,7 @@ func (p *Pair) Rebuild() error {
 	return p.primary.awaitStandby(ctx)
 }
 
-// follow has a server that is about to run stream from another.
+// follow configures a server that is not started yet as a standby of another.
 func (s *Server) follow(from string) error {
 	signal := filepath.Join(s.data(), "standby.signal")
 	if err := errors.Join(os.WriteFile(signal, nil, 0o600), s.own(signal)); err != nil {
@@ -128,17 +128,17 @@ func (s *Server) follow(from string) error {
 	if err != nil {
 		return err
 	}
-	// The last one counts. The password comes from the server's environment.
+	// The last setting wins. The password comes from the server's environment.
 	_, err = fmt.Fprintf(settings, "primary_conninfo = '%s'\nunix_socket_directories = '%s'\n", from, s.Dir)
 	return errors.Join(err, settings.Close())
 }
 
-// set changes a setting for good; a standby's too, since that writes nothing of the database.
+// set changes a setting permanently, also on a standby, since this does not write to the database.
 func (s *Server) set(ctx context.Context, name, value string) error {
 	return s.Exec(ctx, s.URL("postgres"), "ALTER SYSTEM SET "+name+" = '"+value+"'", "SELECT pg_reload_conf()")
 }
 
-// awaitStandby returns when the standby is a synchronous one and has all that was committed before it was.
+// awaitStandby returns when the standby is synchronous and has every commit from before that moment.
 func (s *Server) awaitStandby(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.URL("postgres"))
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Server) awaitStandby(ctx context.Context) error {
 		if caughtUp && synchronous {
 			return nil
 		}
-		synchronous = caughtUp // twice: what was committed while it became one counts as well
+		synchronous = caughtUp // twice: commits from the time of the change count too
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("the standby does not catch up: %w", ctx.Err())

@@ -11,12 +11,12 @@ import (
 func TestPairLosesNothing(t *testing.T) {
 	p := StartPair(t, Options{NoSync: true})
 	url := p.NewDatabase(t)
-	if err := p.Primary().Exec(t.Context(), url, "CREATE TABLE kept (n BIGINT)"); err != nil {
+	if err := p.Primary().Exec(t.Context(), url, "CREATE TABLE numbers (n BIGINT)"); err != nil {
 		t.Fatal(err)
 	}
 	for round := range 2 {
 		for n := range 20 {
-			if err := p.Primary().Exec(t.Context(), url, fmt.Sprintf("INSERT INTO kept VALUES (%d)", n)); err != nil {
+			if err := p.Primary().Exec(t.Context(), url, fmt.Sprintf("INSERT INTO numbers VALUES (%d)", n)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -26,7 +26,7 @@ func TestPairLosesNothing(t *testing.T) {
 		if err := p.Promote(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Number(t.Context(), url, "SELECT count(*) FROM kept"); err != nil || got != int64(20*(round+1)) {
+		if got, err := Number(t.Context(), url, "SELECT count(*) FROM numbers"); err != nil || got != int64(20*(round+1)) {
 			t.Errorf("round %d: %d rows of %d, %v", round, got, 20*(round+1), err)
 		}
 		if err := p.Rebuild(); err != nil {
@@ -35,7 +35,7 @@ func TestPairLosesNothing(t *testing.T) {
 	}
 }
 
-// TestCommitsWaitForTheStandby freezes the standby: what is acknowledged is on both, so nothing is.
+// TestCommitsWaitForTheStandby freezes the standby: a commit is acknowledged only when it is on both servers.
 func TestCommitsWaitForTheStandby(t *testing.T) {
 	p := StartPair(t, Options{NoSync: true})
 	url := p.NewDatabase(t)
@@ -44,7 +44,7 @@ func TestCommitsWaitForTheStandby(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- p.Primary().Exec(context.WithoutCancel(t.Context()), url, "CREATE TABLE kept (n BIGINT)")
+		ended <- p.Primary().Exec(context.WithoutCancel(t.Context()), url, "CREATE TABLE numbers (n BIGINT)")
 	}()
 	select {
 	case err := <-ended:

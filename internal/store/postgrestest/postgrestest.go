@@ -1,6 +1,6 @@
-// Package postgrestest runs a real PostgreSQL server for tests: Debian's binaries, on a folder and a port of its
-// own, on loopback. It can be stopped, killed and started again in the middle of a test. It is for tests alone, and
-// knows nothing of what the store keeps.
+// Package postgrestest runs a real PostgreSQL server for tests: Debian's binaries, with its own directory
+// and port, on loopback. A test can stop, kill and restart it. The package is for tests only and does not depend on the
+// tables of the store.
 package postgrestest
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/regwarden/regwarden/internal/needs"
 )
 
-// Who connects. The password has characters that a URL must escape, since passwords have.
+// User and password of connections. The password has characters that a URL must escape.
 const (
 	User     = "regwarden"
 	Password = "p:a/s?s#w@o%rd-marked"
@@ -39,28 +39,28 @@ const (
 	tries     = 3 // a free port may be taken between choosing and using it
 )
 
-// Options say how the server runs. The zero value is a server as in production: what is committed survives a crash.
+// Options configure the server. The zero value is a server as in production: commits survive a crash.
 type Options struct {
-	NoSync   bool     // fsync off: quick, for tests that lose no power
+	NoSync   bool     // fsync off: fast, for tests without a power failure
 	Settings []string // more of postgresql.conf, each "name = value"
 }
 
 // Server is a running PostgreSQL.
 type Server struct {
-	Dir  string // the data folder is in it, and the socket
+	Dir  string // contains the data directory and the socket
 	Port int
 
 	options Options
 	bin     string
-	owner   *syscall.Credential // nil: as the test itself
+	owner   *syscall.Credential // nil: the user of the test
 
-	mu   sync.Mutex
-	cmd  *exec.Cmd
-	done chan struct{} // closed when the running process has ended
-	made int           // databases
+	mu        sync.Mutex
+	cmd       *exec.Cmd
+	done      chan struct{} // closed when the running process has ended
+	databases int
 }
 
-// Start makes a server and runs it until the test ends.
+// Start creates a server and runs it until the test ends.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
 	requirePackage(t)
@@ -86,7 +86,7 @@ func requirePackage(t testing.TB) {
 	needs.DebianPackage(t, "postgresql", err == nil)
 }
 
-// New makes a server and runs it until Remove; for TestMain, which has no test to end with.
+// New creates a server and runs it until Remove. It is for TestMain, which has no test whose end stops the server.
 func New(o Options) (*Server, error) {
 	bin, err := binaries()
 	if err != nil {
@@ -96,7 +96,7 @@ func New(o Options) (*Server, error) {
 	if s.owner, err = owner(); err != nil {
 		return nil, err
 	}
-	// Not the test's own folder: PostgreSQL's user may not pass through that, and the path of a socket has to be short.
+	// Not the directory of the test: PostgreSQL's user has no access to it, and the path of a socket must be short.
 	if s.Dir, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
 		return nil, err
 	}
@@ -123,14 +123,14 @@ func binaries() (string, error) {
 		return "", errors.Join(err, errors.New("PostgreSQL is not installed"))
 	}
 	version := func(path string) int {
-		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // 0 for a name that is no number
+		n, _ := strconv.Atoi(strings.Split(path, "/")[4]) // 0 for a name that is not a number
 		return n
 	}
 	slices.SortFunc(found, func(a, b string) int { return version(a) - version(b) })
 	return filepath.Dir(found[len(found)-1]), nil
 }
 
-// owner is whom the server runs as when the test is root, which PostgreSQL refuses to be.
+// owner is the user of the server when the test runs as root, since PostgreSQL refuses to run as root.
 func owner() (*syscall.Credential, error) {
 	if os.Getuid() != 0 {
 		return nil, nil
@@ -155,7 +155,7 @@ func (s *Server) own(path string) error {
 
 func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
 
-// init makes the data folder. Texts sort as in a language, which is what our own columns must not depend on.
+// init creates the data directory. Texts sort by the rules of a language: the columns of the store must not depend on it.
 func (s *Server) init() error {
 	passwords := filepath.Join(s.Dir, "password")
 	if err := errors.Join(os.WriteFile(passwords, []byte(Password+"\n"), 0o600), s.own(passwords)); err != nil {
@@ -187,16 +187,16 @@ func onOff(is bool) string {
 	return "off"
 }
 
-// command is a program of PostgreSQL's, run as its owner and with an environment of its own.
+// command returns a program of PostgreSQL that runs as the server's user, with a minimal environment.
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.Command(filepath.Join(s.bin, name), args...) // #nosec G204 -- a test's own words
+	cmd := exec.Command(filepath.Join(s.bin, name), args...) // #nosec G204 -- arguments of a test
 	cmd.Dir = s.Dir
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + s.Dir, "LC_ALL=C.UTF-8", "PGPASSWORD=" + Password}
 	cmd.SysProcAttr = attributes(s.owner)
 	return cmd
 }
 
-// Run starts the server, which must not be running, and waits until it takes connections.
+// Run starts the server, which must not be running, and waits until it accepts connections.
 func (s *Server) Run() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,15 +209,15 @@ func (s *Server) Run() error {
 	cmd.Stdout, cmd.Stderr = log, log
 	started := make(chan error)
 	go func() {
-		// The kernel takes the end of the thread that started the server for the end of the test (PR_SET_PDEATHSIG(2const)),
-		// so that thread has to stay.
+		// For the kernel the end of the thread that started the server is the end of the test (PR_SET_PDEATHSIG(2const)),
+		// so that thread must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(done)
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how it ended is in its log
+			_ = cmd.Wait() // its log has the reason
 		}
 	}()
 	if err := <-started; err != nil {
@@ -239,13 +239,13 @@ func (s *Server) await(done chan struct{}) error {
 		case <-done:
 			return errors.New("PostgreSQL ended at its start")
 		case <-ctx.Done():
-			return fmt.Errorf("PostgreSQL does not answer: %w", err)
+			return fmt.Errorf("PostgreSQL does not respond: %w", err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// Stop ends the server in order, cutting connections off.
+// Stop ends the server by a fast shutdown, which closes connections.
 func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
 
 // Kill ends the server and its processes at once, as a crash does.
@@ -257,7 +257,7 @@ func (s *Server) end(signal syscall.Signal) error {
 	if s.cmd == nil {
 		return nil
 	}
-	_ = s.cmd.Process.Signal(signal) // fails when it has ended, which is what is wanted
+	_ = s.cmd.Process.Signal(signal) // fails when the server has ended already
 	select {
 	case <-s.done:
 	case <-time.After(stopWait):
@@ -269,12 +269,12 @@ func (s *Server) end(signal syscall.Signal) error {
 	return nil
 }
 
-// Remove ends the server and deletes its folder.
+// Remove ends the server and deletes its directory.
 func (s *Server) Remove() error { return errors.Join(s.Kill(), os.RemoveAll(s.Dir)) }
 
 func (s *Server) logFile() string { return filepath.Join(s.Dir, "log") }
 
-// Log is the end of what the server wrote.
+// Log returns the end of the server's log.
 func (s *Server) Log() string {
 	log, err := os.ReadFile(s.logFile())
 	if err != nil {
@@ -283,25 +283,25 @@ func (s *Server) Log() string {
 	return string(log[max(0, len(log)-8<<10):])
 }
 
-// URL is the address of a database of this server, by TCP and with the password.
+// URL returns the address of a database of this server, for TCP and with the password.
 func (s *Server) URL(database string) string { return s.URLVia(s.Address(), database) }
 
-// Address is host and port of the server.
+// Address returns host and port of the server.
 func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
 
-// URLVia is URL by way of another address, such as a proxy's.
+// URLVia is URL with another address, such as that of a proxy.
 func (s *Server) URLVia(address, database string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(User, Password), Host: address, Path: database, RawQuery: "sslmode=disable"}
 	return u.String()
 }
 
-// NewDatabase makes an empty database and returns its address.
+// NewDatabase creates an empty database and returns its address.
 func (s *Server) NewDatabase(t testing.TB) string {
 	t.Helper()
 	return must(t)(s.CreateDatabase())
 }
 
-// CopyDatabase copies a database of this server to which nobody is connected, and returns the address of the copy.
+// CopyDatabase copies a database of this server that has no connections, and returns the address of the copy.
 func (s *Server) CopyDatabase(t testing.TB, template string) string {
 	t.Helper()
 	from, err := url.Parse(template)
@@ -326,8 +326,8 @@ func (s *Server) CreateDatabase() (url string, err error) { return s.createDatab
 
 func (s *Server) createDatabase(options string) (url string, err error) {
 	s.mu.Lock()
-	s.made++
-	name := fmt.Sprintf("test_%d", s.made)
+	s.databases++
+	name := fmt.Sprintf("test_%d", s.databases)
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Shared runs the tests of a package with one server for all of them, started for the first test that needs it. It stands in for a
+// Shared runs the tests of a package with one server for all of them, started for the first test that needs it. It replaces a
 // *testing.M.
 type Shared struct {
 	Options Options

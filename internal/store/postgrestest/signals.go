@@ -12,26 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each process of PostgreSQL is a session of its own, so that they are found as children and not as a group.
+// Each process of PostgreSQL has its own session, so they are found as children and not as a group.
 
-// KillHard ends the server as the loss of its machine does: all its processes at once, none of them with time to tell
-// a client, a standby or the disk anything.
+// KillHard ends the server as the loss of its machine does: all its processes at once, before they send anything to a
+// client or a standby, or write anything to the disk.
 func (s *Server) KillHard() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.cmd == nil {
 		return errors.New("PostgreSQL does not run")
 	}
-	// Stopped first, the parent neither starts another process nor has the others end in order.
+	// The parent is stopped first, so that it neither starts another process nor shuts the others down.
 	err := errors.Join(s.signal(syscall.SIGSTOP), s.signal(syscall.SIGKILL))
 	<-s.done
 	s.cmd = nil
-	return errors.Join(err, s.forgetMemory())
+	return errors.Join(err, s.removeSharedMemory())
 }
 
-// forgetMemory gives the piece of shared memory back to the system which only the parent would have (line 7 of its
-// postmaster.pid has key and id), or the next start on the same data.
-func (s *Server) forgetMemory() error {
+// removeSharedMemory removes the shared memory that the killed parent left (line 7 of its postmaster.pid has key and id).
+func (s *Server) removeSharedMemory() error {
 	notes, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
 	if err != nil {
 		return err
@@ -44,14 +43,14 @@ func (s *Server) forgetMemory() error {
 	return err
 }
 
-// Freeze stops the server without ending it: connections stay, new ones are taken by the kernel, and nothing answers.
+// Freeze stops the server without ending it: connections stay, the kernel accepts new ones, and nothing responds.
 func (s *Server) Freeze() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.signal(syscall.SIGSTOP)
 }
 
-// StopSending stops the processes that send to standbys, and no other: what is committed from then on is on no standby.
+// StopSending stops only the processes that send to standbys: later commits are on no standby.
 func (s *Server) StopSending() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,14 +69,14 @@ func (s *Server) StopSending() error {
 	return err
 }
 
-// Thaw lets a frozen server go on.
+// Thaw continues a frozen server.
 func (s *Server) Thaw() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.signal(syscall.SIGCONT)
 }
 
-// signal sends a signal to the server and to its children, the children first but for SIGSTOP.
+// signal sends a signal to the server and to its children, the children first except for SIGSTOP.
 func (s *Server) signal(signal syscall.Signal) error {
 	if s.cmd == nil {
 		return nil
@@ -110,13 +109,13 @@ func childrenOf(parent int) ([]int, error) {
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
-			continue // no process
+			continue // not a process
 		}
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
-			continue // it ended meanwhile
+			continue // it has ended
 		}
-		// The name in parentheses may have blanks and parentheses itself; state and parent follow it.
+		// The name in parentheses may contain blanks and parentheses; state and parent follow it.
 		_, rest, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
 		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
 			children = append(children, pid)

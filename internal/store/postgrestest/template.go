@@ -10,7 +10,7 @@ import (
 )
 
 // Initdb is slow, so its result is stored in the user's cache directory and copied for each server. The directory is created under
-// another name and renamed, so that it is whole for every test process.
+// another name and renamed, so that every test process finds all of it or none.
 
 // createCluster creates the data directory without our settings.
 func (s *Server) createCluster(args []string) error {
@@ -56,9 +56,9 @@ func storeTemplate(data, template string) error {
 	return err
 }
 
-// copyTree keeps owners and modes, which PostgreSQL checks.
+// copyTree preserves owners and modes, which PostgreSQL checks.
 func copyTree(from, to string) error {
-	if out, err := exec.Command("cp", "-a", "--reflink=auto", from, to).CombinedOutput(); err != nil { // #nosec G204 -- paths of our own
+	if out, err := exec.Command("cp", "-a", "--reflink=auto", from, to).CombinedOutput(); err != nil { // #nosec G204 -- paths of the test
 		return fmt.Errorf("copy %s: %w\n%s", from, err, out)
 	}
 	return nil

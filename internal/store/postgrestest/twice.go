@@ -8,11 +8,11 @@ import (
 	"github.com/regwarden/regwarden/internal/needs"
 )
 
-// Twice runs the tests of a package on SQLite, and then once more on PostgreSQL, unless that is left out (see package needs). It stands in
-// for a *testing.M.
+// Twice runs the tests of a package on SQLite, and then once more on PostgreSQL, unless the second run is left out (see package needs). It
+// replaces a *testing.M.
 type Twice struct {
 	Tests interface{ Run() int }
-	Begin func(*Server) // is told of the server before the second run
+	Begin func(*Server) // is called with the server before the second run
 }
 
 // Run returns the exit code.
@@ -46,16 +46,16 @@ func (t Twice) Run() int {
 	return code
 }
 
-// WriteURL leaves the address of a database in a data folder, for ReadURL.
-func WriteURL(folder, url string) error { return os.WriteFile(urlFile(folder), []byte(url), 0o600) }
+// WriteURL writes the address of a database to a data directory, for ReadURL.
+func WriteURL(dir, url string) error { return os.WriteFile(urlFile(dir), []byte(url), 0o600) }
 
-// ReadURL is the address that was left in a data folder; empty for a store that is in the folder itself.
-func ReadURL(folder string) string {
-	url, err := os.ReadFile(urlFile(folder))
+// ReadURL returns the address in a data directory; empty for a store in the directory itself.
+func ReadURL(dir string) string {
+	url, err := os.ReadFile(urlFile(dir))
 	if err != nil {
 		return ""
 	}
 	return string(url)
 }
 
-func urlFile(folder string) string { return folder + "/database-url" }
+func urlFile(dir string) string { return dir + "/database-url" }
