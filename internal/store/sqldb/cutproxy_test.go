@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cutProxy is a proxy to a database that cuts connections on demand. A connection passes one message after the other, so that
+// cutProxy is a proxy to a database that cuts connections on demand. A connection forwards one message after the other, so that
 // the next message is defined.
 type cutProxy struct {
 	listener net.Listener
@@ -17,18 +17,18 @@ type cutProxy struct {
 
 	mu    sync.Mutex
 	cut   cut
-	of    []byte // only a message with them is cut; nil: any
+	of    []byte // only a message with this text is cut; nil: any
 	conns []net.Conn
 }
 
-// cut says what happens to what a client sends next.
+// cut is what happens to the next message of a client.
 type cut int
 
 const (
-	pass       cut = iota
-	cutBefore      // it does not get through, and the connection ends
-	cutAnswer      // it gets through, and the connection ends before the response
-	cutSilence     // nothing gets through from now on, and the connection stays open
+	pass        cut = iota
+	cutBefore       // the message is dropped, and the connection ends
+	cutResponse     // the message is sent, and the connection ends before the response
+	cutSilence      // later messages are dropped, and the connection stays open
 )
 
 func startCutProxy(t *testing.T, target string) *cutProxy {
@@ -58,7 +58,7 @@ func startCutProxy(t *testing.T, target string) *cutProxy {
 
 func (p *cutProxy) address() string { return p.listener.Addr().String() }
 
-// next says what happens to the next message from any client; cutSilence stays until it is taken back.
+// next sets what happens to the next message from any client. cutSilence stays until it is reset.
 func (p *cutProxy) next(what cut) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,18 +105,18 @@ func (p *cutProxy) serve(client net.Conn) {
 	p.mu.Lock()
 	p.conns = append(p.conns, client, server)
 	p.mu.Unlock()
-	answers := make(chan struct{})
+	copied := make(chan struct{})
 	go func() {
-		defer close(answers)
+		defer close(copied)
 		_, _ = io.Copy(client, server)
 		_ = client.Close()
 	}()
 	p.forward(client, server)
 	_ = server.Close()
-	<-answers
+	<-copied
 }
 
-// forward passes on what the client sends. pgx writes what belongs together at once.
+// forward forwards the messages of the client. pgx writes the messages of one request at once.
 func (p *cutProxy) forward(client, server net.Conn) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -127,7 +127,7 @@ func (p *cutProxy) forward(client, server net.Conn) {
 		switch p.take(buffer[:n]) {
 		case cutBefore:
 			return
-		case cutAnswer:
+		case cutResponse:
 			_ = client.(*net.TCPConn).SetLinger(0)
 			_ = client.Close()
 			_, _ = server.Write(buffer[:n])

@@ -11,7 +11,7 @@ import (
 )
 
 // The channel on which servers notify each other of a change. Notifications have no content: what changed is in the tables,
-// which are polled in any case.
+// which servers poll in any case.
 const (
 	sqlNotify = `SELECT pg_notify('regwarden_changes', '')`
 	sqlListen = `LISTEN regwarden_changes`
@@ -84,7 +84,7 @@ func (l *listener) receive(ctx context.Context) {
 	for ; err == nil; err = l.wait(ctx, conn) {
 		select {
 		case l.changed <- struct{}{}: // also at the beginning: something may have been missed
-		default: // the last value was not received yet, and stands for this change too
+		default: // the last value was not received yet, and covers this change too
 		}
 	}
 }

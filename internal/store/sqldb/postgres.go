@@ -120,7 +120,7 @@ func (p *postgres) Close() error {
 	case <-closed:
 		return nil
 	case <-time.After(txTimeout + time.Second):
-		return unavailable(errors.New("the database does not answer to the end of its connections"))
+		return unavailable(errors.New("the database does not confirm the end of its connections"))
 	}
 }
 

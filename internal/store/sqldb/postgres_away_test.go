@@ -21,7 +21,7 @@ func TestPostgreSQLUnreachable(t *testing.T) {
 	}{
 		{"a connection that is lost before the commit is replaced", lostBeforeCommit},
 		{"a commit of unknown outcome is not repeated", unknownOutcome},
-		{"a statement that fails on the way with a commit leaves no doubt", statementBeforeCommit},
+		{"a statement that fails on the way with a commit has a known outcome", statementBeforeCommit},
 		{"few callers wait for an unresponsive database, and not for long", unresponsive},
 		{"a crash under load loses nothing that was acknowledged", crash},
 	} {
@@ -40,7 +40,7 @@ func mustOpenVia(t *testing.T, server *postgrestest.Server) (*DB, *cutProxy) {
 
 func lostBeforeCommit(t *testing.T, server *postgrestest.Server) {
 	db, proxy := mustOpenVia(t, server)
-	for name, what := range map[string]cut{"before": cutBefore, "answer": cutAnswer} {
+	for name, what := range map[string]cut{"before": cutBefore, "response": cutResponse} {
 		runs := 0
 		err := db.InTx(t.Context(), func(q Querier) error {
 			if runs++; runs == 1 {
@@ -65,22 +65,22 @@ func lostBeforeCommit(t *testing.T, server *postgrestest.Server) {
 // unknownOutcome cuts the connection after COMMIT was sent: once so that the server got it, and once so that it did not.
 func unknownOutcome(t *testing.T, server *postgrestest.Server) {
 	db, proxy := mustOpenVia(t, server)
-	for name, what := range map[string]cut{"lost": cutBefore, "stored": cutAnswer} {
+	for name, what := range map[string]cut{"lost": cutBefore, "stored": cutResponse} {
 		runs := 0
 		err := db.InTx(t.Context(), func(q Querier) error {
 			runs++
 			err := insertName(t.Context(), q, name)
-			proxy.nextWith("COMMIT\x00", what) // other connections send messages, too
+			proxy.nextWith("COMMIT\x00", what) // other connections send messages too
 			return err
 		})
 		if fault.KindOf(err) != fault.Unavailable || runs != 1 {
 			t.Errorf("%s: %d runs, got %v", name, runs, err)
 		}
 		there := nameExists(t, db, name)
-		for deadline := time.Now().Add(5 * time.Second); what == cutAnswer && !there && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(5 * time.Second); what == cutResponse && !there && time.Now().Before(deadline); {
 			there = nameExists(t, db, name) // the server may still be committing
 		}
-		if there != (what == cutAnswer) {
+		if there != (what == cutResponse) {
 			t.Errorf("%s is there: %v", name, there)
 		}
 	}
@@ -105,7 +105,7 @@ func unresponsive(t *testing.T, server *postgrestest.Server) {
 	wait.Wait()
 	p.readers.waiting.Add(maxAcquiring)
 	if err := tryQuery(t, db); fault.KindOf(err) != fault.Unavailable || !errors.Is(err, errTooMany) {
-		t.Errorf("with %d who wait: %v", maxAcquiring, err)
+		t.Errorf("with %d waiting callers: %v", maxAcquiring, err)
 	}
 	p.readers.waiting.Add(-maxAcquiring)
 	if err := db.Ping(t.Context()); fault.KindOf(err) != fault.Unavailable {
@@ -174,7 +174,7 @@ func crash(t *testing.T, server *postgrestest.Server) {
 	there := allNames(t, db)
 	for _, name := range acknowledged {
 		if !there[name] {
-			t.Errorf("%s was acknowledged and is gone", name)
+			t.Errorf("%s was acknowledged and is missing", name)
 		}
 	}
 	t.Logf("%d acknowledged, %d there, %d refused", len(acknowledged), len(there), refused)

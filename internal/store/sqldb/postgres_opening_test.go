@@ -16,7 +16,7 @@ func TestOpenReportsThatTheLockCannotBeCreated(t *testing.T) {
 	for name, row := range map[string]struct {
 		prepare, parameter, want string
 	}{
-		"no schema":     {"SELECT 1", "&search_path=nowhere", "search_path"},
+		"no schema":     {"SELECT 1", "&search_path=missing", "search_path"},
 		"another table": {"CREATE TABLE opening_lock (id BIGINT PRIMARY KEY CHECK (id > 1))", "", "23514"},
 	} {
 		url := server.NewDatabase(t)

@@ -17,7 +17,7 @@ const (
 )
 
 var (
-	errTooMany = errors.New("too many wait for a connection to the database")
+	errTooMany = errors.New("too many callers wait for a connection to the database")
 	errNoConn  = errors.New("no connection to the database within " + acquireTimeout.String())
 )
 

@@ -67,25 +67,25 @@ func scanAll(found pgx.Rows, queryErr error, scan func(Scanner) error) (rows int
 		scanErr = scan(found)
 	}
 	found.Close()
-	if scanErr != nil && found.Err() == scanErr { //nolint:errorlint // pgx returns what Scan returned, as it was
+	if scanErr != nil && found.Err() == scanErr { //nolint:errorlint // pgx returns what Scan returned, unchanged
 		return rows, nil, scanErr
 	}
 	return rows, found.Err(), scanErr
 }
 
-// checkArgs returns an error when the caller has left, or when the database would refuse an argument.
+// checkArgs returns an error when the context of the caller has ended, or when the database would reject an argument.
 func checkArgs(ctx context.Context, args []any) error {
 	return cmp.Or(ctx.Err(), storable(args))
 }
 
-var errUnstorable = errors.New("a text has a character that PostgreSQL cannot hold")
+var errUnstorable = errors.New("a text has a character that PostgreSQL cannot store")
 
-// storable returns an error for a text that PostgreSQL cannot hold: it has no NUL, and takes UTF-8 only. No row has such a text.
+// storable returns an error for a text that PostgreSQL cannot store: it rejects NUL and accepts UTF-8 only. No row has such a text.
 func storable(args []any) error {
 	for _, arg := range args {
 		if text, ok := arg.(string); ok && (strings.ContainsRune(text, 0) || !utf8.ValidString(text)) {
 			return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Cause: errUnstorable,
-				Message: "The request has a text with a NUL character, or one that is not UTF-8. Neither can be kept."}
+				Message: "The request has a text with a NUL character, or one that is not UTF-8. Neither can be stored."}
 		}
 	}
 	return nil

@@ -16,7 +16,7 @@ import (
 
 const setupWait = 5 * time.Minute // for another process that opens the store
 
-// Settings of connections for migrations, which may take their time.
+// Settings of connections for migrations, which may take long.
 const setupSession = durableSession + `SET lock_timeout = 0; SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0`
 
 var postgresDialect = dialect{
@@ -59,7 +59,7 @@ const (
 // speaks the protocol has it, and it works through a pooler of transactions. It is released when the process ends, however
 // it ends.
 func lockDatabase(ctx context.Context, db *sql.DB) (unlock func() error, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, setupWait, errors.New("another process opens the store, and does not end"))
+	ctx, cancel := context.WithTimeoutCause(ctx, setupWait, errors.New("another process is opening the store and does not finish"))
 	defer cancel()
 	for try := 1; ; try++ {
 		tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
@@ -81,7 +81,7 @@ func lockDatabase(ctx context.Context, db *sql.DB) (unlock func() error, err err
 		if err := createLock(ctx, db); err != nil {
 			return nil, err
 		}
-		if try > 1 { // other processes create it, too
+		if try > 1 { // other processes create it too
 			time.Sleep(backoff(min(try, maxTries)))
 		}
 	}
@@ -98,11 +98,11 @@ func createLock(ctx context.Context, db *sql.DB) error {
 		switch codeOf(err) {
 		case codeUnique, codeTableExists, codeObjectExists, codeNoTable, codeSerialization, codeDeadlock:
 		case codeNotAllowed:
-			return errors.Join(errors.New("the database user may not make tables; grant it CREATE on the schema, or have a user who may start regwarden first"), Translate(err))
+			return errors.Join(errors.New("the database user cannot create tables; grant it CREATE on the schema, or start regwarden first as a user who can"), Translate(err))
 		case codeNoSchema:
-			return errors.Join(errors.New("the database has no schema to make tables in; create the one that search_path names, or leave search_path away"), Translate(err))
+			return errors.Join(errors.New("the database has no schema for tables; create the one that search_path names, or remove search_path"), Translate(err))
 		default:
-			return fmt.Errorf("make the lock of the store: %w", Translate(err))
+			return fmt.Errorf("create the lock of the store: %w", Translate(err))
 		}
 	}
 	return nil

@@ -24,10 +24,10 @@ func TestPostgreSQL(t *testing.T) {
 	}{
 		{"serialization failures and deadlocks are retried", failuresAreRetried},
 		{"a stuck lock delays no caller for long", stuckLock},
-		{"commits are durable whatever the role says", commitsAreDurable},
+		{"commits are durable whatever the default of the role is", commitsAreDurable},
 		{"a database of a newer program", newerDatabase},
 		{"text that PostgreSQL cannot hold", unstorableText},
-		{"the password is in no error", passwordIsHidden},
+		{"no error contains the password", passwordIsHidden},
 		{"other processes are notified of a commit", othersAreNotified},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, server) })
@@ -106,7 +106,7 @@ func crosswise(t *testing.T, db *DB) {
 				if first {
 					first = false
 					meet.Done()
-					meet.Wait() // each has one lock, and wants the other's
+					meet.Wait() // each has one lock, and requests the lock of the other
 				}
 				_, err := q.Exec(t.Context(), update, []any{names[1-i]})
 				return err
@@ -176,11 +176,11 @@ func newerDatabase(t *testing.T, server *postgrestest.Server) {
 	}
 	execDirectly(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
 	if err := open(); err != nil {
-		t.Errorf("a newer database that only has more: %v", err)
+		t.Errorf("a newer database with additional tables: %v", err)
 	}
 	execDirectly(t, url, "UPDATE schema_floor SET least = 9999")
 	if err := open(); !errors.Is(err, ErrTooNew) {
-		t.Errorf("a newer database that says so: %v", err)
+		t.Errorf("a newer database that cannot be used: %v", err)
 	}
 }
 
@@ -205,7 +205,7 @@ func passwordIsHidden(t *testing.T, server *postgrestest.Server) {
 	marked := strings.NewReplacer("marked", "marked-wrong")
 	for name, url := range map[string]string{
 		"wrong password": marked.Replace(good),
-		"no database":    server.URL("nowhere"),
+		"no database":    server.URL("missing"),
 		"no server":      server.URLVia("127.0.0.1:1", "postgres"),
 		"no host":        server.URLVia("no.such.host.invalid:5432", "postgres"),
 		"TLS":            strings.ReplaceAll(good, "sslmode=disable", "sslmode=verify-full"),
@@ -218,7 +218,7 @@ func passwordIsHidden(t *testing.T, server *postgrestest.Server) {
 			t.Errorf("%s: opened", name)
 		}
 		if _, holds := errors.AsType[*pgconn.ConnectError](err); holds {
-			t.Errorf("%s: the error holds the configuration", name)
+			t.Errorf("%s: the error contains the configuration", name)
 		}
 		for _, form := range []string{"%v", "%+v", "%#v", "%q"} {
 			if text := fmt.Sprintf(form, err); strings.Contains(text, "marked") {
@@ -231,7 +231,7 @@ func passwordIsHidden(t *testing.T, server *postgrestest.Server) {
 func othersAreNotified(t *testing.T, server *postgrestest.Server) {
 	url := server.NewDatabase(t)
 	one, two := mustOpenURL(t, url), mustOpenURL(t, url)
-	<-two.Changed() // for what was missed before it listened
+	<-two.Changed() // for notifications from before it listened
 	note := func(also error) error {
 		return one.InTx(t.Context(), func(q Querier) error {
 			q.Notify()
@@ -243,7 +243,7 @@ func othersAreNotified(t *testing.T, server *postgrestest.Server) {
 	}
 	<-two.Changed()
 	execDirectly(t, url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid <> pg_backend_pid()")
-	<-two.Changed() // a value for what was missed meanwhile
+	<-two.Changed() // a value for notifications that were missed
 	// Notifications come in the order of commits, and none of a transaction that was rolled back.
 	listening := mustConnect(t, url)
 	if _, err := listening.Exec(t.Context(), sqlListen); err != nil {

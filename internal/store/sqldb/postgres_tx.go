@@ -194,7 +194,7 @@ func (t *pgTx) note(err error) error {
 	return translateOn(t.conn, err)
 }
 
-// commit makes the transaction durable. When the connection is lost meanwhile, the outcome is unknown: the error is of kind
+// commit makes the transaction durable. When the connection is lost during the commit, the outcome is unknown: the error is of kind
 // Unavailable, and the transaction is not run again.
 func (t *pgTx) commit() error {
 	if !t.begun && len(t.unsent) == 0 {
@@ -207,7 +207,7 @@ func (t *pgTx) commit() error {
 		return t.note(t.failure)
 	}
 	if err == nil && tag.String() != "COMMIT" {
-		return fmt.Errorf("the database answered %s to a commit", tag)
+		return fmt.Errorf("the database returned %s for a commit", tag)
 	}
 	switch {
 	case err == nil && warnings(t.conn.PgConn()) != before:

@@ -57,7 +57,7 @@ func (r *Raw) HasTable(ctx context.Context, name string) (bool, error) {
 
 // Migrate runs the migrations that did not run yet, of files in migrations/sqlite or migrations/postgres. A database
 // that is newer than this program is used as it is, since migrations only add: while servers are upgraded one after the
-// other, the old ones continue, and may be started again. A migration that breaks with this says so in schema_floor.
+// other, the old ones continue, and may be started again. A migration that breaks with this records that in schema_floor.
 func (r *Raw) Migrate(ctx context.Context, files fs.FS) error {
 	migrations, err := r.migrationsOf(files)
 	if err != nil {
@@ -72,7 +72,7 @@ func (r *Raw) Migrate(ctx context.Context, files fs.FS) error {
 		return err
 	}
 	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("bring the tables up to date: %w", Translate(err))
+		return fmt.Errorf("migrate the tables: %w", Translate(err))
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-const probeInterval = time.Second // anybody may request /readyz
+const probeInterval = time.Second // any client may request /readyz
 
 // writeHealth stores the failure of a write until a probe succeeds. A database with a full disk still runs queries, and
 // commits transactions that change nothing.

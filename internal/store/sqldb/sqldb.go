@@ -1,5 +1,5 @@
 // Package sqldb runs queries on SQLite in a file, or on PostgreSQL: connections, transactions, migrations, locks, backups.
-// It knows no table but schema_floor and opening_lock, which record how a database may be opened.
+// It depends on no table except schema_floor and opening_lock, which record how a database may be opened.
 package sqldb
 
 import (
@@ -34,7 +34,7 @@ type engine interface {
 	// checkDisk returns an error when the disk of the database is known to be full or read-only.
 	checkDisk() error
 
-	// Ping returns nil while the database answers queries.
+	// Ping returns nil while the database runs queries.
 	Ping(ctx context.Context) error
 	// Close ends the database after the running transactions. Later calls fail with kind Unavailable.
 	Close() error

@@ -92,7 +92,7 @@ func CheckExists(dir string) error {
 		return ErrEmpty
 	}
 	if err != nil {
-		return fmt.Errorf("look for the database file: %w", err)
+		return fmt.Errorf("find the database file: %w", err)
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func createFile(path string) error {
 		err = seal.GiveToOwnerOf(filepath.Dir(path), file)
 	}
 	if err != nil {
-		return fmt.Errorf("keep the database file from other users: %w", err)
+		return fmt.Errorf("restrict the database file to its owner: %w", err)
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// TestAFullDiskIsUnavailableAndLosesNothing bounds the database's pages, which SQLite reports like a full
-// disk, and writes from many goroutines: acknowledged writes are there, the others failed with kind Unavailable.
-func TestAFullDiskIsUnavailableAndLosesNothing(t *testing.T) {
+// TestFullDiskIsUnavailableAndLosesNothing bounds the database's pages, which SQLite reports like a full
+// disk, and writes from many goroutines: acknowledged writes are stored, the others failed with kind Unavailable.
+func TestFullDiskIsUnavailableAndLosesNothing(t *testing.T) {
 	db := mustOpen(t, Options{Dir: t.TempDir()})
 	limitPages(t, db, 200)
 	var mu sync.Mutex
@@ -43,35 +43,35 @@ func TestAFullDiskIsUnavailableAndLosesNothing(t *testing.T) {
 	}
 	there := allNames(t, db)
 	if len(there) != len(acknowledged) {
-		t.Errorf("%d are there, %d were acknowledged", len(there), len(acknowledged))
+		t.Errorf("%d are stored, %d were acknowledged", len(there), len(acknowledged))
 	}
 	for _, name := range acknowledged {
 		if !there[name] {
-			t.Errorf("%.40s was acknowledged and is gone", name)
+			t.Errorf("%.40s was acknowledged and is missing", name)
 		}
 	}
 	limitPages(t, db, 100000)
 	if err := insertAlone(t, db, "after"); err != nil {
-		t.Errorf("after there was room again: %v", err)
+		t.Errorf("after space was available again: %v", err)
 	}
 }
 
-// A transaction that changes nothing succeeds on a full disk, too, and proves nothing.
-func TestAnEmptyCommitDoesNotMakeReady(t *testing.T) {
+// A transaction that changes nothing succeeds on a full disk too, and does not show that writes succeed.
+func TestEmptyCommitDoesNotMakeReady(t *testing.T) {
 	db := mustOpen(t, Options{Dir: t.TempDir()})
 	limitPages(t, db, 1)
 	if err := insertAlone(t, db, strings.Repeat("x", 100_000)); fault.KindOf(err) != fault.Unavailable {
-		t.Fatalf("a write without room: %v", err)
+		t.Fatalf("a write without space: %v", err)
 	}
 	if err := db.InTx(t.Context(), func(Querier) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if failure, _ := db.writes.due(time.Time{}); failure == nil { // too soon for a probe
-		t.Error("ready after a commit of nothing")
+		t.Error("ready after an empty commit")
 	}
 	limitPages(t, db, 100_000)
 	if err := db.Ready(t.Context()); err != nil {
-		t.Errorf("not ready with room again: %v", err)
+		t.Errorf("not ready with space available again: %v", err)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-func TestAnotherMachineIsReachedAsSaid(t *testing.T) {
+func TestProtectionOfConnectionsToAnotherMachine(t *testing.T) {
 	services := filepath.Join(t.TempDir(), "services")
 	if err := os.WriteFile(services, []byte("[named]\nsslmode=require\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestAnotherMachineIsReachedAsSaid(t *testing.T) {
 	}
 }
 
-// TestPasswordIsNotSentToImpostor has a server in place of the database that has no TLS and requests the password in clear, or
+// TestPasswordIsNotSentToImpostor connects to a server in place of the database that has no TLS and requests the password in clear, or
 // an equivalent.
 func TestPasswordIsNotSentToImpostor(t *testing.T) {
 	for name, demand := range map[string][]byte{
@@ -72,7 +72,7 @@ func TestPasswordIsNotSentToImpostor(t *testing.T) {
 		"MD5":   {'R', 0, 0, 0, 12, 0, 0, 0, 5, 1, 2, 3, 4},
 	} {
 		for _, mode := range []string{"prefer", "disable"} {
-			address, told := startImpostor(t, demand)
+			address, received := startImpostor(t, demand)
 			_, port, _ := net.SplitHostPort(address)
 			config, err := parseURL(secret.String("postgres://u:hunter2@db.example:" + port + "/d?sslmode=" + mode))
 			if err != nil {
@@ -85,35 +85,35 @@ func TestPasswordIsNotSentToImpostor(t *testing.T) {
 			} else if !strings.Contains(err.Error(), scram) {
 				t.Errorf("%s, %s: %v", name, mode, err)
 			}
-			if password := <-told; password != "" {
+			if password := <-received; password != "" {
 				t.Errorf("%s, %s: the impostor received %q", name, mode, password)
 			}
 		}
 	}
 }
 
-// startImpostor answers connections without TLS with a demand, and tells what it got to hear from the one that reached it.
-func startImpostor(t *testing.T, demand []byte) (address string, told <-chan string) {
+// startImpostor responds to connections without TLS with a demand, and sends the response of the client to the channel.
+func startImpostor(t *testing.T, demand []byte) (address string, received <-chan string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	heard := make(chan string, 8)
+	passwords := make(chan string, 8)
 	go func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go demandPassword(conn, demand, heard)
+			go demandPassword(conn, demand, passwords)
 		}
 	}()
-	return listener.Addr().String(), heard
+	return listener.Addr().String(), passwords
 }
 
-func demandPassword(conn net.Conn, demand []byte, heard chan<- string) {
+func demandPassword(conn net.Conn, demand []byte, passwords chan<- string) {
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
 	from := bufio.NewReader(conn)
@@ -132,5 +132,5 @@ func demandPassword(conn net.Conn, demand []byte, heard chan<- string) {
 	}
 	_, _ = conn.Write(demand)
 	rest, _ := io.ReadAll(from)
-	heard <- string(rest)
+	passwords <- string(rest)
 }

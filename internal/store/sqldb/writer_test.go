@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCallerThatLeavesHarmsNoOther has a caller leave while its statement runs, in one commit with another transaction.
-func TestCallerThatLeavesHarmsNoOther(t *testing.T) {
+// TestCanceledCallerDoesNotAffectOthers cancels a caller while its statement runs, in one commit with another transaction.
+func TestCanceledCallerDoesNotAffectOthers(t *testing.T) {
 	db := mustOpen(t, Options{Dir: t.TempDir()})
 	const long = `INSERT INTO names (name) WITH RECURSIVE n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) SELECT i FROM n`
 	hold, leaving := make(chan struct{}), make(chan struct{})
