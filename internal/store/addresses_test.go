@@ -13,7 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
-// TestAddressesOfOldChannelsAreConfirmed: after an upgrade nobody who got alerts goes without.
+// TestAddressesOfOldChannelsAreConfirmed upgrades a store: addresses that got alerts before still get them.
 func TestAddressesOfOldChannelsAreConfirmed(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		dir := t.TempDir()

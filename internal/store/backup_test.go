@@ -19,7 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
-// masterKeyOf copies the key of one data folder to another, as an operator does before a restore.
+// masterKeyOf copies the key from one data directory to another, as an operator does before a restore.
 func masterKeyOf(t *testing.T, from, to string) {
 	t.Helper()
 	key, err := os.ReadFile(filepath.Join(from, "master.key"))
@@ -37,7 +37,7 @@ func addOrg(ctx context.Context, db *store.DB, name string) error {
 	})
 }
 
-// TestBackupWhileOthersWrite takes a backup in the midst of writes: all that was acknowledged before it began is in
+// TestBackupWhileOthersWrite creates a backup during writes: every write acknowledged before it began is in
 // it, and it is one moment: organizations are written in order, so there may be no gap.
 func TestBackupWhileOthersWrite(t *testing.T) {
 	dir := t.TempDir()
@@ -91,7 +91,7 @@ func TestBackupWhileOthersWrite(t *testing.T) {
 		}
 		for i, org := range orgs {
 			if org.Name != fmt.Sprintf("org-%06d", i) {
-				t.Fatalf("organization %d is %s: the backup is of no one moment", i, org.Name)
+				t.Fatalf("organization %d is %s: the backup is not of one moment", i, org.Name)
 			}
 		}
 		return err
@@ -109,12 +109,12 @@ func TestBackupReplacesNothing(t *testing.T) {
 	if err := db.Backup(t.Context(), path); !errors.Is(err, sqldb.ErrInTheWay) {
 		t.Errorf("over a file: %v", err)
 	}
-	if kept, err := os.ReadFile(path); err != nil || string(kept) != "mine" {
-		t.Errorf("the file is now %q, %v", kept, err)
+	if content, err := os.ReadFile(path); err != nil || string(content) != "mine" {
+		t.Errorf("the file is now %q, %v", content, err)
 	}
 }
 
-func TestRestoreRefuses(t *testing.T) {
+func TestRestoreRejects(t *testing.T) {
 	dir := t.TempDir()
 	db := mustOpen(t, store.Options{DataDir: dir})
 	backup := filepath.Join(t.TempDir(), "backup.db")
@@ -126,7 +126,7 @@ func TestRestoreRefuses(t *testing.T) {
 		prepare func(t *testing.T, dir string) (file string)
 		want    error
 	}{
-		{"a folder with a database", func(t *testing.T, to string) string {
+		{"a directory with a database", func(t *testing.T, to string) string {
 			masterKeyOf(t, dir, to)
 			writeFile(t, filepath.Join(to, "regwarden.db"), []byte("x"))
 			return backup
@@ -145,7 +145,7 @@ func TestRestoreRefuses(t *testing.T) {
 		}, seal.ErrWrongKey},
 		{"no backup", func(t *testing.T, to string) string {
 			masterKeyOf(t, dir, to)
-			return writeFile(t, filepath.Join(t.TempDir(), "text"), []byte("this is no database, whatever its name is"))
+			return writeFile(t, filepath.Join(t.TempDir(), "text"), []byte("this is not a database, whatever its name is"))
 		}, sqldb.ErrNoBackup},
 		{"half a backup", func(t *testing.T, to string) string {
 			masterKeyOf(t, dir, to)
@@ -159,16 +159,16 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			to := t.TempDir()
 			file := c.prepare(t, to)
-			before := folder(t, to)
+			before := listFiles(t, to)
 			if err := store.Restore(t.Context(), store.Options{DataDir: to}, file, seal.MasterKey{}); !errors.Is(err, c.want) {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
-			if after := folder(t, to); after != before {
-				t.Errorf("the folder was changed from\n%s to\n%s", before, after)
+			if after := listFiles(t, to); after != before {
+				t.Errorf("the directory was changed from\n%s to\n%s", before, after)
 			}
 		})
 	}
-	t.Run("beside a server", func(t *testing.T) {
+	t.Run("while a server runs", func(t *testing.T) {
 		to := t.TempDir()
 		lock, err := sqldb.LockServer(to)
 		if err != nil {
@@ -189,8 +189,8 @@ func writeFile(t *testing.T, path string, content []byte) string {
 	return path
 }
 
-// folder lists what is in a folder, lock files aside.
-func folder(t *testing.T, dir string) string {
+// listFiles returns names and content of the files in a directory, except lock files.
+func listFiles(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -210,15 +210,15 @@ func folder(t *testing.T, dir string) string {
 	return list
 }
 
-// What root's commands leave in the data folder of a service belongs to the service.
-func TestFilesBelongToTheOwnerOfTheFolder(t *testing.T) {
+// Files that commands of root create in the data directory of a service belong to the service.
+func TestFilesBelongToTheOwnerOfTheDirectory(t *testing.T) {
 	dir, again := t.TempDir(), t.TempDir()
 	want := os.Geteuid()
 	if want == 0 {
 		want = 65532
 	}
-	for _, folder := range []string{dir, again} {
-		if err := os.Chown(folder, want, -1); err != nil {
+	for _, directory := range []string{dir, again} {
+		if err := os.Chown(directory, want, -1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,14 +228,14 @@ func TestFilesBelongToTheOwnerOfTheFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	masterKeyOf(t, dir, again)
-	if err := os.Chown(filepath.Join(again, "master.key"), want, -1); err != nil { // as the operator has put it there
+	if err := os.Chown(filepath.Join(again, "master.key"), want, -1); err != nil { // as the operator copied it
 		t.Fatal(err)
 	}
 	if err := store.Restore(t.Context(), store.Options{DataDir: again}, backup, seal.MasterKey{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range []string{dir, again} {
-		files, err := os.ReadDir(folder)
+	for _, directory := range []string{dir, again} {
+		files, err := os.ReadDir(directory)
 		if err != nil || len(files) < 3 {
 			t.Fatalf("%v, %v", files, err)
 		}
@@ -251,7 +251,7 @@ func TestFilesBelongToTheOwnerOfTheFolder(t *testing.T) {
 	}
 }
 
-// A killed backup leaves its part file. One that still runs holds the lock of its own.
+// A killed backup leaves its part file. A running backup holds the lock of its file.
 func TestBackupReplacesAStalePartFile(t *testing.T) {
 	db := mustOpen(t, store.Options{DataDir: t.TempDir()})
 	target := filepath.Join(t.TempDir(), "backup.db")
@@ -276,7 +276,7 @@ func TestBackupReplacesAStalePartFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(part); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the part file is left: %v", err)
+		t.Errorf("the part file remains: %v", err)
 	}
 	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info, err)

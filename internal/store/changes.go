@@ -58,7 +58,7 @@ func (tx Changes) Last(ctx context.Context) (Change, error) {
 }
 
 // From lists at most limit changes from that number on, the oldest first. A process that polls from the last one it has
-// gets that one first; otherwise some were deleted meanwhile, or the database went back.
+// gets that one first; otherwise some were deleted since, or the database was reset to an older state.
 func (tx Changes) From(ctx context.Context, seq int64, limit int) ([]Change, error) {
 	return all(ctx, tx.conn, scanChange, sqlChangesFrom, seq, limit)
 }

@@ -72,35 +72,35 @@ func channelPlace(orgUID, uid string) seal.Place {
 // Channels reads and changes the channels of alerts.
 type Channels struct{ *conn }
 
-// encode returns the columns identifiers and sealed.
-func (tx Channels) encode(c Channel) (identifiers string, sealed []byte, err error) {
+// encode returns the texts of the columns for identifiers and for the encrypted HTTP.
+func (tx Channels) encode(c Channel) (identifiers string, ciphertext []byte, err error) {
 	if identifiers, err = list(c.Identifiers); err != nil || c.HTTP.URL == "" {
 		return identifiers, nil, err
 	}
-	plain, err := json.Marshal(c.HTTP) // #nosec G117 -- sealed below
+	plain, err := json.Marshal(c.HTTP) // #nosec G117 -- encrypted below
 	if err != nil {
 		return "", nil, fmt.Errorf("encode an alert channel: %w", err)
 	}
-	sealed, err = tx.ring.Encrypt(plain, channelPlace(c.OrgUID, c.UID))
-	return identifiers, sealed, err
+	ciphertext, err = tx.ring.Encrypt(plain, channelPlace(c.OrgUID, c.UID))
+	return identifiers, ciphertext, err
 }
 
 // scan reads a channel. One that cannot be decrypted is Damaged, and affects no other.
 func (tx Channels) scan(row scanner, c *Channel) error {
 	var identifiers string
-	var sealed []byte
+	var ciphertext []byte
 	err := row.Scan(&c.UID, &c.OrgUID, &c.ProjectUID, &c.Component, &c.Position, &c.Type, truth{&c.Active}, truth{&c.AlertAllUsers}, &identifiers,
-		&sealed, moment{&c.CreatedAt}, moment{&c.NextAt}, text{&c.LeaseOwner}, &c.Failures, truth{&c.Status.OK}, &c.Status.Message, moment{&c.Status.At})
+		&ciphertext, moment{&c.CreatedAt}, moment{&c.NextAt}, text{&c.LeaseOwner}, &c.Failures, truth{&c.Status.OK}, &c.Status.Message, moment{&c.Status.At})
 	if err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(identifiers), &c.Identifiers); err != nil {
 		return fmt.Errorf("identifiers of alert channel %s: %w", c.UID, err)
 	}
-	if sealed == nil {
+	if ciphertext == nil {
 		return nil
 	}
-	plain, err := tx.ring.Decrypt(sealed, channelPlace(c.OrgUID, c.UID))
+	plain, err := tx.ring.Decrypt(ciphertext, channelPlace(c.OrgUID, c.UID))
 	if errors.Is(err, seal.ErrDamaged) {
 		c.Damaged = true
 		return nil
@@ -114,21 +114,21 @@ func (tx Channels) scan(row scanner, c *Channel) error {
 
 // Insert adds a channel. An unknown project is an internal error: it was looked up before.
 func (tx Channels) Insert(ctx context.Context, c Channel) error {
-	identifiers, sealed, err := tx.encode(c)
+	identifiers, ciphertext, err := tx.encode(c)
 	if err != nil {
 		return err
 	}
 	return tx.changeOne(ctx, sqlInsertChannel, c.UID, c.OrgUID, c.ProjectUID, c.Component, c.Position, c.Type, flag(c.Active), flag(c.AlertAllUsers),
-		identifiers, sealed, millis(c.CreatedAt))
+		identifiers, ciphertext, millis(c.CreatedAt))
 }
 
 // Update stores position, activity, addresses and HTTP of a channel. Its pending deliveries are due now.
 func (tx Channels) Update(ctx context.Context, c Channel, now time.Time) error {
-	identifiers, sealed, err := tx.encode(c)
+	identifiers, ciphertext, err := tx.encode(c)
 	if err != nil {
 		return err
 	}
-	if err := tx.changeOne(ctx, sqlUpdateChannel, c.OrgUID, c.UID, c.Position, flag(c.Active), flag(c.AlertAllUsers), identifiers, sealed, millis(now)); err != nil {
+	if err := tx.changeOne(ctx, sqlUpdateChannel, c.OrgUID, c.UID, c.Position, flag(c.Active), flag(c.AlertAllUsers), identifiers, ciphertext, millis(now)); err != nil {
 		return err
 	}
 	return tx.changeAny(ctx, sqlHurryDeliveries, c.UID, millis(now))

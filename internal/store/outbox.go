@@ -17,8 +17,8 @@ type Alert struct {
 	Body                   []byte
 }
 
-// Delivery is the delivery of one alert by one channel. Told lists the email addresses that have received it already, and
-// those that refused it, whose number is Refused.
+// Delivery is the delivery of one alert by one channel. Processed lists the email addresses that have accepted or
+// refused it; Refused is the number of the latter.
 type Delivery struct {
 	UID, ChannelUID  string
 	CreatedAt        time.Time
@@ -114,12 +114,12 @@ func (tx Outbox) Claim(ctx context.Context, owner string, now, leaseUntil time.T
 // Next returns what a channel has to send first at that moment, with its alert.
 func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
 	return one(ctx, tx.conn, func(row scanner, d *Delivery) error {
-		var told string
-		err := row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, &told, &d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
-		if err != nil || told == "" {
+		var processed string
+		err := row.Scan(&d.UID, &d.ChannelUID, moment{&d.CreatedAt}, moment{&d.NextAt}, &d.Attempts, &processed, &d.Refused, &d.AlertBody, &d.AlertUID, &d.OrgUID)
+		if err != nil || processed == "" {
 			return err
 		}
-		return json.Unmarshal([]byte(told), &d.Processed)
+		return json.Unmarshal([]byte(processed), &d.Processed)
 	}, sqlNextDelivery, channelUID, millis(now))
 }
 
@@ -130,13 +130,13 @@ func (tx Outbox) EndAttempt(ctx context.Context, c ClaimedChannel, d Delivery, f
 	if err != nil {
 		return err
 	}
-	told := ""
+	processed := ""
 	if len(d.Processed) > 0 {
-		if told, err = list(d.Processed); err != nil {
+		if processed, err = list(d.Processed); err != nil {
 			return err
 		}
 	}
-	if _, err := tx.change(ctx, sqlEndDelivery, d.UID, millis(d.NextAt), d.Attempts, told, millis(d.EndedAt), flag(d.Delivered), d.Refused); err != nil {
+	if _, err := tx.change(ctx, sqlEndDelivery, d.UID, millis(d.NextAt), d.Attempts, processed, millis(d.EndedAt), flag(d.Delivered), d.Refused); err != nil {
 		return err
 	}
 	if _, err := tx.change(ctx, sqlNoteAttempt, c.UID, failures, flag(status.OK), status.Message, millis(status.At)); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHotQueriesUseAnIndex fails when a query that runs on requests, or in the clean-up of large tables,
+// TestHotQueriesUseAnIndex fails when a query that runs on requests, or in the cleanup of large tables,
 // goes through a whole table or sorts.
 func TestHotQueriesUseAnIndex(t *testing.T) {
 	db, err := Open(t.Context(), Options{DataDir: t.TempDir()})
@@ -53,14 +53,14 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 			}
 		}
 	}
-	// These go to one row of a large table, which is kept in the order of its uids: one tree and not two.
+	// These go to one row of a large table, which is stored in the order of its uids: one tree and not two.
 	for name, query := range map[string]string{"Session": sqlSession, "AdvanceSession": sqlAdvanceSession, "NoteLogin": sqlNoteLogin,
 		"Audit": sqlAudit, "CompleteAudit": sqlCompleteAudit} {
 		if plan := planOf(t, db, query); !strings.HasSuffix(plan[0], "USING PRIMARY KEY (uid=?)") {
 			t.Errorf("%s: not by the table's own order: %s", name, plan[0])
 		}
 	}
-	// A registry's content is many rows: an index on the registry alone would be no better than a scan.
+	// A registry's content is many rows: an index on the registry alone would not be better than a scan.
 	for name, query := range map[string]string{"Contents": sqlContents, "CountContents": sqlCountContents} {
 		if plan := strings.Join(planOf(t, db, query), "\n"); !strings.Contains(plan, "(repository,tag)>") || !strings.Contains(plan, "repository<") {
 			t.Errorf("%s: not by a range of names: %s", name, plan)

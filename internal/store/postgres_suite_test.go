@@ -9,5 +9,5 @@ import (
 
 func TestPostgreSQL(t *testing.T) {
 	server := store.Shared.Server(t)
-	storetest.Run(t, func(t *testing.T) *store.DB { return store.OpenPatient(t, server.NewDatabase(t)) })
+	storetest.Run(t, func(t *testing.T) *store.DB { return store.OpenWithLongTimeouts(t, server.NewDatabase(t)) })
 }

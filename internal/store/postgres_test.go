@@ -19,7 +19,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// TestOnPostgreSQL tests what the suite (storetest) cannot: what PostgreSQL alone has.
+// TestOnPostgreSQL tests the parts that only PostgreSQL has, and the suite (storetest) cannot test.
 func TestOnPostgreSQL(t *testing.T) {
 	server := Shared.Server(t)
 	for _, part := range []struct {
@@ -90,7 +90,7 @@ func tenOpen(t *testing.T, server *postgrestest.Server) {
 				if err != nil {
 					return err
 				}
-				keys, err := tx.Keys.List(t.Context()) // opens them with the keyring, which has to be one
+				keys, err := tx.Keys.List(t.Context()) // decrypts them, so all stores must have the same keyring
 				if len(keys) != 1 {
 					t.Errorf("%d keys", len(keys))
 				}
@@ -128,7 +128,7 @@ func keyIsShared(t *testing.T, server *postgrestest.Server) {
 		t.Errorf("without the key: %v", err)
 	}
 	if _, err := os.Stat(second); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a folder was made for a key that must be shared: %v", err)
+		t.Errorf("a directory was created for a key that must be shared: %v", err)
 	}
 	wrong := options(second)
 	wrong.MasterKey = seal.NewMasterKey()
@@ -153,7 +153,7 @@ func queriesPrepare(t *testing.T, server *postgrestest.Server) {
 	}
 	for name, query := range queries {
 		if strings.Contains(query, "sqlite_master") || strings.Contains(query, "pragma_") {
-			continue // asks SQLite about itself
+			continue // reads the state of SQLite
 		}
 		if _, err := conn.Prepare(t.Context(), name, query); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, query)
@@ -161,7 +161,7 @@ func queriesPrepare(t *testing.T, server *postgrestest.Server) {
 	}
 }
 
-// textsAreBytes looks for a text column that was made without the migrations' own collation: the order of a language
+// textsAreBytes looks for a text column without the collation of the migrations: the order of a language
 // changes with the machine, and unique indexes with it.
 func textsAreBytes(t *testing.T, server *postgrestest.Server) {
 	url := server.NewDatabase(t)
@@ -192,7 +192,7 @@ func textsAreBytes(t *testing.T, server *postgrestest.Server) {
 func changesNotify(t *testing.T, server *postgrestest.Server) {
 	url := server.NewDatabase(t)
 	one, two := mustOpenURL(t, url, Options{MasterKey: testKey}), mustOpenURL(t, url, Options{MasterKey: testKey})
-	<-two.Changed() // the first value, for what was missed before
+	<-two.Changed() // the first value, for changes before that
 	if err := one.InTx(t.Context(), func(tx *Tx) error { return tx.Changes.Note(t.Context(), "subject") }); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 // BenchmarkRefresh measures transactions of the shape of a refresh (advance a session, append a record) on both
-// databases, and beside them what the same PostgreSQL does for pgbench with one single-row update:
+// databases, and the same PostgreSQL with pgbench and one single-row update:
 //
 //	go test ./internal/store -run '^$' -bench Refresh -benchtime 3s
 func BenchmarkRefresh(b *testing.B) {
@@ -107,7 +107,7 @@ func pgbench(b *testing.B, server *postgrestest.Server, clients int) {
 	}
 	b.ResetTimer()
 	out, err := exec.CommandContext(b.Context(), found[len(found)-1], "-n", "-M", "prepared", "-c", strconv.Itoa(clients), "-j", "1", "-t", strconv.Itoa(max(1, b.N/clients)),
-		"-f", script, strings.TrimSpace(url)).CombinedOutput() // #nosec G204 -- a benchmark's own words
+		"-f", script, strings.TrimSpace(url)).CombinedOutput() // #nosec G204 -- arguments of a benchmark
 	match := benchSpeed.FindSubmatch(out)
 	if err != nil || match == nil {
 		b.Fatalf("%v\n%s", err, out)

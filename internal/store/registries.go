@@ -114,7 +114,7 @@ func registryValues(r Registry) []any {
 }
 
 func (tx Registries) writeDetails(ctx context.Context, query string, r Registry) error {
-	sealed, err := tx.encrypt(r)
+	ciphertext, err := tx.encrypt(r)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (tx Registries) writeDetails(ctx context.Context, query string, r Registry)
 	if err != nil {
 		return err
 	}
-	return tx.changeOne(ctx, query, r.UID, r.OrgUID, sealed, annotations, labels, r.CA, r.Certificate)
+	return tx.changeOne(ctx, query, r.UID, r.OrgUID, ciphertext, annotations, labels, r.CA, r.Certificate)
 }
 
 // encryptedRegistry is the text that is encrypted. Only here are its strings plain, because they must be written.
@@ -143,11 +143,11 @@ func (tx Registries) encrypt(r Registry) ([]byte, error) {
 	return tx.ring.Encrypt(plain, registryPlace(r.OrgUID, r.UID))
 }
 
-func (tx Registries) decrypt(r *Registry, sealed []byte) error {
+func (tx Registries) decrypt(r *Registry, ciphertext []byte) error {
 	if !r.HasPassword && !r.HasToken && !r.HasKey {
 		return nil
 	}
-	text, err := tx.ring.Decrypt(sealed, registryPlace(r.OrgUID, r.UID))
+	text, err := tx.ring.Decrypt(ciphertext, registryPlace(r.OrgUID, r.UID))
 	if err != nil {
 		return err
 	}
@@ -159,28 +159,28 @@ func (tx Registries) decrypt(r *Registry, sealed []byte) error {
 	return nil
 }
 
-func scanRegistry(row scanner, r *Registry, sealed *[]byte) error {
+func scanRegistry(row scanner, r *Registry, ciphertext *[]byte) error {
 	return row.Scan(&r.UID, &r.OrgUID, &r.Name, &r.Canonical, &r.Version, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint,
 		&r.ProviderType, &r.Scope, truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private}, &r.BasePath, &r.BaseContentPath,
 		&r.AuthType, &r.Username, truth{&r.TLSEnabled}, truth{&r.TLSSkipVerify}, truth{&r.HasPassword}, truth{&r.HasToken}, truth{&r.HasKey},
-		sealed, stringMap{&r.Annotations}, stringMap{&r.Labels}, &r.CA, &r.Certificate)
+		ciphertext, stringMap{&r.Annotations}, stringMap{&r.Labels}, &r.CA, &r.Certificate)
 }
 
 // scanPlainRegistry reads a registry without its secrets.
 func scanPlainRegistry(row scanner, r *Registry) error {
-	var sealed []byte
-	return scanRegistry(row, r, &sealed)
+	var ciphertext []byte
+	return scanRegistry(row, r, &ciphertext)
 }
 
 // Get looks a registry up within its organization and decrypts its secrets. When these cannot be decrypted, the
 // error is seal.ErrDamaged, and the record is returned without them.
 func (tx Registries) Get(ctx context.Context, orgUID, uid string) (Registry, error) {
-	var sealed []byte
-	r, err := one(ctx, tx.conn, func(row scanner, r *Registry) error { return scanRegistry(row, r, &sealed) }, sqlRegistry, orgUID, uid)
+	var ciphertext []byte
+	r, err := one(ctx, tx.conn, func(row scanner, r *Registry) error { return scanRegistry(row, r, &ciphertext) }, sqlRegistry, orgUID, uid)
 	if err != nil {
 		return Registry{}, err
 	}
-	return r, tx.decrypt(&r, sealed)
+	return r, tx.decrypt(&r, ciphertext)
 }
 
 // GetPlain looks a registry up within its organization without its secrets, so that it can be shown, replaced and deleted

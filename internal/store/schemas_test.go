@@ -12,7 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
-// What both databases are asked: a line for each column and each index.
+// The query for both databases: it returns a line for each column and each index.
 const (
 	sqliteSchema = `SELECT concat_ws(' ', t.name, c.name, c.type, CASE WHEN c."notnull" OR c.pk > 0 THEN 'NOT NULL' END, 'DEFAULT ' || c.dflt_value)
 			FROM sqlite_master t, pragma_table_info(t.name) c WHERE t.type = 'table' AND t.name <> 'goose_db_version' AND t.name NOT LIKE 'sqlite%'
@@ -23,14 +23,14 @@ const (
 			AND indexname NOT IN (SELECT conname FROM pg_constraint)`
 )
 
-// schemasAgree compares what the two folders of migrations come to.
+// schemasAgree compares the tables that the two directories of migrations create.
 func schemasAgree(t *testing.T, server *postgrestest.Server) {
 	if diff := cmp.Diff(migrationNames(t, "migrations/sqlite"), migrationNames(t, "migrations/postgres")); diff != "" {
-		t.Errorf("the folders have different migrations:\n%s", diff)
+		t.Errorf("the directories have different migrations:\n%s", diff)
 	}
-	url, folder := server.NewDatabase(t), t.TempDir()
+	url, dir := server.NewDatabase(t), t.TempDir()
 	mustOpenURL(t, url, Options{})
-	if diff := cmp.Diff(schemaOfFolder(t, folder), schemaOfURL(t, url)); diff != "" {
+	if diff := cmp.Diff(schemaOfDir(t, dir), schemaOfURL(t, url)); diff != "" {
 		t.Errorf("SQLite (-) and PostgreSQL (+) have different tables:\n%s", diff)
 	}
 }
@@ -47,16 +47,16 @@ func migrationNames(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-func schemaOfFolder(t *testing.T, folder string) []string {
+func schemaOfDir(t *testing.T, dir string) []string {
 	t.Helper()
-	db, err := Open(t.Context(), Options{DataDir: folder})
+	db, err := Open(t.Context(), Options{DataDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file, err := sqldb.OpenFile(filepath.Join(folder, sqldb.FileName), true)
+	file, err := sqldb.OpenFile(filepath.Join(dir, sqldb.FileName), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/regwarden/regwarden/internal/seal"
 )
 
-// KeyPurpose says what a service key is for.
+// KeyPurpose is the use of a service key.
 type KeyPurpose string
 
 // Purposes of service keys.
@@ -40,11 +40,11 @@ type Keys struct{ *conn }
 
 // Insert adds a key in use, and reports whether it did: it does not when another key of that purpose is in use.
 func (tx Keys) Insert(ctx context.Context, k ServiceKey) (bool, error) {
-	sealed, err := tx.ring.Encrypt(k.Secret, keyPlace(k.UID))
+	ciphertext, err := tx.ring.Encrypt(k.Secret, keyPlace(k.UID))
 	if err != nil {
 		return false, err
 	}
-	return tx.changed(ctx, sqlInsertServiceKey, k.UID, string(k.Purpose), k.Public, sealed, millis(k.CreatedAt))
+	return tx.changed(ctx, sqlInsertServiceKey, k.UID, string(k.Purpose), k.Public, ciphertext, millis(k.CreatedAt))
 }
 
 // Retire retires the key of a purpose: it issues nothing new, and is accepted until that moment.
@@ -55,12 +55,12 @@ func (tx Keys) Retire(ctx context.Context, purpose KeyPurpose, at, verifyUntil t
 // List lists all keys, the oldest first. It fails when one cannot be decrypted: the service could not verify its own tokens.
 func (tx Keys) List(ctx context.Context) ([]ServiceKey, error) {
 	return all(ctx, tx.conn, func(row scanner, k *ServiceKey) error {
-		var sealed []byte
-		err := row.Scan(&k.UID, &k.Purpose, &k.Public, &sealed, moment{&k.CreatedAt}, moment{&k.RetiredAt}, moment{&k.VerifyUntil})
+		var ciphertext []byte
+		err := row.Scan(&k.UID, &k.Purpose, &k.Public, &ciphertext, moment{&k.CreatedAt}, moment{&k.RetiredAt}, moment{&k.VerifyUntil})
 		if err != nil {
 			return err
 		}
-		k.Secret, err = tx.ring.Decrypt(sealed, keyPlace(k.UID))
+		k.Secret, err = tx.ring.Decrypt(ciphertext, keyPlace(k.UID))
 		return err
 	}, sqlServiceKeys)
 }

@@ -13,10 +13,10 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // Shared runs PostgreSQL for the tests of both packages.
 var Shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
 
-// OpenPatient opens a store whose time limits no busy machine exceeds, for tests whose subject they are not.
-func OpenPatient(t *testing.T, url string) *DB {
+// OpenWithLongTimeouts opens a store whose time limits a busy machine does not exceed, for tests of other properties.
+func OpenWithLongTimeouts(t *testing.T, url string) *DB {
 	t.Helper()
-	const slowConnect = "&connect_timeout=60" // the most that the setting can be
+	const slowConnect = "&connect_timeout=60" // the maximum of the setting
 	o := Options{DatabaseURL: secret.String(url + slowConnect), DataDir: t.TempDir()}
 	d := o.database()
 	d.Timeout = time.Hour

@@ -42,13 +42,13 @@ func TestSQLite(t *testing.T) {
 	})
 }
 
-// TestExistingCreatesNothing opens what has no store, as a command does whose --data-dir is mistyped.
+// TestExistingCreatesNothing opens directories without a store, as a command does with a mistyped --data-dir.
 func TestExistingCreatesNothing(t *testing.T) {
 	missing, empty, killed := filepath.Join(t.TempDir(), "missing"), t.TempDir(), t.TempDir()
 	writeFile(t, filepath.Join(killed, "regwarden.db"), nil) // a first start that was killed
 	for dir, want := range map[string]string{empty: "", killed: "regwarden.db \"\"\n"} {
 		_, err := store.Open(t.Context(), store.Options{DataDir: dir, Existing: true})
-		if entries, _ := os.ReadDir(dir); !errors.Is(err, sqldb.ErrEmpty) || folder(t, dir) != want || len(entries) > 1 {
+		if entries, _ := os.ReadDir(dir); !errors.Is(err, sqldb.ErrEmpty) || listFiles(t, dir) != want || len(entries) > 1 {
 			t.Errorf("%v, and the directory has %v", err, entries)
 		}
 	}
@@ -60,17 +60,17 @@ func TestExistingCreatesNothing(t *testing.T) {
 	}
 }
 
-func TestFilesAreTheOwnersAlone(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a ?%# folder", "data")
+func TestOnlyTheOwnerCanReadTheFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a ?%# directory", "data")
 	db := mustOpen(t, store.Options{DataDir: dir})
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		return tx.Orgs.Insert(t.Context(), store.Org{UID: "u", Name: "n", Canonical: "n"})
 	}); err == nil {
-		t.Error("an organization without its moment of creation was kept")
+		t.Error("an organization without its time of creation was stored")
 	}
 	info, err := os.Stat(dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("folder: %v, %v", info.Mode(), err)
+		t.Errorf("directory: %v, %v", info.Mode(), err)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) < 4 { // database, -wal, -shm, master.key
@@ -83,10 +83,10 @@ func TestFilesAreTheOwnersAlone(t *testing.T) {
 	}
 }
 
-func TestALaxDatabaseFileIsNarrowed(t *testing.T) {
+func TestModeOfADatabaseFileIsRestricted(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "regwarden.db")
-	if err := os.WriteFile(path, nil, 0o644); err != nil { // #nosec G302 -- that is the point
+	if err := os.WriteFile(path, nil, 0o644); err != nil { // #nosec G302 -- the mode is tested
 		t.Fatal(err)
 	}
 	mustOpen(t, store.Options{DataDir: dir})
@@ -95,7 +95,7 @@ func TestALaxDatabaseFileIsNarrowed(t *testing.T) {
 	}
 }
 
-// files returns every file of a folder but the locks, which hold nothing.
+// files returns every file of a directory except the locks, which are empty.
 func files(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	content := map[string][]byte{}
@@ -115,7 +115,7 @@ func files(t *testing.T, dir string) map[string][]byte {
 	return content
 }
 
-func TestAWrongMasterKeyIsRefusedAndChangesNothing(t *testing.T) {
+func TestWrongMasterKeyIsRejectedAndChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := mustOpen(t, store.Options{DataDir: dir}).Close(); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestAWrongMasterKeyIsRefusedAndChangesNothing(t *testing.T) {
 	if _, err := store.Open(t.Context(), store.Options{DataDir: dir, MasterKeyFile: filepath.Join(dir, "gone")}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no key file: %v", err)
 	}
-	if err := os.Chmod(keyFile, 0o640); err != nil { // #nosec G302 -- that is the point
+	if err := os.Chmod(keyFile, 0o640); err != nil { // #nosec G302 -- the mode is tested
 		t.Fatal(err)
 	}
 	if _, err := store.Open(t.Context(), store.Options{DataDir: dir}); !errors.Is(err, seal.ErrLaxMode) {
@@ -150,7 +150,7 @@ func TestAWrongMasterKeyIsRefusedAndChangesNothing(t *testing.T) {
 	mustOpen(t, store.Options{DataDir: dir})
 }
 
-func TestAGivenMasterKeyNeedsNoFile(t *testing.T) {
+func TestGivenMasterKeyNeedsNoFile(t *testing.T) {
 	dir, key := t.TempDir(), seal.NewMasterKey()
 	for range 2 {
 		if err := mustOpen(t, store.Options{DataDir: dir, MasterKey: key}).Close(); err != nil {
@@ -158,11 +158,11 @@ func TestAGivenMasterKeyNeedsNoFile(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "master.key")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a key file was made: %v", err)
+		t.Errorf("a key file was created: %v", err)
 	}
 }
 
-func TestManyOpenANewStoreAtOnce(t *testing.T) {
+func TestConcurrentOpenOfANewStore(t *testing.T) {
 	dir := t.TempDir()
 	var wait sync.WaitGroup
 	for range 6 {
@@ -192,7 +192,7 @@ func TestManyOpenANewStoreAtOnce(t *testing.T) {
 	wait.Wait()
 }
 
-func TestOneServerToAFolder(t *testing.T) {
+func TestOneServerForADirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	lock, err := sqldb.LockServer(dir)
 	if err != nil {
@@ -201,7 +201,7 @@ func TestOneServerToAFolder(t *testing.T) {
 	if _, err := sqldb.LockServer(dir); !errors.Is(err, sqldb.ErrLocked) {
 		t.Errorf("the second server: %v", err)
 	}
-	mustOpen(t, store.Options{DataDir: dir}) // a command beside the server
+	mustOpen(t, store.Options{DataDir: dir}) // a command while the server runs
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func (tx Registries) Usage(ctx context.Context, orgUID string) (Usage, error) {
 
 // RecountUsage corrects the counts: servers of an older version do not count.
 func (tx Registries) RecountUsage(ctx context.Context, orgUID string) error {
-	if _, err := tx.change(ctx, sqlLockUsage, orgUID); err != nil { // or a change that commits meanwhile would be counted twice
+	if _, err := tx.change(ctx, sqlLockUsage, orgUID); err != nil { // or a concurrent change would be counted twice
 		return err
 	}
 	return tx.changeAny(ctx, sqlRecountUsage, orgUID)

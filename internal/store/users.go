@@ -69,7 +69,7 @@ func (tx Users) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteUser, orgUID, uid), uid)
 }
 
-// HasOtherAdmin reports whether the organization has an enabled administrator with a password besides that user.
+// HasOtherAdmin reports whether the organization has an enabled administrator with a password other than that user.
 func (tx Users) HasOtherAdmin(ctx context.Context, orgUID, uid string) (bool, error) {
 	other, err := oneOrZero(ctx, tx.conn, scanText, sqlOtherAdmin, orgUID, uid)
 	return other != "", err

@@ -26,11 +26,11 @@ type Watched struct {
 	State               HealthResult // the newest one that counts
 	LastAt              time.Time    // the newest check, whether it counts or not
 	Run                 int64        // the newest run of equal results, 0 for none
-	ControlResult       string       // how the registry answered, for cheaper checks
+	ControlResult       string       // the control result of the newest check, reused by later checks
 	WindowStart         time.Time    // the first alert of the current window of the alert rate limit
 	SentCount           int64        // alerts raised since then
 	SuppressedCount     int64        // changes since then without an alert
-	Requested           int64        // requests for a check, which this check answers
+	Requested           int64        // requests for a check, which this check completes
 }
 
 // HealthRun is a sequence of checks with equal results.
@@ -40,7 +40,7 @@ type HealthRun struct {
 	Checks        int64
 	Counted       bool // it became the state
 	Result        HealthResult
-	Report        []byte // JSON, of the run's first check; nil when the definition could not be tried
+	Report        []byte // JSON, of the run's first check; nil when the definition could not be checked
 }
 
 // CheckRequest is the state of a check that was requested.
@@ -49,7 +49,7 @@ type CheckRequest struct {
 	LeaseOwner string       // who checks the registry now, or did until NextAt
 	NextAt     time.Time    // when the registry is due, or until when a check may last
 	State      HealthResult // the newest one that counts
-	Report     []byte       // JSON report of the check that answered; nil when the definition could not be tried
+	Report     []byte       // JSON report of the completing check; nil when the definition could not be checked
 }
 
 // maxHealthRuns bounds a registry's history.
@@ -86,7 +86,7 @@ const (
 		WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
 	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
-	// A check that runs began before the request, so it does not answer it: sqlEndWatch makes the registry due again.
+	// A running check began before the request, so it does not complete it: sqlEndWatch makes the registry due again.
 	sqlRequestCheck = `UPDATE registry_watch SET asked = asked + 1, next_at = CASE WHEN lease_owner IS NULL AND next_at > CAST($3 AS BIGINT) THEN CAST($3 AS BIGINT) ELSE next_at END
 		WHERE org_uid = $1 AND registry_uid = $2 RETURNING asked`
 	sqlCheckRequest    = `SELECT answered, lease_owner, next_at, code, field, answer FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
@@ -187,13 +187,13 @@ func (tx Watch) CountAhead(ctx context.Context, beyond time.Time, atMost int) (i
 	return one(ctx, tx.conn, scanCount, sqlCountWatchAhead, millis(beyond), atMost)
 }
 
-// RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A check that
-// runs goes on.
+// RequestCheck makes a registry due at that moment, or earlier if it is, and returns the number of the request. A
+// running check continues.
 func (tx Watch) RequestCheck(ctx context.Context, orgUID, registryUID string, at time.Time) (int64, error) {
 	return one(ctx, tx.conn, scanCount, sqlRequestCheck, orgUID, registryUID, millis(at))
 }
 
-// CheckRequest returns the state of a registry's newest request. It is answered when Answered has reached its number.
+// CheckRequest returns the state of a registry's newest request. It is completed when Completed has reached its number.
 func (tx Watch) CheckRequest(ctx context.Context, orgUID, registryUID string) (CheckRequest, error) {
 	return one(ctx, tx.conn, func(row scanner, c *CheckRequest) error {
 		return row.Scan(&c.Completed, text{&c.LeaseOwner}, moment{&c.NextAt}, &c.State.Code, &c.State.Field, &c.Report)

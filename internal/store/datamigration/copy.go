@@ -31,7 +31,7 @@ const progressInterval = 20_000 // rows
 
 // CopyToPostgres copies a store from its data directory to an empty PostgreSQL database: all tables in one transaction, which
 // is committed only when every table has the same rows on both sides. No server may run on the directory, and
-// nothing else can write to it meanwhile. Encrypted values stay as they are, under the same master key, so the
+// nothing else can write to it during the copy. Encrypted values stay as they are, under the same master key, so the
 // new servers need that key. The directory is not changed.
 //
 // Errors: sqldb.ErrEmpty for a directory without a store; sqldb.ErrLocked; store.ErrNotEmpty; seal.ErrWrongKey; faults of kind

@@ -47,7 +47,7 @@ func mustOpen(t *testing.T, o store.Options) *store.DB {
 	return db
 }
 
-// furnished creates a store with rows in tables that refer to each other, secrets, and texts that are awkward to carry.
+// furnished creates a store with rows in tables that refer to each other, secrets, and texts that are hard to copy.
 func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 	t.Helper()
 	dir, orgUID, registryUID = t.TempDir(), uuid.NewString(), uuid.NewString()
@@ -83,7 +83,7 @@ func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 		if err != nil {
 			return err
 		}
-		// Names as long as they may be, of which an index can compress nothing.
+		// Names of the maximum length, which an index cannot compress.
 		return tx.Contents.Add(ctx, runs[0], []store.RegistryContent{{Repository: digits(255), Tag: digits(128), Kind: "helm"}})
 	}); err != nil {
 		t.Fatal(err)
@@ -133,13 +133,13 @@ func TestCopyToPostgres(t *testing.T) {
 	if err := there.View(t.Context(), func(tx *store.Tx) error {
 		r, err := tx.Registries.Get(t.Context(), orgUID, registryUID)
 		if r.Secrets.Password != "hunter2-copied" {
-			t.Errorf("the sealed password is now %q", r.Secrets.Password.Reveal())
+			t.Errorf("the encrypted password is now %q", r.Secrets.Password.Reveal())
 		}
 		return err
 	}); err != nil {
 		t.Error(err)
 	}
-	// The numbers of changes go on where they were.
+	// The numbers of changes continue.
 	if err := there.InTx(t.Context(), func(tx *store.Tx) error { return tx.Changes.Note(t.Context(), "v") }); err != nil {
 		t.Error(err)
 	}
@@ -153,7 +153,7 @@ func TestCopyToPostgres(t *testing.T) {
 	}
 }
 
-// rowCounts counts the rows of the named tables, or of all that a folder's database has.
+// rowCounts counts the rows of the named tables, or all tables of the database of a directory.
 func rowCounts(t *testing.T, driver, address string, tables []string) map[string]int64 {
 	t.Helper()
 	if driver == "sqlite" {
@@ -199,7 +199,7 @@ func TestCopyToPostgresIsAllOrNothing(t *testing.T) {
 		spoil(t, dir, `UPDATE sessions SET address = 'a' || char(0) || 'b' WHERE generation = 7`)
 		target := secret.String(server.NewDatabase(t))
 		if _, err := datamigration.CopyToPostgres(t.Context(), store.Options{DataDir: dir}, store.Options{DatabaseURL: target}, nil); err == nil {
-			t.Fatal("a text that is cut off was copied")
+			t.Fatal("a truncated text was copied")
 		}
 		for name, n := range rowCounts(t, "pgx", target.Reveal(), []string{"orgs", "sessions", "data_keyset"}) {
 			if n != 0 {

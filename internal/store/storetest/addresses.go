@@ -16,7 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// alertAddresses are asked once however many try, confirm by the token of their newest link, and belong to one organization.
+// alertAddresses get one request from concurrent callers, confirm by the token of their newest link, and belong to one organization.
 func alertAddresses(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	asked := store.AlertAddress{OrgUID: org.UID, Address: "a@example.com", AskedAt: start}
@@ -40,7 +40,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	foreign := asked
 	foreign.OrgUID = other.UID
 	if firsts.Load() != 1 || !ask(foreign, "foreign") {
-		t.Errorf("%d were the first to ask an address, want 1 in each organization", firsts.Load())
+		t.Errorf("%d requested an address first, want 1 in each organization", firsts.Load())
 	}
 	listed := func(orgUID string) (list []store.AlertAddress) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -60,11 +60,11 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	}
 	forget(start.Add(-time.Millisecond))
 	if ask(asked, "later") {
-		t.Error("an address was asked again before it was forgotten")
+		t.Error("a second request was stored before the first was deleted")
 	}
 	forget(start)
 	if !ask(asked, "newest") {
-		t.Error("a forgotten address was not asked again")
+		t.Error("no request was stored after the first was deleted")
 	}
 	confirmed := 0
 	for _, token := range []string{"0", "unknown", "newest", "newest"} {
@@ -89,7 +89,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 		}
 		return err
 	})
-	for _, want := range []int64{1, 0} { // what is confirmed stays
+	for _, want := range []int64{1, 0} { // confirmed addresses stay
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 			n, err := tx.Addresses.DeleteAsked(ctx, start.Add(time.Hour), 10)
 			if n != want {
@@ -103,7 +103,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	}
 }
 
-// wokenChannels are served at the moment that is asked for, if they are active, not served now and not due sooner.
+// wokenChannels are due at the given moment, if they are active, not claimed and not due sooner.
 func wokenChannels(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	p := mustProject(t, db, org)
@@ -117,20 +117,20 @@ func wokenChannels(t *testing.T, db *store.DB) {
 	}
 	wake(start.Add(time.Hour))
 	wake(start.Add(2 * time.Hour))
-	if taken := mustTakeChannel(t, db, org, start.Add(time.Hour-time.Millisecond)); len(taken) != 0 {
-		t.Errorf("taken too early: %+v", taken)
+	if taken := mustClaimChannel(t, db, org, start.Add(time.Hour-time.Millisecond)); len(taken) != 0 {
+		t.Errorf("claimed too early: %+v", taken)
 	}
-	taken := mustTakeChannel(t, db, org, start.Add(time.Hour))
+	taken := mustClaimChannel(t, db, org, start.Add(time.Hour))
 	if len(taken) != 1 || taken[0].UID != c.UID {
-		t.Fatalf("taken %+v, want %s", taken, c.UID)
+		t.Fatalf("claimed %+v, want %s", taken, c.UID)
 	}
 	wake(start)
-	if again := mustTakeChannel(t, db, org, start.Add(time.Hour)); len(again) != 0 {
-		t.Errorf("taken while it is served: %+v", again)
+	if again := mustClaimChannel(t, db, org, start.Add(time.Hour)); len(again) != 0 {
+		t.Errorf("claimed twice: %+v", again)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.EndIdle(ctx, taken[0]) })
 	wake(start)
-	if again := mustTakeChannel(t, db, org, start); len(again) != 1 {
-		t.Errorf("taken %+v, want %s", again, c.UID)
+	if again := mustClaimChannel(t, db, org, start); len(again) != 1 {
+		t.Errorf("claimed %+v, want %s", again, c.UID)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// slots are reserved ahead for a bounded time, at the pace that is allowed.
+// slots are reserved ahead for a bounded time, at the allowed rate.
 func slots(t *testing.T, db *store.DB) {
 	const within = 20 * time.Second
 	reserve := func(holder string, at time.Time) (wait time.Duration, reserved bool) {
@@ -53,7 +53,7 @@ func contacts(t *testing.T, db *store.DB) {
 	}
 }
 
-// allowances are used up by many at once, to the last and no further, and grow back one by one.
+// allowances are used by concurrent callers up to the last one, and become available again one by one.
 func allowances(t *testing.T, db *store.DB) {
 	use := func(holder string, at time.Time) (wait time.Duration) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -86,7 +86,7 @@ func allowances(t *testing.T, db *store.DB) {
 		}
 	}
 	if got := use("other", start); got != 0 {
-		t.Errorf("another one has to wait %v", got)
+		t.Errorf("another holder waits %v", got)
 	}
 	for _, want := range []int64{1, 0} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -101,6 +101,6 @@ func allowances(t *testing.T, db *store.DB) {
 		use("early", start.Add(10000*time.Hour)) // by a clock that was wrong
 	}
 	if got := use("early", start); got != 0 {
-		t.Errorf("a wrong clock holds up for %v", got)
+		t.Errorf("after a wrong clock the wait is %v", got)
 	}
 }

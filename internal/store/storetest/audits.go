@@ -37,7 +37,7 @@ func audits(t *testing.T, db *store.DB) {
 		ofOrg, errO := tx.Audits.List(ctx, store.AuditFilter{OrgUID: "org-a"}, 10)
 		newest, errN := tx.Audits.List(ctx, store.AuditFilter{}, 10)
 		bare := want
-		bare.Report = nil // lists leave it out
+		bare.Report = nil // not in lists
 		if diff := cmp.Diff([]audit.Event{want, bare, foreign, bare}, append(append([]audit.Event{byUID}, ofOrg...), newest...)); diff != "" {
 			t.Error(diff)
 		}
@@ -75,8 +75,8 @@ func refusals(t *testing.T, db *store.DB) {
 	})
 }
 
-// auditLists asks for records by every filter, and for pages that miss and repeat nothing though all of
-// them are of one moment.
+// auditLists reads records by every filter, and pages that omit and repeat nothing although all records have the same
+// time.
 func auditLists(t *testing.T, db *store.DB) {
 	record := func(org, actor string, action audit.Action, outcome audit.Outcome, at time.Duration) audit.Event {
 		return audit.Event{UID: uuid.NewString(), At: start.Add(at), OrgUID: org, ActorUID: actor, Action: action, Object: "object-" + actor, Outcome: outcome}
@@ -95,7 +95,7 @@ func auditLists(t *testing.T, db *store.DB) {
 		"all":          {store.AuditFilter{}, []audit.Event{mine, login, other, foreign}},
 		"organization": {store.AuditFilter{OrgUID: "a"}, []audit.Event{mine, login, other}},
 		"actor":        {store.AuditFilter{OrgUID: "a", ActorUID: "me"}, []audit.Event{mine, login}},
-		"nobody":       {store.AuditFilter{OrgUID: "c"}, nil},
+		"no one":       {store.AuditFilter{OrgUID: "c"}, nil},
 		"object":       {store.AuditFilter{OrgUID: "a", Object: "object-other"}, []audit.Event{other}},
 		"outcome":      {store.AuditFilter{OrgUID: "a", Outcome: audit.Succeeded}, []audit.Event{login}},
 		"action":       {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Login}}, []audit.Event{login, other}},

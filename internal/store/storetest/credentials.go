@@ -16,14 +16,14 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// changes lets many note changes at once, some of whom fail: the numbers have no gap, in the order of commits,
-// and this process is told of those that were committed.
+// changes notes changes concurrently, some in transactions that fail: the numbers have no gap, in the order of commits,
+// and the committed changes are reported to this process.
 func changes(t *testing.T, db *store.DB) {
 	const writers = 60
-	var told sync.Map
+	var reported sync.Map
 	db.OnChange(func(subjects []string) {
 		for _, subject := range subjects {
-			told.Store(subject, true)
+			reported.Store(subject, true)
 		}
 	})
 	failed := errors.New("on purpose")
@@ -39,8 +39,8 @@ func changes(t *testing.T, db *store.DB) {
 				}
 				return nil
 			})
-			if _, known := told.Load(fmt.Sprint(i)); known != (err == nil) || i%3 == 0 && !errors.Is(err, failed) {
-				t.Errorf("%d: told %v, %v", i, known, err)
+			if _, known := reported.Load(fmt.Sprint(i)); known != (err == nil) || i%3 == 0 && !errors.Is(err, failed) {
+				t.Errorf("%d: reported %v, %v", i, known, err)
 			}
 		})
 	}
@@ -67,19 +67,19 @@ func changes(t *testing.T, db *store.DB) {
 		}
 		_, errA := tx.Changes.DeleteBefore(ctx, time.Now().Add(time.Minute), 1000)
 		left, errN := tx.Changes.From(ctx, 0, 1000)
-		if len(left) != 1 || left[0] != last { // whoever heard it has to find it
+		if len(left) != 1 || left[0] != last { // a replica that polled it must find it
 			t.Errorf("left of all: %v", left)
 		}
 		return errors.Join(errL, errC, errP, errD, errR, errA, errN)
 	})
 }
 
-func endings(t *testing.T, db *store.DB) {
+func userSessionEnds(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	user, other := mustUser(t, db, org, "u@example.com"), mustUser(t, db, org, "o@example.com")
-	kept, ended, others := mustSession(t, db, user), mustSession(t, db, user), mustSession(t, db, other)
+	remaining, ended, others := mustSession(t, db, user), mustSession(t, db, user), mustSession(t, db, other)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Sessions.EndOfUser(ctx, org.UID, user.UID, kept.UID, "why", start)
+		return tx.Sessions.EndOfUser(ctx, org.UID, user.UID, remaining.UID, "why", start)
 	})
 	live := func(user store.User, at time.Time) (uids []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -91,8 +91,8 @@ func endings(t *testing.T, db *store.DB) {
 		})
 		return uids
 	}
-	if got := live(user, start); !slices.Equal(got, []string{kept.UID}) {
-		t.Errorf("live: %v; %s was spared, %s was not", got, kept.UID, ended.UID)
+	if got := live(user, start); !slices.Equal(got, []string{remaining.UID}) {
+		t.Errorf("live: %v; %s was excepted, %s was not", got, remaining.UID, ended.UID)
 	}
 	if got := live(other, start); !slices.Equal(got, []string{others.UID}) {
 		t.Errorf("another user's: %v", got)
@@ -101,7 +101,7 @@ func endings(t *testing.T, db *store.DB) {
 		t.Errorf("past the idle end: %v", got)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		if last, err := tx.Sessions.LastEnd(ctx); !last.Equal(kept.MaxUntil) || err != nil {
+		if last, err := tx.Sessions.LastEnd(ctx); !last.Equal(remaining.MaxUntil) || err != nil {
 			t.Errorf("the last end is %v, %v", last, err)
 		}
 		return errors.Join(tx.Users.Disable(ctx, org.UID, other.UID, start), tx.Users.Enable(ctx, org.UID, other.UID))
@@ -115,7 +115,7 @@ func endings(t *testing.T, db *store.DB) {
 			return tx.Users.Disable(ctx, uuid.NewString(), user.UID, start)
 		},
 		func(ctx context.Context, tx *store.Tx) error {
-			return tx.Users.SetPassword(ctx, org.UID, "nobody", "new", start)
+			return tx.Users.SetPassword(ctx, org.UID, "missing", "new", start)
 		},
 		func(ctx context.Context, tx *store.Tx) error {
 			return tx.Users.ChangePassword(ctx, org.UID, user.UID, "another hash", "new", start)
@@ -125,7 +125,7 @@ func endings(t *testing.T, db *store.DB) {
 	}
 }
 
-// throttles counts failures from many at once, and lets one of many take the try after a wait.
+// throttles counts concurrent failures, and lets one of many callers reserve the attempt after a wait.
 func throttles(t *testing.T, db *store.DB) {
 	const clients = 40
 	account, source := []byte{0, 255, 1}, []byte("192.0.2.1")
@@ -168,14 +168,14 @@ func throttles(t *testing.T, db *store.DB) {
 	}
 	wait.Wait()
 	if taken.Load() != 1 {
-		t.Errorf("%d took one try", taken.Load())
+		t.Errorf("%d reserved one attempt", taken.Load())
 	}
 	if forgotten := read(forget); forgotten != (store.Throttle{}) {
 		t.Errorf("at its end it is still %+v", forgotten)
 	}
 	mustCount(t, db, account, source, forget, time.Time{}, forget.Add(time.Hour))
 	if again := read(forget); again.Failures != 1 || !again.BlockedUntil.IsZero() {
-		t.Errorf("after its end it goes on as %+v", again)
+		t.Errorf("after its end it is %+v", again)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.Throttling.NoteSuccess(ctx, account, source, forget, forget.Add(2*time.Hour)), tx.Throttling.ForgiveAccount(ctx, account))
@@ -193,8 +193,8 @@ func throttles(t *testing.T, db *store.DB) {
 	})
 }
 
-// throttlesApart counts failures of a pair, of its account and of its source, and reads each for its own.
-func throttlesApart(t *testing.T, db *store.DB) {
+// throttleCounts counts failures of a pair, of its account and of its source, and reads each count separately.
+func throttleCounts(t *testing.T, db *store.DB) {
 	account, source, every := []byte("account"), []byte("192.0.2.1"), []byte(store.Every)
 	for n, key := range [][2][]byte{{account, source}, {account, every}, {every, source}} {
 		for range n + 1 {

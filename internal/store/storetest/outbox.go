@@ -37,7 +37,7 @@ func mustAlert(t *testing.T, db *store.DB, org store.Org, at time.Time) store.Al
 	return a
 }
 
-func mustTakeChannel(t *testing.T, db *store.DB, org store.Org, now time.Time) (taken []store.ClaimedChannel) {
+func mustClaimChannel(t *testing.T, db *store.DB, org store.Org, now time.Time) (taken []store.ClaimedChannel) {
 	t.Helper()
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
 		taken, err = tx.Outbox.Claim(ctx, uuid.NewString(), now, now.Add(time.Minute), []store.Share{{OrgUID: org.UID, Count: 2}})
@@ -55,7 +55,7 @@ func mustNext(t *testing.T, db *store.DB, c store.ClaimedChannel, now time.Time)
 	return d
 }
 
-// channels come back as they were kept, in order, to their own project alone.
+// channels are read as they were stored, in order, only by their own project.
 func channels(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	p := mustProject(t, db, org)
@@ -84,8 +84,8 @@ func channels(t *testing.T, db *store.DB) {
 	wantError(t, db, store.ErrNotFound, foreign)
 }
 
-// wrongClock has a channel and a check wait for a moment that only a wrong clock led to. The check is counted; the next alert
-// ends the wait of the channel, and its delivery that of the delivery before.
+// wrongClock delays a channel and a check until a time that a wrong clock caused. The check is counted; the next alert ends
+// the wait of the channel, and its delivery that of the earlier delivery.
 func wrongClock(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	mustChannel(t, db, mustProject(t, db, org), 1)
@@ -99,18 +99,18 @@ func wrongClock(t *testing.T, db *store.DB) {
 		atMost, errM := tx.Watch.CountAhead(ctx, start.Add(time.Hour), 1)
 		none, errN := tx.Watch.CountAhead(ctx, wrong, 100)
 		if late != 2 || atMost != 1 || none != 0 {
-			t.Errorf("%d are due too late, counted up to 1: %d, and %d later still", late, atMost, none)
+			t.Errorf("%d are due too late, counted up to 1: %d, and %d even later", late, atMost, none)
 		}
 		return errors.Join(errL, errM, errN)
 	})
 	putOff := mustAlert(t, db, org, wrong)
-	if taken := mustTakeChannel(t, db, org, start); len(taken) != 0 {
+	if taken := mustClaimChannel(t, db, org, start); len(taken) != 0 {
 		t.Fatalf("due at once: %+v", taken)
 	}
 	for _, alert := range []store.Alert{mustAlert(t, db, org, start), putOff} {
-		taken := mustTakeChannel(t, db, org, start)
+		taken := mustClaimChannel(t, db, org, start)
 		if len(taken) != 1 {
-			t.Fatalf("taken %+v", taken)
+			t.Fatalf("claimed %+v", taken)
 		}
 		d := mustNext(t, db, taken[0], start)
 		if d.AlertUID != alert.UID {
@@ -123,7 +123,7 @@ func wrongClock(t *testing.T, db *store.DB) {
 	}
 }
 
-// outbox owes each alert to every active channel, has each channel served by one at a time, and loses nothing.
+// outbox adds each alert to every active channel. One claim at a time has a channel, and no delivery is lost.
 func outbox(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	p := mustProject(t, db, org)
@@ -131,36 +131,36 @@ func outbox(t *testing.T, db *store.DB) {
 	idle.Active = false
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Update(ctx, idle, start) })
 	alert := mustAlert(t, db, org, start)
-	taken := mustTakeChannel(t, db, org, start)
-	if len(taken) != 2 || taken[0].UID == idle.UID || taken[1].UID == idle.UID || len(mustTakeChannel(t, db, org, start)) != 0 {
-		t.Fatalf("taken: %+v, want %s and %s once", taken, a.UID, b.UID)
+	taken := mustClaimChannel(t, db, org, start)
+	if len(taken) != 2 || taken[0].UID == idle.UID || taken[1].UID == idle.UID || len(mustClaimChannel(t, db, org, start)) != 0 {
+		t.Fatalf("claimed: %+v, want %s and %s once", taken, a.UID, b.UID)
 	}
 	d := mustNext(t, db, taken[0], start)
 	if d.AlertUID != alert.UID || string(d.AlertBody) != `{"n":1}` || d.Attempts != 0 {
 		t.Errorf("the delivery is %+v", d)
 	}
-	later := mustAlert(t, db, org, start.Add(time.Second)) // while the first is on its way
+	later := mustAlert(t, db, org, start.Add(time.Second)) // during the first delivery
 	failed := d
 	failed.Attempts, failed.NextAt, failed.Processed, failed.Refused = 1, start.Add(time.Hour), []string{"x@example.com"}, 1
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Outbox.EndAttempt(ctx, taken[0], failed, 1, store.ChannelStatus{Message: "HTTP 500", At: start}, start.Add(30*time.Second))
 	})
-	if got := mustTakeChannel(t, db, org, start.Add(29*time.Second)); len(got) != 0 {
-		t.Errorf("taken too early: %+v", got)
+	if got := mustClaimChannel(t, db, org, start.Add(29*time.Second)); len(got) != 0 {
+		t.Errorf("claimed too early: %+v", got)
 	}
-	again := mustTakeChannel(t, db, org, start.Add(30*time.Second))
+	again := mustClaimChannel(t, db, org, start.Add(30*time.Second))
 	if len(again) != 1 || mustNext(t, db, again[0], start.Add(30*time.Second)).AlertUID != later.UID {
-		t.Fatalf("the later alert is behind the one that waits: %+v", again)
+		t.Fatalf("the later alert waits for the earlier one: %+v", again)
 	}
 	delivered := mustNext(t, db, again[0], start.Add(30*time.Second))
 	delivered.Delivered, delivered.EndedAt, delivered.NextAt = true, start.Add(31*time.Second), time.Time{}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Outbox.EndAttempt(ctx, again[0], delivered, 0, store.ChannelStatus{OK: true, Message: "HTTP 200", At: start.Add(31 * time.Second)}, time.Time{})
 	})
-	// The receiver is back: what failed need not wait out its hour.
-	hurried := mustTakeChannel(t, db, org, start.Add(31*time.Second))
+	// The receiver works again: the failed delivery does not wait for its hour.
+	hurried := mustClaimChannel(t, db, org, start.Add(31*time.Second))
 	if len(hurried) != 1 {
-		t.Fatalf("what failed still waits: %+v", hurried)
+		t.Fatalf("the failed delivery still waits: %+v", hurried)
 	}
 	if d = mustNext(t, db, hurried[0], start.Add(31*time.Second)); d.UID != failed.UID || d.Attempts != 1 || len(d.Processed) != 1 || d.Refused != 1 {
 		t.Errorf("the second attempt is of %+v, want the same delivery", d)
@@ -168,17 +168,17 @@ func outbox(t *testing.T, db *store.DB) {
 	outboxEnds(t, db, org, hurried[0], d, taken[1])
 }
 
-// outboxEnds gives up one delivery, and takes the channel of one who died.
+// outboxEnds ends one delivery, and claims a channel whose lease expired.
 func outboxEnds(t *testing.T, db *store.DB, org store.Org, c store.ClaimedChannel, d store.Delivery, dead store.ClaimedChannel) {
 	t.Helper()
 	d.EndedAt, d.NextAt = start.Add(32*time.Second), time.Time{}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Outbox.EndAttempt(ctx, c, d, 1, store.ChannelStatus{Message: "given up", At: d.EndedAt}, start.Add(33*time.Second))
 	})
-	late := start.Add(2 * time.Minute) // the other channel's lease ran out
-	taken := mustTakeChannel(t, db, org, late)
+	late := start.Add(2 * time.Minute) // the lease of the other channel has expired
+	taken := mustClaimChannel(t, db, org, late)
 	if len(taken) != 1 || taken[0].UID != dead.UID {
-		t.Fatalf("taken %+v, want the one whose lease ran out: nothing else is left", taken)
+		t.Fatalf("claimed %+v, want only the channel whose lease expired", taken)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		channel, err := tx.Channels.Get(ctx, org.UID, c.UID)
@@ -187,23 +187,23 @@ func outboxEnds(t *testing.T, db *store.DB, org store.Org, c store.ClaimedChanne
 		}
 		return err
 	})
-	// Who lost the lease may say that it delivered, but not when the channel is served next.
+	// A caller that lost the lease may store that it delivered, but not when the channel is due next.
 	held := mustNext(t, db, dead, late)
 	held.Delivered, held.EndedAt, held.NextAt = true, late, time.Time{}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Outbox.EndAttempt(ctx, dead, held, 0, store.ChannelStatus{OK: true, At: late}, time.Time{})
 	})
-	if got := mustTakeChannel(t, db, org, late.Add(time.Second)); len(got) != 0 {
-		t.Errorf("taken from who has it: %+v", got)
+	if got := mustClaimChannel(t, db, org, late.Add(time.Second)); len(got) != 0 {
+		t.Errorf("claimed although another caller has it: %+v", got)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.EndIdle(ctx, taken[0]) })
-	if got := mustTakeChannel(t, db, org, late.Add(time.Second)); len(got) != 1 {
-		t.Errorf("the second delivery of that channel was forgotten")
+	if got := mustClaimChannel(t, db, org, late.Add(time.Second)); len(got) != 1 {
+		t.Errorf("the second delivery of that channel is missing")
 	}
 }
 
-// switchedOff has what a channel owes sent after the channel was switched off and on again, whatever became of an
-// attempt that was under way: it ended, was given back, or nobody ever heard of it again.
+// switchedOff deactivates and activates a channel: its pending deliveries are sent afterwards, whether an attempt that ran
+// ended, was released or was lost.
 func switchedOff(t *testing.T, db *store.DB) {
 	for name, after := range map[string]func(context.Context, *store.Tx, store.ClaimedChannel) error{
 		"given back": func(ctx context.Context, tx *store.Tx, c store.ClaimedChannel) error {
@@ -214,11 +214,11 @@ func switchedOff(t *testing.T, db *store.DB) {
 		},
 		"died": func(context.Context, *store.Tx, store.ClaimedChannel) error { return nil },
 	} {
-		for _, early := range []bool{true, false} { // on again before the end of the attempt, or after it
+		for _, early := range []bool{true, false} { // active again before the end of the attempt, or after it
 			org := mustOrg(t, db, fmt.Sprint(name, early))
 			c := mustChannel(t, db, mustProject(t, db, org), 1)
 			mustAlert(t, db, org, start)
-			taken := mustTakeChannel(t, db, org, start)[0]
+			taken := mustClaimChannel(t, db, org, start)[0]
 			turn := func(on bool) {
 				c.Active = on
 				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Channels.Update(ctx, c, start) })
@@ -234,23 +234,23 @@ func switchedOff(t *testing.T, db *store.DB) {
 				end()
 				turn(true)
 			}
-			if got := mustTakeChannel(t, db, org, start.Add(59*time.Second)); (name == "died") != (len(got) == 0) {
-				t.Errorf("%s, on early %t: taken %v while a lease holds", name, early, got)
-			} else if got = append(got, mustTakeChannel(t, db, org, start.Add(time.Minute))...); len(got) != 1 {
-				t.Errorf("%s, on early %t: taken %v, want it once", name, early, got)
+			if got := mustClaimChannel(t, db, org, start.Add(59*time.Second)); (name == "died") != (len(got) == 0) {
+				t.Errorf("%s, on early %t: claimed %v while a lease is valid", name, early, got)
+			} else if got = append(got, mustClaimChannel(t, db, org, start.Add(time.Minute))...); len(got) != 1 {
+				t.Errorf("%s, on early %t: claimed %v, want it once", name, early, got)
 			}
 			turn(false)
-			if got := mustTakeChannel(t, db, org, start.Add(time.Hour)); len(got) == 1 { // by its lease, for the last time
+			if got := mustClaimChannel(t, db, org, start.Add(time.Hour)); len(got) == 1 { // by its expired lease, for the last time
 				mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.EndIdle(ctx, got[0]) })
 			}
-			if got := mustTakeChannel(t, db, org, start.Add(2*time.Hour)); len(got) != 0 {
-				t.Errorf("%s, on early %t: taken %v though it is off", name, early, got)
+			if got := mustClaimChannel(t, db, org, start.Add(2*time.Hour)); len(got) != 0 {
+				t.Errorf("%s, on early %t: claimed %v although it is inactive", name, early, got)
 			}
 		}
 	}
 }
 
-// outboxContention writes alerts while others deliver: each is delivered once, none is forgotten.
+// outboxContention writes alerts while others deliver: each is delivered once, and none is lost.
 func outboxContention(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	mustChannel(t, db, mustProject(t, db, org), 1)
@@ -274,7 +274,7 @@ func outboxContention(t *testing.T, db *store.DB) {
 					last = true
 				default:
 				}
-				for _, c := range mustTakeChannel(t, db, org, start) {
+				for _, c := range mustClaimChannel(t, db, org, start) {
 					last = false
 					d := mustNext(t, db, c, start)
 					d.Delivered, d.EndedAt, d.NextAt = true, start, time.Time{}
@@ -301,7 +301,7 @@ func outboxContention(t *testing.T, db *store.DB) {
 	}
 }
 
-// keyAlerts tells of a key once for each of its ends, and only where somebody is to be told.
+// keyAlerts reports a key once for each of its ends, and only in projects with an active channel.
 func keyAlerts(t *testing.T, db *store.DB) {
 	org, quiet := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	mustChannel(t, db, mustProject(t, db, org), 1)
@@ -314,7 +314,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	soon := key(org, "soon", start.Add(time.Hour))
 	key(org, "late", start.Add(1000*time.Hour))
 	key(org, "past", start.Add(-time.Hour))
-	key(org, "short", start.Add(time.Minute)) // meant to end soon when it was made
+	key(org, "short", start.Add(time.Minute)) // created with a short life
 	key(quiet, "unheard", start.Add(time.Hour))
 	expiring := func() (names []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -340,7 +340,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 		})
 	}
 	if got := expiring(); first != 1 || len(got) != 0 {
-		t.Errorf("%d were the first to tell; still expiring: %v", first, got)
+		t.Errorf("%d reported the key first; still expiring: %v", first, got)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.APIKeys.Update(ctx, soon.OrgUID, soon.UID, store.APIKeyChange{ExpiresAt: start.Add(2 * time.Hour)}, start)

@@ -33,7 +33,7 @@ func orgs(t *testing.T, db *store.DB) {
 
 func projects(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
-	user, stranger := mustUser(t, db, org, "u@example.com"), mustUser(t, db, other, "u@example.com")
+	user, foreign := mustUser(t, db, org, "u@example.com"), mustUser(t, db, other, "u@example.com")
 	seen := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "Seen", Canonical: "seen", CreatedAt: start}
 	hidden := store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "Hidden", Canonical: "hidden", CreatedAt: start}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -44,7 +44,7 @@ func projects(t *testing.T, db *store.DB) {
 		return tx.Projects.Insert(ctx, store.Project{UID: uuid.NewString(), OrgUID: org.UID, Name: "SEEN", Canonical: "seen", CreatedAt: start})
 	})
 	for _, wrong := range []string{org.UID, other.UID} {
-		err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Projects.InsertMember(t.Context(), wrong, seen.UID, stranger.UID) })
+		err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Projects.InsertMember(t.Context(), wrong, seen.UID, foreign.UID) })
 		if err == nil {
 			t.Error("a project has a member of another organization")
 		}
@@ -60,7 +60,7 @@ func projects(t *testing.T, db *store.DB) {
 			func() (store.Project, error) { return tx.Projects.Get(ctx, other.UID, seen.UID) },
 			func() (store.Project, error) { return tx.Projects.OneOfUser(ctx, org.UID, user.UID, hidden.UID) },
 			func() (store.Project, error) { return tx.Projects.OneOfUser(ctx, other.UID, user.UID, seen.UID) },
-			func() (store.Project, error) { return tx.Projects.OneOfUser(ctx, org.UID, stranger.UID, seen.UID) },
+			func() (store.Project, error) { return tx.Projects.OneOfUser(ctx, org.UID, foreign.UID, seen.UID) },
 		} {
 			if project, err := look(); !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("got %v, %v", project, err)
@@ -81,7 +81,7 @@ func users(t *testing.T, db *store.DB) {
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error {
 		return tx.Users.Insert(t.Context(), store.User{UID: uuid.NewString(), OrgUID: uuid.NewString(), Email: "x@y", Canonical: "x@y", Role: "member"})
 	}); err == nil {
-		t.Error("a user of no organization")
+		t.Error("a user without an organization")
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		byEmail, errE := tx.Users.ByEmail(ctx, org.UID, "u@example.com")
@@ -104,7 +104,7 @@ func noteLogin(t *testing.T, db *store.DB) {
 		return tx.Users.NoteLogin(ctx, user.UID, "hash", "stronger", at)
 	})
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Users.NoteLogin(ctx, user.UID, "hash", "hash", at) // the password is another one now
+		return tx.Users.NoteLogin(ctx, user.UID, "hash", "hash", at) // the password has changed
 	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		now, err := tx.Users.Get(ctx, user.OrgUID, user.UID)
@@ -135,7 +135,7 @@ func apiKeys(t *testing.T, db *store.DB) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			found, err := tx.APIKeys.ByHash(ctx, []byte("hash"))
 			if !found.LastUsedAt.Equal(start.Add(want)) {
-				t.Errorf("used after %v: on record is %v", use, found.LastUsedAt)
+				t.Errorf("used after %v: stored is %v", use, found.LastUsedAt)
 			}
 			return err
 		})
@@ -313,7 +313,7 @@ func admins(t *testing.T, db *store.DB, org store.Org, one, other store.User) {
 		return has
 	}
 	if has(one.UID) || !has(other.UID) {
-		t.Errorf("one administrator: besides it %t, besides a member %t", has(one.UID), has(other.UID))
+		t.Errorf("one administrator: other than it %t, other than a member %t", has(one.UID), has(other.UID))
 	}
 	for _, step := range []struct {
 		name   string

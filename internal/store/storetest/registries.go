@@ -16,7 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// fullRegistry has something in every field.
+// fullRegistry returns a registry with a value in every field.
 func fullRegistry(org store.Org, name string) store.Registry {
 	return store.Registry{
 		UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: strings.ToLower(name), Version: 1, CreatedAt: start, UpdatedAt: start,
@@ -28,7 +28,7 @@ func fullRegistry(org store.Org, name string) store.Registry {
 	}
 }
 
-// withoutSecrets is a record as it is read without opening them.
+// withoutSecrets returns a registry as it is read without decrypting its secrets.
 func withoutSecrets(r store.Registry) store.Registry {
 	r.HasPassword, r.HasToken, r.HasKey = r.Secrets.Password != "", r.Secrets.Token != "", r.Secrets.Key != ""
 	r.Secrets = store.RegistrySecrets{}
@@ -42,14 +42,14 @@ func withSecrets(r store.Registry) store.Registry {
 	return r
 }
 
-// registries reads back what was kept, byte for byte, in its own organization only.
+// registries reads the stored values, byte for byte, in their own organization only.
 func registries(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	full := fullRegistry(org, "Full")
 	bare := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: "Bare", Canonical: "bare", Version: 1, CreatedAt: start, UpdatedAt: start}
-	elsewhere := fullRegistry(other, "Full")
+	foreign := fullRegistry(other, "Full")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Registries.Insert(ctx, full), tx.Registries.Insert(ctx, bare), tx.Registries.Insert(ctx, elsewhere))
+		return errors.Join(tx.Registries.Insert(ctx, full), tx.Registries.Insert(ctx, bare), tx.Registries.Insert(ctx, foreign))
 	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		opened, errO := tx.Registries.Get(ctx, org.UID, full.UID)
@@ -96,7 +96,7 @@ func registries(t *testing.T, db *store.DB) {
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, full.UID) })
 }
 
-// registryNames are unique in an organization, also among those who take one at the same time.
+// registryNames are unique in an organization, also among concurrent insertions.
 func registryNames(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	const rivals = 20
@@ -125,7 +125,7 @@ func registryNames(t *testing.T, db *store.DB) {
 	})
 }
 
-// replacements happen on the version that was read: of many with one version exactly one is kept.
+// replacements need the version that was read: of many with one version exactly one is stored.
 func replacements(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	made := fullRegistry(org, "Made")
@@ -139,7 +139,7 @@ func replacements(t *testing.T, db *store.DB) {
 		wait.Go(func() {
 			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Registries.Replace(t.Context(), next) })
 			if err == nil && won.Swap(&next) != nil {
-				t.Error("two replaced one version")
+				t.Error("one version was replaced twice")
 			}
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("lost with %v, want ErrNotFound", err)
@@ -150,8 +150,8 @@ func replacements(t *testing.T, db *store.DB) {
 	want := withSecrets(*won.Load())
 	want.Version, want.CreatedAt = 2, start
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		kept, err := tx.Registries.Get(ctx, org.UID, made.UID)
-		if diff := cmp.Diff(want, kept); diff != "" {
+		stored, err := tx.Registries.Get(ctx, org.UID, made.UID)
+		if diff := cmp.Diff(want, stored); diff != "" {
 			t.Error(diff)
 		}
 		return err

@@ -39,10 +39,10 @@ func sessions(t *testing.T, db *store.DB) {
 		at         time.Time
 		advances   bool
 	}{
-		{"a generation that is not given out", 2, start, false},
+		{"a generation that was not issued", 2, start, false},
 		{"at its idle end", 1, idle, false},
 		{"just before its idle end", 1, idle.Add(-time.Millisecond), true},
-		{"a spent generation", 1, idle, false},
+		{"a consumed generation", 1, idle, false},
 		{"the next one", 2, idle, true},
 		{"at its absolute end", 3, max, false},
 	} {
@@ -76,7 +76,7 @@ func sessions(t *testing.T, db *store.DB) {
 	})
 }
 
-// advance reports whether a session moved on.
+// advance reports whether a session advanced.
 func advance(ctx context.Context, tx *store.Tx, uid string, generation int64, now, idleUntil time.Time) (store.Session, bool, error) {
 	session, err := tx.Sessions.Advance(ctx, uid, generation, now, idleUntil)
 	if errors.Is(err, store.ErrNotFound) {
@@ -85,7 +85,7 @@ func advance(ctx context.Context, tx *store.Tx, uid string, generation int64, no
 	return session, err == nil, err
 }
 
-// disabledAdvance keeps a session that was begun while its user was being disabled from moving on.
+// disabledAdvance checks that a session does not advance when it was created while its user was being disabled.
 func disabledAdvance(t *testing.T, db *store.DB) {
 	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -107,7 +107,7 @@ func disabledAdvance(t *testing.T, db *store.DB) {
 	try(true)
 }
 
-// contention lets many present one generation at once, generation after generation.
+// contention presents each generation concurrently.
 func contention(t *testing.T, db *store.DB) {
 	const clients, rounds = 50, 8
 	session := mustSession(t, db, mustUser(t, db, mustOrg(t, db, "one"), "u@example.com"))
@@ -131,7 +131,7 @@ func contention(t *testing.T, db *store.DB) {
 		}
 		wait.Wait()
 		if winners.Load() != 1 {
-			t.Fatalf("round %d: %d of %d spent one generation", round, winners.Load(), clients)
+			t.Fatalf("round %d: %d of %d consumed one generation", round, winners.Load(), clients)
 		}
 	}
 	if got := mustBeSession(t, db, session.UID).Generation; got != rounds+1 {
@@ -182,10 +182,10 @@ func endContention(t *testing.T, db *store.DB) {
 	}
 }
 
-func spentJTIs(t *testing.T, db *store.DB) {
+func consumedJTIs(t *testing.T, db *store.DB) {
 	const clients = 40
 	session := mustSession(t, db, mustUser(t, db, mustOrg(t, db, "one"), "u@example.com"))
-	answers := make([]store.ConsumedJTI, clients)
+	exchanges := make([]store.ConsumedJTI, clients)
 	var firsts atomic.Int64
 	var wait sync.WaitGroup
 	for i := range clients {
@@ -199,7 +199,7 @@ func spentJTIs(t *testing.T, db *store.DB) {
 				if first {
 					firsts.Add(1)
 				}
-				answers[i], err = tx.Sessions.ConsumedJTI(t.Context(), "jti")
+				exchanges[i], err = tx.Sessions.ConsumedJTI(t.Context(), "jti")
 				return err
 			})
 			if err != nil {
@@ -208,8 +208,8 @@ func spentJTIs(t *testing.T, db *store.DB) {
 		})
 	}
 	wait.Wait()
-	for _, answer := range answers {
-		if diff := cmp.Diff(answers[0], answer); diff != "" || firsts.Load() != 1 || !answer.ConsumedAt.Equal(start) {
+	for _, exchange := range exchanges {
+		if diff := cmp.Diff(exchanges[0], exchange); diff != "" || firsts.Load() != 1 || !exchange.ConsumedAt.Equal(start) {
 			t.Errorf("%d were first: %s", firsts.Load(), diff)
 		}
 	}

@@ -19,30 +19,30 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		name string
 		test func(*testing.T, *store.DB)
 	}{
-		{"transactions keep all or nothing", transactions},
-		{"a failed transaction leaves its neighbours alone", neighbours},
-		{"a caller that goes away", departures},
+		{"transactions store all or nothing", transactions},
+		{"a failed transaction does not affect those of the same commit", groupCommit},
+		{"a caller whose context ends", canceledCallers},
 		{"organizations", orgs},
 		{"projects and members", projects},
 		{"projects are replaced, and deleted when empty", projectChanges},
 		{"users", users},
 		{"users are changed, and deleted with what belongs to them", userChanges},
-		{"sign-ins are noted on the verified password", noteLogin},
+		{"a login is stored if the verified password is still the password", noteLogin},
 		{"sessions", sessions},
-		{"a generation is spent once", contention},
-		{"a disabled user's session does not move on", disabledAdvance},
-		{"an end beats or follows every advance", endContention},
-		{"authorization tokens are spent once", spentJTIs},
+		{"a generation is consumed once", contention},
+		{"the session of a disabled user does not advance", disabledAdvance},
+		{"no session advances after its end", endContention},
+		{"authorization tokens are consumed once", consumedJTIs},
 		{"old rows are deleted in steps", deletions},
-		{"sessions of a user end together", endings},
+		{"sessions of a user end together", userSessionEnds},
 		{"changes are numbered without a gap", changes},
-		{"failures are counted and tries taken once", throttles},
-		{"failures of pair, account and source are counted apart", throttlesApart},
+		{"failures are counted and attempts reserved once", throttles},
+		{"failures of pair, account and source are counted separately", throttleCounts},
 		{"allowances are used up together", allowances},
-		{"slots are reserved at the pace that is allowed", slots},
+		{"slots are reserved at the allowed rate", slots},
 		{"contacts are reserved ahead up to a bound", contacts},
 		{"API keys", apiKeys},
-		{"service keys are sealed and one of each is in use", serviceKeys},
+		{"service keys are encrypted and one of each purpose is in use", serviceKeys},
 		{"registries", registries},
 		{"names of registries are unique in an organization", registryNames},
 		{"a version of a registry is replaced once", replacements},
@@ -51,31 +51,31 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"audit", audits},
 		{"refusals share a record", refusals},
 		{"audit records are listed by filter and in pages", auditLists},
-		{"the watch has each registry taken once", watchClaims},
-		{"verdicts are kept by runs, and heard of the newest version alone", watchEnds},
-		{"histories are bounded, and an outage is not made up for at once", watchBounds},
-		{"a check that is asked for is answered by a later one", checkRequests},
+		{"each due registry is claimed once", watchClaims},
+		{"equal results are one run, and only results of the newest version are stored", watchEnds},
+		{"histories are bounded, and checks missed in an outage are spread", watchBounds},
+		{"a requested check is completed by a later one", checkRequests},
 		{"an alert ends the wait of a wrong clock", wrongClock},
 		{"alert channels", channels},
-		{"alerts are owed and delivered", outbox},
-		{"a channel that was switched off and on owes what it owed", switchedOff},
+		{"alerts are pending and delivered", outbox},
+		{"pending deliveries survive a deactivation of their channel", switchedOff},
 		{"alerts are delivered once by many", outboxContention},
-		{"addresses are asked once and confirm by a token", alertAddresses},
-		{"a channel is woken", wokenChannels},
-		{"expiring API keys are told of once", keyAlerts},
-		{"synchronizations are taken once, resumed and shown when finished", syncRuns},
-		{"a synchronization ends with its definition", syncFences},
-		{"synchronizations are taken in turn", syncQueue},
-		{"synchronizations of organizations take turns", syncTurns},
-		{"content that is dropped is deleted in steps", syncSweeps},
-		{"names of content have a length", syncLengths},
+		{"addresses get one request and confirm by a token", alertAddresses},
+		{"a channel is made due", wokenChannels},
+		{"an expiring API key is reported once", keyAlerts},
+		{"synchronizations are claimed once, resumed and shown when finished", syncRuns},
+		{"a synchronization ends with its definition", syncEnds},
+		{"synchronizations are claimed in order", syncQueue},
+		{"synchronizations are listed by organization", syncTurns},
+		{"replaced content is deleted in steps", syncSweeps},
+		{"names of content have a maximum length", syncLengths},
 		{"content is listed by prefix and in pages", syncContents},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, open(t)) })
 	}
 }
 
-// start is the moment at which everything in the suite begins; milliseconds are what a store keeps.
+// start is the time at which the suite begins. A store has milliseconds.
 var start = time.Date(2026, 11, 21, 12, 0, 0, 123e6, time.UTC)
 
 func mustWrite(t *testing.T, db *store.DB, fn func(context.Context, *store.Tx) error) {
@@ -92,7 +92,7 @@ func mustRead(t *testing.T, db *store.DB, fn func(context.Context, *store.Tx) er
 	}
 }
 
-// wantError runs fn in a transaction of its own and demands that error.
+// wantError runs fn in its own transaction and requires that error.
 func wantError(t *testing.T, db *store.DB, want error, fn func(context.Context, *store.Tx) error) {
 	t.Helper()
 	if err := db.InTx(t.Context(), func(tx *store.Tx) error { return fn(t.Context(), tx) }); !errors.Is(err, want) {

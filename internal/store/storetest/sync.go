@@ -26,7 +26,7 @@ func mustSynced(t *testing.T, db *store.DB, org store.Org, name string, at time.
 	return r
 }
 
-// take takes what is due of an organization.
+// take claims the due synchronizations of an organization.
 func take(t *testing.T, db *store.DB, orgUID, owner string, now time.Time, count int) (taken []store.RegistrySync) {
 	t.Helper()
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -63,16 +63,16 @@ func contentsOf(t *testing.T, db *store.DB, s store.RegistrySync, prefix string)
 	return list
 }
 
-// syncRuns goes through the life of a synchronization: asked for, taken once, advanced, resumed, finished.
+// syncRuns requests, claims, advances, resumes and finishes a synchronization.
 func syncRuns(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	r := mustSynced(t, db, org, "r", start)
 	if s := syncOf(t, db, r); s.Status != store.SyncPending || !s.NextAt.Equal(start) || s.ShownRun != 0 {
-		t.Errorf("after it was made: %+v", s)
+		t.Errorf("after its creation: %+v", s)
 	}
 	first := mustTake(t, db, org.UID, "a", start)
 	if twice := take(t, db, org.UID, "b", start.Add(59*time.Second), 9); len(twice) != 0 {
-		t.Errorf("taken twice: %+v", twice)
+		t.Errorf("claimed twice: %+v", twice)
 	}
 	one := []store.RegistryContent{{Repository: "a/x", Tag: "1", Kind: "helm", Digest: "sha256:1"}}
 	first.ResumeAfter, first.RunRepositories, first.RunTags = "a/x", 1, 1
@@ -80,9 +80,9 @@ func syncRuns(t *testing.T, db *store.DB) {
 		return errors.Join(tx.Contents.Add(ctx, first, one), tx.Contents.Add(ctx, first, one), tx.Syncs.Advance(ctx, first, start.Add(time.Minute)))
 	})
 	if s := syncOf(t, db, r); s.Status != store.SyncInProgress || s.ShownRun != 0 || s.RunRepositories != 1 || !s.LastRunAt.Equal(start) {
-		t.Errorf("under way: %+v", s)
+		t.Errorf("while it runs: %+v", s)
 	}
-	// The process is killed; another goes on where it stood, and the first may not write any more.
+	// The process is killed. Another one continues the run, and the first can no longer write.
 	second := mustTake(t, db, org.UID, "b", start.Add(time.Minute))
 	if second.Run != first.Run || second.ResumeAfter != "a/x" || second.RunTags != 1 {
 		t.Errorf("resumed: %+v", second)
@@ -96,7 +96,7 @@ func syncRuns(t *testing.T, db *store.DB) {
 		"fail":    func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Fail(ctx, first, start, "") },
 	} {
 		if err := db.InTx(t.Context(), func(tx *store.Tx) error { return late(t.Context(), tx) }); !errors.Is(err, store.ErrNotFound) {
-			t.Errorf("%s with a lease that is lost: %v", name, err)
+			t.Errorf("%s with a lost lease: %v", name, err)
 		}
 	}
 	two := []store.RegistryContent{{Repository: "a/y", Tag: "", Problem: "no tags"}, {Repository: "b", Tag: "2", Kind: "other"}}
@@ -117,11 +117,11 @@ func syncRuns(t *testing.T, db *store.DB) {
 	syncReplaces(t, db, r)
 }
 
-// syncReplaces runs once more over other content, which is seen when the run is finished and not before.
+// syncReplaces runs again over other content, which is shown only when the run is finished.
 func syncReplaces(t *testing.T, db *store.DB, r store.Registry) {
 	at := start.Add(time.Hour)
 	if unasked := take(t, db, r.OrgUID, "c", at, 9); len(unasked) != 0 {
-		t.Errorf("nobody asked for %+v", unasked)
+		t.Errorf("claimed without a request: %+v", unasked)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Request(ctx, r.OrgUID, r.UID, at, at) })
 	run := mustTake(t, db, r.OrgUID, "c", at)
@@ -130,20 +130,20 @@ func syncReplaces(t *testing.T, db *store.DB, r store.Registry) {
 		return errors.Join(tx.Contents.Add(ctx, run, fresh), tx.Syncs.Request(ctx, r.OrgUID, r.UID, at.Add(time.Second), at.Add(time.Minute)))
 	})
 	if s := syncOf(t, db, r); s.Status != store.SyncInProgress || len(contentsOf(t, db, s, "")) != 3 {
-		t.Errorf("asked for while it is under way: %+v", s)
+		t.Errorf("requested while it runs: %+v", s)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Syncs.Finish(ctx, run, at, at.Add(time.Hour), "")
 	})
 	if steps := sweep(t, db, r.OrgUID, 100); steps != 1 {
-		t.Errorf("the content that was replaced took %d steps to delete, want 1", steps)
+		t.Errorf("the replaced content took %d steps to delete, want 1", steps)
 	}
 	if diff := cmp.Diff(fresh, contentsOf(t, db, syncOf(t, db, r), "")); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// sweep deletes what is dropped of an organization, and counts the steps.
+// sweep deletes the replaced content of an organization, and counts the steps.
 func sweep(t *testing.T, db *store.DB, orgUID string, limit int) (steps int) {
 	t.Helper()
 	for more := true; more; steps++ {
@@ -155,8 +155,8 @@ func sweep(t *testing.T, db *store.DB, orgUID string, limit int) (steps int) {
 	return steps - 1
 }
 
-// syncFences drops what a run brings after its registry was replaced or deleted, and leaves what is seen.
-func syncFences(t *testing.T, db *store.DB) {
+// syncEnds discards the content of a run whose registry was replaced or deleted; the shown content stays.
+func syncEnds(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	replaced, deleted := mustSynced(t, db, org, "replaced", start), mustSynced(t, db, org, "deleted", start.Add(time.Millisecond))
 	a, b := mustTake(t, db, org.UID, "a", start.Add(time.Second)), mustTake(t, db, org.UID, "b", start.Add(time.Second))
@@ -182,7 +182,7 @@ func syncFences(t *testing.T, db *store.DB) {
 		return err
 	})
 	var next store.RegistrySync
-	for failures := range int64(2) { // they count although the run got on, which counts for pauses
+	for failures := range int64(2) { // they are counted although the run advanced, which counts for pauses
 		at := start.Add(time.Duration(failures+1) * time.Hour)
 		next = mustTake(t, db, org.UID, "c", at)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -201,7 +201,7 @@ func syncFences(t *testing.T, db *store.DB) {
 	}
 }
 
-// syncQueue has many take at once; each gets another one, and those that somebody waits for come first.
+// syncQueue claims concurrently: each caller gets another synchronization, and requested ones come first.
 func syncQueue(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
 	for i := range 6 {
@@ -217,18 +217,18 @@ func syncQueue(t *testing.T, db *store.DB) {
 			return tx.Syncs.Request(ctx, org.UID, r.UID, start.Add(time.Minute), start.Add(time.Minute))
 		})
 		if s := mustTake(t, db, org.UID, "first", start.Add(time.Minute)); s.RegistryUID != r.UID {
-			t.Error("the one that is waited for is not the first")
+			t.Error("the requested one is not the first")
 		}
 	}
 	foreign := mustSynced(t, db, other, "foreign", start.Add(time.Minute))
 	if s := mustTake(t, db, other.UID, "x", start.Add(time.Minute)); s.RegistryUID != foreign.UID {
-		t.Errorf("another organization's was taken: %+v", s)
+		t.Errorf("claimed in another organization: %+v", s)
 	}
 	taken := make(chan string, 12)
 	for i := range 12 {
 		go func() {
 			var uid string
-			for range 12 { // who loses a row to another looks again
+			for range 12 { // a caller that gets no row tries again
 				_ = db.InTx(t.Context(), func(tx *store.Tx) error {
 					list, err := tx.Syncs.Claim(t.Context(), fmt.Sprint("w", i), start.Add(2*time.Second), start.Add(time.Hour), []store.Share{{OrgUID: org.UID, Count: 1}})
 					for _, s := range list {
@@ -248,11 +248,11 @@ func syncQueue(t *testing.T, db *store.DB) {
 		seen[<-taken]++
 	}
 	if seen[""] != 7 || len(seen) != 6 {
-		t.Errorf("12 workers for 5 registries took %v", seen)
+		t.Errorf("12 workers claimed %v of 5 registries", seen)
 	}
 }
 
-// syncTurns lists whose turn it can be, and has nothing wait for ever: what nobody asked for comes after an hour.
+// syncTurns lists the organizations with due synchronizations: requested ones first, the others after an hour.
 func syncTurns(t *testing.T, db *store.DB) {
 	orgs := func(now time.Time) (list []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
@@ -286,8 +286,8 @@ func syncTurns(t *testing.T, db *store.DB) {
 	}
 }
 
-// syncSweeps deletes what is dropped in steps, whatever dropped it, and nothing else. What is kept for an organization
-// is counted until it is deleted.
+// syncSweeps deletes content that is no longer shown in steps, and nothing else. The rows of an organization are
+// counted until they are deleted.
 func syncSweeps(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "other")
 	rows := make([]store.RegistryContent, 25)
@@ -306,7 +306,7 @@ func syncSweeps(t *testing.T, db *store.DB) {
 		})
 		return r, s
 	}
-	kept := func(s store.RegistrySync) (n int64) {
+	counted := func(s store.RegistrySync) (n int64) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
 			n, err = tx.Contents.CountOthers(ctx, s)
 			return err
@@ -330,34 +330,34 @@ func syncSweeps(t *testing.T, db *store.DB) {
 		},
 		func(ctx context.Context, tx *store.Tx, _ store.Registry, s store.RegistrySync) error {
 			return tx.Syncs.Pause(ctx, s, at, "")
-		}, // and taken anew
+		}, // and claimed again
 	} {
 		r, run := filled(org, "dropped"+uuid.NewString(), false)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return drop(ctx, tx, r, run) })
 		take(t, db, org.UID, "next", at, 9)
-		if n := kept(run); n != 50 {
+		if n := counted(run); n != 50 {
 			t.Errorf("%d rows are counted before they are deleted, want 50", n)
 		}
 		if steps := sweep(t, db, org.UID, 10); steps != 3 {
 			t.Errorf("25 rows were deleted in %d steps of 10, want 3", steps)
 		}
-		if n := kept(run); n != 25 {
+		if n := counted(run); n != 25 {
 			t.Errorf("%d rows are counted afterwards, want 25", n)
 		}
 	}
 	for _, r := range []store.Registry{shown, foreign} {
-		if s := syncOf(t, db, r); len(contentsOf(t, db, s, "")) != 25 || kept(s) != 0 {
-			t.Errorf("what is seen was deleted, or counts for itself: %d", kept(s))
+		if s := syncOf(t, db, r); len(contentsOf(t, db, s, "")) != 25 || counted(s) != 0 {
+			t.Errorf("shown content was deleted, or counted: %d", counted(s))
 		}
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Drop(ctx, other.UID, foreign.UID) })
 	if steps := sweep(t, db, org.UID, 100) + sweep(t, db, "", 100); steps != 1 {
-		t.Errorf("what one organization dropped was deleted in %d steps, want 1, for any and not for another", steps)
+		t.Errorf("the content of one organization was deleted in %d steps, want 1, only for that organization", steps)
 	}
 }
 
-// syncLengths takes names as long as they may be, on every database alike, and none that is longer: an index of
-// PostgreSQL would not take it.
+// syncLengths stores names of the maximum length on every database, and none that is longer: an index of PostgreSQL
+// rejects it.
 func syncLengths(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	r := mustSynced(t, db, org, "r", start)
@@ -382,7 +382,7 @@ func syncLengths(t *testing.T, db *store.DB) {
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Finish(ctx, s, start, time.Time{}, "") })
 	if list := contentsOf(t, db, syncOf(t, db, r), ""); len(list) != 1 {
-		t.Errorf("%d rows are kept", len(list))
+		t.Errorf("%d rows are stored", len(list))
 	}
 }
 

@@ -39,7 +39,7 @@ func transactions(t *testing.T, db *store.DB) {
 	}
 	err = db.InTx(t.Context(), func(*store.Tx) error { panic("on purpose") })
 	if err == nil {
-		t.Error("a panic was taken for success")
+		t.Error("a panic was reported as success")
 	}
 	if err := db.Ping(t.Context()); err != nil {
 		t.Error(err)
@@ -47,9 +47,9 @@ func transactions(t *testing.T, db *store.DB) {
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Orgs.Insert(ctx, newOrg("after a panic")) })
 }
 
-// neighbours writes from many goroutines at once, so that transactions are committed together, and
-// every third fails after its change.
-func neighbours(t *testing.T, db *store.DB) {
+// groupCommit writes from many goroutines at once, so that transactions share commits. Every third fails after its
+// change.
+func groupCommit(t *testing.T, db *store.DB) {
 	const writers = 120
 	var wait sync.WaitGroup
 	for i := range writers {
@@ -67,7 +67,7 @@ func neighbours(t *testing.T, db *store.DB) {
 				return nil
 			})
 			if i%3 == 1 && !errors.Is(err, errOnPurpose) {
-				t.Errorf("writer %d was told %v", i, err)
+				t.Errorf("writer %d got %v", i, err)
 			}
 		})
 	}
@@ -85,48 +85,48 @@ func neighbours(t *testing.T, db *store.DB) {
 		name, partner := fmt.Sprintf("org-%03d", i), fmt.Sprintf("org-%03d", i-2)
 		switch {
 		case i%3 == 1 && there[name]:
-			t.Errorf("%s is there although its transaction failed", name)
+			t.Errorf("%s is stored although its transaction failed", name)
 		case i%3 == 2 && !there[partner]:
-			t.Errorf("%s is not there although one of two wrote it", partner)
+			t.Errorf("%s is missing although one of two wrote it", partner)
 		}
 	}
 }
 
-func departures(t *testing.T, db *store.DB) {
+func canceledCallers(t *testing.T, db *store.DB) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := db.InTx(gone, func(*store.Tx) error {
-		t.Error("ran for a caller that had gone")
+		t.Error("ran for a caller whose context had ended")
 		return nil
 	})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
-	// Leaving while the transaction runs changes nothing: it is told how it ended.
+	// A context that ends while the transaction runs changes nothing: the caller gets the outcome.
 	leaving, leave := context.WithCancel(t.Context())
 	err = db.InTx(leaving, func(tx *store.Tx) error {
 		leave()
-		return tx.Orgs.Insert(leaving, newOrg("kept"))
+		return tx.Orgs.Insert(leaving, newOrg("stored"))
 	})
 	if err == nil {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			_, err := tx.Orgs.ByName(ctx, "kept")
+			_, err := tx.Orgs.ByName(ctx, "stored")
 			return err
 		})
 	} else if !errors.Is(err, context.Canceled) {
-		t.Errorf("told %v", err)
+		t.Errorf("got %v", err)
 	}
 	if err := db.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := db.InTx(t.Context(), func(*store.Tx) error { return nil }); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("a closed store says %v", err)
+		t.Errorf("a closed store returns %v", err)
 	}
 	err = db.View(t.Context(), func(tx *store.Tx) error {
 		_, err := tx.Orgs.List(t.Context())
 		return err
 	})
 	if fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("a closed store says to a reader %v", err)
+		t.Errorf("a closed store returns %v to a reader", err)
 	}
 }

@@ -12,12 +12,12 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// usage is counted with each change, by many at once as by one, and by organization.
+// usage is counted with each change, also of concurrent callers, and by organization.
 func usage(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	wantUsage(t, db, org, store.Usage{})
-	elsewhere := fullRegistry(other, "Elsewhere")
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, elsewhere) })
+	foreign := fullRegistry(other, "Foreign")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, foreign) })
 	const count = 20
 	made := make([]store.Registry, count)
 	var wait sync.WaitGroup

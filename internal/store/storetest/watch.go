@@ -14,7 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// mustWatched keeps a registry that is due for its first check at start.
+// mustWatched stores a registry that is due for its first check at start.
 func mustWatched(t *testing.T, db *store.DB, org store.Org, name string) store.Registry {
 	t.Helper()
 	r := store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: name, Canonical: name, Version: 1, CreatedAt: start, UpdatedAt: start}
@@ -33,7 +33,7 @@ func mustClaim(t *testing.T, db *store.DB, now time.Time, shares ...store.Share)
 	return rows
 }
 
-// watchClaims has each due record taken by one of many who ask at once, and again once a lease ran out.
+// watchClaims claims each due registry once among concurrent callers, and again when its lease has expired.
 func watchClaims(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
 	const records = 40
@@ -66,27 +66,27 @@ func watchClaims(t *testing.T, db *store.DB) {
 		})
 	}
 	all.Wait()
-	// Who came second for a row goes without it, so some may be left.
+	// A caller that was second for a row does not get it, so some may remain.
 	for _, row := range mustClaim(t, db, start, store.Share{OrgUID: org.UID, Count: records}, store.Share{OrgUID: other.UID, Count: 1}) {
 		taken[row.RegistryUID]++
 	}
 	for uid, n := range taken {
 		if n != 1 {
-			t.Errorf("%s was taken %d times", uid, n)
+			t.Errorf("%s was claimed %d times", uid, n)
 		}
 	}
 	if len(taken) != records+1 || taken[single.UID] != 1 {
-		t.Errorf("%d of %d were taken, the single one %d times", len(taken), records+1, taken[single.UID])
+		t.Errorf("%d of %d were claimed, the single one %d times", len(taken), records+1, taken[single.UID])
 	}
 	if rows := mustClaim(t, db, start.Add(59*time.Second), store.Share{OrgUID: other.UID, Count: 3}); len(rows) != 0 {
-		t.Errorf("taken from who has it: %v", rows)
+		t.Errorf("claimed although another caller has it: %v", rows)
 	}
 	if rows := mustClaim(t, db, start.Add(time.Minute), store.Share{OrgUID: other.UID, Count: 3}); len(rows) != 1 {
-		t.Errorf("%d were taken after the lease ran out, want the one", len(rows))
+		t.Errorf("%d were claimed after the lease expired, want the one", len(rows))
 	}
 }
 
-// verdictOf is what a check came to, and the row as it is to be.
+// ending returns the row and the history entry after a check with that result.
 func ending(row store.Watched, v store.HealthResult, at time.Time) (store.Watched, store.HealthRun) {
 	row.State, row.Since, row.LastAt, row.NextAt = v, at, at, at.Add(15*time.Minute)
 	row.ControlResult, row.Unreachable = "known", 2
@@ -94,7 +94,7 @@ func ending(row store.Watched, v store.HealthResult, at time.Time) (store.Watche
 	return row, store.HealthRun{Counted: true, Result: v, Report: []byte(`{"valid":true}`)}
 }
 
-// watchEnds keeps one row per run of equal verdicts, and hears nobody whose lease or version is not the newest.
+// watchEnds stores one row for a run of equal results, and rejects a result whose lease or version is not the newest.
 func watchEnds(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	r := mustWatched(t, db, org, "r")
@@ -149,7 +149,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.Schedule(ctx, org.UID, r.UID, at) })
 	if err := end(row, 1, bad, at); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("a check of what was replaced meanwhile is heard: %v", err)
+		t.Errorf("a check of a replaced definition is stored: %v", err)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		now, err := tx.Watch.Get(ctx, org.UID, r.UID)
@@ -161,11 +161,11 @@ func watchEnds(t *testing.T, db *store.DB) {
 	row = mustClaim(t, db, at, share)[0]
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, r.UID) })
 	if err := end(row, 1, bad, at); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("a check of what was deleted meanwhile: %v", err)
+		t.Errorf("a check of a deleted definition: %v", err)
 	}
 }
 
-// watchBounds keeps a history short, and spreads what an outage left.
+// watchBounds checks that histories are bounded, and that checks missed in an outage are spread.
 func watchBounds(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	r := mustWatched(t, db, org, "r")
@@ -181,7 +181,7 @@ func watchBounds(t *testing.T, db *store.DB) {
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		runs, err := tx.Watch.History(ctx, org.UID, r.UID, store.HealthRun{}, 1000)
 		if len(runs) != 200 || runs[0].Result.Code != "204" || runs[199].Result.Code != "5" {
-			t.Errorf("%d runs are kept", len(runs))
+			t.Errorf("%d runs are stored", len(runs))
 		}
 		return err
 	})
@@ -207,7 +207,7 @@ func watchBounds(t *testing.T, db *store.DB) {
 	})
 }
 
-// checkRequests are answered by checks that began after them, and by no other.
+// checkRequests are completed only by checks that began after them.
 func checkRequests(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	r := mustWatched(t, db, org, "r")
@@ -219,12 +219,12 @@ func checkRequests(t *testing.T, db *store.DB) {
 		})
 		return n
 	}
-	want := func(what string, answered int64, nextAt time.Time, answer string) {
+	want := func(what string, completed int64, nextAt time.Time, report string) {
 		t.Helper()
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			got, err := tx.Watch.CheckRequest(ctx, org.UID, r.UID)
-			if got.Completed != answered || !got.NextAt.Equal(nextAt) || string(got.Report) != answer {
-				t.Errorf("%s: %+v, want %d answered, due at %v, answer %q", what, got, answered, nextAt, answer)
+			if got.Completed != completed || !got.NextAt.Equal(nextAt) || string(got.Report) != report {
+				t.Errorf("%s: %+v, want %d completed, due at %v, report %q", what, got, completed, nextAt, report)
 			}
 			return err
 		})
@@ -244,17 +244,17 @@ func checkRequests(t *testing.T, db *store.DB) {
 		t.Errorf("requests are numbered %d and %d", first, second)
 	}
 	due := start.Add(time.Second)
-	want("asked for twice", 0, due, "")
+	want("requested twice", 0, due, "")
 	row = mustClaim(t, db, due, share)[0]
 	if row.Requested != 2 || request(due) != 3 {
-		t.Errorf("the claim answers %d requests, want the 2 before it", row.Requested)
+		t.Errorf("the claim has %d requests, want the 2 before it", row.Requested)
 	}
-	want("asked for while it runs", 0, due.Add(time.Minute), "")
+	want("requested while it runs", 0, due.Add(time.Minute), "")
 	end(row, due.Add(time.Second), "second")
-	want("the first two answered", 2, due.Add(time.Second), "second")
+	want("the first two completed", 2, due.Add(time.Second), "second")
 	row = mustClaim(t, db, due.Add(time.Second), share)[0]
 	end(row, due.Add(2*time.Second), "third")
-	want("all answered", 3, due.Add(2*time.Second+15*time.Minute), "third")
+	want("all completed", 3, due.Add(2*time.Second+15*time.Minute), "third")
 	end(mustClaim(t, db, later.Add(time.Hour), share)[0], later.Add(time.Hour), "fourth")
 	want("a scheduled check after them", 3, later.Add(time.Hour+15*time.Minute), "third")
 	other := mustOrg(t, db, "other")

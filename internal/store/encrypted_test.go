@@ -9,9 +9,9 @@ import (
 	"github.com/regwarden/regwarden/internal/seal"
 )
 
-// A sealed value opens in its own row of its own organization and nowhere else, and one that does not open
-// disturbs nothing but what needs it.
-func TestSealedValuesStayInPlace(t *testing.T) {
+// TestEncryptedValuesAreBoundToTheirPlace: a value is decrypted only in its own row of its own organization, and one that is not
+// decrypted fails only for the callers that need it.
+func TestEncryptedValuesAreBoundToTheirPlace(t *testing.T) {
 	db, err := Open(t.Context(), Options{DataDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -47,9 +47,9 @@ func TestSealedValuesStayInPlace(t *testing.T) {
 			wantOpen("a", "two", nil)
 			wantShown(t, db, "a", "one")
 			broken, _ := readRegistry(t, db, "a", "one")
-			mended := record("one", "a") // what the user is told to do
-			mended.Version = broken.Version
-			mustChange(t, db, func(ctx context.Context, tx *Tx) error { return tx.Registries.Replace(ctx, mended) })
+			replaced := record("one", "a") // the fix in the hint
+			replaced.Version = broken.Version
+			mustChange(t, db, func(ctx context.Context, tx *Tx) error { return tx.Registries.Replace(ctx, replaced) })
 			wantOpen("a", "one", nil)
 		})
 	}
@@ -64,7 +64,7 @@ func TestSealedValuesStayInPlace(t *testing.T) {
 	wantOpen("a", "one", nil)
 }
 
-// wantShown demands that a registry is shown and listed without opening its secrets.
+// wantShown requires that a registry is shown and listed without decrypting its secrets.
 func wantShown(t *testing.T, db *DB, org, uid string) {
 	t.Helper()
 	mustChange(t, db, func(ctx context.Context, tx *Tx) error {
@@ -90,7 +90,7 @@ func mustChange(t *testing.T, db *DB, fn func(context.Context, *Tx) error) {
 	}
 }
 
-// mustTamper changes rows as somebody does who has the database file.
+// mustTamper changes rows as an attacker with the database file does.
 func mustTamper(t *testing.T, db *DB, queries ...string) {
 	t.Helper()
 	mustChange(t, db, func(ctx context.Context, tx *Tx) (err error) {
