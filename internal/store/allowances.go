@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// An allowance is one row with one moment: when all of it is available again. Each use moves the moment on by the time in
-// which one use grows back, and a use is refused that would move it too far (the generic cell rate algorithm, ITU-T I.371). A
-// moment that no use can have led to is a wrong clock's, and counts as past.
+// An allowance is one row with the time at which all of it is available again. Each use adds the time after which one use is
+// available again, and a use that exceeds the bound is refused (the generic cell rate algorithm, ITU-T I.371). A time beyond
+// every bound comes from a wrong clock, and counts as past.
 
 const (
 	sqlReserveSlot = `INSERT INTO allowances (holder, full_at) VALUES ($1, CAST($2 AS BIGINT) + CAST($3 AS BIGINT))
@@ -20,10 +20,10 @@ const (
 	sqlDeleteAllowances = `DELETE FROM allowances WHERE holder IN (SELECT holder FROM allowances WHERE full_at < $1 LIMIT $2)`
 )
 
-// Allowances reads and changes what may be done so often in a period.
+// Allowances reads and changes the use of operations that are limited per period.
 type Allowances struct{ *conn }
 
-// Reserve reserves a holder's next slot. There are so many slots in a period: that many at once after a pause, then evenly
+// Reserve reserves a holder's next slot. A period has that number of slots: all of them at once after a pause, then evenly
 // spaced. It returns how long to wait for the slot. If that were longer than within, it reserves nothing, and wait is the
 // time until a reservation succeeds.
 func (tx Allowances) Reserve(ctx context.Context, holder string, slots int, period, within time.Duration, now time.Time) (wait time.Duration, reserved bool, err error) {
@@ -39,7 +39,7 @@ func (tx Allowances) Reserve(ctx context.Context, holder string, slots int, peri
 }
 
 // ContactsAhead bounds how far ahead the contacts that a user causes are reserved. It is at most the default interval of scheduled
-// checks, which come without being asked for.
+// checks, which run without a request.
 const ContactsAhead = 15 * time.Minute
 
 // ReserveContact reserves the next contact of a host that a user causes by a change: the check of a definition, or the first

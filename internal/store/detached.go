@@ -8,8 +8,8 @@ import (
 // detachedTimeout bounds a transaction that outlives its caller.
 const detachedTimeout = 5 * time.Second
 
-// InTxDetached is InTx for a result that must be recorded although the caller has gone or the service is ending. change gets a
-// context of its own, which ends after 5 s.
+// InTxDetached is InTx for a result that must be recorded although the context of the caller has ended or the service is
+// stopping. change gets its own context, which ends after 5 s.
 func (db *DB) InTxDetached(ctx context.Context, change func(context.Context, *Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), detachedTimeout)
 	defer cancel()

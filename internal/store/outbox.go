@@ -39,7 +39,7 @@ const (
 	sqlInsertAlert    = `INSERT INTO alerts (uid, org_uid, component, at, body) VALUES ($1, $2, $3, $4, $5)`
 	sqlActiveChannels = `SELECT uid FROM alert_channels WHERE org_uid = $1 AND component = $2 AND active = 1 ORDER BY uid`
 	// Before the delivery is written, and whatever it changes: the lock on the row orders this before or after
-	// an attempt that ends, which looks for what is left to be sent only once it has the lock.
+	// an attempt that ends, which reads the pending deliveries only after it has the lock.
 	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4) THEN CAST($3 AS BIGINT) ELSE next_at END
 		WHERE org_uid = $1 AND uid = $2`
 
@@ -170,7 +170,7 @@ func (tx Outbox) plan(ctx context.Context, c ClaimedChannel, held bool, notBefor
 		next, notBefore, err = time.Time{}, time.Time{}, nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for what is left to send: %w", err)
+		return fmt.Errorf("read the next pending delivery: %w", err)
 	}
 	if next.Before(notBefore) {
 		next = notBefore

@@ -66,8 +66,8 @@ func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockProject, orgUID, uid)
 }
 
-// Delete deletes a project and its alert channels. It is ErrNotFound when there is no such project, or when it
-// has members or registries. Lock has to come first.
+// Delete deletes a project and its alert channels. It returns ErrNotFound when the project does not exist, or when it
+// has members or registries. Lock must come first.
 func (tx Projects) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlDeleteProject, orgUID, uid)
 }
@@ -86,7 +86,7 @@ func (tx Projects) Get(ctx context.Context, orgUID, uid string) (Project, error)
 	return one(ctx, tx.conn, scanProject, sqlProject, orgUID, uid)
 }
 
-// OfUser is Projects for those that a user is a member of.
+// OfUser is List for the projects that a user is a member of.
 func (tx Projects) OfUser(ctx context.Context, orgUID, userUID string, after Project) ([]Project, bool, error) {
 	return page(ctx, tx.conn, projectPage, scanProject, sqlProjectsOfUser, orgUID, userUID, after.Canonical)
 }
@@ -115,8 +115,8 @@ func (tx Projects) SetOfRegistry(ctx context.Context, orgUID, registryUID, proje
 	return tx.changeOne(ctx, sqlSetRegistryProject, orgUID, registryUID, projectUID)
 }
 
-// InsertMember makes a user a member of a project of the same organization, and locks the project. Doing so twice is no
-// error; it is ErrNotFound when there is no such project.
+// InsertMember makes a user a member of a project of the same organization, and locks the project. A second call is
+// not an error. It returns ErrNotFound when the project does not exist.
 func (tx Projects) InsertMember(ctx context.Context, orgUID, projectUID, userUID string) error {
 	if err := tx.Lock(ctx, orgUID, projectUID); err != nil {
 		return err

@@ -38,7 +38,7 @@ type ListedRegistry struct {
 	CreatedAt, UpdatedAt                    time.Time
 	Endpoint, ProviderType, Scope           string // Scope is cut to 64 bytes
 	SyncSupported, SpectroManifest, Private bool
-	Sync                                    RegistrySync // status, message, times and progress; zero when there never was one
+	Sync                                    RegistrySync // status, message, times and progress; zero without any run
 }
 
 const (
@@ -88,9 +88,8 @@ func (tx Registries) Insert(ctx context.Context, r Registry) error {
 	return tx.countUsage(ctx, r.OrgUID, 0, r.size())
 }
 
-// Replace stores every field of a registry but CreatedAt, and counts its version up, if the version is
-// still the one given. It is ErrNotFound when it is not, or there is no such registry; ErrExists when another
-// one has the name.
+// Replace stores every field of a registry except CreatedAt and increments its version, if the stored version is r.Version.
+// Otherwise, or when the registry does not exist, it returns ErrNotFound; ErrExists when another registry has the name.
 func (tx Registries) Replace(ctx context.Context, r Registry) error {
 	before, err := one(ctx, tx.conn, scanCount, sqlRegistryBytes, r.OrgUID, r.UID, r.Version)
 	if err != nil {

@@ -105,7 +105,7 @@ type span struct{ from, to string }
 // lastName comes after every name of a repository: these have no character behind z.
 const lastName = "~"
 
-// spansOf returns the parts that a prefix stands for, in their order. Between a and a/b there may be others, like a-b.
+// spansOf returns the parts that a prefix selects, in their order. Between a and a/b there may be other names, like a-b.
 func spansOf(prefix string) []span {
 	if prefix == "" {
 		return []span{{"", lastName}}

@@ -10,8 +10,8 @@ import (
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
-// Restore puts a backup into a data directory that has no database, after verifying that it is complete and that the
-// master key, which must be in its place already, decrypts it. A backup made before that key was rotated in needs the key of
+// Restore copies a backup to a data directory that has no database, after verifying that it is complete and that the
+// master key, which must exist already, decrypts it. A backup made before that key was rotated in needs the key of
 // its time as former; the restored store is encrypted with the key in place. Nothing is changed otherwise. No server may
 // run on the directory: sqldb.ErrLocked. sqldb.ErrNoFile for a store in PostgreSQL.
 func Restore(ctx context.Context, o Options, backup string, former seal.MasterKey) error {

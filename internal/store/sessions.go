@@ -100,13 +100,13 @@ func (tx Sessions) End(ctx context.Context, uid, reason string, now time.Time) (
 	return n == 1, tx.noteIf(ctx, n == 1, err, uid)
 }
 
-// EndOfUser ends all sessions of a user but one; none is spared when that is empty.
+// EndOfUser ends all sessions of a user but one; all of them when except is empty.
 func (tx Sessions) EndOfUser(ctx context.Context, orgUID, userUID, except, reason string, now time.Time) error {
 	n, err := tx.change(ctx, sqlEndUserSessions, orgUID, userUID, millis(now), reason, except)
 	return tx.noteIf(ctx, n > 0, err, userUID)
 }
 
-// maxSessions bounds what is listed of a user's sessions.
+// maxSessions bounds the list of the sessions of a user.
 const maxSessions = 1000
 
 // OfUser lists the newest 1,000 of a user's sessions that are live at that moment, the newest first.

@@ -1,7 +1,7 @@
-// Package store keeps everything that must outlive the process, in one database (sqldb).
+// Package store stores all durable data in one database (sqldb).
 //
-// A method of a group of Tx (Tx.Sessions, Tx.Users, …) runs one query or makes one change, and returns records: what
-// follows from them is decided by auth, directory and registries. Races are settled by conditional updates, never by reading
+// A method of a group of Tx (Tx.Sessions, Tx.Users, …) runs one query or makes one change, and returns records. The packages
+// auth, directory and registries decide what follows from them. Races are settled by conditional updates, never by reading
 // first and writing later. Secrets are encrypted on the way in and decrypted on the way out, so no caller sees a ciphertext and
 // the database holds no secret.
 package store
@@ -24,7 +24,7 @@ var (
 	ErrExists   = sqldb.ErrExists
 )
 
-// Options say where the store is: in a file of DataDir, or in a PostgreSQL database.
+// Options define where the store is: in a file of DataDir, or in a PostgreSQL database.
 type Options struct {
 	DatabaseURL   secret.String  // postgres://…; empty: SQLite in DataDir
 	Existing      bool           // sqldb.ErrEmpty where there is no store yet; nothing is created
@@ -48,7 +48,7 @@ func (o Options) keyFile() string {
 	return o.MasterKeyFile
 }
 
-// database returns what the options say about the database.
+// database returns the options of the database.
 func (o Options) database() sqldb.Options {
 	d := sqldb.Options{URL: o.DatabaseURL, Dir: o.DataDir}
 	if o.Existing {
@@ -70,9 +70,9 @@ type DB struct {
 // InTx runs fn in one write transaction. When fn returns nil and InTx returns nil, what fn wrote is
 // durable. When fn returns an error nothing of it is stored, and that error is returned.
 //
-// Several calls may share one commit, and on PostgreSQL they run concurrently; so fn has to be quick and
+// Several calls may share one commit, and on PostgreSQL they run concurrently; so fn must be quick and
 // self-contained: no hashing, no network, no other transaction inside. It may be run again when the database asks
-// for a retry. When a statement fails, fn has to return an error: PostgreSQL runs no other after it.
+// for a retry. When a statement fails, fn must return an error: PostgreSQL runs no other after it.
 func (db *DB) InTx(ctx context.Context, fn func(*Tx) error) error {
 	var tx *Tx
 	err := db.DB.InTx(ctx, func(q sqldb.Querier) error {

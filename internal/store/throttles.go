@@ -48,7 +48,7 @@ const (
 
 func scanThrottle(row scanner, t *Throttle) error { return scanThrottleAnd(row, t) }
 
-// scanThrottleAnd scans what stands behind the columns of a throttle too.
+// scanThrottleAnd scans the columns of a throttle and the columns after them.
 func scanThrottleAnd(row scanner, t *Throttle, more ...any) error {
 	var blocked int64
 	if err := row.Scan(append([]any{&t.Failures, &blocked, moment{&t.SucceededAt}, moment{&t.ForgetAt}}, more...)...); err != nil {

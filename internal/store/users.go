@@ -105,7 +105,7 @@ func (tx Users) SetRole(ctx context.Context, orgUID, uid, role string, named boo
 	return tx.note(ctx, uid)
 }
 
-// NoteLogin stores a login with the password whose hash was verified, and puts newHash in its place
+// NoteLogin stores a login with the password whose hash was verified, and replaces that hash with newHash
 // (the same one when it needs no upgrade). It is ErrNotFound when the user was disabled or the
 // password changed since the hash was read. The row is then locked until the transaction ends, so
 // that a disabling sees the session that this transaction adds, or this transaction sees the disabling.

@@ -123,7 +123,7 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// Restore puts a backup into a data directory that has no database. It verifies a copy, then calls check with it, then
+// Restore copies a backup to a data directory that has no database. It verifies a copy, then calls check with it, then
 // change, if that is not nil, which may write to it. Nothing is changed when one of them returns an error. No server may run on the
 // directory: ErrLocked.
 func Restore(ctx context.Context, dir, backup string, check, change func(context.Context, *Raw) error) (err error) {
