@@ -44,7 +44,7 @@ const ContactsAhead = 15 * time.Minute
 
 // ReserveContact reserves the next contact of a host that a user causes by a change: the check of a definition, or the first
 // delivery to a webhook's origin. It returns how long to wait for it, and reserves none further than ContactsAhead.
-// Validations have an allowance of their own, so that what users store never makes a validation fail.
+// Validations have a separate allowance, so that stored definitions never make a validation fail.
 func (tx Allowances) ReserveContact(ctx context.Context, userUID string, perMinute int, now time.Time) (wait time.Duration, reserved bool, err error) {
 	wait, reserved, err = tx.Reserve(ctx, "changes of "+userUID, perMinute, time.Minute, ContactsAhead, now)
 	if !reserved {

@@ -42,7 +42,7 @@ const (
 
 // AuditFilter selects records of a list. A zero field selects all.
 type AuditFilter struct {
-	OrgUID, ActorUID string // an actor is one of an organization, which has to be named with it
+	OrgUID, ActorUID string // requires OrgUID
 	Object           string
 	Outcome          audit.Outcome
 	Actions          []audit.Action // any of them
@@ -82,8 +82,8 @@ func (f AuditFilter) text(all, ofOrg, ofActor string) string {
 // Audits reads and changes audit records.
 type Audits struct{ *conn }
 
-// Append adds a record, in the transaction of the change that it is about. Its failure may be reported only by the
-// commit. A refusal gets the uid of audit.RefusalUID, and is counted by the record of that uid if there is one.
+// Append adds a record, in the transaction of the change that it is about. Only the commit may
+// report its failure. A refusal gets the uid of audit.RefusalUID, and is counted by the record of that uid if there is one.
 func (tx Audits) Append(ctx context.Context, e audit.Event) error {
 	query := sqlAppendAudit
 	if e.Outcome == audit.Refused {
@@ -99,7 +99,7 @@ func (tx Audits) Complete(ctx context.Context, uid string, outcome audit.Outcome
 	return tx.changeOne(ctx, sqlCompleteAudit, uid, string(outcome), recordText(reason), report)
 }
 
-// Get looks one record up, of whatever organization.
+// Get looks a record up in any organization.
 func (tx Audits) Get(ctx context.Context, uid string) (audit.Event, error) {
 	return one(ctx, tx.conn, scanAudit, sqlAudit, uid)
 }

@@ -14,7 +14,7 @@ const ChangedKeys = "keys"
 type Change struct {
 	Seq     int64
 	Subject string
-	At      time.Time // by the clock of the server that made it
+	At      time.Time // by the clock of the server that changed the record
 }
 
 const (

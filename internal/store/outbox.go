@@ -38,7 +38,7 @@ type ClaimedChannel struct{ UID, OrgUID, Owner string }
 const (
 	sqlInsertAlert    = `INSERT INTO alerts (uid, org_uid, component, at, body) VALUES ($1, $2, $3, $4, $5)`
 	sqlActiveChannels = `SELECT uid FROM alert_channels WHERE org_uid = $1 AND component = $2 AND active = 1 ORDER BY uid`
-	// Before the delivery is written, and whatever it changes: the lock on the row orders this before or after
+	// Before the delivery is written, even if this changes nothing: the lock on the row orders this before or after
 	// an attempt that ends, which reads the pending deliveries only after it has the lock.
 	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4) THEN CAST($3 AS BIGINT) ELSE next_at END
 		WHERE org_uid = $1 AND uid = $2`
@@ -111,7 +111,7 @@ func (tx Outbox) Claim(ctx context.Context, owner string, now, leaseUntil time.T
 	return claim(ctx, tx.conn, scan, sqlClaimChannels, owner, now, leaseUntil, shares)
 }
 
-// Next returns what a channel has to send first at that moment, with its alert.
+// Next returns the first due delivery of a channel, with its alert.
 func (tx Outbox) Next(ctx context.Context, channelUID string, now time.Time) (Delivery, error) {
 	return one(ctx, tx.conn, func(row scanner, d *Delivery) error {
 		var processed string

@@ -27,7 +27,7 @@ func TestOnPostgreSQL(t *testing.T) {
 		test func(*testing.T, *postgrestest.Server)
 	}{
 		{"ten open a new store at once", tenOpen},
-		{"the master key is shared, not made anew", keyIsShared},
+		{"the master key is shared, not generated again", keyIsShared},
 		{"every query is understood", queriesPrepare},
 		{"texts compare byte by byte", textsAreBytes},
 		{"the tables are those of SQLite", schemasAgree},

@@ -33,7 +33,7 @@ const (
 // Contents reads and changes the content of stored registries.
 type Contents struct{ *conn }
 
-// beginRun inserts the row that the content of a run refers to, and drops what is left of earlier runs.
+// beginRun inserts the row that the content of a run refers to, and drops the remaining content of earlier runs.
 func (tx Contents) beginRun(ctx context.Context, s RegistrySync) error {
 	if _, err := tx.change(ctx, sqlBeginRun, s.RegistryUID, s.Run, s.OrgUID); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (tx Contents) CountOthers(ctx context.Context, s RegistrySync) (int64, erro
 }
 
 // Sweep deletes at most limit rows of one run that was dropped, of an organization or with an empty uid of any.
-// It reports whether there was such a run, and with it perhaps more to delete.
+// It reports whether it found a run, and there may be more to delete.
 func (tx Contents) Sweep(ctx context.Context, orgUID string, limit int) (more bool, err error) {
 	query, args := sqlDroppedRun, []any{orgUID}
 	if orgUID == "" {

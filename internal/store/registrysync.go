@@ -48,7 +48,7 @@ const (
 		WHERE org_uid = $1 AND registry_uid = $2`
 	sqlRegistrySync = `SELECT ` + syncColumns + ` FROM registry_sync WHERE org_uid = $1 AND registry_uid = $2`
 	sqlSyncDue      = `SELECT 1 FROM registry_sync WHERE next_at <= $1 LIMIT 1`
-	// The organizations one after the other by the index, whatever the number of their registries.
+	// The organizations one by one from the index: the cost does not depend on the number of their registries.
 	sqlSyncOrgs = `WITH RECURSIVE waiting (org_uid) AS (
 			SELECT MIN(org_uid) FROM registry_sync WHERE next_at IS NOT NULL
 			UNION ALL
@@ -193,7 +193,7 @@ func (tx Syncs) Finish(ctx context.Context, s RegistrySync, at, next time.Time, 
 }
 
 // Fail ends the run; the content that was shown before stays. A zero next means: only on request. It counts one failure more
-// than when the run was claimed, whatever progress the run made.
+// than when the run was claimed, even if the run advanced.
 func (tx Syncs) Fail(ctx context.Context, s RegistrySync, next time.Time, message string) error {
 	if err := tx.changeOne(ctx, sqlFailSync, s.RegistryUID, s.LeaseOwner, s.Run, millis(next), message, s.Failures+1); err != nil {
 		return err

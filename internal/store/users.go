@@ -132,7 +132,7 @@ func (tx Users) Enable(ctx context.Context, orgUID, uid string) error {
 	return tx.note(ctx, uid)
 }
 
-// SetPassword replaces the password of a user, whatever it was.
+// SetPassword replaces the password of a user without verifying the old one.
 func (tx Users) SetPassword(ctx context.Context, orgUID, uid, hash string, at time.Time) error {
 	return tx.changeOne(ctx, sqlSetPassword, orgUID, uid, hash, millis(at))
 }

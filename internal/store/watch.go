@@ -62,7 +62,7 @@ const (
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
 	sqlWatchDue = `SELECT 1 FROM registry_watch WHERE next_at <= $1 LIMIT 1`
-	// The organizations one after the other by the index, whatever the number of their registries.
+	// The organizations one by one from the index: the cost does not depend on the number of their registries.
 	sqlWatchOrgs = `WITH RECURSIVE waiting (org_uid) AS (
 			SELECT MIN(org_uid) FROM registry_watch
 			UNION ALL

@@ -34,7 +34,7 @@ const (
 )
 
 const (
-	startWait = 60 * time.Second // a second when the machine is idle
+	startWait = 60 * time.Second // about a second on an idle machine
 	stopWait  = 30 * time.Second
 	tries     = 3 // a free port may be taken between choosing and using it
 )
@@ -42,7 +42,7 @@ const (
 // Options configure the server. The zero value is a server as in production: commits survive a crash.
 type Options struct {
 	NoSync   bool     // fsync off: fast, for tests without a power failure
-	Settings []string // more of postgresql.conf, each "name = value"
+	Settings []string // additional lines of postgresql.conf, each "name = value"
 }
 
 // Server is a running PostgreSQL.
@@ -334,7 +334,7 @@ func (s *Server) createDatabase(options string) (url string, err error) {
 	return s.URL(name), s.Exec(ctx, s.URL("postgres"), "CREATE DATABASE "+name+options)
 }
 
-// Exec runs statements on a connection of their own.
+// Exec runs statements on their own connection.
 func (s *Server) Exec(ctx context.Context, url string, statements ...string) error {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -64,7 +64,7 @@ func mustConnect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// execDirectly runs a statement on a connection of its own.
+// execDirectly runs a statement on its own connection.
 func execDirectly(t *testing.T, url, statement string) {
 	t.Helper()
 	if err := shared.Server(t).Exec(t.Context(), url, statement); err != nil {
@@ -80,7 +80,7 @@ func insertName(ctx context.Context, q Querier, name string) error {
 	return err
 }
 
-// insertAlone inserts a name in a transaction of its own.
+// insertAlone inserts a name in its own transaction.
 func insertAlone(t *testing.T, db *DB, name string) error {
 	return db.InTx(t.Context(), func(q Querier) error { return insertName(t.Context(), q, name) })
 }

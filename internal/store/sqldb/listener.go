@@ -22,7 +22,7 @@ const (
 	listenCheck   = 10 * time.Second // without a notification, after which the connection is checked
 )
 
-// listener receives the notifications of other servers on a connection of its own.
+// listener receives the notifications of other servers on its own connection.
 type listener struct {
 	config  *pgx.ConnConfig
 	changed chan struct{}

@@ -10,7 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/seal"
 )
 
-// Lock is a held lock on a data directory. The operating system releases it when the process ends, however it ends.
+// Lock is a held lock on a data directory. The operating system releases it at the end of the process, also after a crash.
 type Lock struct{ file *os.File }
 
 // LockServer takes the lock that one server may hold on a data directory, which is created when it is missing. It

@@ -19,7 +19,7 @@ const (
 	lostTries  = 2 // of a transaction whose connection was lost before its commit was sent
 )
 
-// write runs work in a transaction of its own. Nothing of it is stored before the commit, so it is run again when the
+// write runs work in its own transaction. Nothing of it is stored before the commit, so it is run again when the
 // database asks for it (serialization failure, deadlock), or when the connection was lost before the commit was sent.
 func (p *postgres) write(ctx context.Context, work func(Querier) error) error {
 	until := time.Now().Add(p.limit)

@@ -39,7 +39,7 @@ type engine interface {
 	// Close ends the database after the running transactions. Later calls fail with kind Unavailable.
 	Close() error
 	// Changed receives a value soon after another process committed a transaction with Notify. Values may be missed, so
-	// callers have to poll as well. It is nil for a database without notifications.
+	// callers must poll too. It is nil for a database without notifications.
 	Changed() <-chan struct{}
 	// Listening reports whether values of Changed can be expected now.
 	Listening() bool

@@ -170,7 +170,7 @@ func (w *writer) transact(batch []*job) (err error) {
 	succeeded := 0
 	for _, j := range batch {
 		if err := w.runJob(j); err != nil {
-			return unavailable(fmt.Errorf("undo one of several changes: %w", err)) // whatever the error of another job was
+			return unavailable(fmt.Errorf("undo one of several changes: %w", err)) // the error of another job is irrelevant
 		}
 		if j.err == nil {
 			succeeded++

@@ -103,8 +103,8 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	}
 }
 
-// wokenChannels are due at the given moment, if they are active, not claimed and not due sooner.
-func wokenChannels(t *testing.T, db *store.DB) {
+// dueChannels are due at the given moment, if they are active, not claimed and not due sooner.
+func dueChannels(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	p := mustProject(t, db, org)
 	c, idle := mustChannel(t, db, p, 1), mustChannel(t, db, p, 2)

@@ -20,14 +20,14 @@ import (
 // the new database is returned.
 func Create(t testing.TB, dir string, server *postgrestest.Server) (databaseURL string) {
 	t.Helper()
-	made, err := templateOf(server)
+	created, err := templateOf(server)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if server != nil {
-		databaseURL = server.CopyDatabase(t, made.databaseURL)
+		databaseURL = server.CopyDatabase(t, created.databaseURL)
 	}
-	for name, content := range made.files {
+	for name, content := range created.files {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -49,39 +49,39 @@ var templates struct {
 func templateOf(server *postgrestest.Server) (template, error) {
 	templates.Lock()
 	defer templates.Unlock()
-	if made, ok := templates.byServer[server]; ok {
-		return made, nil
+	if created, ok := templates.byServer[server]; ok {
+		return created, nil
 	}
-	made, err := newTemplate(server)
+	created, err := newTemplate(server)
 	if templates.byServer == nil {
 		templates.byServer = map[*postgrestest.Server]template{}
 	}
 	if err == nil {
-		templates.byServer[server] = made
+		templates.byServer[server] = created
 	}
-	return made, err
+	return created, err
 }
 
-func newTemplate(server *postgrestest.Server) (made template, err error) {
+func newTemplate(server *postgrestest.Server) (created template, err error) {
 	dir, err := os.MkdirTemp("", "regwarden-template-")
 	if err != nil {
-		return made, err
+		return created, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if server != nil {
-		if made.databaseURL, err = server.CreateDatabase(); err != nil {
-			return made, err
+		if created.databaseURL, err = server.CreateDatabase(); err != nil {
+			return created, err
 		}
 	}
-	db, err := store.Open(context.Background(), store.Options{DataDir: dir, DatabaseURL: secret.String(made.databaseURL)})
+	db, err := store.Open(context.Background(), store.Options{DataDir: dir, DatabaseURL: secret.String(created.databaseURL)})
 	if err != nil {
-		return made, err
+		return created, err
 	}
 	if err := db.Close(); err != nil {
-		return made, err
+		return created, err
 	}
-	made.files, err = filesOf(dir)
-	return made, err
+	created.files, err = filesOf(dir)
+	return created, err
 }
 
 // filesOf reads all files but the empty ones, which are locks.

@@ -128,13 +128,13 @@ func registryNames(t *testing.T, db *store.DB) {
 // replacements need the version that was read: of many with one version exactly one is stored.
 func replacements(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
-	made := fullRegistry(org, "Made")
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, made) })
+	created := fullRegistry(org, "Created")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, created) })
 	const rivals = 20
 	var won atomic.Pointer[store.Registry]
 	var wait sync.WaitGroup
 	for i := range rivals {
-		next := store.Registry{UID: made.UID, OrgUID: org.UID, Name: fmt.Sprint("n", i), Canonical: fmt.Sprint("n", i), Version: 1, UpdatedAt: start.Add(time.Hour),
+		next := store.Registry{UID: created.UID, OrgUID: org.UID, Name: fmt.Sprint("n", i), Canonical: fmt.Sprint("n", i), Version: 1, UpdatedAt: start.Add(time.Hour),
 			Endpoint: "h", AuthType: "token", Secrets: store.RegistrySecrets{Token: "another"}}
 		wait.Go(func() {
 			err := db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Registries.Replace(t.Context(), next) })
@@ -150,7 +150,7 @@ func replacements(t *testing.T, db *store.DB) {
 	want := withSecrets(*won.Load())
 	want.Version, want.CreatedAt = 2, start
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		stored, err := tx.Registries.Get(ctx, org.UID, made.UID)
+		stored, err := tx.Registries.Get(ctx, org.UID, created.UID)
 		if diff := cmp.Diff(want, stored); diff != "" {
 			t.Error(diff)
 		}

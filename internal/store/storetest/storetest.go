@@ -1,5 +1,5 @@
-// Package storetest is what every database behind internal/store has to do. It asks a real store, and
-// knows nothing of the database below it.
+// Package storetest tests internal/store on every database. It uses a real store, and
+// does not depend on the database below it.
 package storetest
 
 import (
@@ -61,7 +61,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"pending deliveries survive a deactivation of their channel", switchedOff},
 		{"alerts are delivered once by many", outboxContention},
 		{"addresses get one request and confirm by a token", alertAddresses},
-		{"a channel is made due", wokenChannels},
+		{"a channel is made due", dueChannels},
 		{"an expiring API key is reported once", keyAlerts},
 		{"synchronizations are claimed once, resumed and shown when finished", syncRuns},
 		{"a synchronization ends with its definition", syncEnds},

@@ -19,12 +19,12 @@ func usage(t *testing.T, db *store.DB) {
 	foreign := fullRegistry(other, "Foreign")
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, foreign) })
 	const count = 20
-	made := make([]store.Registry, count)
+	stored := make([]store.Registry, count)
 	var wait sync.WaitGroup
-	for i := range made {
-		made[i] = store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprintf("%02d", i), Canonical: fmt.Sprintf("%02d", i), Version: 1, CreatedAt: start, UpdatedAt: start}
+	for i := range stored {
+		stored[i] = store.Registry{UID: uuid.NewString(), OrgUID: org.UID, Name: fmt.Sprintf("%02d", i), Canonical: fmt.Sprintf("%02d", i), Version: 1, CreatedAt: start, UpdatedAt: start}
 		wait.Go(func() {
-			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, made[i]) })
+			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Insert(ctx, stored[i]) })
 		})
 	}
 	wait.Wait()
@@ -33,16 +33,16 @@ func usage(t *testing.T, db *store.DB) {
 
 	undone := errors.New("undone")
 	wantError(t, db, undone, func(ctx context.Context, tx *store.Tx) error {
-		return errors.Join(tx.Registries.Delete(ctx, org.UID, made[1].UID), undone)
+		return errors.Join(tx.Registries.Delete(ctx, org.UID, stored[1].UID), undone)
 	})
-	larger := made[0]
+	larger := stored[0]
 	larger.Endpoint, larger.CA, larger.Secrets.Password, larger.Labels = "1234", "12345678", "12", map[string]string{"1": "2"}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Replace(ctx, larger) })
 	wantUsage(t, db, org, store.Usage{Registries: count, Bytes: count*each + 16})
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Replace(ctx, larger) })
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.RecountUsage(ctx, org.UID) })
 	wantUsage(t, db, org, store.Usage{Registries: count, Bytes: count*each + 16})
-	for _, r := range made {
+	for _, r := range stored {
 		wait.Go(func() {
 			tryWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, r.UID) })
 		})
