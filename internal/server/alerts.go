@@ -20,8 +20,8 @@ var shownComponents = sync.OnceValue(func() api.AlertComponents {
 })
 
 // alertComponents is GET /v1/projects/alerts.
-func (s *Server) alertComponents(*call) (answer, error) {
-	return answer{http.StatusOK, shownComponents()}, nil
+func (s *Server) alertComponents(*call) (response, error) {
+	return response{http.StatusOK, shownComponents()}, nil
 }
 
 // scope is whose channels the path names. A project that does not exist for the caller takes its alerts with it.
@@ -31,27 +31,27 @@ func (s *Server) scope(c *call) (alerts.Scope, error) {
 }
 
 // listChannels is GET /v1/projects/{uid}/alerts/{component}.
-func (s *Server) listChannels(c *call) (answer, error) {
+func (s *Server) listChannels(c *call) (response, error) {
 	in, err := s.scope(c)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	list, err := s.Alerts.Channels(c.Context(), in)
 	shown := make([]api.AlertChannel, len(list))
 	for i, channel := range list {
 		shown[i] = alertChannel(channel)
 	}
-	return answer{http.StatusOK, api.Alert{Component: in.Component, Channels: shown}}, err
+	return response{http.StatusOK, api.Alert{Component: in.Component, Channels: shown}}, err
 }
 
 // getChannel is GET /v1/projects/{uid}/alerts/{component}/{alertUid}.
-func (s *Server) getChannel(c *call) (answer, error) {
+func (s *Server) getChannel(c *call) (response, error) {
 	in, err := s.scope(c)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	channel, err := s.Alerts.Channel(c.Context(), in, c.PathValue("alertUid"))
-	return answer{http.StatusOK, alertChannel(channel)}, err
+	return response{http.StatusOK, alertChannel(channel)}, err
 }
 
 func alertChannel(c alerts.Channel) api.AlertChannel {
@@ -67,22 +67,22 @@ func alertChannel(c alerts.Channel) api.AlertChannel {
 }
 
 // createChannel is POST /v1/projects/{uid}/alerts/{component}.
-func (s *Server) createChannel(c *call) (answer, error) {
+func (s *Server) createChannel(c *call) (response, error) {
 	in, wanted, err := s.readChannel(c)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	uid, signing, err := s.Alerts.Create(c.Context(), c.principal, c.origin, in, wanted)
-	return answer{http.StatusCreated, api.CreatedAlertChannel{UID: uid, SigningSecret: signing.Reveal()}}, err
+	return response{http.StatusCreated, api.CreatedAlertChannel{UID: uid, SigningSecret: signing.Reveal()}}, err
 }
 
 // updateChannel is PUT /v1/projects/{uid}/alerts/{component}/{alertUid}.
-func (s *Server) updateChannel(c *call) (answer, error) {
+func (s *Server) updateChannel(c *call) (response, error) {
 	in, wanted, err := s.readChannel(c)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Alerts.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), wanted)
+	return response{status: http.StatusNoContent}, s.Alerts.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), wanted)
 }
 
 func (s *Server) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
@@ -95,7 +95,7 @@ func (s *Server) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
 }
 
 // replaceChannels is PUT /v1/projects/{uid}/alerts/{component}.
-func (s *Server) replaceChannels(c *call) (answer, error) {
+func (s *Server) replaceChannels(c *call) (response, error) {
 	var body api.AlertRequest
 	if err := c.read(&body, func() []fault.Field {
 		if body.Channels == nil { // an empty list is an intent to delete all; a missing one is a slip
@@ -103,18 +103,18 @@ func (s *Server) replaceChannels(c *call) (answer, error) {
 		}
 		return nil
 	}); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	in, err := s.scope(c)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	wanted := make([]alerts.Channel, len(body.Channels))
 	for i, channel := range body.Channels {
 		wanted[i] = wantedChannel(channel)
 		wanted[i].UID = channel.UID
 	}
-	return answer{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.principal, c.origin, in, wanted)
+	return response{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.principal, c.origin, in, wanted)
 }
 
 // wantedChannel leaves the uid out: where one channel is meant, the path names it.
@@ -127,10 +127,10 @@ func wantedChannel(body api.AlertChannelRequest) alerts.Channel {
 }
 
 // deleteChannels is DELETE /v1/projects/{uid}/alerts/{component} and …/{alertUid}.
-func (s *Server) deleteChannels(c *call) (answer, error) {
+func (s *Server) deleteChannels(c *call) (response, error) {
 	in, err := s.scope(c)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Alerts.Delete(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
+	return response{status: http.StatusNoContent}, s.Alerts.Delete(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
 }

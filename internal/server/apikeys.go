@@ -11,13 +11,13 @@ import (
 var apiKeyNames = names{"name": "metadata.name", "expiresAt": "spec.expiry", "user": "spec.userUid"}
 
 // createAPIKey is POST /v1/apiKeys.
-func (s *Server) createAPIKey(c *call) (answer, error) {
+func (s *Server) createAPIKey(c *call) (response, error) {
 	ask, err := s.readAPIKey(c)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	made, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, ask)
-	return answer{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: made.UID}}, apiKeyNames.err(err)
+	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: made.UID}}, apiKeyNames.err(err)
 }
 
 // readAPIKey reads what is asked for. The uid of the tenant in place of a user's means the caller: a public
@@ -36,16 +36,16 @@ func (s *Server) readAPIKey(c *call) (ask auth.NewAPIKey, err error) {
 }
 
 // listAPIKeys is GET /v1/apiKeys.
-func (s *Server) listAPIKeys(c *call) (answer, error) {
+func (s *Server) listAPIKeys(c *call) (response, error) {
 	return listOf(http.StatusOK, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
 		return s.Auth.ListAPIKeys(c.Context(), c.principal, "", after)
 	}, func(key auth.APIKey) any { return apiKey(key) })
 }
 
 // getAPIKey is GET /v1/apiKeys/{uid}.
-func (s *Server) getAPIKey(c *call) (answer, error) {
+func (s *Server) getAPIKey(c *call) (response, error) {
 	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
-	return answer{http.StatusOK, apiKey(key)}, err
+	return response{http.StatusOK, apiKey(key)}, err
 }
 
 func apiKey(k auth.APIKey) api.APIKey {
@@ -58,7 +58,7 @@ func apiKey(k auth.APIKey) api.APIKey {
 
 // updateAPIKey is PUT /v1/apiKeys/{uid}: name, expiry or both. Public clients send what they leave as it is
 // empty, or not at all.
-func (s *Server) updateAPIKey(c *call) (answer, error) {
+func (s *Server) updateAPIKey(c *call) (response, error) {
 	var body api.APIKeyRequest
 	var change auth.APIKeyChange
 	err := c.read(&body, func() []fault.Field {
@@ -75,26 +75,26 @@ func (s *Server) updateAPIKey(c *call) (answer, error) {
 		return fault.Join(problems, apiKeyNames.in(s.Auth.APIKeyChangeProblems(change)))
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	return s.changeAPIKey(c, change)
 }
 
 // setAPIKeyState is PATCH /v1/apiKeys/{uid} and PUT /v1/apiKeys/{uid}/state.
-func (s *Server) setAPIKeyState(c *call) (answer, error) {
+func (s *Server) setAPIKeyState(c *call) (response, error) {
 	var body api.APIKeyState
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	return s.changeAPIKey(c, auth.APIKeyChange{Active: &body.IsActive})
 }
 
-func (s *Server) changeAPIKey(c *call, change auth.APIKeyChange) (answer, error) {
+func (s *Server) changeAPIKey(c *call, change auth.APIKeyChange) (response, error) {
 	_, err := s.Auth.UpdateAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
-	return answer{status: http.StatusNoContent}, apiKeyNames.err(err)
+	return response{status: http.StatusNoContent}, apiKeyNames.err(err)
 }
 
 // deleteAPIKey is DELETE /v1/apiKeys/{uid}.
-func (s *Server) deleteAPIKey(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Auth.DeleteAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+func (s *Server) deleteAPIKey(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, s.Auth.DeleteAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }

@@ -12,13 +12,13 @@ import (
 )
 
 // listAudits is GET /v1/audits.
-func (s *Server) listAudits(c *call) (answer, error) {
+func (s *Server) listAudits(c *call) (response, error) {
 	query, problems := auditQuery(c.URL.RawQuery, c.principal)
 	if err := invalid(fault.Join(problems, query.Problems())); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	meta := api.ListMeta{Limit: cmp.Or(query.Limit, directory.DefaultAudits)}
-	return answer{http.StatusOK, items[audit.Event]{
+	return response{http.StatusOK, items[audit.Event]{
 		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ audit.Event) ([]audit.Event, bool, error) {
 			query.Limit = limit
 			page, err := s.Directory.Audits(c.Context(), c.principal, query)
@@ -53,9 +53,9 @@ func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Fie
 }
 
 // getAudit is GET /v1/audits/{uid}.
-func (s *Server) getAudit(c *call) (answer, error) {
+func (s *Server) getAudit(c *call) (response, error) {
 	event, err := s.Directory.Audit(c.Context(), c.principal, c.PathValue("uid"))
-	return answer{http.StatusOK, auditRecord(event)}, err
+	return response{http.StatusOK, auditRecord(event)}, err
 }
 
 func auditRecord(e audit.Event) api.Audit {

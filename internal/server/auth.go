@@ -15,44 +15,44 @@ func presented(authorization, key string) auth.Presented {
 }
 
 // authenticate is POST /v1/auth/authenticate and POST /v1/auth.
-func (s *Server) authenticate(c *call) (answer, error) {
+func (s *Server) authenticate(c *call) (response, error) {
 	var body api.AuthenticateRequest
 	wrong, err := c.decode(&body)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	tokens, err := s.Auth.Login(c.Context(), c.origin, auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password, Undecoded: wrong})
 	if fault.KindOf(err) != fault.Invalid { // which is not a login yet
 		s.Metrics.login(err)
 	}
-	return tokenAnswer(tokens), err
+	return tokenResponse(tokens), err
 }
 
 // refresh is GET /v1/auth/refresh/{token}.
-func (s *Server) refresh(c *call) (answer, error) {
+func (s *Server) refresh(c *call) (response, error) {
 	// A browser that fetches ahead of a click must not consume the token.
 	for _, header := range []string{"Sec-Purpose", "Purpose"} {
 		if c.Header.Get(header) != "" {
-			return answer{}, fault.InvalidFields(fault.Field{Field: header, Problem: "a prefetch cannot renew a token; request it without this header"})
+			return response{}, fault.InvalidFields(fault.Field{Field: header, Problem: "a prefetch cannot renew a token; request it without this header"})
 		}
 	}
 	tokens, err := s.Auth.Refresh(c.Context(), c.origin, secret.String(c.PathValue("token")))
-	return tokenAnswer(tokens), err
+	return tokenResponse(tokens), err
 }
 
-func tokenAnswer(tokens auth.Tokens) answer {
-	return answer{http.StatusOK, api.AuthenticateResponse{
+func tokenResponse(tokens auth.Tokens) response {
+	return response{http.StatusOK, api.AuthenticateResponse{
 		Authorization: tokens.Authorization.Reveal(),
 		RefreshToken:  tokens.Refresh.Reveal(),
 	}}
 }
 
 // logout is POST /v1/auth/logout.
-func (s *Server) logout(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Auth.Logout(c.Context(), c.principal, c.origin)
+func (s *Server) logout(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, s.Auth.Logout(c.Context(), c.principal, c.origin)
 }
 
 // jwks is GET /.well-known/jwks.json.
-func (s *Server) jwks(*call) (answer, error) {
-	return answer{http.StatusOK, json.RawMessage(s.Auth.JWKS())}, nil
+func (s *Server) jwks(*call) (response, error) {
+	return response{http.StatusOK, json.RawMessage(s.Auth.JWKS())}, nil
 }

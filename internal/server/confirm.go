@@ -30,13 +30,13 @@ func (p page) writeTo(out *outgoing) error {
 }
 
 // showConfirmation is GET /v1/alerts/confirmations/{token}.
-func (s *Server) showConfirmation(c *call) (answer, error) {
+func (s *Server) showConfirmation(c *call) (response, error) {
 	asked, err := s.Alerts.Confirmation(c.Context(), c.PathValue("token"))
-	return answer{http.StatusOK, page(asked)}, err
+	return response{http.StatusOK, page(asked)}, err
 }
 
 // confirmAddress is POST /v1/alerts/confirmations/{token}.
-func (s *Server) confirmAddress(c *call) (answer, error) {
+func (s *Server) confirmAddress(c *call) (response, error) {
 	confirmed, err := s.Alerts.Confirm(c.Context(), c.origin, c.PathValue("token"))
-	return answer{http.StatusOK, page(confirmed)}, err
+	return response{http.StatusOK, page(confirmed)}, err
 }

@@ -48,10 +48,10 @@ func ask(t *testing.T, h http.Handler, method, target string) (*http.Response, a
 	if err := request.Write(conn); err != nil {
 		t.Fatal(err)
 	}
-	return answerOn(t, conn, request)
+	return responseOn(t, conn, request)
 }
 
-func answerOn(t *testing.T, conn net.Conn, request *http.Request) (*http.Response, api.Error) {
+func responseOn(t *testing.T, conn net.Conn, request *http.Request) (*http.Response, api.Error) {
 	t.Helper()
 	response, err := http.ReadResponse(bufio.NewReader(conn), request)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 type route struct {
 	method            string
 	path              string
-	handle            func(*call) (answer, error)
+	handle            func(*call) (response, error)
 	requiresAuth      bool
 	worksWithoutStore bool // the response is the same for every caller and comes from memory
 	announced         bool // makes one audit record: a success has its uid in AuditUid
@@ -46,7 +46,7 @@ type call struct {
 }
 
 // answer is what a handler gives back: a status and a body to encode, nil for none.
-type answer struct {
+type response struct {
 	status int
 	body   any
 }
@@ -121,17 +121,17 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 // setAuditUID spells the header as the interface does; Set would write Audituid.
 func setAuditUID(w http.ResponseWriter, uid string) { w.Header()[api.HeaderAuditUID] = []string{uid} }
 
-func (s *Server) run(c *call, route route) (answer, error) {
+func (s *Server) run(c *call, route route) (response, error) {
 	if route.announced {
 		c.origin.AuditUID = uuid.NewString()
 	}
 	if route.requiresAuth {
 		if err := s.identify(c, route); err != nil {
-			return answer{}, err
+			return response{}, err
 		}
 		if !route.recordsRefusals {
 			if err := s.findProject(c); err != nil {
-				return answer{}, err
+				return response{}, err
 			}
 		}
 	}
@@ -272,15 +272,15 @@ func (c *call) acceptable() error {
 	return nil
 }
 
-func (s *Server) succeed(c *call, a answer) {
+func (s *Server) succeed(c *call, resp response) {
 	giveUpBody(c.w, c.Request)
-	if a.body == nil {
-		c.w.WriteHeader(a.status)
+	if resp.body == nil {
+		c.w.WriteHeader(resp.status)
 		return
 	}
-	out := &outgoing{s: s, c: c, status: a.status, contentType: jsonType}
+	out := &outgoing{s: s, c: c, status: resp.status, contentType: jsonType}
 	defer out.release()
-	err := out.writeBody(a.body)
+	err := out.writeBody(resp.body)
 	if err != nil && !out.begun {
 		s.fail(c.w, c.Request, err)
 	} else if err != nil {

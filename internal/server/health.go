@@ -12,16 +12,16 @@ import (
 const readyRetry = 2 * time.Second
 
 // health is GET /healthz: the process lives, whatever the store does.
-func (s *Server) health(*call) (answer, error) {
-	return answer{http.StatusOK, api.Status{Status: "ok"}}, nil
+func (s *Server) health(*call) (response, error) {
+	return response{http.StatusOK, api.Status{Status: "ok"}}, nil
 }
 
 // ready is GET /readyz: requests may be sent here.
-func (s *Server) ready(c *call) (answer, error) {
+func (s *Server) ready(c *call) (response, error) {
 	if err := s.Ready(c.Context()); err != nil {
 		f := fault.Busy("The service is not ready.", readyRetry)
 		f.Cause = err
-		return answer{}, f
+		return response{}, f
 	}
-	return answer{http.StatusOK, api.Status{Status: "ready"}}, nil
+	return response{http.StatusOK, api.Status{Status: "ready"}}, nil
 }

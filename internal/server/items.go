@@ -22,8 +22,8 @@ type items[T any] struct {
 }
 
 // listOf is items without a tail, in the form that handlers return.
-func listOf[T any](status int, read func(after T) (page []T, more bool, err error), show func(T) any) (answer, error) {
-	return answer{status, items[T]{read: read, show: show}}, nil
+func listOf[T any](status int, read func(after T) (page []T, more bool, err error), show func(T) any) (response, error) {
+	return response{status, items[T]{read: read, show: show}}, nil
 }
 
 // recordsPage is how many records of a list with a limit are read at a time.

@@ -40,7 +40,7 @@ func pagesOf(words []string, err error) func(string) ([]string, bool, error) {
 func serveBody(t *testing.T, s *Server, p auth.Principal, body any) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(s.envelope(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.succeed(&call{Request: r, w: w, principal: p}, answer{http.StatusOK, body})
+		s.succeed(&call{Request: r, w: w, principal: p}, response{http.StatusOK, body})
 	})))
 	t.Cleanup(server.Close)
 	return server

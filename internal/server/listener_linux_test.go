@@ -145,7 +145,7 @@ func TestBodiesOverTheBoundAreAnsweredUnavailable(t *testing.T) {
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
-	response, fault := answerOn(t, conn, &http.Request{Method: http.MethodPost})
+	response, fault := responseOn(t, conn, &http.Request{Method: http.MethodPost})
 	if response.StatusCode != http.StatusServiceUnavailable || fault.Code != "Unavailable" || response.Header.Get("Retry-After") == "" {
 		t.Errorf("%s %+v, Retry-After %q", response.Status, fault, response.Header.Get("Retry-After"))
 	}

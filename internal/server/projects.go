@@ -12,13 +12,13 @@ import (
 var projectNames = names{"name": "metadata.name", "annotations": "metadata.annotations", "labels": "metadata.labels"}
 
 // createProject is POST /v1/projects.
-func (s *Server) createProject(c *call) (answer, error) {
+func (s *Server) createProject(c *call) (response, error) {
 	ask, err := c.readProject()
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	created, err := s.Directory.CreateProject(c.Context(), c.principal, c.origin, ask)
-	return answer{http.StatusCreated, api.Created{UID: created.UID}}, err
+	return response{http.StatusCreated, api.Created{UID: created.UID}}, err
 }
 
 func (c *call) readProject() (ask directory.NewProject, err error) {
@@ -31,9 +31,9 @@ func (c *call) readProject() (ask directory.NewProject, err error) {
 }
 
 // getProject is GET /v1/projects/{uid}.
-func (s *Server) getProject(c *call) (answer, error) {
+func (s *Server) getProject(c *call) (response, error) {
 	p, err := s.projectOfPath(c)
-	return answer{http.StatusOK, api.Project{Metadata: projectMetadata(p)}}, err
+	return response{http.StatusOK, api.Project{Metadata: projectMetadata(p)}}, err
 }
 
 // projectOfPath returns the project that the path names. Public clients take ResourceNotFound for "deleted".
@@ -46,17 +46,17 @@ func (s *Server) projectOfPath(c *call) (directory.Project, error) {
 }
 
 // replaceProject is PUT /v1/projects/{uid}.
-func (s *Server) replaceProject(c *call) (answer, error) {
+func (s *Server) replaceProject(c *call) (response, error) {
 	ask, err := c.readProject()
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.ReplaceProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), ask)
+	return response{status: http.StatusNoContent}, s.Directory.ReplaceProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), ask)
 }
 
 // deleteProject is DELETE /v1/projects/{uid}. Clients that ask for what the project contains to be deleted too get a
 // 400, which they do not retry: ignoring it would look like success.
-func (s *Server) deleteProject(c *call) (answer, error) {
+func (s *Server) deleteProject(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	for _, name := range []string{"cleanup", "cleanupProjectResources"} {
 		if query.boolean(name) {
@@ -64,13 +64,13 @@ func (s *Server) deleteProject(c *call) (answer, error) {
 		}
 	}
 	if err := invalid(query.problems); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return response{status: http.StatusNoContent}, s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // listProjects is GET /v1/projects.
-func (s *Server) listProjects(c *call) (answer, error) {
+func (s *Server) listProjects(c *call) (response, error) {
 	return listOf(http.StatusOK, s.projectPages(c), func(p directory.Project) any {
 		return api.ListedProject{Metadata: projectMetadata(p)}
 	})
@@ -87,7 +87,7 @@ func projectMetadata(p directory.Project) api.Metadata {
 }
 
 // listProjectNames is GET /v1/dashboard/projects/metadata, which public clients request at every start.
-func (s *Server) listProjectNames(c *call) (answer, error) {
+func (s *Server) listProjectNames(c *call) (response, error) {
 	return listOf(http.StatusOK, s.projectPages(c), func(p directory.Project) any {
 		return api.ListedProject{Metadata: api.Metadata{UID: p.UID, Name: p.Name}}
 	})

@@ -17,23 +17,23 @@ import (
 // Stored registry definitions, in the shapes that public clients read.
 
 // createRegistry is POST /v1/registries/oci/basic.
-func (s *Server) createRegistry(c *call) (answer, error) {
+func (s *Server) createRegistry(c *call) (response, error) {
 	input, err := c.decodeRegistry()
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	input.ProjectUID = c.project
 	uid, err := s.Registries.Create(c.Context(), c.principal, c.origin, input)
-	return answer{http.StatusCreated, api.Created{UID: uid}}, err
+	return response{http.StatusCreated, api.Created{UID: uid}}, err
 }
 
 // replaceRegistry is PUT /v1/registries/oci/{uid}/basic.
-func (s *Server) replaceRegistry(c *call) (answer, error) {
+func (s *Server) replaceRegistry(c *call) (response, error) {
 	input, err := c.decodeRegistry()
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
+	return response{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
 }
 
 // decodeRegistry leaves the problems of reading to the domain, which reports them with its own: these depend on what is stored.
@@ -53,17 +53,17 @@ func (c *call) decodeRegistry() (registries.RegistryInput, error) {
 }
 
 // deleteRegistry is DELETE /v1/registries/oci/{uid}/basic.
-func (s *Server) deleteRegistry(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+func (s *Server) deleteRegistry(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, s.Registries.Delete(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // getRegistry is GET /v1/registries/oci/{uid}/basic.
-func (s *Server) getRegistry(c *call) (answer, error) {
+func (s *Server) getRegistry(c *call) (response, error) {
 	stored, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{http.StatusOK, api.OCIRegistry{
+	return response{http.StatusOK, api.OCIRegistry{
 		Metadata: registryMetadata(stored),
 		Spec:     registrySpec(stored),
 		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(contentsync.StatusOf(stored.SyncSupported, stored.Sync))},
@@ -94,7 +94,7 @@ func syncStatus(s contentsync.Status) api.SyncStatus {
 }
 
 // listRegistries is GET /v1/registries/oci/summary.
-func (s *Server) listRegistries(c *call) (answer, error) {
+func (s *Server) listRegistries(c *call) (response, error) {
 	var shown api.OCIRegistrySummary
 	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
 		shown = registrySummary(r)
@@ -112,13 +112,13 @@ func (s *Server) registryPages(c *call) func(registries.Summary) ([]registries.S
 }
 
 // getRegistryEntity is GET /v1/registries/oci/{uid}.
-func (s *Server) getRegistryEntity(c *call) (answer, error) {
+func (s *Server) getRegistryEntity(c *call) (response, error) {
 	r, err := s.Registries.Get(c.Context(), c.principal, c.PathValue("uid"))
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	d := r.Definition
-	return answer{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: r.Scope,
+	return response{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: r.Scope,
 		Auth: registryAuth(*d.Auth)}}, nil
 }
 
@@ -135,7 +135,7 @@ func registrySummary(r registries.Summary) api.OCIRegistrySummary {
 }
 
 // listRegistryNames is GET /v1/registries/metadata.
-func (s *Server) listRegistryNames(c *call) (answer, error) {
+func (s *Server) listRegistryNames(c *call) (response, error) {
 	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
 		return api.RegistryName{Name: r.Name, UID: r.UID, Kind: "oci", Scope: scopeOf(r), IsPrivate: r.Private}
 	})
@@ -149,26 +149,26 @@ func scopeOf(r registries.Summary) string {
 }
 
 // listHelmRegistries is GET /v1/registries/helm.
-func (s *Server) listHelmRegistries(*call) (answer, error) {
-	return answer{http.StatusOK, api.HelmRegistries{Items: []struct{}{}}}, nil
+func (s *Server) listHelmRegistries(*call) (response, error) {
+	return response{http.StatusOK, api.HelmRegistries{Items: []struct{}{}}}, nil
 }
 
 // noSuchKind responds for kinds of registries that are not supported. Clients that import a registry request /ecr first, and
 // try the other paths only after this code.
-func (s *Server) noSuchKind(*call) (answer, error) {
-	return answer{}, fault.ResourceNotFound("There is no registry of this kind.")
+func (s *Server) noSuchKind(*call) (response, error) {
+	return response{}, fault.ResourceNotFound("There is no registry of this kind.")
 }
 
 // checkRegistry is POST /v1/registries/oci/{uid}/check.
-func (s *Server) checkRegistry(c *call) (answer, error) {
+func (s *Server) checkRegistry(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	wait := query.boolean("wait")
 	if err := invalid(query.problems); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	request, err := s.Watch.RequestCheck(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
 	if err != nil || !wait {
-		return answer{status: http.StatusAccepted}, err
+		return response{status: http.StatusAccepted}, err
 	}
 	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
 		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
@@ -176,13 +176,13 @@ func (s *Server) checkRegistry(c *call) (answer, error) {
 	release, reserved := s.Checks.ReserveWait()
 	defer release()
 	if !reserved {
-		return answer{status: http.StatusAccepted}, nil
+		return response{status: http.StatusAccepted}, nil
 	}
 	report, err := s.Watch.AwaitCheck(c.Context(), request, watch.DefaultWait)
 	if fault.KindOf(err) == fault.Unavailable {
-		return answer{status: http.StatusAccepted}, nil // the registry stays due
+		return response{status: http.StatusAccepted}, nil // the registry stays due
 	}
-	return answer{http.StatusOK, report}, err
+	return response{http.StatusOK, report}, err
 }
 
 const (
@@ -191,7 +191,7 @@ const (
 )
 
 // registryHistory is GET /v1/registries/oci/{uid}/basic/history.
-func (s *Server) registryHistory(c *call) (answer, error) {
+func (s *Server) registryHistory(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	limit := query.limit()
 	if limit < 0 || limit > maxHistoryPage {
@@ -199,10 +199,10 @@ func (s *Server) registryHistory(c *call) (answer, error) {
 	}
 	limit = cmp.Or(limit, maxHistoryPage)
 	if err := invalid(query.problems); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	var status watch.HealthStatus
-	return answer{http.StatusOK, items[watch.HistoryEntry]{
+	return response{http.StatusOK, items[watch.HistoryEntry]{
 		read: limitedPages(limit, historyPage, func(limit int, after watch.HistoryEntry) (entries []watch.HistoryEntry, more bool, err error) {
 			status, entries, err = s.Watch.History(c.Context(), c.principal, "", c.PathValue("uid"), limit, after)
 			return entries, len(entries) == limit, err

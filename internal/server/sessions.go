@@ -8,7 +8,7 @@ import (
 )
 
 // listSessions is GET /v1/users/me/sessions.
-func (s *Server) listSessions(c *call) (answer, error) {
+func (s *Server) listSessions(c *call) (response, error) {
 	sessions, err := s.Auth.Sessions(c.Context(), c.principal)
 	items := make([]api.Session, len(sessions))
 	for i, one := range sessions {
@@ -17,19 +17,19 @@ func (s *Server) listSessions(c *call) (answer, error) {
 			Status:   api.SessionStatus{IsCurrent: one.Current, LastUsed: one.LastUsedAt, Expiry: one.ExpiresAt},
 		}
 	}
-	return answer{http.StatusOK, api.Sessions{Items: items}}, err
+	return response{http.StatusOK, api.Sessions{Items: items}}, err
 }
 
 // endSession is DELETE /v1/users/me/sessions/{uid}.
-func (s *Server) endSession(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Auth.EndSession(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+func (s *Server) endSession(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, s.Auth.EndSession(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // revokeTokens is POST /v1/users/auth/tokens/revoke.
-func (s *Server) revokeTokens(c *call) (answer, error) {
+func (s *Server) revokeTokens(c *call) (response, error) {
 	var body api.RevokeTokens
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Auth.RevokeTokens(c.Context(), c.principal, c.origin, body.Tokens)
+	return response{status: http.StatusNoContent}, s.Auth.RevokeTokens(c.Context(), c.principal, c.origin, body.Tokens)
 }

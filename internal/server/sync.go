@@ -11,26 +11,26 @@ import (
 
 // syncRegistry is POST /v1/registries/oci/{uid}/basic/sync. Public clients may send forceSync, and a body: each
 // synchronization looks at everything anyway.
-func (s *Server) syncRegistry(c *call) (answer, error) {
-	return answer{status: http.StatusAccepted}, s.ContentSync.Request(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+func (s *Server) syncRegistry(c *call) (response, error) {
+	return response{status: http.StatusAccepted}, s.ContentSync.Request(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }
 
 // getSyncStatus is GET /v1/registries/oci/{uid}/basic/sync/status.
-func (s *Server) getSyncStatus(c *call) (answer, error) {
+func (s *Server) getSyncStatus(c *call) (response, error) {
 	status, err := s.ContentSync.Status(c.Context(), c.principal, c.PathValue("uid"))
-	return answer{http.StatusOK, syncStatus(status)}, err
+	return response{http.StatusOK, syncStatus(status)}, err
 }
 
 // listContent is GET /v1/registries/oci/{uid}/basic/content.
-func (s *Server) listContent(c *call) (answer, error) {
+func (s *Server) listContent(c *call) (response, error) {
 	q := readQuery(c.URL.RawQuery)
 	asked := contentsync.Query{Repository: q.text("repository"), Continue: q.text("continue"), Limit: q.limit()}
 	if err := invalid(fault.Join(q.problems, asked.Problems())); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	meta := api.ListMeta{Limit: cmp.Or(asked.Limit, contentsync.DefaultLimit)}
 	var status api.SyncStatus
-	return answer{http.StatusOK, items[contentsync.Content]{
+	return response{http.StatusOK, items[contentsync.Content]{
 		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ contentsync.Content) ([]contentsync.Content, bool, error) {
 			asked.Limit = limit
 			page, err := s.ContentSync.List(c.Context(), c.principal, c.PathValue("uid"), asked)

@@ -24,13 +24,13 @@ func tenantRoles(u directory.User) []api.Ref {
 }
 
 // getUserRoles is GET /v1/users/{uid}/roles.
-func (s *Server) getUserRoles(c *call) (answer, error) {
+func (s *Server) getUserRoles(c *call) (response, error) {
 	found, err := s.userOfPath(c)
-	return answer{http.StatusOK, api.UserRoleRefs{Roles: tenantRoles(found.User)}}, err
+	return response{http.StatusOK, api.UserRoleRefs{Roles: tenantRoles(found.User)}}, err
 }
 
 // setUserRoles is PUT /v1/users/{uid}/roles.
-func (s *Server) setUserRoles(c *call) (answer, error) {
+func (s *Server) setUserRoles(c *call) (response, error) {
 	var body api.UserRoles
 	var role auth.Role
 	err := c.read(&body, func() (problems []fault.Field) {
@@ -41,24 +41,24 @@ func (s *Server) setUserRoles(c *call) (answer, error) {
 		return problems
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	err = s.Directory.SetRole(c.Context(), c.principal, c.origin, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
-	return answer{status: http.StatusNoContent}, names{"role": "roles"}.err(err)
+	return response{status: http.StatusNoContent}, names{"role": "roles"}.err(err)
 }
 
 // getUserProjects is GET /v1/users/{uid}/projects.
-func (s *Server) getUserProjects(c *call) (answer, error) {
+func (s *Server) getUserProjects(c *call) (response, error) {
 	found, err := s.userOfPath(c)
 	projects := make([]api.ProjectRoles, len(found.Projects))
 	for i, p := range found.Projects {
 		projects[i] = api.ProjectRoles{UID: p.UID, Name: p.Name, Roles: roleRefs(auth.RoleMember)}
 	}
-	return answer{http.StatusOK, api.UserProjectRoles{Projects: projects}}, err
+	return response{http.StatusOK, api.UserProjectRoles{Projects: projects}}, err
 }
 
 // setUserProjects is PUT /v1/users/{uid}/projects.
-func (s *Server) setUserProjects(c *call) (answer, error) {
+func (s *Server) setUserProjects(c *call) (response, error) {
 	var body api.UserProjects
 	var projects []string
 	err := c.read(&body, func() (problems []fault.Field) {
@@ -66,9 +66,9 @@ func (s *Server) setUserProjects(c *call) (answer, error) {
 		return problems
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.SetProjects(c.Context(), c.principal, c.origin, c.user(), projects)
+	return response{status: http.StatusNoContent}, s.Directory.SetProjects(c.Context(), c.principal, c.origin, c.user(), projects)
 }
 
 // memberships returns the projects in which the user is to be a member. A public client takes a user out of all by null,
@@ -91,13 +91,13 @@ func memberships(sent []api.UserProject) (projects []string, problems []fault.Fi
 }
 
 // getUserResourceRoles is GET /v1/users/{uid}/resourceRoles: none, for clients that read them with a user.
-func (s *Server) getUserResourceRoles(c *call) (answer, error) {
+func (s *Server) getUserResourceRoles(c *call) (response, error) {
 	_, err := s.userOfPath(c)
-	return answer{http.StatusOK, api.UserResourceRoles{ResourceRoles: []struct{}{}}}, err
+	return response{http.StatusOK, api.UserResourceRoles{ResourceRoles: []struct{}{}}}, err
 }
 
 // getUserWorkspaceRoles is GET /v1/workspaces/users/{uid}/roles: none, likewise.
-func (s *Server) getUserWorkspaceRoles(c *call) (answer, error) {
+func (s *Server) getUserWorkspaceRoles(c *call) (response, error) {
 	_, err := s.userOfPath(c)
-	return answer{http.StatusOK, api.UserWorkspaceRoles{Projects: []struct{}{}}}, err
+	return response{http.StatusOK, api.UserWorkspaceRoles{Projects: []struct{}{}}}, err
 }

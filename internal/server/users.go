@@ -15,15 +15,15 @@ var userNames = names{"emailId": "spec.emailId", "name": "metadata.name", "first
 	"password": "spec.password", "role": "spec.roles", "projects": "spec.projects"}
 
 // userInfo is GET /v1/users/info: who calls.
-func (s *Server) userInfo(c *call) (answer, error) {
+func (s *Server) userInfo(c *call) (response, error) {
 	p := c.principal
-	return answer{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID}}, nil
+	return response{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID}}, nil
 }
 
 // listUsers is GET /v1/users. For clients, all are on one page.
-func (s *Server) listUsers(c *call) (answer, error) {
+func (s *Server) listUsers(c *call) (response, error) {
 	count := 0
-	return answer{http.StatusOK, items[directory.User]{
+	return response{http.StatusOK, items[directory.User]{
 		read: s.userPages(c),
 		show: func(u directory.User) any {
 			count++
@@ -48,14 +48,14 @@ func (s *Server) userPages(c *call) func(directory.User) ([]directory.User, bool
 }
 
 // getUser is GET /v1/users/{uid}.
-func (s *Server) getUser(c *call) (answer, error) {
+func (s *Server) getUser(c *call) (response, error) {
 	found, err := s.userOfPath(c)
 	body := user(found.User)
 	body.Spec.Projects = make([]api.Ref, len(found.Projects))
 	for i, p := range found.Projects {
 		body.Spec.Projects[i] = api.Ref{UID: p.UID, Name: p.Name}
 	}
-	return answer{http.StatusOK, body}, err
+	return response{http.StatusOK, body}, err
 }
 
 // userOfPath returns the user that the path names; "me" is the caller.
@@ -84,7 +84,7 @@ func userStatus(u directory.User) api.UserStatus {
 }
 
 // createUser is POST /v1/users. Public clients send no password.
-func (s *Server) createUser(c *call) (answer, error) {
+func (s *Server) createUser(c *call) (response, error) {
 	var body api.NewUser
 	var ask directory.NewUser
 	err := c.read(&body, func() []fault.Field {
@@ -99,10 +99,10 @@ func (s *Server) createUser(c *call) (answer, error) {
 		return fault.Join(problems, userNames.in(s.Directory.UserProblems(c.principal, ask)))
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	created, err := s.Directory.CreateUser(c.Context(), c.principal, c.origin, ask)
-	return answer{http.StatusCreated, api.Created{UID: created.UID}}, userNames.err(err)
+	return response{http.StatusCreated, api.Created{UID: created.UID}}, userNames.err(err)
 }
 
 // roleOf reads a list of at most one role; none is "".
@@ -121,7 +121,7 @@ func roleOf(field string, roles []string) (auth.Role, []fault.Field) {
 func (c *call) user() directory.UserRef { return directory.UserRef{User: c.PathValue("uid")} }
 
 // updateUser is PUT /v1/users/{uid}. Roles and projects have paths of their own.
-func (s *Server) updateUser(c *call) (answer, error) {
+func (s *Server) updateUser(c *call) (response, error) {
 	var body api.UserUpdate
 	var change directory.UserChange
 	err := c.read(&body, func() []fault.Field {
@@ -130,27 +130,27 @@ func (s *Server) updateUser(c *call) (answer, error) {
 		return userNames.in(change.Problems())
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.UpdateUser(c.Context(), c.principal, c.origin, c.user(), change)
+	return response{status: http.StatusNoContent}, s.Directory.UpdateUser(c.Context(), c.principal, c.origin, c.user(), change)
 }
 
 // deleteUser is DELETE /v1/users/{uid}.
-func (s *Server) deleteUser(c *call) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.Directory.DeleteUser(c.Context(), c.principal, c.origin, c.user())
+func (s *Server) deleteUser(c *call) (response, error) {
+	return response{status: http.StatusNoContent}, s.Directory.DeleteUser(c.Context(), c.principal, c.origin, c.user())
 }
 
 // setUserPassword is PUT /v1/users/{uid}/password.
-func (s *Server) setUserPassword(c *call) (answer, error) {
+func (s *Server) setUserPassword(c *call) (response, error) {
 	var body api.NewPassword
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Directory.SetPassword(c.Context(), c.principal, c.origin, c.user(), body.Password)
+	return response{status: http.StatusNoContent}, s.Directory.SetPassword(c.Context(), c.principal, c.origin, c.user(), body.Password)
 }
 
 // setUserState is PUT /v1/users/{uid}/state.
-func (s *Server) setUserState(c *call) (answer, error) {
+func (s *Server) setUserState(c *call) (response, error) {
 	var body api.UserState
 	err := c.read(&body, func() []fault.Field {
 		if body.IsActive == nil {
@@ -159,32 +159,32 @@ func (s *Server) setUserState(c *call) (answer, error) {
 		return nil
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	change := s.Directory.DisableUser
 	if *body.IsActive {
 		change = s.Directory.EnableUser
 	}
-	return answer{status: http.StatusNoContent}, change(c.Context(), c.principal, c.origin, c.user())
+	return response{status: http.StatusNoContent}, change(c.Context(), c.principal, c.origin, c.user())
 }
 
 // changePassword is PATCH /v1/users/me/password.
-func (s *Server) changePassword(c *call) (answer, error) {
+func (s *Server) changePassword(c *call) (response, error) {
 	var body api.PasswordChange
 	err := c.read(&body, func() []fault.Field {
 		return s.Auth.PasswordProblems(c.principal, body.CurrentPassword, body.NewPassword)
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return answer{status: http.StatusNoContent}, s.Auth.ChangePassword(c.Context(), c.principal, c.origin, body.CurrentPassword, body.NewPassword)
+	return response{status: http.StatusNoContent}, s.Auth.ChangePassword(c.Context(), c.principal, c.origin, body.CurrentPassword, body.NewPassword)
 }
 
 // summarizeUsers is POST /v1/users/summary. Terraform looks a user up by its email here at each refresh.
-func (s *Server) summarizeUsers(c *call) (answer, error) {
+func (s *Server) summarizeUsers(c *call) (response, error) {
 	var body api.UserSummaryRequest
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	return listOf(http.StatusOK, s.candidates(c, body.Filter), func(u directory.User) any {
 		metadata := userMetadata(u)

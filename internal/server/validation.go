@@ -13,21 +13,21 @@ import (
 
 // validate is POST /v1/registries/oci/basic/validate: nothing for a valid definition, else the
 // report as an error.
-func (s *Server) validate(c *call) (answer, error) {
+func (s *Server) validate(c *call) (response, error) {
 	report, err := s.check(c, audit.RegistryValidate)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if !report.Valid {
-		return answer{}, notValid{report}
+		return response{}, notValid{report}
 	}
-	return answer{status: http.StatusNoContent}, nil
+	return response{status: http.StatusNoContent}, nil
 }
 
 // diagnose is POST /v1/registries/oci/basic/diagnose: the same check, the report as the response.
-func (s *Server) diagnose(c *call) (answer, error) {
+func (s *Server) diagnose(c *call) (response, error) {
 	report, err := s.check(c, audit.RegistryDiagnose)
-	return answer{http.StatusOK, report}, err
+	return response{http.StatusOK, report}, err
 }
 
 // check has every outcome recorded, that of a request which cannot be read included.
