@@ -11,14 +11,14 @@ type AlertComponents struct {
 	Components []AlertComponent `json:"components"`
 }
 
-// AlertComponent is a component for which alerts can be configured.
+// AlertComponent is a component that has alerts.
 type AlertComponent struct {
 	Name              string   `json:"name"`
 	Description       string   `json:"description"`
 	SupportedChannels []string `json:"supportedChannels"`
 }
 
-// Alert is the response of PathAlert with the channels of one component.
+// Alert is the response of PathAlert: the channels of one component.
 type Alert struct {
 	Component string         `json:"component"`
 	Channels  []AlertChannel `json:"channels"`
@@ -31,20 +31,20 @@ type AlertChannel struct {
 	IsActive      bool              `json:"isActive"`
 	AlertAllUsers bool              `json:"alertAllUsers"`
 	Identifiers   []string          `json:"identifiers"`
-	Unconfirmed   []string          `json:"unconfirmed,omitempty"` // of the identifiers; they get no alerts
+	Unconfirmed   []string          `json:"unconfirmed,omitempty"` // identifiers without confirmation, which get no alerts
 	HTTP          *AlertChannelHTTP `json:"http,omitempty"`
 	CreatedAt     time.Time         `json:"createdAt"`
 	Status        *AlertStatus      `json:"status,omitempty"`
 }
 
-// AlertStatus is the result of the last delivery by a channel.
+// AlertStatus is the result of the newest attempt to send through a channel.
 type AlertStatus struct {
 	IsSucceeded bool      `json:"isSucceeded"`
 	Message     string    `json:"message"`
 	Time        time.Time `json:"time"`
 }
 
-// AlertChannelHTTP is the request that a channel sends. Its texts may contain secrets and print as masks.
+// AlertChannelHTTP is the request that a channel sends. Its values may be secret, so they print masked.
 type AlertChannelHTTP struct {
 	URL     string                   `json:"url"`
 	Method  string                   `json:"method"`
@@ -58,7 +58,7 @@ type AlertRequest struct {
 	Channels []AlertChannelRequest `json:"channels"`
 }
 
-// AlertChannelRequest is a channel to be stored. Status and times that public clients send are ignored.
+// AlertChannelRequest is a channel to be stored. Status and times that public clients send back are ignored.
 type AlertChannelRequest struct {
 	UID           string                   `json:"uid"`
 	Type          string                   `json:"type"`
@@ -68,7 +68,7 @@ type AlertChannelRequest struct {
 	HTTP          *AlertChannelHTTPRequest `json:"http"`
 }
 
-// AlertChannelHTTPRequest is the request that a channel must send.
+// AlertChannelHTTPRequest is the request that a channel shall send.
 type AlertChannelHTTPRequest struct {
 	URL     secret.String            `json:"url"`
 	Method  string                   `json:"method"`
@@ -77,8 +77,8 @@ type AlertChannelHTTPRequest struct {
 	Secret  secret.String            `json:"secret"`
 }
 
-// CreatedAlertChannel is the response to the creation of a channel. SigningSecret is set only here, and only if the server
-// generated it.
+// CreatedAlertChannel is the response to the creation of a channel. SigningSecret is set if it was generated; no other
+// response contains it.
 type CreatedAlertChannel struct {
 	UID           string `json:"uid"`
 	SigningSecret string `json:"signingSecret,omitempty"`
@@ -90,9 +90,9 @@ type RegistryHistory struct {
 	Items  []RegistryHealthPeriod `json:"items"`
 }
 
-// RegistryWatchStatus is the health status of a registry. Times that are not known are omitted.
+// RegistryWatchStatus is the health status of a registry. Values that are not known yet are omitted.
 type RegistryWatchStatus struct {
-	Checked                bool      `json:"checked"` // a check has counted; the other members are its result
+	Checked                bool      `json:"checked"` // the other values are the result of a counted check
 	Valid                  bool      `json:"valid"`
 	Code                   string    `json:"code,omitempty"`
 	Stage                  string    `json:"stage,omitempty"`
@@ -105,7 +105,7 @@ type RegistryWatchStatus struct {
 	NextCheckAt            time.Time `json:"nextCheckAt,omitzero"`
 }
 
-// RegistryHealthPeriod is a period of the status history, with equal results.
+// RegistryHealthPeriod is a period with the same health status.
 type RegistryHealthPeriod struct {
 	Since                  time.Time `json:"since"`
 	LastCheckedAt          time.Time `json:"lastCheckedAt"`

@@ -1,6 +1,6 @@
-// Package api has the shapes, paths and error body of the HTTP interface, and its description.
+// Package api has the types, paths and error body of the HTTP API, and its OpenAPI description.
 //
-// It holds no logic: the server encodes these types, the client decodes them.
+// It has no logic: the server encodes these types, the client decodes them.
 package api
 
 import (
@@ -16,10 +16,10 @@ import (
 //go:embed openapi.yaml
 var OpenAPI []byte
 
-// Paths of the interface. A name in braces is one path segment; %2F in it is part of the name.
+// Paths of the API. A name in braces is one path segment; %2F in it is part of the name.
 const (
 	PathAuthenticate         = "/v1/auth/authenticate"
-	PathAuth                 = "/v1/auth" // the same as PathAuthenticate: the text of the interface specification has this one
+	PathAuth                 = "/v1/auth" // same as PathAuthenticate; the text of the API specification uses this path
 	PathRefresh              = "/v1/auth/refresh/{token}"
 	PathLogout               = "/v1/auth/logout"
 	PathValidate             = "/v1/registries/oci/basic/validate"
@@ -69,7 +69,7 @@ const (
 	PathReady                = "/readyz"
 )
 
-// Header names of the interface.
+// Header names of the API.
 const (
 	HeaderAuthorization = "Authorization"
 	HeaderAPIKey        = "ApiKey"
@@ -86,13 +86,13 @@ type AuthenticateRequest struct {
 }
 
 // AuthenticateResponse is the response of PathAuthenticate and PathRefresh. RefreshToken is missing when an
-// authorization token was renewed at the refresh path. Its strings are plain because here they must be shown.
+// authorization token was exchanged at the refresh path. Its strings are not masked, since the client needs them.
 type AuthenticateResponse struct {
 	Authorization string `json:"Authorization"`
 	RefreshToken  string `json:"refreshToken,omitempty"`
 }
 
-// Metadata is what every listed resource has. Only projects have annotations and labels.
+// Metadata is the metadata of every listed resource. Only projects have annotations and labels.
 type Metadata struct {
 	UID               string            `json:"uid"`
 	Name              string            `json:"name"`
@@ -101,7 +101,7 @@ type Metadata struct {
 	Labels            map[string]string `json:"labels,omitempty"`
 }
 
-// ListMeta is the position in a list. Continue is empty on the last page.
+// ListMeta has the position of the next page. Continue is empty on the last page.
 type ListMeta struct {
 	Continue string `json:"continue"`
 	Count    int64  `json:"count"`
@@ -109,7 +109,7 @@ type ListMeta struct {
 	Offset   int    `json:"offset"`
 }
 
-// Named is the metadata of a resource to be created or renamed. Other members that public clients send are ignored.
+// Named is the metadata of a resource to be created or renamed. Public clients send more, which is ignored.
 type Named struct {
 	Name string `json:"name"`
 }
@@ -129,7 +129,7 @@ type Error struct {
 	Status  int             `json:"-"` // HTTP status, not in the body
 	Code    string          `json:"code"`
 	Message string          `json:"message"`
-	Details json.RawMessage `json:"details"` // always an object; a 422's is the validation report
+	Details json.RawMessage `json:"details"` // always an object; for a 422 the validation report
 	Ref     string          `json:"ref"`     // request id, also in the service's log
 }
 

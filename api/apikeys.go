@@ -7,26 +7,26 @@ type APIKeys struct {
 	Items []APIKey `json:"items"`
 }
 
-// APIKey is one key, without the key itself.
+// APIKey describes a key without its secret.
 type APIKey struct {
 	Metadata Metadata     `json:"metadata"`
 	Spec     APIKeySpec   `json:"spec"`
 	Status   APIKeyStatus `json:"status"`
 }
 
-// APIKeySpec is the user and the expiry of a key.
+// APIKeySpec has the owner and the expiry of a key.
 type APIKeySpec struct {
 	Expiry time.Time  `json:"expiry"`
 	User   APIKeyUser `json:"user"`
 }
 
-// APIKeyUser is the user that a key acts for.
+// APIKeyUser is the owner of a key.
 type APIKeyUser struct {
 	UID     string `json:"uid"`
 	EmailID string `json:"emailId"`
 }
 
-// APIKeyStatus is the status of a key. LastUsed is exact to some minutes.
+// APIKeyStatus reports whether a key is active. LastUsed is exact to five minutes.
 type APIKeyStatus struct {
 	IsActive bool      `json:"isActive"`
 	LastUsed time.Time `json:"lastUsed,omitzero"`
@@ -38,20 +38,20 @@ type APIKeyRequest struct {
 	Spec     APIKeyRequestSpec `json:"spec"`
 }
 
-// APIKeyRequestSpec is the user and the expiry (RFC 3339) of a key. An empty UserUID, or that of the tenant, which public
-// clients send, means the caller. A change ignores UserUID and does not change empty members.
+// APIKeyRequestSpec has the owner and the expiry (RFC 3339) of a key. An empty UserUID, or the tenant's uid, which a
+// public client sends, means the caller. A change ignores UserUID and leaves empty fields unchanged.
 type APIKeyRequestSpec struct {
 	Expiry  string `json:"expiry"`
 	UserUID string `json:"userUid"`
 }
 
-// CreatedAPIKey is the response to the creation of a key. Only here the key is shown.
+// CreatedAPIKey is the response to the creation of a key. The key is not masked; no other response contains it.
 type CreatedAPIKey struct {
 	APIKey string `json:"apiKey"`
 	UID    string `json:"uid"`
 }
 
-// APIKeyState activates a key or deactivates it. Public clients omit IsActive for false.
+// APIKeyState activates or deactivates a key. Public clients omit IsActive to deactivate.
 type APIKeyState struct {
 	IsActive bool `json:"isActive"`
 }

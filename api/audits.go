@@ -14,11 +14,11 @@ type Audit struct {
 	Spec     AuditSpec `json:"spec"`
 }
 
-// AuditSpec is the content of an audit record. Report is the report of a validation, and is set only in the response for a
-// single record.
+// AuditSpec has the actor, the object, the origin and the outcome of an action. Report is the report of a validation;
+// only the response with a single record contains it.
 type AuditSpec struct {
 	Action     string          `json:"action"`
-	ActionType string          `json:"actionType,omitempty"` // create, update, delete; empty for other actions
+	ActionType string          `json:"actionType,omitempty"` // create, update, delete; empty for actions that change nothing
 	ActionMsg  string          `json:"actionMsg"`
 	Actor      AuditActor      `json:"actor"`
 	Resource   AuditResource   `json:"resource"`
@@ -27,7 +27,7 @@ type AuditSpec struct {
 	Means      string          `json:"means"`
 	Address    string          `json:"address"`
 	RequestID  string          `json:"requestId"`
-	Repeats    int64           `json:"repeats,omitempty"` // of a rejection: how often it was repeated within its minute
+	Repeats    int64           `json:"repeats,omitempty"` // number of identical refusals that followed within the same minute
 	Report     json.RawMessage `json:"report,omitempty"`
 }
 
@@ -37,13 +37,13 @@ type AuditActor struct {
 	User      AuditUser `json:"user"`
 }
 
-// AuditUser is the user of an audit record. UID is empty if it is not known.
+// AuditUser is a user as recorded. UID is empty if unknown.
 type AuditUser struct {
 	UID     string `json:"uid"`
 	EmailID string `json:"emailId"`
 }
 
-// AuditResource is the resource of an action: its kind, and its uid or another name. Target is the target of a webhook.
+// AuditResource is the object: its kind, and its uid or name. Target is the destination of a webhook.
 type AuditResource struct {
 	Kind   string `json:"kind"`
 	UID    string `json:"uid"`

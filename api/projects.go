@@ -5,7 +5,7 @@ type Projects struct {
 	Items []ListedProject `json:"items"`
 }
 
-// ListedProject is one project of a list. In PathProjectNames it has its uid and name only.
+// ListedProject is a project in a list. In PathProjectNames it has only uid and name.
 type ListedProject struct {
 	Metadata Metadata `json:"metadata"`
 }
@@ -22,7 +22,7 @@ type ProjectStatus struct {
 	IsDisabled bool `json:"isDisabled"`
 }
 
-// ProjectRequest is the body that creates a project, or replaces what can be changed of one.
+// ProjectRequest is the body that creates or changes a project.
 type ProjectRequest struct {
 	Metadata ProjectRequestMetadata `json:"metadata"`
 }

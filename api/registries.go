@@ -13,21 +13,21 @@ type OCIRegistryRequest struct {
 	Spec     OCIRegistryRequestSpec `json:"spec"`
 }
 
-// OCIRegistryName is the metadata of a registry to be stored. Other members that public clients send are ignored.
+// OCIRegistryName is the metadata of a registry to be stored. Public clients send more, which is ignored.
 type OCIRegistryName struct {
 	Name        string            `json:"name"`
 	Annotations map[string]string `json:"annotations"`
 	Labels      map[string]string `json:"labels"`
 }
 
-// OCIRegistryDefinition is a definition to be validated, with the members that only the service uses.
+// OCIRegistryDefinition is a definition to validate, with fields that only this service uses.
 type OCIRegistryDefinition struct {
 	regcheck.Definition
 	RegistryUID string `json:"registryUid,omitempty"` // of the stored registry whose secrets are used
 	Scope       string `json:"scope,omitempty"`
 }
 
-// OCIRegistryRequestSpec is a definition and the settings of its storage.
+// OCIRegistryRequestSpec is a definition and how it is used.
 type OCIRegistryRequestSpec struct {
 	OCIRegistryDefinition
 	IsSyncSupported         bool `json:"isSyncSupported"`
@@ -35,7 +35,7 @@ type OCIRegistryRequestSpec struct {
 	IsPrivate               bool `json:"isPrivate"`
 }
 
-// OCIRegistry is the response of PathOCIRegistry. Spec and Status are always set, since public clients dereference them.
+// OCIRegistry is the response of PathOCIRegistry. Spec and Status are always present: public clients dereference them.
 type OCIRegistry struct {
 	Metadata OCIRegistryMetadata `json:"metadata"`
 	Spec     OCIRegistrySpec     `json:"spec"`
@@ -52,7 +52,7 @@ type OCIRegistryMetadata struct {
 	Labels                map[string]string `json:"labels,omitempty"`
 }
 
-// OCIRegistrySpec is the definition exactly as it was sent, except that its stored secrets are masked.
+// OCIRegistrySpec is the definition exactly as it was sent, except that stored secrets are masked.
 type OCIRegistrySpec struct {
 	Endpoint                string          `json:"endpoint"`
 	ProviderType            string          `json:"providerType,omitempty"`
@@ -65,7 +65,7 @@ type OCIRegistrySpec struct {
 	Auth                    OCIRegistryAuth `json:"auth"`
 }
 
-// OCIRegistryAuth has the credentials of a stored registry. TLS is always there: old public clients dereference it.
+// OCIRegistryAuth has the credentials of a stored registry. TLS is always present: old public clients dereference it.
 type OCIRegistryAuth struct {
 	Type     string         `json:"type,omitempty"`
 	Username string         `json:"username,omitempty"`
@@ -83,13 +83,13 @@ type OCIRegistryTLS struct {
 	Key                secret.String `json:"key,omitempty"`
 }
 
-// OCIRegistryStatus is the result of the last synchronization.
+// OCIRegistryStatus has the status of the last synchronization.
 type OCIRegistryStatus struct {
 	SyncStatus SyncStatus `json:"syncStatus"`
 }
 
-// SyncStatus is Success, Failed, InProgress or Pending, or empty if nothing is synchronized. Public clients reject other
-// values.
+// SyncStatus is Success, Failed, InProgress or Pending, or empty without synchronization: public clients treat any
+// other word as an error.
 type SyncStatus struct {
 	IsSyncSupported bool      `json:"isSyncSupported"`
 	Status          string    `json:"status"`
@@ -98,7 +98,8 @@ type SyncStatus struct {
 	LastSyncedTime  time.Time `json:"lastSyncedTime,omitzero"`
 }
 
-// OCIRegistryEntity is the response of PathOCIRegistryOfAnyType: the type "basic" always, and what the types have in common.
+// OCIRegistryEntity is the response of PathOCIRegistryOfAnyType: the type, always "basic", and what the types have in
+// common.
 type OCIRegistryEntity struct {
 	Type          string          `json:"type"`
 	Endpoint      string          `json:"endpoint"`
@@ -120,7 +121,7 @@ type OCIRegistrySummary struct {
 	Status   OCIRegistrySummaryStatus `json:"status"`
 }
 
-// OCIRegistrySummarySpec has the registry type "basic" always: clients accept only "basic" and "ecr".
+// OCIRegistrySummarySpec has the registry type, always "basic": clients accept only this and "ecr".
 type OCIRegistrySummarySpec struct {
 	RegistryType            string `json:"registryType"`
 	Endpoint                string `json:"endpoint"`
@@ -131,7 +132,7 @@ type OCIRegistrySummarySpec struct {
 	IsPrivate               bool   `json:"isPrivate"`
 }
 
-// OCIRegistrySummaryStatus has under another name what OCIRegistryStatus has.
+// OCIRegistrySummaryStatus has the contents of OCIRegistryStatus under another name.
 type OCIRegistrySummaryStatus struct {
 	Sync SyncStatus `json:"sync"`
 }
@@ -141,7 +142,7 @@ type RegistryNames struct {
 	Items []RegistryName `json:"items"`
 }
 
-// RegistryName is a registry of any kind; the service has only "oci". Scope is "tenant" if none was sent.
+// RegistryName is one registry of any kind; the kind is always "oci". Scope is "tenant" if none was sent.
 type RegistryName struct {
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
@@ -151,7 +152,7 @@ type RegistryName struct {
 	IsPrivate bool   `json:"isPrivate"`
 }
 
-// HelmRegistries is the response of PathHelmRegistries, which is always empty: public clients request it.
+// HelmRegistries is the response of PathHelmRegistries. The list is always empty; public clients request it.
 type HelmRegistries struct {
 	Items []struct{} `json:"items"`
 }

@@ -11,17 +11,17 @@ type Sessions struct {
 	Items []Session `json:"items"`
 }
 
-// Session is one session of the caller. Its name is the source address of the login.
+// Session is one session of the caller. Its name is the client address of the login.
 type Session struct {
 	Metadata Metadata      `json:"metadata"`
 	Status   SessionStatus `json:"status"`
 }
 
-// SessionStatus is the use of a session.
+// SessionStatus is the status of a session.
 type SessionStatus struct {
 	IsCurrent bool      `json:"isCurrent"` // the token of the request belongs to it
 	LastUsed  time.Time `json:"lastUsed"`
-	Expiry    time.Time `json:"expiry"` // of the refresh token, unless it is renewed before
+	Expiry    time.Time `json:"expiry"` // when it can no longer be refreshed, unless it is refreshed before
 }
 
 // RevokeTokens is the body of PathRevokeTokens.

@@ -1,13 +1,14 @@
 package api
 
-// OCIRegistryContent is the response of PathOCIRegistryContent: what the last finished synchronization found.
+// OCIRegistryContent is the response of PathOCIRegistryContent: the result of the last finished synchronization.
 type OCIRegistryContent struct {
 	Items    []OCIRegistryTag `json:"items"`
 	ListMeta ListMeta         `json:"listmeta"`
 	Status   SyncStatus       `json:"status"`
 }
 
-// OCIRegistryTag is one tag. An item without a tag is for a repository without tags, or with a problem of its list.
+// OCIRegistryTag is one tag. An item without a tag describes the repository: it has no tag, or its list could not be
+// read.
 type OCIRegistryTag struct {
 	Repository string `json:"repository"`
 	Tag        string `json:"tag,omitempty"`

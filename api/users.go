@@ -19,29 +19,29 @@ type Users struct {
 	ListMeta ListMeta `json:"listmeta"`
 }
 
-// User is one user. The name in its metadata is the one that was set, else the email.
+// User is one user. The name in its metadata is the stored name, or the email if there is none.
 type User struct {
 	Metadata Metadata   `json:"metadata"`
 	Spec     UserSpec   `json:"spec"`
 	Status   UserStatus `json:"status"`
 }
 
-// UserSpec is the part of a user that administrators set. Projects is there where one user is read.
+// UserSpec is the part of a user that administrators set. Projects is present only in the response with a single user.
 type UserSpec struct {
 	EmailID   string   `json:"emailId"`
 	FirstName string   `json:"firstName,omitempty"`
 	LastName  string   `json:"lastName,omitempty"`
-	Roles     []string `json:"roles"` // one: admin or member
+	Roles     []string `json:"roles"` // one of admin, member
 	Projects  []Ref    `json:"projects,omitzero"`
 }
 
-// Ref names something.
+// Ref is a uid and a name.
 type Ref struct {
 	UID  string `json:"uid"`
 	Name string `json:"name"`
 }
 
-// UserStatus is what a user does.
+// UserStatus is the status of a user.
 type UserStatus struct {
 	IsActive   bool      `json:"isActive"`
 	LastSignIn time.Time `json:"lastSignIn,omitzero"`
@@ -67,18 +67,18 @@ type UserSummarySpec struct {
 	Roles     []Ref  `json:"roles"`
 }
 
-// UserSummaryRequest is the body of PathUserSummary. The order that public clients may ask for is not read.
+// UserSummaryRequest is the body of PathUserSummary. The order that public clients send is ignored.
 type UserSummaryRequest struct {
 	Filter UserFilter `json:"filter"`
 }
 
-// UserFilter selects the users to list.
+// UserFilter selects users.
 type UserFilter struct {
 	EmailID TextFilter `json:"emailId"`
 	Name    TextFilter `json:"name"` // of the metadata
 }
 
-// TextFilter selects texts. A member that is null or missing excludes nothing.
+// TextFilter selects texts. A member that is null or omitted matches everything.
 type TextFilter struct {
 	Eq         *string `json:"eq"`
 	Ne         *string `json:"ne"`
@@ -87,7 +87,7 @@ type TextFilter struct {
 	IgnoreCase bool    `json:"ignoreCase"`
 }
 
-// UserRoleRefs is the response of GET PathUserRoles. A member has a role here only if it was given by name, so that
+// UserRoleRefs is the response of GET PathUserRoles. A member has a role here only if it was set by name, so that
 // clients read what they set.
 type UserRoleRefs struct {
 	Roles []Ref `json:"roles"`
@@ -105,29 +105,29 @@ type ProjectRoles struct {
 	Roles []Ref  `json:"roles"`
 }
 
-// UserResourceRoles is the response of PathUserResourceRoles: there are no such roles.
+// UserResourceRoles is the response of PathUserResourceRoles. The list is always empty.
 type UserResourceRoles struct {
 	ResourceRoles []struct{} `json:"resourceRoles"`
 }
 
-// UserWorkspaceRoles is the response of PathUserWorkspaceRoles: there are no workspaces.
+// UserWorkspaceRoles is the response of PathUserWorkspaceRoles. The list is always empty.
 type UserWorkspaceRoles struct {
 	Projects []struct{} `json:"projects"`
 }
 
 // NewUser is the body that creates a user.
 type NewUser struct {
-	Metadata UserMetadata `json:"metadata"`
-	Spec     NewUserSpec  `json:"spec"`
+	Metadata PersonMetadata `json:"metadata"`
+	Spec     NewUserSpec    `json:"spec"`
 }
 
-// UserMetadata is the part of a user's metadata that is stored. Public clients send more.
-type UserMetadata struct {
+// PersonMetadata is the stored part of a user's metadata. Public clients send more.
+type PersonMetadata struct {
 	Name string `json:"name"`
 }
 
-// NewUserSpec is a user to be created. Without a password the user cannot log in until an administrator sets one.
-// Roles has none, which means member, or one. Projects are uids or names. Teams has to be empty.
+// NewUserSpec is the user to create. Without a password the user cannot log in until an administrator sets one. Roles
+// has at most one role, member if none. Projects are uids or names. Teams must be empty.
 type NewUserSpec struct {
 	EmailID   string        `json:"emailId"`
 	FirstName string        `json:"firstName"`
@@ -138,9 +138,9 @@ type NewUserSpec struct {
 	Teams     []string      `json:"teams"`
 }
 
-// UserUpdate is the body of PUT PathUser. The email stays if it is empty; the names are replaced.
+// UserUpdate is the body of PUT PathUser. An empty email stays unchanged; the names are replaced.
 type UserUpdate struct {
-	Metadata UserMetadata   `json:"metadata"`
+	Metadata PersonMetadata `json:"metadata"`
 	Spec     UserUpdateSpec `json:"spec"`
 }
 
@@ -161,7 +161,7 @@ type UserState struct {
 	IsActive *bool `json:"isActive"`
 }
 
-// UserRoles is the body of PUT PathUserRoles: one role, or none for a member.
+// UserRoles is the body of PUT PathUserRoles: one role, or none for member.
 type UserRoles struct {
 	Roles []string `json:"roles"`
 }
@@ -171,7 +171,7 @@ type UserProjects struct {
 	Projects []UserProject `json:"projects"`
 }
 
-// UserProject names one project, by uid or name. Roles left out, or member, make the user a member; an empty list does not.
+// UserProject is one project, by uid or name. Roles omitted, or member, make the user a member; an empty list does not.
 type UserProject struct {
 	ProjectUID string   `json:"projectUid"`
 	Roles      []string `json:"roles"`

@@ -1,5 +1,5 @@
-// Package archtest holds the rules of ARCHITECTURE.md that a compiler does not: which package may
-// import which, and that every package says what it is for.
+// Package archtest tests the rules of ARCHITECTURE.md that the compiler does not check: the allowed imports between
+// packages, and that every package has a package comment.
 package archtest
 
 import (
@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/regwarden/regwarden"
 
-// mayImport lists, for every package of the product, the packages of ours that it may import. Data
-// flows one way: cmd, server, domain, store. A new package needs a line here.
+// mayImport lists, for every package of the product, the packages of this module that it may import. The direction is
+// cmd, server, domain, store. A new package needs a line here.
 var mayImport = map[string][]string{
 	"secret": {},
 	"egress": {},
@@ -105,7 +105,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		name := strings.TrimPrefix(p.ImportPath, module+"/")
 		allowed, known := mayImport[name]
 		if !known {
-			t.Errorf("package %s is not in the list of arrows; add it and say in ARCHITECTURE.md what it is for", name)
+			t.Errorf("package %s is not in mayImport; add it and describe it in ARCHITECTURE.md", name)
 		}
 		for _, imported := range p.Imports {
 			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) {
@@ -115,7 +115,7 @@ func TestImportsGoOneWay(t *testing.T) {
 	}
 }
 
-// The public packages know nothing of the service: neither its name nor its settings.
+// The public packages do not name the service or its settings.
 func TestPublicPackagesDoNotNameTheService(t *testing.T) {
 	names := regexp.MustCompile(`regwarden|Regwarden|--egress-`)
 	checked := 0
@@ -140,7 +140,7 @@ func TestPublicPackagesDoNotNameTheService(t *testing.T) {
 	}
 }
 
-// A package of the engine or the service that exceeds these limits has to be split. Kits of tests may be larger.
+// A package of the engine or the service that exceeds these limits has to be split. Test helpers may be larger.
 func TestPackagesAreSmall(t *testing.T) {
 	const maxFiles, maxLines = 25, 4000
 	for _, p := range packages(t) {
@@ -165,12 +165,12 @@ func TestPackagesAreSmall(t *testing.T) {
 func TestPackagesHaveDocComment(t *testing.T) {
 	for _, p := range packages(t) {
 		if len(p.GoFiles) > 0 && len(p.Doc) < 40 {
-			t.Errorf("package %s has no comment that says what it is for", p.ImportPath)
+			t.Errorf("package %s has no package comment", p.ImportPath)
 		}
 	}
 }
 
-// Only cmd reads the environment: a package that does is configured behind its caller's back.
+// Only cmd reads the environment, so that all configuration is explicit.
 func TestOnlyCmdReadsTheEnvironment(t *testing.T) {
 	reads := regexp.MustCompile(`os\.(Getenv|LookupEnv|Environ)\(`)
 	for _, p := range packages(t) {

@@ -2,13 +2,13 @@ package audit
 
 import "strings"
 
-// Action is what was done. The list is closed, so that a reader can filter by it for years.
+// Action is what was done. The list is closed, so filters stay valid.
 type Action string
 
-// Actions has every action, in the order of their declarations.
+// Actions has every action in the order of declaration.
 var Actions []Action
 
-// action declares an action. Each is written down once: one that Actions lacked could not be filtered by.
+// action declares an action and adds it to Actions.
 func action(name Action) Action {
 	Actions = append(Actions, name)
 	return name
@@ -23,8 +23,8 @@ var (
 	RegistryCreate   = action("registry.create")
 	RegistryUpdate   = action("registry.update")
 	RegistryDelete   = action("registry.delete")
-	RegistrySync     = action("registry.sync")  // somebody asked for it
-	RegistryCheck    = action("registry.check") // likewise
+	RegistrySync     = action("registry.sync")  // requested by a user
+	RegistryCheck    = action("registry.check") // requested by a user
 	OrgCreate        = action("org.create")
 	ProjectCreate    = action("project.create")
 	ProjectUpdate    = action("project.update")
@@ -38,7 +38,7 @@ var (
 	APIKeyUpdate     = action("apikey.update")
 	APIKeyDelete     = action("apikey.delete")
 	Logout           = action("auth.logout")
-	LoginAlert       = action("auth.alert") // so many sign-ins failed that the account is tried slowly now
+	LoginAlert       = action("auth.alert") // after many failed logins, logins of the account are throttled for all sources
 	SessionEnd       = action("session.end")
 	TokensRevoke     = action("auth.revoke")
 	PasswordChange   = action("user.changePassword")
@@ -46,16 +46,16 @@ var (
 	UserDisable      = action("user.disable")
 	UserEnable       = action("user.enable")
 	KeysRotate       = action("key.rotate")
-	RegistryWatch    = action("registry.watch") // the watch found that a kept definition's state changed
-	AlertCreate      = action("alert.create")   // a channel by which alerts leave a project
+	RegistryWatch    = action("registry.watch") // a scheduled check changed the health status of a stored registry
+	AlertCreate      = action("alert.create")   // an alert channel of a project
 	AlertUpdate      = action("alert.update")
 	AlertDelete      = action("alert.delete")
-	AlertConfirm     = action("alert.confirm") // an email address agreed to get the alerts of an organization
+	AlertConfirm     = action("alert.confirm") // the owner of an email address agreed to receive the alerts of an organization
 	MasterRotate     = action("key.rotateMaster")
 	StoreBackup      = action("store.backup")
 )
 
-// Kinds of change, as far as an action is one.
+// Kinds of change.
 const (
 	ChangeNone   = ""
 	ChangeCreate = "create"
@@ -69,13 +69,13 @@ var (
 	Outcomes = []Outcome{Started, Succeeded, Refused, Failed, Valid, NotValid}
 )
 
-// Kind is what sort of thing an action is about, such as "user".
+// Kind is the kind of the action's object, such as "user".
 func (a Action) Kind() string {
 	kind, _, _ := strings.Cut(string(a), ".")
 	return kind
 }
 
-// Change is which kind of change an action is.
+// Change is the kind of change, "" for actions that change nothing.
 func (a Action) Change() string {
 	switch a {
 	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistrySync, RegistryCheck, StoreBackup, RegistryWatch:

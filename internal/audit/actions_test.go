@@ -12,9 +12,9 @@ func TestActionsAreUniqueAndNamedByKindAndVerb(t *testing.T) {
 	}
 	seen := map[Action]bool{}
 	for _, a := range Actions {
-		// A store filters by a list in one text, with commas between.
+		// The store filters by a comma-separated list.
 		if seen[a] || strings.ContainsAny(string(a), ",%_\\") || strings.Count(string(a), ".") != 1 {
-			t.Errorf("%s is declared twice, or not of the form kind.verb", a)
+			t.Errorf("%s is declared twice, or does not have the form kind.verb", a)
 		}
 		seen[a] = true
 	}

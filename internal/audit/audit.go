@@ -1,7 +1,7 @@
-// Package audit says what is recorded about who did what: the event and the closed list of actions.
+// Package audit defines audit records and the closed list of audited actions.
 //
-// It only describes. internal/store keeps events, in the transaction of the change they tell of, and
-// the domain packages decide when one is due. An event never holds a secret.
+// Package store stores records, in the transaction of the change that they describe, and the domain packages create
+// them. A record never contains a secret.
 package audit
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// AuthMethod is how the actor proved its identity.
+// AuthMethod is how the actor was authenticated.
 type AuthMethod string
 
 // Authentication methods.
@@ -22,28 +22,28 @@ const (
 	MethodRefreshToken AuthMethod = "refreshToken"
 	MethodLink         AuthMethod = "link" // sent to an email address
 	MethodCLI          AuthMethod = "cli"
-	MethodService      AuthMethod = "service" // scheduled work, without a caller
+	MethodService      AuthMethod = "service" // scheduled work without a caller
 )
 
-// Outcome is how it ended.
+// Outcome is the outcome of an action.
 type Outcome string
 
-// Outcomes. A validation is recorded as Started before its first packet leaves and completed once;
-// a record that stays Started tells of a process that died meanwhile.
+// Outcomes. A validation is recorded as Started before its first packet is sent, and completed once. A record that
+// stays Started is from a process that crashed.
 const (
 	Started   Outcome = "started"
 	Succeeded Outcome = "succeeded"
-	Refused   Outcome = "refused" // the caller was turned away; Reason says why
-	Failed    Outcome = "failed"  // we could not do it
-	Valid     Outcome = "valid"   // a validation's verdict
+	Refused   Outcome = "refused" // the caller was refused; Reason has the reason
+	Failed    Outcome = "failed"  // the service could not do it
+	Valid     Outcome = "valid"   // the result of a validation
 	NotValid  Outcome = "notValid"
 )
 
-// Origin tells where a request came from. The zero value is an action of the service itself.
+// Origin is the source of a request. The zero value stands for an action of the service itself.
 type Origin struct {
 	RequestID string // also the "ref" of an error body
 	Address   string // the client's address without its port; "cli" for the command line
-	AuditUID  string // uid for the record of the change that the request makes, which the response contains; empty: any
+	AuditUID  string // uid for the record of the change, which the response contains; empty for a new one
 }
 
 // RecordUID returns the uid for the record of a change.
@@ -53,20 +53,20 @@ func (o Origin) RecordUID() string { return cmp.Or(o.AuditUID, NewUID()) }
 type Event struct {
 	UID       string // UUID; a validation's is random, and the AuditUid response header
 	At        time.Time
-	OrgUID    string // empty: no organization is known (a sign-in that named none of ours)
-	ActorUID  string // the user who acted, empty when unknown
-	ActorName string // e-mail as known to us, or as claimed; at most 256 bytes, control characters removed by the writer
+	OrgUID    string // empty if no organization is known, as after a login with an unknown organization
+	ActorUID  string // empty if unknown
+	ActorName string // stored email, or the email given by the caller; at most 256 bytes, without control characters
 	Method    AuthMethod
 	Action    Action
-	Object    string // uid or name of what was acted on; a validation's endpoint
-	Target    string // scheme, host and port that a changed webhook leads to; no other part of its URL, which may be secret
+	Object    string // uid or name of the object; a validation's endpoint
+	Target    string // scheme, host and port of a changed webhook, without the rest of its URL, which may be secret
 	Outcome   Outcome
-	Reason    string // a code or a word of a closed list
+	Reason    string // a code or a word from a closed list
 	Origin    Origin
-	Report    []byte // JSON of a validation's report, without secrets; nil otherwise
-	Repeats   int64  // of a refusal: how often the same one followed within its minute
+	Report    []byte // validation report as JSON, without secrets; else nil
+	Repeats   int64  // number of identical refusals that followed within the same minute
 }
 
-// NewUID names a record by its time first (UUID version 7, RFC 9562), so that an index of millions of records grows at
-// its end and not everywhere. It is for records whose name nobody is shown when they are made.
+// NewUID returns a UUID version 7 (RFC 9562), which begins with the time, so that an index of millions of records grows
+// at its end only. It is for records whose uid is not returned when they are created.
 func NewUID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -9,16 +9,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// refusalWindow is how long refusals of one kind share a record. Without it, one client that is refused again and again
-// fills the store.
+// refusalWindow is how long identical refusals share a record. Without it, one client that is refused repeatedly could
+// fill the store.
 const refusalWindow = time.Minute
 
-// RefusalUID is the uid of the record that refusals of the same kind share within a minute: those of one action, for one
-// reason, of one actor or session (none, while nobody is known) from one source. It needs no look-up, so replicas agree on
-// it. Like NewUID it begins with the time.
+// RefusalUID returns the uid of the record that identical refusals share within a minute: those of one action, for one
+// reason, of one actor or session (none before authentication) from one source. It needs no query, so that replicas
+// agree. Like NewUID it begins with the time.
 func RefusalUID(e Event) string {
 	object := ""
-	if e.Action.Kind() == "auth" { // a session; other objects may be names that the caller chooses
+	if e.Action.Kind() == "auth" { // a session; other objects may be names chosen by the caller
 		object = e.Object
 	}
 	window := e.At.Truncate(refusalWindow).UnixMilli()
@@ -30,14 +30,14 @@ func RefusalUID(e Event) string {
 	var uid uuid.UUID
 	copy(uid[:], hash.Sum(nil))
 	for i := range 6 { // RFC 9562 section 5.7
-		uid[i] = byte(window >> (40 - 8*i)) // #nosec G115 -- one byte of it at a time
+		uid[i] = byte(window >> (40 - 8*i)) // #nosec G115 -- one byte at a time
 	}
 	uid[6] = uid[6]&0x0f | 0x70
 	uid[8] = uid[8]&0x3f | 0x80
 	return uid.String()
 }
 
-// Source is the address that limits count for: of IPv6 the /64 network, which is what one customer has.
+// Source is the address that limits apply to: for IPv6 the /64 network, which is usually one customer.
 func (o Origin) Source() string {
 	address, err := netip.ParseAddr(o.Address)
 	if err != nil {

@@ -17,7 +17,7 @@ func TestRefusalsOfOneKindShareAUID(t *testing.T) {
 		shared bool
 	}{
 		{"another request", func(e *Event) { e.Origin.RequestID, e.At = "ref-2", e.At.Add(40*time.Second) }, true},
-		{"another object, which the caller named", func(e *Event) { e.Object = "two" }, true},
+		{"another object, chosen by the caller", func(e *Event) { e.Object = "two" }, true},
 		{"another address of the same network", func(e *Event) { e.Origin.Address = "2001:db8::2" }, true},
 		{"another name of the same user", func(e *Event) { e.ActorName = "ada@example.com" }, true},
 		{"the next minute", func(e *Event) { e.At = e.At.Add(time.Minute) }, false},

@@ -17,8 +17,8 @@ import (
 
 const otherPassword = "seven green herons in fog"
 
-// mustStranger makes an organization with one administrator, and returns that one.
-func (w *world) mustStranger(t *testing.T) Principal {
+// mustOutsider creates an organization with one administrator and returns the administrator.
+func (w *world) mustOutsider(t *testing.T) Principal {
 	t.Helper()
 	org := store.Org{UID: uuid.NewString(), Name: "Other", Canonical: "other", CreatedAt: start}
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), org) })
@@ -29,7 +29,7 @@ func asPrincipal(org store.Org, user store.User) Principal {
 	return Principal{OrgUID: org.UID, OrgName: org.Name, UserUID: user.UID, Email: user.Email, Role: Role(user.Role), Method: audit.MethodToken}
 }
 
-// mustSetPassword writes what a new password from an administrator changes (internal/directory).
+// mustSetPassword writes the changes of a new password set by an administrator (internal/directory).
 func (w *world) mustSetPassword(t *testing.T, user store.User, password secret.String) {
 	t.Helper()
 	hash, err := w.passwords.Hash(t.Context(), user.OrgUID, password)
@@ -56,7 +56,7 @@ func wantFields(t *testing.T, err error, want ...string) {
 	}
 }
 
-// wantEvent demands that the newest record says so.
+// wantEvent checks the newest record.
 func (w *world) wantEvent(t *testing.T, action audit.Action, outcome audit.Outcome, object, orgUID string) {
 	t.Helper()
 	list := w.newAudits(t)
@@ -73,25 +73,25 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	w.clock.move(time.Minute)
 	second := w.mustLogin(t)
 	p := w.mustPrincipal(t, second)
-	stranger := w.mustStranger(t)
+	outsider := w.mustOutsider(t)
 	list, err := w.Sessions(t.Context(), p)
 	if err != nil || len(list) != 2 || !list[0].Current || list[1].Current || list[0].Address != origin.Address || !list[1].CreatedAt.Equal(start) ||
 		!list[0].ExpiresAt.Equal(w.clock.now().Add(defaultSessionIdle)) {
 		t.Errorf("listed %+v, %v", list, err)
 	}
-	if none, err := w.Sessions(t.Context(), stranger); len(none) != 0 || err != nil {
-		t.Errorf("a stranger sees %+v, %v", none, err)
+	if none, err := w.Sessions(t.Context(), outsider); len(none) != 0 || err != nil {
+		t.Errorf("an outsider sees %+v, %v", none, err)
 	}
 	uid := w.sessionOf(t, first).UID
 	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
-	var answers []string
-	for _, refused := range []error{w.EndSession(t.Context(), stranger, origin, uid), w.EndSession(t.Context(), colleague, origin, uid),
+	var responses []string
+	for _, refused := range []error{w.EndSession(t.Context(), outsider, origin, uid), w.EndSession(t.Context(), colleague, origin, uid),
 		w.EndSession(t.Context(), p, origin, uuid.NewString()), w.EndSession(t.Context(), p, origin, "")} {
 		wantFault(t, refused, fault.CodeResourceNotFound, "")
-		answers = append(answers, refused.Error())
+		responses = append(responses, refused.Error())
 	}
-	if len(slices.Compact(answers)) != 1 {
-		t.Errorf("a foreign session is confirmed: %v", answers)
+	if len(slices.Compact(responses)) != 1 {
+		t.Errorf("a foreign session is confirmed: %v", responses)
 	}
 	if err := w.EndSession(t.Context(), p, origin, uid); err != nil {
 		t.Fatal(err)
@@ -112,20 +112,20 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 func TestRevokeTokensAllOrNone(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens, later := w.mustLogin(t), w.mustLogin(t)
-	p, stranger := w.mustPrincipal(t, tokens), w.mustStranger(t)
-	foreign, err := w.Login(t.Context(), origin, Credentials{Email: stranger.Email, Org: "Other", Password: goodPassword})
+	p, outsider := w.mustPrincipal(t, tokens), w.mustOutsider(t)
+	foreign, err := w.Login(t.Context(), origin, Credentials{Email: outsider.Email, Org: "Other", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := len(w.audits(t, 100))
 	wantFields(t, w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Refresh, "x", foreign.Refresh, "", foreign.Authorization}), "tokens[1]", "tokens[2]", "tokens[3]", "tokens[4]")
-	wantFields(t, w.RevokeTokens(t.Context(), stranger, origin, []secret.String{tokens.Authorization}), "tokens[0]")
+	wantFields(t, w.RevokeTokens(t.Context(), outsider, origin, []secret.String{tokens.Authorization}), "tokens[0]")
 	wantFields(t, w.RevokeTokens(t.Context(), p, origin, nil), "tokens")
 	wantFields(t, w.RevokeTokens(t.Context(), p, origin, make([]secret.String, 101)), "tokens")
 	if err := w.authenticate(t, tokens.Authorization); err != nil || len(w.audits(t, 100)) != before {
-		t.Errorf("a call that was refused ended a session, or is on record as if it had: %v", err)
+		t.Errorf("a refused call ended a session or recorded its end: %v", err)
 	}
-	w.clock.move(16 * time.Minute) // an expired one is still a token of ours
+	w.clock.move(16 * time.Minute) // an expired token still belongs to its session
 	if err := w.RevokeTokens(t.Context(), p, origin, []secret.String{"Bearer " + tokens.Authorization, tokens.Refresh, later.Refresh}); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestRevokeTokensAllOrNone(t *testing.T) {
 
 func TestChangePassword(t *testing.T) {
 	w := mustWorld(t, nil)
-	here, elsewhere := w.mustLogin(t), w.mustLogin(t)
+	here, other := w.mustLogin(t), w.mustLogin(t)
 	p := w.mustPrincipal(t, here)
 	change := func(current, next secret.String) error {
 		return w.ChangePassword(t.Context(), p, origin, current, next)
@@ -150,7 +150,7 @@ func TestChangePassword(t *testing.T) {
 	wantFields(t, change(goodPassword, goodPassword), "newPassword")
 	wantFields(t, change("not this one", otherPassword), "currentPassword")
 	w.wantEvent(t, audit.PasswordChange, audit.Refused, w.user.UID, w.org.UID)
-	if err := w.authenticate(t, elsewhere.Authorization); err != nil {
+	if err := w.authenticate(t, other.Authorization); err != nil {
 		t.Errorf("a wrong password ended a session: %v", err)
 	}
 	if err := change(goodPassword, otherPassword); err != nil {
@@ -158,16 +158,16 @@ func TestChangePassword(t *testing.T) {
 	}
 	w.wantEvent(t, audit.PasswordChange, audit.Succeeded, w.user.UID, w.org.UID)
 	if err := w.authenticate(t, here.Authorization); err != nil {
-		t.Errorf("one's own session ended: %v", err)
+		t.Errorf("the caller's own session ended: %v", err)
 	}
-	w.wantRefused(t, elsewhere.Refresh, ReasonRevoked)
+	w.wantRefused(t, other.Refresh, ReasonRevoked)
 	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
 	if err := w.tryFrom(t, "192.0.2.1", goodEmail, otherPassword); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestADisabledUsersKeysRest(t *testing.T) {
+func TestKeysOfADisabledUserAreInactive(t *testing.T) {
 	w := mustWorld(t, nil)
 	_, key, err := w.CreateAPIKey(t.Context(), asPrincipal(w.org, w.user), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
@@ -186,8 +186,8 @@ func TestADisabledUsersKeysRest(t *testing.T) {
 	}
 }
 
-// TestARoleHoldsAtOnce: what is remembered of a token is no reason to let an administrator of a moment ago go on.
-func TestARoleHoldsAtOnce(t *testing.T) {
+// TestRoleChangesTakeEffectAtOnce: a cached credential has the role of its user's last change.
+func TestRoleChangesTakeEffectAtOnce(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	for _, role := range []Role{RoleAdmin, RoleMember} {
@@ -205,14 +205,14 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	owner := asPrincipal(w.org, w.user)
 	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
 	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "bob@example.com", RoleMember))
-	stranger := w.mustStranger(t)
+	outsider := w.mustOutsider(t)
 	made, key, err := w.CreateAPIKey(t.Context(), owner, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	use := func() error { _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); return err }
 	name, active, inactive, later, past := "Release", true, false, start.Add(48*time.Hour), start
-	for _, p := range []Principal{colleague, stranger, {}} {
+	for _, p := range []Principal{colleague, outsider, {}} {
 		_, readErr := w.APIKey(t.Context(), p, made.UID)
 		_, changeErr := w.UpdateAPIKey(t.Context(), p, origin, made.UID, APIKeyChange{Active: &inactive})
 		for _, err := range []error{readErr, changeErr, w.RevokeAPIKey(t.Context(), p, origin, made.UID), w.DeleteAPIKey(t.Context(), p, origin, made.UID)} {
@@ -234,9 +234,9 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 			t.Errorf("got %+v, %v", changed, err)
 		}
 	}
-	w.clock.move(2 * time.Hour) // past the expiry that it was made with
+	w.clock.move(2 * time.Hour) // past the expiry that it was created with
 	if err := use(); err != nil {
-		t.Errorf("a longer life does not hold: %v", err)
+		t.Errorf("a later expiry has no effect: %v", err)
 	}
 	bad := " "
 	_, err = w.UpdateAPIKey(t.Context(), owner, origin, made.UID, APIKeyChange{Name: &bad, ExpiresAt: &past})
@@ -284,7 +284,7 @@ func TestUserWithoutPassword(t *testing.T) {
 	}
 }
 
-// What a deleted user logged in with ends at once, and nothing can be made for it any more.
+// Credentials of a deleted user are invalid at once, and nothing can be created for the user any more.
 func TestDeletedUser(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
@@ -304,7 +304,7 @@ func TestDeletedUser(t *testing.T) {
 	wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
 	_, _, err = w.CreateAPIKey(t.Context(), p, origin, NewAPIKey{Name: "late", ExpiresAt: start.Add(time.Hour)})
 	wantFault(t, err, fault.CodeResourceNotFound, "")
-	again := w.mustUser(t, w.org, goodEmail, RoleMember) // the email is free, and gives nothing of the old user
+	again := w.mustUser(t, w.org, goodEmail, RoleMember) // the email is available again, and the new user inherits nothing
 	if keys, _, err := w.ListAPIKeys(t.Context(), asPrincipal(w.org, again), "", APIKey{}); len(keys) != 0 || err != nil {
 		t.Errorf("inherited %+v, %v", keys, err)
 	}

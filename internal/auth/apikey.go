@@ -14,9 +14,9 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// An API key is "rwk_" and, in lower-case base32, 32 random bytes and their CRC-32. Scanners for leaked
-// secrets find it by its prefix and tell it from look-alikes by the checksum, and so do we, before the
-// store is asked. Letters and digits alone: a double click takes it whole.
+// An API key is "rwk_" followed by 32 random bytes and their CRC-32 in lowercase base32. Secret scanners find keys by
+// the prefix and exclude lookalikes by the checksum. The service checks both before it reads the store. A key has only
+// letters and digits, so a double click selects all of it.
 const (
 	apiKeyPrefix = "rwk_"
 	apiKeyRandom = 32
@@ -25,8 +25,8 @@ const (
 
 var apiKeyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// newAPIKey draws a key and returns it with what is stored of it. The key is as strong as the hash, so a
-// fast hash without salt is enough: there is nothing to guess.
+// newAPIKey generates a key and returns it with its stored hash. The key is random, so a fast hash without salt is
+// enough.
 func newAPIKey() (secret.String, []byte) {
 	raw := make([]byte, apiKeyRandom, apiKeyBytes)
 	_, _ = rand.Read(raw)
@@ -36,7 +36,7 @@ func newAPIKey() (secret.String, []byte) {
 	return secret.String(key), hash[:]
 }
 
-// apiKeyHash returns what would be stored of a key, and whether it has the form of one.
+// apiKeyHash returns the stored hash of a key, and whether the text has the form of a key.
 func apiKeyHash(key secret.String) ([]byte, bool) {
 	text, found := strings.CutPrefix(key.Reveal(), apiKeyPrefix)
 	if !found || len(text) != apiKeyEncoding.EncodedLen(apiKeyBytes) {
@@ -56,7 +56,7 @@ func apiKeyHash(key secret.String) ([]byte, bool) {
 // checkAPIKey returns why a stored key is not accepted, "" if it is.
 func checkAPIKey(k store.APIKey, hash []byte, now time.Time) string {
 	switch {
-	case subtle.ConstantTimeCompare(k.Hash, hash) != 1: // the index found it; the comparison is ours
+	case subtle.ConstantTimeCompare(k.Hash, hash) != 1: // the index found it; compare again in constant time
 		return ReasonUnknown
 	case !k.DeactivatedAt.IsZero() || !k.DisabledAt.IsZero():
 		return ReasonInactive

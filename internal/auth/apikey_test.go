@@ -60,27 +60,27 @@ func TestAPIKeyLife(t *testing.T) {
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonExpired)
 }
 
-func TestAPIKeysThatAreNot(t *testing.T) {
+func TestInvalidAPIKeysAreRefused(t *testing.T) {
 	w := mustWorld(t, nil)
 	_, key := w.mustKey(t, w.principal(t), NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
 	good := key.Reveal()
-	stranger, _ := newAPIKey()
+	outsider, _ := newAPIKey()
 	for token, reason := range map[string]string{
-		stranger.Reveal(): ReasonUnknown, good + "a": ReasonMalformed, good[:61]: ReasonMalformed, strings.ToUpper(good): ReasonMalformed,
+		outsider.Reveal(): ReasonUnknown, good + "a": ReasonMalformed, good[:61]: ReasonMalformed, strings.ToUpper(good): ReasonMalformed,
 		good[4:]: ReasonMalformed, "rwk_": ReasonMalformed, "rwk_" + strings.Repeat("a", 58): ReasonMalformed, good[:20] + "\n" + good[21:]: ReasonMalformed,
 		w.mustLogin(t).Refresh.Reveal(): ReasonMalformed, w.mustLogin(t).Authorization.Reveal(): ReasonMalformed,
 	} {
 		_, err := w.Authenticate(t.Context(), Presented{APIKey: secret.String(token)})
 		wantFault(t, err, fault.CodeUnauthorizedAccess, reason)
 	}
-	wantFault(t, w.authenticate(t, key), fault.CodeUnauthorizedAccess, ReasonMalformed) // kinds never mix
+	wantFault(t, w.authenticate(t, key), fault.CodeUnauthorizedAccess, ReasonMalformed) // keys and tokens are not interchangeable
 	for i := 4; i < len(good); i++ {
 		other := byte('a')
 		if good[i] == other {
 			other = 'b'
 		}
 		if _, err := w.Authenticate(t.Context(), Presented{APIKey: secret.String(good[:i] + string(other) + good[i+1:])}); err == nil {
-			t.Errorf("place %d does not matter", i)
+			t.Errorf("character %d is not checked", i)
 		}
 	}
 	mustDisable(t, w, w.user)
@@ -116,11 +116,11 @@ func TestBothCredentials(t *testing.T) {
 	}
 }
 
-func TestWhoMayMakeKeysForWhom(t *testing.T) {
+func TestPermissionToCreateAPIKeys(t *testing.T) {
 	w := mustWorld(t, nil)
-	elsewhere := store.Org{UID: uuid.NewString(), Name: "Elsewhere", Canonical: "elsewhere", CreatedAt: start}
-	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), elsewhere) })
-	foreigner := w.mustUser(t, elsewhere, "foreigner@example.com", RoleMember)
+	otherOrg := store.Org{UID: uuid.NewString(), Name: "Other", Canonical: "other", CreatedAt: start}
+	w.mustWrite(t, func(tx *store.Tx) error { return tx.Orgs.Insert(t.Context(), otherOrg) })
+	foreigner := w.mustUser(t, otherOrg, "foreigner@example.com", RoleMember)
 	colleague := w.mustUser(t, w.org, "colleague@example.com", RoleMember)
 	member := w.principal(t)
 	admin := member
@@ -137,22 +137,22 @@ func TestWhoMayMakeKeysForWhom(t *testing.T) {
 		{"member for itself by name, in its organization", member, NewAPIKey{Name: "c", User: goodEmail, Org: goodOrg, ExpiresAt: later}, ""},
 		{"member, name taken", member, NewAPIKey{Name: "A", ExpiresAt: later}, "ApiKeyAlreadyExists"},
 		{"member for a colleague", member, NewAPIKey{Name: "d", User: colleague.UID, ExpiresAt: later}, fault.CodeOperationForbidden},
-		{"member for nobody", member, NewAPIKey{Name: "d", User: "nobody", ExpiresAt: later}, fault.CodeOperationForbidden},
-		{"member elsewhere", member, NewAPIKey{Name: "d", Org: "Elsewhere", ExpiresAt: later}, fault.CodeResourceNotFound},
-		{"member nowhere", member, NewAPIKey{Name: "d", Org: "Nowhere", ExpiresAt: later}, fault.CodeResourceNotFound},
+		{"member for an unknown user", member, NewAPIKey{Name: "d", User: "unknown", ExpiresAt: later}, fault.CodeOperationForbidden},
+		{"member, another organization", member, NewAPIKey{Name: "d", Org: "Other", ExpiresAt: later}, fault.CodeResourceNotFound},
+		{"member, unknown organization", member, NewAPIKey{Name: "d", Org: "unknown", ExpiresAt: later}, fault.CodeResourceNotFound},
 		{"admin for a colleague", admin, NewAPIKey{Name: "a", User: "COLLEAGUE@example.com", ExpiresAt: later}, ""},
 		{"admin for a foreigner", admin, NewAPIKey{Name: "a", User: foreigner.UID, ExpiresAt: later}, fault.CodeResourceNotFound},
-		{"operator", Operator(), NewAPIKey{Name: "z", Org: "elsewhere", User: foreigner.Email, ExpiresAt: later}, ""},
+		{"operator", Operator(), NewAPIKey{Name: "z", Org: "other", User: foreigner.Email, ExpiresAt: later}, ""},
 		{"operator without organization", Operator(), NewAPIKey{Name: "z", User: foreigner.Email, ExpiresAt: later}, fault.CodeInvalidRequest},
 		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later}, fault.CodeResourceNotFound},
-		{"nobody", Principal{}, NewAPIKey{Name: "z", ExpiresAt: later}, ""},
+		{"zero principal", Principal{}, NewAPIKey{Name: "z", ExpiresAt: later}, ""},
 	} {
 		_, key, err := w.CreateAPIKey(t.Context(), row.who, origin, row.ask)
 		f, _ := errors.AsType[*fault.Error](err)
 		switch {
-		case row.name == "nobody":
+		case row.name == "zero principal":
 			if err == nil {
-				t.Error("the zero principal made a key")
+				t.Error("the zero principal created a key")
 			}
 		case row.code == "" && (err != nil || key == ""):
 			t.Errorf("%s: %v", row.name, err)
@@ -183,7 +183,7 @@ func FuzzAPIKey(f *testing.F) {
 	})
 }
 
-// Keys are told of when they expire, so a user has no thousands of them.
+// Lists and expiry alerts contain every key of a user, so their number is limited.
 func TestKeysOfAUserAreBounded(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := w.principal(t)

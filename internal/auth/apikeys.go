@@ -15,40 +15,40 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// APIKey is what may be known about a key.
+// APIKey describes a key without its secret.
 type APIKey struct {
 	UID, OrgUID, UserUID, Email, Name string
-	Canonical                         string    // of the name, by which lists are sorted
-	CreatedAt, ExpiresAt, LastUsedAt  time.Time // LastUsedAt: zero when never, and exact to some minutes
+	Canonical                         string    // of the name; lists are sorted by it
+	CreatedAt, ExpiresAt, LastUsedAt  time.Time // LastUsedAt is zero for an unused key, and exact to five minutes
 	Active                            bool
 }
 
-// NewAPIKey asks for a key.
+// NewAPIKey is the input of CreateAPIKey.
 type NewAPIKey struct {
-	Org       string    // an operator names the organization; others leave it empty
-	User      string    // uid or e-mail; empty: the caller
+	Org       string    // required for an operator; empty for others
+	User      string    // uid or email; empty for the caller
 	Name      string    // unique among the user's keys
 	ExpiresAt time.Time // required
 }
 
-// CreateAPIKey makes a key for the caller, or by an administrator for another user of the organization.
-// The key itself is returned this once and kept nowhere.
+// CreateAPIKey creates a key for the caller, or as an administrator for another user of the organization. The key
+// itself is returned only once; the store has its hash.
 //
-// Faults: Invalid with fields name, expiresAt, user, org; Forbidden; NotFound for a user that is not of
-// the organization; Conflict with code ApiKeyAlreadyExists.
-func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Origin, ask NewAPIKey) (APIKey, secret.String, error) {
+// Faults: Invalid with fields name, expiresAt, user, org; Forbidden; NotFound for a user outside of the organization;
+// Conflict with code ApiKeyAlreadyExists.
+func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Origin, input NewAPIKey) (APIKey, secret.String, error) {
 	now := s.now()
-	if problems := s.APIKeyProblems(p, ask); len(problems) > 0 {
+	if problems := s.APIKeyProblems(p, input); len(problems) > 0 {
 		return APIKey{}, "", fault.InvalidFields(problems...)
 	}
 	key, hash := newAPIKey()
 	var made store.APIKey
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		user, err := s.keyOwner(ctx, tx, p, ask)
+		user, err := s.keyOwner(ctx, tx, p, input)
 		if err != nil {
 			return err
 		}
-		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // or two at once could both be the last that may be
+		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else concurrent calls could exceed the limit
 			return err
 		}
 		n, err := tx.APIKeys.Count(ctx, user.OrgUID, user.UID)
@@ -56,10 +56,10 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 			return err
 		}
 		if n >= maxAPIKeys {
-			return fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("would be the user's key number %d, and %d is the most; delete one first", maxAPIKeys+1, maxAPIKeys)})
+			return fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
 		}
-		made = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(ask.Name),
-			Canonical: Canonical(ask.Name), Hash: hash, CreatedAt: now, ExpiresAt: ask.ExpiresAt, Email: user.Email}
+		made = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
+			Canonical: Canonical(input.Name), Hash: hash, CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email}
 		if err := tx.APIKeys.Insert(ctx, made); err != nil {
 			return err
 		}
@@ -68,36 +68,36 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 		return tx.Audits.Append(ctx, event)
 	})
 	if err != nil {
-		return APIKey{}, "", fault.Wrap("make an API key", keyNameTaken(NoSuchUser(err))) // the user may have been deleted meanwhile
+		return APIKey{}, "", fault.Wrap("create an API key", keyNameTaken(NoSuchUser(err))) // a concurrent request may have deleted the user
 	}
 	return visible(made), key, nil
 }
 
-// maxAPIKeys bounds the keys of one user: each is looked at, listed and told of when it expires.
+// maxAPIKeys bounds the keys of one user: lists and expiry alerts contain each of them.
 const maxAPIKeys = 100
 
-// APIKeyProblems lists what is wrong with a key that is to be made, as far as it shows without the store.
-func (s *Service) APIKeyProblems(p Principal, ask NewAPIKey) []fault.Field {
-	problems := fault.FieldProblem("name", NameProblem(ask.Name))
+// APIKeyProblems lists the problems of a new key that can be found without the store.
+func (s *Service) APIKeyProblems(p Principal, input NewAPIKey) []fault.Field {
+	problems := fault.FieldProblem("name", NameProblem(input.Name))
 	switch {
-	case ask.ExpiresAt.IsZero():
+	case input.ExpiresAt.IsZero():
 		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is required"})
-	case !ask.ExpiresAt.After(s.now()):
-		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is not in the future"})
+	case !input.ExpiresAt.After(s.now()):
+		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "must be in the future"})
 	}
-	if p.Role == RoleOperator && strings.TrimSpace(ask.User) == "" {
+	if p.Role == RoleOperator && strings.TrimSpace(input.User) == "" {
 		problems = append(problems, fault.Field{Field: "user", Problem: "is required"})
 	}
 	return problems
 }
 
-// keyOwner is the user that the key is for.
-func (s *Service) keyOwner(ctx context.Context, tx *store.Tx, p Principal, ask NewAPIKey) (store.User, error) {
-	org, err := p.Org(ctx, tx, ask.Org)
+// keyOwner returns the user that the new key belongs to.
+func (s *Service) keyOwner(ctx context.Context, tx *store.Tx, p Principal, input NewAPIKey) (store.User, error) {
+	org, err := p.Org(ctx, tx, input.Org)
 	if err != nil {
 		return store.User{}, err
 	}
-	if ask.User == "" || ask.User == p.UserUID || Canonical(ask.User) == Canonical(p.Email) {
+	if input.User == "" || input.User == p.UserUID || Canonical(input.User) == Canonical(p.Email) {
 		if p.Role != RoleOperator {
 			return tx.Users.Get(ctx, org.UID, p.UserUID)
 		}
@@ -105,12 +105,12 @@ func (s *Service) keyOwner(ctx context.Context, tx *store.Tx, p Principal, ask N
 	if err := p.May(CreateAllAPIKeys); err != nil {
 		return store.User{}, err
 	}
-	return userOf(ctx, tx, org, ask.User)
+	return userOf(ctx, tx, org, input.User)
 }
 
-// ListAPIKeys lists the caller's keys, of which there are few. For administrators it returns the page of the organization's
-// keys that follows one of them, and whether there may be more; the zero value precedes all. An operator names the
-// organization; others leave it empty.
+// ListAPIKeys lists the caller's keys. For administrators it returns the page of the organization's keys that follows
+// the given key, and whether there may be more. The zero value starts at the first page. Only an operator has to name
+// the organization.
 func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string, after APIKey) (list []APIKey, more bool, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
@@ -138,7 +138,7 @@ func visible(k store.APIKey) APIKey {
 
 // APIKey returns one of the caller's keys, or for administrators one of the organization's.
 //
-// Faults: NotFound for a key that is unknown, or not the caller's to see.
+// Faults: NotFound for a key that does not exist or that the caller may not see.
 func (s *Service) APIKey(ctx context.Context, p Principal, uid string) (APIKey, error) {
 	var key store.APIKey
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -159,30 +159,30 @@ func (s *Service) keyFor(ctx context.Context, tx *store.Tx, p Principal, uid str
 		err = store.ErrNotFound
 	}
 	if err != nil {
-		return store.APIKey{}, asNotFound(err, "There is no such API key.")
+		return store.APIKey{}, asNotFound(err, "API key not found.")
 	}
 	return key, nil
 }
 
-// APIKeyChange says what is to change; nil leaves as it is.
+// APIKeyChange is a change of a key; nil fields stay unchanged.
 type APIKeyChange struct {
 	Name      *string
 	ExpiresAt *time.Time
 	Active    *bool
 }
 
-// APIKeyChangeProblems lists what is wrong with a change of a key, as far as it shows without the store.
+// APIKeyChangeProblems lists the problems of a change that can be found without the store.
 func (s *Service) APIKeyChangeProblems(c APIKeyChange) (problems []fault.Field) {
 	if c.Name != nil {
 		problems = fault.FieldProblem("name", NameProblem(*c.Name))
 	}
 	if c.ExpiresAt != nil && !c.ExpiresAt.After(s.now()) {
-		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "is not in the future"})
+		problems = append(problems, fault.Field{Field: "expiresAt", Problem: "must be in the future"})
 	}
 	return problems
 }
 
-// stored is the change as the store takes it, in which empty means as it is.
+// stored returns the change in the form of the store, where empty fields stay unchanged.
 func (c APIKeyChange) stored() store.APIKeyChange {
 	wanted := store.APIKeyChange{Active: c.Active}
 	if c.Name != nil {
@@ -194,7 +194,8 @@ func (c APIKeyChange) stored() store.APIKeyChange {
 	return wanted
 }
 
-// UpdateAPIKey changes a key of the caller, or for administrators one of the organization. It holds at once.
+// UpdateAPIKey changes a key of the caller, or for administrators one of the organization. The change takes effect at
+// once.
 //
 // Faults: Invalid with fields name, expiresAt; NotFound; Conflict with code ApiKeyAlreadyExists.
 func (s *Service) UpdateAPIKey(ctx context.Context, p Principal, origin audit.Origin, uid string, change APIKeyChange) (APIKey, error) {
@@ -206,7 +207,7 @@ func (s *Service) UpdateAPIKey(ctx context.Context, p Principal, origin audit.Or
 		if err := tx.APIKeys.Update(ctx, key.OrgUID, key.UID, change.stored(), now); err != nil {
 			return err
 		}
-		changed, err = tx.APIKeys.Get(ctx, key.OrgUID, key.UID) // as it is now: others may have changed it since it was read
+		changed, err = tx.APIKeys.Get(ctx, key.OrgUID, key.UID) // read again: a concurrent request may have changed the key since
 		return err
 	})
 	return visible(changed), err
@@ -230,7 +231,7 @@ func (s *Service) DeleteAPIKey(ctx context.Context, p Principal, origin audit.Or
 	})
 }
 
-// changeKey makes a change of one key and its record.
+// changeKey changes one key and writes the audit record.
 func (s *Service) changeKey(ctx context.Context, p Principal, origin audit.Origin, uid string, action audit.Action, change func(*store.Tx, store.APIKey, time.Time) error) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
@@ -250,7 +251,7 @@ func (s *Service) changeKey(ctx context.Context, p Principal, origin audit.Origi
 
 func keyNameTaken(err error) error {
 	if errors.Is(err, store.ErrExists) {
-		return &fault.Error{Kind: fault.Conflict, Code: "ApiKeyAlreadyExists", Message: "The user has an API key of that name."}
+		return &fault.Error{Kind: fault.Conflict, Code: "ApiKeyAlreadyExists", Message: "The user already has an API key with this name."}
 	}
 	return err
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Presented are the credentials of a request, as their headers hold them.
+// Presented are the credentials of a request, as sent in its headers.
 type Presented struct {
-	Authorization secret.String // the token; "Bearer " before it is taken off here
+	Authorization secret.String // the token, with or without "Bearer "
 	APIKey        secret.String
 }
 
 // Authenticate returns the caller. If both credentials are sent, both must be valid and belong to one user.
 //
-// Faults: Unauthenticated with code UnAuthorizedAccess and a reason; Unavailable when the store is away.
+// Faults: Unauthenticated with code UnAuthorizedAccess and a reason; Unavailable when the store does not respond.
 func (s *Service) Authenticate(ctx context.Context, presented Presented) (Principal, error) {
 	token := withoutScheme(presented.Authorization)
 	switch {
@@ -47,12 +47,12 @@ func (s *Service) Authenticate(ctx context.Context, presented Presented) (Princi
 	return principal, nil
 }
 
-// recognizeFor is how long after the last successful poll Recognize accepts what is in the cache.
+// recognizeFor is how long after the last successful poll Recognize accepts a cached credential.
 const recognizeFor = maxTokenLifetime
 
-// Recognize is Authenticate for responses that come from memory and are the same for every caller. If the store cannot be polled
-// for revocations, it accepts a credential that was valid when it was last used here. That is not enough for a response that
-// depends on the caller.
+// Recognize is Authenticate for responses that come from memory and are the same for every caller. If the store cannot
+// be polled for revocations, it accepts a credential that was valid when it was last used here. It must not be used for
+// a response that depends on the caller.
 func (s *Service) Recognize(ctx context.Context, presented Presented) (Principal, error) {
 	known, ok := s.cached(presented)
 	if !ok || s.changes.ensureCurrent(ctx) == nil || s.changes.age() > recognizeFor {
@@ -61,7 +61,7 @@ func (s *Service) Recognize(ctx context.Context, presented Presented) (Principal
 	return known.principal, ctx.Err()
 }
 
-// cached returns the cache entry of a caller that presents one credential.
+// cached returns the cache entry of a caller that presents exactly one credential.
 func (s *Service) cached(presented Presented) (cacheEntry, bool) {
 	credential, method := withoutScheme(presented.Authorization), audit.MethodToken
 	if presented.APIKey != "" {
@@ -74,7 +74,7 @@ func (s *Service) cached(presented Presented) (cacheEntry, bool) {
 	return known, ok && s.now().Before(known.expires)
 }
 
-// withoutScheme takes "Bearer " off; scheme names have no case (RFC 9110 section 11.1).
+// withoutScheme removes "Bearer "; scheme names are case-insensitive (RFC 9110 section 11.1).
 func withoutScheme(header secret.String) secret.String {
 	const scheme = "bearer "
 	text := strings.Trim(header.Reveal(), " \t")
@@ -90,7 +90,8 @@ func (s *Service) byToken(ctx context.Context, token secret.String) (Principal, 
 	return known.principal, err
 }
 
-// throughCache returns the entry of a credential, from the cache or by looking it up, and the time, at which it has not expired.
+// throughCache returns the entry of a credential, from the cache or by lookUp, and the time at which it was found
+// unexpired.
 func (s *Service) throughCache(ctx context.Context, id credentialID, method audit.AuthMethod, lookUp func() (cacheEntry, error)) (known cacheEntry, now time.Time, err error) {
 	if err := s.changes.ensureCurrent(ctx); err != nil {
 		return cacheEntry{}, now, err
@@ -108,8 +109,8 @@ func (s *Service) throughCache(ctx context.Context, id credentialID, method audi
 	return known, now, nil
 }
 
-// lookUpToken verifies a token and reads its session. The idle and absolute ends only stop refreshing, so a
-// token lives its whole time.
+// lookUpToken verifies a token and reads its session. The idle and absolute ends of a session only prevent refreshing,
+// so a token stays valid for its full lifetime.
 func (s *Service) lookUpToken(ctx context.Context, token secret.String) (cacheEntry, error) {
 	epoch := s.cache.currentEpoch()
 	c, err := s.verifyAnew(ctx, token)
@@ -128,7 +129,7 @@ func (s *Service) lookUpToken(ctx context.Context, token secret.String) (cacheEn
 		return err
 	})
 	switch {
-	case errors.Is(err, store.ErrNotFound): // a restored backup: newer than the store
+	case errors.Is(err, store.ErrNotFound): // the store was restored from an older backup
 		return cacheEntry{}, unauthorized(ReasonUnknown)
 	case err != nil:
 		return cacheEntry{}, fmt.Errorf("look up a session: %w", err)
@@ -153,8 +154,8 @@ func idOf(credential secret.String) credentialID {
 }
 
 const (
-	useRecordedEvery = 5 * time.Minute        // how fine an API key's last use is kept
-	usePatience      = 250 * time.Millisecond // how long a request may wait for that
+	useRecordedEvery = 5 * time.Minute        // precision of an API key's last use
+	noteUseTimeout   = 250 * time.Millisecond // how long a request may wait for the update
 )
 
 // byAPIKey returns the caller of an API key: from the cache, or from the store.
@@ -196,10 +197,10 @@ func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEntry, er
 		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role), APIKeyUID: found.UID, Method: audit.MethodAPIKey}}, nil
 }
 
-// noteUse keeps a key's last use. It is for the owner's eyes alone, so a full disk or a busy store must not
-// turn a good key away: its failure is dropped.
+// noteUse stores a key's last use. The time is only informational, so an error must not reject a valid key and is
+// ignored.
 func (s *Service) noteUse(ctx context.Context, uid string, now time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, usePatience)
+	ctx, cancel := context.WithTimeout(ctx, noteUseTimeout)
 	defer cancel()
 	_ = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.APIKeys.NoteUse(ctx, uid, now, now.Add(-useRecordedEvery)) })
 }

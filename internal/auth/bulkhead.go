@@ -9,8 +9,8 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// bulkhead limits how many password hashes run at once and how many callers may wait for a slot, so that a burst of
-// logins costs a known amount of memory and leaves the rest of the service alone. A fairQueue decides who is next.
+// bulkhead limits how many password hashes run at once and how many callers may wait for a slot. So a burst of logins
+// uses a bounded amount of memory and does not slow other requests. A fairQueue decides which caller is next.
 type bulkhead struct {
 	workers int
 	wait    time.Duration
@@ -27,7 +27,7 @@ func newBulkhead(workers, queue int, wait time.Duration) *bulkhead {
 	return &bulkhead{workers: workers, queue: fairQueue{limit: queue}, wait: wait, holdBack: min(wait, time.Second)}
 }
 
-// admission decides in the slot whether work runs. waited is true if the caller was in the queue.
+// admission decides in the slot whether work runs. waited reports whether the caller was in the queue.
 type admission func(ctx context.Context, waited bool) error
 
 // do runs work in a slot and returns its error. Without running it, it returns the error of admit, or a fault of kind
@@ -44,10 +44,10 @@ func (b *bulkhead) do(ctx context.Context, c hashCaller, admit admission, work f
 	return work()
 }
 
-// always admits.
+// always admits every caller.
 func always(context.Context, bool) error { return nil }
 
-// enter returns once the caller has a slot, or with an error. waited says that the caller was in the queue.
+// enter returns once the caller has a slot, or with an error. waited reports whether the caller was in the queue.
 func (b *bulkhead) enter(ctx context.Context, c hashCaller) (waited bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -85,7 +85,7 @@ func (b *bulkhead) await(ctx context.Context, w *waiter) (err error) {
 	return b.unlessGranted(granted)
 }
 
-// join takes a free slot (no waiter, no error) or a place in the queue.
+// join takes a free slot (no waiter, no error) or adds the caller to the queue.
 func (b *bulkhead) join(c hashCaller) (*waiter, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,14 +100,14 @@ func (b *bulkhead) join(c hashCaller) (*waiter, error) {
 	return added, b.unlessGranted(added != nil)
 }
 
-// withdraw takes a waiter out of the queue, and reports whether it was still there.
+// withdraw removes a waiter from the queue and reports whether it was still queued.
 func (b *bulkhead) withdraw(w *waiter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.queue.remove(w)
 }
 
-// leave gives the slot to the next waiter, if there is one.
+// leave hands the slot to the next waiter, or frees it.
 func (b *bulkhead) leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,18 +118,18 @@ func (b *bulkhead) leave() {
 	b.running--
 }
 
-// load returns how many callers have a slot and how many wait.
+// load returns the number of running and of waiting callers.
 func (b *bulkhead) load() (running, waiting int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.running, b.queue.length()
 }
 
-// maxHeldBack is how many refused callers are held back at once: each costs the memory of a request.
+// maxHeldBack bounds the number of delayed refusals: each keeps the memory of a request.
 const maxHeldBack = 1024
 
-// refuse returns err after a second, or a shorter login wait. Clients that repeat refused attempts at once, on some
-// hundred connections, would otherwise take the processors from the hashes of others.
+// refuse returns err after a delay of at most one second. Without the delay, clients that repeat refused attempts on
+// some hundred connections would take the CPU time of other callers' hashes.
 func (b *bulkhead) refuse(ctx context.Context, err error) error {
 	defer b.heldBack.Add(-1)
 	if b.heldBack.Add(1) > maxHeldBack || err == nil {
@@ -152,5 +152,5 @@ func (b *bulkhead) unlessGranted(granted bool) error {
 }
 
 func (b *bulkhead) busy() error {
-	return fault.Busy("Too many passwords are being hashed at once. Try again.", max(b.wait, time.Second))
+	return fault.Busy("Too many passwords are being hashed at once. Retry after the time in Retry-After.", max(b.wait, time.Second))
 }

@@ -57,7 +57,7 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 		time.Sleep(time.Second + 1)
 		synctest.Wait()
 		if running.Load() != 2 || refused.Load() != 5 {
-			t.Errorf("%d run, %d found no place", running.Load(), refused.Load())
+			t.Errorf("%d run, %d were refused", running.Load(), refused.Load())
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -67,13 +67,13 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 		close(release)
 		wait.Wait()
 		if running, waiting := b.load(); most.Load() != 2 || waiting != 0 || running != 0 {
-			t.Errorf("%d ran at once; left behind: %d waiting, %d slots", most.Load(), waiting, running)
+			t.Errorf("%d ran at once; left: %d waiting, %d slots", most.Load(), waiting, running)
 		}
 	})
 }
 
-// TestBulkheadServesInTurns has an attacker fill the queue before others arrive. They are served in turns, and the
-// attacker gives way in the queue.
+// TestBulkheadServesInTurns has an attacker fill the queue before others arrive. Sources are served in turns, and
+// others displace the attacker's callers.
 func TestBulkheadServesInTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBulkhead(1, 8, time.Minute)
@@ -95,12 +95,12 @@ func TestBulkheadServesInTurns(t *testing.T) {
 		for i := range 9 {
 			arrive(fmt.Sprint("attacker", i), hashCaller{share: unknownLogins, source: "attacker", account: fmt.Sprint(i)})
 		}
-		arrive("honest", hashCaller{share: unknownLogins, source: "honest", account: "h"})
+		arrive("user", hashCaller{share: unknownLogins, source: "user", account: "h"})
 		arrive("owner", hashCaller{share: knownLogins, source: "attacker", account: "o"})
 		arrive("admin", hashCaller{share: administration, source: "org"})
 		release()
 		wait.Wait()
-		if got, want := fmt.Sprint(order), "[owner attacker0 admin honest attacker1 attacker2 attacker3 attacker4]"; got != want {
+		if got, want := fmt.Sprint(order), "[owner attacker0 admin user attacker1 attacker2 attacker3 attacker4]"; got != want {
 			t.Errorf("served %v, want %v", got, want)
 		}
 		if got, want := fmt.Sprint(refused), "[attacker8 attacker7 attacker6 attacker5]"; got != want {
@@ -109,7 +109,7 @@ func TestBulkheadServesInTurns(t *testing.T) {
 	})
 }
 
-// TestRefusedCallersAreHeldBack has more callers refused than are held back at once. All of them are told in the end.
+// TestRefusedCallersAreHeldBack refuses more callers than are held back at once. All of them get an error in the end.
 func TestRefusedCallersAreHeldBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBulkhead(1, 1, time.Minute)
@@ -125,33 +125,33 @@ func TestRefusedCallersAreHeldBack(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := refused.Load(); n != more {
-			t.Errorf("%d are told at once, want %d", n, more)
+			t.Errorf("%d got an error at once, want %d", n, more)
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if n := refused.Load(); n != maxHeldBack+more || b.heldBack.Load() != 0 {
-			t.Errorf("%d are told after a second; %d are held back", n, b.heldBack.Load())
+			t.Errorf("%d got an error after a second; %d are held back", n, b.heldBack.Load())
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if began := time.Now(); !isBusy(b.refuse(ctx, b.busy())) || b.refuse(t.Context(), nil) != nil || time.Since(began) != 0 {
-			t.Error("a caller that has gone, or was not refused, is held back")
+			t.Error("a canceled caller, or one that was not refused, is held back")
 		}
 		wait.Wait()
 	})
 }
 
-func TestBulkheadForgetsWhoLeaves(t *testing.T) {
+func TestCanceledCallerIsNotHashed(t *testing.T) {
 	b := newBulkhead(1, 1, time.Minute)
 	release := mustOccupy(t, b)
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan error)
+	result := make(chan error)
 	go func() {
-		told <- b.do(ctx, hashCaller{}, always, func() error { t.Error("hashed for a caller that has gone"); return nil })
+		result <- b.do(ctx, hashCaller{}, always, func() error { t.Error("hashed for a canceled caller"); return nil })
 	}()
 	cancel()
-	if err := <-told; !errors.Is(err, context.Canceled) {
-		t.Errorf("told %v", err)
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 	release()
 	failed := errors.New("failed")
@@ -160,7 +160,7 @@ func TestBulkheadForgetsWhoLeaves(t *testing.T) {
 	}
 }
 
-// TestBulkheadLosesNoSlot has callers arrive, go away and time out at the very moments when slots become free.
+// TestBulkheadLosesNoSlot has callers arrive, cancel and time out at the moments when slots become free.
 func TestBulkheadLosesNoSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBulkhead(2, 6, 10*time.Millisecond)
@@ -176,7 +176,7 @@ func TestBulkheadLosesNoSlot(t *testing.T) {
 		}
 		wait.Wait()
 		if running, waiting := b.load(); running != 0 || waiting != 0 {
-			t.Errorf("left behind: %d slots, %d waiting", running, waiting)
+			t.Errorf("left: %d slots, %d waiting", running, waiting)
 		}
 	})
 }

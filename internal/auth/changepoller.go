@@ -15,25 +15,25 @@ import (
 
 const (
 	pollInterval          = 250 * time.Millisecond
-	listeningPollInterval = 750 * time.Millisecond // where the store notifies of changes; less than staleAfter, in case that fails
-	unknownKeyInterval    = 20 * time.Millisecond  // between polls for tokens of unknown keys
-	staleAfter            = time.Second            // how old the last poll may be when a cached credential is used
+	listeningPollInterval = 750 * time.Millisecond // where the store notifies of changes; less than staleAfter, in case notifying fails
+	unknownKeyInterval    = 20 * time.Millisecond  // between polls for tokens signed with an unknown key
+	staleAfter            = time.Second            // maximum age of the last poll when a cached credential is used
 	pollTimeout           = 2 * time.Second
-	pollBatch             = 1000 // changes read at once
+	pollBatch             = 1000 // changes per query
 
-	pollFailureLifetime = listeningPollInterval + pollTimeout // until the next scheduled poll has ended, if that fails too
+	pollFailureLifetime = listeningPollInterval + pollTimeout // until the next scheduled poll has ended, even if it fails too
 )
 
-// changePoller follows the list of changes, to which all replicas write. Its times are monotonic and not the service's clock, so
-// that a second is a second.
+// changePoller follows the list of changes that all replicas write. It measures time with the monotonic clock, not with
+// the clock of the service.
 type changePoller struct {
 	db         *store.DB
 	cache      *credentialCache
 	reloadKeys func(context.Context) error
 
 	started  time.Time
-	lastPoll atomic.Int64                // when the last successful poll began, since started
-	failure  atomic.Pointer[pollFailure] // of the last poll, nil if it succeeded
+	lastPoll atomic.Int64                // start of the last successful poll, relative to started
+	failure  atomic.Pointer[pollFailure] // of the last poll; nil if it succeeded
 
 	last store.Change // the newest known change; owned by the running poll
 
@@ -43,7 +43,7 @@ type changePoller struct {
 
 // pollFailure is a poll that failed.
 type pollFailure struct {
-	at  time.Duration // since started
+	at  time.Duration // relative to started
 	err error
 }
 
@@ -51,7 +51,7 @@ type pollFailure struct {
 type inFlightPoll struct {
 	began time.Duration
 	done  chan struct{}
-	err   error // once done is closed
+	err   error // valid once done is closed
 }
 
 func newChangePoller(db *store.DB, cache *credentialCache, reloadKeys func(context.Context) error) *changePoller {
@@ -63,10 +63,10 @@ func (p *changePoller) elapsed() time.Duration { return time.Since(p.started) }
 // age returns how long ago the last successful poll began.
 func (p *changePoller) age() time.Duration { return p.elapsed() - time.Duration(p.lastPoll.Load()) }
 
-// run polls until ctx ends. Without it, the use of a credential polls, at most once a second.
+// run polls until ctx ends. If it does not run, the use of a credential polls at most once a second.
 func (p *changePoller) run(ctx context.Context) {
 	for {
-		_ = p.poll(ctx) // callers get a failure from ensureCurrent
+		_ = p.poll(ctx) // ensureCurrent returns a failure to callers
 		pause := pollInterval
 		if p.db.Listening() {
 			pause = listeningPollInterval
@@ -80,9 +80,9 @@ func (p *changePoller) run(ctx context.Context) {
 	}
 }
 
-// ensureCurrent makes sure that the cache lacks no change older than staleAfter. If the store cannot be polled, it fails and the
-// cache must not be used. While a poll waits for an unresponsive store, callers get the failure of the poll before and do not
-// wait too.
+// ensureCurrent makes sure that the cache lacks no change older than staleAfter. If it returns an error, the cache must
+// not be used. While a poll waits for an unresponsive store, callers get the error of the previous poll and do not
+// wait.
 func (p *changePoller) ensureCurrent(ctx context.Context) error {
 	if p.age() <= staleAfter {
 		return nil
@@ -96,15 +96,15 @@ func (p *changePoller) ensureCurrent(ctx context.Context) error {
 // poll reads and applies new changes. Callers that arrive during a poll share the next one.
 func (p *changePoller) poll(ctx context.Context) error { return p.pollAfter(ctx, 0) }
 
-// pollAfter is poll, at least pause after the last one: forged tokens can cause any number of calls.
+// pollAfter polls no sooner than pause after the last poll, since forged tokens can cause any number of calls.
 //
-// A successful poll that began before the caller arrived is not enough, since a change may have come in between. A failed one
-// is: otherwise all callers would wait for an unavailable store, one after the other.
+// A successful poll that began before the caller arrived is not enough, since a change may have been written in
+// between. A failed one is enough: otherwise all callers would wait for an unavailable store one after another.
 func (p *changePoller) pollAfter(ctx context.Context, pause time.Duration) error {
 	for arrived := p.elapsed(); ; {
 		current, isNew := p.join()
 		if isNew {
-			// Others wait for it too, so it goes on when this caller leaves.
+			// Other callers wait for the poll too, so it continues when this caller is canceled.
 			go p.execute(context.WithoutCancel(ctx), current, pause)
 		}
 		select {
@@ -148,12 +148,12 @@ func (p *changePoller) execute(ctx context.Context, current *inFlightPoll, pause
 	p.lastPoll.Store(int64(current.began))
 }
 
-// busyAfterTimeout turns the timeout of a poll into a fault. The time limit of a caller that waits for it is another one.
+// busyAfterTimeout turns the timeout of a poll into a fault. It does not concern the deadline of the caller.
 func busyAfterTimeout(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	busy := fault.Busy("The store cannot answer now. Try again.", pollTimeout)
+	busy := fault.Busy("The store does not respond. Retry after the time in Retry-After.", pollTimeout)
 	busy.Cause = err
 	return busy
 }
@@ -195,20 +195,20 @@ func (p *changePoller) apply(ctx context.Context, changes []store.Change) error 
 	return nil
 }
 
-// newChanges returns what follows the last known change in a list that was read from that change on. complete is false when
-// the list does not begin with it: either older changes were deleted before this poll, or the database went back (a standby
-// without the newest commits took over) and gave the number to another change.
+// newChanges returns the changes after the last known one, from a list read from that change on. complete is false when
+// the list does not begin with it: either older changes were deleted before this poll, or a standby without the newest
+// commits took over and reused the number.
 func newChanges(last store.Change, list []store.Change) (added []store.Change, complete bool) {
 	switch {
 	case len(list) > 0 && list[0] == last:
 		return list[1:], true
-	case last.Subject == "" && (len(list) == 0 || list[0].Seq == last.Seq+1): // there was none
+	case last.Subject == "" && (len(list) == 0 || list[0].Seq == last.Seq+1): // no change was known
 		return list, true
 	}
 	return nil, false
 }
 
-// restart clears the cache. The position in the list is read first, so that changes made meanwhile are found by the next poll.
+// restart clears the cache. It reads the position in the list first, so that the next poll finds concurrent changes.
 func (p *changePoller) restart(ctx context.Context) error {
 	last, err := p.readLast(ctx)
 	if err != nil {

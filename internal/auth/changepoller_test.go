@@ -11,7 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
-// TestPollingWorksWithoutNotifications cuts the connections on which the store notifies of changes.
+// TestPollingWorksWithoutNotifications closes the connections that receive notifications from the store.
 func TestPollingWorksWithoutNotifications(t *testing.T) {
 	t.Parallel()
 	w := mustWorld(t, nil)
@@ -30,12 +30,12 @@ func TestPollingWorksWithoutNotifications(t *testing.T) {
 		_, err := second.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
 		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
 	}
-	for second.db.Listening() { // until the end of the connection is noticed: otherwise this test shows nothing
+	for second.db.Listening() { // until the service notices: otherwise this tests nothing
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// cutNotifications cuts the connections that listen, again and again, until the test ends.
+// cutNotifications repeatedly closes the listening connections until the test ends.
 func cutNotifications(t *testing.T, dir string) {
 	t.Helper()
 	url := postgrestest.ReadURL(dir)
@@ -56,14 +56,14 @@ func cutNotifications(t *testing.T, dir string) {
 
 const cutListeners = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'`
 
-// TestAFailedPollIsReturnedDuringTheNext has a poll for changes wait for a silent store, after one that failed.
+// TestAFailedPollIsReturnedDuringTheNext has a poll wait for an unresponsive store, after one that failed.
 func TestAFailedPollIsReturnedDuringTheNext(t *testing.T) {
 	w := mustWorld(t, nil)
 	token := w.mustLogin(t).Authorization
 	w.setLastPoll(2 * staleAfter)
 	w.changes.inFlight = &inFlightPoll{done: make(chan struct{})}
-	w.changes.failure.Store(&pollFailure{w.changes.elapsed(), fault.Busy("The store cannot answer now.", time.Second)})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // of a caller that waits all the same
+	w.changes.failure.Store(&pollFailure{w.changes.elapsed(), fault.Busy("The store does not respond.", time.Second)})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // for a caller that waits anyway
 	defer cancel()
 	if _, err := w.Authenticate(ctx, Presented{Authorization: token}); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
@@ -89,9 +89,9 @@ func TestNewChanges(t *testing.T) {
 		{"two more", last, []store.Change{last, at(8, "a", 8), at(9, "b", 9)}, 2, true},
 		{"swept", last, []store.Change{at(20, "a", 20)}, 0, false},
 		{"gone back", last, nil, 0, false},
-		{"gone back, and the number given to another", last, []store.Change{at(7, "a", 9)}, 0, false},
-		{"gone back, and the same done again", last, []store.Change{at(7, "u7", 9)}, 0, false},
-		{"gone back and on beyond", last, []store.Change{at(7, "a", 9), at(8, "b", 10)}, 0, false},
+		{"restored to an older state, number reused", last, []store.Change{at(7, "a", 9)}, 0, false},
+		{"restored to an older state, same change again", last, []store.Change{at(7, "u7", 9)}, 0, false},
+		{"restored to an older state, with newer changes", last, []store.Change{at(7, "a", 9), at(8, "b", 10)}, 0, false},
 	} {
 		if added, complete := newChanges(c.last, c.list); len(added) != c.added || complete != c.complete {
 			t.Errorf("%s: %v, %t", c.name, added, complete)

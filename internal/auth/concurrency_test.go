@@ -13,8 +13,8 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// TestAKeyChangedBesideItsRevocation renames and extends a key while it is revoked: all of it holds.
-func TestAKeyChangedBesideItsRevocation(t *testing.T) {
+// TestConcurrentKeyChangeAndRevocation renames and extends a key while it is revoked: both changes are stored.
+func TestConcurrentKeyChangeAndRevocation(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := asPrincipal(w.org, w.user)
 	made, key, err := w.CreateAPIKey(t.Context(), me, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
@@ -33,12 +33,12 @@ func TestAKeyChangedBesideItsRevocation(t *testing.T) {
 		t.Errorf("a change is lost: %+v, %v", got, err)
 	}
 	if _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); err == nil {
-		t.Error("a revoked key is good")
+		t.Error("a revoked key is accepted")
 	}
 }
 
-// TestTheLastAPIKeyThatMayBe is made by one of two who make it at once.
-func TestTheLastAPIKeyThatMayBe(t *testing.T) {
+// TestConcurrentCreationOfTheLastAPIKey creates the last allowed key twice at once: one call succeeds.
+func TestConcurrentCreationOfTheLastAPIKey(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := asPrincipal(w.org, w.user)
 	add := func(name string) error {
@@ -64,12 +64,12 @@ func TestTheLastAPIKeyThatMayBe(t *testing.T) {
 	}
 	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", attempt("one"), attempt("other"))
 	if made.Load() != 1 {
-		t.Errorf("%d of two were made", made.Load())
+		t.Errorf("%d of two were created", made.Load())
 	}
 }
 
-// TestAPasswordChangeIsRepeated sends a change again whose answer was lost: it is done, and no failure. Later, or with
-// another new password, it is one for each password that was tried, as sign-ins with them were.
+// TestAPasswordChangeIsRepeated repeats a change whose response was lost: it succeeds and is not counted as a failure.
+// Later, or with another new password, each password counts as one failed attempt, like a login.
 func TestAPasswordChangeIsRepeated(t *testing.T) {
 	w := mustWorld(t, nil)
 	w.clock.move(time.Hour)
@@ -77,7 +77,7 @@ func TestAPasswordChangeIsRepeated(t *testing.T) {
 	change := func(current, next secret.String) error {
 		return w.ChangePassword(t.Context(), p, origin, current, next)
 	}
-	for range 8 { // more than there are free failures
+	for range 8 { // more than the free failures
 		if err := change(goodPassword, otherPassword); err != nil {
 			t.Fatal(err)
 		}
@@ -95,13 +95,13 @@ func TestAPasswordChangeIsRepeated(t *testing.T) {
 	w.clock.move(repeatedWithin)
 	wantFields(t, change(goodPassword, otherPassword), "currentPassword")
 	if n := w.failures(t); n != 3 {
-		t.Errorf("%d failures after a late repeat", n)
+		t.Errorf("%d failures after a late retry", n)
 	}
 }
 
-// TestGuessesByPasswordChangesWait uses up the free failures by changes, each of which tries two passwords.
+// TestGuessesByPasswordChangesWait uses up the free failures by password changes, each of which tries two passwords.
 func TestGuessesByPasswordChangesWait(t *testing.T) {
-	w := mustWorld(t, nil) // the user was made at this moment, so that its password is a new one
+	w := mustWorld(t, nil) // the user was created now, so its password is new
 	p := w.mustPrincipal(t, w.mustLogin(t))
 	guesses := int64(0)
 	for range 100 {
@@ -115,7 +115,7 @@ func TestGuessesByPasswordChangesWait(t *testing.T) {
 	if free := w.throttle.free; guesses < free || guesses > free+1 || w.failures(t) != guesses {
 		t.Errorf("%d guesses, %d counted, %d are free", guesses, w.failures(t), free)
 	}
-	// After the wait there is one try, as for a sign-in; not one for each of the two.
+	// After the wait one attempt is allowed, as for a login, and not one for each password.
 	w.clock.move(20 * time.Second)
 	wantFields(t, w.ChangePassword(t.Context(), p, origin, "a wrong one", otherPassword), "currentPassword")
 	if n := w.failures(t); n != guesses+1 {
@@ -123,7 +123,7 @@ func TestGuessesByPasswordChangesWait(t *testing.T) {
 	}
 }
 
-// TestAPasswordChangeSentTwiceAtOnce is done, for both.
+// TestAPasswordChangeSentTwiceAtOnce sends the same change twice concurrently: both succeed.
 func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 	w := mustWorld(t, nil)
 	p := w.mustPrincipal(t, w.mustLogin(t))
@@ -134,7 +134,7 @@ func TestAPasswordChangeSentTwiceAtOnce(t *testing.T) {
 	}
 }
 
-// failures counts those of the user from the origin of the tests.
+// failures returns the counted failures of the user from the origin of the tests.
 func (w *world) failures(t *testing.T) int64 {
 	t.Helper()
 	attempt := w.newAttempt(origin, Credentials{}, w.user)
@@ -144,8 +144,8 @@ func (w *world) failures(t *testing.T) int64 {
 	return attempt.state.Pair.Failures
 }
 
-// TestTwoSignInsThatHashAnew both succeed: the second finds the hash that the first has put in the place of a weaker one.
-func TestTwoSignInsThatHashAnew(t *testing.T) {
+// TestConcurrentLoginsThatUpgradeTheHash both succeed: the second one finds the hash stored by the first one.
+func TestConcurrentLoginsThatUpgradeTheHash(t *testing.T) {
 	w := mustWorld(t, nil)
 	w.passwords.cost = HashCost{MemoryKiB: 128, Time: 2, Parallelism: 1}
 	login := func() error { return w.tryFrom(t, origin.Address, goodEmail, goodPassword) }

@@ -23,17 +23,17 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// long makes the test of kills as long as the promise is: go test ./internal/auth -run Kill -v -long
+// long runs the kill tests at full length: go test ./internal/auth -run Kill -v -long
 var long = flag.Bool("long", false, "1,000 sessions and 50 kills, 100 histories of sessions")
 
-// The child of a test of kills finds its work in the environment: the folder of the store, and what to do.
+// The child process of a kill test gets the directory of the store and its task from the environment.
 const (
-	crashFolder = "REGWARDEN_TEST_CRASH_FOLDER"
-	crashWork   = "REGWARDEN_TEST_CRASH_WORK"
+	crashDir  = "REGWARDEN_TEST_CRASH_DIR"
+	crashWork = "REGWARDEN_TEST_CRASH_WORK"
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(crashFolder); dir != "" {
+	if dir := os.Getenv(crashDir); dir != "" {
 		work := map[string]func(*Service){"refresh": refreshUntilKilled, "rotate": rotateUntilKilled}[os.Getenv(crashWork)]
 		service, _ := mustCrashService(context.Background(), dir, 0)
 		work(service)
@@ -54,15 +54,15 @@ func mustCrashService(ctx context.Context, dir string, ahead time.Duration) (*Se
 	return service, db
 }
 
-// killWithin spreads the kills over what the child does after a line.
+// killWithin spreads the kills over the work of the child after a line.
 const killWithin = 20 * time.Millisecond
 
-// mustKill starts the child and kills it a random moment after so many lines, so that every machine gets that far. each is told of
-// every whole line.
+// mustKill starts the child and kills it a random time after the given number of lines, so that every machine gets that
+// far. It calls each with every complete line.
 func mustKill(t *testing.T, dir, work, input string, lines int, each func(line string)) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), crashFolder+"="+dir, crashWork+"="+work)
+	child.Env = append(os.Environ(), crashDir+"="+dir, crashWork+"="+work)
 	child.Stdin, child.Stderr = strings.NewReader(input), os.Stderr
 	stdout, err := child.StdoutPipe()
 	if err != nil {
@@ -75,7 +75,7 @@ func mustKill(t *testing.T, dir, work, input string, lines int, each func(line s
 	for n := 1; ; n++ {
 		line, err := output.ReadString('\n')
 		if err != nil {
-			break // a line cut off was not told
+			break // an incomplete line does not count
 		}
 		if n == lines {
 			time.AfterFunc(rand.N(killWithin), func() { _ = child.Process.Kill() })
@@ -89,8 +89,8 @@ func mustKill(t *testing.T, dir, work, input string, lines int, each func(line s
 
 const crashClients = 16
 
-// refreshUntilKilled reads a refresh token of each session from standard input and refreshes them all, over and
-// over. It prints each token after it was told of it.
+// refreshUntilKilled reads a refresh token of each session from standard input and refreshes them all repeatedly. It
+// prints each token after the refresh returned it.
 func refreshUntilKilled(service *Service) {
 	input, _ := io.ReadAll(os.Stdin)
 	lines := strings.Split(strings.TrimSpace(string(input)), "\n")
@@ -120,12 +120,11 @@ func refreshUntilKilled(service *Service) {
 	wait.Wait()
 }
 
-// crashSession is what a client knows: the newest token that it was told, and one that is spent for good.
-type crashSession struct{ newest, spent secret.String }
+// crashSession has the tokens of a client: the newest one, and one whose grace period has ended.
+type crashSession struct{ newest, consumed secret.String }
 
-// TestKillLosesNoSession kills a process in the midst of refreshes, again and again. Afterwards the last token
-// that each client was told works. The one before it, presented when the grace is over, does not, and ends
-// the session.
+// TestKillLosesNoSession repeatedly kills a process during refreshes. Afterwards the last token of each client is
+// valid. The token before it is refused after the grace period, and ends the session.
 func TestKillLosesNoSession(t *testing.T) {
 	t.Parallel()
 	count, rounds, probes := 60, 4, 6
@@ -149,21 +148,21 @@ func TestKillLosesNoSession(t *testing.T) {
 		mustKill(t, w.dir, "refresh", input.String(), count/rounds+rand.N(count), func(line string) {
 			name, token, _ := strings.Cut(line, " ")
 			i, _ := strconv.Atoi(name)
-			sessions[i].spent, sessions[i].newest = sessions[i].newest, secret.String(token)
+			sessions[i].consumed, sessions[i].newest = sessions[i].newest, secret.String(token)
 			refreshed++
 		})
 		service, db = mustCrashService(t.Context(), w.dir, 0)
 		mustRenewAll(t, service, sessions)
 		closeNow(t, db)
-		reused += mustRefuseSpent(t, w.dir, sessions, probes)
+		reused += mustRefuseConsumed(t, w.dir, sessions, probes)
 	}
 	if refreshed < count || reused == 0 {
-		t.Errorf("%d refreshes and %d reuses say little", refreshed, reused)
+		t.Errorf("%d refreshes and %d reuses are too few", refreshed, reused)
 	}
-	t.Logf("%d sessions, %d kills, %d refreshes told before a kill, %d spent tokens refused after the grace", count, kills, refreshed, reused)
+	t.Logf("%d sessions, %d kills, %d refreshes returned before a kill, %d consumed tokens refused after the grace period", count, kills, refreshed, reused)
 }
 
-// mustRenewAll refreshes every session with the token that its client has, and signs in who has none.
+// mustRenewAll refreshes every session with its client's token, and logs clients in that have none.
 func mustRenewAll(t *testing.T, service *Service, sessions []crashSession) {
 	t.Helper()
 	var wait sync.WaitGroup
@@ -181,28 +180,28 @@ func mustRenewAll(t *testing.T, service *Service, sessions []crashSession) {
 					t.Errorf("a client is without a token: %v", err)
 					continue
 				}
-				sessions[i].spent, sessions[i].newest = sessions[i].newest, tokens.Refresh
+				sessions[i].consumed, sessions[i].newest = sessions[i].newest, tokens.Refresh
 			}
 		})
 	}
 	wait.Wait()
 }
 
-// mustRefuseSpent presents the spent token of some sessions after the grace. These sessions are over then.
-func mustRefuseSpent(t *testing.T, dir string, sessions []crashSession, probes int) (refused int) {
+// mustRefuseConsumed presents the consumed token of some sessions after the grace period, which ends these sessions.
+func mustRefuseConsumed(t *testing.T, dir string, sessions []crashSession, probes int) (refused int) {
 	t.Helper()
 	service, db := mustCrashService(t.Context(), dir, defaultRefreshGrace+time.Second)
 	defer closeNow(t, db)
 	for range probes {
 		session := &sessions[rand.IntN(len(sessions))]
-		if session.spent == "" {
+		if session.consumed == "" {
 			continue
 		}
-		if _, err := service.Refresh(t.Context(), origin, session.spent); err == nil {
-			t.Error("a spent token was taken after the grace")
+		if _, err := service.Refresh(t.Context(), origin, session.consumed); err == nil {
+			t.Error("a consumed token was accepted after the grace period")
 		}
 		if _, err := service.Refresh(t.Context(), origin, session.newest); err == nil {
-			t.Error("a session went on after reuse")
+			t.Error("a session is live after reuse")
 		}
 		*session = crashSession{}
 		refused++
@@ -217,7 +216,7 @@ func closeNow(t *testing.T, db *store.DB) {
 	}
 }
 
-// rotateUntilKilled rotates the master key, and now and then the service's keys.
+// rotateUntilKilled rotates the master key, and sometimes the keys of the service.
 func rotateUntilKilled(service *Service) {
 	for i := 0; ; i++ {
 		fmt.Println("rotating")
@@ -231,8 +230,8 @@ func rotateUntilKilled(service *Service) {
 	}
 }
 
-// TestKillDuringRotationLosesNoKey kills a process that rotates keys, and demands that the store opens each
-// time, with the tokens of before.
+// TestKillDuringRotationLosesNoKey kills a process that rotates keys, and checks each time that the store opens and
+// earlier tokens are valid.
 func TestKillDuringRotationLosesNoKey(t *testing.T) {
 	t.Parallel()
 	rounds, rotations := 12, 0
@@ -249,7 +248,7 @@ func TestKillDuringRotationLosesNoKey(t *testing.T) {
 		service, db := mustCrashService(t.Context(), w.dir, 0)
 		next, err := service.Refresh(t.Context(), origin, tokens.Refresh)
 		if err != nil {
-			t.Fatalf("a token from before a rotation is not taken: %v", err)
+			t.Fatalf("a token from before a rotation is not accepted: %v", err)
 		}
 		if _, err := service.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
 			t.Fatal(err)

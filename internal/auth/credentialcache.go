@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	maxCacheEntries    = 16_384 // of some 400 bytes each
-	maxChangedSubjects = 16_384 // with more, all entries are invalidated
+	maxCacheEntries    = 16_384 // about 400 bytes each
+	maxChangedSubjects = 16_384 // above this number, all entries are invalidated
 )
 
-// credentialCache holds credentials that this process has verified, so that using one again costs neither a signature check nor
-// a read of the store. Entries are never corrected, only invalidated: an entry is valid as long as nothing that it rests on has
-// changed since before it was read. So it does not matter in which order a read and a change that it missed arrive here.
+// credentialCache holds credentials that this process has verified, so that using one again needs no signature check
+// and no query. Entries are never updated, only invalidated: an entry is valid as long as none of its subjects has
+// changed since before it was read. So the order in which a read and a concurrent change arrive does not matter.
 type credentialCache struct {
 	mu      sync.RWMutex
 	entries map[credentialID]cacheEntry
 	changed map[string]uint64 // by subject: the epoch of its last change
-	epoch   uint64            // counts invalidations
+	epoch   uint64            // number of invalidations
 	floor   uint64            // entries from an earlier epoch are not valid
 
 	maxChanged int
 }
 
-// credentialID is the SHA-256 of a token or API key: the cache holds nothing that can be used.
+// credentialID is the SHA-256 of a token or API key; the cache does not hold the credential itself.
 type credentialID [32]byte
 
 type cacheEntry struct {
 	principal Principal
 	expires   time.Time
-	epoch     uint64    // before what the entry rests on was read
+	epoch     uint64    // taken before the entry's data was read
 	used      time.Time // of an API key: the last recorded use
 }
 
@@ -39,14 +39,14 @@ func newCredentialCache() *credentialCache {
 	return &credentialCache{entries: map[credentialID]cacheEntry{}, changed: map[string]uint64{}, maxChanged: maxChangedSubjects}
 }
 
-// currentEpoch must be called before reading what is then put into the cache.
+// currentEpoch must be called before reading the data of a new entry.
 func (c *credentialCache) currentEpoch() uint64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.epoch
 }
 
-// get returns the valid entry of a credential. A valid credential does not count as one of another method.
+// get returns the valid entry of a credential. A credential verified by another method does not count.
 func (c *credentialCache) get(id credentialID, method audit.AuthMethod) (cacheEntry, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -87,7 +87,7 @@ func (c *credentialCache) evict(now time.Time) {
 	}
 }
 
-// invalidate invalidates all entries that rest on these sessions, users and API keys.
+// invalidate invalidates all entries of these sessions, users and API keys.
 func (c *credentialCache) invalidate(subjects []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *credentialCache) invalidate(subjects []string) {
 	}
 }
 
-// clear removes all entries. Those of reads that have begun are not valid either.
+// clear removes all entries and invalidates those of reads in progress.
 func (c *credentialCache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestCacheEntriesAreInvalidated holds the cache to one rule in any order of calls: an entry that was read before a change of
-// what it rests on is not valid after the change.
+// TestCacheEntriesAreInvalidated checks one rule for any order of calls: an entry that was read before a change of one
+// of its subjects is not valid after the change.
 func TestCacheEntriesAreInvalidated(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newCredentialCache()
 		c.maxChanged = 3
-		read := map[byte]uint64{}      // credential: when what it rests on was read, by the epoch of the cache
+		read := map[byte]uint64{}      // credential: epoch of the cache when its data was read
 		changed := map[string]uint64{} // subject: its last change
 		subjects := []string{"s0", "s1", "u0", "u1", "s2", "u2", "u3"}
 		at := time.Unix(0, 0)
@@ -34,11 +34,11 @@ func TestCacheEntriesAreInvalidated(t *testing.T) {
 				for n, epoch := range read {
 					stale := changed[fmt.Sprintf("s%d", n)] > epoch || changed[fmt.Sprintf("u%d", n)] > epoch
 					if _, ok := c.get(credentialID{n}, ""); ok && stale {
-						r.Fatalf("credential %d is valid though what it rests on has changed", n)
+						r.Fatalf("credential %d is valid though its subject has changed", n)
 					}
 				}
 				if len(c.changed) > c.maxChanged {
-					r.Fatal("the cache grows without bound")
+					r.Fatal("the cache has no size limit")
 				}
 			},
 		})

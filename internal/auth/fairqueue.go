@@ -2,36 +2,37 @@ package auth
 
 import "slices"
 
-// share is a part of the hash slots and of the waiting callers. What a share does not use is open to the others.
+// share is a part of the hash slots and of the queue. What one share does not use is available to the others.
 type share int
 
 // Shares.
 const (
 	knownLogins    share = iota // from a source with an earlier success with the account
 	unknownLogins               // from any other source
-	administration              // hashing for users that administrators create or change
+	administration              // passwords of users that administrators create or change
 	shares
 )
 
-// shareTurns is the order in which shares with waiting callers are given free slots.
+// shareTurns is the order in which waiting shares get free slots.
 var shareTurns = []share{knownLogins, unknownLogins, knownLogins, administration}
 
-// hashCaller is what the order of service depends on.
+// hashCaller has the properties that determine the position of a caller in the queue.
 type hashCaller struct {
 	share   share
-	source  string // address of the client; in administration the organization
+	source  string // client address; the organization for administration
 	account string
 }
 
-// waiter is a caller that waits for a slot.
+// waiter is a caller waiting for a slot.
 type waiter struct {
 	hashCaller
-	behind  int       // callers of the same source and account that were waiting when it arrived
-	granted chan bool // true: the slot is the caller's; false: the caller was displaced
+	behind  int       // number of waiting callers of the same source and account at arrival
+	granted chan bool // true: the caller has the slot; false: the caller was displaced
 }
 
-// fairQueue holds waiting callers. The shares take turns, and within a share the sources take turns. Within a source
-// callers are ordered by how many others of their account were waiting, then by arrival. It is not safe for concurrent use.
+// fairQueue holds waiting callers. The shares take turns, and within a share the sources take turns. Within a source,
+// callers are ordered by the number of waiting callers of their account, then by arrival. It is not safe for concurrent
+// use.
 type fairQueue struct {
 	limit  int
 	turn   int // index into shareTurns
@@ -49,7 +50,7 @@ type sourceWaiters struct {
 	waiters []*waiter
 }
 
-// push adds a caller. In a full queue it displaces another one, or is not added itself (nil).
+// push adds a caller. If the queue is full, it displaces another caller or returns nil for added.
 func (q *fairQueue) push(c hashCaller) (added, displaced *waiter) {
 	if q.length() >= q.limit {
 		if displaced = q.displaceable(c); displaced == nil {
@@ -60,9 +61,9 @@ func (q *fairQueue) push(c hashCaller) (added, displaced *waiter) {
 	return q.shares[c.share].push(c), displaced
 }
 
-// displaceable returns the waiter that a caller displaces from the full queue, nil for none. A share with less than it
-// is reserved displaces from the share with the most beyond that. Otherwise a source displaces from the source of its
-// share with the most waiters, if it has fewer itself, the caller included.
+// displaceable returns the waiter that a new caller displaces from the full queue, nil for none. A share below its
+// reservation displaces a waiter of the share that most exceeds its own. Otherwise a source displaces a waiter of the
+// source with the most waiters in its share, if it has fewer itself, the new caller included.
 func (q *fairQueue) displaceable(c hashCaller) *waiter {
 	ring := &q.shares[c.share]
 	if ring.length < q.reserved(c.share) {
@@ -75,7 +76,7 @@ func (q *fairQueue) displaceable(c hashCaller) *waiter {
 	return longest.last()
 }
 
-// reserved is how many waiters a share may have however many wait in others. All of it adds up to the limit.
+// reserved is the number of queue positions guaranteed to a share. They add up to the limit.
 func (q *fairQueue) reserved(s share) int {
 	quarter := q.limit / 4
 	if s == knownLogins {
@@ -84,7 +85,7 @@ func (q *fairQueue) reserved(s share) int {
 	return quarter
 }
 
-// largest returns the share with the most waiters beyond what it is reserved.
+// largest returns the share that most exceeds its reservation.
 func (q *fairQueue) largest() *sourceRing {
 	most := knownLogins
 	for s := range shares {
@@ -95,7 +96,7 @@ func (q *fairQueue) largest() *sourceRing {
 	return &q.shares[most]
 }
 
-// pop removes and returns the waiter whose turn it is, nil when there is none.
+// pop removes and returns the next waiter, nil if the queue is empty.
 func (q *fairQueue) pop() *waiter {
 	for range shareTurns {
 		ring := &q.shares[shareTurns[q.turn]]
@@ -107,7 +108,7 @@ func (q *fairQueue) pop() *waiter {
 	return nil
 }
 
-// remove takes a waiter out, and reports whether it was there.
+// remove removes a waiter and reports whether it was queued.
 func (q *fairQueue) remove(w *waiter) bool { return q.shares[w.share].remove(w) }
 
 func (q *fairQueue) length() (n int) {
@@ -155,7 +156,7 @@ func (s *sourceWaiters) push(c hashCaller) *waiter {
 
 func (s *sourceWaiters) last() *waiter { return s.waiters[len(s.waiters)-1] }
 
-// pop serves the first source, which goes to the end. The ring must not be empty.
+// pop serves the first source and moves it to the end. The ring must not be empty.
 func (r *sourceRing) pop() *waiter {
 	first := r.sources[0]
 	w := first.waiters[0]
@@ -183,7 +184,7 @@ func (r *sourceRing) remove(w *waiter) bool {
 	return true
 }
 
-// longest returns the source with the most waiters, nil in an empty ring.
+// longest returns the source with the most waiters, nil if the ring is empty.
 func (r *sourceRing) longest() (longest *sourceWaiters) {
 	for _, s := range r.sources {
 		if longest == nil || len(s.waiters) > len(longest.waiters) {

@@ -75,9 +75,9 @@ func nameOf(w *waiter) string {
 	return fmt.Sprintf("%s %s %s", []string{"known", "unknown", "admin"}[w.share], w.source, w.account)
 }
 
-// TestFairQueueKeepsItsPromises has callers arrive, give up and be served in any order. Each ends in one way, the queue
+// TestFairQueueInvariants has callers arrive, cancel and be served in any order. Each of them ends once, the queue
 // never exceeds its limit, and a waiter is served within a bounded number of turns, whatever others do.
-func TestFairQueueKeepsItsPromises(t *testing.T) {
+func TestFairQueueInvariants(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		const sources = 4
 		q := fairQueue{limit: rapid.IntRange(1, 20).Draw(r, "limit")}
@@ -89,7 +89,7 @@ func TestFairQueueKeepsItsPromises(t *testing.T) {
 			}
 			waiting = slices.Delete(waiting, i, i+1)
 		}
-		turns := map[*waiter]int{} // since it is the first of its source
+		turns := map[*waiter]int{} // since it became the first of its source
 		r.Repeat(map[string]func(*rapid.T){
 			"arrive": func(r *rapid.T) {
 				c := hashCaller{share: share(rapid.IntRange(0, int(shares)-1).Draw(r, "share")), source: fmt.Sprint(rapid.IntRange(1, sources).Draw(r, "source")),
@@ -112,7 +112,7 @@ func TestFairQueueKeepsItsPromises(t *testing.T) {
 				}
 				w := rapid.SampledFrom(waiting).Draw(r, "waiter")
 				if !q.remove(w) || q.remove(w) {
-					r.Fatal("a waiter is removed once")
+					r.Fatal("a waiter was removed twice")
 				}
 				end(w)
 			},
@@ -125,7 +125,7 @@ func TestFairQueueKeepsItsPromises(t *testing.T) {
 					return
 				}
 				end(w)
-				for _, other := range waiting { // those whose source was not served although it waits
+				for _, other := range waiting { // whose source was not served
 					if turns[other]++; other.share == w.share && other.source == w.source {
 						turns[other] = 0
 					}

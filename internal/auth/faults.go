@@ -7,31 +7,31 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Reasons of refused credentials: a closed list, shown to the caller and kept in audit records.
+// Reasons for refused credentials: a closed list, shown to the caller and stored in audit records.
 const (
 	ReasonMissing   = "missing"   // neither token nor API key was sent
-	ReasonMalformed = "malformed" // not a credential of ours, or its signature does not hold
+	ReasonMalformed = "malformed" // not a credential of this service, or its signature is not valid
 	ReasonExpired   = "expired"
 	ReasonRevoked   = "revoked"  // its session was ended
 	ReasonInactive  = "inactive" // the key was deactivated, or the user disabled
-	ReasonUnknown   = "unknown"  // well-formed, but there is no such key or session
-	ReasonMismatch  = "mismatch" // token and API key belong to two users
+	ReasonUnknown   = "unknown"  // well-formed, but the key or session does not exist
+	ReasonMismatch  = "mismatch" // token and API key belong to different users
 
 	ReasonIdle        = "idle"        // refresh: not used for too long
 	ReasonReused      = "reused"      // refresh: consumed before; the session is now ended
 	ReasonAhead       = "ahead"       // refresh: newer than the store, which was restored from a backup
-	ReasonSpent       = "spent"       // refresh: the authorization token was exchanged before
-	ReasonNotAccepted = "notAccepted" // refresh: authorization tokens are not taken here
-	reasonRetried     = "retried"     // refresh: not a refusal; the same answer again
+	ReasonConsumed    = "spent"       // refresh: the authorization token was exchanged before
+	ReasonNotAccepted = "notAccepted" // refresh: authorization tokens are not accepted
+	reasonRetried     = "retried"     // refresh: not a refusal; the same response again
 )
 
 var unauthorizedMessages = map[string]string{
-	ReasonMissing:   "Sign in first: send a token as Authorization or an API key as ApiKey.",
-	ReasonMalformed: "The token or API key is not one of this service.",
-	ReasonExpired:   "The token or API key has expired. Refresh it, or get a new one.",
-	ReasonRevoked:   "The session of this token was ended. Sign in again.",
-	ReasonInactive:  "The API key is deactivated, or its user disabled.",
-	ReasonUnknown:   "There is no such session or API key.",
+	ReasonMissing:   "Credentials are required: send a token in Authorization or an API key in ApiKey.",
+	ReasonMalformed: "The token or API key was not issued by this service.",
+	ReasonExpired:   "The token or API key has expired. Refresh the token or create a new key.",
+	ReasonRevoked:   "The session of this token has ended. Log in again.",
+	ReasonInactive:  "The API key is deactivated or its user is disabled.",
+	ReasonUnknown:   "Session or API key not found.",
 	ReasonMismatch:  "Authorization and ApiKey belong to different users. Send one of them.",
 }
 
@@ -39,15 +39,15 @@ func unauthorized(reason string) *fault.Error {
 	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeUnauthorizedAccess, Reason: reason, Message: unauthorizedMessages[reason]}
 }
 
-// Messages for a credential of ours in the header of the other kind. The kinds are never interchangeable.
+// Messages for a credential sent in the wrong header. Tokens and API keys are not interchangeable.
 const (
-	messageSendAsAPIKey = "This is an API key. Send it in the header ApiKey, without a scheme, and not in Authorization."
-	messageSendAsToken  = "This is an authorization token. Send it in the header Authorization, and not in ApiKey."
+	messageSendAsAPIKey = "This is an API key. Send it in the header ApiKey, without a scheme, not in Authorization."
+	messageSendAsToken  = "This is an authorization token. Send it in the header Authorization, not in ApiKey."
 
 	tokenPrefix = "eyJ" // of every JWT: {" in base64url
 )
 
-// malformed refuses a credential by its form alone. message is for one that begins as the other kind does.
+// malformed refuses a credential by its form alone. message is used if it begins like the other kind of credential.
 func malformed(credential secret.String, otherPrefix, message string) *fault.Error {
 	f := unauthorized(ReasonMalformed)
 	if strings.HasPrefix(withoutScheme(credential).Reveal(), otherPrefix) {
@@ -57,24 +57,24 @@ func malformed(credential secret.String, otherPrefix, message string) *fault.Err
 }
 
 var refreshMessages = map[string]string{
-	ReasonMalformed:   "This is no refresh token of this service. Sign in again.",
-	ReasonExpired:     "The session is over. Sign in again.",
-	ReasonIdle:        "The session was not used for too long. Sign in again.",
-	ReasonRevoked:     "The session was ended. Sign in again.",
-	ReasonInactive:    "The session was ended. Sign in again.",
-	ReasonUnknown:     "There is no such session. Sign in again.",
-	ReasonReused:      "This refresh token was used before. The session is ended for safety; sign in again.",
-	ReasonAhead:       "This refresh token is not known here. The session is ended for safety; sign in again.",
-	ReasonSpent:       "This authorization token was exchanged before. Use the newer one, or sign in again.",
-	ReasonNotAccepted: "Authorization tokens are not accepted here. Use the refresh token that came with it.",
+	ReasonMalformed:   "The refresh token was not issued by this service. Log in again.",
+	ReasonExpired:     "The session has expired. Log in again.",
+	ReasonIdle:        "The session has expired because it was not used. Log in again.",
+	ReasonRevoked:     "The session has ended. Log in again.",
+	ReasonInactive:    "The session has ended. Log in again.",
+	ReasonUnknown:     "Session not found. Log in again.",
+	ReasonReused:      "This refresh token was used before. The session was ended for security. Log in again.",
+	ReasonAhead:       "The refresh token is newer than the store, which was restored from a backup. The session was ended for security. Log in again.",
+	ReasonConsumed:    "This authorization token was exchanged before. Use the newer token or log in again.",
+	ReasonNotAccepted: "Authorization tokens are not accepted here. Use the refresh token that was issued with it.",
 }
 
 func refreshRefused(reason string) *fault.Error {
 	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeInvalidRefreshToken, Reason: reason, Message: refreshMessages[reason]}
 }
 
-// loginRefused is the one answer to every refused sign-in (ASVS 6.3.8).
+// loginRefused is the same response for every refused login (ASVS 6.3.8).
 func loginRefused() *fault.Error {
 	return &fault.Error{Kind: fault.Unauthenticated, Code: fault.CodeAuthenticationFailed,
-		Message: "E-mail, organization or password is wrong."}
+		Message: "Wrong email, organization or password."}
 }

@@ -32,7 +32,7 @@ var (
 	origin = audit.Origin{RequestID: "ref-1", Address: "192.0.2.1"}
 )
 
-// clock is a clock that stands still until it is moved.
+// clock stands still until it is moved.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -60,7 +60,7 @@ type world struct {
 	seen  map[string]int64 // by newAudits: repeats by uid
 }
 
-// server is where the stores of these tests are; nil while they are in SQLite (TestMain).
+// server is the PostgreSQL server of these tests, nil for SQLite (TestMain).
 var server *postgrestest.Server
 
 // mustPlace creates the store of a new data directory.
@@ -84,7 +84,7 @@ func mustWorld(t *testing.T, change func(*Config)) *world {
 	return mustWorldIn(t, dir, change)
 }
 
-// mustWorldIn is a world whose store is where the folder says.
+// mustWorldIn returns a world with the store of a data directory.
 func mustWorldIn(t *testing.T, dir string, change func(*Config)) *world {
 	t.Helper()
 	w := &world{clock: &clock{at: start}, dir: dir, seen: map[string]int64{}}
@@ -163,8 +163,7 @@ func (w *world) session(t *testing.T, uid string) (session store.Session) {
 	return session
 }
 
-// audits returns the newest records, the newest first. The clock of the tests stands still, so the order is
-// that of their uids.
+// audits returns the newest records, newest first. The clock of the tests stands still, so they are ordered by uid.
 func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
 	t.Helper()
 	driver, address := "sqlite", filepath.Join(w.dir, "regwarden.db")
@@ -208,8 +207,8 @@ func uids(t *testing.T, raw *sql.DB, query string, args ...any) (list []string) 
 	return list
 }
 
-// newAudits returns the records that were made or repeated since it was last called. A refusal's uid begins with its minute,
-// so that uids do not order it among other records.
+// newAudits returns the records that were created or repeated since the last call. The uid of a refusal begins with its
+// minute, so uids do not order refusals among other records.
 func (w *world) newAudits(t *testing.T) (changed []audit.Event) {
 	t.Helper()
 	for _, e := range w.audits(t, 1000) {
@@ -220,7 +219,7 @@ func (w *world) newAudits(t *testing.T) (changed []audit.Event) {
 	return changed
 }
 
-// wantFault demands a fault of that code and reason.
+// wantFault checks the code and reason of a fault.
 func wantFault(t *testing.T, err error, code, reason string) {
 	t.Helper()
 	got, ok := errors.AsType[*fault.Error](err)

@@ -18,16 +18,16 @@ import (
 
 const macKeyBytes = 32
 
-// keySet holds the service's keys as they stood when it was loaded. It never changes.
+// keySet holds the keys of the service as they were when it was loaded. It is immutable.
 type keySet struct {
-	signing *signingKey            // makes new tokens
-	verify  map[string]*signingKey // by kid; retired keys that may still verify are here too
-	mac     []byte                 // makes new refresh tokens
-	macs    [][]byte               // all that may still verify
+	signing *signingKey            // signs new tokens
+	verify  map[string]*signingKey // by kid; includes retired keys that may still verify
+	mac     []byte                 // for new refresh tokens
+	macs    [][]byte               // all keys that may still verify
 	jwks    []byte
 
 	all   []store.ServiceKey
-	until time.Time // when the first of its keys has to go, zero for never
+	until time.Time // end of the first key that expires; zero for never
 }
 
 type signingKey struct {
@@ -37,8 +37,8 @@ type signingKey struct {
 	header  string // of its tokens, encoded
 }
 
-// loadKeys reads the keys from the store, and makes those that are missing. When several processes do
-// so at once the store keeps one key of each purpose, and all of them read it.
+// loadKeys reads the keys from the store and generates missing ones. If several processes do so at once, the store
+// accepts one key of each purpose, and all of them read it.
 func loadKeys(ctx context.Context, db *store.DB, now time.Time) (*keySet, error) {
 	var keys []store.ServiceKey
 	read := func(tx *store.Tx) (err error) {
@@ -63,21 +63,21 @@ func loadKeys(ctx context.Context, db *store.DB, now time.Time) (*keySet, error)
 	return newKeySet(keys, now)
 }
 
-// keySet returns the keys as they stand now: without those whose last token has ended meanwhile.
+// keySet returns the current keys, without those whose last token has expired since they were loaded.
 func (s *Service) keySet() *keySet {
 	set, now := s.keys.Load(), s.now()
 	if set.until.IsZero() || now.Before(set.until) {
 		return set
 	}
 	smaller, err := newKeySet(set.all, now)
-	if err != nil { // they were good before, and time alone takes no key in use away
+	if err != nil { // the keys were valid when loaded, and time never removes a key in use
 		return set
 	}
 	s.keys.CompareAndSwap(set, smaller)
 	return smaller
 }
 
-// reloadKeys reads the keys anew, after they were rotated.
+// reloadKeys reads the keys again after a rotation.
 func (s *Service) reloadKeys(ctx context.Context) error {
 	set, err := loadKeys(ctx, s.db, s.now())
 	if err != nil {
@@ -87,11 +87,11 @@ func (s *Service) reloadKeys(ctx context.Context) error {
 	return nil
 }
 
-// makeKeys adds a key of each purpose that has none in use.
+// makeKeys generates a key for each purpose that has none in use.
 func makeKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return fmt.Errorf("make a signing key: %w", err)
+		return fmt.Errorf("generate a signing key: %w", err)
 	}
 	mac := make([]byte, macKeyBytes)
 	_, _ = rand.Read(mac)
@@ -106,9 +106,9 @@ func makeKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
 	return nil
 }
 
-var errNoKey = errors.New("there is no key in use")
+var errNoKey = errors.New("no key is in use")
 
-// newKeySet sorts keys by their purpose and drops those whose last token has ended.
+// newKeySet sorts keys by purpose and drops those whose last token has expired.
 func newKeySet(keys []store.ServiceKey, now time.Time) (*keySet, error) {
 	set := &keySet{verify: map[string]*signingKey{}, all: keys}
 	var public jose.JSONWebKeySet
@@ -153,11 +153,11 @@ func newSigningKey(key store.ServiceKey) (*signingKey, error) {
 	private := ed25519.NewKeyFromSeed(key.Secret)
 	public, ok := private.Public().(ed25519.PublicKey)
 	if !ok || !public.Equal(ed25519.PublicKey(key.Public)) {
-		return nil, fmt.Errorf("signing key %s does not fit its public key", key.UID)
+		return nil, fmt.Errorf("signing key %s does not match its public key", key.UID)
 	}
 	header, err := json.Marshal(tokenHeader{Algorithm: string(jose.EdDSA), KeyID: key.UID, Type: tokenType})
 	if err != nil {
-		return nil, fmt.Errorf("use signing key %s: %w", key.UID, err)
+		return nil, fmt.Errorf("create a signer for key %s: %w", key.UID, err)
 	}
 	return &signingKey{kid: key.UID, public: public, private: private, header: base64.RawURLEncoding.EncodeToString(header)}, nil
 }

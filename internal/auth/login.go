@@ -15,21 +15,21 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Credentials are what a user logs in with.
+// Credentials are the input of Login.
 type Credentials struct {
 	Email, Org string
 	Password   secret.String
-	Undecoded  []fault.Field // problems of decoding them, returned together with the others
+	Undecoded  []fault.Field // decoding problems, returned together with the others
 }
 
-// Tokens are the result of a login or refresh. ExpiresAt is the end of Authorization. Refresh is empty
-// when an authorization token was exchanged.
+// Tokens are the result of a login or refresh. ExpiresAt is the end of Authorization. Refresh is empty when an
+// authorization token was exchanged.
 type Tokens struct {
 	Authorization, Refresh secret.String
 	ExpiresAt              time.Time
 }
 
-// problems lists all that makes credentials unusable, regardless of any account.
+// problems lists all problems of the credentials, regardless of any account.
 func (c Credentials) problems() []fault.Field {
 	return fault.Join(c.Undecoded, slices.Concat(
 		fault.FieldProblem("emailId", lookupProblem(c.Email)),
@@ -37,17 +37,17 @@ func (c Credentials) problems() []fault.Field {
 		fault.FieldProblem("password", passwordProblem(c.Password))))
 }
 
-// account is what a login found under the names it was given; parts that are unknown are empty.
+// account is what a login found for the given names; unknown parts are empty.
 type account struct {
 	org  store.Org
 	user store.User
 }
 
-// Login begins a session and returns its first tokens.
+// Login creates a session and returns its first tokens.
 //
-// Faults: Invalid with fields emailId, org, password; Unauthenticated (one response for unknown
-// organization, unknown user, wrong password and disabled user, at one cost); Limited after too many
-// failures; Unavailable when too many log in at once or the store is away.
+// Faults: Invalid with fields emailId, org, password; Unauthenticated (one response for unknown organization, unknown
+// user, wrong password and disabled user, at one cost); Limited after too many failures; Unavailable when too many log
+// in at once or the store does not respond.
 func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
 	if c.Org == "" {
 		c.Org = s.config.DefaultOrg
@@ -65,16 +65,16 @@ func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials)
 	return tokens, err
 }
 
-// errOvertaken ends a login whose verified hash is no longer the stored one: the password was changed, or only hashed again by
-// another login with it.
+// errOvertaken ends a login whose verified hash is no longer the stored one: the password was changed, or a concurrent
+// login stored a new hash of it.
 var errOvertaken = errors.New("the stored password hash has changed")
 
-// passwordChanging is the fault of a caller who was overtaken twice.
+// passwordChanging is the fault of a caller that was overtaken twice.
 func passwordChanging() error {
-	return fault.Busy("Your password is being changed at this moment. Try again.", time.Second)
+	return fault.Busy("Your password is being changed by another request. Try again.", time.Second)
 }
 
-// login makes one attempt. reserved says that the throttle has admitted it before.
+// login makes one attempt. reserved reports whether the throttle has already admitted it.
 func (s *Service) login(ctx context.Context, origin audit.Origin, c Credentials, reserved bool) (Tokens, error) {
 	found, attempt, err := s.lookUpAccount(ctx, origin, c)
 	if err != nil {
@@ -97,10 +97,10 @@ func (s *Service) login(ctx context.Context, origin audit.Origin, c Credentials,
 	if session == nil {
 		return Tokens{}, loginRefused()
 	}
-	return s.answer(*session)
+	return s.issue(*session)
 }
 
-// lookUpAccount reads the account and its throttle state, with the same queries whatever is unknown.
+// lookUpAccount reads the account and its throttle state, with the same queries for unknown names.
 func (s *Service) lookUpAccount(ctx context.Context, origin audit.Origin, c Credentials) (found account, attempt *loginAttempt, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
 		if found.org, err = tx.Orgs.ByName(ctx, Canonical(c.Org)); err == nil || errors.Is(err, store.ErrNotFound) {
@@ -115,9 +115,9 @@ func (s *Service) lookUpAccount(ctx context.Context, origin audit.Origin, c Cred
 	return found, attempt, err
 }
 
-// beginSession records the outcome of a login, and its session when it succeeds. No session and no
-// error means that it was refused, which is counted and recorded then. The record names the account as we
-// know it, never as it was typed: what was typed may be a password in the wrong field.
+// beginSession records the outcome of a login, and its session when it succeeds. No session and no error means that the
+// login was refused, counted and recorded. The record has the stored names of the account, not the typed ones: users
+// may type a password into the wrong field.
 func (s *Service) beginSession(ctx context.Context, origin audit.Origin, attempt *loginAttempt, found account, matches bool, newHash string) (*store.Session, error) {
 	now := s.now()
 	session := store.Session{UID: uuid.NewString(), OrgUID: found.org.UID, UserUID: found.user.UID, Generation: 1, Address: origin.Address,
@@ -162,7 +162,7 @@ func (s *Service) recordAttempt(ctx context.Context, tx *store.Tx, origin audit.
 	return true, s.recordAlert(ctx, tx, origin, user, now)
 }
 
-// Why a login was refused. Only the organization's own audit record has it.
+// Reasons for a refused login. Only the audit record of the organization has them.
 const (
 	refusedUnknownOrg  = "unknownOrganization"
 	refusedUnknownUser = "unknownUser"
@@ -170,10 +170,10 @@ const (
 	refusedDisabled    = "disabled"
 )
 
-// noteLogin returns why the login is refused, "" when its session was stored. It runs the same statements in each case, so that
-// none is quicker.
+// noteLogin returns the reason for refusing the login, "" if its session was stored. It runs the same statements in
+// every case, so that the response time does not depend on the reason.
 func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Session, found account, matches bool, newHash string) (string, error) {
-	verified := "-" // the stored hash of no user: "" is that of users without a password
+	verified := "-" // matches no stored hash; "" is the hash of users without a password
 	if matches {
 		verified = found.user.PasswordHash
 	}
@@ -189,20 +189,20 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 		return refusedUnknownUser, nil
 	case !matches:
 		return refusedPassword, nil
-	case unnoted && !found.user.DisabledAt.IsZero(): // costs one hash, as every login does
+	case unnoted && !found.user.DisabledAt.IsZero(): // costs one hash like every login
 		return refusedDisabled, nil
-	case unnoted: // changed or disabled while we hashed
+	case unnoted: // changed or disabled during hashing
 		return "", errOvertaken
 	}
 	return "", tx.Sessions.Insert(ctx, session)
 }
 
-// answer makes the tokens of a session. It is called after the commit, so that every issued token is stored. A token is
-// cached when it is used: a client that only refreshes would fill the cache with unused tokens.
-func (s *Service) answer(session store.Session) (Tokens, error) {
+// issue returns the tokens of a session. It is called after the commit, so that the store knows every issued token. A
+// token is cached at its first use: otherwise clients that only refresh would fill the cache with unused tokens.
+func (s *Service) issue(session store.Session) (Tokens, error) {
 	uid, err := uuid.Parse(session.UID)
 	if err != nil {
-		return Tokens{}, fmt.Errorf("read a session's uid: %w", err)
+		return Tokens{}, fmt.Errorf("parse the uid of a session: %w", err)
 	}
 	keys := s.keySet()
 	token, expires, err := s.sign(keys.signing, session, uuid.NewString(), s.now())

@@ -20,7 +20,7 @@ import (
 func TestLogin(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens, err := w.Login(t.Context(), origin, Credentials{Email: " ada@EXAMPLE.com ", Org: "analytical  engines", Password: goodPassword})
-	wantFault(t, err, fault.CodeAuthenticationFailed, "") // two blanks are not one
+	wantFault(t, err, fault.CodeAuthenticationFailed, "") // two spaces differ from one
 	tokens, err = w.Login(t.Context(), origin, Credentials{Email: " ada@EXAMPLE.com ", Org: "ANALYTICAL ENGINES", Password: goodPassword})
 	if err != nil {
 		t.Fatal(err)
@@ -41,15 +41,15 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-func TestRefusedLoginsLookAlikeButTheRecordTells(t *testing.T) {
+func TestRefusedLoginsLookAlikeExceptInTheRecord(t *testing.T) {
 	w := mustWorld(t, nil)
 	disabled := w.mustUser(t, w.org, "disabled@example.com", RoleMember)
 	mustDisable(t, w, disabled)
 	w.mustUserWithoutPassword(t, "new@example.com")
-	var answers []string
+	var responses []string
 	for _, row := range []struct{ email, org, password, reason string }{
-		{goodEmail, "Nobody", goodPassword, refusedUnknownOrg},
-		{"nobody@example.com", goodOrg, goodPassword, refusedUnknownUser},
+		{goodEmail, "unknown", goodPassword, refusedUnknownOrg},
+		{"unknown@example.com", goodOrg, goodPassword, refusedUnknownUser},
 		{goodEmail, goodOrg, goodPassword + "!", refusedPassword},
 		{"disabled@example.com", goodOrg, goodPassword, refusedDisabled},
 		{"disabled@example.com", goodOrg, "wrong", refusedPassword},
@@ -59,7 +59,7 @@ func TestRefusedLoginsLookAlikeButTheRecordTells(t *testing.T) {
 		w.newAudits(t)
 		_, err := w.Login(t.Context(), origin, Credentials{Email: row.email, Org: row.org, Password: secret.String(row.password)})
 		wantFault(t, err, fault.CodeAuthenticationFailed, "")
-		answers = append(answers, err.Error())
+		responses = append(responses, err.Error())
 		event := w.newAudits(t)[0]
 		known := row.reason == refusedPassword || row.reason == refusedDisabled // else it may be a password in the wrong field
 		if event.Outcome != audit.Refused || event.Reason != row.reason || (event.ActorName == row.email) != known || !known && event.ActorName != "" ||
@@ -67,8 +67,8 @@ func TestRefusedLoginsLookAlikeButTheRecordTells(t *testing.T) {
 			t.Errorf("%+v: on record %+v", row, event)
 		}
 	}
-	if slices.Sort(answers); answers[0] != answers[len(answers)-1] {
-		t.Errorf("answers differ: %v", answers)
+	if slices.Sort(responses); responses[0] != responses[len(responses)-1] {
+		t.Errorf("responses differ: %v", responses)
 	}
 }
 
@@ -77,7 +77,7 @@ func mustDisable(t *testing.T, w *world, user store.User) {
 	w.mustWrite(t, func(tx *store.Tx) error { return tx.Users.Disable(t.Context(), user.OrgUID, user.UID, start) })
 }
 
-func TestLoginTellsAllFieldsAtOnceWhateverTheAccount(t *testing.T) {
+func TestLoginReportsAllProblemsForAnyAccount(t *testing.T) {
 	w := mustWorld(t, nil)
 	for _, row := range []struct {
 		credentials Credentials
@@ -86,9 +86,9 @@ func TestLoginTellsAllFieldsAtOnceWhateverTheAccount(t *testing.T) {
 		{Credentials{}, []string{"emailId", "org", "password"}},
 		{Credentials{Email: " ", Org: goodOrg, Password: "x"}, []string{"emailId"}},
 		{Credentials{Email: goodEmail, Org: goodOrg, Password: "x\n"}, []string{"password"}},
-		{Credentials{Email: "nobody", Org: goodOrg, Password: "x\x00"}, []string{"password"}},
+		{Credentials{Email: "unknown", Org: goodOrg, Password: "x\x00"}, []string{"password"}},
 		{Credentials{Email: goodEmail, Org: strings.Repeat("x", 5000), Password: secret.String(strings.Repeat("x", 1025))}, []string{"org", "password"}},
-		{Credentials{Email: "nobody", Org: "nowhere", Password: "\xff"}, []string{"password"}},
+		{Credentials{Email: "unknown", Org: "unknown", Password: "\xff"}, []string{"password"}},
 	} {
 		_, err := w.Login(t.Context(), origin, row.credentials)
 		wantFault(t, err, fault.CodeInvalidRequest, "")
@@ -103,7 +103,7 @@ func TestLoginTellsAllFieldsAtOnceWhateverTheAccount(t *testing.T) {
 	}
 }
 
-// TestLoginReturnsProblemsOfDecodingWithItsOwn: a field that could not be decoded is not called missing as well.
+// TestLoginReturnsProblemsOfDecodingWithItsOwn: a field that could not be decoded is not also reported as missing.
 func TestLoginReturnsProblemsOfDecodingWithItsOwn(t *testing.T) {
 	w := mustWorld(t, nil)
 	undecoded := fault.Field{Field: "org", Problem: "must be a string"}
@@ -114,7 +114,7 @@ func TestLoginReturnsProblemsOfDecodingWithItsOwn(t *testing.T) {
 	}
 }
 
-// TestLoginReadsTheThrottleOnce: the throttle state that is read with the account decides, unless the attempt waited in the
+// TestLoginReadsTheThrottleOnce: the throttle state read with the account decides, unless the attempt waited in the
 // queue for hashing.
 func TestLoginReadsTheThrottleOnce(t *testing.T) {
 	w := mustWorld(t, nil)
@@ -155,8 +155,8 @@ func TestLoginUpgradesTheHash(t *testing.T) {
 	}
 }
 
-// TestEveryRefusalCostsOneHash counts what a stop watch would show: each kind of refusal goes through the
-// bulkhead once, and a full bulkhead answers before anything is hashed or recorded.
+// TestEveryRefusalCostsOneHash counts the work that determines the response time: each kind of refusal passes the
+// bulkhead once, and a full bulkhead refuses before anything is hashed or recorded.
 func TestEveryRefusalCostsOneHash(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.LoginWorkers, c.LoginQueue, c.LoginWait = 1, 1, time.Millisecond })
 	w.mustUserWithoutPassword(t, "new@example.com")
@@ -164,7 +164,7 @@ func TestEveryRefusalCostsOneHash(t *testing.T) {
 	before := len(w.audits(t, 100))
 	for _, c := range []Credentials{
 		{Email: "new@example.com", Org: goodOrg, Password: "x"},
-		{Email: goodEmail, Org: "Nobody", Password: "x"}, {Email: "nobody", Org: goodOrg, Password: "x"},
+		{Email: goodEmail, Org: "unknown", Password: "x"}, {Email: "unknown", Org: goodOrg, Password: "x"},
 		{Email: goodEmail, Org: goodOrg, Password: "x"}, {Email: goodEmail, Org: goodOrg, Password: goodPassword},
 	} {
 		_, err := w.Login(t.Context(), origin, c)
@@ -173,10 +173,10 @@ func TestEveryRefusalCostsOneHash(t *testing.T) {
 		}
 	}
 	if after := len(w.audits(t, 100)); after != before {
-		t.Errorf("%d records of sign-ins that were not tried", after-before)
+		t.Errorf("%d records of logins that were not attempted", after-before)
 	}
 	if w.passwords.dummyHash.cost != w.passwords.cost {
-		t.Error("an unknown user costs another hash than a known one")
+		t.Error("an unknown user has another hash cost than a known one")
 	}
 }
 
@@ -187,14 +187,14 @@ func TestNoTokenWithoutItsRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword}); fault.KindOf(err) != fault.Unavailable || got != (Tokens{}) {
-		t.Errorf("sign-in: %v", err)
+		t.Errorf("login: %v", err)
 	}
 	for _, token := range []secret.String{tokens.Refresh, tokens.Authorization} {
 		if got, err := w.Refresh(t.Context(), origin, token); fault.KindOf(err) != fault.Unavailable || got != (Tokens{}) {
 			t.Errorf("refresh: %v", err)
 		}
 	}
-	w.setLastPoll(2 * staleAfter) // what is remembered counts for a second
+	w.setLastPoll(2 * staleAfter) // the cache is valid for a second
 	if err := w.authenticate(t, tokens.Authorization); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("authenticate: %v", err)
 	}
@@ -219,7 +219,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}
 }
 
-func TestKeysAreMadeOnceAndKept(t *testing.T) {
+func TestKeysAreGeneratedOnceAndStored(t *testing.T) {
 	dir := t.TempDir()
 	mustPlace(t, dir)
 	db, err := store.Open(t.Context(), storeIn(dir, nil))
@@ -240,7 +240,7 @@ func TestKeysAreMadeOnceAndKept(t *testing.T) {
 	}
 	wait.Wait()
 	session := store.Session{UID: uuid.NewString(), UserUID: "user", OrgUID: "org", Generation: 1}
-	first, err := services[0].answer(session)
+	first, err := services[0].issue(session)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,8 +256,8 @@ func TestKeysAreMadeOnceAndKept(t *testing.T) {
 	}
 }
 
-// TestOvertakenAfterAWait has another sign-in renew the hash while the owner's is verified, whose try is the one that a wait
-// allows: it is not turned away for having been tried.
+// TestOvertakenAfterAWait has another login replace the hash while the owner's login is verified. The owner's attempt
+// is the one allowed after a wait, and is not refused because it was already counted.
 func TestOvertakenAfterAWait(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.LoginWorkers = 4 })
 	for range defaultFreeFailures {
@@ -279,12 +279,12 @@ func TestOvertakenAfterAWait(t *testing.T) {
 		t.Errorf("the right password after the wait: %v", err)
 	}
 	if !nested {
-		t.Error("nothing overtook it")
+		t.Error("no other login overtook it")
 	}
 }
 
-// TestRefreshesLeaveTheViewAlone refreshes a session whose tokens nobody uses.
-func TestRefreshesLeaveTheViewAlone(t *testing.T) {
+// TestRefreshesDoNotFillTheCache refreshes a session whose tokens are not used.
+func TestRefreshesDoNotFillTheCache(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
 	for range 20 {
@@ -294,11 +294,11 @@ func TestRefreshesLeaveTheViewAlone(t *testing.T) {
 		tokens, err = w.Refresh(t.Context(), origin, tokens.Refresh)
 	}
 	if n := len(w.cache.entries); n != 0 {
-		t.Errorf("%d tokens are remembered that were not used", n)
+		t.Errorf("%d unused tokens are cached", n)
 	}
 }
 
-// TestFailedHashing has no hash computed. No login is accepted, refused or recorded, and the next one works.
+// TestFailedHashing makes hashing fail. No login is accepted, refused or recorded, and the next one succeeds.
 func TestFailedHashing(t *testing.T) {
 	w := mustWorld(t, nil)
 	before := len(w.audits(t, 100))

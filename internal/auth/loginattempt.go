@@ -12,7 +12,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// loginAttempt is one attempt at a password, as the throttle sees it.
+// loginAttempt is one attempt at a password, as counted by the throttle.
 type loginAttempt struct {
 	s               *Service
 	account, source []byte
@@ -23,8 +23,8 @@ var every = []byte(store.Every)
 
 const throttlePurpose = "regwarden throttled name v1\x00"
 
-// newAttempt names what is attempted. A user is named by its uid. A name that does not exist is named by its MAC, since
-// people type passwords into the email field; it is canonical, so that spellings share one count.
+// newAttempt identifies the account of an attempt: a user by its uid, an unknown name by its MAC, since people type
+// passwords into the email field. The name is canonical, so that all its spellings share one count.
 func (s *Service) newAttempt(origin audit.Origin, c Credentials, user store.User) *loginAttempt {
 	mac := hmac.New(sha256.New, s.keySet().mac)
 	for _, part := range []string{throttlePurpose, Canonical(c.Org), "\x00", Canonical(c.Email)} {
@@ -37,7 +37,7 @@ func (s *Service) newAttempt(origin audit.Origin, c Credentials, user store.User
 	return &loginAttempt{s: s, account: account, source: []byte(origin.Source())}
 }
 
-// hashCaller is the attempt as the queue for hashing sees it.
+// hashCaller returns the position of the attempt in the queue for hashing.
 func (a *loginAttempt) hashCaller() hashCaller {
 	c := hashCaller{share: unknownLogins, source: string(a.source), account: string(a.account)}
 	if ownAllowance(a.state.Pair) {
@@ -52,14 +52,14 @@ func (a *loginAttempt) read(ctx context.Context, tx *store.Tx) (err error) {
 	return fault.Wrap("look up failed logins", err)
 }
 
-// check returns nil when the attempt may be made, else a fault of kind Limited. It writes nothing, so a refused attempt does
-// not prolong the wait.
+// check returns nil if the attempt may be made, else a fault of kind Limited. It writes nothing, so a refused attempt
+// does not prolong the wait.
 func (a *loginAttempt) check() error {
 	return limited(a.s.throttle.wait(a.state, a.s.now()))
 }
 
-// reserve makes sure that of several concurrent attempts after a wait, one goes on. It is called when the password is about to
-// be hashed, so that an attempt that gets no worker is not lost. After waiting for a worker, the state is read again.
+// reserve makes sure that only one of several concurrent attempts continues after a wait. It is called in the hash
+// slot, so that an attempt without a slot is not counted. If the attempt waited for the slot, its state is read again.
 func (a *loginAttempt) reserve(ctx context.Context, waited bool) error {
 	if waited {
 		if err := a.s.db.View(ctx, func(tx *store.Tx) error { return a.read(ctx, tx) }); err != nil {
@@ -84,14 +84,14 @@ func (a *loginAttempt) reserve(ctx context.Context, waited bool) error {
 	})
 }
 
-// throttleRow is a row that an attempt depends on, and the wait after it.
+// throttleRow is a row that limits an attempt, and the wait that it causes.
 type throttleRow struct {
 	account, source []byte
 	read            store.Throttle
 	wait            time.Duration
 }
 
-// rows returns the rows after which there is a wait.
+// rows returns the rows that cause a wait.
 func (a *loginAttempt) rows() []throttleRow {
 	rules, state := a.s.throttle, a.state
 	rows := []throttleRow{{a.account, a.source, state.Pair, rules.afterPair(state.Pair.Failures)}}
@@ -110,7 +110,8 @@ func (r throttleRow) reserve(ctx context.Context, tx *store.Tx, now time.Time) e
 	return err
 }
 
-// recordFailure counts a failure, in the transaction of its audit record, and reports whether it is the one that raises the alert.
+// recordFailure counts a failure in the transaction of its audit record, and reports whether it reaches the alert
+// threshold.
 func (a *loginAttempt) recordFailure(ctx context.Context, tx *store.Tx, now time.Time) (alert bool, err error) {
 	pair, err := tx.Throttling.CountFailure(ctx, a.account, a.source, now)
 	if err != nil {
@@ -134,8 +135,8 @@ func (a *loginAttempt) recordFailure(ctx context.Context, tx *store.Tx, now time
 	return shared.Failures == alertAfter, a.recordSourceFailure(ctx, tx, now)
 }
 
-// recordSourceFailure counts a failure of the source with any account. All transactions lock this row after those of the
-// account, so that none waits for another that waits for it.
+// recordSourceFailure counts a failure of the source with any account. All transactions lock this row after the rows of
+// the account, so that they cannot deadlock.
 func (a *loginAttempt) recordSourceFailure(ctx context.Context, tx *store.Tx, now time.Time) error {
 	source, err := tx.Throttling.CountFailure(ctx, every, a.source, now)
 	if err != nil {
@@ -145,9 +146,9 @@ func (a *loginAttempt) recordSourceFailure(ctx context.Context, tx *store.Tx, no
 	return tx.Throttling.Delay(ctx, every, a.source, blockedUntil(wait, now), forgetSourceAt(source, now))
 }
 
-// recordSuccess deletes the failures of the account that limited the attempt. A source with its own allowance leaves the
-// shared count as it is: attackers elsewhere gain nothing from the owner's login. The count of the source stays in any
-// case: an attacker with an account gains nothing from logging in to it.
+// recordSuccess deletes the failures of the account that limited the attempt. A login from a source with its own
+// allowance does not reset the shared count, so attackers at other sources do not benefit from the owner's login. The
+// count of the source is never reset: an attacker with an account does not benefit from logging in to it.
 func (a *loginAttempt) recordSuccess(ctx context.Context, tx *store.Tx, now time.Time) error {
 	pair, err := tx.Throttling.Get(ctx, a.account, a.source, now)
 	if err != nil {
@@ -162,16 +163,16 @@ func (a *loginAttempt) recordSuccess(ctx context.Context, tx *store.Tx, now time
 	return tx.Throttling.Forget(ctx, a.account, every)
 }
 
-// limited is the fault of an attempt that has to wait, nil if it has not.
+// limited returns the fault of an attempt that has to wait, nil if it does not.
 func limited(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
 	}
 	return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
-		Message: "Too many failed logins. Retry after the time in Retry-After; trying earlier does not make the wait longer."}
+		Message: "Too many failed logins. Retry after the time in Retry-After. Earlier attempts do not extend the wait."}
 }
 
-// recordAlert records that logins of an account are throttled for all sources.
+// recordAlert writes the audit record that logins of an account are throttled for all sources.
 func (s *Service) recordAlert(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, now time.Time) error {
 	return tx.Audits.Append(ctx, audit.Event{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
 		Method: audit.MethodPassword, Action: audit.LoginAlert, Object: user.UID, Outcome: audit.Refused, Reason: reasonGuessing, Origin: origin})
@@ -179,7 +180,7 @@ func (s *Service) recordAlert(ctx context.Context, tx *store.Tx, origin audit.Or
 
 const reasonGuessing = "tooManyFailures"
 
-// logAlert logs a recorded alert.
+// logAlert logs the recorded alert.
 func (s *Service) logAlert(user store.User) {
 	if s.config.Log != nil {
 		s.config.Log.Warn("login throttled", "user", user.UID, "org", user.OrgUID, "failures", alertAfter)

@@ -23,7 +23,7 @@ func TestCanonicalJoinsSpellings(t *testing.T) {
 		}
 	}
 	if Canonical("ada@example.com") == Canonical("adа@example.com") { // the second has a Cyrillic letter
-		t.Error("two different letters are one")
+		t.Error("different letters have one canonical form")
 	}
 }
 
@@ -39,7 +39,7 @@ func TestCanonicalIsStable(t *testing.T) {
 	})
 }
 
-// TestCanonicalIsStableForEveryCharacterItChanges tries them alone and with marks that fold or compose.
+// TestCanonicalIsStableForEveryCharacterItChanges tests each character alone and with marks that fold or compose.
 func TestCanonicalIsStableForEveryCharacterItChanges(t *testing.T) {
 	changed := 0
 	for r := rune(0); r <= 0x2ffff; r++ {
@@ -54,7 +54,7 @@ func TestCanonicalIsStableForEveryCharacterItChanges(t *testing.T) {
 		}
 	}
 	if changed < 5000 {
-		t.Errorf("only %d characters are changed: this test looks at nothing", changed)
+		t.Errorf("only %d characters are changed: too few for this test", changed)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestNamesAndEmails(t *testing.T) {
 	}
 }
 
-// Two users whose names differ by one of these look the same to an administrator.
+// Users whose names differ only by one of these characters look the same to an administrator.
 func TestNamesThatLookAlikeAreRefused(t *testing.T) {
 	for _, r := range []rune{
 		0x00ad, 0x034f, 0x061c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180b, 0x180e, 0x180f, 0x200b, 0x200d, 0x202e, 0x2060, 0x2065, 0x206f, 0x2800,

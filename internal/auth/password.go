@@ -32,7 +32,7 @@ type HashCost struct {
 // defaultHashCost is the OWASP Password Storage minimum (ASVS 5.0 appendix C).
 var defaultHashCost = HashCost{MemoryKiB: 19456, Time: 2, Parallelism: 1}
 
-// maxHashCost bounds what a stored hash may ask for: a damaged row must not take the machine's memory.
+// maxHashCost bounds the cost of a stored hash, so that a damaged row cannot exhaust the memory.
 var maxHashCost = HashCost{MemoryKiB: 1 << 20, Time: 64, Parallelism: 16}
 
 const (
@@ -54,12 +54,12 @@ type Passwords struct {
 	cost      HashCost
 	compute   func(hashing.Input) ([]byte, error)
 	bulk      *bulkhead
-	dummyHash phc // verified for a user that does not exist, at the same cost
+	dummyHash phc // verified for an unknown user, at the same cost
 }
 
 func newPasswords(c Config) (*Passwords, error) {
 	if !maxHashCost.atLeast(c.Hash) {
-		return nil, fmt.Errorf("a password hash may cost at most %v", maxHashCost)
+		return nil, fmt.Errorf("the cost of a password hash must be at most %v", maxHashCost)
 	}
 	dummyHash := phc{cost: c.Hash, salt: make([]byte, saltBytes), tag: make([]byte, tagBytes)}
 	_, _ = rand.Read(dummyHash.salt)
@@ -67,11 +67,11 @@ func newPasswords(c Config) (*Passwords, error) {
 	return &Passwords{cost: c.Hash, compute: c.ComputeHash, bulk: newBulkhead(c.LoginWorkers, c.LoginQueue, c.LoginWait), dummyHash: dummyHash}, nil
 }
 
-// Load returns how many passwords are being hashed and how many wait for it.
+// Load returns how many passwords are being hashed and how many callers wait.
 func (p *Passwords) Load() (running, waiting int) { return p.bulk.load() }
 
-// Hash returns the PHC string of a password that an administrator of an organization sets, or a fault of kind
-// Unavailable when too many callers wait or hashing fails. Organizations take turns.
+// Hash returns the PHC string of a password that an administrator sets, or a fault of kind Unavailable when too many
+// callers wait or hashing fails. Organizations take turns.
 func (p *Passwords) Hash(ctx context.Context, orgUID string, password secret.String) (string, error) {
 	return p.hashFor(ctx, hashCaller{share: administration, source: orgUID}, password)
 }
@@ -85,13 +85,13 @@ func (p *Passwords) hashFor(ctx context.Context, c hashCaller, password secret.S
 	return hashed, err
 }
 
-// verify reports whether a password has the stored hash. Without one, it takes the same time and returns false.
-// When the stored hash is weaker than today's, a right password gives its new hash too, else the
-// stored one.
+// verify reports whether a password has the stored hash. Without a stored hash, it takes the same time and returns
+// false. If the stored hash is weaker than the configured cost, it also returns a new hash of a correct password, else
+// the stored one.
 func (p *Passwords) verify(ctx context.Context, c hashCaller, password secret.String, stored string, admit admission) (bool, string, error) {
 	expected, err := parsePHC(cmp.Or(stored, p.dummyHash.String()))
 	if err != nil {
-		return false, "", fmt.Errorf("read a stored password hash: %w", err)
+		return false, "", fmt.Errorf("parse a stored password hash: %w", err)
 	}
 	matches, newHash := false, stored
 	err = p.bulk.do(ctx, c, admit, func() error {
@@ -105,25 +105,25 @@ func (p *Passwords) verify(ctx context.Context, c hashCaller, password secret.St
 	return matches && err == nil, newHash, err
 }
 
-// passwordProblem says why a text cannot be a password at all, "" when it can. It is asked before and
-// regardless of any account (CVE-2025-22234: an answer that depends on the account names it).
+// passwordProblem returns why a text cannot be a password, "" if it can. It is checked before and regardless of any
+// account (CVE-2025-22234: a response that depends on the account reveals it).
 func passwordProblem(password secret.String) string {
 	text := password.Reveal()
 	switch {
 	case text == "":
 		return "is required"
 	case len(text) > maxPasswordBytes:
-		return "is longer than 1,024 bytes"
+		return "must be at most 1,024 bytes"
 	case !utf8.ValidString(text):
-		return "is not valid UTF-8"
+		return "must be valid UTF-8"
 	case strings.ContainsFunc(text, unicode.IsControl):
-		return "has control characters; a pasted line end is the usual cause"
+		return "must not contain control characters; remove the trailing newline"
 	}
 	return ""
 }
 
-// prepared is the form of a password that is hashed: NFC (RFC 8265 section 4.2.2), so that two keyboards
-// that compose a letter differently give one password; otherwise as typed and whole.
+// prepared returns the hashed form of a password: NFC (RFC 8265 section 4.2.2), since keyboards compose letters
+// differently. It is not changed or truncated otherwise.
 func prepared(password secret.String) []byte {
 	return norm.NFC.Bytes([]byte(password.Reveal()))
 }
@@ -148,7 +148,7 @@ func (p *Passwords) hash(password secret.String) (string, error) {
 func (p *Passwords) tag(password secret.String, cost HashCost, salt []byte, size uint32) ([]byte, error) {
 	tag, err := p.compute(hashing.Input{Password: prepared(password), Salt: salt, MemoryKiB: cost.MemoryKiB, Time: cost.Time, Parallelism: cost.Parallelism, Size: size})
 	if err != nil {
-		return nil, &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "Passwords cannot be hashed. Try again.", RetryAfter: time.Second, Cause: err}
+		return nil, &fault.Error{Kind: fault.Unavailable, Code: fault.CodeUnavailable, Message: "Passwords cannot be hashed now. Try again.", RetryAfter: time.Second, Cause: err}
 	}
 	return tag, nil
 }
@@ -166,7 +166,7 @@ func (h phc) String() string {
 	return fmt.Sprintf("$argon2id$v=%d$%v$%s$%s", argon2.Version, h.cost, encode(h.salt), encode(h.tag))
 }
 
-var errNotPHC = errors.New("not an argon2id hash in PHC format within our bounds")
+var errNotPHC = errors.New("not an argon2id hash in PHC format within the limits")
 
 // parsePHC reads "$argon2id$v=19$m=19456,t=2,p=1$salt$tag".
 func parsePHC(text string) (phc, error) {

@@ -36,8 +36,8 @@ func TestRealCostRoundTrip(t *testing.T) {
 	}
 }
 
-// TestForeignHash verifies a hash made by another implementation: the vector of the reference's own
-// tests for argon2id, v=19, t=2, m=65536, p=1.
+// TestForeignHash verifies a hash of another implementation: the test vector of the reference implementation for
+// argon2id, v=19, t=2, m=65536, p=1.
 func TestForeignHash(t *testing.T) {
 	const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	if matches, _, err := mustPasswords(t, HashCost{}).verify(t.Context(), hashCaller{}, "password", reference, always); !matches || err != nil {
@@ -45,7 +45,7 @@ func TestForeignHash(t *testing.T) {
 	}
 }
 
-func TestPasswordsAreComparedWholeAndInNFC(t *testing.T) {
+func TestPasswordsAreComparedCompletelyAndInNFC(t *testing.T) {
 	passwords := mustPasswords(t, cheap)
 	long := strings.Repeat("x", maxPasswordBytes-1)
 	for _, row := range []struct {
@@ -54,7 +54,7 @@ func TestPasswordsAreComparedWholeAndInNFC(t *testing.T) {
 	}{
 		{"caf\u00e9 in the morning", "cafe\u0301 in the morning", true},
 		{"caf\u00e9 in the morning", "cafe in the morning", false},
-		{"\ufb01fteen characters", "fifteen characters", false}, // NFKC would join them
+		{"\ufb01fteen characters", "fifteen characters", false}, // NFKC would make them equal
 		{secret.String(long + "a"), secret.String(long + "b"), false},
 	} {
 		hashed, err := passwords.Hash(t.Context(), "org", row.set)
@@ -86,7 +86,7 @@ func TestAWeakerHashIsUpgradedOnlyByTheRightPassword(t *testing.T) {
 	}
 }
 
-func TestDamagedHashesAreRefusedBeforeTheyCost(t *testing.T) {
+func TestDamagedHashesAreRefusedBeforeHashing(t *testing.T) {
 	const salt, tag = "c29tZXNhbHQ", "CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	for _, text := range []string{
 		"", "x", "$argon2id$v=19$m=65536,t=2,p=1$" + salt, "$argon2i$v=19$m=65536,t=2,p=1$" + salt + "$" + tag,
@@ -97,7 +97,7 @@ func TestDamagedHashesAreRefusedBeforeTheyCost(t *testing.T) {
 		"$argon2id$v=19$m=065536,t=2,p=1$" + salt + "$" + tag, " $argon2id$v=19$m=65536,t=2,p=1$" + salt + "$" + tag,
 	} {
 		if h, err := parsePHC(text); err == nil {
-			t.Errorf("%q is taken as %+v", text, h)
+			t.Errorf("%q is parsed as %+v", text, h)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func FuzzParsePHC(f *testing.F) {
 	f.Add("$argon2id$v=19$m=8,t=1,p=1$$")
 	f.Fuzz(func(t *testing.T, text string) {
 		if h, err := parsePHC(text); err == nil && h.String() != text {
-			t.Errorf("%q is read as %q", text, h)
+			t.Errorf("%q is parsed as %q", text, h)
 		}
 	})
 }
@@ -143,7 +143,7 @@ func TestNewPasswords(t *testing.T) {
 		"20251999freedom":                 false,
 		"administrator-Adm1n1strator":     false,
 		"":                                false,
-		"with a line end, pasted\n":       false,
+		"with a trailing newline\n":       false,
 		"nul\x00 in the middle of it":     false,
 		"not \xff valid in UTF-8 at all":  false,
 		strings.Repeat("long ", 205):      false,

@@ -11,36 +11,36 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// ChangePassword gives the caller another password and ends its other sessions. Wrong current passwords are
+// ChangePassword sets another password for the caller and ends its other sessions. Wrong current passwords are
 // throttled together with failed logins.
 //
-// Faults: Invalid with fields currentPassword (wrong, too) and newPassword; Limited; Unavailable when too many
-// passwords are hashed at once. A wrong current password is no 401: clients take that for the end of their
-// token, and would log in with the same password again.
+// Faults: Invalid with fields currentPassword (also if it is wrong) and newPassword; Limited; Unavailable when too many
+// passwords are hashed at once. A wrong current password is not a 401: clients would assume that their token has ended,
+// and log in with the same password again.
 func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) error {
 	if problems := s.PasswordProblems(p, current, next); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	outcome, err := changeOvertaken, error(nil)
-	for n := 0; n < 2 && err == nil && outcome == changeOvertaken; n++ { // the same change sent twice, perhaps
+	for n := 0; n < 2 && err == nil && outcome == changeOvertaken; n++ { // the same change may have been sent twice
 		outcome, err = s.tryPasswordChange(ctx, p, origin, current, next)
 	}
 	if err == nil && outcome == changeOvertaken {
 		return passwordChanging()
 	}
 	if err == nil && outcome == changeRefused {
-		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "is not your password"})
+		return fault.InvalidFields(fault.Field{Field: "currentPassword", Problem: "does not match your password"})
 	}
 	return fault.Wrap("change a password", err)
 }
 
-// passwordChange is how a try to change a password ended.
+// passwordChange is the outcome of an attempt to change a password.
 type passwordChange int
 
 const (
 	changeRefused   passwordChange = iota // and counted
-	changeOvertaken                       // the hash is another than the one that was verified, or the user was disabled
-	changeMade                            // now, or by the request that this one repeats
+	changeOvertaken                       // the stored hash changed after it was verified, or the user was disabled
+	changeMade                            // by this request or by the one that it repeats
 )
 
 func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) (passwordChange, error) {
@@ -70,22 +70,22 @@ func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin aud
 	return outcome, err
 }
 
-// repeatedWithin is how long after a change of a password the same request is taken for its repeat.
+// repeatedWithin is how long after a password change the same request counts as its retry.
 const repeatedWithin = time.Minute
 
-// wrongCurrent decides about a change whose current password is not the user's. If its new one is, since a moment ago,
-// then the response to that change was lost, and this repeats it: nothing is left to do. Each password that was tried is
-// one attempt, reserved and counted like a login, so that guessing here is no easier.
+// wrongCurrent handles a change whose current password does not match. If the new one matches and was set a moment ago,
+// the response to that change was lost and the request is a retry: it succeeds without a change. Each password is one
+// attempt, reserved and counted like a login, so that guessing is not easier here.
 func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Origin, attempt *loginAttempt, user store.User, next secret.String) (passwordChange, error) {
 	wrong, repeats, unchecked := 1, false, error(nil)
 	if s.now().Sub(user.PasswordChangedAt).Abs() < repeatedWithin && user.DisabledAt.IsZero() {
-		again := func(ctx context.Context, _ bool) error { return attempt.reserve(ctx, true) } // time has passed
+		again := func(ctx context.Context, _ bool) error { return attempt.reserve(ctx, true) } // time has passed since the state was read
 		matches, _, err := s.passwords.verify(ctx, attempt.hashCaller(), next, user.PasswordHash, again)
 		switch {
 		case err == nil:
 			wrong, repeats = 2, matches
 		case fault.KindOf(err) != fault.Limited:
-			unchecked = err // returned once the first one is counted: guesses count while the service is overloaded
+			unchecked = err // returned after the first attempt is counted: guesses count even if the service is overloaded
 		}
 	}
 	outcome := changeRefused
@@ -109,24 +109,23 @@ func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Or
 	return outcome, errors.Join(err, unchecked)
 }
 
-// acceptedRepeat marks the record of a request that changed nothing because it had done so before.
+// acceptedRepeat marks the record of a retry that changed nothing.
 const acceptedRepeat = "repeated"
 
-// PasswordProblems lists what is wrong with a change of the caller's password, as far as it shows without the
-// current one's hash.
+// PasswordProblems lists the problems of a password change that can be found without hashing the current password.
 func (s *Service) PasswordProblems(p Principal, current, next secret.String) []fault.Field {
 	problems := append(fault.FieldProblem("currentPassword", passwordProblem(current)), s.passwords.Problems("newPassword", next, p.Email, p.OrgName)...)
 	if len(problems) == 0 && current == next {
-		problems = fault.FieldProblem("newPassword", "is the current password")
+		problems = fault.FieldProblem("newPassword", "must differ from the current password")
 	}
 	return problems
 }
 
-// lookUpCaller reads the user that the principal is, and the throttle state of its attempt.
+// lookUpCaller reads the principal's user and the throttle state of its attempt.
 func (s *Service) lookUpCaller(ctx context.Context, p Principal, origin audit.Origin) (user store.User, attempt *loginAttempt, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
 		if user, err = tx.Users.Get(ctx, p.OrgUID, p.UserUID); err != nil {
-			return fault.Wrap("look up the caller", asNotFound(err, "There is no such user."))
+			return fault.Wrap("look up the caller", asNotFound(err, "User not found."))
 		}
 		attempt = s.newAttempt(origin, Credentials{}, user)
 		return attempt.read(ctx, tx)
@@ -134,7 +133,7 @@ func (s *Service) lookUpCaller(ctx context.Context, p Principal, origin audit.Or
 	return user, attempt, err
 }
 
-// changePassword stores the hash of the new password, unless the current one's is another by now.
+// changePassword stores the hash of the new password, unless the stored hash has changed.
 func (s *Service) changePassword(ctx context.Context, tx *store.Tx, p Principal, origin audit.Origin, attempt *loginAttempt, user store.User, hash string) (passwordChange, error) {
 	now := s.now()
 	err := tx.Users.ChangePassword(ctx, user.OrgUID, user.UID, user.PasswordHash, hash, now)

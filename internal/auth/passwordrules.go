@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	minPasswordRunes = 15 // SP 800-63B-4 section 3.1.1.2, for a password that is the only factor
-	minUnpredictable = 5  // different characters of it that are outside of the block list
+	minPasswordRunes = 15 // SP 800-63B-4 section 3.1.1.2, for a password as the only factor
+	minUnpredictable = 5  // different characters outside of the block list
 	product          = "regwarden"
 )
 
-// Problems lists what is wrong with a new password, under the given field name. names are what it must
-// not be: email, organization. There are no rules of composition (63B-4 forbids them).
+// Problems lists the problems of a new password under the given field name. The password must not be one of names, such
+// as email and organization. There are no composition rules (63B-4 forbids them).
 func (p *Passwords) Problems(field string, password secret.String, names ...string) []fault.Field {
 	if problem := passwordProblem(password); problem != "" {
 		return fault.FieldProblem(field, problem)
 	}
 	text := norm.NFC.String(password.Reveal())
 	if n := utf8.RuneCountInString(text); n < minPasswordRunes {
-		return fault.FieldProblem(field, fmt.Sprintf("must have at least %d characters, it has %d", minPasswordRunes, n))
+		return fault.FieldProblem(field, fmt.Sprintf("must have at least %d characters; it has %d", minPasswordRunes, n))
 	}
 	for _, name := range append(names, product) {
 		if repeats(Canonical(text), Canonical(name)) {
@@ -36,17 +36,17 @@ func (p *Passwords) Problems(field string, password secret.String, names ...stri
 		}
 	}
 	if unpredictableChars(text) < minUnpredictable {
-		return fault.FieldProblem(field, "must not consist of common words, repetitions and rows of keys")
+		return fault.FieldProblem(field, "must not consist of common words, repetitions and keyboard sequences")
 	}
 	return nil
 }
 
-// repeats reports whether text is name once or several times, with separators or not.
+// repeats reports whether text is name once or several times, with or without separators.
 func repeats(text, name string) bool {
 	return name != "" && strings.Trim(strings.ReplaceAll(text, name, ""), " .-_") == ""
 }
 
-// Common passwords of minPasswordRunes characters and more are put together from common parts, so these are the block list: words,
+// Common passwords of at least minPasswordRunes characters combine common parts. So the block list has parts: words,
 // years, and three neighbors on a keyboard, in the alphabet or in the digits.
 const (
 	blockedWords = `administrator admin autumn baseball batman changeme change cloud company computer contrasena december default docker
@@ -62,7 +62,8 @@ var (
 	leetSubstitutions = strings.NewReplacer("0", "o", "1", "i", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 )
 
-// blockList returns the arguments of a replacer that takes out what is blocked. Of two words at one place the first is taken.
+// blockList returns the arguments of a replacer that removes blocked parts. Of two words at the same position the first
+// is removed.
 func blockList() (pairs []string) {
 	for word := range strings.FieldsSeq(blockedWords) {
 		pairs = append(pairs, word, "")
@@ -81,7 +82,7 @@ func blockList() (pairs []string) {
 	return pairs
 }
 
-// unpredictableChars counts the different characters of a password without what is blocked.
+// unpredictableChars counts the different characters of a password outside of blocked parts.
 func unpredictableChars(password string) int {
 	rest := withoutBlocked.Replace(strings.ToLower(password))
 	rest = withoutBlocked.Replace(leetSubstitutions.Replace(rest))

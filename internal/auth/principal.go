@@ -10,27 +10,27 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// Role is what a principal is in its organization.
+// Role is the role of a principal in its organization.
 type Role string
 
-// Roles. The operator works on the host's command line, belongs to no organization and may do everything.
+// Roles. The operator uses the command line on the host, belongs to no organization and may do everything.
 const (
 	RoleAdmin    Role = "admin"
 	RoleMember   Role = "member"
 	RoleOperator Role = "operator"
 )
 
-// Permission is something that not every role may do. Its text is part of the answer that refuses it.
+// Permission is required for an operation that not every role may do. Its text is part of the response that refuses it.
 type Permission string
 
-// Permissions. What every user may do with its own things needs none.
+// Permissions. Users need none for their own sessions, keys and password.
 const (
-	ValidateRegistries Permission = "registry.validate" // and read those that are kept, secrets masked
+	ValidateRegistries Permission = "registry.validate" // and read stored ones, with secrets masked
 	CreateRegistries   Permission = "registry.create"
 	ChangeRegistries   Permission = "registry.update"
 	DeleteRegistries   Permission = "registry.delete"
 	SyncRegistries     Permission = "registry.sync"
-	OpenRegistries     Permission = "registry.open" // read the secrets: the operator's, who has the key
+	OpenRegistries     Permission = "registry.open" // read the secrets; operators only, who have the key
 	ReadOrgs           Permission = "org.list"
 	CreateOrgs         Permission = "org.create"
 	ReadAllProjects    Permission = "project.listAll"
@@ -49,10 +49,10 @@ const (
 	DisableUsers       Permission = "user.disable"
 	RevokeAllTokens    Permission = "token.revokeAll"
 	ConfigureAlerts    Permission = "alert.update"
-	RotateServiceKeys  Permission = "key.rotate" // the operator's: the keys serve all organizations
+	RotateServiceKeys  Permission = "key.rotate" // operators only: the keys serve all organizations
 )
 
-// granted lists what a role may do within its organization. The operator is not listed: it may do all.
+// granted lists the permissions of each role within its organization. The operator is not listed: it has all.
 var granted = map[Role]map[Permission]bool{
 	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true, ReadUsers: true,
 		CreateUsers: true, ChangeUsers: true, DeleteUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
@@ -61,15 +61,15 @@ var granted = map[Role]map[Permission]bool{
 	RoleMember: {ValidateRegistries: true},
 }
 
-// Principal is the caller, in its organization. The zero value may do nothing.
+// Principal is the caller and its organization. The zero value has no permission.
 type Principal struct {
 	UserUID, OrgUID, OrgName, Email string
 	Role                            Role
-	SessionUID, APIKeyUID           string // which of them is set depends on what was presented
+	SessionUID, APIKeyUID           string // which one is set depends on the credential
 	Method                          audit.AuthMethod
 }
 
-// Operator is the principal of the command line, which acts on the store by intent of whoever has the host.
+// Operator is the principal of the command line. Access to the host grants it.
 func Operator() Principal {
 	return Principal{Role: RoleOperator, Email: "operator", Method: audit.MethodCLI}
 }
@@ -83,23 +83,22 @@ func (p Principal) May(permission Permission) error {
 		Message: fmt.Sprintf("Operation '%s' is forbidden. Ask an administrator of your organization for it.", permission)}
 }
 
-// Can tells what May decides.
+// Can reports whether May returns nil.
 func (p Principal) Can(permission Permission) bool {
 	return p.Role == RoleOperator || granted[p.Role][permission]
 }
 
-// Event begins the audit record of something that the principal does.
+// Event returns an audit record of the principal's action, without outcome.
 func (p Principal) Event(origin audit.Origin, action audit.Action) audit.Event {
 	return audit.Event{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Method: p.Method, Action: action, Origin: origin}
 }
 
-// Org returns the organization that a call is about. A user's is its own, whether it names it or not.
-// An operator has to name one.
+// Org returns the organization of a call: for a user its own, whether named or not. An operator has to name one.
 func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
 	canonical := Canonical(name)
 	if p.Role != RoleOperator {
 		if canonical != "" && canonical != Canonical(p.OrgName) {
-			return store.Org{}, noSuchOrg() // the same answer whether it exists or not
+			return store.Org{}, noSuchOrg() // the same response whether it exists or not
 		}
 		return tx.Orgs.Get(ctx, p.OrgUID)
 	}
@@ -113,7 +112,7 @@ func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Or
 	return org, err
 }
 
-// FindOrgUID is Org for callers that need the uid only. The uid of a user's own organization is known without the store.
+// FindOrgUID is Org for callers that need only the uid. For users it needs no query.
 func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (string, error) {
 	if name == "" && p.OrgUID != "" {
 		return p.OrgUID, nil
@@ -122,12 +121,12 @@ func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (s
 	return org.UID, err
 }
 
-// NoSuchUser turns store.ErrNotFound into the fault of a missing user.
+// NoSuchUser turns store.ErrNotFound into the fault of an unknown user.
 func NoSuchUser(err error) error {
-	return asNotFound(err, "There is no such user in the organization.")
+	return asNotFound(err, "User not found in the organization.")
 }
 
-// FindUser finds a user by uid, or else by email, in the caller's organization or the one that an operator names.
+// FindUser finds a user by uid or email in the caller's organization, or in the one that an operator names.
 func (p Principal) FindUser(ctx context.Context, tx *store.Tx, org, user string) (store.Org, store.User, error) {
 	in, err := p.Org(ctx, tx, org)
 	if err != nil {
@@ -146,5 +145,5 @@ func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (sto
 }
 
 func noSuchOrg() error {
-	return fault.ResourceNotFound("There is no organization of that name.")
+	return fault.ResourceNotFound("Organization not found.")
 }

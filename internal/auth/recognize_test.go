@@ -10,13 +10,12 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// setLastPoll makes the last successful poll so old.
+// setLastPoll sets the age of the last successful poll.
 func (s *Service) setLastPoll(ago time.Duration) {
 	s.changes.lastPoll.Store(int64(s.changes.elapsed() - ago))
 }
 
-// TestRecognize takes the store away: what was verified before is good enough for what concerns no store, for a while,
-// and for nothing else.
+// TestRecognize makes the store unavailable: credentials verified before are accepted for a while, by Recognize only.
 func TestRecognize(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens, ended := w.mustLogin(t), w.mustLogin(t)
@@ -60,7 +59,7 @@ func TestRecognize(t *testing.T) {
 	}
 	w.setLastPoll(recognizeFor + time.Second)
 	if _, err := w.Recognize(t.Context(), good[0]); fault.KindOf(err) != fault.Unavailable {
-		t.Errorf("long after the store was asked: %v", err)
+		t.Errorf("long after the last poll: %v", err)
 	}
 	w.setLastPoll(2 * staleAfter)
 	w.clock.move(16 * time.Minute)
@@ -69,7 +68,7 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
-// TestKindsDoNotMix presents a good API key, used before, where a token belongs, and the other way round.
+// TestKindsDoNotMix presents a valid API key, used before, in place of a token, and vice versa.
 func TestKindsDoNotMix(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
@@ -97,7 +96,7 @@ func TestKindsDoNotMix(t *testing.T) {
 	}
 }
 
-// TestConcurrentCallersShareAPoll has many callers wait for a poll that hangs and fails: all of them get its failure.
+// TestConcurrentCallersShareAPoll has many callers wait for a poll that fails: all of them get its error.
 func TestConcurrentCallersShareAPoll(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
@@ -105,20 +104,20 @@ func TestConcurrentCallersShareAPoll(t *testing.T) {
 	w.setLastPoll(2 * staleAfter)
 	hanging, mine := w.changes.join()
 	if !mine {
-		t.Fatal("a poll is in flight already")
+		t.Fatal("a poll is already in flight")
 	}
 	const callers = 50
 	var waiting sync.WaitGroup
 	for range callers {
 		waiting.Go(func() {
 			if err := w.authenticate(t, tokens.Authorization); fault.KindOf(err) != fault.Unavailable {
-				t.Errorf("told %v", err)
+				t.Errorf("got %v", err)
 			}
 		})
 	}
-	time.Sleep(50 * time.Millisecond) // all of them wait now; one that comes later asks anew, and is told so too
+	time.Sleep(50 * time.Millisecond) // all of them wait now; a later one starts another poll, which fails too
 	_ = w.db.Close()
-	hanging.err = fault.Busy("The store cannot answer now.", time.Second)
+	hanging.err = fault.Busy("The store does not respond.", time.Second)
 	w.changes.mu.Lock()
 	w.changes.inFlight = nil
 	w.changes.mu.Unlock()
@@ -126,9 +125,9 @@ func TestConcurrentCallersShareAPoll(t *testing.T) {
 	waiting.Wait()
 }
 
-// TestNothingIsSaidAboutUnknownKeys rotates the keys elsewhere, and takes the store away before that is heard of: the new
-// tokens are refused by nobody who does not know better.
-func TestNothingIsSaidAboutUnknownKeys(t *testing.T) {
+// TestUnknownKeysWithoutAStore rotates the keys in another process, and makes the store unavailable before the next
+// poll: a server that does not know the new keys does not refuse their tokens.
+func TestUnknownKeysWithoutAStore(t *testing.T) {
 	w := mustWorld(t, nil)
 	second := w.mustSecond(t)
 	if err := second.RotateKeys(t.Context(), Operator(), origin); err != nil {
@@ -145,7 +144,7 @@ func TestNothingIsSaidAboutUnknownKeys(t *testing.T) {
 		"a token":                       w.authenticate(t, tokens.Authorization),
 		"a refresh token":               errorOf(w.Refresh(t.Context(), origin, tokens.Refresh)),
 		"a token at the refresh path":   errorOf(w.Refresh(t.Context(), origin, tokens.Authorization)),
-		"a token that is to be revoked": w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Authorization}),
+		"a token to be revoked":         w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Authorization}),
 		"a refresh token to be revoked": w.RevokeTokens(t.Context(), p, origin, []secret.String{tokens.Refresh}),
 	} {
 		if fault.KindOf(err) != fault.Unavailable {

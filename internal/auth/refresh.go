@@ -14,17 +14,17 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Refresh consumes a refresh token and returns new tokens of its session. Within the grace period, the same token returns the
-// same refresh token again; a later reuse ends the session.
+// Refresh consumes a refresh token and returns new tokens of its session. Within the grace period, the same token
+// returns the same refresh token again; a later reuse ends the session.
 //
-// With Config.RefreshAcceptsAuthorization it also accepts a live authorization token, once, and returns only another one of the
-// same session.
+// With Config.RefreshAcceptsAuthorization it also accepts a live authorization token, once, and returns only another
+// one of the same session.
 //
-// Faults: Unauthenticated with code InvalidRefreshToken and a reason; Unavailable when the store is away, after which the same
-// token may be sent again.
+// Faults: Unauthenticated with code InvalidRefreshToken and a reason; Unavailable when the store does not respond,
+// after which the same token may be sent again.
 //
-// A token that the service did not make is refused without a record: it names no session or user, and a database write for each
-// would let everyone on the network fill the disk. It is in the access log. Every token that we made leaves a record.
+// A token that the service did not issue is refused without an audit record: it identifies no session or user, and
+// anyone on the network could fill the disk with records. It is in the access log. Every issued token leaves a record.
 func (s *Service) Refresh(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
 	if strings.HasPrefix(token.Reveal(), refreshPrefix) {
 		return s.refresh(ctx, origin, token)
@@ -53,11 +53,12 @@ func (s *Service) refresh(ctx context.Context, origin audit.Origin, token secret
 	if err != nil {
 		return Tokens{}, err
 	}
-	return s.answer(session)
+	return s.issue(session)
 }
 
-// renew makes a decision about a session and its audit record in one transaction. A refusal becomes a fault after the commit,
-// since the end of a session must be stored although the request fails. A session that is not in the store has no user to name.
+// renew makes a decision about a session and its audit record in one transaction. A refusal becomes a fault after the
+// commit, since the end of a session must be stored although the request fails. A session that is not in the store has
+// no user to name.
 func (s *Service) renew(ctx context.Context, origin audit.Origin, uid string, method audit.AuthMethod, decide func(*store.Tx, time.Time) (store.Session, refreshDecision, error)) (store.Session, error) {
 	var session store.Session
 	var decision refreshDecision
@@ -82,9 +83,9 @@ func (s *Service) renew(ctx context.Context, origin audit.Origin, uid string, me
 	return session, fault.Wrap("renew a session", err)
 }
 
-// consume advances a session by one conditional update, which holds the conditions of decideRefresh, and returns the session
-// after it. When the update finds no row, the row is read and decides. A row that changed in between, so that it could be
-// advanced now, is tried again.
+// consume advances a session by one conditional update, which has the conditions of decideRefresh, and returns the
+// updated session. If the update changes no row, the row is read and decides. If the row changed in between so that it
+// can be advanced, the update is repeated.
 func (s *Service) consume(ctx context.Context, tx *store.Tx, uid string, generation int64, now time.Time) (store.Session, refreshDecision, error) {
 	for range 3 {
 		session, err := tx.Sessions.Advance(ctx, uid, generation, now, now.Add(s.config.SessionIdle))
@@ -106,7 +107,7 @@ func (s *Service) consume(ctx context.Context, tx *store.Tx, uid string, generat
 			return session, decision, err
 		}
 	}
-	return store.Session{}, "", errors.New("the session can neither be advanced nor refused")
+	return store.Session{}, "", errors.New("the session changed during every attempt to advance it")
 }
 
 // exchange returns another authorization token of the same session for an authorization token.
@@ -133,8 +134,8 @@ func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secre
 	return s.exchanged(session, consumed)
 }
 
-// consumeJTI records the exchange of a token, or finds the recorded one. An expired token (by less than the grace period) only
-// returns what it returned before.
+// consumeJTI records the exchange of a token, or finds the recorded one. A token that expired within the grace period
+// only returns what it returned before.
 func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expired bool, now time.Time) (store.Session, store.ConsumedJTI, refreshDecision, error) {
 	none := store.ConsumedJTI{}
 	session, err := tx.Sessions.Get(ctx, c.Session)
@@ -172,7 +173,7 @@ func (s *Service) consumeJTI(ctx context.Context, tx *store.Tx, c claims, expire
 	return session, consumed, decideExchange(consumed, err == nil, now, s.config.RefreshGrace), nil
 }
 
-// advanceIf decides about a first exchange, whose session may have been ended by another transaction after it was read.
+// advanceIf decides about a first exchange, whose session may have been ended by a concurrent transaction.
 func advanceIf(live bool) refreshDecision {
 	if live {
 		return advance
@@ -180,11 +181,11 @@ func advanceIf(live bool) refreshDecision {
 	return ReasonRevoked
 }
 
-// exchanged makes the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones.
+// exchanged returns the tokens of an exchange from its record alone, so that a legitimate retry gets the same ones.
 func (s *Service) exchanged(session store.Session, consumed store.ConsumedJTI) (Tokens, error) {
 	key := s.keySet().verify[consumed.NextKID]
 	if key == nil {
-		return Tokens{}, refreshRefused(ReasonSpent) // its key was rotated away meanwhile
+		return Tokens{}, refreshRefused(ReasonConsumed) // its key was rotated since
 	}
 	token, expires, err := s.sign(key, session, consumed.NextJTI, consumed.ConsumedAt)
 	return Tokens{Authorization: token, ExpiresAt: expires}, err

@@ -48,7 +48,7 @@ func TestRefreshRotates(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	if strings.Trim(tokens.Refresh.Reveal(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-		t.Errorf("not fit for a path: %s", tokens.Refresh.Reveal())
+		t.Errorf("not a valid path segment: %s", tokens.Refresh.Reveal())
 	}
 	before := w.sessionOf(t, tokens)
 	for range 3 {
@@ -66,7 +66,7 @@ func TestRefreshRotates(t *testing.T) {
 	}
 }
 
-func TestALostAnswerIsSurvived(t *testing.T) {
+func TestLostResponseCanBeRetried(t *testing.T) {
 	w := mustWorld(t, nil)
 	first := w.mustLogin(t)
 	second := w.mustRefresh(t, first.Refresh)
@@ -74,16 +74,16 @@ func TestALostAnswerIsSurvived(t *testing.T) {
 		w.clock.move(later)
 		again := w.mustRefresh(t, first.Refresh)
 		if again.Refresh != second.Refresh || !again.ExpiresAt.Equal(w.clock.now().Add(15*time.Minute)) {
-			t.Errorf("after %v another successor, or a shorter token: %v", later, again.ExpiresAt)
+			t.Errorf("retry after %v: another successor or a shorter token: %v", later, again.ExpiresAt)
 		}
 		w.wantRecord(t, audit.Succeeded, reasonRetried)
 	}
-	w.mustRefresh(t, second.Refresh) // the retries spent nothing
+	w.mustRefresh(t, second.Refresh) // the retries consumed nothing
 }
 
 func TestReuseEndsTheSession(t *testing.T) {
-	for name, spend := range map[string]func(t *testing.T, w *world, first, second Tokens){
-		"past the grace":         func(_ *testing.T, w *world, _, _ Tokens) { w.clock.move(30*time.Second + time.Millisecond) },
+	for name, consume := range map[string]func(t *testing.T, w *world, first, second Tokens){
+		"past the grace period":  func(_ *testing.T, w *world, _, _ Tokens) { w.clock.move(30*time.Second + time.Millisecond) },
 		"its successor was used": func(t *testing.T, w *world, _, second Tokens) { w.mustRefresh(t, second.Refresh) },
 		"an even older one": func(t *testing.T, w *world, _, second Tokens) {
 			w.mustRefresh(t, w.mustRefresh(t, second.Refresh).Refresh)
@@ -94,16 +94,16 @@ func TestReuseEndsTheSession(t *testing.T) {
 			first := w.mustLogin(t)
 			second := w.mustRefresh(t, first.Refresh)
 			other := w.mustLogin(t)
-			spend(t, w, first, second)
+			consume(t, w, first, second)
 			w.wantRefused(t, first.Refresh, ReasonReused)
 			w.wantRecord(t, audit.Refused, ReasonReused)
 			if ended := w.sessionOf(t, second); ended.EndReason != ReasonReused || !ended.EndedAt.Equal(w.clock.now()) {
-				t.Errorf("the end was not kept: %+v", ended)
+				t.Errorf("the end was not stored: %+v", ended)
 			}
 			w.wantRefused(t, second.Refresh, ReasonRevoked)
 			w.wantRecord(t, audit.Refused, ReasonRevoked)
 			wantFault(t, w.authenticate(t, second.Authorization), fault.CodeUnauthorizedAccess, ReasonRevoked)
-			w.mustRefresh(t, other.Refresh) // another session of the same user goes on
+			w.mustRefresh(t, other.Refresh) // another session of the same user stays live
 		})
 	}
 }
@@ -123,7 +123,7 @@ func TestSessionsEnd(t *testing.T) {
 	w.clock.move(2*24*time.Hour + 4*time.Second)
 	w.wantRefused(t, tokens.Refresh, ReasonExpired)
 	if !w.sessionOf(t, tokens).EndedAt.IsZero() {
-		t.Error("time alone ended a session: its last token would not live its 15 minutes")
+		t.Error("time alone ended a session, so its last token would be valid for less than 15 minutes")
 	}
 	tokens = w.mustLogin(t)
 	mustDisable(t, w, w.user)
@@ -145,15 +145,15 @@ func TestARestoredBackupEndsNewerSessions(t *testing.T) {
 	}
 }
 
-func TestForgedRefreshTokensLeaveNoTrace(t *testing.T) {
+func TestForgedRefreshTokensAreNotRecorded(t *testing.T) {
 	t.Parallel()
 	w := mustWorld(t, func(c *Config) { c.RefreshAcceptsAuthorization = false })
 	tokens := w.mustLogin(t)
 	good := tokens.Refresh.Reveal()
 	before := len(w.audits(t, 100))
 	forged := map[string]string{"empty": "", "prefix alone": refreshPrefix, "cut": good[:len(good)-1], "longer": good + "A", "another prefix": "rt-" + good[3:],
-		"upper case": "RT_" + good[3:], "padding": good + "=", "line end": good[:len(good)-1] + "\n", "loose bits": looseBits(good), "API key": "rwk_" + good}
-	for i := 3; i < len(good); i++ { // one character at each place
+		"upper case": "RT_" + good[3:], "padding": good + "=", "newline": good[:len(good)-1] + "\n", "loose bits": looseBits(good), "API key": "rwk_" + good}
+	for i := 3; i < len(good); i++ { // one character at each position
 		other := byte('A')
 		if good[i] == other {
 			other = 'B'
@@ -191,16 +191,16 @@ func TestAuthorizationTokenIsExchangedOnce(t *testing.T) {
 	}
 	w.clock.move(30 * time.Second)
 	if again := w.mustRefresh(t, first.Authorization); again != second {
-		t.Errorf("the honest retry got another answer")
+		t.Errorf("the legitimate retry got another response")
 	}
 	w.wantRecord(t, audit.Succeeded, reasonRetried)
 	w.clock.move(time.Millisecond)
-	w.wantRefused(t, first.Authorization, ReasonSpent)
-	w.wantRecord(t, audit.Refused, ReasonSpent)
+	w.wantRefused(t, first.Authorization, ReasonConsumed)
+	w.wantRecord(t, audit.Refused, ReasonConsumed)
 	if err := w.authenticate(t, second.Authorization); err != nil {
 		t.Errorf("the refusal ended the session: %v", err)
 	}
-	w.mustRefresh(t, first.Refresh) // the generation did not move
+	w.mustRefresh(t, first.Refresh) // the generation did not change
 }
 
 func TestExchangeEdges(t *testing.T) {
@@ -208,16 +208,16 @@ func TestExchangeEdges(t *testing.T) {
 	first := w.mustLogin(t)
 	w.clock.move(15*time.Minute - time.Second)
 	second := w.mustRefresh(t, first.Authorization)
-	unspent := w.mustLogin(t)
-	w.clock.move(20 * time.Second) // first has expired, and its answer was lost
+	unused := w.mustLogin(t)
+	w.clock.move(20 * time.Second) // first has expired, and its response was lost
 	if again := w.mustRefresh(t, first.Authorization); again != second {
-		t.Error("the honest retry got another answer after the token's end")
+		t.Error("the legitimate retry got another response after the token's end")
 	}
-	w.mustRefresh(t, second.Authorization) // the answer arrived after all
-	w.wantRefused(t, first.Authorization, ReasonSpent)
+	w.mustRefresh(t, second.Authorization) // the response arrived after all
+	w.wantRefused(t, first.Authorization, ReasonConsumed)
 
 	w.clock.move(14*time.Minute + 45*time.Second)
-	w.wantRefused(t, unspent.Authorization, ReasonExpired) // within the grace of its end, but never used
+	w.wantRefused(t, unused.Authorization, ReasonExpired) // within the grace period after its end, but never used
 
 	ended := w.mustLogin(t)
 	w.mustWrite(t, func(tx *store.Tx) error {
@@ -227,28 +227,28 @@ func TestExchangeEdges(t *testing.T) {
 	w.wantRefused(t, ended.Authorization, ReasonRevoked)
 }
 
-// TestManyPresentOneToken lets 100 clients present one refresh token at once, and one authorization token.
+// TestManyPresentOneToken has 100 clients present one refresh token at once, and one authorization token.
 func TestManyPresentOneToken(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	for name, token := range map[string]secret.String{"refresh": tokens.Refresh, "authorization": tokens.Authorization} {
-		answers := make([]Tokens, 100)
+		responses := make([]Tokens, 100)
 		var wait sync.WaitGroup
-		for i := range answers {
+		for i := range responses {
 			wait.Go(func() {
 				var err error
-				if answers[i], err = w.Refresh(t.Context(), origin, token); err != nil {
+				if responses[i], err = w.Refresh(t.Context(), origin, token); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
 			})
 		}
 		wait.Wait()
-		for _, answer := range answers {
-			if answer.Refresh != answers[0].Refresh {
+		for _, response := range responses {
+			if response.Refresh != responses[0].Refresh {
 				t.Errorf("%s: two successors", name)
 			}
-			if name == "authorization" && answer != answers[0] {
-				t.Error("two answers to one authorization token")
+			if name == "authorization" && response != responses[0] {
+				t.Error("different responses to one authorization token")
 			}
 		}
 	}
@@ -260,7 +260,7 @@ func TestManyPresentOneToken(t *testing.T) {
 	for range 100 {
 		wait.Go(func() {
 			if _, err := w.Refresh(t.Context(), origin, tokens.Refresh); err == nil {
-				t.Error("taken outside the grace")
+				t.Error("accepted outside the grace period")
 			}
 		})
 	}

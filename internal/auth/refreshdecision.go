@@ -6,9 +6,10 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// The rules of sessions, as pure functions of the stored session, the presented token and the clock. refresh.go applies them.
+// Rules of sessions, as pure functions of the stored session, the presented token and the time. refresh.go applies
+// them.
 
-// refreshDecision is what to do with a genuine refresh token. Decisions that refuse it are named by their reason.
+// refreshDecision is what to do with an authentic refresh token. Refusing decisions have the reason as their value.
 type refreshDecision string
 
 const (
@@ -53,11 +54,11 @@ func decideRefresh(s store.Session, generation int64, now time.Time, grace time.
 	return ReasonReused
 }
 
-// decideExchange decides about an authorization token at the refresh path that was exchanged before. successorConsumed says that
-// the token issued for it was itself exchanged.
+// decideExchange decides about an authorization token that was exchanged before. successorConsumed reports whether the
+// token issued for it was itself exchanged.
 func decideExchange(consumed store.ConsumedJTI, successorConsumed bool, now time.Time, grace time.Duration) refreshDecision {
 	if !successorConsumed && !now.After(consumed.ConsumedAt.Add(grace)) {
 		return retry
 	}
-	return ReasonSpent
+	return ReasonConsumed
 }

@@ -28,15 +28,15 @@ func TestDecideRefresh(t *testing.T) {
 		{"newest just before the idle end", live, 3, time.Hour - 1, advance},
 		{"newest at the idle end", live, 3, time.Hour, ReasonIdle},
 		{"newest at both ends", live, 3, 2 * time.Hour, ReasonExpired},
-		{"spent just now", live, 2, 0, retry},
-		{"spent a grace ago", live, 2, grace, retry},
-		{"spent longer ago", live, 2, grace + 1, ReasonReused},
+		{"consumed just now", live, 2, 0, retry},
+		{"consumed a grace period ago", live, 2, grace, retry},
+		{"consumed longer ago", live, 2, grace + 1, ReasonReused},
 		{"clock stepped back", live, 2, -time.Hour, retry},
 		{"two before", live, 1, 0, ReasonReused},
 		{"ahead", live, 4, 0, ReasonAhead},
-		{"spent, past the idle end", live, 2, time.Hour, ReasonIdle},
+		{"consumed, past the idle end", live, 2, time.Hour, ReasonIdle},
 		{"ended", ended, 3, 0, ReasonRevoked},
-		{"ended, spent", ended, 2, 0, ReasonRevoked},
+		{"ended, consumed", ended, 2, 0, ReasonRevoked},
 		{"ended and past its ends", ended, 3, 3 * time.Hour, ReasonRevoked},
 		{"disabled", disabled, 3, 0, ReasonInactive},
 	} {
@@ -46,8 +46,8 @@ func TestDecideRefresh(t *testing.T) {
 	}
 }
 
-func TestEveryReasonHasItsSentence(t *testing.T) {
-	for _, reason := range []string{ReasonMalformed, ReasonExpired, ReasonIdle, ReasonRevoked, ReasonInactive, ReasonUnknown, ReasonReused, ReasonAhead, ReasonSpent, ReasonNotAccepted} {
+func TestEveryReasonHasAMessage(t *testing.T) {
+	for _, reason := range []string{ReasonMalformed, ReasonExpired, ReasonIdle, ReasonRevoked, ReasonInactive, ReasonUnknown, ReasonReused, ReasonAhead, ReasonConsumed, ReasonNotAccepted} {
 		if refreshRefused(reason).Message == "" {
 			t.Errorf("refresh: %s", reason)
 		}
@@ -59,27 +59,26 @@ func TestEveryReasonHasItsSentence(t *testing.T) {
 	}
 }
 
-// issued is what the model knows of one refresh token.
+// issued is the model of one refresh token.
 type issued struct {
-	token     secret.String
-	spentAt   time.Time     // of its first success
-	successor secret.String // which that gave
+	token      secret.String
+	consumedAt time.Time     // time of its first use
+	successor  secret.String // returned by its first use
 }
 
-// sessionModel holds a session to what must be true of it, as its clients see it. It knows nothing of
-// generations.
+// sessionModel is a session as its clients see it, without generations.
 type sessionModel struct {
-	w      *world
-	chain  []*issued // in the order of being given out
-	jwts   map[secret.String]Tokens
-	spent  map[secret.String]time.Time
-	newest []secret.String
-	last   time.Time // the last sign-in or advance or exchange: the idle end counts from it
-	begun  time.Time
-	ended  bool
+	w        *world
+	chain    []*issued // in the order of issue
+	jwts     map[secret.String]Tokens
+	consumed map[secret.String]time.Time
+	newest   []secret.String
+	last     time.Time // the last login, advance or exchange: the idle time begins there
+	begun    time.Time
+	ended    bool
 }
 
-// present sends one of the refresh tokens ever given out.
+// present sends one of the issued refresh tokens.
 func (m *sessionModel) present(r *rapid.T) {
 	at := rapid.IntRange(0, len(m.chain)-1).Draw(r, "token")
 	if rapid.Bool().Draw(r, "one of the last two") {
@@ -89,59 +88,59 @@ func (m *sessionModel) present(r *rapid.T) {
 	isNewest := at == len(m.chain)-1
 	tokens, err := m.w.Refresh(r.Context(), origin, one.token)
 	over := m.ended || now.Sub(m.begun) >= m.w.config.SessionMax || now.Sub(m.last) >= m.w.config.SessionIdle
-	honest := !one.spentAt.IsZero() && now.Sub(one.spentAt) <= m.w.config.RefreshGrace && at == len(m.chain)-2
+	legitimate := !one.consumedAt.IsZero() && now.Sub(one.consumedAt) <= m.w.config.RefreshGrace && at == len(m.chain)-2
 	switch {
 	case err == nil && over:
-		r.Fatal("taken after the session was over")
+		r.Fatal("accepted after the session had ended")
 	case err == nil && isNewest:
-		one.spentAt, one.successor, m.last = now, tokens.Refresh, now
+		one.consumedAt, one.successor, m.last = now, tokens.Refresh, now
 		m.chain = append(m.chain, &issued{token: tokens.Refresh})
-		m.keep(r, tokens.Authorization)
-	case err == nil && !honest:
-		r.Fatal("a spent token was taken, though it was no honest retry")
+		m.add(r, tokens.Authorization)
+	case err == nil && !legitimate:
+		r.Fatal("a consumed token was accepted without a legitimate retry")
 	case err == nil && tokens.Refresh != one.successor:
 		r.Fatal("one token has two successors")
 	case err == nil:
-		m.keep(r, tokens.Authorization)
-	case !over && (isNewest || honest):
-		r.Fatalf("turned away without a reason: %v", err)
+		m.add(r, tokens.Authorization)
+	case !over && (isNewest || legitimate):
+		r.Fatalf("refused without a reason: %v", err)
 	case !over:
 		m.ended = true // reuse
 	}
 }
 
-// exchange sends one of the authorization tokens ever given out.
+// exchange sends one of the issued authorization tokens.
 func (m *sessionModel) exchange(r *rapid.T) {
 	token := rapid.SampledFrom(m.newest).Draw(r, "authorization token")
 	now := m.w.clock.now()
 	claims, verifyErr := m.w.verify(token, now)
 	tokens, err := m.w.Refresh(r.Context(), origin, token)
 	over := m.ended || now.Sub(m.begun) >= m.w.config.SessionMax || now.Sub(m.last) >= m.w.config.SessionIdle
-	before, wasSpent := m.jwts[token]
-	_, successorSpent := m.jwts[before.Authorization]
-	honest := wasSpent && !successorSpent && now.Sub(m.spent[token]) <= m.w.config.RefreshGrace &&
+	before, wasConsumed := m.jwts[token]
+	_, successorConsumed := m.jwts[before.Authorization]
+	legitimate := wasConsumed && !successorConsumed && now.Sub(m.consumed[token]) <= m.w.config.RefreshGrace &&
 		now.Before(claims.expiresAt().Add(m.w.config.RefreshGrace))
 	switch {
 	case err == nil && over:
-		r.Fatal("exchanged after the session was over")
-	case err == nil && wasSpent && (!honest || tokens != before):
-		r.Fatal("exchanged twice, and not as an honest retry with the same answer")
-	case err == nil && !wasSpent:
+		r.Fatal("exchanged after the session had ended")
+	case err == nil && wasConsumed && (!legitimate || tokens != before):
+		r.Fatal("exchanged twice without being a legitimate retry with the same response")
+	case err == nil && !wasConsumed:
 		if verifyErr != nil || tokens.Refresh != "" {
-			r.Fatalf("a dead token was exchanged, or gave a refresh token: %v", verifyErr)
+			r.Fatalf("an invalid token was exchanged, or returned a refresh token: %v", verifyErr)
 		}
-		m.jwts[token], m.spent[token], m.last = tokens, now, now
-		m.keep(r, tokens.Authorization)
-	case err != nil && !over && (honest || !wasSpent && verifyErr == nil):
-		r.Fatalf("turned away without a reason: %v", err)
+		m.jwts[token], m.consumed[token], m.last = tokens, now, now
+		m.add(r, tokens.Authorization)
+	case err != nil && !over && (legitimate || !wasConsumed && verifyErr == nil):
+		r.Fatalf("refused without a reason: %v", err)
 	}
 }
 
-// keep remembers a new authorization token and demands that it works, its whole 15 minutes ahead.
-func (m *sessionModel) keep(r *rapid.T, token secret.String) {
+// add stores a new authorization token and checks that it is valid for 15 minutes.
+func (m *sessionModel) add(r *rapid.T, token secret.String) {
 	m.newest = append(m.newest, token)
 	if _, err := m.w.Authenticate(r.Context(), Presented{Authorization: token}); err != nil {
-		r.Fatalf("a fresh token does not work: %v", err)
+		r.Fatalf("a new token is refused: %v", err)
 	}
 }
 
@@ -166,8 +165,8 @@ func (m *sessionModel) logOut(r *rapid.T) {
 	m.ended = true
 }
 
-// useAll checks what holds after each step: an ended session's tokens are all refused at once, and in a
-// live one all work until their end.
+// useAll checks the invariants after each step: all tokens of an ended session are refused at once, and all tokens of a
+// live one are accepted until they expire.
 func (m *sessionModel) useAll(r *rapid.T) {
 	for _, token := range m.newest[max(0, len(m.newest)-2):] {
 		_, expired := m.w.verify(token, m.w.clock.now())
@@ -178,12 +177,12 @@ func (m *sessionModel) useAll(r *rapid.T) {
 	}
 }
 
-func TestSessionsKeepTheirRules(t *testing.T) {
+func TestSessionInvariants(t *testing.T) {
 	t.Parallel()
 	w := mustWorld(t, func(c *Config) { c.SessionIdle, c.SessionMax = 4*time.Hour, 24*time.Hour })
 	histories := 0
 	rapid.Check(t, func(r *rapid.T) {
-		if histories++; histories > 30 && !*long { // each takes a second of processor time under the race detector
+		if histories++; histories > 30 && !*long { // each takes a second of CPU time under the race detector
 			return
 		}
 		first, err := w.Login(r.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
@@ -191,7 +190,7 @@ func TestSessionsKeepTheirRules(t *testing.T) {
 			r.Fatal(err)
 		}
 		m := &sessionModel{w: w, chain: []*issued{{token: first.Refresh}}, newest: []secret.String{first.Authorization},
-			jwts: map[secret.String]Tokens{}, spent: map[secret.String]time.Time{}, begun: w.clock.now(), last: w.clock.now()}
+			jwts: map[secret.String]Tokens{}, consumed: map[secret.String]time.Time{}, begun: w.clock.now(), last: w.clock.now()}
 		r.Repeat(map[string]func(*rapid.T){"present": m.present, "exchange": m.exchange, "wait": m.wait, "logOut": m.logOut, "": m.useAll})
 	})
 }
@@ -202,7 +201,7 @@ func FuzzRefreshToken(f *testing.F) {
 	f.Add("rt_" + strings.Repeat("A", 75))
 	f.Fuzz(func(t *testing.T, token string) {
 		if _, _, genuine := keys.parseRefreshToken(secret.String(token)); genuine {
-			t.Errorf("%q is genuine to a service that did not make it", token)
+			t.Errorf("%q is authentic to a service that did not issue it", token)
 		}
 	})
 }

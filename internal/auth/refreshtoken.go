@@ -14,12 +14,12 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// A refresh token is "rt_" and, in URL-safe base64, the session's 16 bytes, the generation's 8 and the
-// 32 of a MAC over both. The store holds nothing from which one could be made: the MAC key is sealed.
+// A refresh token is "rt_" followed by URL-safe base64 of the session uid (16 bytes), the generation (8) and a MAC over
+// both (32). The database holds nothing that allows creating one: the MAC key is encrypted.
 const (
 	refreshPrefix = "rt_"
 	refreshBytes  = 16 + 8 + sha256.Size
-	macPurpose    = "regwarden refresh token v1\x00" // the key makes no other MAC, and this keeps it so
+	macPurpose    = "regwarden refresh token v1\x00" // separates this use of the key from any other
 )
 
 func (k *keySet) refreshToken(session uuid.UUID, generation int64) secret.String {
@@ -27,8 +27,8 @@ func (k *keySet) refreshToken(session uuid.UUID, generation int64) secret.String
 	return secret.String(refreshPrefix + base64.RawURLEncoding.EncodeToString(append(body, refreshMAC(k.mac, body)...)))
 }
 
-// parseRefreshToken returns what a token says, and whether the service made it. Any key that may still
-// verify is tried, all in constant time.
+// parseRefreshToken returns the contents of a token and whether the service issued it. It tries all keys that may still
+// verify, in constant time.
 func (k *keySet) parseRefreshToken(token secret.String) (uuid.UUID, int64, bool) {
 	if !wellFormed(token) {
 		return uuid.UUID{}, 0, false
@@ -44,12 +44,11 @@ func (k *keySet) parseRefreshToken(token secret.String) (uuid.UUID, int64, bool)
 			genuine = true
 		}
 	}
-	generation := int64(binary.BigEndian.Uint64(body[16:])) // #nosec G115 -- what we made fits
+	generation := int64(binary.BigEndian.Uint64(body[16:])) // #nosec G115 -- issued generations fit
 	return uuid.UUID(body[:16]), generation, genuine && generation > 0
 }
 
-// parseRefresh is parseRefreshToken with the keys that are in use anywhere, also for less than a second. It fails when
-// that cannot be found out.
+// parseRefresh is parseRefreshToken with the current keys of all replicas. It returns an error if they cannot be read.
 func (s *Service) parseRefresh(ctx context.Context, token secret.String) (uid uuid.UUID, generation int64, genuine bool, err error) {
 	uid, generation, genuine = s.keySet().parseRefreshToken(token)
 	if genuine || !wellFormed(token) {

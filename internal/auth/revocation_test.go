@@ -14,7 +14,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// mustSecond opens the same store as another process would: with its own memory and its own connections.
+// mustSecond opens the store like another process, with its own cache and connections.
 func (w *world) mustSecond(t *testing.T) *Service {
 	t.Helper()
 	db, err := store.Open(t.Context(), storeIn(w.dir, w.clock.now))
@@ -29,7 +29,7 @@ func (w *world) mustSecond(t *testing.T) *Service {
 	return second
 }
 
-// polling has a service poll for changes until the test ends.
+// polling runs the poller of a service until the test ends.
 func polling(t *testing.T, s *Service) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -38,7 +38,7 @@ func polling(t *testing.T, s *Service) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// TestUseCostsNoRead closes the store and uses credentials that were verified before: nothing is read for them.
+// TestUseCostsNoRead closes the store and uses credentials that were verified before: using them needs no query.
 func TestUseCostsNoRead(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
@@ -49,8 +49,8 @@ func TestUseCostsNoRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.setLastPoll(-time.Hour) // that the cache is valid for a second only is tested elsewhere
-	for range 2 {             // the first use of a key, and of an exchanged token, is looked up
+	w.setLastPoll(-time.Hour) // the time limit of the cache has tests of its own
+	for range 2 {             // the first use of a key, and of an exchanged token, reads the store
 		for _, presented := range []Presented{{Authorization: tokens.Authorization}, {Authorization: refreshed.Authorization}, {Authorization: exchanged.Authorization}, {APIKey: key}} {
 			if _, err := w.Authenticate(t.Context(), presented); err != nil {
 				t.Fatal(err)
@@ -71,8 +71,9 @@ func (w *world) mustPrincipal(t *testing.T, tokens Tokens) Principal {
 	return p
 }
 
-// TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere ends a session in each way there is.
-func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
+// TestEveryEndTakesEffectWithinASecond ends a session in every way: at once in the same process, and within a second in
+// another one.
+func TestEveryEndTakesEffectWithinASecond(t *testing.T) {
 	t.Parallel()
 	w := mustWorld(t, nil)
 	admin := Principal{OrgUID: w.org.UID, OrgName: w.org.Name, UserUID: "admin", Email: "root@example.com", Role: RoleAdmin}
@@ -82,8 +83,8 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 		reason string
 		end    func(p Principal, tokens Tokens) error
 	}{
-		"logout":        {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Logout(t.Context(), p, origin) }},
-		"end one's own": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.EndSession(t.Context(), p, origin, p.SessionUID) }},
+		"logout":          {ReasonRevoked, func(p Principal, _ Tokens) error { return w.Logout(t.Context(), p, origin) }},
+		"end own session": {ReasonRevoked, func(p Principal, _ Tokens) error { return w.EndSession(t.Context(), p, origin, p.SessionUID) }},
 		"revoke token": {ReasonRevoked, func(p Principal, s Tokens) error {
 			return w.RevokeTokens(t.Context(), p, origin, []secret.String{s.Authorization})
 		}},
@@ -98,7 +99,7 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 			w.mustSetPassword(t, w.user, goodPassword)
 			return nil
 		}},
-		"change password elsewhere": {ReasonRevoked, func(p Principal, _ Tokens) error {
+		"change password in another session": {ReasonRevoked, func(p Principal, _ Tokens) error {
 			p.SessionUID = "another"
 			if err := w.ChangePassword(t.Context(), p, origin, goodPassword, goodPassword+" too"); err != nil {
 				return err
@@ -108,7 +109,7 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 		"reuse": {ReasonRevoked, func(_ Principal, s Tokens) error {
 			_, _ = w.Refresh(t.Context(), origin, w.mustRefresh(t, s.Refresh).Refresh)
 			if _, err := w.Refresh(t.Context(), origin, s.Refresh); err == nil {
-				return fmt.Errorf("reuse was taken")
+				return fmt.Errorf("reuse was accepted")
 			}
 			return nil
 		}},
@@ -132,24 +133,24 @@ func TestEveryEndHoldsAtOnceHereAndWithinASecondElsewhere(t *testing.T) {
 					break
 				}
 				if asked.Sub(ended) > time.Second {
-					t.Fatal("another process takes the token a second later")
+					t.Fatal("another process accepts the token a second later")
 				}
 				time.Sleep(5 * time.Millisecond)
 			}
-			fresh := w.mustSecond(t) // a restart
+			fresh := w.mustSecond(t) // like after a restart
 			_, err := fresh.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
 			wantFault(t, err, fault.CodeUnauthorizedAccess, row.reason)
 		})
 	}
 }
 
-// TestUseOfCredentialsPolls has no poller in the background.
+// TestUseOfCredentialsPolls runs no poller in the background.
 func TestUseOfCredentialsPolls(t *testing.T) {
 	w := mustWorld(t, nil)
 	second := w.mustSecond(t)
 	tokens := w.mustLogin(t)
-	for _, elsewhere := range []*Service{second, w.Service} {
-		if _, err := elsewhere.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
+	for _, replica := range []*Service{second, w.Service} {
+		if _, err := replica.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -186,7 +187,7 @@ func TestMissedChangesClearTheCache(t *testing.T) {
 }
 
 // TestAStandbyThatDidNotHaveTheNewestChange ends a session on a primary whose standby receives nothing: the other
-// server polls the change, and it is lost with the primary. Its number is then given to the revocation of a key.
+// server polls the change, and it is lost with the primary. Its number is then reused by the revocation of a key.
 func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	pair := postgrestest.StartPair(t, postgrestest.Options{NoSync: true})
 	dir := t.TempDir()
@@ -231,7 +232,7 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonInactive)
 }
 
-// TestAccountsAndKeysRace lets readers and an end race: once the end is acknowledged, nobody gets through.
+// TestAccountsAndKeysRace runs readers and an end concurrently: once the end is committed, no reader succeeds.
 func TestAccountsAndKeysRace(t *testing.T) {
 	t.Parallel()
 	w := mustWorld(t, nil)
@@ -248,7 +249,7 @@ func TestAccountsAndKeysRace(t *testing.T) {
 						return
 					default:
 						_, _ = w.Authenticate(t.Context(), Presented{Authorization: tokens.Authorization})
-						w.cache.clear() // so that it is read again and again
+						w.cache.clear() // so that every call reads the store
 					}
 				}
 			})

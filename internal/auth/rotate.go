@@ -10,11 +10,10 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// RotateKeys puts a new signing key and a new MAC key into use. The old ones make nothing new, and are
-// accepted until the last token that they made has ended. Running servers take the new ones up within a
-// second.
+// RotateKeys puts a new signing key and a new MAC key into use. The old keys issue nothing new, and verify until their
+// last token has expired. Running servers load the new keys within a second.
 //
-// Faults: Forbidden for everyone but an operator: the keys serve all organizations.
+// Faults: Forbidden except for an operator: the keys serve all organizations.
 func (s *Service) RotateKeys(ctx context.Context, p Principal, origin audit.Origin) error {
 	if err := p.May(RotateServiceKeys); err != nil {
 		return err
@@ -38,9 +37,9 @@ func (s *Service) RotateKeys(ctx context.Context, p Principal, origin audit.Orig
 	return fault.Wrap("rotate the keys", err)
 }
 
-// retireKeys retires the keys in use. An authorization token lives 15 minutes at most, and may be exchanged
-// for a grace after; a refresh token lives as long as its session. Both are given what a running server may
-// sign until it hears of the rotation, and what the clocks of two machines may differ.
+// retireKeys retires the keys in use. An authorization token is valid for at most 15 minutes, and may be exchanged for
+// the grace period after; a refresh token is valid as long as its session. slack covers tokens that a running server
+// signs before it polls the rotation, and the clock difference of two machines.
 func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
 	const slack = clockLeeway + time.Minute
 	if err := tx.Keys.Retire(ctx, store.KeySign, now, now.Add(2*maxTokenLifetime+slack)); err != nil {
@@ -56,12 +55,12 @@ func (s *Service) retireKeys(ctx context.Context, tx *store.Tx, now time.Time) e
 	return tx.Keys.Retire(ctx, store.KeyMAC, now, last.Add(slack))
 }
 
-// RotateMaster re-wraps the keyring of the store with a new master key. With next zero a key is drawn and
-// written to the key file, in an order in which the store can be opened after a kill at any moment. With next
-// given the store's key came from the environment, and the operator has to set next there from now on. former is the
-// file that the old key is kept in, for backups made under it; empty when next was given.
+// RotateMaster wraps the keyset of the store with a new master key. If next is zero, a key is generated and written to
+// the key file, in an order in which the store can be opened after a crash at any moment. If next is given, the key of
+// the store came from the environment, and the operator has to set next there. former is the file with the old key, for
+// backups made with it; empty if next was given.
 //
-// Faults: Forbidden for everyone but an operator.
+// Faults: Forbidden except for an operator.
 func (s *Service) RotateMaster(ctx context.Context, p Principal, origin audit.Origin, next seal.MasterKey) (former string, err error) {
 	if err := p.May(RotateServiceKeys); err != nil {
 		return "", err

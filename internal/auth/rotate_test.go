@@ -14,8 +14,8 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// TestKeysRotateUnderARunningServer rotates from another process, as the command line does. No token is refused
-// on either side, and the old keys go when their last token has ended.
+// TestKeysRotateUnderARunningServer rotates from another process, like the command line. No token is refused on either
+// side, and the old keys are removed when their last token has expired.
 func TestKeysRotateUnderARunningServer(t *testing.T) {
 	w := mustWorld(t, nil)
 	cli, third := w.mustSecond(t), w.mustSecond(t)
@@ -29,7 +29,7 @@ func TestKeysRotateUnderARunningServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The new keys are not known to the others, who have not asked what changed since.
+	// The other services do not know the new keys, since they have not polled.
 	if err := w.authenticate(t, newest.Authorization); err != nil {
 		t.Errorf("a token of the new key is refused: %v", err)
 	}
@@ -50,20 +50,20 @@ func TestKeysRotateUnderARunningServer(t *testing.T) {
 	}
 	w.clock.move(14 * time.Minute)
 	if err := w.authenticate(t, old.Authorization); err != nil {
-		t.Errorf("a token of the old key does not live its time: %v", err)
+		t.Errorf("a token of the old key expired early: %v", err)
 	}
 	w.clock.move(24 * time.Minute)
 	if jwks := string(w.JWKS()); strings.Contains(jwks, oldSet.signing.kid) {
-		t.Errorf("the old key is published for ever: %s", jwks)
+		t.Errorf("the old key is still published: %s", jwks)
 	}
 	w.clock.move(defaultSessionIdle - time.Hour)
 	w.mustRefresh(t, next.Refresh)
 	if len(w.keySet().macs) != 2 {
-		t.Error("the old MAC key went before the last session that it served")
+		t.Error("the old MAC key was removed before its last session ended")
 	}
 	w.clock.move(defaultSessionMax)
 	if len(w.keySet().macs) != 1 {
-		t.Error("the old MAC key is taken for ever")
+		t.Error("the old MAC key is still accepted")
 	}
 }
 
@@ -79,7 +79,7 @@ func TestOnlyTheOperatorRotates(t *testing.T) {
 		}
 	}
 	if len(w.serviceKeys(t)) != 2 {
-		t.Error("keys were rotated all the same")
+		t.Error("keys were rotated anyway")
 	}
 }
 
@@ -98,17 +98,17 @@ func TestMasterKeyRotates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept, err := os.ReadFile(former); err != nil || string(kept) != string(before) {
-		t.Errorf("%s does not hold the former key: %v", former, err)
+	if content, err := os.ReadFile(former); err != nil || string(content) != string(before) {
+		t.Errorf("%s does not contain the former key: %v", former, err)
 	}
 	w.wantEvent(t, audit.MasterRotate, audit.Succeeded, "", "")
-	w.mustLogin(t) // the running server goes on
+	w.mustLogin(t) // the running server is not affected
 	after, err := os.ReadFile(file)
 	if err != nil || string(after) == string(before) {
 		t.Errorf("the file has the old key: %v", err)
 	}
 	if _, err := os.Stat(file + ".next"); !errors.Is(err, os.ErrNotExist) {
-		t.Error("the next key is left behind")
+		t.Error("the file of the next key still exists")
 	}
 	second := w.mustSecond(t)
 	if _, err := second.Refresh(t.Context(), origin, tokens.Refresh); err != nil {
@@ -125,7 +125,7 @@ func TestMasterKeyRotates(t *testing.T) {
 	}
 }
 
-func TestSweepAuditsKeepsWhatIsYoung(t *testing.T) {
+func TestSweepAuditsKeepsNewRecords(t *testing.T) {
 	t.Parallel()
 	w := mustWorld(t, nil)
 	for range sweepStep + 3 {

@@ -1,9 +1,9 @@
-// Package auth authenticates callers: it logs users in, renews their tokens, checks tokens and API
-// keys, and decides what a principal may do.
+// Package auth authenticates callers: it logs users in, refreshes their tokens, checks tokens and API keys, and decides
+// what a principal may do.
 //
-// It stores no secret in clear, returns the same response for every refused login, and decides about sessions
-// and waits in pure functions of row, clock and token (refreshdecision.go, throttle.go). Organizations and what
-// users belong to are managed in internal/directory.
+// It stores no secret in plaintext, returns the same response for every refused login, and decides about sessions and
+// waits in pure functions of row, time and token (refreshdecision.go, throttle.go). Package directory manages
+// organizations and their users and projects.
 package auth
 
 import (
@@ -20,9 +20,9 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// Bounds and defaults of the settings.
+// Limits and defaults of the settings.
 const (
-	maxTokenLifetime = 15 * time.Minute // the interface promises 15 minutes
+	maxTokenLifetime = 15 * time.Minute // promised by the interface
 
 	defaultIssuer       = "regwarden"
 	defaultRefreshGrace = 30 * time.Second
@@ -34,37 +34,37 @@ const (
 	defaultLoginMaxWait = 15 * time.Minute
 )
 
-// Config is what can be set. Zero values stand for the defaults.
+// Config has the settings. Zero values stand for the defaults.
 type Config struct {
 	Issuer        string        // "regwarden"
-	TokenLifetime time.Duration // 15 minutes, which is also the most
-	RefreshGrace  time.Duration // 30 s: how long a consumed refresh token may be sent again
-	SessionIdle   time.Duration // 7 days without a refresh end a session
-	SessionMax    time.Duration // 30 days end it in any case
+	TokenLifetime time.Duration // default and maximum: 15 minutes
+	RefreshGrace  time.Duration // how long a consumed refresh token may be sent again: 30 s
+	SessionIdle   time.Duration // a session ends after this time without a refresh: 7 days
+	SessionMax    time.Duration // a session ends after this time in any case: 30 days
 
-	// RefreshAcceptsAuthorization lets the refresh path take a live authorization token, once. Palette's
-	// public clients need it; the zero value refuses.
+	// RefreshAcceptsAuthorization makes the refresh path accept a live authorization token, once. Palette's public
+	// clients need it.
 	RefreshAcceptsAuthorization bool
 
 	LoginWorkers int           // passwords hashed at once: one per CPU
-	LoginQueue   int           // sign-ins that may wait for a worker: 64
-	LoginWait    time.Duration // how long: 2 s
-	Hash         HashCost      // may only raise the default
+	LoginQueue   int           // logins that may wait for a worker: 64
+	LoginWait    time.Duration // maximum wait in the queue: 2 s
+	Hash         HashCost      // may only be stronger than the default
 
 	LoginFreeFailures int           // wrong passwords of one source for one account before it has to wait: 5
-	LoginMaxWait      time.Duration // the longest wait that wrong passwords lead to: 15 minutes
+	LoginMaxWait      time.Duration // the longest wait after wrong passwords: 15 minutes
 
 	ComputeHash func(hashing.Input) ([]byte, error) // hashing.Compute; its errors are temporary
 
-	Log *slog.Logger // alerts go here too; nil: nowhere
+	Log *slog.Logger // also gets alerts; nil discards them
 
-	DefaultOrg string           // organization of a sign-in that names none; empty: naming one is required
+	DefaultOrg string           // organization of a login without one; empty: it is required
 	Now        func() time.Time // time.Now
 
-	testHash HashCost // set by this package's tests alone, to hash cheaply
+	testHash HashCost // only for tests of this package, to hash fast
 }
 
-// withDefaults fills zero values and lists all that is wrong with the rest.
+// withDefaults fills zero values and returns all problems of the others.
 func (c Config) withDefaults() (Config, error) {
 	c.Issuer = cmp.Or(c.Issuer, defaultIssuer)
 	c.TokenLifetime = cmp.Or(c.TokenLifetime, maxTokenLifetime)
@@ -89,13 +89,13 @@ func (c Config) withDefaults() (Config, error) {
 		says   string
 	}{
 		{c.TokenLifetime < time.Second || c.TokenLifetime > maxTokenLifetime, "the token lifetime must be 1s to 15m"},
-		{c.RefreshGrace < 0 || c.RefreshGrace > maxTokenLifetime, "the refresh grace must be 0s to 15m"},
-		{c.SessionIdle < time.Minute, "the idle end of a session must be at least 1m away"},
-		{c.SessionMax < c.SessionIdle, "the absolute end of a session must not be before its idle end"},
+		{c.RefreshGrace < 0 || c.RefreshGrace > maxTokenLifetime, "the refresh grace period must be 0s to 15m"},
+		{c.SessionIdle < time.Minute, "the idle time of a session must be at least 1m"},
+		{c.SessionMax < c.SessionIdle, "the maximum lifetime of a session must be at least its idle time"},
 		{c.LoginWorkers < 1 || c.LoginQueue < 1 || c.LoginWait < 0, "login workers, queue and wait must be positive"},
-		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > alertAfter, "the free failures of a sign-in must be 1 to 100"},
-		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "the longest wait after failed sign-ins must be 1s to 24h"},
-		{!c.Hash.atLeast(defaultHashCost), fmt.Sprintf("the password hash may only be made stronger than %v", defaultHashCost)},
+		{c.LoginFreeFailures < 1 || c.LoginFreeFailures > alertAfter, "the free failures of a login must be 1 to 100"},
+		{c.LoginMaxWait < time.Second || c.LoginMaxWait > 24*time.Hour, "the longest wait after failed logins must be 1s to 24h"},
+		{!c.Hash.atLeast(defaultHashCost), fmt.Sprintf("the cost of the password hash must be at least %v", defaultHashCost)},
 	} {
 		if rule.broken {
 			problems = append(problems, errors.New(rule.says))
@@ -118,11 +118,11 @@ type Service struct {
 	throttle  throttleRules
 }
 
-// New makes the service on an opened store, and makes its keys at the first start.
+// New returns the service of an open store, and generates its keys at the first start.
 func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	config, err := config.withDefaults()
 	if err != nil {
-		return nil, fmt.Errorf("settings of sign-in and sessions: %w", err)
+		return nil, fmt.Errorf("settings of login and sessions: %w", err)
 	}
 	passwords, err := newPasswords(config)
 	if err != nil {
@@ -138,7 +138,7 @@ func New(ctx context.Context, db *store.DB, config Config) (*Service, error) {
 	return s, nil
 }
 
-// begin reads the last change, and then the keys: the next poll finds a rotation in between.
+// begin reads the last change before the keys, so that the next poll finds a rotation in between.
 func (s *Service) begin(ctx context.Context) (err error) {
 	if s.changes.last, err = s.changes.readLast(ctx); err != nil {
 		return fmt.Errorf("read the last change: %w", err)
@@ -151,14 +151,14 @@ func (s *Service) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// Passwords returns what hashes and checks passwords, for those who create users.
+// Passwords returns the hasher of passwords, for packages that create users.
 func (s *Service) Passwords() *Passwords { return s.passwords }
 
-// PollChanges follows what other processes change in the store, until ctx ends.
+// PollChanges follows the changes of other processes in the store until ctx ends.
 func (s *Service) PollChanges(ctx context.Context) { s.changes.run(ctx) }
 
-// JWKS is the document of the public signing keys (RFC 7517).
+// JWKS returns the JWK set of the public signing keys (RFC 7517).
 func (s *Service) JWKS() []byte { return s.keySet().jwks }
 
-// now is the service's clock.
+// now returns the time of the service's clock.
 func (s *Service) now() time.Time { return s.config.Now() }

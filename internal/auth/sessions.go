@@ -13,31 +13,31 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Why a session was ended, as its row keeps it. Reuse and a token ahead of the store are named by their decision.
+// Reasons for the end of a session, as stored. Reuse and a token ahead of the store are named by their decision.
 const (
 	endedByLogout = "logout"
 	endedByUser   = "ended"
 	endedByRevoke = "revoked"
 )
 
-// EndedByPassword is why the sessions of a user end with a new password.
+// EndedByPassword is the reason for sessions that ended because the password of their user changed.
 const EndedByPassword = "passwordChanged" // #nosec G101 -- a word, not a credential
 
-// Session is what may be known about a session. Current tells that the caller's own token belongs to it.
+// Session describes a session. Current reports whether the caller's own token belongs to it.
 type Session struct {
 	UID, UserUID          string
-	Address               string // where the sign-in came from
+	Address               string // client address of the login
 	CreatedAt, LastUsedAt time.Time
-	ExpiresAt             time.Time // when it can be renewed no more, if nobody renews it before
+	ExpiresAt             time.Time // when it can no longer be refreshed, unless it is refreshed before
 	Current               bool
 }
 
-// Logout ends the session that the principal's token belongs to. Of an API key there is nothing to end.
+// Logout ends the session of the principal's token.
 //
-// Faults: Invalid for a principal without a session.
+// Faults: Invalid for an API key, which has no session.
 func (s *Service) Logout(ctx context.Context, p Principal, origin audit.Origin) error {
 	if p.SessionUID == "" {
-		return fault.InvalidFields(fault.Field{Field: "Authorization", Problem: "is required: an API key has no session to end"})
+		return fault.InvalidFields(fault.Field{Field: "Authorization", Problem: "is required; an API key has no session"})
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
@@ -49,7 +49,7 @@ func (s *Service) Logout(ctx context.Context, p Principal, origin audit.Origin) 
 	return fault.Wrap("end a session", err)
 }
 
-// Sessions lists the newest 1,000 of the principal's own live sessions, the newest first.
+// Sessions lists the newest 1,000 of the principal's own live sessions, newest first.
 func (s *Service) Sessions(ctx context.Context, p Principal) ([]Session, error) {
 	var list []Session
 	err := s.db.View(ctx, func(tx *store.Tx) error {
@@ -72,7 +72,7 @@ func earlier(a, b time.Time) time.Time {
 
 // EndSession ends one of the principal's own sessions.
 //
-// Faults: NotFound for a session that is unknown, over, or another user's: the answers do not differ.
+// Faults: NotFound for a session that is unknown, over, or another user's; the responses are the same.
 func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
@@ -88,15 +88,16 @@ func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Orig
 		}
 		return tx.Audits.Append(ctx, s.succeeded(p, origin, audit.SessionEnd, uid, now))
 	})
-	return fault.Wrap("end a session", asNotFound(err, "There is no such session."))
+	return fault.Wrap("end a session", asNotFound(err, "Session not found."))
 }
 
-const maxRevoked = 100 // tokens of one call
+const maxRevoked = 100 // per call
 
-// RevokeTokens ends the sessions of authorization and refresh tokens: of the caller's own, or for an
-// administrator of anyone's in the organization. All of them, or none when one cannot be.
+// RevokeTokens ends the sessions of authorization and refresh tokens: the caller's own, or for an administrator those
+// of anyone in the organization. It ends all of them, or none if one token is not valid.
 //
-// Faults: Invalid with fields tokens or tokens[i] for what is no token of ours or not the caller's to revoke.
+// Faults: Invalid with fields tokens or tokens[i] for a token that was not issued by this service or that the caller
+// may not revoke.
 func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Origin, tokens []secret.String) error {
 	if len(tokens) == 0 || len(tokens) > maxRevoked {
 		return fault.InvalidFields(fault.Field{Field: "tokens", Problem: fmt.Sprintf("must have 1 to %d tokens", maxRevoked)})
@@ -119,7 +120,7 @@ func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Or
 				return err
 			}
 			event := s.succeeded(p, origin, audit.TokensRevoke, session.UID, now)
-			event.OrgUID = session.OrgUID // an operator has none of its own
+			event.OrgUID = session.OrgUID // an operator has none
 			if err := tx.Audits.Append(ctx, event); err != nil {
 				return err
 			}
@@ -129,7 +130,7 @@ func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Or
 	return fault.Wrap("revoke tokens", err)
 }
 
-// revocable returns the sessions that the tokens belong to, each once, or all the problems with them.
+// revocable returns the sessions of the tokens, each once, or all problems of the tokens.
 func revocable(ctx context.Context, tx *store.Tx, p Principal, uids []string) ([]store.Session, error) {
 	var sessions []store.Session
 	var problems []fault.Field
@@ -141,7 +142,7 @@ func revocable(ctx context.Context, tx *store.Tx, p Principal, uids []string) ([
 		own := session.UserUID == p.UserUID && session.OrgUID == p.OrgUID
 		colleague := p.Can(RevokeAllTokens) && (session.OrgUID == p.OrgUID || p.Role == RoleOperator)
 		if err != nil || !own && !colleague {
-			problems = append(problems, fault.Field{Field: fmt.Sprintf("tokens[%d]", i), Problem: "is no token that you may revoke"})
+			problems = append(problems, fault.Field{Field: fmt.Sprintf("tokens[%d]", i), Problem: "is not a token that you may revoke"})
 			continue
 		}
 		if !slices.ContainsFunc(sessions, func(other store.Session) bool { return other.UID == session.UID }) {
@@ -154,8 +155,8 @@ func revocable(ctx context.Context, tx *store.Tx, p Principal, uids []string) ([
 	return sessions, nil
 }
 
-// sessionOfToken is the uid of the session that a token of ours belongs to, expired or not, else "". It fails when that
-// cannot be found out.
+// sessionOfToken returns the uid of the session of a token, which may be expired, and "" for an unknown token. It
+// returns an error if the token cannot be verified now.
 func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (string, error) {
 	uid, _, genuine, err := s.parseRefresh(ctx, token)
 	if genuine || err != nil {
@@ -171,14 +172,14 @@ func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (stri
 	return c.Session, nil
 }
 
-// succeeded is the record of something that the principal did.
+// succeeded returns the record of a successful action of the principal.
 func (s *Service) succeeded(p Principal, origin audit.Origin, action audit.Action, object string, at time.Time) audit.Event {
 	event := p.Event(origin, action)
 	event.UID, event.At, event.Object, event.Outcome = audit.NewUID(), at, object, audit.Succeeded
 	return event
 }
 
-// asNotFound gives a missing record its fault.
+// asNotFound turns store.ErrNotFound into a fault.
 func asNotFound(err error, message string) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fault.ResourceNotFound(message)

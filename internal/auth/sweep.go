@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	sweepAfter = 24 * time.Hour // past its end; a clock that runs hours ahead must destroy nothing
-	sweepStep  = 100            // rows of one transaction: in a large table each is on pages of its own
+	sweepAfter = 24 * time.Hour // past its end, so that a clock that is hours ahead destroys nothing
+	sweepStep  = 100            // rows per transaction: in a large table each is on different pages
 )
 
-// Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It is meant to be
-// called about once an hour.
+// Sweep deletes sessions and exchanged tokens that ended long ago, in small steps. It should be called about once an
+// hour.
 func (s *Service) Sweep(ctx context.Context) error {
 	before := s.now().Add(-sweepAfter)
 	for _, step := range []func(*store.Tx) (int64, error){
@@ -35,13 +35,13 @@ func (s *Service) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// SweepAudits deletes the audit records from before a moment, in small steps.
+// SweepAudits deletes audit records older than before, in small steps.
 func (s *Service) SweepAudits(ctx context.Context, before time.Time) error {
 	return s.inSteps(ctx, func(tx *store.Tx) (int64, error) { return tx.Audits.DeleteBefore(ctx, before, sweepStep) })
 }
 
-// inSteps runs a deletion until it finds less than a whole step, each step in a transaction of its own. After each it
-// pauses for as long as that took, so that at most half of what the store can do goes into it.
+// inSteps repeats a deletion until it deletes less than a full step, each step in its own transaction. After each step
+// it pauses as long as the step took, so that it uses at most half of the store's capacity.
 func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, error)) error {
 	for {
 		began, more := time.Now(), false
@@ -51,7 +51,7 @@ func (s *Service) inSteps(ctx context.Context, step func(*store.Tx) (int64, erro
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("delete what ended long ago: %w", err)
+			return fmt.Errorf("delete expired rows: %w", err)
 		}
 		if !more {
 			return nil

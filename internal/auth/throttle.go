@@ -6,14 +6,14 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// The rules of throttling, as pure functions of what is stored and the clock. loginattempt.go applies them.
+// Rules of throttling, as pure functions of the stored state and the time. loginattempt.go applies them.
 //
-// Failures are counted in three places. The pair of an account and a source has free failures, and then waits
-// that double. A source that never had a success with the account also counts into, and waits for, an
-// allowance that all such sources of the account share, and one that all such accounts of the source share. A source
-// that had a success does neither: however many others try, there or elsewhere, its owner has the whole allowance of
-// the pair. So no owner is shut out by others, a botnet has no more tries at an account than one machine, and one
-// machine has no more tries because it guesses at many accounts.
+// Failures are counted in three places. The pair of an account and a source has a number of free failures, followed by
+// waits that double. A source that never logged in to the account also uses an allowance that all such sources of the
+// account share, and one that all such accounts of the source share. A source with a successful login uses neither: its
+// owner has the full allowance of the pair, no matter how many others fail. So attackers cannot lock out an owner, a
+// botnet has no more attempts at an account than one machine, and one machine has no more attempts by trying many
+// accounts.
 
 const (
 	sharedFree = 4   // times the free failures of a pair
@@ -22,7 +22,7 @@ const (
 
 	firstPairWait    = 2 * time.Second
 	firstSharedWait  = time.Second
-	sharedWaitShare  = 15 // waits that several accounts or sources share are this part of the longest at most: slow, never shut
+	sharedWaitShare  = 15 // waits shared by accounts or sources are at most this fraction of the longest: slow, but never locked out
 	forgetPair       = time.Hour
 	forgetShared     = 24 * time.Hour
 	forgetSource     = time.Hour
@@ -35,7 +35,7 @@ type throttleRules struct {
 	maxWait time.Duration
 }
 
-// ownAllowance reports whether only its own failures count for a source.
+// ownAllowance reports whether only the failures of the pair count.
 func ownAllowance(pair store.Throttle) bool { return !pair.SucceededAt.IsZero() }
 
 // wait returns how long a login has to wait, zero for not at all.
@@ -48,16 +48,16 @@ func (r throttleRules) wait(t store.Throttles, now time.Time) time.Duration {
 			}
 		}
 	}
-	// A row may come from a process whose clock was ahead, or whose longest wait was longer.
+	// The row may be from a process with a fast clock or with a longer maximum wait.
 	return min(max(until.Sub(now), 0), r.maxWait)
 }
 
-// afterPair is the wait that so many failures of a pair lead to; zero while there are free ones.
+// afterPair is the wait after a number of failures of a pair; zero for free ones.
 func (r throttleRules) afterPair(failures int64) time.Duration {
 	return doubling(firstPairWait, failures-r.free, r.maxWait)
 }
 
-// afterShared is the wait that so many failures on the shared allowance lead to.
+// afterShared is the wait after a number of failures on the shared allowance.
 func (r throttleRules) afterShared(failures int64) time.Duration {
 	if failures >= alertAfter {
 		return r.maxWait
@@ -65,12 +65,12 @@ func (r throttleRules) afterShared(failures int64) time.Duration {
 	return doubling(firstSharedWait, failures-sharedFree*r.free, r.maxWait/sharedWaitShare)
 }
 
-// afterSource is the wait that so many failures of a source lead to, over all accounts with which it has no own allowance.
+// afterSource is the wait after a number of failures of a source, over all accounts with which it has no own allowance.
 func (r throttleRules) afterSource(failures int64) time.Duration {
 	return doubling(firstSharedWait, failures-sourceFree*r.free, r.maxWait/sharedWaitShare)
 }
 
-// doubling is first times two to the power of n, at most most; zero for negative n.
+// doubling returns first times two to the power of n, at most most; zero for negative n.
 func doubling(first time.Duration, n int64, most time.Duration) time.Duration {
 	if n < 0 {
 		return 0
@@ -85,7 +85,7 @@ func doubling(first time.Duration, n int64, most time.Duration) time.Duration {
 	return min(wait, most)
 }
 
-// blockedUntil is when a wait that begins now ends.
+// blockedUntil is the end of a wait that begins now.
 func blockedUntil(wait time.Duration, now time.Time) time.Time {
 	if wait <= 0 {
 		return time.Time{}
@@ -93,8 +93,8 @@ func blockedUntil(wait time.Duration, now time.Time) time.Time {
 	return now.Add(wait)
 }
 
-// forgetPairAt is when a pair that just failed is forgotten. A success is remembered however often the source
-// fails later, but failing makes it no longer.
+// forgetPairAt is when a pair that just failed is deleted. A success is remembered however often the source fails
+// later, but failures do not prolong it.
 func forgetPairAt(pair store.Throttle, wait time.Duration, now time.Time) time.Time {
 	at := now.Add(max(forgetPair, 4*wait))
 	if remembered := pair.SucceededAt.Add(forgetSuccess); ownAllowance(pair) && remembered.After(at) {
@@ -103,15 +103,15 @@ func forgetPairAt(pair store.Throttle, wait time.Duration, now time.Time) time.T
 	return at
 }
 
-// forgetSharedAt is when the failures of all sources together are forgotten: an hour later for each of them, a day
-// at most. Who pauses to be forgotten tries once an hour on average, which is slower than the longest wait;
-// and names that do not exist, which leave rows too, leave them for an hour.
+// forgetSharedAt is when the shared failures of an account are deleted: an hour later for each of them, at most a day.
+// A client that waits for this makes one attempt per hour on average, which is slower than the longest wait. Rows of
+// unknown names are deleted after an hour.
 func forgetSharedAt(failures int64, now time.Time) time.Time {
 	return now.Add(min(time.Duration(min(failures, 24))*time.Hour, forgetShared))
 }
 
-// forgetSourceAt is when the failures of a source that just failed are forgotten: an hour after the first of them. Later
-// ones do not prolong it, so that an address that many people share, with some failures every hour, is never slowed.
+// forgetSourceAt is when the failures of a source are deleted: an hour after the first of them. Later ones do not
+// prolong it, so that an address that many people share, with some failures every hour, is never slowed.
 func forgetSourceAt(source store.Throttle, now time.Time) time.Time {
 	if source.Failures <= 1 {
 		return now.Add(forgetSource)

@@ -37,9 +37,9 @@ func TestWaitsGrowToTheLongest(t *testing.T) {
 	}
 }
 
-// TestSourceIsForgottenAnHourAfterItsFirstFailure: an address that many people share fails every hour.
+// TestSourceIsForgottenAnHourAfterItsFirstFailure: an address shared by many people has failures every hour.
 func TestSourceIsForgottenAnHourAfterItsFirstFailure(t *testing.T) {
-	first := store.Throttle{Failures: 1, ForgetAt: start} // as counted: the row of before was forgotten
+	first := store.Throttle{Failures: 1, ForgetAt: start} // as counted after the previous row was deleted
 	if got := forgetSourceAt(first, start); !got.Equal(start.Add(time.Hour)) {
 		t.Errorf("the first failure is forgotten at %v", got)
 	}
@@ -49,7 +49,7 @@ func TestSourceIsForgottenAnHourAfterItsFirstFailure(t *testing.T) {
 	}
 }
 
-// throttleModel is an account, its owner at one source and attackers there and at others, judged by the pure rules alone.
+// throttleModel is an account, its owner at one source and attackers there and at others, with the pure rules alone.
 type throttleModel struct {
 	rules   throttleRules
 	now     time.Time
@@ -58,7 +58,7 @@ type throttleModel struct {
 	sources map[int]store.Throttle
 }
 
-// try is what try.go does with the rules, without a store. It tells how long the source has to wait.
+// try applies the rules like loginattempt.go, without a store. It returns how long the source has to wait.
 func (m *throttleModel) try(source int, right bool) time.Duration {
 	pair, shared := m.live(m.pairs[source]), m.live(m.shared)
 	if wait := m.rules.wait(store.Throttles{Pair: pair, Account: shared, Source: m.live(m.sources[source])}, m.now); wait > 0 {
@@ -86,7 +86,7 @@ func (m *throttleModel) try(source int, right bool) time.Duration {
 	return 0
 }
 
-// failAnywhere counts a failure of a source with any account but the model's own.
+// failAnywhere counts a failure of a source with any account except the model's own.
 func (m *throttleModel) failAnywhere(source int) {
 	t := m.live(m.sources[source])
 	t.Failures++
@@ -101,10 +101,10 @@ func (m *throttleModel) live(t store.Throttle) store.Throttle {
 	return t
 }
 
-// TestNobodyElsewhereLocksTheOwnerOut lets any number of attackers do what they like at their sources, for as
-// long as they like, at the owner's source with other accounts too: the owner, at a source where a login succeeded within 90 days, logs in at once. No wait
-// is longer than the longest, no refused try prolongs one, and attackers together get few tries.
-func TestNobodyElsewhereLocksTheOwnerOut(t *testing.T) {
+// TestAttackersCannotLockOutTheOwner runs any number of attackers at other sources, and at the owner's source with
+// other accounts. The owner, at a source with a login within 90 days, logs in at once. No wait exceeds the maximum, no
+// refused attempt prolongs one, and all attackers together get few attempts.
+func TestAttackersCannotLockOutTheOwner(t *testing.T) {
 	const owner = 0
 	rapid.Check(t, func(r *rapid.T) {
 		m := &throttleModel{now: start, pairs: map[int]store.Throttle{}, sources: map[int]store.Throttle{},
@@ -125,7 +125,7 @@ func TestNobodyElsewhereLocksTheOwnerOut(t *testing.T) {
 						r.Fatalf("a wait of %v", wait)
 					}
 					if again := m.try(source, true); again != wait || m.shared != before {
-						r.Fatalf("a refused try changed the wait from %v to %v", wait, again)
+						r.Fatalf("a refused attempt changed the wait from %v to %v", wait, again)
 					}
 				}
 			},
@@ -138,20 +138,20 @@ func TestNobodyElsewhereLocksTheOwnerOut(t *testing.T) {
 			"wait": func(r *rapid.T) {
 				m.now = m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute, 15 * time.Minute, time.Hour, 25 * time.Hour}).Draw(r, "how long"))
 			},
-			"owner signs in": func(r *rapid.T) {
+			"owner logs in": func(r *rapid.T) {
 				if m.now.Sub(lastSuccess) >= forgetSuccess {
-					r.Skip("so long ago that it is a stranger's source")
+					r.Skip("the last login is so long ago that the source has no allowance")
 				}
 				if wait := m.try(owner, true); wait != 0 {
 					r.Fatalf("the owner has to wait %v", wait)
 				}
 				lastSuccess = m.now
 			},
-			"stranger signs in": func(r *rapid.T) { // the owner elsewhere: slow at the worst, never shut
+			"owner logs in from another source": func(r *rapid.T) { // slow at worst, never locked out
 				if wait := m.try(100, true); wait > m.rules.maxWait {
-					r.Fatalf("a stranger with the right password has to wait %v", wait)
+					r.Fatalf("the owner at another source has to wait %v", wait)
 				}
-				guesses, begun = 0, m.now // it may have been the success that starts the count anew
+				guesses, begun = 0, m.now // a success may have reset the count
 			},
 			"": func(r *rapid.T) {
 				days := int64(m.now.Sub(begun)/(24*time.Hour)) + 1
@@ -164,8 +164,8 @@ func TestNobodyElsewhereLocksTheOwnerOut(t *testing.T) {
 	})
 }
 
-// TestOneSourceHasFewTries has a source guess at invented accounts, at any times: it has few tries an hour, and no wait of
-// another source or longer than what several accounts share.
+// TestOneSourceHasFewTries has a source try invented accounts at any times: it gets few attempts per hour, and causes
+// no wait of another source and no wait longer than the shared maximum.
 func TestOneSourceHasFewTries(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		rules := throttleRules{free: rapid.Int64Range(1, 100).Draw(r, "free"), maxWait: rapid.SampledFrom([]time.Duration{15 * time.Minute, 24 * time.Hour}).Draw(r, "longest")}
@@ -178,7 +178,7 @@ func TestOneSourceHasFewTries(t *testing.T) {
 			}
 			wait := rules.wait(store.Throttles{Source: source}, now)
 			if own := rules.wait(store.Throttles{Pair: store.Throttle{SucceededAt: start}, Source: source}, now); own != 0 {
-				r.Fatalf("an account with an earlier success waits %v for the source", own)
+				r.Fatalf("an account with an earlier success has to wait %v", own)
 			}
 			if longest := rules.maxWait / sharedWaitShare; wait > longest {
 				r.Fatalf("a wait of %v, the longest is %v", wait, longest)
@@ -196,7 +196,7 @@ func TestOneSourceHasFewTries(t *testing.T) {
 			}
 		}
 		if most := sourceFree*rules.free + 6 + int64(forgetSource/time.Minute); tries > hours*most {
-			r.Fatalf("%d tries in %d hours", tries, hours)
+			r.Fatalf("%d attempts in %d hours", tries, hours)
 		}
 	})
 }
@@ -221,9 +221,9 @@ func wantWrong(t *testing.T, err error) {
 	wantFault(t, err, fault.CodeAuthenticationFailed, "")
 }
 
-// TestThrottle tells one story for a name that exists and one that does not: no answer may differ.
+// TestThrottle runs the same attempts for an existing and an unknown name: all responses are the same.
 func TestThrottle(t *testing.T) {
-	for _, email := range []string{goodEmail, "nobody@example.com"} {
+	for _, email := range []string{goodEmail, "unknown@example.com"} {
 		t.Run(email, func(t *testing.T) {
 			w := mustWorld(t, nil)
 			const here, there = "2001:db8:1:2::5", "198.51.100.7"
@@ -231,7 +231,7 @@ func TestThrottle(t *testing.T) {
 				wantWrong(t, w.tryFrom(t, fmt.Sprintf("2001:db8:1:2::%d", i), []string{email, " " + strings.ToUpper(email), strings.ReplaceAll(email, "@", "\uff20")}[i%3], "wrong"))
 			}
 			before := len(w.audits(t, 1000))
-			release := mustOccupy(t, w.passwords.bulk) // a throttled try must not even ask for a slot
+			release := mustOccupy(t, w.passwords.bulk) // a throttled attempt must not need a slot
 			for range 20 {
 				if wait := wantWait(t, w.tryFrom(t, here, email, goodPassword)); wait != 2*time.Second {
 					t.Errorf("wait %v", wait)
@@ -239,7 +239,7 @@ func TestThrottle(t *testing.T) {
 			}
 			release()
 			if after := len(w.audits(t, 1000)); after != before {
-				t.Errorf("%d records of tries that were not made", after-before)
+				t.Errorf("%d records of refused attempts", after-before)
 			}
 			wantWrong(t, w.tryFrom(t, there, email, "wrong"))
 			w.clock.move(2 * time.Second)
@@ -248,12 +248,12 @@ func TestThrottle(t *testing.T) {
 				t.Errorf("wait %v", wait)
 			}
 			w.clock.move(time.Hour)
-			wantWrong(t, w.tryFrom(t, here, email, "wrong")) // forgotten
+			wantWrong(t, w.tryFrom(t, here, email, "wrong")) // the failures were deleted
 		})
 	}
 }
 
-// TestOwnerIsNotLockedOut lets a botnet guess until the alarm, and the owner go on.
+// TestOwnerIsNotLockedOut has a botnet guess until the alert, and the owner log in.
 func TestOwnerIsNotLockedOut(t *testing.T) {
 	w := mustWorld(t, nil)
 	const home = "192.0.2.10"
@@ -265,7 +265,7 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 		wantWrong(t, w.tryFrom(t, fmt.Sprintf("198.51.100.%d", i), goodEmail, "wrong"))
 		if i%10 == 0 {
 			if err := w.tryFrom(t, home, goodEmail, goodPassword); err != nil {
-				t.Fatalf("the owner is turned away: %v", err)
+				t.Fatalf("the owner is refused: %v", err)
 			}
 		}
 	}
@@ -279,22 +279,22 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 		}
 	}
 	if wait := wantWait(t, w.tryFrom(t, "203.0.113.1", goodEmail, goodPassword)); wait != defaultLoginMaxWait || alerts != 1 {
-		t.Errorf("a fresh source waits %v; %d alerts", wait, alerts)
+		t.Errorf("a new source waits %v; %d alerts", wait, alerts)
 	}
 	if err := w.tryFrom(t, home, goodEmail, goodPassword); err != nil {
-		t.Errorf("the owner is turned away: %v", err)
+		t.Errorf("the owner is refused: %v", err)
 	}
 	w.clock.move(defaultLoginMaxWait)
 	if err := w.tryFrom(t, "203.0.113.1", goodEmail, goodPassword); err != nil {
-		t.Errorf("the owner on a journey is shut out: %v", err)
+		t.Errorf("the owner at a new address is locked out: %v", err)
 	}
 }
 
-// TestSourceIsThrottled guesses at invented accounts from one source. It has to wait then, for any account but the one that
-// logged in from there before; other sources do not. The attempts while it waits write nothing.
+// TestSourceIsThrottled guesses at invented accounts from one source. Then the source has to wait for any account
+// except one that logged in from there before; other sources do not. Attempts during the wait write nothing.
 func TestSourceIsThrottled(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.LoginFreeFailures = 2 })
-	const shared, elsewhere = "2001:db8:1:2::5", "198.51.100.7"
+	const shared, other = "2001:db8:1:2::5", "198.51.100.7"
 	w.mustUser(t, w.org, "grace@example.com", RoleMember)
 	if err := w.tryFrom(t, shared, goodEmail, goodPassword); err != nil {
 		t.Fatal(err)
@@ -309,10 +309,10 @@ func TestSourceIsThrottled(t *testing.T) {
 		}
 	}
 	if after := len(w.audits(t, 1000)); after != before {
-		t.Errorf("%d records of attempts that were not made", after-before)
+		t.Errorf("%d records of refused attempts", after-before)
 	}
 	wantWrong(t, w.tryFrom(t, shared, goodEmail, "wrong"))
-	for _, address := range []string{shared, elsewhere} {
+	for _, address := range []string{shared, other} {
 		if err := w.tryFrom(t, address, goodEmail, goodPassword); err != nil {
 			t.Errorf("the owner from %s: %v", address, err)
 		}
@@ -329,7 +329,7 @@ func TestSourceIsThrottled(t *testing.T) {
 	wantWrong(t, w.tryFrom(t, shared, "invented@example.com", "wrong"))
 }
 
-// TestOneTryAfterAWait lets many come at the moment when a wait is over. One is hashed.
+// TestOneTryAfterAWait makes many attempts at the end of a wait. One is hashed.
 func TestOneTryAfterAWait(t *testing.T) {
 	w := mustWorld(t, nil)
 	for range 7 {
@@ -352,20 +352,20 @@ func TestOneTryAfterAWait(t *testing.T) {
 	}
 	wait.Wait()
 	if hashed != 1 {
-		t.Errorf("%d tries after one wait", hashed)
+		t.Errorf("%d attempts after one wait", hashed)
 	}
 }
 
-func TestThrottleIsKeptAndSharedAndSwept(t *testing.T) {
+func TestThrottleStateIsStoredSharedAndSwept(t *testing.T) {
 	w := mustWorld(t, nil)
 	for range 5 {
 		wantWrong(t, w.tryFrom(t, "192.0.2.1", goodEmail, "wrong"))
 	}
-	elsewhere := &world{Service: w.mustSecond(t), clock: w.clock, dir: w.dir}
-	wantWait(t, elsewhere.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
+	replica := &world{Service: w.mustSecond(t), clock: w.clock, dir: w.dir}
+	wantWait(t, replica.tryFrom(t, "192.0.2.1", goodEmail, goodPassword))
 
 	w.mustSetPassword(t, w.user, goodPassword)
-	if err := elsewhere.tryFrom(t, "192.0.2.1", goodEmail, goodPassword); err != nil {
+	if err := replica.tryFrom(t, "192.0.2.1", goodEmail, goodPassword); err != nil {
 		t.Errorf("a new password does not end the wait: %v", err)
 	}
 	wantWrong(t, w.tryFrom(t, "192.0.2.9", "my password by mistake", "x"))
@@ -384,7 +384,7 @@ func TestThrottleIsKeptAndSharedAndSwept(t *testing.T) {
 
 func TestWrongCurrentPasswordsAreThrottled(t *testing.T) {
 	w := mustWorld(t, nil)
-	w.clock.move(2 * time.Minute) // just after a change the new password is looked at too: it may be a repeat
+	w.clock.move(2 * time.Minute) // for a minute after a change the new password is checked too
 	p := w.mustPrincipal(t, w.mustLogin(t))
 	change := func(current secret.String) error {
 		return w.ChangePassword(t.Context(), p, origin, current, "another fine password of mine")

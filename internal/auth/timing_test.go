@@ -10,11 +10,11 @@ import (
 	"github.com/regwarden/regwarden/internal/hashing"
 )
 
-// refusalKinds are the ways to be refused that nobody may tell apart.
+// refusalKinds are the kinds of refusals that must not be distinguishable.
 var refusalKinds = []string{"unknown organization", "unknown user", "wrong password", "disabled user"}
 
 // TestRefusalsDoTheSameWork counts for each kind of refusal what takes time: hashes, their memory, and audit records.
-// A service that hashes less for unknown users is noticed, else the test would prove nothing.
+// It checks that a service that hashes less for unknown users fails the test.
 func TestRefusalsDoTheSameWork(t *testing.T) {
 	w, credentials := mustRefusing(t, cheap)
 	want := refusalWork{hashes: 1, memoryKiB: cheap.MemoryKiB, records: 1}
@@ -28,7 +28,7 @@ func TestRefusalsDoTheSameWork(t *testing.T) {
 	}
 	w.passwords.dummyHash.cost.MemoryKiB = 8
 	if got := w.workOf(t, credentials[1]); got == want {
-		t.Error("a cheaper hash is not noticed")
+		t.Error("a cheaper hash is not detected")
 	}
 	if *long {
 		t.Run("and take the same time", timeLoginRefusals)
@@ -57,33 +57,32 @@ func (w *world) workOf(t *testing.T, c Credentials) (work refusalWork) {
 	return work
 }
 
-// mustRefusing is a world with the credentials of each kind of refusal.
+// mustRefusing returns a world and the credentials of each kind of refusal.
 func mustRefusing(t *testing.T, cost HashCost) (*world, []Credentials) {
 	t.Helper()
 	w := mustWorld(t, func(c *Config) { c.testHash = cost })
 	mustDisable(t, w, w.mustUser(t, w.org, "disabled@example.com", RoleMember))
-	return w, []Credentials{{Email: goodEmail, Org: "Nobody", Password: "x"}, {Email: "nobody@example.com", Org: goodOrg, Password: "x"},
+	return w, []Credentials{{Email: goodEmail, Org: "unknown", Password: "x"}, {Email: "unknown@example.com", Org: goodOrg, Password: "x"},
 		{Email: goodEmail, Org: goodOrg, Password: "x"}, {Email: "disabled@example.com", Org: goodOrg, Password: goodPassword}}
 }
 
-// timeLoginRefusals times 1,000 interleaved refusals, 250 of each kind. The statistic: for each pair of
-// kinds the share of samples of one that are slower than a sample of the other (the area under the curve of
-// the best guess by time alone; Mann and Whitney's U over its maximum). A half tells nothing apart; with 250
-// samples a side chance strays by 0.026. The limit is 0.17, because the race detector makes reading a user's row,
-// which is some microseconds, some tens of them: without it the shares are 0.48 to 0.53. The same statistic is then asked
-// about a service that skips the hash for a kind: it has to find that out, else the test would prove nothing.
+// timeLoginRefusals times 1,000 interleaved refusals, 250 of each kind. For each pair of kinds it computes the share of
+// pairs of samples in which the first is slower (the area under the ROC curve of a guess by time alone; Mann and
+// Whitney's U over its maximum). With 250 samples, random variation is 0.026 around one half. The limit is 0.17,
+// because under the race detector reading a user's row takes some tens of microseconds instead of a few; without it the
+// shares are 0.48 to 0.53. The test also checks that it detects a service that skips the hash for one kind.
 //
-// On a machine that is busy with other tests one round can go astray, in one direction or the other. What the service
-// itself gives away shows in every round, so a pair counts only if each of three tells it apart.
+// On a busy machine one round can deviate in either direction. A real difference shows in every round, so a pair counts
+// only if all rounds show it.
 func timeLoginRefusals(t *testing.T) {
 	const perKind, limit, rounds = 250, 0.17, 3
-	apart := toldApart(t, timeRefusals(t, perKind, false), limit)
+	apart := distinguishable(t, timeRefusals(t, perKind, false), limit)
 	for round := 1; len(apart) > 0 && round < rounds; round++ {
-		again := toldApart(t, timeRefusals(t, perKind, false), limit)
+		again := distinguishable(t, timeRefusals(t, perKind, false), limit)
 		apart = slices.DeleteFunc(apart, func(pair string) bool { return !slices.Contains(again, pair) })
 	}
 	for _, pair := range apart {
-		t.Errorf("%s are told apart by time in each of %d rounds", pair, rounds)
+		t.Errorf("%s are distinguishable by time in each of %d rounds", pair, rounds)
 	}
 	var share float64
 	for round := 0; share < 0.5+limit && round < rounds; round++ {
@@ -92,12 +91,12 @@ func timeLoginRefusals(t *testing.T) {
 		t.Logf("with a skipped hash for unknown users: %.3f", share)
 	}
 	if share < 0.5+limit {
-		t.Errorf("a skipped hash is not noticed")
+		t.Errorf("a skipped hash is not detected")
 	}
 }
 
-// toldApart lists the pairs of kinds, and which of the two is the slower one, that time tells apart.
-func toldApart(t *testing.T, times [][]time.Duration, limit float64) (pairs []string) {
+// distinguishable lists the pairs of kinds that differ in time, and which of the two is slower.
+func distinguishable(t *testing.T, times [][]time.Duration, limit float64) (pairs []string) {
 	t.Helper()
 	for i, one := range refusalKinds {
 		for j, other := range refusalKinds[:i] {
@@ -114,20 +113,20 @@ func toldApart(t *testing.T, times [][]time.Duration, limit float64) (pairs []st
 	return pairs
 }
 
-// timeRefusals returns the times of refusals by kind. skip makes the mistake that the test is for: it hashes
-// next to nothing for a user that does not exist.
+// timeRefusals returns the times of refusals by kind. With skip, it hashes almost nothing for an unknown user, which
+// the test must detect.
 func timeRefusals(t *testing.T, perKind int, skip bool) [][]time.Duration {
 	t.Helper()
-	const hashCost = 4096 // KiB: some milliseconds, about as long as the rest of a login
+	const hashCost = 4096 // KiB: a few milliseconds, about as long as the rest of a login
 	w, credentials := mustRefusing(t, HashCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
 	if skip {
 		w.passwords.dummyHash.cost.MemoryKiB = 8
 	}
 	times := make([][]time.Duration, len(credentials))
 	for i := range perKind {
-		w.clock.move(25 * time.Hour) // no count is left from before
+		w.clock.move(25 * time.Hour) // no earlier failure counts
 		for kind := range credentials {
-			kind = (kind + i) % len(credentials) // each kind comes after each other
+			kind = (kind + i) % len(credentials) // each kind follows each other kind
 			from := audit.Origin{Address: fmt.Sprintf("192.0.2.%d", i%250)}
 			began := time.Now()
 			_, err := w.Login(t.Context(), from, credentials[kind])
@@ -138,7 +137,7 @@ func timeRefusals(t *testing.T, perKind int, skip bool) [][]time.Duration {
 	return times
 }
 
-// slowerShare is the share of pairs in which the sample of a is the slower one.
+// slowerShare is the share of pairs in which the sample of a is slower.
 func slowerShare(a, b []time.Duration) float64 {
 	slower := 0.0
 	for _, x := range a {

@@ -18,14 +18,13 @@ import (
 )
 
 const (
-	tokenType     = "at+jwt"        // RFC 9068 section 2.1: no other kind of JWT passes for this one
+	tokenType     = "at+jwt"        // RFC 9068 section 2.1; no other kind of JWT is accepted
 	tokenAudience = "regwarden-api" // #nosec G101 -- a name, not a credential
 	maxTokenBytes = 4096
-	clockLeeway   = 30 * time.Second // for nbf and iat of another replica; exp has none
+	clockLeeway   = 30 * time.Second // for nbf and iat of other replicas; exp has none
 )
 
-// claims are those of an authorization token (RFC 9068 section 2.2, and org and sid of ours). All are
-// required.
+// claims are those of an authorization token (RFC 9068 section 2.2, plus org and sid). All are required.
 type claims struct {
 	Issuer    string `json:"iss"`
 	Audience  string `json:"aud"`
@@ -40,8 +39,8 @@ type claims struct {
 
 func (c claims) expiresAt() time.Time { return time.Unix(c.Expires, 0).UTC() }
 
-// tokenHeader is the only JOSE header we make, and the only one we take: any other member (jku, jwk,
-// x5u, x5c, crit, b64, zip, …) is refused by not being here.
+// tokenHeader is the only JOSE header that the service issues and accepts. Any other member (jku, jwk, x5u, x5c, crit,
+// b64, zip, …) is refused because it is not defined here.
 type tokenHeader struct {
 	Algorithm string `json:"alg"`
 	KeyID     string `json:"kid"`
@@ -51,12 +50,12 @@ type tokenHeader struct {
 var (
 	errMalformedToken = errors.New("not an authorization token of this service")
 	errExpiredToken   = errors.New("the authorization token has expired")
-	errUnknownKey     = fmt.Errorf("%w: it names a key that is not here", errMalformedToken)
-	errPollFailed     = errors.New("new keys could not be looked up")
+	errUnknownKey     = fmt.Errorf("%w: unknown key", errMalformedToken)
+	errPollFailed     = errors.New("new keys could not be read")
 )
 
-// sign makes the authorization token of a session. Ed25519 is deterministic, so the same session, jti,
-// key and moment give the same token again.
+// sign returns the authorization token of a session. Ed25519 is deterministic, so the same session, jti, key and time
+// return the same token.
 func (s *Service) sign(key *signingKey, session store.Session, jti string, issued time.Time) (secret.String, time.Time, error) {
 	c := claims{Issuer: s.config.Issuer, Audience: tokenAudience, Subject: session.UserUID, Org: session.OrgUID, Session: session.UID,
 		ID: jti, IssuedAt: issued.Unix(), NotBefore: issued.Unix(), Expires: issued.Unix() + int64(s.config.TokenLifetime/time.Second)}
@@ -67,7 +66,7 @@ func (s *Service) sign(key *signingKey, session store.Session, jti string, issue
 	return key.sign(payload), c.expiresAt(), nil
 }
 
-// sign makes the compact serialization of a JWS (RFC 7515 section 7.1). Its header is always the same text.
+// sign returns the compact serialization of a JWS (RFC 7515 section 7.1). Its header is always the same text.
 func (k *signingKey) sign(payload []byte) secret.String {
 	encode := base64.RawURLEncoding
 	text := make([]byte, 0, len(k.header)+encode.EncodedLen(len(payload))+encode.EncodedLen(ed25519.SignatureSize)+2)
@@ -76,8 +75,8 @@ func (k *signingKey) sign(payload []byte) secret.String {
 	return secret.String(encode.AppendEncode(append(text, '.'), signature))
 }
 
-// verify returns the claims of a token that is ours and live at that moment. An expired one that is ours
-// comes back with errExpiredToken and its claims; anything else is errMalformedToken.
+// verify returns the claims of an authentic token that is valid at the given time. For an authentic expired token it
+// returns the claims and errExpiredToken, for anything else errMalformedToken.
 func (s *Service) verify(token secret.String, now time.Time) (claims, error) {
 	key, err := s.tokenKey(token.Reveal())
 	if err != nil {
@@ -92,14 +91,14 @@ func (s *Service) verify(token secret.String, now time.Time) (claims, error) {
 		return claims{}, errMalformedToken
 	}
 	var c claims
-	if err := json.Unmarshal(payload, &c); err != nil { // refuses duplicate members and bad UTF-8
+	if err := json.Unmarshal(payload, &c); err != nil { // refuses duplicate members and invalid UTF-8
 		return claims{}, errMalformedToken
 	}
 	return c, s.checkClaims(c, now)
 }
 
-// verifyAnew is verify, for tokens that may be signed with a key that another process has just put into use. When that
-// cannot be found out (errPollFailed), the token is not refused: its owner would discard it.
+// verifyAnew is verify for tokens that may be signed with a key that another process has just put into use. If the keys
+// cannot be read, it returns errPollFailed instead of refusing the token, since the client would discard it.
 func (s *Service) verifyAnew(ctx context.Context, token secret.String) (claims, error) {
 	c, err := s.verify(token, s.now())
 	if !errors.Is(err, errUnknownKey) {
@@ -111,8 +110,8 @@ func (s *Service) verifyAnew(ctx context.Context, token secret.String) (claims, 
 	return s.verify(token, s.now())
 }
 
-// tokenKey does what must come before the signature is looked at: size, shape, header. Nothing is
-// decoded before size and dots are right (CVE-2025-30204), and the key is found in our own map alone.
+// tokenKey checks size, shape and header before the signature. Nothing is decoded before size and separators are
+// checked (CVE-2025-30204), and the key is taken only from the service's own keys.
 func (s *Service) tokenKey(token string) (*signingKey, error) {
 	if len(token) > maxTokenBytes || strings.Count(token, ".") != 2 {
 		return nil, errMalformedToken
@@ -141,8 +140,8 @@ func (s *Service) tokenKey(token string) (*signingKey, error) {
 	return key, nil
 }
 
-// decodeBase64URL takes the one right spelling: encoding/base64 would let line ends pass, and without
-// Strict loose bits at the end, so that one token had many spellings.
+// decodeBase64URL accepts only the canonical encoding: encoding/base64 ignores newlines, and without Strict also
+// trailing bits, so that a token would have many spellings.
 func decodeBase64URL(text string) ([]byte, error) {
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, errMalformedToken

@@ -17,8 +17,8 @@ import (
 
 var encode = base64.RawURLEncoding.EncodeToString
 
-// forge makes a token from any header and payload, signed with the service's own key: what is refused is
-// then refused for its form and not for its signature.
+// forge returns a token with any header and payload, signed with the service's key, so that it is refused for its form
+// and not for its signature.
 func (w *world) forge(t *testing.T, header, payload string) secret.String {
 	t.Helper()
 	key := mustPrivateKey(t, w)
@@ -56,17 +56,17 @@ func TestTokenAttacks(t *testing.T) {
 		"json serialization":    secret.String(`{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`),
 		"two tokens":            good.Authorization + "," + good.Authorization,
 		"in quotes":             `"` + good.Authorization + `"`,
-		"line end inside":       secret.String(parts[0] + "." + parts[1] + "\n." + parts[2]),
+		"newline inside":        secret.String(parts[0] + "." + parts[1] + "\n." + parts[2]),
 		"padding":               good.Authorization + "=",
 		"loose last bits":       secret.String(parts[0] + "." + parts[1] + "." + looseBits(parts[2])),
 		"signature cut":         secret.String(parts[0] + "." + parts[1] + "." + parts[2][:80]),
 		"signature left out":    secret.String(parts[0] + "." + parts[1] + "."),
 		"another payload":       secret.String(parts[0] + "." + encode([]byte(payload(nil))) + "." + parts[2]),
-		"key of a stranger":     secret.String(signWith(strange, header, payload(nil))),
+		"key of another issuer": secret.String(signWith(strange, header, payload(nil))),
 		"refresh token":         good.Refresh,
-		"header no JSON":        w.forge(t, `x`, payload(nil)),
+		"header not JSON":       w.forge(t, `x`, payload(nil)),
 		"header an array":       w.forge(t, `[]`, payload(nil)),
-		"payload no JSON":       w.forge(t, header, `x`),
+		"payload not JSON":      w.forge(t, header, `x`),
 		"payload an array":      w.forge(t, header, `[]`),
 		"payload not UTF-8":     w.forge(t, header, strings.Replace(payload(nil), `"j"`, "\"\xff\"", 1)),
 		"trailing data":         w.forge(t, header, payload(nil)+"{}"),
@@ -84,7 +84,7 @@ func TestTokenAttacks(t *testing.T) {
 		"kid missing":           w.forge(t, `{"alg":"EdDSA","typ":"at+jwt"}`, payload(nil)),
 		"member twice, header":  w.forge(t, `{"alg":"none","alg":"EdDSA","kid":"`+kid+`","typ":"at+jwt"}`, payload(nil)),
 		"member twice, claims":  w.forge(t, header, strings.Replace(payload(nil), `{`, `{"sub":"admin",`, 1)),
-		"Alg beside alg":        w.forge(t, strings.Replace(header, `{`, `{"Alg":"none",`, 1), payload(nil)),
+		"Alg and alg":           w.forge(t, strings.Replace(header, `{`, `{"Alg":"none",`, 1), payload(nil)),
 		"another issuer":        w.forge(t, header, set("iss", "https://evil.example")),
 		"another audience":      w.forge(t, header, set("aud", "registry.example")),
 		"audience a list":       w.forge(t, header, set("aud", []string{tokenAudience})),
@@ -110,7 +110,7 @@ func TestTokenAttacks(t *testing.T) {
 			wantFault(t, w.authenticate(t, token), fault.CodeUnauthorizedAccess, ReasonMalformed)
 			_, err := w.Refresh(t.Context(), origin, token)
 			if strings.HasPrefix(token.Reveal(), refreshPrefix) || name == "another user" || name == "another organization" {
-				return // ours there; the session decides
+				return // the state of the session decides
 			}
 			wantFault(t, err, fault.CodeInvalidRefreshToken, ReasonMalformed)
 		})
@@ -121,7 +121,7 @@ func TestTokenAttacks(t *testing.T) {
 	}
 }
 
-func TestTokensLiveTheirWholeTimeAndNoLonger(t *testing.T) {
+func TestTokensAreValidForTheirLifetime(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.SessionIdle, c.SessionMax = time.Minute, 2*time.Minute })
 	tokens := w.mustLogin(t)
 	w.clock.move(15*time.Minute - time.Millisecond)
@@ -158,7 +158,7 @@ func hs256(key []byte, header, payload string) string {
 	return signed + "." + encode(mac.Sum(nil))
 }
 
-// looseBits changes bits of the last character that carry nothing: 64 bytes leave four of them.
+// looseBits changes the unused bits of the last character: 64 bytes leave four of them.
 func looseBits(part string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, part[len(part)-1])

@@ -18,52 +18,52 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// Bounds of a list of records.
+// Limits of a list of records.
 const (
 	DefaultAudits = 50
 	MaxAudits     = 500
-	auditsCounted = 10_000 // no list is counted further: that would read all of it
+	auditsCounted = 10_000 // lists are counted up to this number, since counting reads all rows
 )
 
-// AuditQuery asks for records. A zero field lets all through.
+// AuditQuery selects records. A zero field matches all.
 type AuditQuery struct {
-	Org         string // an operator may name an organization; others leave it empty
+	Org         string // optional for an operator; empty for others
 	Action      audit.Action
-	Kind        string // of thing, such as "user"
+	Kind        string // of the object, such as "user"
 	Change      string // create, update or delete
 	Outcome     audit.Outcome
 	ActorUID    string
 	Object      string
-	From, Until time.Time // at or after From, before Until
-	Limit       int       // of one page; 0 is DefaultAudits
-	Continue    string    // of the page before
-	Uncounted   bool      // leaves AuditPage.Count out
+	From, Until time.Time // From is included, Until is not
+	Limit       int       // per page; 0 is DefaultAudits
+	Continue    string    // AuditPage.Continue of the previous page
+	Uncounted   bool      // omits AuditPage.Count
 }
 
-// AuditPage is a part of a list, the newest record first and reports left out.
+// AuditPage is a page of a list, newest record first, without reports.
 type AuditPage struct {
 	Events   []audit.Event
-	Continue string // asks for the next page; empty: there is none
-	Count    int64  // how many records the whole list has, counted up to 10,000
-	Offset   int    // how many come before the next page
+	Continue string // for the next page; empty if there is none
+	Count    int64  // records in the whole list, counted up to 10,000
+	Offset   int    // number of records before the next page
 	Limit    int
 }
 
-// Problems returns everything that is wrong with a query.
+// Problems returns all problems of a query.
 func (q AuditQuery) Problems() []fault.Field {
 	ofKind := func(a audit.Action) bool { return a.Kind() == q.Kind }
-	_, errPlace := readPlace(q.Continue)
+	_, errPosition := parsePosition(q.Continue)
 	var problems []fault.Field
 	for _, rule := range []struct {
 		broken         bool
 		field, problem string
 	}{
 		{q.Action != "" && !slices.Contains(audit.Actions, q.Action), "action", fmt.Sprintf("must be one of %s", list(audit.Actions))},
-		{q.Kind != "" && !slices.ContainsFunc(audit.Actions, ofKind), "resourceKind", "is no kind of thing that records are about"},
-		{!slices.Contains(audit.Changes, q.Change), "actionType", "is not create, update or delete"},
+		{q.Kind != "" && !slices.ContainsFunc(audit.Actions, ofKind), "resourceKind", "is not a resource kind of audit records"},
+		{!slices.Contains(audit.Changes, q.Change), "actionType", "must be one of create, update, delete"},
 		{q.Outcome != "" && !slices.Contains(audit.Outcomes, q.Outcome), "outcome", fmt.Sprintf("must be one of %s", list(audit.Outcomes))},
 		{q.Limit < 0 || q.Limit > MaxAudits, "limit", fmt.Sprintf("must be 1–%d", MaxAudits)},
-		{errPlace != nil, "continue", "is not what a list answered"},
+		{errPosition != nil, "continue", "must be the value that the previous page returned"},
 	} {
 		if rule.broken {
 			problems = append(problems, fault.Field{Field: rule.field, Problem: rule.problem})
@@ -72,12 +72,12 @@ func (q AuditQuery) Problems() []fault.Field {
 	return problems
 }
 
-// actions are those that the query's filters leave, nil for all.
+// actions returns the actions that match the query's filters, nil for all.
 func (q AuditQuery) actions() []audit.Action {
 	if q.Action == "" && q.Kind == "" && q.Change == "" {
 		return nil
 	}
-	left := []audit.Action{"none"} // so that filters that exclude each other find nothing
+	left := []audit.Action{"none"} // matches nothing, if the filters exclude each other
 	for _, a := range audit.Actions {
 		if (q.Action == "" || a == q.Action) && (q.Kind == "" || a.Kind() == q.Kind) && (q.Change == "" || a.Change() == q.Change) {
 			left = append(left, a)
@@ -86,8 +86,8 @@ func (q AuditQuery) actions() []audit.Action {
 	return left
 }
 
-// Audits lists records of the caller's organization: to administrators all, to others those of what they
-// did themselves. An operator who names no organization sees those of all and of none.
+// Audits lists records of the caller's organization: for administrators all, for others those of their own actions. For
+// an operator who names no organization it lists the records of all organizations and those without one.
 //
 // Faults: Invalid with the fields of Problems; Forbidden; NotFound for an operator's organization.
 func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) (AuditPage, error) {
@@ -133,59 +133,59 @@ func auditPage(ctx context.Context, tx *store.Tx, filter store.AuditFilter, q Au
 			return page, err
 		}
 	}
-	from, err := readPlace(q.Continue)
+	from, err := parsePosition(q.Continue)
 	if err != nil {
 		return page, err
 	}
 	if q.Continue != "" {
 		filter.Until, filter.BeforeUID = from.at, from.uid
 	}
-	// One more than the page has tells whether there is a next one.
+	// The query reads one row more than a page, to find out whether there is a next page.
 	page.Events, err = tx.Audits.List(ctx, filter, page.Limit+1)
 	more := len(page.Events) > page.Limit
 	page.Events = page.Events[:min(len(page.Events), page.Limit)]
 	page.Offset = from.offset + len(page.Events)
 	if more {
 		last := page.Events[len(page.Events)-1]
-		page.Continue = place{at: last.At, uid: last.UID, offset: page.Offset}.String()
+		page.Continue = position{at: last.At, uid: last.UID, offset: page.Offset}.String()
 	}
 	return page, err
 }
 
-// place is where a page ended. Records are added at the other end, so none is missed or comes twice.
-type place struct {
+// position is the end of a page. Records are added at the other end, so the next page neither misses nor repeats one.
+type position struct {
 	at     time.Time
 	uid    string
 	offset int
 }
 
-func (p place) String() string {
+func (p position) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", p.at.UnixMilli(), p.offset, p.uid))
 }
 
-// readPlace reads what String wrote; the empty text is the zero place.
-func readPlace(text string) (place, error) {
+// parsePosition parses the result of String; the empty text is the zero position.
+func parsePosition(text string) (position, error) {
 	if text == "" {
-		return place{}, nil
+		return position{}, nil
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	parts := strings.Split(string(raw), " ")
 	if err != nil || len(parts) != 3 {
-		return place{}, errors.New("not of the form of a place")
+		return position{}, errors.New("not a position")
 	}
 	at, errAt := strconv.ParseInt(parts[0], 10, 64)
 	offset, errOffset := strconv.Atoi(parts[1])
 	uid, errUID := uuid.Parse(parts[2])
 	if err := errors.Join(errAt, errOffset, errUID); err != nil || offset < 0 {
-		return place{}, fmt.Errorf("parts of a place: %w", err)
+		return position{}, fmt.Errorf("parse a position: %w", err)
 	}
-	return place{at: time.UnixMilli(at), uid: uid.String(), offset: offset}, nil
+	return position{at: time.UnixMilli(at), uid: uid.String(), offset: offset}, nil
 }
 
-// Audit returns one record whole. A validation's is for everyone in its organization who has its uid:
-// that is how a report is handed on. Others are for administrators and for who acted.
+// Audit returns one record with its report. Everyone in the organization who knows the uid of a validation's record may
+// read it, since users share reports this way. Other records are for administrators and for the actor.
 //
-// Faults: NotFound, for records of other organizations too.
+// Faults: NotFound, also for records of other organizations.
 func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (audit.Event, error) {
 	var event audit.Event
 	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -193,7 +193,7 @@ func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (au
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && !seesAudit(p, event) {
-		return audit.Event{}, fault.ResourceNotFound("There is no such audit record.")
+		return audit.Event{}, fault.ResourceNotFound("Audit record not found.")
 	}
 	return event, fault.Wrap("look up an audit record", err)
 }
@@ -209,7 +209,7 @@ func seesAudit(p auth.Principal, e audit.Event) bool {
 	return validation || p.Can(auth.ReadAllAudits) || e.ActorUID == p.UserUID
 }
 
-// list writes the values of a closed list with commas between them.
+// list returns the values of a closed list, separated by commas.
 func list[T ~string](values []T) string {
 	texts := make([]string, len(values))
 	for i, v := range values {

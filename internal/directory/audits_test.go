@@ -13,7 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// mustRecord puts a record into the store and returns its uid.
+// mustRecord stores a record and returns its uid.
 func (w *world) mustRecord(t *testing.T, p auth.Principal, action audit.Action, at time.Duration) string {
 	t.Helper()
 	e := p.Event(origin, action)
@@ -24,13 +24,13 @@ func (w *world) mustRecord(t *testing.T, p auth.Principal, action audit.Action, 
 	return e.UID
 }
 
-func TestWhoReadsWhichRecord(t *testing.T) {
+func TestAuditRecordAccess(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
-	friend, stranger := w.mustUser(t, acme, "friend@acme.example", auth.RoleMember), w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
+	friend, outsider := w.mustUser(t, acme, "friend@acme.example", auth.RoleMember), w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 	login, check := w.mustRecord(t, member, audit.Login, time.Hour), w.mustRecord(t, member, audit.RegistryValidate, time.Hour)
-	nowhere, change := w.mustRecord(t, auth.Principal{}, audit.Login, time.Hour), w.mustRecord(t, admin, audit.RegistryUpdate, 30*time.Second)
+	noOrg, change := w.mustRecord(t, auth.Principal{}, audit.Login, time.Hour), w.mustRecord(t, admin, audit.RegistryUpdate, 30*time.Second)
 	for _, row := range []struct {
 		name   string
 		who    auth.Principal
@@ -40,8 +40,8 @@ func TestWhoReadsWhichRecord(t *testing.T) {
 		{"administrator", admin, login, true}, {"administrator", admin, check, true},
 		{"actor", member, login, true}, {"actor", member, check, true},
 		{"colleague", friend, login, false}, {"colleague", friend, check, true}, {"colleague", friend, change, false}, {"administrator", admin, change, true},
-		{"stranger", stranger, login, false}, {"stranger", stranger, check, false},
-		{"nobody", auth.Principal{}, nowhere, false}, {"administrator", admin, nowhere, false}, {"operator", operator, nowhere, true}, {"operator", operator, login, true},
+		{"outsider", outsider, login, false}, {"outsider", outsider, check, false},
+		{"zero principal", auth.Principal{}, noOrg, false}, {"administrator", admin, noOrg, false}, {"operator", operator, noOrg, true}, {"operator", operator, login, true},
 		{"operator", operator, "unknown", false},
 	} {
 		event, err := w.Audit(t.Context(), row.who, row.record)
@@ -59,7 +59,7 @@ func TestWhoReadsWhichRecord(t *testing.T) {
 		want int
 	}{
 		{admin, directory.AuditQuery{From: start.Add(time.Minute)}, 2}, {member, directory.AuditQuery{}, 2}, {friend, directory.AuditQuery{}, 0},
-		{stranger, directory.AuditQuery{From: start.Add(time.Minute)}, 0}, {operator, directory.AuditQuery{From: start.Add(time.Minute)}, 3},
+		{outsider, directory.AuditQuery{From: start.Add(time.Minute)}, 0}, {operator, directory.AuditQuery{From: start.Add(time.Minute)}, 3},
 		{operator, directory.AuditQuery{Org: "ACME", From: start.Add(time.Minute)}, 2}, {admin, directory.AuditQuery{Org: "Acme", Action: audit.RegistryValidate}, 1},
 		{admin, directory.AuditQuery{Kind: "auth", Change: audit.ChangeCreate}, 0}, {admin, directory.AuditQuery{Change: audit.ChangeCreate}, 4},
 	} {
@@ -70,7 +70,7 @@ func TestWhoReadsWhichRecord(t *testing.T) {
 	}
 	_, err := w.Audits(t.Context(), member, directory.AuditQuery{ActorUID: friend.UserUID})
 	wantCode(t, err, fault.CodeOperationForbidden)
-	_, err = w.Audits(t.Context(), stranger, directory.AuditQuery{Org: "Acme"})
+	_, err = w.Audits(t.Context(), outsider, directory.AuditQuery{Org: "Acme"})
 	wantCode(t, err, fault.CodeResourceNotFound)
 }
 
@@ -78,7 +78,7 @@ func TestAuditPages(t *testing.T) {
 	w := mustWorld(t)
 	admin := w.mustUser(t, w.mustOrg(t, "Acme"), "admin@acme.example", auth.RoleAdmin)
 	for range 7 {
-		w.mustRecord(t, admin, audit.Login, time.Hour) // all of one moment
+		w.mustRecord(t, admin, audit.Login, time.Hour) // all at the same time
 	}
 	seen := map[string]bool{}
 	ask := directory.AuditQuery{Action: audit.Login, Limit: 3}

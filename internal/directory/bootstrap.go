@@ -10,23 +10,23 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// CodeNotEmpty is the fault of a bootstrap on a store that has an organization.
+// CodeNotEmpty is the code of a bootstrap on a store that has an organization.
 const CodeNotEmpty = "StoreNotEmpty"
 
-// Bootstrapped is what a first start made.
+// Bootstrapped is the result of Bootstrap.
 type Bootstrapped struct {
 	Org     Org
 	Project Project
 	Admin   User
 }
 
-// Bootstrap makes the first organization with its default project and administrator, all or nothing. Of
-// several at once one succeeds.
+// Bootstrap creates the first organization with its default project and administrator in one transaction. Of concurrent
+// calls one succeeds.
 //
 // Faults: Invalid with fields org, emailId, password; Conflict with CodeNotEmpty.
 func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, email string, password secret.String) (Bootstrapped, error) {
-	ask := NewUser{Org: org, Email: email, Password: password, Role: auth.RoleAdmin}
-	problems := append(fault.FieldProblem("org", auth.NameProblem(org)), d.UserProblems(auth.Operator(), ask)...)
+	input := NewUser{Org: org, Email: email, Password: password, Role: auth.RoleAdmin}
+	problems := append(fault.FieldProblem("org", auth.NameProblem(org)), d.UserProblems(auth.Operator(), input)...)
 	if len(problems) > 0 {
 		return Bootstrapped{}, fault.InvalidFields(problems...)
 	}
@@ -36,22 +36,22 @@ func (d *Directory) Bootstrap(ctx context.Context, origin audit.Origin, org, ema
 	}
 	var result Bootstrapped
 	err = d.db.InTx(ctx, func(tx *store.Tx) error {
-		result, err = d.bootstrap(ctx, tx, origin, ask, hash)
+		result, err = d.bootstrap(ctx, tx, origin, input, hash)
 		return err
 	})
-	return result, fault.Wrap("make the first organization", err)
+	return result, fault.Wrap("create the first organization", err)
 }
 
-func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, ask NewUser, hash string) (Bootstrapped, error) {
+func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Origin, input NewUser, hash string) (Bootstrapped, error) {
 	if err := tx.Orgs.First(ctx); err != nil {
-		return Bootstrapped{}, existsAs(err, CodeNotEmpty, "The store has an organization already.")
+		return Bootstrapped{}, existsAs(err, CodeNotEmpty, "The store already has an organization.")
 	}
 	now := d.now()
-	org, project, err := insertOrg(ctx, tx, ask.Org, now)
+	org, project, err := insertOrg(ctx, tx, input.Org, now)
 	if err != nil {
 		return Bootstrapped{}, err
 	}
-	admin := newUser(org.UID, ask, hash, now)
+	admin := newUser(org.UID, input, hash, now)
 	if err := insertUser(ctx, tx, admin, nil); err != nil {
 		return Bootstrapped{}, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// UserRef names a user: by uid or e-mail, and for an operator by the organization as well.
+// UserRef identifies a user by uid or email, and for an operator also by organization.
 type UserRef struct{ Org, User string }
 
 // UserWithProjects is a user and the projects that it is a member of.
@@ -21,11 +21,11 @@ type UserWithProjects struct {
 	Projects []Project
 }
 
-// User returns a user with its projects: to administrators any of the organization's, to others themselves.
+// User returns a user with its projects: for administrators any user of the organization, for others themselves.
 //
 // Faults: Forbidden; NotFound.
 func (d *Directory) User(ctx context.Context, p auth.Principal, ref UserRef) (UserWithProjects, error) {
-	// Decided before the look-up, so that the answer tells nothing about who there is.
+	// Checked before the query, so that the response does not reveal whether the user exists.
 	if !p.Can(auth.ReadUsers) && ref.User != p.UserUID {
 		return UserWithProjects{}, p.May(auth.ReadUsers)
 	}
@@ -58,19 +58,19 @@ func projectNames(ctx context.Context, tx *store.Tx, user store.User) (names []P
 	return names, nil
 }
 
-// UserChange says what to change of a user: the names, and the email unless it is empty.
+// UserChange is a change of a user: the names, and the email unless it is empty.
 type UserChange struct {
 	Email string
-	UserNames
+	PersonName
 }
 
-// Problems lists what keeps the change from being made, as far as that shows without the store.
+// Problems lists the problems of the change that can be found without the store.
 func (c UserChange) Problems() []fault.Field {
 	var problems []fault.Field
 	if c.Email != "" {
 		problems = fault.FieldProblem("emailId", auth.EmailProblem(c.Email))
 	}
-	return append(problems, c.UserNames.problems()...)
+	return append(problems, c.PersonName.problems()...)
 }
 
 // UpdateUser changes names and email of a user of the organization.
@@ -86,8 +86,8 @@ func (d *Directory) UpdateUser(ctx context.Context, p auth.Principal, origin aud
 	})
 }
 
-// DeleteUser deletes a user of the organization. Its sessions end and its API keys stop working at once; audit records
-// keep its uid and email.
+// DeleteUser deletes a user of the organization. Its sessions end and its API keys are invalid at once; audit records
+// retain its uid and email.
 //
 // Faults: Forbidden; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
@@ -99,9 +99,9 @@ func (d *Directory) DeleteUser(ctx context.Context, p auth.Principal, origin aud
 	})
 }
 
-// SetRole gives a user of the organization another role. named is false for the role member that follows from naming
-// none: clients read back what they set. Nobody changes their own role: an organization would lose its last administrator
-// by mistake.
+// SetRole sets the role of a user of the organization. named is false if the client named no role and so chose member:
+// clients expect to read what they set. No user can change its own role, since an organization could lose its last
+// administrator by mistake.
 //
 // Faults: Invalid with field role; Forbidden; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, role auth.Role, named bool) error {
@@ -111,7 +111,7 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserRole, func(tx *store.Tx, user store.User) error {
 		if user.UID == p.UserUID {
 			return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ChangeUsers),
-				Message: "Nobody can change the role of their own. Ask another administrator of your organization."}
+				Message: "You cannot change your own role. Ask another administrator of your organization."}
 		}
 		if role != auth.RoleAdmin {
 			if err := keepAdmin(ctx, tx, p, user); err != nil {
@@ -122,12 +122,12 @@ func (d *Directory) SetRole(ctx context.Context, p auth.Principal, origin audit.
 	})
 }
 
-// SetProjects makes a user a member of these projects, by uid or name, and of no others.
+// SetProjects makes a user a member of exactly these projects, given by uid or name.
 //
 // Faults: Invalid with fields projects[i]; Forbidden; NotFound.
 func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, projects []string) error {
 	return d.changeUser(ctx, p, origin, ref, auth.ChangeUsers, audit.UserProjects, func(tx *store.Tx, user store.User) error {
-		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // or of two that set projects, both would
+		if err := tx.Users.Lock(ctx, user.OrgUID, user.UID); err != nil { // else the projects of concurrent calls would be combined
 			return err
 		}
 		if err := tx.Projects.DeleteMemberships(ctx, user.OrgUID, user.UID); err != nil {
@@ -137,10 +137,11 @@ func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin au
 	})
 }
 
-// SetPassword gives another user of the organization a password and ends its sessions. For one's own password there is
-// auth.Service.ChangePassword.
+// SetPassword sets the password of another user of the organization and ends its sessions. Users change their own
+// password with auth.Service.ChangePassword.
 //
-// Faults: Invalid with field password; Forbidden, for oneself too; NotFound; Unavailable when too many passwords are hashed at once.
+// Faults: Invalid with field password; Forbidden, also for the principal's own user; NotFound; Unavailable when too
+// many passwords are hashed at once.
 func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, password secret.String) error {
 	a := attempt{origin: origin, principal: p, permission: auth.SetPasswords, action: audit.PasswordSet, object: ref.User, notOneself: true}
 	var hash string
@@ -162,7 +163,7 @@ func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin au
 	})
 }
 
-// hashFor checks and hashes a new password of a user, before the transaction, which must be short.
+// hashFor checks and hashes a new password before the transaction, which must be short.
 func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, password secret.String) (string, error) {
 	var org store.Org
 	var user store.User
@@ -179,10 +180,10 @@ func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, 
 	return d.passwords.Hash(ctx, p.OrgUID, password)
 }
 
-// DisableUser prevents logins of another user of the organization, and ends its sessions and the use of its API keys at once. A
+// DisableUser prevents logins of another user of the organization, ends its sessions and blocks its API keys at once. A
 // disabled user stays disabled.
 //
-// Faults: Forbidden, for oneself too; NotFound; Conflict with CodeLastAdmin.
+// Faults: Forbidden, also for the principal's own user; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
 	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserDisable, object: ref.User, notOneself: true}
 	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
@@ -193,9 +194,9 @@ func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin au
 	})
 }
 
-// EnableUser lets a disabled user log in again. Its old sessions stay ended.
+// EnableUser allows a disabled user to log in again. Its old sessions stay ended.
 //
-// Faults: Forbidden, for oneself too; NotFound.
+// Faults: Forbidden, also for the principal's own user; NotFound.
 func (d *Directory) EnableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
 	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserEnable, object: ref.User, notOneself: true}
 	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
@@ -203,7 +204,7 @@ func (d *Directory) EnableUser(ctx context.Context, p auth.Principal, origin aud
 	})
 }
 
-// unlessDone accepts a change of a row that was changed before.
+// unlessDone returns nil if the row was already changed.
 func unlessDone(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -211,9 +212,9 @@ func unlessDone(err error) error {
 	return err
 }
 
-// keepAdmin refuses a change after which the user is no enabled administrator any more, if there is no other one who can
-// log in. It locks the organization, so that of two administrators who remove each other at the same time one stays. An
-// operator can always create another administrator.
+// keepAdmin refuses a change after which the organization would have no enabled administrator who can log in. It locks
+// the organization, so that two administrators cannot remove each other at the same time. An operator can always create
+// another administrator.
 func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.User) error {
 	if p.Role == auth.RoleOperator {
 		return nil
@@ -225,14 +226,14 @@ func keepAdmin(ctx context.Context, tx *store.Tx, p auth.Principal, user store.U
 	if err != nil || now.Role != string(auth.RoleAdmin) || !now.DisabledAt.IsZero() {
 		return err
 	}
-	if kept, err := tx.Users.HasOtherAdmin(ctx, user.OrgUID, user.UID); kept || err != nil {
+	if hasOther, err := tx.Users.HasOtherAdmin(ctx, user.OrgUID, user.UID); hasOther || err != nil {
 		return err
 	}
 	return &fault.Error{Kind: fault.Conflict, Code: CodeLastAdmin,
-		Message: "This is the last enabled administrator of the organization with a password. Make another user an administrator first."}
+		Message: "This is the last enabled administrator of the organization with a password. Give another user the role admin first."}
 }
 
-// changeUser finds the user, makes the change and records it.
+// changeUser finds the user, changes it and records the change.
 func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, permission auth.Permission, action audit.Action, change func(*store.Tx, store.User) error) error {
 	return d.changeUserBy(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: ref.User}, ref, change)
 }
@@ -243,6 +244,6 @@ func (d *Directory) changeUserBy(ctx context.Context, a attempt, ref UserRef, ch
 		if err != nil {
 			return made{}, err
 		}
-		return made{orgUID: user.OrgUID, uid: user.UID}, auth.NoSuchUser(change(tx, user)) // deleted meanwhile, perhaps
+		return made{orgUID: user.OrgUID, uid: user.UID}, auth.NoSuchUser(change(tx, user)) // a concurrent request may have deleted the user
 	})
 }

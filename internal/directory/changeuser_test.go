@@ -20,7 +20,7 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
-	stranger := w.mustUser(t, other, "member@acme.example", auth.RoleMember)
+	outsider := w.mustUser(t, other, "member@acme.example", auth.RoleMember)
 
 	for _, named := range []string{member.UserUID, "MEMBER@acme.example "} {
 		for _, role := range []auth.Role{auth.RoleAdmin, auth.RoleMember} {
@@ -35,8 +35,8 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 	wantFields(t, w.SetRole(t.Context(), admin, origin, ref(member.UserUID), "operator", true), "role")
 	wantCode(t, w.SetRole(t.Context(), admin, origin, ref(admin.UserUID), auth.RoleMember, true), fault.CodeOperationForbidden)
 	wantCode(t, w.SetRole(t.Context(), member, origin, ref(member.UserUID), auth.RoleAdmin, true), fault.CodeOperationForbidden)
-	foreign := w.SetRole(t.Context(), admin, origin, ref(stranger.UserUID), auth.RoleAdmin, true)
-	unknown := w.SetRole(t.Context(), admin, origin, ref("nobody"), auth.RoleAdmin, true)
+	foreign := w.SetRole(t.Context(), admin, origin, ref(outsider.UserUID), auth.RoleAdmin, true)
+	unknown := w.SetRole(t.Context(), admin, origin, ref("unknown"), auth.RoleAdmin, true)
 	wantCode(t, foreign, fault.CodeResourceNotFound)
 	if foreign.Error() != unknown.Error() {
 		t.Errorf("another organization's user is confirmed: %v, %v", foreign, unknown)
@@ -52,7 +52,7 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 		return e.Action == audit.UserRole && e.Outcome == audit.Succeeded && e.Object == member.UserUID && e.OrgUID == acme.UID
 	})
 	if !refused || !changed {
-		t.Errorf("on record: the change %t, the refusal %t", changed, refused)
+		t.Errorf("recorded: the change %t, the refusal %t", changed, refused)
 	}
 }
 
@@ -72,17 +72,17 @@ func TestProjectsOfAUser(t *testing.T) {
 		}
 		user, err := w.User(t.Context(), member, ref(member.UserUID))
 		if err != nil || !slices.Equal(names(user.Projects), row.want) {
-			t.Errorf("asked for %q, has %q, %v", row.ask, names(user.Projects), err)
+			t.Errorf("set %q, got %q, %v", row.ask, names(user.Projects), err)
 		}
 	}
 	wantFields(t, w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{"Blue", "x", "y"}), "projects[1]", "projects[2]")
 	if user, err := w.User(t.Context(), admin, ref(member.UserUID)); err != nil || len(user.Projects) != 0 {
-		t.Errorf("half a change was kept: %q, %v", names(user.Projects), err)
+		t.Errorf("half a change was stored: %q, %v", names(user.Projects), err)
 	}
 	wantCode(t, w.SetProjects(t.Context(), member, origin, ref(member.UserUID), []string{"Blue"}), fault.CodeOperationForbidden)
 	_, err = w.User(t.Context(), member, ref(admin.UserUID))
 	wantCode(t, err, fault.CodeOperationForbidden)
-	_, err = w.User(t.Context(), member, ref("nobody"))
+	_, err = w.User(t.Context(), member, ref("unknown"))
 	wantCode(t, err, fault.CodeOperationForbidden)
 }
 
@@ -90,9 +90,9 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
-	stranger := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
+	outsider := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 	update := func(p auth.Principal, user, email, name string) error {
-		return w.UpdateUser(t.Context(), p, origin, ref(user), directory.UserChange{Email: email, UserNames: directory.UserNames{Name: name}})
+		return w.UpdateUser(t.Context(), p, origin, ref(user), directory.UserChange{Email: email, PersonName: directory.PersonName{Name: name}})
 	}
 	remove := func(p auth.Principal, user string) error { return w.DeleteUser(t.Context(), p, origin, ref(user)) }
 
@@ -104,7 +104,7 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 	for _, missing := range []struct {
 		by   auth.Principal
 		user string
-	}{{stranger, member.UserUID}, {stranger, "member@acme.example"}, {admin, "nobody"}} {
+	}{{outsider, member.UserUID}, {outsider, "member@acme.example"}, {admin, "unknown"}} {
 		wantCode(t, update(missing.by, missing.user, "", "x"), fault.CodeResourceNotFound)
 		wantCode(t, remove(missing.by, missing.user), fault.CodeResourceNotFound)
 	}
@@ -115,8 +115,8 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 	if found, err := w.FindUser(t.Context(), admin, "MATE@acme.example"); err != nil || len(found) != 1 || found[0].UID != member.UserUID || found[0].Name != "Mate" {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if found, err := w.FindUser(t.Context(), stranger, "mate@acme.example"); err != nil || len(found) != 0 {
-		t.Errorf("a stranger found %+v, %v", found, err)
+	if found, err := w.FindUser(t.Context(), outsider, "mate@acme.example"); err != nil || len(found) != 0 {
+		t.Errorf("an outsider found %+v, %v", found, err)
 	}
 	_, err := w.FindUser(t.Context(), member, "mate@acme.example")
 	wantCode(t, err, fault.CodeOperationForbidden)
@@ -141,7 +141,7 @@ func TestUserIsChangedAndDeleted(t *testing.T) {
 	}
 }
 
-// An organization keeps an administrator who can log in, whichever way the last one would go.
+// An organization always has an administrator who can log in, whatever change would remove the last one.
 func TestLastAdministratorStays(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")
@@ -163,7 +163,7 @@ func TestLastAdministratorStays(t *testing.T) {
 	}
 	second := w.mustUser(t, acme, "second@acme.example", auth.RoleAdmin)
 	for _, done := range []error{
-		w.DeleteUser(t.Context(), admin, origin, ref(admin.UserUID)), // not the last one
+		w.DeleteUser(t.Context(), admin, origin, ref(admin.UserUID)), // not the last administrator
 		w.DeleteUser(t.Context(), second, origin, ref(machine.UID)),
 	} {
 		if done != nil {
@@ -177,13 +177,13 @@ func TestLastAdministratorStays(t *testing.T) {
 
 const otherPassword = "seven green herons in fog"
 
-// TestAdministrationOfUsers asks who may disable, enable and set passwords, of whom.
+// TestAdministrationOfUsers disables, enables and sets passwords with each role, on each kind of user.
 func TestAdministrationOfUsers(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
-	stranger := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
+	outsider := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 	for action, do := range map[audit.Action]func(p auth.Principal, org, user string) error{
 		audit.UserDisable: func(p auth.Principal, org, user string) error {
 			return w.DisableUser(t.Context(), p, origin, directory.UserRef{Org: org, User: user})
@@ -202,12 +202,12 @@ func TestAdministrationOfUsers(t *testing.T) {
 			}{{member, admin.UserUID}, {member, member.UserUID}, {admin, admin.UserUID}, {admin, "ADMIN@acme.example"}} {
 				wantCode(t, do(refused.by, "", refused.user), fault.CodeOperationForbidden)
 			}
-			wantCode(t, do(stranger, "", member.UserUID), fault.CodeResourceNotFound)
-			wantCode(t, do(stranger, "Acme", member.UserUID), fault.CodeResourceNotFound)
-			wantCode(t, do(admin, "", stranger.UserUID), fault.CodeResourceNotFound)
-			wantCode(t, do(operator, "Acme", "nobody@example.com"), fault.CodeResourceNotFound)
+			wantCode(t, do(outsider, "", member.UserUID), fault.CodeResourceNotFound)
+			wantCode(t, do(outsider, "Acme", member.UserUID), fault.CodeResourceNotFound)
+			wantCode(t, do(admin, "", outsider.UserUID), fault.CodeResourceNotFound)
+			wantCode(t, do(operator, "Acme", "unknown@example.com"), fault.CodeResourceNotFound)
 			wantFields(t, do(operator, "", member.Email), "org")
-			for range 2 { // once or twice, the result is the same
+			for range 2 { // repeating the change has no effect
 				if err := do(admin, "", " MEMBER@acme.example"); err != nil {
 					t.Error(err)
 				}
@@ -233,7 +233,8 @@ func TestAdministrationOfUsers(t *testing.T) {
 	wantFields(t, w.SetPassword(t.Context(), admin, origin, ref(member.UserUID), secret.String(member.Email)), "password")
 }
 
-// A password from an administrator ends the sessions of the user and the wait after failed logins; so does disabling for sessions.
+// A password set by an administrator ends the sessions of the user and the wait after failed logins. Disabling ends
+// sessions.
 func TestAdministrationEndsSessions(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")

@@ -11,8 +11,8 @@ import (
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
-// TestProjectsSetBesideOthers sets a user's projects twice at once: those of one of the two hold, never both.
-func TestProjectsSetBesideOthers(t *testing.T) {
+// TestConcurrentSetProjects sets a user's projects twice at once: the user has those of one call, never both.
+func TestConcurrentSetProjects(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")
 	admin, member := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin), w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
@@ -31,7 +31,7 @@ func TestProjectsSetBesideOthers(t *testing.T) {
 	}
 }
 
-// TestProjectDeletedWhileAMemberIsAdded does both concurrently, in either order: the membership is never lost silently.
+// TestProjectDeletedWhileAMemberIsAdded runs both concurrently, in either order: the membership is never lost silently.
 func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")
@@ -72,7 +72,7 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 	}
 }
 
-// TestAdministratorsRemoveEachOther does so concurrently, in each two ways: one of them stays.
+// TestAdministratorsRemoveEachOther removes two administrators concurrently, in two ways each: one of them stays.
 func TestAdministratorsRemoveEachOther(t *testing.T) {
 	w := mustWorld(t)
 	ways := []func(by, of auth.Principal) error{

@@ -1,8 +1,8 @@
-// Package directory keeps organizations, their projects and their users, and reads what is on record about them.
+// Package directory manages organizations, their projects and their users, and reads audit records.
 //
-// Each change and its audit record are one transaction, and so is a refusal's record. It decides who may
-// see what: an identifier of another organization is never confirmed, and a member sees its own projects
-// only. Logins and hashing are in internal/auth.
+// Each change and its audit record are one transaction; refusals are recorded too. The package decides which data a
+// caller may see: it never confirms an identifier of another organization, and a member sees only its own projects.
+// Package auth has logins and password hashing.
 package directory
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// DefaultProject is made with every organization; Palette's public clients look for it at every start.
+// DefaultProject is created with every organization. Palette's public clients look it up at every start.
 const DefaultProject = "Default"
 
-// Codes of conflicts.
+// Conflict codes.
 const (
 	CodeOrgExists       = "OrganizationAlreadyExists"
 	CodeProjectExists   = "ProjectAlreadyExists"
@@ -37,7 +37,7 @@ type Org struct {
 // Project is a project of one organization.
 type Project struct {
 	UID, OrgUID, Name   string
-	Canonical           string // by which lists are sorted
+	Canonical           string // lists are sorted by it
 	Annotations, Labels map[string]string
 	CreatedAt           time.Time
 }
@@ -45,17 +45,17 @@ type Project struct {
 // User is a user of one organization, without its password.
 type User struct {
 	UID, OrgUID, Email string
-	Canonical          string // of the email, by which lists are sorted
-	UserNames
+	Canonical          string // of the email; lists are sorted by it
+	PersonName
 	Role        auth.Role
-	RoleNamed   bool // false: a member because no role was named
+	RoleNamed   bool // false if the user is a member because no role was named
 	CreatedAt   time.Time
-	LastLoginAt time.Time // zero: never
+	LastLoginAt time.Time // zero if the user never logged in
 	Disabled    bool
 }
 
-// UserNames are what clients call a user; each may be empty.
-type UserNames struct{ Name, FirstName, LastName string }
+// PersonName is the name of a user in the form of public clients; each part may be empty.
+type PersonName struct{ Name, FirstName, LastName string }
 
 // Directory is safe for concurrent use.
 type Directory struct {
@@ -64,7 +64,7 @@ type Directory struct {
 	now       func() time.Time
 }
 
-// New makes a directory on an opened store. passwords is auth.Service.Passwords; now may be nil.
+// New returns the directory of an open store. passwords is auth.Service.Passwords; now may be nil.
 func New(db *store.DB, passwords *auth.Passwords, now func() time.Time) *Directory {
 	if now == nil {
 		now = time.Now
@@ -72,14 +72,14 @@ func New(db *store.DB, passwords *auth.Passwords, now func() time.Time) *Directo
 	return &Directory{db: db, passwords: passwords, now: now}
 }
 
-// attempt is one administrative change: who wants what.
+// attempt is one administrative change by a principal.
 type attempt struct {
 	origin     audit.Origin
 	principal  auth.Principal
 	permission auth.Permission
 	action     audit.Action
-	object     string // what is to be made or changed, for the record of a refusal
-	notOneself bool   // object is a user that must not be the principal
+	object     string // for the record of a refusal
+	notOneself bool   // object is a user and must not be the principal
 }
 
 // refusal returns why the attempt is not allowed, nil if it is.
@@ -94,17 +94,17 @@ func (a attempt) refusal() error {
 	return nil
 }
 
-// notOneself keeps an administrator from locking out the last one, and whoever took over an administrator's
-// session from taking the password too.
+// notOneself prevents an administrator from locking out the organization, and a stolen administrator session from
+// changing the password.
 func notOneself(permission auth.Permission) error {
 	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
-		Message: "That is not possible for your own user. Ask another administrator, or change your own password with the current one."}
+		Message: "You cannot do this to your own user. Ask another administrator. To change your own password, give the current one."}
 }
 
-// made is what a change made, for its record.
+// made is the result of a change, for its record.
 type made struct{ orgUID, uid string }
 
-// change decides whether the attempt is allowed, makes the change and records either.
+// change checks whether the attempt is allowed, makes the change and records the outcome.
 func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (made, error)) error {
 	event := a.principal.Event(a.origin, a.action)
 	event.UID, event.At = a.origin.RecordUID(), d.now()
@@ -126,7 +126,7 @@ func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx
 	return fault.Wrap(string(a.action), err)
 }
 
-// existsAs gives a unique violation its code.
+// existsAs turns a unique violation into a conflict with this code.
 func existsAs(err error, code, message string) error {
 	if errors.Is(err, store.ErrExists) {
 		return &fault.Error{Kind: fault.Conflict, Code: code, Message: message}

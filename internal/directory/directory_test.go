@@ -22,7 +22,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// server is where the stores of these tests are; nil while they are in SQLite.
+// server is the PostgreSQL server of these tests, nil for SQLite.
 var server *postgrestest.Server
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ var (
 type world struct {
 	*directory.Directory
 	db   *store.DB
-	url  string // of the database; empty for SQLite
+	url  string // database URL; empty for SQLite
 	auth *auth.Service
 }
 
@@ -70,7 +70,7 @@ func (w *world) mustOrg(t *testing.T, name string) directory.Org {
 	return org
 }
 
-// mustUser makes a user and returns it as a principal.
+// mustUser creates a user and returns it as a principal.
 func (w *world) mustUser(t *testing.T, org directory.Org, email string, role auth.Role, projects ...string) auth.Principal {
 	t.Helper()
 	user, err := w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: org.Name, Email: email, Password: goodPassword, Role: role, Projects: projects})
@@ -123,7 +123,7 @@ func TestBootstrapOnce(t *testing.T) {
 	if empty, err := w.Empty(t.Context()); !empty || err != nil {
 		t.Errorf("a new store: %v, %v", empty, err)
 	}
-	_, err := w.Bootstrap(t.Context(), origin, "", "nobody", "short")
+	_, err := w.Bootstrap(t.Context(), origin, "", "unknown", "short")
 	wantFields(t, err, "org", "emailId", "password")
 
 	var made atomic.Int64
@@ -162,7 +162,7 @@ func TestBootstrapOnce(t *testing.T) {
 	}
 }
 
-func TestNamesAreTakenInEverySpelling(t *testing.T) {
+func TestNamesAreUniqueInEverySpelling(t *testing.T) {
 	w := mustWorld(t)
 	org := w.mustOrg(t, "Straße")
 	w.mustUser(t, org, "ada@example.com", auth.RoleMember)
@@ -173,9 +173,9 @@ func TestNamesAreTakenInEverySpelling(t *testing.T) {
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "strasse", Email: "ADA@example.com", Password: goodPassword})
 	wantCode(t, err, directory.CodeUserExists)
 	other := w.mustOrg(t, "Other")
-	w.mustUser(t, other, "ada@example.com", auth.RoleMember) // the same e-mail elsewhere is another user
+	w.mustUser(t, other, "ada@example.com", auth.RoleMember) // the same email in another organization is another user
 	if n := len(w.audits(t)); n != 4 {
-		t.Errorf("%d records: a change that was not made is on record, or one that was is not", n)
+		t.Errorf("%d records: a change without a record, or a record without a change", n)
 	}
 }
 
@@ -192,14 +192,14 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	wantFields(t, err, "projects[0]", "projects[2]")
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Email: "a@b", Password: goodPassword})
 	wantFields(t, err, "org")
-	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "nowhere", Email: "a@b", Password: goodPassword})
+	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "unknown", Email: "a@b", Password: goodPassword})
 	wantCode(t, err, fault.CodeResourceNotFound)
 	if users, _, err := w.ListUsers(t.Context(), operator, "Acme", directory.User{}); len(users) != 0 || err != nil {
-		t.Errorf("a half-made user is there: %v, %v", users, err)
+		t.Errorf("a failed creation left a user: %v, %v", users, err)
 	}
 }
 
-func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
+func TestProjectsAreVisibleToMembersAndAdministratorsOnly(t *testing.T) {
 	w := mustWorld(t)
 	acme, other := w.mustOrg(t, "Acme"), w.mustOrg(t, "Other")
 	for _, name := range []string{"Blue", "Red"} {
@@ -209,8 +209,8 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 	}
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember, "blue", "Default")
-	loner := w.mustUser(t, acme, "loner@acme.example", auth.RoleMember)
-	stranger := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
+	guest := w.mustUser(t, acme, "guest@acme.example", auth.RoleMember)
+	outsider := w.mustUser(t, other, "admin@other.example", auth.RoleAdmin)
 
 	all, _, err := w.ListProjects(t.Context(), admin, "", directory.Project{})
 	if err != nil {
@@ -220,7 +220,7 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 		who  auth.Principal
 		want []string
 	}{
-		"admin": {admin, []string{"Blue", "Default", "Red"}}, "member": {member, []string{"Blue", "Default"}}, "loner": {loner, nil}, "stranger": {stranger, []string{"Default"}},
+		"admin": {admin, []string{"Blue", "Default", "Red"}}, "member": {member, []string{"Blue", "Default"}}, "guest": {guest, nil}, "outsider": {outsider, []string{"Default"}},
 	}
 	for name, row := range sees {
 		list, _, err := w.ListProjects(t.Context(), row.who, "", directory.Project{})
@@ -229,7 +229,7 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 		}
 		for _, project := range all {
 			found, err := w.Project(t.Context(), row.who, project.UID)
-			if visible := name != "stranger" && slices.Contains(row.want, project.Name); visible {
+			if visible := name != "outsider" && slices.Contains(row.want, project.Name); visible {
 				if diff := cmp.Diff(project, found); err != nil || diff != "" {
 					t.Errorf("%s: %s: %v\n%s", name, project.Name, err, diff)
 				}
@@ -240,20 +240,20 @@ func TestAMemberSeesItsOwnProjectsAndNobodySeesForeignOnes(t *testing.T) {
 		_, err = w.Project(t.Context(), row.who, "unknown")
 		wantCode(t, err, fault.CodeProjectNotFound)
 	}
-	_, _, err = w.ListProjects(t.Context(), stranger, "Acme", directory.Project{})
-	_, _, unknown := w.ListProjects(t.Context(), stranger, "Nowhere", directory.Project{})
+	_, _, err = w.ListProjects(t.Context(), outsider, "Acme", directory.Project{})
+	_, _, unknown := w.ListProjects(t.Context(), outsider, "unknown", directory.Project{})
 	wantCode(t, err, fault.CodeResourceNotFound)
 	if err.Error() != unknown.Error() {
 		t.Errorf("another organization is confirmed: %v, %v", err, unknown)
 	}
-	orgs, err := w.ListOrgs(t.Context(), stranger)
+	orgs, err := w.ListOrgs(t.Context(), outsider)
 	everything, errAll := w.ListOrgs(t.Context(), operator)
 	if len(orgs) != 1 || orgs[0] != other || len(everything) != 2 || err != nil || errAll != nil {
 		t.Errorf("organizations: %v, %v, %v, %v", orgs, everything, err, errAll)
 	}
 }
 
-func TestRefusalsAreOnRecord(t *testing.T) {
+func TestRefusalsAreRecorded(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme")
 	member := w.mustUser(t, acme, "member@acme.example", auth.RoleMember)
@@ -289,7 +289,7 @@ func TestRefusalsAreOnRecord(t *testing.T) {
 	}
 }
 
-func TestNewPasswordIsNoNameOfOurs(t *testing.T) {
+func TestNewPasswordMustNotBeAName(t *testing.T) {
 	w := mustWorld(t)
 	acme := w.mustOrg(t, "Acme Incorporated")
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
@@ -297,7 +297,7 @@ func TestNewPasswordIsNoNameOfOurs(t *testing.T) {
 		_, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "member@acme.example", Password: secret.String(password)})
 		wantFields(t, err, "password")
 		if strings.Contains(err.Error(), password) {
-			t.Errorf("the answer repeats the password: %v", err)
+			t.Errorf("the error repeats the password: %v", err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// CreateOrg makes an organization with its default project.
+// CreateOrg creates an organization with its default project.
 //
 // Faults: Invalid with field name; Forbidden; Conflict with CodeOrgExists.
 func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audit.Origin, name string) (Org, error) {
@@ -34,13 +34,13 @@ func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audi
 func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (store.Org, store.Project, error) {
 	org := store.Org{UID: uuid.NewString(), Name: strings.TrimSpace(name), Canonical: auth.Canonical(name), CreatedAt: now}
 	if err := tx.Orgs.Insert(ctx, org); err != nil {
-		return org, store.Project{}, existsAs(err, CodeOrgExists, "There is an organization of that name.")
+		return org, store.Project{}, existsAs(err, CodeOrgExists, "An organization with this name already exists.")
 	}
 	project := newProject(org.UID, NewProject{Name: DefaultProject}, now)
 	return org, project, tx.Projects.Insert(ctx, project)
 }
 
-// ListOrgs lists all organizations to an operator, and to everyone else their own.
+// ListOrgs lists all organizations for an operator, and only their own for everyone else.
 func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, error) {
 	var list []Org
 	err := d.db.View(ctx, func(tx *store.Tx) error {
@@ -58,7 +58,7 @@ func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, erro
 	return list, fault.Wrap("list organizations", err)
 }
 
-// Empty reports whether nothing was made yet: a first start.
+// Empty reports whether the store has no organization, as at the first start.
 func (d *Directory) Empty(ctx context.Context) (bool, error) {
 	err := d.db.View(ctx, func(tx *store.Tx) error {
 		_, err := tx.Orgs.Any(ctx)

@@ -14,13 +14,13 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// NewProject is a project as a client wants it. Org is for operators; others leave it empty.
+// NewProject is the input of CreateProject. Only operators set Org.
 type NewProject struct {
 	Org, Name           string
 	Annotations, Labels map[string]string
 }
 
-// Problems lists what keeps the project from being stored, as far as that shows without the store.
+// Problems lists the problems of the project that can be found without the store.
 func (n NewProject) Problems() []fault.Field {
 	problems := fault.FieldProblem("name", auth.NameProblem(n.Name))
 	problems = append(problems, fault.FieldProblem("annotations", auth.PairsProblem(n.Annotations))...)
@@ -31,41 +31,41 @@ func (n NewProject) Problems() []fault.Field {
 //
 // Faults: Invalid with the fields of Problems, and org; Forbidden; NotFound for an operator's organization; Conflict with
 // CodeProjectExists.
-func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin audit.Origin, ask NewProject) (Project, error) {
-	if problems := ask.Problems(); len(problems) > 0 {
+func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin audit.Origin, input NewProject) (Project, error) {
+	if problems := input.Problems(); len(problems) > 0 {
 		return Project{}, fault.InvalidFields(problems...)
 	}
 	var project store.Project
-	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateProjects, action: audit.ProjectCreate, object: ask.Name},
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateProjects, action: audit.ProjectCreate, object: input.Name},
 		func(tx *store.Tx) (made, error) {
-			org, err := p.Org(ctx, tx, ask.Org)
+			org, err := p.Org(ctx, tx, input.Org)
 			if err != nil {
 				return made{}, err
 			}
-			project = newProject(org.UID, ask, d.now())
+			project = newProject(org.UID, input, d.now())
 			return made{orgUID: org.UID, uid: project.UID}, projectExists(tx.Projects.Insert(ctx, project))
 		})
 	return visibleProject(project), err
 }
 
-func newProject(orgUID string, ask NewProject, now time.Time) store.Project {
-	return store.Project{UID: uuid.NewString(), OrgUID: orgUID, Name: strings.TrimSpace(ask.Name), Canonical: auth.Canonical(ask.Name),
-		Annotations: ask.Annotations, Labels: ask.Labels, CreatedAt: now}
+func newProject(orgUID string, input NewProject, now time.Time) store.Project {
+	return store.Project{UID: uuid.NewString(), OrgUID: orgUID, Name: strings.TrimSpace(input.Name), Canonical: auth.Canonical(input.Name),
+		Annotations: input.Annotations, Labels: input.Labels, CreatedAt: now}
 }
 
 func projectExists(err error) error {
-	return existsAs(err, CodeProjectExists, "There is a project of that name.")
+	return existsAs(err, CodeProjectExists, "A project with this name already exists.")
 }
 
-// ReplaceProject stores another name, annotations and labels of a project.
+// ReplaceProject replaces name, annotations and labels of a project.
 //
 // Faults: Invalid with the fields of Problems; Forbidden; NotFound; Conflict with CodeProjectExists.
-func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, ask NewProject) error {
-	if problems := ask.Problems(); len(problems) > 0 {
+func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input NewProject) error {
+	if problems := input.Problems(); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	return d.changeProject(ctx, p, origin, auth.ChangeProjects, audit.ProjectUpdate, uid, func(tx *store.Tx) error {
-		changed := newProject(p.OrgUID, ask, d.now())
+		changed := newProject(p.OrgUID, input, d.now())
 		changed.UID = uid
 		return projectExists(tx.Projects.Update(ctx, changed))
 	})
@@ -80,14 +80,14 @@ func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin 
 			return err
 		}
 		err := tx.Projects.Delete(ctx, p.OrgUID, uid)
-		if errors.Is(err, store.ErrNotFound) { // the lock found it
+		if errors.Is(err, store.ErrNotFound) { // the lock already returned NotFound
 			return notEmpty(ctx, tx, p.OrgUID, uid)
 		}
 		return err
 	})
 }
 
-// changeProject makes a change of the caller's organization's project, and records it.
+// changeProject changes a project of the caller's organization and records the change.
 func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, uid string, change func(*store.Tx) error) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: uid},
 		func(tx *store.Tx) (made, error) {
@@ -101,7 +101,7 @@ func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin 
 
 const namedContents = 3 // of each kind, in the message of a conflict
 
-// notEmpty is the fault of a project that still contains something, and names what.
+// notEmpty returns the fault of a project that still has contents, and names some of them.
 func notEmpty(ctx context.Context, tx *store.Tx, orgUID, uid string) error {
 	registries, err := tx.Projects.Registries(ctx, orgUID, uid, namedContents+1)
 	if err != nil {
@@ -131,8 +131,9 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// ListProjects returns the page of the organization's projects, by name, that follows one of them, and whether there may be
-// more; to a member only those it belongs to. The zero value precedes all. Org is for operators; others leave it empty.
+// ListProjects returns the page of the organization's projects, by name, that follows the given project, and whether
+// there may be more. Members get only their own projects. The zero value starts at the first page. Only operators name
+// an organization.
 func (d *Directory) ListProjects(ctx context.Context, p auth.Principal, org string, after Project) (list []Project, more bool, err error) {
 	err = d.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
@@ -156,8 +157,8 @@ func projectsFor(ctx context.Context, tx *store.Tx, p auth.Principal, orgUID str
 	return tx.Projects.OfUser(ctx, orgUID, p.UserUID, after)
 }
 
-// Project returns a project of the caller's organization that the caller may see. An unknown, foreign or
-// hidden one is the same fault: NotFound with code ProjectNotFoundInTenant.
+// Project returns a project of the caller's organization that the caller may see. An unknown, foreign or hidden project
+// is the same fault: NotFound with code ProjectNotFoundInTenant.
 func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (Project, error) {
 	var project store.Project
 	err := d.db.View(ctx, func(tx *store.Tx) (err error) {

@@ -18,69 +18,69 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// NewUser is a user as a client wants it.
+// NewUser is the input of CreateUser.
 type NewUser struct {
-	Org   string // an operator names the organization; others leave it empty
+	Org   string // required for an operator; empty for others
 	Email string
-	UserNames
+	PersonName
 	Password        secret.String
-	WithoutPassword bool      // until an administrator sets one, every login is refused like one with a wrong password
-	Role            auth.Role // empty: member
-	Projects        []string  // uids or names, of which the user becomes a member
+	WithoutPassword bool      // every login fails until an administrator sets a password
+	Role            auth.Role // empty for member
+	Projects        []string  // uids or names of projects
 }
 
 // CreateUser creates a user and its memberships.
 //
 // Faults: Invalid with the fields of UserProblems, and projects and org; Forbidden; NotFound for an operator's organization;
 // Conflict with CodeUserExists; Unavailable when too many passwords are hashed at once.
-func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin audit.Origin, ask NewUser) (User, error) {
-	if problems := d.UserProblems(p, ask); len(problems) > 0 {
+func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin audit.Origin, input NewUser) (User, error) {
+	if problems := d.UserProblems(p, input); len(problems) > 0 {
 		return User{}, fault.InvalidFields(problems...)
 	}
-	hash, err := d.hashIfAllowed(ctx, p, ask)
+	hash, err := d.hashIfAllowed(ctx, p, input)
 	if err != nil {
 		return User{}, err
 	}
 	var user store.User
-	err = d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateUsers, action: audit.UserCreate, object: ask.Email},
+	err = d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateUsers, action: audit.UserCreate, object: input.Email},
 		func(tx *store.Tx) (made, error) {
-			org, err := p.Org(ctx, tx, ask.Org)
+			org, err := p.Org(ctx, tx, input.Org)
 			if err != nil {
 				return made{}, err
 			}
-			user = newUser(org.UID, ask, hash, d.now())
-			return made{orgUID: org.UID, uid: user.UID}, insertUser(ctx, tx, user, ask.Projects)
+			user = newUser(org.UID, input, hash, d.now())
+			return made{orgUID: org.UID, uid: user.UID}, insertUser(ctx, tx, user, input.Projects)
 		})
 	return visibleUser(user), err
 }
 
 // hashIfAllowed hashes before the transaction, which must be short, but not for a caller who will be refused.
-func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, ask NewUser) (string, error) {
-	if !p.Can(auth.CreateUsers) || ask.WithoutPassword {
+func (d *Directory) hashIfAllowed(ctx context.Context, p auth.Principal, input NewUser) (string, error) {
+	if !p.Can(auth.CreateUsers) || input.WithoutPassword {
 		return "", nil
 	}
-	return d.passwords.Hash(ctx, p.OrgUID, ask.Password)
+	return d.passwords.Hash(ctx, p.OrgUID, input.Password)
 }
 
-// UserProblems lists what keeps a user from being created, as far as that shows without the store, under emailId, name,
-// firstName, lastName, password and role.
-func (d *Directory) UserProblems(p auth.Principal, ask NewUser) []fault.Field {
-	problems := fault.FieldProblem("emailId", auth.EmailProblem(ask.Email))
-	org := ask.Org
+// UserProblems lists the problems of a new user that can be found without the store, under emailId, name, firstName,
+// lastName, password and role.
+func (d *Directory) UserProblems(p auth.Principal, input NewUser) []fault.Field {
+	problems := fault.FieldProblem("emailId", auth.EmailProblem(input.Email))
+	org := input.Org
 	if org == "" {
 		org = p.OrgName
 	}
-	problems = append(problems, ask.UserNames.problems()...)
-	if !ask.WithoutPassword {
-		problems = append(problems, d.passwords.Problems("password", ask.Password, ask.Email, org)...)
+	problems = append(problems, input.PersonName.problems()...)
+	if !input.WithoutPassword {
+		problems = append(problems, d.passwords.Problems("password", input.Password, input.Email, org)...)
 	}
-	if ask.Role == "" {
+	if input.Role == "" {
 		return problems
 	}
-	return append(problems, fault.FieldProblem("role", roleProblem(ask.Role))...)
+	return append(problems, fault.FieldProblem("role", roleProblem(input.Role))...)
 }
 
-func (n UserNames) problems() (all []fault.Field) {
+func (n PersonName) problems() (all []fault.Field) {
 	for _, part := range []struct{ field, text string }{{"name", n.Name}, {"firstName", n.FirstName}, {"lastName", n.LastName}} {
 		if part.text != "" {
 			all = append(all, fault.FieldProblem(part.field, auth.NameProblem(part.text))...)
@@ -96,10 +96,10 @@ func roleProblem(role auth.Role) string {
 	return ""
 }
 
-func newUser(orgUID string, ask NewUser, hash string, now time.Time) store.User {
-	return store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: strings.TrimSpace(ask.Email), Canonical: auth.Canonical(ask.Email),
-		Name: ask.Name, FirstName: ask.FirstName, LastName: ask.LastName,
-		Role: string(cmp.Or(ask.Role, auth.RoleMember)), RoleNamed: ask.Role != "", PasswordHash: hash, PasswordChangedAt: now, CreatedAt: now}
+func newUser(orgUID string, input NewUser, hash string, now time.Time) store.User {
+	return store.User{UID: uuid.NewString(), OrgUID: orgUID, Email: strings.TrimSpace(input.Email), Canonical: auth.Canonical(input.Email),
+		Name: input.Name, FirstName: input.FirstName, LastName: input.LastName,
+		Role: string(cmp.Or(input.Role, auth.RoleMember)), RoleNamed: input.Role != "", PasswordHash: hash, PasswordChangedAt: now, CreatedAt: now}
 }
 
 // insertUser adds a user and makes it a member of projects.
@@ -111,10 +111,10 @@ func insertUser(ctx context.Context, tx *store.Tx, user store.User, projects []s
 }
 
 func userExists(err error) error {
-	return existsAs(err, CodeUserExists, "There is a user of that email in the organization.")
+	return existsAs(err, CodeUserExists, "The organization already has a user with this email.")
 }
 
-// insertMember makes a user a member of projects. All projects that are not there are told at once.
+// insertMember makes a user a member of projects, and reports all unknown projects at once.
 func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects []string) error {
 	if len(projects) == 0 {
 		return nil
@@ -132,7 +132,7 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects [
 	if len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
-	slices.Sort(uids) // each is locked: of two such transactions neither may wait for the other
+	slices.Sort(uids) // a fixed order of locks, so that such transactions cannot deadlock
 	for _, uid := range uids {
 		err := tx.Projects.InsertMember(ctx, user.OrgUID, uid, user.UID)
 		if errors.Is(err, store.ErrNotFound) {
@@ -145,7 +145,7 @@ func insertMember(ctx context.Context, tx *store.Tx, user store.User, projects [
 	return nil
 }
 
-// findProjects returns the uids of the projects with these uids, or else these names, "" for each that does not exist.
+// findProjects returns the uids of projects given by uid or name, "" for each unknown one.
 func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []string) ([]string, error) {
 	byUID, byName := map[string]string{}, map[string]string{}
 	var last store.Project
@@ -167,8 +167,9 @@ func findProjects(ctx context.Context, tx *store.Tx, orgUID string, wanted []str
 	return uids, nil
 }
 
-// ListUsers returns the page of the organization's users, by email, that follows one of them, to administrators, and
-// whether there may be more. The zero value precedes all. Org is for operators; others leave it empty.
+// ListUsers returns the page of the organization's users, by email, that follows the given user, and whether there may
+// be more. Only administrators may call it. The zero value starts at the first page. Only operators name an
+// organization.
 func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string, after User) (list []User, more bool, err error) {
 	list, err = d.listUsers(ctx, p, org, func(tx *store.Tx, orgUID string) (users []store.User, err error) {
 		users, more, err = tx.Users.List(ctx, orgUID, store.User{Canonical: after.Canonical})
@@ -177,7 +178,7 @@ func (d *Directory) ListUsers(ctx context.Context, p auth.Principal, org string,
 	return list, more, err
 }
 
-// FindUser lists the user with that email, if there is one, to administrators of the organization.
+// FindUser lists the user with that email, if it exists. Only administrators may call it.
 func (d *Directory) FindUser(ctx context.Context, p auth.Principal, email string) ([]User, error) {
 	return d.listUsers(ctx, p, "", func(tx *store.Tx, orgUID string) ([]store.User, error) {
 		user, err := tx.Users.ByEmail(ctx, orgUID, auth.Canonical(email))
@@ -208,7 +209,7 @@ func (d *Directory) listUsers(ctx context.Context, p auth.Principal, org string,
 }
 
 func visibleUser(u store.User) User {
-	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Canonical: u.Canonical, UserNames: UserNames{u.Name, u.FirstName, u.LastName},
+	return User{UID: u.UID, OrgUID: u.OrgUID, Email: u.Email, Canonical: u.Canonical, PersonName: PersonName{u.Name, u.FirstName, u.LastName},
 		Role: auth.Role(u.Role), RoleNamed: u.RoleNamed, CreatedAt: u.CreatedAt,
 		LastLoginAt: u.LastLoginAt, Disabled: !u.DisabledAt.IsZero()}
 }

@@ -1,8 +1,8 @@
-// Package fault has the error type for operations that regwarden could not perform.
+// Package fault has the error type for operations that regwarden could not do.
 //
-// The outcome of a check is never a fault: a check that finds a broken registry has succeeded and returns a
-// regcheck.Report. Code, Message, Fields and Reason may be sent to clients; Cause is for the log only. internal/server
-// chooses the HTTP status, cmd/regwarden the exit code.
+// A fault is never the result of a check: a check that finds an invalid registry succeeded, and its outcome is a
+// regcheck.Report. A fault separates what a client may know (Code, Message, Fields, Reason) from what only the log may
+// contain (Cause). The HTTP status is chosen in internal/server, the exit code in cmd/regwarden.
 package fault
 
 import (
@@ -13,29 +13,29 @@ import (
 	"time"
 )
 
-// Kind classifies errors. Each kind has one HTTP status.
+// Kind is the kind of a fault. Each kind has one HTTP status.
 type Kind uint8
 
 // An error without a kind is Internal.
 const (
-	Internal        Kind = iota // a defect of ours; no detail may be shown
+	Internal        Kind = iota // an error of the service; no detail may be shown
 	Invalid                     // the request is malformed or contradicts itself
-	Unauthenticated             // no valid credentials
+	Unauthenticated             // no valid credential
 	Forbidden                   // authenticated, but not allowed
-	NotFound                    // the resource does not exist, or is hidden from the caller
-	Conflict                    // the resource exists already, or was changed concurrently
+	NotFound                    // does not exist for this caller
+	Conflict                    // already exists, or was changed by another request
 	Limited                     // too many requests of this caller; see RetryAfter
 	Unavailable                 // temporarily unavailable; see RetryAfter
 )
 
-// Codes that several packages use. They are part of the HTTP interface.
+// Codes used by more than one package. They are part of the HTTP interface.
 const (
 	CodeInvalidRequest       = "InvalidRequest"
 	CodeAuthenticationFailed = "AuthenticationFailed"
 	CodeUnauthorizedAccess   = "UnAuthorizedAccess" // Palette's spelling
 	CodeInvalidRefreshToken  = "InvalidRefreshToken"
 	CodeOperationForbidden   = "OperationForbidden"
-	CodeResourceNotFound     = "ResourceNotFound" // public clients compare it byte for byte
+	CodeResourceNotFound     = "ResourceNotFound" // public clients compare it byte by byte
 	CodeProjectNotFound      = "ProjectNotFoundInTenant"
 	CodeTooManyRequests      = "TooManyRequests"
 	CodeInternalError        = "InternalError"
@@ -48,15 +48,15 @@ type Field struct {
 	Problem string `json:"problem"`
 }
 
-// Error is a failed operation. Code, Message, Fields and Reason may be shown to the caller: they must not contain secrets,
-// internal addresses, paths or SQL. Cause is for the log.
+// Error is a fault. Code, Message, Fields and Reason may be shown to the caller, so they must not contain a secret, an
+// internal address, a path or SQL. Cause is for the log.
 type Error struct {
 	Kind       Kind
 	Code       string
 	Message    string
-	Fields     []Field       // Invalid: all problems
+	Fields     []Field       // for Invalid: all problems
 	Reason     string        // a word from a closed list, such as "expired"; may be empty
-	RetryAfter time.Duration // Limited and Unavailable
+	RetryAfter time.Duration // for Limited and Unavailable
 	Cause      error
 }
 
@@ -74,7 +74,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// KindOf returns the kind of the outermost Error in err, Internal if there is none.
+// KindOf returns the kind of the outermost fault in err, or Internal.
 func KindOf(err error) Kind {
 	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Kind
@@ -82,15 +82,15 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// MaxFields is the maximum number of problems in an Error, so that a response is not many times larger than its request.
+// MaxFields is how many problems a fault lists, so that a response is not much larger than its request.
 const MaxFields = 100
 
-// InvalidFields returns the error for a request with these problems. It lists the first MaxFields.
+// InvalidFields returns the fault of a request with these problems, and lists the first MaxFields.
 func InvalidFields(fields ...Field) *Error {
 	message := "The request has an invalid field."
 	switch {
 	case len(fields) > MaxFields:
-		message = fmt.Sprintf("The request has more than %d invalid fields; these are the first.", MaxFields)
+		message = fmt.Sprintf("The request has more than %d invalid fields; the first ones are listed.", MaxFields)
 		fields = fields[:MaxFields]
 	case len(fields) > 1:
 		message = fmt.Sprintf("The request has %d invalid fields.", len(fields))
@@ -98,7 +98,7 @@ func InvalidFields(fields ...Field) *Error {
 	return &Error{Kind: Invalid, Code: CodeInvalidRequest, Message: message, Fields: fields}
 }
 
-// FieldProblem returns a problem of one field as a list, empty if there is no problem.
+// FieldProblem returns the problem of one field as a list, empty if there is no problem.
 func FieldProblem(field, problem string) []Field {
 	if problem == "" {
 		return nil
@@ -106,39 +106,39 @@ func FieldProblem(field, problem string) []Field {
 	return []Field{{Field: field, Problem: problem}}
 }
 
-// ResourceNotFound returns the error for a resource that does not exist, or is hidden from the caller.
+// ResourceNotFound returns the fault of a resource that does not exist or is hidden from the caller.
 func ResourceNotFound(message string) *Error {
 	return &Error{Kind: NotFound, Code: CodeResourceNotFound, Message: message}
 }
 
-// NoSuchProject returns the error for a project that does not exist, belongs to another organization or is hidden from the
-// caller. The code is CodeResourceNotFound where the path names the project, else CodeProjectNotFound.
+// NoSuchProject returns the fault of a project that does not exist, belongs to another organization or is hidden from
+// the caller. The code is CodeResourceNotFound where the path names the project, else CodeProjectNotFound.
 func NoSuchProject(code string) *Error {
 	return &Error{Kind: NotFound, Code: code, Message: "Project not found. It does not exist in your organization, or you are not a member of it."}
 }
 
-// Join appends the problems of the domain to those of decoding, so that a client can fix all of them at once. It omits
-// further problems of fields that could not be decoded.
+// Join combines decoding problems with those of the domain, so that a client gets all problems at once. A field that
+// could not be decoded is not also reported as missing.
 func Join(undecoded, more []Field) []Field {
-	reported := map[string]bool{}
+	undecodedFields := map[string]bool{}
 	for _, p := range undecoded {
-		reported[p.Field] = true
+		undecodedFields[p.Field] = true
 	}
 	all := slices.Clone(undecoded)
 	for _, p := range more {
-		if !reported[p.Field] {
+		if !undecodedFields[p.Field] {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// Busy returns the error of an overloaded service. after is the time until a retry is useful.
+// Busy returns the fault of an overloaded service; after is when to retry.
 func Busy(what string, after time.Duration) *Error {
 	return &Error{Kind: Unavailable, Code: CodeUnavailable, Message: what, RetryAfter: after}
 }
 
-// Wrap adds what was attempted to an error; nil stays nil.
+// Wrap adds the attempted operation to an error; nil stays nil.
 func Wrap(attempted string, err error) error {
 	if err == nil {
 		return nil
@@ -146,8 +146,8 @@ func Wrap(attempted string, err error) error {
 	return fmt.Errorf("%s: %w", attempted, err)
 }
 
-// StackOf returns the stack of a recovered value: that of the goroutine that panicked first if the value has it, otherwise
-// the caller's.
+// StackOf returns the stack of a recovered value: the one that the value carries, if another goroutine panicked first,
+// or the caller's.
 func StackOf(recovered any) []byte {
 	if p, ok := recovered.(interface{ Stack() []byte }); ok {
 		return p.Stack()

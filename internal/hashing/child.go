@@ -16,12 +16,12 @@ type child struct {
 	mu       sync.Mutex
 	requests *gob.Encoder
 	last     uint64
-	waiting  map[uint64]chan []byte // for the tag, by number of the request; nil when the process has ended
+	waiting  map[uint64]chan []byte // for the tag, by request number; nil when the process has ended
 }
 
 func start(cmd *exec.Cmd) (*child, error) {
-	cmd.Env = []string{}   // the environment may hold secrets
-	cmd.Stderr = os.Stderr // a discarded one would need /dev/null, which an image may lack
+	cmd.Env = []string{}   // the environment may contain secrets
+	cmd.Stderr = os.Stderr // discarding it requires /dev/null, which an image may lack
 	cmd.SysProcAttr = ownGroup()
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -50,7 +50,7 @@ func (c *child) compute(in Input) ([]byte, error) {
 	return nil, io.ErrUnexpectedEOF
 }
 
-// send returns a channel that delivers the tag, or is closed when the process ends before.
+// send returns a channel that delivers the tag, or is closed if the process ends before.
 func (c *child) send(in Input) (<-chan []byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +74,7 @@ func (c *child) receive(out io.Reader) {
 		}
 		c.deliver(r)
 	}
-	_ = c.cmd.Wait() // cmd.ProcessState says how it ended
+	_ = c.cmd.Wait() // cmd.ProcessState has the result
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, result := range c.waiting {
@@ -92,8 +92,8 @@ func (c *child) deliver(r reply) {
 	}
 }
 
-// end kills the process, which has nothing to lose, and waits until it has ended.
+// end kills the process and waits until it has ended. Its state is not needed.
 func (c *child) end() {
-	_ = c.cmd.Process.Kill() // fails only after the end
+	_ = c.cmd.Process.Kill() // fails only after the process has ended
 	<-c.ended
 }

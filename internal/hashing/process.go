@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	idleTime = 10 * time.Second // without a call, after which the child process is ended
+	idleTime = 10 * time.Second // after which an idle child process is ended
 	timeout  = 30 * time.Second // a call takes milliseconds
-	attempts = 2                // the second one in a new child process
+	attempts = 2                // the second one uses a new child process
 )
 
-// Process computes in a child process, which is started when it is needed and ended when it was idle for 10 seconds: its
-// memory derives from passwords. It is safe for concurrent use. It has no limit on concurrent calls.
+// Process computes in a child process, which is started on demand and ended when it was idle for 10 seconds, since its
+// memory derives from passwords. It is safe for concurrent use. It does not limit concurrent calls.
 type Process struct {
 	executable string
 	args       []string
@@ -23,20 +23,21 @@ type Process struct {
 
 	mu    sync.Mutex
 	child *child // nil when none is running
-	calls int    // under way
+	calls int    // in progress
 	idle  *time.Timer
 
-	timeout time.Duration // of a call; then the child process is killed
+	timeout time.Duration // per call; then the child process is killed
 }
 
-// NewProcess returns a Process whose child is executable with args. That has to call Serve with its standard input and output.
+// NewProcess returns a Process whose child is executable with args. The child has to call Serve with its standard input
+// and output.
 func NewProcess(log *slog.Logger, executable string, args ...string) *Process {
 	p := &Process{executable: executable, args: args, log: log, timeout: timeout}
 	p.idle = time.AfterFunc(idleTime, p.Close)
 	return p
 }
 
-// Compute computes in the child process. A child that ends meanwhile is replaced once.
+// Compute computes in the child process. If the child ends during the call, it is replaced once.
 func (p *Process) Compute(in Input) (tag []byte, err error) {
 	for range attempts {
 		if tag, err = p.try(in); err == nil {
@@ -46,7 +47,7 @@ func (p *Process) Compute(in Input) (tag []byte, err error) {
 	return nil, fmt.Errorf("hash in a child process: %w", err)
 }
 
-// Close ends the child process unless calls are under way. The next call starts another.
+// Close ends the child process unless calls are in progress. The next call starts another one.
 func (p *Process) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +95,7 @@ func (p *Process) finish() {
 	}
 }
 
-// discard ends a child that failed, so that the next call starts another.
+// discard ends a child that failed, so that the next call starts another one.
 func (p *Process) discard(c *child, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,12 +31,12 @@ func newTestProcess(t testing.TB) *Process {
 	return p
 }
 
-// input is an input of its own for each number, and cheap.
+// input returns a cheap input, different for each number.
 func input(number int) Input {
 	return Input{Password: []byte{byte(number)}, Salt: []byte("saltsaltsaltsalt"), MemoryKiB: 1024, Time: 1, Parallelism: 1, Size: 32}
 }
 
-// wantTag compares with what this process computes.
+// wantTag compares the tag with one computed in this process.
 func wantTag(t *testing.T, p *Process, number int) {
 	t.Helper()
 	want, _ := Compute(input(number))
@@ -59,7 +59,7 @@ func TestIdleProcessIsEnded(t *testing.T) {
 	wantTag(t, p, 1)
 	first := p.child
 	if !p.idle.Reset(0) {
-		t.Error("nothing ends the idle process")
+		t.Error("the idle process was not ended")
 	}
 	<-first.ended
 	wantTag(t, p, 2)
@@ -68,8 +68,8 @@ func TestIdleProcessIsEnded(t *testing.T) {
 	}
 }
 
-// TestCallsUnderWayKeepTheProcess closes while a call is under way.
-func TestCallsUnderWayKeepTheProcess(t *testing.T) {
+// TestCallsInProgressKeepTheProcess closes while a call is in progress.
+func TestCallsInProgressKeepTheProcess(t *testing.T) {
 	p := newTestProcess(t)
 	c, err := p.begin()
 	if err != nil {
@@ -77,12 +77,12 @@ func TestCallsUnderWayKeepTheProcess(t *testing.T) {
 	}
 	p.Close()
 	if p.child != c || p.idle.Stop() {
-		t.Error("a process with calls under way is ended, or will be")
+		t.Error("a process with calls in progress was ended, or will be")
 	}
 	p.finish()
 }
 
-// TestKilledProcessIsReplaced kills the process again and again while calls are under way.
+// TestKilledProcessIsReplaced kills the process repeatedly during calls.
 func TestKilledProcessIsReplaced(t *testing.T) {
 	p := newTestProcess(t)
 	for range 10 {
@@ -98,7 +98,7 @@ func TestKilledProcessIsReplaced(t *testing.T) {
 	}
 }
 
-func TestHangingProcessIsReplaced(t *testing.T) {
+func TestUnresponsiveProcessIsReplaced(t *testing.T) {
 	p := newTestProcess(t)
 	wantTag(t, p, 1)
 	if err := p.child.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -108,7 +108,7 @@ func TestHangingProcessIsReplaced(t *testing.T) {
 	wantTag(t, p, 2)
 }
 
-// TestStopSignalsDoNotEndTheProcess sends what a terminal and systemd send to all processes of a service.
+// TestStopSignalsDoNotEndTheProcess sends the signals that a terminal and systemd send to all processes of a service.
 func TestStopSignalsDoNotEndTheProcess(t *testing.T) {
 	p := newTestProcess(t)
 	wantTag(t, p, 1)
@@ -131,7 +131,7 @@ func TestProcessThatCannotRun(t *testing.T) {
 	}
 	p := NewProcess(log, os.Args[0], "-test.list=^$")
 	if tag, err := p.Compute(input(1)); err == nil || tag != nil || p.child != nil {
-		t.Errorf("a process that does not serve: %x, %v", tag, err)
+		t.Errorf("a process that does not call Serve: %x, %v", tag, err)
 	}
 }
 

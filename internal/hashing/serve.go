@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// request and reply are the messages of the two processes. Replies come in any order.
+// request and reply are the messages between the processes. Replies may arrive in any order.
 type (
 	request struct {
 		Number uint64
@@ -23,9 +23,9 @@ type (
 	}
 )
 
-// Serve is the work of the child process. It computes at low priority for the process at the other end of in and out, and
-// returns when in ends, which also happens when that process is killed. Signals that stop a service do not end it: the
-// service still needs it for its last requests.
+// Serve runs the child process. It computes at low priority for the process at the other end of in and out, and returns
+// when in ends, which also happens when that process is killed. It ignores the signals that stop a service, since the
+// service needs the child for its last requests.
 func Serve(in io.Reader, out io.Writer) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM)
 	lowerPriority()
@@ -42,13 +42,13 @@ func Serve(in io.Reader, out io.Writer) {
 			tag := computeLean(r.Input)
 			mu.Lock()
 			defer mu.Unlock()
-			_ = replies.Encode(reply{r.Number, tag}) // fails when the other process has ended
+			_ = replies.Encode(reply{r.Number, tag}) // fails if the other process has ended
 		}()
 	}
 }
 
-// computeLean releases the memory of finished computations before it allocates its own. So there is never more of it than
-// the largest number of concurrent calls needed.
+// computeLean releases the memory of finished computations before it allocates its own. So the process never uses more
+// memory than the largest number of concurrent calls needed.
 func computeLean(in Input) []byte {
 	runtime.GC()
 	tag, _ := Compute(in)

@@ -9,7 +9,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// shownComponents is the same for everybody; clients ask for it again and again.
+// shownComponents is built once: it is the same for all callers, and clients read it often.
 var shownComponents = sync.OnceValue(func() api.AlertComponents {
 	components := alerts.Components()
 	shown := make([]api.AlertComponent, len(components))
@@ -24,7 +24,8 @@ func (s *Server) alertComponents(*call) (response, error) {
 	return response{http.StatusOK, shownComponents()}, nil
 }
 
-// scope is whose channels the path names. A project that does not exist for the caller takes its alerts with it.
+// scope returns the owner of the channels that the path names. It hides the alerts of a project that the caller may not
+// see.
 func (s *Server) scope(c *call) (alerts.Scope, error) {
 	project, err := s.projectOfPath(c)
 	return alerts.Scope{OrgUID: project.OrgUID, ProjectUID: project.UID, Component: c.PathValue("component")}, err
@@ -58,7 +59,7 @@ func alertChannel(c alerts.Channel) api.AlertChannel {
 	shown := api.AlertChannel{UID: c.UID, Type: c.Type, IsActive: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: append([]string{}, c.Identifiers...), CreatedAt: c.CreatedAt}
 	shown.Unconfirmed = c.Unconfirmed
 	if h := c.HTTP; h != nil {
-		shown.HTTP = &api.AlertChannelHTTP{URL: h.URL.Reveal(), Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret} // the URL is masked already, but for scheme and host
+		shown.HTTP = &api.AlertChannelHTTP{URL: h.URL.Reveal(), Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret} // the URL is already masked except for scheme and host
 	}
 	if !c.Status.At.IsZero() {
 		shown.Status = &api.AlertStatus{IsSucceeded: c.Status.OK, Message: c.Status.Message, Time: c.Status.At}
@@ -68,21 +69,21 @@ func alertChannel(c alerts.Channel) api.AlertChannel {
 
 // createChannel is POST /v1/projects/{uid}/alerts/{component}.
 func (s *Server) createChannel(c *call) (response, error) {
-	in, wanted, err := s.readChannel(c)
+	in, input, err := s.readChannel(c)
 	if err != nil {
 		return response{}, err
 	}
-	uid, signing, err := s.Alerts.Create(c.Context(), c.principal, c.origin, in, wanted)
+	uid, signing, err := s.Alerts.Create(c.Context(), c.principal, c.origin, in, input)
 	return response{http.StatusCreated, api.CreatedAlertChannel{UID: uid, SigningSecret: signing.Reveal()}}, err
 }
 
 // updateChannel is PUT /v1/projects/{uid}/alerts/{component}/{alertUid}.
 func (s *Server) updateChannel(c *call) (response, error) {
-	in, wanted, err := s.readChannel(c)
+	in, input, err := s.readChannel(c)
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Alerts.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), wanted)
+	return response{status: http.StatusNoContent}, s.Alerts.Update(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"), input)
 }
 
 func (s *Server) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
@@ -91,14 +92,14 @@ func (s *Server) readChannel(c *call) (alerts.Scope, alerts.Channel, error) {
 		return alerts.Scope{}, alerts.Channel{}, err
 	}
 	in, err := s.scope(c)
-	return in, wantedChannel(body), err
+	return in, channelInput(body), err
 }
 
 // replaceChannels is PUT /v1/projects/{uid}/alerts/{component}.
 func (s *Server) replaceChannels(c *call) (response, error) {
 	var body api.AlertRequest
 	if err := c.read(&body, func() []fault.Field {
-		if body.Channels == nil { // an empty list is an intent to delete all; a missing one is a slip
+		if body.Channels == nil { // an empty list deletes all channels; a missing one is probably a mistake
 			return fault.FieldProblem("channels", "is required")
 		}
 		return nil
@@ -109,21 +110,21 @@ func (s *Server) replaceChannels(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	wanted := make([]alerts.Channel, len(body.Channels))
+	input := make([]alerts.Channel, len(body.Channels))
 	for i, channel := range body.Channels {
-		wanted[i] = wantedChannel(channel)
-		wanted[i].UID = channel.UID
+		input[i] = channelInput(channel)
+		input[i].UID = channel.UID
 	}
-	return response{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.principal, c.origin, in, wanted)
+	return response{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.principal, c.origin, in, input)
 }
 
-// wantedChannel leaves the uid out: where one channel is meant, the path names it.
-func wantedChannel(body api.AlertChannelRequest) alerts.Channel {
-	wanted := alerts.Channel{Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers, Identifiers: body.Identifiers}
+// channelInput omits the uid: where a request is about one channel, the path has its uid.
+func channelInput(body api.AlertChannelRequest) alerts.Channel {
+	input := alerts.Channel{Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers, Identifiers: body.Identifiers}
 	if h := body.HTTP; h != nil {
-		wanted.HTTP = &alerts.HTTP{URL: h.URL, Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret}
+		input.HTTP = &alerts.HTTP{URL: h.URL, Method: h.Method, Headers: h.Headers, Body: h.Body, Secret: h.Secret}
 	}
-	return wanted
+	return input
 }
 
 // deleteChannels is DELETE /v1/projects/{uid}/alerts/{component} and …/{alertUid}.

@@ -8,31 +8,30 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-var apiKeyNames = names{"name": "metadata.name", "expiresAt": "spec.expiry", "user": "spec.userUid"}
+var apiKeyFields = fieldNames{"name": "metadata.name", "expiresAt": "spec.expiry", "user": "spec.userUid"}
 
 // createAPIKey is POST /v1/apiKeys.
 func (s *Server) createAPIKey(c *call) (response, error) {
-	ask, err := s.readAPIKey(c)
+	input, err := s.readAPIKey(c)
 	if err != nil {
 		return response{}, err
 	}
-	made, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, ask)
-	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: made.UID}}, apiKeyNames.err(err)
+	made, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, input)
+	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: made.UID}}, apiKeyFields.err(err)
 }
 
-// readAPIKey reads what is asked for. The uid of the tenant in place of a user's means the caller: a public
-// client writes it there.
-func (s *Server) readAPIKey(c *call) (ask auth.NewAPIKey, err error) {
+// readAPIKey reads the request. The uid of the tenant in place of a user's means the caller: a public client sends it.
+func (s *Server) readAPIKey(c *call) (input auth.NewAPIKey, err error) {
 	var body api.APIKeyRequest
 	err = c.read(&body, func() []fault.Field {
 		expires, problems := moment("spec.expiry", body.Spec.Expiry)
-		ask = auth.NewAPIKey{User: body.Spec.UserUID, Name: body.Metadata.Name, ExpiresAt: expires}
-		if ask.User == c.principal.OrgUID {
-			ask.User = ""
+		input = auth.NewAPIKey{User: body.Spec.UserUID, Name: body.Metadata.Name, ExpiresAt: expires}
+		if input.User == c.principal.OrgUID {
+			input.User = ""
 		}
-		return fault.Join(problems, apiKeyNames.in(s.Auth.APIKeyProblems(c.principal, ask)))
+		return fault.Join(problems, apiKeyFields.in(s.Auth.APIKeyProblems(c.principal, input)))
 	})
-	return ask, err
+	return input, err
 }
 
 // listAPIKeys is GET /v1/apiKeys.
@@ -56,7 +55,7 @@ func apiKey(k auth.APIKey) api.APIKey {
 	}
 }
 
-// updateAPIKey is PUT /v1/apiKeys/{uid}: name, expiry or both. Public clients send what they leave as it is
+// updateAPIKey is PUT /v1/apiKeys/{uid}: name, expiry or both. Public clients send fields that they do not change as
 // empty, or not at all.
 func (s *Server) updateAPIKey(c *call) (response, error) {
 	var body api.APIKeyRequest
@@ -72,7 +71,7 @@ func (s *Server) updateAPIKey(c *call) (response, error) {
 		if change == (auth.APIKeyChange{}) {
 			problems = fault.Join(problems, fault.FieldProblem("metadata.name", "or spec.expiry is required"))
 		}
-		return fault.Join(problems, apiKeyNames.in(s.Auth.APIKeyChangeProblems(change)))
+		return fault.Join(problems, apiKeyFields.in(s.Auth.APIKeyChangeProblems(change)))
 	})
 	if err != nil {
 		return response{}, err
@@ -91,7 +90,7 @@ func (s *Server) setAPIKeyState(c *call) (response, error) {
 
 func (s *Server) changeAPIKey(c *call, change auth.APIKeyChange) (response, error) {
 	_, err := s.Auth.UpdateAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"), change)
-	return response{status: http.StatusNoContent}, apiKeyNames.err(err)
+	return response{status: http.StatusNoContent}, apiKeyFields.err(err)
 }
 
 // deleteAPIKey is DELETE /v1/apiKeys/{uid}.

@@ -34,8 +34,8 @@ func (s *Server) listAudits(c *call) (response, error) {
 	}}, nil
 }
 
-// auditQuery reads the filters. One that public clients have and we cannot keep is refused: a list that is
-// longer than what was asked for would be taken for the answer.
+// auditQuery reads the filters. A filter of public clients that is not supported is refused: the client would take the
+// longer list for the filtered one.
 func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Field) {
 	q := readQuery(raw)
 	asked := directory.AuditQuery{
@@ -47,7 +47,7 @@ func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Fie
 		q.problems = append(q.problems, fault.Field{Field: "tenantUid", Problem: "is not your organization"})
 	}
 	if q.text("projectUid") != "" {
-		q.problems = append(q.problems, fault.Field{Field: "projectUid", Problem: "is no filter here: records are the organization's"})
+		q.problems = append(q.problems, fault.Field{Field: "projectUid", Problem: "is not supported; records belong to the organization"})
 	}
 	return asked, q.problems
 }

@@ -22,7 +22,7 @@ func (s *Server) authenticate(c *call) (response, error) {
 		return response{}, err
 	}
 	tokens, err := s.Auth.Login(c.Context(), c.origin, auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password, Undecoded: wrong})
-	if fault.KindOf(err) != fault.Invalid { // which is not a login yet
+	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
 		s.Metrics.login(err)
 	}
 	return tokenResponse(tokens), err
@@ -30,10 +30,10 @@ func (s *Server) authenticate(c *call) (response, error) {
 
 // refresh is GET /v1/auth/refresh/{token}.
 func (s *Server) refresh(c *call) (response, error) {
-	// A browser that fetches ahead of a click must not consume the token.
+	// A browser's prefetch must not consume the token.
 	for _, header := range []string{"Sec-Purpose", "Purpose"} {
 		if c.Header.Get(header) != "" {
-			return response{}, fault.InvalidFields(fault.Field{Field: header, Problem: "a prefetch cannot renew a token; request it without this header"})
+			return response{}, fault.InvalidFields(fault.Field{Field: header, Problem: "must not be sent: a prefetch cannot refresh a token"})
 		}
 	}
 	tokens, err := s.Auth.Refresh(c.Context(), c.origin, secret.String(c.PathValue("token")))

@@ -9,7 +9,8 @@ import (
 
 var htmlType = []string{"text/html; charset=utf-8"}
 
-// page is a response for people who followed a link. It has no style and no script, as Content-Security-Policy demands.
+// page is a response for people who followed a link. It has no style and no script, as the Content-Security-Policy
+// requires.
 type page alerts.Confirmation
 
 var confirmationPage = template.Must(template.New("confirmation").Parse(`<!DOCTYPE html>

@@ -19,8 +19,8 @@ import (
 	"github.com/regwarden/regwarden/api"
 )
 
-// These tests are about the edge itself, which needs no store: what comes before a handler, and what
-// comes after one that fails. Every operation is tested over HTTP, with its store, in the test module.
+// These tests cover what the server does before and after a handler, and need no store. The test module tests every
+// operation over HTTP with a store.
 
 func edge(log io.Writer, proxies ...string) *Server {
 	s := &Server{Log: slog.New(slog.NewTextHandler(log, nil))}
@@ -30,8 +30,8 @@ func edge(log io.Writer, proxies ...string) *Server {
 	return s
 }
 
-// ask sends one request, its target written byte for byte.
-func ask(t *testing.T, h http.Handler, method, target string) (*http.Response, api.Error) {
+// send sends one request with exactly this target.
+func send(t *testing.T, h http.Handler, method, target string) (*http.Response, api.Error) {
 	t.Helper()
 	server := httptest.NewServer(h)
 	defer server.Close()
@@ -65,19 +65,19 @@ func responseOn(t *testing.T, conn net.Conn, request *http.Request) (*http.Respo
 	var body api.Error
 	if response.StatusCode >= 300 && request.Method != http.MethodHead {
 		if err := json.Unmarshal(data, &body); err != nil {
-			t.Fatalf("the answer is no JSON: %s", data)
+			t.Fatalf("the response is not JSON: %s", data)
 		}
 	}
 	return response, body
 }
 
-func TestUntidyPathsAreUnknownAndNeverRedirected(t *testing.T) {
+func TestNonCanonicalPathsAreNotFoundAndNeverRedirected(t *testing.T) {
 	h := edge(io.Discard).Handler()
 	for _, target := range []string{
 		"//v1/auth/refresh/token", "/v1//auth/refresh/token", "/v1/auth/../auth/refresh/token", "/v1/auth/refresh/token/",
 		"/v1/./healthz", "/healthz/", "/", "/v1", "/V1/auth", "/v1/auth/refresh/", "/v1/auth/refresh/a/b", "/v1/auth/refresh/..",
 	} {
-		response, body := ask(t, h, "GET", target)
+		response, body := send(t, h, "GET", target)
 		if response.StatusCode != http.StatusNotFound || body.Code != "PathNotFound" || response.Header.Get("Location") != "" {
 			t.Errorf("%s: %s, code %q", target, response.Status, body.Code)
 		}
@@ -87,10 +87,10 @@ func TestUntidyPathsAreUnknownAndNeverRedirected(t *testing.T) {
 	}
 }
 
-// A parameter that is one slash is a parameter: the path is served, so that it is not PathNotFound.
+// A parameter that is one slash matches the route, so the response is not PathNotFound.
 func TestSlashAsParameterIsRouted(t *testing.T) {
 	for _, target := range []string{"/v1/registries/oci/%2F/ecr", "/v1/registries/oci/%2f", "/v1/projects/%2F/alerts/%2F"} {
-		if response, _ := ask(t, edge(io.Discard).Handler(), "BREW", target); response.StatusCode != http.StatusMethodNotAllowed {
+		if response, _ := send(t, edge(io.Discard).Handler(), "BREW", target); response.StatusCode != http.StatusMethodNotAllowed {
 			t.Errorf("%s: %s, want 405 as for a path that is served", target, response.Status)
 		}
 	}
@@ -106,7 +106,7 @@ func TestMethodsAreExactlyAsListed(t *testing.T) {
 		{"DELETE", api.PathProjectAlerts, "GET"},
 		{"BREW", api.PathHealth, "GET"},
 	} {
-		response, body := ask(t, h, c.method, c.path)
+		response, body := send(t, h, c.method, c.path)
 		if response.StatusCode != http.StatusMethodNotAllowed || response.Header.Get("Allow") != c.allow {
 			t.Errorf("%s %s: %s, Allow %q", c.method, c.path, response.Status, response.Header.Get("Allow"))
 		}
@@ -116,9 +116,9 @@ func TestMethodsAreExactlyAsListed(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerIsSafeToCacheAndFrame(t *testing.T) {
-	for _, target := range []string{api.PathHealth, "/nowhere"} {
-		response, _ := ask(t, edge(io.Discard).Handler(), "GET", target)
+func TestEveryResponseIsSafeToCacheAndFrame(t *testing.T) {
+	for _, target := range []string{api.PathHealth, "/unknown"} {
+		response, _ := send(t, edge(io.Discard).Handler(), "GET", target)
 		for header, want := range map[string]string{
 			"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'", "Content-Type": "application/json",
@@ -131,25 +131,25 @@ func TestEveryAnswerIsSafeToCacheAndFrame(t *testing.T) {
 	}
 }
 
-func TestAPanicIsAnsweredAndItsValueNotLogged(t *testing.T) {
+func TestPanicReturns500AndItsValueIsNotLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := edge(&log)
 	h := s.envelope(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("hunter2") }))
-	response, body := ask(t, h, "GET", "/")
+	response, body := send(t, h, "GET", "/")
 	if response.StatusCode != http.StatusInternalServerError || body.Code != "InternalError" || !strings.Contains(log.String(), body.Ref) {
 		t.Errorf("%s %+v", response.Status, body)
 	}
 	if strings.Contains(log.String(), "hunter2") || !strings.Contains(log.String(), "edge_test.go") {
-		t.Errorf("the log has the panic's value, or not its place: %s", log.String())
+		t.Errorf("the log has the panic's value, or lacks its stack: %s", log.String())
 	}
 }
 
 func TestTheLogHasTheTemplateAndNotThePath(t *testing.T) {
 	var log bytes.Buffer
 	h := edge(&log).Handler()
-	ask(t, h, "HEAD", "/v1/auth/refresh/rt_marked")
-	ask(t, h, "GET", "//v1/auth/refresh/rt_marked")
-	ask(t, h, "rt_marked", "/healthz")
+	send(t, h, "HEAD", "/v1/auth/refresh/rt_marked")
+	send(t, h, "GET", "//v1/auth/refresh/rt_marked")
+	send(t, h, "rt_marked", "/healthz")
 	if strings.Contains(log.String(), "marked") || !strings.Contains(log.String(), "path=/v1/auth/refresh/{token}") {
 		t.Errorf("log: %s", log.String())
 	}
@@ -168,8 +168,8 @@ func TestAccessLogLevels(t *testing.T) {
 		{api.PathReady, t.Context(), nil, "level=DEBUG msg=request"},
 		{api.PathReady, t.Context(), errors.New("no store"), "level=ERROR msg=request"},
 		{api.PathReady, gone, context.Canceled, "level=DEBUG msg=request"},
-		{"/nowhere", t.Context(), nil, "level=INFO msg=request"},
-		{api.PathJWKS, t.Context(), nil, "level=ERROR msg=request"}, // it panics without an auth.Service
+		{"/unknown", t.Context(), nil, "level=INFO msg=request"},
+		{api.PathJWKS, t.Context(), nil, "level=ERROR msg=request"}, // panics without an auth.Service
 	} {
 		var log bytes.Buffer
 		s := edge(nil)
@@ -203,7 +203,7 @@ func TestXForwardedForCountsOnlyFromTrustedProxies(t *testing.T) {
 	}
 }
 
-func TestAValidationThatLeadsBackIsRefused(t *testing.T) {
+func TestHairpinValidationIsRefused(t *testing.T) {
 	s := edge(io.Discard)
 	s.Hairpin = "nonce"
 	for nonce, want := range map[string]int{"nonce": http.StatusForbidden, "other": http.StatusOK} {
@@ -217,7 +217,7 @@ func TestAValidationThatLeadsBackIsRefused(t *testing.T) {
 	}
 }
 
-// Both framings in one request are how requests are smuggled (RFC 9112 section 6.1).
+// Requests with both framings are used for request smuggling (RFC 9112 section 6.1).
 func TestAChunkedRequestEndsItsConnection(t *testing.T) {
 	server := httptest.NewServer(edge(io.Discard).Handler())
 	defer server.Close()
@@ -226,7 +226,7 @@ func TestAChunkedRequestEndsItsConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	const request = "POST /v1/nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+	const request = "POST /v1/unknown HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
@@ -234,13 +234,13 @@ func TestAChunkedRequestEndsItsConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answers := strings.Count(string(all), "HTTP/1.1 "); answers != 1 {
-		t.Errorf("%d answers on the connection, want 1:\n%s", answers, all)
+	if responses := strings.Count(string(all), "HTTP/1.1 "); responses != 1 {
+		t.Errorf("%d responses on the connection, want 1:\n%s", responses, all)
 	}
 }
 
 func TestTheDescriptionIsServedAsJSON(t *testing.T) {
-	response, _ := ask(t, edge(io.Discard).Handler(), "GET", api.PathOpenAPI)
+	response, _ := send(t, edge(io.Discard).Handler(), "GET", api.PathOpenAPI)
 	if response.StatusCode != http.StatusOK {
 		t.Fatal(response.Status)
 	}
@@ -295,24 +295,24 @@ func serveShort(t *testing.T, h http.Handler) net.Conn {
 	return conn
 }
 
-// A body that is announced, not sent and not read held the connection, the goroutine and the answer for ever.
-func TestABodyThatNeverComesHoldsNothing(t *testing.T) {
+// A body that is announced, but neither sent nor read, must not block the response.
+func TestMissingBodyDoesNotDelayTheResponse(t *testing.T) {
 	for _, request := range []string{
 		"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n",
-		"POST /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"POST /unknown HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n",
 	} {
 		conn := serveShort(t, edge(io.Discard).Handler())
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
-		answer, err := io.ReadAll(conn)
-		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 ") {
-			t.Errorf("%q: %v, answer %q", request, err, answer)
+		data, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(data), "HTTP/1.1 ") {
+			t.Errorf("%q: %v, response %q", request, err, data)
 		}
 	}
 }
 
-func TestAReadTimeoutDoesNotEndAHandlerThatHasTheBody(t *testing.T) {
+func TestReadTimeoutDoesNotCancelHandlerWithBody(t *testing.T) {
 	s := edge(io.Discard)
 	ended := make(chan error, 1)
 	conn := serveShort(t, s.envelope(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -328,7 +328,7 @@ func TestAReadTimeoutDoesNotEndAHandlerThatHasTheBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {
-		t.Errorf("the handler was ended: %v", err)
+		t.Errorf("the handler was canceled: %v", err)
 	}
 }
 

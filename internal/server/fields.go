@@ -12,9 +12,9 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// What a request got wrong is told under the names that the request uses, all of it at once.
+// Problems of a request are reported under the names that the request uses, all at once.
 
-// invalid is the fault of these problems, nil when there are none.
+// invalid returns the fault of these problems, nil if there are none.
 func invalid(problems []fault.Field) error {
 	if len(problems) == 0 {
 		return nil
@@ -22,11 +22,11 @@ func invalid(problems []fault.Field) error {
 	return fault.InvalidFields(problems...)
 }
 
-// names maps the domain's name of a field to where it stands in a request.
-type names map[string]string
+// fieldNames maps the domain's name of a field to its path in a request.
+type fieldNames map[string]string
 
-// in gives problems the request's names. Of projects[2] the part before the bracket is mapped.
-func (n names) in(problems []fault.Field) []fault.Field {
+// in replaces the names of fields by the request's. For projects[2] it maps the part before the bracket.
+func (n fieldNames) in(problems []fault.Field) []fault.Field {
 	renamed := make([]fault.Field, len(problems))
 	for i, p := range problems {
 		base, index, _ := strings.Cut(p.Field, "[")
@@ -41,8 +41,8 @@ func (n names) in(problems []fault.Field) []fault.Field {
 	return renamed
 }
 
-// err is in for a fault that is Invalid; other errors pass.
-func (n names) err(err error) error {
+// err is in for faults that are Invalid; it returns other errors unchanged.
+func (n fieldNames) err(err error) error {
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Invalid {
 		renamed := *f
 		renamed.Fields = n.in(f.Fields)
@@ -51,19 +51,19 @@ func (n names) err(err error) error {
 	return err
 }
 
-// moment reads an RFC 3339 time. What public clients send for "none", the year 1, is the zero time.
+// moment parses an RFC 3339 time. The year 1, which public clients send for "none", is the zero time.
 func moment(field, text string) (time.Time, []fault.Field) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, fault.FieldProblem(field, "is not a time like 2027-01-31T12:00:00Z (RFC 3339)")
+		return time.Time{}, fault.FieldProblem(field, "must be an RFC 3339 time such as 2027-01-31T12:00:00Z")
 	}
 	return at.UTC(), nil
 }
 
-// queryValues reads a request's query, each name at most once: of two values one would be overlooked.
+// queryValues reads a request's query. A repeated name is a problem, since one of its values would be ignored.
 type queryValues struct {
 	values   url.Values
 	problems []fault.Field
@@ -73,7 +73,7 @@ func readQuery(raw string) *queryValues {
 	values, err := url.ParseQuery(raw)
 	q := &queryValues{values: values}
 	if err != nil {
-		q.problems = append(q.problems, fault.Field{Field: "query", Problem: "is not encoded as a query is"})
+		q.problems = append(q.problems, fault.Field{Field: "query", Problem: "is not URL-encoded"})
 	}
 	return q
 }
@@ -81,10 +81,10 @@ func readQuery(raw string) *queryValues {
 func (q *queryValues) text(name string) string {
 	values := q.values[name]
 	if len(values) > 1 {
-		q.problems = append(q.problems, fault.Field{Field: name, Problem: "is given more than once"})
+		q.problems = append(q.problems, fault.Field{Field: name, Problem: "must be given only once"})
 	}
 	text := q.values.Get(name)
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) { // PostgreSQL takes neither
+	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) { // PostgreSQL accepts neither
 		q.problems = append(q.problems, fault.Field{Field: name, Problem: "must be valid UTF-8 without control characters"})
 		return ""
 	}
@@ -97,7 +97,7 @@ func (q *queryValues) moment(name string) time.Time {
 	return at
 }
 
-// limit reads the number of items to return: 0 if it is not given, -1 if it cannot be used.
+// limit reads the number of items to return: 0 if it is not given, -1 if it is not valid.
 func (q *queryValues) limit() int {
 	text := q.text("limit")
 	if text == "" {

@@ -23,35 +23,35 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// route is one operation of the interface.
+// route is one operation of the API.
 type route struct {
 	method            string
 	path              string
 	handle            func(*call) (response, error)
 	requiresAuth      bool
-	worksWithoutStore bool // the response is the same for every caller and comes from memory
-	announced         bool // makes one audit record: a success has its uid in AuditUid
-	recordsRefusals   bool // refusals after authentication are recorded too: the handler finds the project and sets AuditUid
+	worksWithoutStore bool // the response comes from memory and is the same for every caller
+	announced         bool // writes one audit record, whose uid a successful response has in AuditUid
+	recordsRefusals   bool // refusals after authentication are recorded too: the handler checks the project and sets AuditUid
 }
 
 type methodSet map[string]route
 
-// call is one request on its way to a handler.
+// call is one request to a handler.
 type call struct {
 	*http.Request
 	w         http.ResponseWriter
 	origin    audit.Origin
 	principal auth.Principal // set if the route requires authentication
-	project   string         // uid that ProjectUid names, which the principal may see; empty when there is none
+	project   string         // uid from ProjectUid, which the principal may see; empty without the header
 }
 
-// answer is what a handler gives back: a status and a body to encode, nil for none.
+// response is the result of a handler: a status and a body to encode, nil for none.
 type response struct {
 	status int
 	body   any
 }
 
-// statusOf is the one map from a fault's kind to a status.
+// statusOf maps the kind of a fault to a status.
 var statusOf = map[fault.Kind]int{
 	fault.Invalid:         http.StatusBadRequest,
 	fault.Unauthenticated: http.StatusUnauthorized,
@@ -63,14 +63,14 @@ var statusOf = map[fault.Kind]int{
 	fault.Internal:        http.StatusInternalServerError,
 }
 
-// statusOfCode has the codes whose status is not their kind's.
+// statusOfCode has the codes whose status differs from that of their kind.
 var statusOfCode = map[string]int{
 	codeMethodNotAllowed: http.StatusMethodNotAllowed,
 	codeRequestTooLarge:  http.StatusRequestEntityTooLarge,
 	codeUnsupportedMedia: http.StatusUnsupportedMediaType,
 }
 
-// Codes that only the HTTP edge gives.
+// Codes that only this package uses.
 const (
 	codeMethodNotAllowed = "MethodNotAllowed"
 	codeRequestTooLarge  = "RequestTooLarge"
@@ -78,13 +78,13 @@ const (
 	codePathNotFound     = "PathNotFound"
 )
 
-// notValid is the verdict of a validation as an answer: not a fault, and so a type of its own.
+// notValid is the error of a validation whose result is not valid. It is not a fault, since the check succeeded.
 type notValid struct{ report *regcheck.Report }
 
 func (n notValid) Error() string { return "the registry definition is not valid" }
 
-// perMethod dispatches by method. ServeMux could, but its "GET" also takes HEAD, which must not
-// spend a refresh token, and its own 405 has no error body.
+// perMethod dispatches by method. The methods of ServeMux are not used: its "GET" also accepts HEAD, which must not
+// consume a refresh token, and its 405 has no error body.
 func (s *Server) perMethod(path string, set methodSet) http.Handler {
 	allow := make([]string, 0, len(set))
 	for method := range set {
@@ -97,14 +97,14 @@ func (s *Server) perMethod(path string, set methodSet) http.Handler {
 		if !ok {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
 			s.fail(w, r, &fault.Error{Kind: fault.Invalid, Code: codeMethodNotAllowed,
-				Message: "This path has the methods " + strings.Join(allow, ", ") + " only."})
+				Message: "Allowed methods: " + strings.Join(allow, ", ") + "."})
 			return
 		}
 		s.serve(w, r, route)
 	})
 }
 
-// serve runs one operation: who calls, for which project, then the handler, then the encoding.
+// serve runs one operation: authentication, project, handler, encoding.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 	c := &call{Request: r, w: w, origin: recordOf(w).origin}
 	result, err := s.run(c, route)
@@ -118,7 +118,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, route route) {
 	s.succeed(c, result)
 }
 
-// setAuditUID spells the header as the interface does; Set would write Audituid.
+// setAuditUID keeps the spelling of the API; Set would write Audituid.
 func setAuditUID(w http.ResponseWriter, uid string) { w.Header()[api.HeaderAuditUID] = []string{uid} }
 
 func (s *Server) run(c *call, route route) (response, error) {
@@ -159,7 +159,7 @@ func (s *Server) identify(c *call, route route) error {
 	return err
 }
 
-// findProject checks that the caller may see the project that the request names.
+// findProject checks that the caller may see the project of the request.
 func (s *Server) findProject(c *call) error {
 	if c.project == "" {
 		return nil
@@ -168,8 +168,8 @@ func (s *Server) findProject(c *call) error {
 	return err
 }
 
-// single returns the value of a header that may be there once. Two values would leave it to chance
-// which one an intermediary and we look at.
+// single returns the value of a header that may be sent once. With two values, a proxy and the service could use
+// different ones.
 func single(r *http.Request, name string) (string, error) {
 	values := r.Header.Values(name)
 	switch len(values) {
@@ -178,11 +178,11 @@ func single(r *http.Request, name string) (string, error) {
 	case 1:
 		return values[0], nil
 	default:
-		return "", fault.InvalidFields(fault.Field{Field: name, Problem: "is sent more than once"})
+		return "", fault.InvalidFields(fault.Field{Field: name, Problem: "must be sent only once"})
 	}
 }
 
-// decode reads the request's JSON body into v. The fields had a value of the wrong type.
+// decode reads the request's JSON body into v, and returns the fields with a value of the wrong type.
 func (c *call) decode(v any) ([]fault.Field, error) {
 	body, err := c.body()
 	if err != nil {
@@ -191,7 +191,7 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 	return strictjson.Decode(body, v)
 }
 
-// body reads the whole body, which must be announced as JSON, within its limits of size and time.
+// body reads the whole body, which must be announced as JSON, within the limits of size and time.
 func (c *call) body() ([]byte, error) {
 	if err := c.acceptable(); err != nil {
 		return nil, err
@@ -207,13 +207,13 @@ func (c *call) body() ([]byte, error) {
 		c.w.Header().Set("Connection", "close") // so that the response does not wait for the rest of the body
 		return nil, bodyFault(err, limit)
 	}
-	// A deadline left standing would cancel a validation that takes longer than the body may.
+	// Otherwise the deadline would cancel a validation that takes longer than the body may.
 	_ = control.SetReadDeadline(time.Time{})
-	c.Body = http.NoBody // read whole: see giveUpBody
+	c.Body = http.NoBody // see giveUpBody
 	return body, nil
 }
 
-// bodyFault says why a body was not read whole.
+// bodyFault returns the fault of a body that was not read completely.
 func bodyFault(err error, limit int64) error {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return &fault.Error{Kind: fault.Invalid, Code: codeRequestTooLarge, Message: fmt.Sprintf("The request body must be at most %d KiB.", limit>>10)}
@@ -222,11 +222,11 @@ func bodyFault(err error, limit int64) error {
 		return fault.Busy("The service is receiving too many large requests. Retry after the time in Retry-After.", time.Second)
 	}
 	return &fault.Error{Kind: fault.Invalid, Code: fault.CodeInvalidRequest, Message: "The request body did not arrive completely.", Cause: err,
-		Fields: []fault.Field{{Field: strictjson.Body, Problem: fmt.Sprintf("must arrive within %v, without a pause of %v", bodyTimeout, bodyPause)}}}
+		Fields: []fault.Field{{Field: strictjson.Body, Problem: fmt.Sprintf("must arrive within %v and without a pause of %v", bodyTimeout, bodyPause)}}}
 }
 
-// arrivingBody is a body that must keep arriving. A total deadline alone would hold a connection that is silent for
-// as long as one that is slow.
+// arrivingBody is a body that must keep arriving. With a total deadline alone, an idle connection could stay open as
+// long as a slow one.
 type arrivingBody struct {
 	io.Reader
 	control *http.ResponseController
@@ -238,19 +238,19 @@ func (b *arrivingBody) Read(p []byte) (int, error) {
 	if b.end.Before(deadline) {
 		deadline = b.end
 	}
-	_ = b.control.SetReadDeadline(deadline) // fails only on a connection that is gone
+	_ = b.control.SetReadDeadline(deadline) // fails only on a closed connection
 	return b.Reader.Read(p)
 }
 
-// giveUpBody bounds how long net/http waits for the rest of a body that no handler reads: it drains the body before it
-// sends the response. What has arrived already is drained at once, and the connection can be used again.
+// giveUpBody bounds how long net/http waits for the rest of an unread body: it drains the body before it sends the
+// response. Data that has already arrived is drained at once, and the connection can be reused.
 func giveUpBody(w http.ResponseWriter, r *http.Request) {
 	if r.Body != nil && r.Body != http.NoBody {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTimeout)) // fails only on a connection that is gone
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTimeout)) // fails only on a closed connection
 	}
 }
 
-// read is decode for a body whose problems the domain lists too. Nothing is done with a body that has any.
+// read is decode for a body that the domain validates too. It returns an error if there is any problem.
 func (c *call) read(v any, problems func() []fault.Field) error {
 	wrong, err := c.decode(v)
 	if err != nil {
@@ -259,7 +259,7 @@ func (c *call) read(v any, problems func() []fault.Field) error {
 	return invalid(fault.Join(wrong, problems()))
 }
 
-// acceptable reports whether the body is announced as plain JSON.
+// acceptable returns a fault unless the body is announced as plain JSON.
 func (c *call) acceptable() error {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must not be compressed."}
@@ -288,27 +288,27 @@ func (s *Server) succeed(c *call, resp response) {
 	}
 }
 
-// abort closes the connection of a response that has begun and cannot be completed, so that no client takes the part for
-// the whole.
+// abort closes the connection of a response that cannot be completed, so that no client takes it for complete.
 func abort(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() == nil { // else the client went away
-		noteOutcome(w, "AnswerNotSent", err)
+		noteOutcome(w, "ResponseNotSent", err)
 	}
 	panic(http.ErrAbortHandler)
 }
 
-// fail turns a fault or a verdict into its answer. What has no kind is ours, and told to the log alone.
+// fail sends the response of an error: of a fault, or of a definition that is not valid. Other errors are internal:
+// only the log has their text.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	giveUpBody(w, r)
 	body := &api.Error{Ref: recordOf(w).origin.RequestID}
-	if verdict, ok := errors.AsType[notValid](err); ok {
-		s.failNotValid(w, r, body, verdict.report)
+	if invalid, ok := errors.AsType[notValid](err); ok {
+		s.failNotValid(w, r, body, invalid.report)
 		return
 	}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind == fault.Internal {
 		s.logInternal(w, r, err)
-		f = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternalError, Message: "Something went wrong in the service; its log has the cause under this ref."}
+		f = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternalError, Message: "Internal error. The service log has the cause under this ref."}
 	}
 	noteOutcome(w, f.Code, f.Cause)
 	body.Status, body.Code, body.Message, body.Details = statusOf[f.Kind], f.Code, f.Message, details(f)
@@ -327,7 +327,7 @@ func (s *Server) failNotValid(w http.ResponseWriter, r *http.Request, body *api.
 		s.fail(w, r, err)
 		return
 	}
-	// Terraform shows the message and nothing else.
+	// Terraform shows only the message.
 	body.Code, body.Message, body.Details = string(report.Code), strings.TrimSpace(report.Message+" "+report.Hint), details
 	noteOutcome(w, body.Code, nil)
 	s.encode(w, r, http.StatusUnprocessableEntity, body)
@@ -338,7 +338,7 @@ func details(f *fault.Error) json.RawMessage {
 		Fields []fault.Field `json:"fields,omitempty"`
 		Reason string        `json:"reason,omitempty"`
 	}{f.Fields, f.Reason})
-	if err != nil { // strings alone can't fail to encode
+	if err != nil { // encoding strings cannot fail
 		return json.RawMessage(`{}`)
 	}
 	return out
@@ -350,6 +350,6 @@ func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil && r.Context().Err() == nil {
-		noteOutcome(w, "AnswerNotSent", err)
+		noteOutcome(w, "ResponseNotSent", err)
 	}
 }

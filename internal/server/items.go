@@ -7,26 +7,27 @@ import (
 )
 
 const (
-	// pieceBytes is how much of a list is encoded before it is sent. A response that is smaller is not counted.
+	// pieceBytes is how much of a list is encoded before it is sent. A smaller response does not count for the budget.
 	pieceBytes = 32 << 10
-	// listBytes is what a list of several pieces may hold: a page of records and a piece. Pages of the store are made for it.
+	// listBytes is the memory of a longer list: a page of records and a piece. The page sizes of the store depend on
+	// it.
 	listBytes = 512 << 10
 )
 
-// items is the body {"items":[…]} of a list that may be long. It is read page by page, and sent piece by piece, so that a
-// response of megabytes holds little memory however slow its client is.
+// items is the body {"items":[…]} of a list that may be long. It is read page by page and sent piece by piece, so that
+// a large response to a slow client needs little memory.
 type items[T any] struct {
-	read func(after T) (page []T, more bool, err error) // the zero value precedes all records
-	show func(T) any                                    // nil is left out
+	read func(after T) (page []T, more bool, err error) // the zero value starts at the first page
+	show func(T) any                                    // nil omits the item
 	tail func() any                                     // an object whose members follow the items; nil for none
 }
 
-// listOf is items without a tail, in the form that handlers return.
+// listOf returns items without a tail as a handler's response.
 func listOf[T any](status int, read func(after T) (page []T, more bool, err error), show func(T) any) (response, error) {
 	return response{status, items[T]{read: read, show: show}}, nil
 }
 
-// recordsPage is how many records of a list with a limit are read at a time.
+// recordsPage is the page size of a list with a limit.
 const recordsPage = 100
 
 // limitedPages reads a list of at most limit records in pages of at most size.
@@ -43,7 +44,7 @@ func (l items[T]) writeTo(out *outgoing) error {
 	piece := pieces{out: out}
 	piece.encoder = json.NewEncoder(&piece.Buffer)
 	piece.encoder.SetEscapeHTML(false)
-	_, _ = piece.WriteString(`{"items":[`) // none of these fails (bytes.Buffer)
+	_, _ = piece.WriteString(`{"items":[`) // writing to a bytes.Buffer never fails
 	var last T
 	for more, first := true, true; more; {
 		var page []T
@@ -80,7 +81,7 @@ func (l items[T]) writeTail(piece *pieces) error {
 	}
 	members, err := json.Marshal(l.tail())
 	if err != nil {
-		return fmt.Errorf("encode what follows a list: %w", err)
+		return fmt.Errorf("encode the members after a list: %w", err)
 	}
 	_ = piece.WriteByte(',')
 	_, _ = piece.Write(members[1 : len(members)-1])

@@ -21,7 +21,7 @@ var (
 	mallory = auth.Principal{UserUID: "mallory", OrgUID: "other"}
 )
 
-// pagesOf returns the words in pages of two, and then err.
+// pagesOf returns the words in pages of two, followed by err.
 func pagesOf(words []string, err error) func(string) ([]string, bool, error) {
 	return func(after string) ([]string, bool, error) {
 		from := 0
@@ -36,7 +36,7 @@ func pagesOf(words []string, err error) func(string) ([]string, bool, error) {
 	}
 }
 
-// serveBody serves a body to everyone, as the response of a handler that a principal called.
+// serveBody serves a body to everyone as the response of a handler called by a principal.
 func serveBody(t *testing.T, s *Server, p auth.Principal, body any) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(s.envelope(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -66,7 +66,7 @@ func wordList(words []string, err error) items[string] {
 	}, tail: func() any { return map[string]int{"count": len(words)} }}
 }
 
-func TestAListIsSentWhole(t *testing.T) {
+func TestListIsSentCompletely(t *testing.T) {
 	words := []string{"a", "<b>", "hidden", "ü\n", strings.Repeat("long", pieceBytes)}
 	for n := range len(words) + 1 {
 		server := serveBody(t, edge(io.Discard), alice, wordList(words[:n], nil))
@@ -85,9 +85,10 @@ func TestAListIsSentWhole(t *testing.T) {
 	}
 }
 
-// A fault before the first byte is an error response. One after it breaks the connection: a part must not pass for the whole.
-func TestAListThatBreaksOff(t *testing.T) {
-	away := fault.Busy("The store is away.", 0)
+// A fault before the first byte is an error response. A later one closes the connection, so that a part is not taken
+// for the whole.
+func TestListFailsWhileReading(t *testing.T) {
+	away := fault.Busy("The store does not respond.", 0)
 	var log bytes.Buffer
 	s := edge(&log)
 	response, text, err := get(t, serveBody(t, s, alice, wordList([]string{"a", "b"}, away)).URL)
@@ -99,27 +100,27 @@ func TestAListThatBreaksOff(t *testing.T) {
 	if err == nil || response != nil && response.StatusCode != http.StatusOK {
 		t.Errorf("after the first byte: %.100s, %v, want a broken connection", text, err)
 	}
-	if !strings.Contains(log.String(), "AnswerNotSent") || !strings.Contains(log.String(), "The store is away") {
-		t.Errorf("the log does not say so: %s", log.String())
+	if !strings.Contains(log.String(), "ResponseNotSent") || !strings.Contains(log.String(), "The store does not respond") {
+		t.Errorf("the log lacks the failure: %s", log.String())
 	}
 }
 
-// A list of several pieces, and another large response, need their share of the budget before they begin.
+// A list of several pieces, or another large response, reserves its share of the budget before it begins.
 func TestLargeResponsesOverTheBudget(t *testing.T) {
 	long := strings.Repeat("long", pieceBytes)
 	for name, c := range map[string]struct {
-		held []auth.Principal // by each an eighth
+		held []auth.Principal // each holds an eighth
 		body any
 		want int
 	}{
-		"nothing is held":              {nil, wordList([]string{long}, nil), http.StatusOK},
-		"the user's share is held":     {[]auth.Principal{alice}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
-		"of no list":                   {[]auth.Principal{alice}, long, http.StatusServiceUnavailable},
-		"small responses need none":    {[]auth.Principal{alice}, wordList([]string{"a", "b", "c"}, nil), http.StatusOK},
-		"a colleague holds its share":  {[]auth.Principal{bob}, wordList([]string{long}, nil), http.StatusOK},
-		"the organization's is held":   {[]auth.Principal{bob, bob}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
-		"another organization's":       {[]auth.Principal{mallory, mallory}, wordList([]string{long}, nil), http.StatusOK},
-		"all is held by somebody else": {[]auth.Principal{mallory, mallory, mallory, mallory, mallory, mallory, mallory, mallory}, long, http.StatusServiceUnavailable},
+		"nothing is held":           {nil, wordList([]string{long}, nil), http.StatusOK},
+		"the user's share is held":  {[]auth.Principal{alice}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
+		"not a list":                {[]auth.Principal{alice}, long, http.StatusServiceUnavailable},
+		"small responses need none": {[]auth.Principal{alice}, wordList([]string{"a", "b", "c"}, nil), http.StatusOK},
+		"another user of the organization holds its share": {[]auth.Principal{bob}, wordList([]string{long}, nil), http.StatusOK},
+		"the organization's is held":                       {[]auth.Principal{bob, bob}, wordList([]string{long}, nil), http.StatusServiceUnavailable},
+		"another organization's":                           {[]auth.Principal{mallory, mallory}, wordList([]string{long}, nil), http.StatusOK},
+		"other organizations hold everything":              {[]auth.Principal{mallory, mallory, mallory, mallory, mallory, mallory, mallory, mallory}, long, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := edge(io.Discard)
@@ -137,7 +138,7 @@ func TestLargeResponsesOverTheBudget(t *testing.T) {
 	}
 }
 
-func TestABudgetIsGivenBack(t *testing.T) {
+func TestBudgetIsReleased(t *testing.T) {
 	s := edge(io.Discard)
 	s.Responses = NewResponseBudget(8 * listBytes)
 	long := []string{strings.Repeat("long", pieceBytes)}

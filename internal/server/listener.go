@@ -13,29 +13,28 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 )
 
-// ConnLimits bound what clients can hold of the server without an account. All fields are required.
+// ConnLimits limit the resources that clients can use without an account. All fields are required.
 type ConnLimits struct {
-	Connections int   // open at the same time, in all
+	Connections int   // open at the same time in total
 	PerSource   int   // open at the same time from one source
-	Bytes       int64 // received and not yet answered, over all connections; one source may hold a quarter
+	Bytes       int64 // received bytes of pending requests, over all connections; a source may hold a quarter
 
-	// Proxies are exempt from the limits per source, since they speak for many clients.
+	// Proxies are exempt from the limits per source, since they forward requests of many clients.
 	Proxies []netip.Prefix
 }
 
-// errTooManyBytes ends a read once the unanswered bytes of all connections, or of those of one source, reach
-// their limit.
-var errTooManyBytes = errors.New("too many unanswered bytes")
+// errTooManyBytes ends a read when the pending bytes of all connections, or of those of one source, reach their limit.
+var errTooManyBytes = errors.New("too many bytes of pending requests")
 
-// Listener applies ConnLimits to the connections of another listener. A connection over the limit is closed at
-// once. It is safe for concurrent use.
+// Listener applies ConnLimits to the connections of another listener. A connection over the limit is closed at once. It
+// is safe for concurrent use.
 //
-// It counts bytes where they arrive, so that unfinished headers, unfinished bodies and complete requests that
-// wait for their turn are one sum, whatever net/http does with them.
+// It counts bytes when they are read from the connection, so that unfinished headers, unfinished bodies and queued
+// requests are one sum, whatever net/http does with them.
 type Listener struct {
 	net.Listener
 	limits ConnLimits
-	pause  time.Duration // of writing; see limitedConn.Write
+	pause  time.Duration // between attempts to write; see limitedConn.Write
 	bytes  atomic.Int64
 
 	mu       sync.Mutex
@@ -44,13 +43,13 @@ type Listener struct {
 	refusals [2]int64
 }
 
-// source is what the connections of one source hold.
+// source has the resources used by the connections of one source.
 type source struct {
 	open  int // guarded by Listener.mu
 	bytes atomic.Int64
 }
 
-// The limits that a connection can be refused for, as indexes of Listener.refusals.
+// Limits for which a connection is refused, as indexes of Listener.refusals.
 const (
 	refusedInAll = iota
 	refusedPerSource
@@ -103,8 +102,8 @@ func (l *Listener) admit(conn net.Conn) *limitedConn {
 	return &limitedConn{Conn: conn, listener: l, source: name, from: from, share: share}
 }
 
-// peer returns the source of a connection, and whether it is a proxy. What is not an IP address is a Unix socket:
-// only a proxy on this machine connects through one.
+// peer returns the source of a connection, and whether it is a proxy. An address that is not an IP address is a Unix
+// socket, which only a proxy on this machine uses.
 func (l *Listener) peer(conn net.Conn) (source string, proxy bool) {
 	remote, ok := conn.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -127,15 +126,15 @@ func (l *Listener) released(c *limitedConn) {
 	}
 }
 
-// load returns the number of open connections, and of those refused so far by each limit.
+// load returns the number of open connections, and of refused ones by limit.
 func (l *Listener) load() (open int, refused [2]int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open, l.refusals
 }
 
-// limitedConn is a connection within the limits. What it received counts until a response begins: net/http and the
-// handler may hold all of it until then.
+// limitedConn is a connection within the limits. Received bytes count until a response begins: net/http and the handler
+// may hold all of them until then.
 type limitedConn struct {
 	net.Conn
 	listener *Listener
@@ -143,11 +142,11 @@ type limitedConn struct {
 	from     *source
 	share    int64 // of Listener.bytes, for all connections of the source
 
-	unanswered atomic.Int64
-	closed     sync.Once
+	pending atomic.Int64
+	closed  sync.Once
 }
 
-// Read returns errTooManyBytes when the limits leave no room for what arrived.
+// Read returns errTooManyBytes if the received bytes exceed a limit.
 func (c *limitedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.hold(int64(n)) {
@@ -157,29 +156,29 @@ func (c *limitedConn) Read(p []byte) (int, error) {
 }
 
 func (c *limitedConn) hold(n int64) bool {
-	c.unanswered.Add(n)
+	c.pending.Add(n)
 	all, own := c.listener.bytes.Add(n), c.from.bytes.Add(n)
 	return all <= c.listener.limits.Bytes && own <= c.share
 }
 
-func (c *limitedConn) answered() {
-	if n := c.unanswered.Swap(0); n > 0 {
+func (c *limitedConn) releasePending() {
+	if n := c.pending.Swap(0); n > 0 {
 		c.listener.bytes.Add(-n)
 		c.from.bytes.Add(-n)
 	}
 }
 
 const (
-	// writePauses of writePause each may pass without the client taking anything of a response.
+	// The connection is closed if the client reads nothing of a response for writePauses pauses of writePause each.
 	writePause  = 5 * time.Second
 	writePauses = 4
 )
 
-// Write fails once the client has taken nothing for writePauses. A client that takes little at a time is served: the
-// operating system reports room in its buffer only when there is much, but each pause begins with a try. A write deadline
-// that net/http sets has no effect.
+// Write fails if the client reads nothing for writePauses. A client that reads slowly is served: the operating system
+// reports free buffer space only when there is much, but each pause begins with an attempt to write. A write deadline
+// set by net/http has no effect.
 func (c *limitedConn) Write(p []byte) (n int, err error) {
-	c.answered()
+	c.releasePending()
 	for silent := 0; ; {
 		if err := c.Conn.SetWriteDeadline(time.Now().Add(c.listener.pause)); err != nil {
 			return n, err
@@ -199,7 +198,7 @@ func (c *limitedConn) Write(p []byte) (n int, err error) {
 	}
 }
 
-// cut closes the connection without sending what the operating system still holds.
+// cut closes the connection and discards what the operating system has not sent.
 func (c *limitedConn) cut() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -209,7 +208,7 @@ func (c *limitedConn) cut() {
 
 func (c *limitedConn) Close() error {
 	c.closed.Do(func() {
-		c.answered()
+		c.releasePending()
 		c.listener.released(c)
 	})
 	return c.Conn.Close()

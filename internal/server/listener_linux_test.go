@@ -49,10 +49,10 @@ func serveLimited(t *testing.T, h http.Handler, limits ConnLimits) (connect func
 
 const health = "GET " + api.PathHealth + " HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// responds sends a request and reports whether a response came, false when the connection was closed instead.
+// responds sends a request and reports whether a response arrived; false if the connection was closed instead.
 func responds(t *testing.T, conn net.Conn, request string) bool {
 	t.Helper()
-	_, _ = io.WriteString(conn, request) // a closed connection shows in the read
+	_, _ = io.WriteString(conn, request) // the read reports a closed connection
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return false
@@ -67,12 +67,12 @@ func TestConnectionsOverTheLimitAreClosed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		open  []string // connections that stay open
-		next  string   // source of one more
+		next  string   // source of another connection
 		wants bool
 	}{
 		{"below both limits", []string{a}, a, true},
 		{"one source at its limit", []string{a, a}, a, false},
-		{"another source beside it", []string{a, a}, b, true},
+		{"another source", []string{a, a}, b, true},
 		{"a proxy has no limit of its own", []string{proxy, proxy, proxy}, proxy, true},
 		{"all connections", []string{proxy, proxy, proxy, a, b}, proxy, false},
 	} {
@@ -93,7 +93,7 @@ func TestConnectionsOverTheLimitAreClosed(t *testing.T) {
 	}
 }
 
-func TestAClosedConnectionMakesRoom(t *testing.T) {
+func TestClosedConnectionsAreNotCounted(t *testing.T) {
 	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 1, PerSource: 1, Bytes: 1 << 20})
 	for range 3 {
 		conn := connect("127.0.0.2")
@@ -114,7 +114,7 @@ func TestAClosedConnectionMakesRoom(t *testing.T) {
 	}
 }
 
-// One source with unfinished headers reaches its quarter; the others do not notice.
+// A source with unfinished headers reaches its quarter of the limit; other sources are not affected.
 func TestUnfinishedHeadersOfOneSourceAreBounded(t *testing.T) {
 	connect, l := serveLimited(t, edge(io.Discard).Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
 	unfinished := strings.TrimSuffix(health, "\r\n") + "X-Long: " + strings.Repeat("x", 6<<10)
@@ -136,7 +136,7 @@ func TestUnfinishedHeadersOfOneSourceAreBounded(t *testing.T) {
 	}
 }
 
-func TestBodiesOverTheBoundAreAnsweredUnavailable(t *testing.T) {
+func TestBodiesOverTheLimitReturn503(t *testing.T) {
 	s := edge(io.Discard)
 	connect, l := serveLimited(t, s.Handler(), ConnLimits{Connections: 100, PerSource: 100, Bytes: 64 << 10})
 	conn := connect("127.0.0.2")
@@ -157,7 +157,7 @@ func TestBodiesOverTheBoundAreAnsweredUnavailable(t *testing.T) {
 	}
 }
 
-// sendsForever counts what it could send until the connection was cut.
+// sendsForever sends until the connection is closed.
 func sendsForever(ended chan<- error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for piece := make([]byte, 32<<10); ; {
@@ -169,7 +169,7 @@ func sendsForever(ended chan<- error) http.Handler {
 	})
 }
 
-func TestAClientThatTakesNothingIsCut(t *testing.T) {
+func TestClientThatReadsNothingIsDisconnected(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
 	connect, l := serveLimited(t, sendsForever(ended), ConnLimits{Connections: 10, PerSource: 10, Bytes: 1 << 20})
@@ -178,18 +178,18 @@ func TestAClientThatTakesNothingIsCut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("ended with %v, want the end of a deadline", err)
+		t.Errorf("ended with %v, want a deadline error", err)
 	}
 	if _, err := io.Copy(io.Discard, conn); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("the client sees %v, want a reset: the rest must not be waited for", err)
+		t.Errorf("the client sees %v, want a reset without waiting for the rest", err)
 	}
 	for open, _ := l.load(); open > 0; open, _ = l.load() {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// A client is served as long as it takes something within writePauses, however slowly.
-func TestAClientThatReadsSlowlyIsServed(t *testing.T) {
+// A client is served, however slowly it reads, as long as it reads something within writePauses.
+func TestSlowClientIsServed(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
 	connect, _ := serveLimited(t, sendsForever(ended), ConnLimits{Connections: 10, PerSource: 10, Bytes: 1 << 20})

@@ -16,9 +16,8 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Metrics counts what the service does. Every label is from a closed set: a value that a client chooses would
-// let it fill the memory of whoever collects them, or put a secret there. The zero value of *Metrics counts
-// nothing.
+// Metrics counts events of the service. Every label has a closed set of values: with values chosen by clients, the
+// number of series would be unbounded, and labels could contain a secret. The zero value of *Metrics counts nothing.
 type Metrics struct {
 	registry       *prometheus.Registry
 	requests       *prometheus.HistogramVec
@@ -29,10 +28,10 @@ type Metrics struct {
 	deliveries     *prometheus.CounterVec
 }
 
-// Load tells how much of something is going on and how much waits for its turn.
+// Load returns the number of running and of waiting operations.
 type Load func() (running, waiting int)
 
-// NewMetrics makes the metrics of one service. queues are looked at when somebody asks.
+// NewMetrics returns the metrics of one service. queues are read at each scrape.
 func NewMetrics(version string, queues map[string]Load) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -41,20 +40,20 @@ func NewMetrics(version string, queues map[string]Load) *Metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"route", "method", "status"}),
 		validations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "regwarden_validations_total", Help: "Validations by outcome, code of what was wrong, and the stage that found it.",
+			Name: "regwarden_validations_total", Help: "Validations by outcome, code and failed stage.",
 		}, []string{"outcome", "code", "stage"}),
 		validationTime: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "regwarden_validation_duration_seconds", Help: "How long validations took that came to a verdict.",
+			Name: "regwarden_validation_duration_seconds", Help: "Duration of validations that returned a result.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "regwarden_logins_total", Help: "Sign-ins by outcome.",
+			Name: "regwarden_logins_total", Help: "Logins by outcome.",
 		}, []string{"outcome"}),
 		watchChecks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "regwarden_watch_checks_total", Help: "Checks of kept registries that nobody asked for, by outcome.",
+			Name: "regwarden_watch_checks_total", Help: "Scheduled checks of stored registries by outcome.",
 		}, []string{"outcome"}),
 		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "regwarden_alert_deliveries_total", Help: "Attempts to deliver an alert, by type of channel and outcome.",
+			Name: "regwarden_alert_deliveries_total", Help: "Attempts to deliver an alert by channel type and outcome.",
 		}, []string{"channel", "outcome"}),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -69,7 +68,7 @@ func NewMetrics(version string, queues map[string]Load) *Metrics {
 	return m
 }
 
-// Handler answers GET /metrics, on a listener of its own.
+// Handler serves GET /metrics, on a separate listener.
 func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
@@ -78,7 +77,7 @@ func (m *Metrics) Handler(log *slog.Logger) http.Handler {
 	return mux
 }
 
-// queue collects the load of one queue, both numbers of one moment.
+// queue collects the load of one queue, with both numbers from the same moment.
 type queue struct {
 	load             Load
 	running, waiting *prometheus.Desc
@@ -87,8 +86,8 @@ type queue struct {
 func newQueue(name string, load Load) *queue {
 	label := prometheus.Labels{"queue": name}
 	return &queue{load: load,
-		running: prometheus.NewDesc("regwarden_queue_running", "How much is under way.", nil, label),
-		waiting: prometheus.NewDesc("regwarden_queue_waiting", "How much waits for its turn.", nil, label),
+		running: prometheus.NewDesc("regwarden_queue_running", "Operations that are running.", nil, label),
+		waiting: prometheus.NewDesc("regwarden_queue_waiting", "Operations that wait for a slot.", nil, label),
 	}
 }
 
@@ -103,19 +102,19 @@ func (q *queue) Collect(to chan<- prometheus.Metric) {
 	to <- prometheus.MustNewConstMetric(q.waiting, prometheus.GaugeValue, float64(waiting))
 }
 
-// request counts an answered request. template and method are those of the access log.
+// request counts a completed request. template and method are those of the access log.
 func (m *Metrics) request(template, method string, status int, took time.Duration) {
 	if m == nil {
 		return
 	}
-	class := "none" // the connection was cut
+	class := "none" // the connection was closed without a response
 	if status > 0 {
 		class = strconv.Itoa(status/100) + "xx"
 	}
 	m.requests.WithLabelValues(template, method, class).Observe(took.Seconds())
 }
 
-// validation counts one that came to a verdict, or to a fault.
+// validation counts a validation with a result or a fault.
 func (m *Metrics) validation(report *regcheck.Report, err error) {
 	switch {
 	case m == nil:
@@ -130,7 +129,7 @@ func (m *Metrics) validation(report *regcheck.Report, err error) {
 	}
 }
 
-// login counts a sign-in.
+// login counts a login.
 func (m *Metrics) login(err error) {
 	if m == nil {
 		return
@@ -142,7 +141,7 @@ func (m *Metrics) login(err error) {
 	m.logins.WithLabelValues(outcome).Inc()
 }
 
-// faultCode is the code that a client is told, if it is still there.
+// faultCode returns the code that the client got; it may have disconnected.
 func faultCode(err error) string {
 	if errors.Is(err, context.Canceled) {
 		return "ClientGone"

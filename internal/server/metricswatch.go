@@ -10,7 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/watch"
 )
 
-// scrapeTimeout bounds what a collector may make the store count.
+// scrapeTimeout bounds the queries of a scrape.
 const scrapeTimeout = 2 * time.Second
 
 // WatchCheck counts a scheduled check.
@@ -21,28 +21,29 @@ func (m *Metrics) Delivery(channel, outcome string) {
 	m.deliveries.WithLabelValues(channel, outcome).Inc()
 }
 
-// Watch has the work that waits counted whenever somebody asks. An interval of 0 says that nothing is watched.
+// Watch registers metrics of pending work, which are counted at each scrape. An interval of 0 means that there are no
+// scheduled checks.
 func (m *Metrics) Watch(stored *watch.Service, interval time.Duration, alerts *alerts.Service) {
 	m.registry.MustRegister(&waiting{watch: stored, interval: interval, alerts: alerts,
-		records: prometheus.NewDesc("regwarden_watch_records", "Kept registries that are due for a check, and those that are late by an interval or more.", []string{"state"}, nil),
-		owed:    prometheus.NewDesc("regwarden_alert_deliveries_waiting", "Deliveries of alerts that wait, for their first attempt or another one.", nil, nil),
+		records: prometheus.NewDesc("regwarden_watch_records", "Stored registries that are due for a check, and those that are late by an interval or more.", []string{"state"}, nil),
+		pending: prometheus.NewDesc("regwarden_alert_deliveries_waiting", "Alert deliveries that wait for their first attempt or a retry.", nil, nil),
 	})
 }
 
-// waiting collects what the store has to do.
+// waiting collects the pending work of the store.
 type waiting struct {
-	watch         *watch.Service
-	interval      time.Duration
-	alerts        *alerts.Service
-	records, owed *prometheus.Desc
+	watch            *watch.Service
+	interval         time.Duration
+	alerts           *alerts.Service
+	records, pending *prometheus.Desc
 }
 
 func (w *waiting) Describe(to chan<- *prometheus.Desc) {
 	to <- w.records
-	to <- w.owed
+	to <- w.pending
 }
 
-// Collect leaves out what the store cannot tell now.
+// Collect omits metrics that the store does not return in time.
 func (w *waiting) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
@@ -53,15 +54,15 @@ func (w *waiting) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	if n, err := w.alerts.Waiting(ctx); err == nil {
-		to <- prometheus.MustNewConstMetric(w.owed, prometheus.GaugeValue, float64(n))
+		to <- prometheus.MustNewConstMetric(w.pending, prometheus.GaugeValue, float64(n))
 	}
 }
 
-// Connections adds the open connections of a listener, and those it refused, to what is collected.
+// Connections registers metrics of the open and refused connections of a listener.
 func (m *Metrics) Connections(l *Listener) {
 	m.registry.MustRegister(&connections{listener: l,
 		open:    prometheus.NewDesc("regwarden_connections_open", "Open client connections.", nil, nil),
-		refused: prometheus.NewDesc("regwarden_connections_refused_total", "Client connections closed at once, by the limit they reached.", []string{"limit"}, nil),
+		refused: prometheus.NewDesc("regwarden_connections_refused_total", "Client connections refused, by the limit they reached.", []string{"limit"}, nil),
 	})
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// record is what the access log tells of one request. The template stands for the path: a refresh
-// token is part of the path, and must not reach a log.
+// record has the attributes of one request in the access log. It has the template of the path: the path of a refresh
+// contains the refresh token, which must not be logged.
 type record struct {
 	origin   audit.Origin
 	template string
@@ -28,12 +28,12 @@ type record struct {
 	status   int
 }
 
-// recordOf finds the record in the writer that envelope handed on. A context would have it copied with the request.
+// recordOf returns the record from the writer that envelope passed on. A context would copy the request.
 func recordOf(w http.ResponseWriter) *record {
 	if own, ok := w.(*recorder); ok {
 		return &own.record
 	}
-	return &record{} // a request that did not come through envelope, as in a unit test
+	return &record{} // the request did not pass through envelope, as in a unit test
 }
 
 func noteOutcome(w http.ResponseWriter, outcome string, cause error) {
@@ -41,7 +41,7 @@ func noteOutcome(w http.ResponseWriter, outcome string, cause error) {
 	rec.outcome, rec.cause = outcome, cause
 }
 
-// envelope is around every request: its id, the security headers, one log line, and no panic.
+// envelope wraps every request: request id, security headers, access log, recovery from panics.
 func (s *Server) envelope(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := newRequestID()
@@ -65,7 +65,8 @@ func (s *Server) envelope(next http.Handler) http.Handler {
 	})
 }
 
-// fixedHeaders are of every answer. Their values are shared by all answers: whoever sets another value sets another list.
+// fixedHeaders are set on every response. All responses share their values, so a handler must replace a value and not
+// change it.
 var fixedHeaders = map[string][]string{
 	"X-Content-Type-Options":  {"nosniff"},
 	"Cache-Control":           {"no-store"},
@@ -82,15 +83,15 @@ func (s *Server) setHeaders(w http.ResponseWriter, r *http.Request, id string) {
 	if s.TLS {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
-	// net/http drops Content-Length when both framings are sent, so the smuggling case of RFC 9112
-	// section 6.1 can't be told from plain chunks: after either, the connection closes.
+	// net/http drops Content-Length when both framings are sent, so the smuggling case of RFC 9112 section 6.1 looks
+	// like a chunked request. The connection closes after either.
 	if len(r.TransferEncoding) > 0 {
 		h.Set("Connection", "close")
 	}
 }
 
-// recovered answers for a handler that panicked. The panic's value stays out of the log, since it may
-// hold what the request held; its type and the stack tell enough.
+// recovered sends the response for a handler that panicked. It does not log the panic's value, which may contain data
+// of the request; its type and the stack are enough.
 func (s *Server) recovered(w *recorder, r *http.Request, p any) {
 	s.Log.ErrorContext(r.Context(), "handler panicked", "ref", w.origin.RequestID, "type", fmt.Sprintf("%T", p), "stack", string(fault.StackOf(p)))
 	if w.status == 0 {
@@ -112,7 +113,8 @@ func (s *Server) logAccess(r *http.Request, rec *record, took time.Duration) {
 	s.Log.LogAttrs(r.Context(), accessLevel(r, rec), "request", attrs...)
 }
 
-// accessLevel makes failures of the service errors, also of a probe. Probes that succeed would fill the log.
+// accessLevel logs failures of the service as errors, also those of health checks. Successful health checks would fill
+// the log.
 func accessLevel(r *http.Request, rec *record) slog.Level {
 	switch {
 	case rec.status >= http.StatusInternalServerError && r.Context().Err() == nil: // else the client went away
@@ -125,13 +127,13 @@ func accessLevel(r *http.Request, rec *record) slog.Level {
 
 func (s *Server) logInternal(w http.ResponseWriter, r *http.Request, err error) {
 	level := slog.LevelError
-	if r.Context().Err() != nil { // the client went away; what broke off because of it is no fault of ours
+	if r.Context().Err() != nil { // the client went away, so errors are expected
 		level = slog.LevelDebug
 	}
 	s.Log.Log(r.Context(), level, "request failed", "ref", recordOf(w).origin.RequestID, "error", err)
 }
 
-// knownMethod keeps a made-up method, which may be any text, out of the log.
+// knownMethod replaces unknown methods, which may be any text, in the log.
 func knownMethod(method string) string {
 	switch method {
 	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE":
@@ -141,11 +143,11 @@ func knownMethod(method string) string {
 	}
 }
 
-// HairpinHeader carries Server.Hairpin in every request of the engine and of webhooks.
+// HairpinHeader contains Server.Hairpin in every request of the engine and of webhooks.
 const HairpinHeader = "Regwarden-Hairpin"
 
-// refuseHairpin answers a validation of ours that was led back to us, round the egress policy, by a
-// balancer or address translation.
+// refuseHairpin refuses a validation of this service that reached the service itself through a load balancer or address
+// translation, which the egress policy cannot see.
 func (s *Server) refuseHairpin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.Hairpin != "" && r.Header.Get(HairpinHeader) == s.Hairpin {
@@ -156,8 +158,8 @@ func (s *Server) refuseHairpin(next http.Handler) http.Handler {
 	})
 }
 
-// refuseUntidy answers 404 to a path that ServeMux would redirect to a tidier one: its redirect
-// repeats the path, and with it a refresh token; and Go clients turn a redirected POST into a GET.
+// refuseUntidy returns 404 for a path that ServeMux would redirect to its cleaned form. The redirect would repeat the
+// path, possibly with a refresh token, and Go clients turn a redirected POST into a GET.
 func (s *Server) refuseUntidy(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped := r.URL.EscapedPath()
@@ -169,11 +171,12 @@ func (s *Server) refuseUntidy(mux *http.ServeMux) http.Handler {
 	})
 }
 
-// withRoutableSlash doubles a path parameter that is one slash: ServeMux takes %2F alone for the slash at the end of a path,
-// which no parameter matches. Neither names a resource, and clients must get the response for that.
+// withRoutableSlash doubles a path parameter that is one slash: ServeMux treats a lone %2F as the trailing slash of a
+// path, which no parameter matches. Neither form names a resource, and clients must get the response for an unknown
+// resource.
 func withRoutableSlash(r *http.Request, escaped string) *http.Request {
 	const slash = "%2F"
-	if !strings.Contains(escaped, "/%2") { // nearly always
+	if !strings.Contains(escaped, "/%2") { // almost always
 		return r
 	}
 	segments := strings.Split(escaped, "/")
@@ -192,13 +195,13 @@ func withRoutableSlash(r *http.Request, escaped string) *http.Request {
 	return changed
 }
 
-// unknownPath never answers ResourceNotFound: public clients would drop the resource that they asked for from their state.
+// unknownPath never returns ResourceNotFound: public clients would drop the resource from their state.
 func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, r, &fault.Error{Kind: fault.NotFound, Code: codePathNotFound, Message: "This service has no such path."})
+	s.fail(w, r, &fault.Error{Kind: fault.NotFound, Code: codePathNotFound, Message: "Path not found."})
 }
 
-// address tells where the request came from. X-Forwarded-For counts only from trusted proxies, read
-// from the right: everything left of the first untrusted address is the client's own claim.
+// address returns the client address of a request. X-Forwarded-For counts only from trusted proxies, read from the
+// right: the client may have sent everything left of the first untrusted address.
 func (s *Server) address(r *http.Request) string {
 	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -227,7 +230,7 @@ func newRequestID() string {
 	return "ref-" + hex.EncodeToString(b[:])
 }
 
-// recorder keeps the record of a request beside its answer.
+// recorder writes the response and updates the record of the request.
 type recorder struct {
 	http.ResponseWriter
 	record
@@ -247,5 +250,5 @@ func (w *recorder) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap allows http.ResponseController to reach the connection.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -15,12 +15,12 @@ import (
 var OpenAPI = sync.OnceValues(func() (json.RawMessage, error) {
 	var document map[string]any
 	if err := yaml.Unmarshal(api.OpenAPI, &document); err != nil {
-		return nil, fmt.Errorf("read the embedded OpenAPI description: %w", err)
+		return nil, fmt.Errorf("parse the embedded OpenAPI description: %w", err)
 	}
 	return json.Marshal(document)
 })
 
-// encoded is a body that is written as it is, so that responses that clients do not read share its bytes.
+// encoded is a body that is already encoded, so that responses share its bytes.
 type encoded []byte
 
 func (e encoded) writeTo(out *outgoing) error {

@@ -10,19 +10,20 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// outgoing is the response of one request. It begins with the first bytes of the body, so that what fails before them
-// still becomes an error response.
+// outgoing is the response to one request. It begins with the first bytes of the body, so that an earlier failure still
+// becomes an error response.
 type outgoing struct {
 	s      *Server
 	c      *call
 	status int
 	begun  bool
-	held   int64 // of the server's ResponseBudget
+	held   int64 // bytes of the server's ResponseBudget
 
 	contentType []string // set before the first byte
 }
 
-// hold counts bytes that the response keeps in memory until the client has taken them; once for a response.
+// hold counts the bytes that the response keeps in memory until the client has read them. It is called once per
+// response.
 func (o *outgoing) hold(n int64) error {
 	if o.held > 0 || o.s.Responses == nil || o.c.principal.UserUID == "" {
 		return nil
@@ -48,7 +49,7 @@ func (o *outgoing) Write(b []byte) (int, error) {
 	return o.c.w.Write(b)
 }
 
-// takeTime lifts the time limit of the request's arrival, which would cancel a response that is sent for longer.
+// takeTime removes the read deadline of the request, which would cancel a slow response.
 func (o *outgoing) takeTime() {
 	_ = http.NewResponseController(o.c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
 }
@@ -59,7 +60,7 @@ func (o *outgoing) release() {
 	}
 }
 
-// writeBody encodes a body. What is not a list is encoded whole, and then sent with one Write.
+// writeBody encodes a body. A body that is not a list is encoded completely and sent with one Write.
 func (o *outgoing) writeBody(body any) error {
 	if list, ok := body.(interface{ writeTo(*outgoing) error }); ok {
 		return list.writeTo(o)
@@ -69,16 +70,16 @@ func (o *outgoing) writeBody(body any) error {
 	return encoder.Encode(body)
 }
 
-// ResponseBudget bounds the bytes of large responses that are held in memory until their clients have taken them. Of the
-// sum, an organization may hold a quarter and a user an eighth; one response may be larger. It is safe for concurrent use.
+// ResponseBudget bounds the bytes of large responses held in memory for clients. An organization may hold a quarter of
+// the total and a user an eighth; a single response may be larger. It is safe for concurrent use.
 type ResponseBudget struct {
 	limit int64
 
 	mu   sync.Mutex
-	held map[string]int64 // by uid of organization or user; "" is the sum
+	held map[string]int64 // by uid of organization or user; "" is the total
 }
 
-// NewResponseBudget returns a budget of so many bytes in all.
+// NewResponseBudget returns a budget of limit bytes in total.
 func NewResponseBudget(limit int64) *ResponseBudget {
 	return &ResponseBudget{limit: limit, held: map[string]int64{}}
 }

@@ -9,25 +9,25 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-var projectNames = names{"name": "metadata.name", "annotations": "metadata.annotations", "labels": "metadata.labels"}
+var projectFields = fieldNames{"name": "metadata.name", "annotations": "metadata.annotations", "labels": "metadata.labels"}
 
 // createProject is POST /v1/projects.
 func (s *Server) createProject(c *call) (response, error) {
-	ask, err := c.readProject()
+	input, err := c.readProject()
 	if err != nil {
 		return response{}, err
 	}
-	created, err := s.Directory.CreateProject(c.Context(), c.principal, c.origin, ask)
+	created, err := s.Directory.CreateProject(c.Context(), c.principal, c.origin, input)
 	return response{http.StatusCreated, api.Created{UID: created.UID}}, err
 }
 
-func (c *call) readProject() (ask directory.NewProject, err error) {
+func (c *call) readProject() (input directory.NewProject, err error) {
 	var body api.ProjectRequest
 	err = c.read(&body, func() []fault.Field {
-		ask = directory.NewProject{Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels}
-		return projectNames.in(ask.Problems())
+		input = directory.NewProject{Name: body.Metadata.Name, Annotations: body.Metadata.Annotations, Labels: body.Metadata.Labels}
+		return projectFields.in(input.Problems())
 	})
-	return ask, err
+	return input, err
 }
 
 // getProject is GET /v1/projects/{uid}.
@@ -47,20 +47,20 @@ func (s *Server) projectOfPath(c *call) (directory.Project, error) {
 
 // replaceProject is PUT /v1/projects/{uid}.
 func (s *Server) replaceProject(c *call) (response, error) {
-	ask, err := c.readProject()
+	input, err := c.readProject()
 	if err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Directory.ReplaceProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), ask)
+	return response{status: http.StatusNoContent}, s.Directory.ReplaceProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
 }
 
-// deleteProject is DELETE /v1/projects/{uid}. Clients that ask for what the project contains to be deleted too get a
-// 400, which they do not retry: ignoring it would look like success.
+// deleteProject is DELETE /v1/projects/{uid}. A request to also delete the contents of the project gets a 400, which
+// clients do not retry: ignoring the parameter would look like success.
 func (s *Server) deleteProject(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
 	for _, name := range []string{"cleanup", "cleanupProjectResources"} {
 		if query.boolean(name) {
-			query.problems = append(query.problems, fault.Field{Field: name, Problem: "is not supported: delete what the project contains first"})
+			query.problems = append(query.problems, fault.Field{Field: name, Problem: "is not supported; delete the contents of the project first"})
 		}
 	}
 	if err := invalid(query.problems); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Stored registry definitions, in the shapes that public clients read.
+// Stored registry definitions in the format of public clients.
 
 // createRegistry is POST /v1/registries/oci/basic.
 func (s *Server) createRegistry(c *call) (response, error) {
@@ -36,7 +36,8 @@ func (s *Server) replaceRegistry(c *call) (response, error) {
 	return response{status: http.StatusNoContent}, s.Registries.Replace(c.Context(), c.principal, c.origin, c.PathValue("uid"), input)
 }
 
-// decodeRegistry leaves the problems of reading to the domain, which reports them with its own: these depend on what is stored.
+// decodeRegistry leaves decoding problems to the domain, which reports them together with its own: these depend on what
+// is stored.
 func (c *call) decodeRegistry() (registries.RegistryInput, error) {
 	var body api.OCIRegistryRequest
 	wrong, err := c.decode(&body)
@@ -122,7 +123,7 @@ func (s *Server) getRegistryEntity(c *call) (response, error) {
 		Auth: registryAuth(*d.Auth)}}, nil
 }
 
-// registryType is the type of every stored registry: clients refuse every word but this and "ecr".
+// registryType is the type of every stored registry: clients accept only this and "ecr".
 const registryType = "basic"
 
 func registrySummary(r registries.Summary) api.OCIRegistrySummary {
@@ -153,10 +154,10 @@ func (s *Server) listHelmRegistries(*call) (response, error) {
 	return response{http.StatusOK, api.HelmRegistries{Items: []struct{}{}}}, nil
 }
 
-// noSuchKind responds for kinds of registries that are not supported. Clients that import a registry request /ecr first, and
-// try the other paths only after this code.
-func (s *Server) noSuchKind(*call) (response, error) {
-	return response{}, fault.ResourceNotFound("There is no registry of this kind.")
+// unsupportedKind returns 404 for kinds of registries that are not supported. Clients that import a registry request
+// /ecr first, and try the other paths only after this code.
+func (s *Server) unsupportedKind(*call) (response, error) {
+	return response{}, fault.ResourceNotFound("Registries of this kind are not supported.")
 }
 
 // checkRegistry is POST /v1/registries/oci/{uid}/check.
@@ -187,7 +188,7 @@ func (s *Server) checkRegistry(c *call) (response, error) {
 
 const (
 	maxHistoryPage = 200
-	historyPage    = 20 // read at a time: each has a report
+	historyPage    = 20 // entries per query: each has a report
 )
 
 // registryHistory is GET /v1/registries/oci/{uid}/basic/history.
@@ -207,7 +208,7 @@ func (s *Server) registryHistory(c *call) (response, error) {
 			status, entries, err = s.Watch.History(c.Context(), c.principal, "", c.PathValue("uid"), limit, after)
 			return entries, len(entries) == limit, err
 		}),
-		show: func(r watch.HistoryEntry) any { return verdictRun(r) },
+		show: func(r watch.HistoryEntry) any { return healthPeriod(r) },
 		tail: func() any {
 			return struct {
 				Status api.RegistryWatchStatus `json:"status"`
@@ -223,7 +224,7 @@ func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 		Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
 }
 
-func verdictRun(r watch.HistoryEntry) api.RegistryHealthPeriod {
+func healthPeriod(r watch.HistoryEntry) api.RegistryHealthPeriod {
 	v := r.Result
 	shown := api.RegistryHealthPeriod{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
 		Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}

@@ -1,8 +1,8 @@
-// Package server is the HTTP edge: routes, limits, identity of the caller, encoding, and the one map
-// from a fault or a verdict to a status.
+// Package server is the HTTP edge: routes, limits, authentication, encoding, and the mapping from faults and reports to
+// statuses.
 //
-// It decides nothing about sessions, organizations or registries: that is for the domain packages,
-// each of which it calls with an authenticated principal.
+// It makes no decision about sessions, organizations or registries: it calls the domain packages with an authenticated
+// principal.
 package server
 
 import (
@@ -22,19 +22,20 @@ import (
 	"github.com/regwarden/regwarden/internal/watch"
 )
 
-// Bounds of a request (threat model: HTTP).
+// Limits of a request (threat model: HTTP).
 const (
 	maxBody          = 1 << 20
 	maxAnonymousBody = 64 << 10 // of routes that need no credentials
 	maxHeader        = 64 << 10
 	headerTimeout    = 5 * time.Second
 	bodyTimeout      = 15 * time.Second
-	bodyPause        = 5 * time.Second // between two pieces of a body
-	drainTimeout     = time.Second     // for the rest of a body that nobody reads
+	bodyPause        = 5 * time.Second // between two reads of a body
+	drainTimeout     = time.Second     // for the rest of an unread body
 	idleTimeout      = 60 * time.Second
 )
 
-// Server answers the HTTP interface. All fields but Metrics, Responses, TrustedProxies and TLS are required; it is safe for concurrent use.
+// Server serves the HTTP API. All fields except Metrics, Responses, TrustedProxies and TLS are required; it is safe for
+// concurrent use.
 type Server struct {
 	Auth           *auth.Service
 	Directory      *directory.Directory
@@ -43,16 +44,16 @@ type Server struct {
 	Watch          *watch.Service
 	ContentSync    *contentsync.Service
 	Alerts         *alerts.Service
-	Ready          func(context.Context) error // nil error: send requests here
+	Ready          func(context.Context) error // a nil error means that the server accepts requests
 	Log            *slog.Logger
-	Metrics        *Metrics        // nil: nothing is counted
-	Responses      *ResponseBudget // nil: no limit
-	TrustedProxies []netip.Prefix  // whose X-Forwarded-For is believed
-	TLS            bool            // served over TLS, so that HSTS is said
-	Hairpin        string          // what our own validations carry; one that comes back here is refused
+	Metrics        *Metrics        // nil disables metrics
+	Responses      *ResponseBudget // nil means no limit
+	TrustedProxies []netip.Prefix  // proxies whose X-Forwarded-For is trusted
+	TLS            bool            // served over TLS, so that HSTS is sent
+	Hairpin        string          // sent in validations of this service; requests that contain it are refused
 }
 
-// routes is the whole interface on one screen.
+// routes lists all operations of the API.
 func (s *Server) routes() []route {
 	return []route{
 		{method: "POST", path: api.PathAuthenticate, handle: s.authenticate},
@@ -74,10 +75,10 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathOCIRegistrySync, handle: s.syncRegistry, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathOCIRegistrySyncState, handle: s.getSyncStatus, requiresAuth: true},
 		{method: "GET", path: api.PathOCIRegistryContent, handle: s.listContent, requiresAuth: true},
-		{method: "GET", path: api.PathOCIRegistryECR, handle: s.noSuchKind, requiresAuth: true},
+		{method: "GET", path: api.PathOCIRegistryECR, handle: s.unsupportedKind, requiresAuth: true},
 		{method: "GET", path: api.PathRegistryNames, handle: s.listRegistryNames, requiresAuth: true},
 		{method: "GET", path: api.PathHelmRegistries, handle: s.listHelmRegistries, requiresAuth: true},
-		{method: "GET", path: api.PathHelmRegistrySync, handle: s.noSuchKind, requiresAuth: true},
+		{method: "GET", path: api.PathHelmRegistrySync, handle: s.unsupportedKind, requiresAuth: true},
 
 		{method: "GET", path: api.PathProjects, handle: s.listProjects, requiresAuth: true},
 		{method: "POST", path: api.PathProjects, handle: s.createProject, requiresAuth: true, announced: true},
@@ -134,7 +135,7 @@ func (s *Server) routes() []route {
 	}
 }
 
-// Handler returns the whole interface as one handler.
+// Handler returns the whole API as one handler.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string]methodSet{}
@@ -151,18 +152,18 @@ func (s *Server) Handler() http.Handler {
 	return s.envelope(s.refuseHairpin(s.refuseUntidy(mux)))
 }
 
-// HTTPServer returns a server for Handler with every bound set but that of writing, which is Listener's.
+// HTTPServer returns a server for Handler with all limits except those of writing, which are Listener's.
 func (s *Server) HTTPServer() *http.Server {
 	return &http.Server{
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		// The outer bound of a request's arrival; call.body and giveUpBody set nearer ones. call.body clears it
-		// at the end of the body, or it would cancel a validation that takes longer.
+		// The deadline for the whole request; call.body and giveUpBody set earlier ones. call.body removes it at the
+		// end of the body, since it would cancel a longer validation.
 		ReadTimeout:    headerTimeout + bodyTimeout,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeader,
 		ErrorLog:       slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
-		// OPTIONS * is a request like any other here: it gets the error body.
+		// OPTIONS * is routed like any other request and gets the error body.
 		DisableGeneralOptionsHandler: true,
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// syncRegistry is POST /v1/registries/oci/{uid}/basic/sync. Public clients may send forceSync, and a body: each
-// synchronization looks at everything anyway.
+// syncRegistry is POST /v1/registries/oci/{uid}/basic/sync. Public clients may send forceSync and a body, which change
+// nothing: each synchronization lists all content.
 func (s *Server) syncRegistry(c *call) (response, error) {
 	return response{status: http.StatusAccepted}, s.ContentSync.Request(c.Context(), c.principal, c.origin, c.PathValue("uid"))
 }

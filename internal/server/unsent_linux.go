@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unsentBytes is how much of a response the kernel takes before the client has room for it. Without a limit it takes 4 MiB for each
-// client that does not read, and counts them as memory of the service's cgroup.
+// unsentBytes is how much of a response the kernel buffers before the client has room for it. Without a limit it
+// buffers 4 MiB for each client that does not read, and accounts them to the service's cgroup.
 const unsentBytes = 32 << 10
 
-// limitUnsent applies unsentBytes to a connection. It does not slow a client that reads: what is on its way to the client is not
+// limitUnsent applies unsentBytes to a connection. It does not slow down a client that reads: data in flight is not
 // limited. Without the option, as on a Unix socket, nothing changes.
 func limitUnsent(conn net.Conn) {
 	socket, ok := conn.(syscall.Conn)

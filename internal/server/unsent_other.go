@@ -4,5 +4,5 @@ package server
 
 import "net"
 
-// limitUnsent does nothing where the kernel limits what it holds by itself.
+// limitUnsent does nothing where the kernel limits its buffers by itself.
 func limitUnsent(net.Conn) {}

@@ -11,8 +11,8 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// Public clients know roles of a user in the organization, in projects, in workspaces and of resources. The service has
-// admin and member in the organization, and member in a project.
+// Public clients use roles of a user in the organization, in projects, in workspaces and of resources. The service has
+// the roles admin and member in the organization, and member in a project.
 
 func roleRefs(role auth.Role) []api.Ref { return []api.Ref{{UID: string(role), Name: string(role)}} }
 
@@ -44,7 +44,7 @@ func (s *Server) setUserRoles(c *call) (response, error) {
 		return response{}, err
 	}
 	err = s.Directory.SetRole(c.Context(), c.principal, c.origin, c.user(), cmp.Or(role, auth.RoleMember), len(body.Roles) > 0)
-	return response{status: http.StatusNoContent}, names{"role": "roles"}.err(err)
+	return response{status: http.StatusNoContent}, fieldNames{"role": "roles"}.err(err)
 }
 
 // getUserProjects is GET /v1/users/{uid}/projects.
@@ -71,11 +71,11 @@ func (s *Server) setUserProjects(c *call) (response, error) {
 	return response{status: http.StatusNoContent}, s.Directory.SetProjects(c.Context(), c.principal, c.origin, c.user(), projects)
 }
 
-// memberships returns the projects in which the user is to be a member. A public client takes a user out of all by null,
-// and out of one by an empty list of roles.
+// memberships returns the projects of a request. Public clients remove a user from all projects by null, and from one
+// by an empty list of roles.
 func memberships(sent []api.UserProject) (projects []string, problems []fault.Field) {
 	if sent == nil {
-		return nil, fault.FieldProblem("projects", "is required; an empty list takes the user out of all")
+		return nil, fault.FieldProblem("projects", "is required; an empty list removes the user from all projects")
 	}
 	for i, p := range sent {
 		for j, role := range p.Roles {
@@ -90,13 +90,13 @@ func memberships(sent []api.UserProject) (projects []string, problems []fault.Fi
 	return projects, problems
 }
 
-// getUserResourceRoles is GET /v1/users/{uid}/resourceRoles: none, for clients that read them with a user.
+// getUserResourceRoles is GET /v1/users/{uid}/resourceRoles. The list is always empty; clients read it with a user.
 func (s *Server) getUserResourceRoles(c *call) (response, error) {
 	_, err := s.userOfPath(c)
 	return response{http.StatusOK, api.UserResourceRoles{ResourceRoles: []struct{}{}}}, err
 }
 
-// getUserWorkspaceRoles is GET /v1/workspaces/users/{uid}/roles: none, likewise.
+// getUserWorkspaceRoles is GET /v1/workspaces/users/{uid}/roles. The lists are always empty.
 func (s *Server) getUserWorkspaceRoles(c *call) (response, error) {
 	_, err := s.userOfPath(c)
 	return response{http.StatusOK, api.UserWorkspaceRoles{Projects: []struct{}{}}}, err

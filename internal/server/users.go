@@ -11,16 +11,16 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-var userNames = names{"emailId": "spec.emailId", "name": "metadata.name", "firstName": "spec.firstName", "lastName": "spec.lastName",
+var userFields = fieldNames{"emailId": "spec.emailId", "name": "metadata.name", "firstName": "spec.firstName", "lastName": "spec.lastName",
 	"password": "spec.password", "role": "spec.roles", "projects": "spec.projects"}
 
-// userInfo is GET /v1/users/info: who calls.
+// userInfo is GET /v1/users/info, about the caller.
 func (s *Server) userInfo(c *call) (response, error) {
 	p := c.principal
 	return response{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID}}, nil
 }
 
-// listUsers is GET /v1/users. For clients, all are on one page.
+// listUsers is GET /v1/users. All users are on one page.
 func (s *Server) listUsers(c *call) (response, error) {
 	count := 0
 	return response{http.StatusOK, items[directory.User]{
@@ -35,7 +35,7 @@ func (s *Server) listUsers(c *call) (response, error) {
 	}}, nil
 }
 
-// listTail follows the items of a list.
+// listTail has the members after the items of a list.
 type listTail struct {
 	ListMeta api.ListMeta    `json:"listmeta"`
 	Status   *api.SyncStatus `json:"status,omitempty"`
@@ -86,26 +86,26 @@ func userStatus(u directory.User) api.UserStatus {
 // createUser is POST /v1/users. Public clients send no password.
 func (s *Server) createUser(c *call) (response, error) {
 	var body api.NewUser
-	var ask directory.NewUser
+	var input directory.NewUser
 	err := c.read(&body, func() []fault.Field {
 		role, problems := roleOf("spec.roles", body.Spec.Roles)
 		if len(body.Spec.Teams) > 0 {
-			problems = append(problems, fault.Field{Field: "spec.teams", Problem: "must be empty: teams are not supported"})
+			problems = append(problems, fault.Field{Field: "spec.teams", Problem: "must be empty; teams are not supported"})
 		}
-		ask = directory.NewUser{
+		input = directory.NewUser{
 			Email: body.Spec.EmailID, Password: body.Spec.Password, WithoutPassword: body.Spec.Password == "", Role: role, Projects: body.Spec.Projects,
-			UserNames: directory.UserNames{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName},
+			PersonName: directory.PersonName{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName},
 		}
-		return fault.Join(problems, userNames.in(s.Directory.UserProblems(c.principal, ask)))
+		return fault.Join(problems, userFields.in(s.Directory.UserProblems(c.principal, input)))
 	})
 	if err != nil {
 		return response{}, err
 	}
-	created, err := s.Directory.CreateUser(c.Context(), c.principal, c.origin, ask)
-	return response{http.StatusCreated, api.Created{UID: created.UID}}, userNames.err(err)
+	created, err := s.Directory.CreateUser(c.Context(), c.principal, c.origin, input)
+	return response{http.StatusCreated, api.Created{UID: created.UID}}, userFields.err(err)
 }
 
-// roleOf reads a list of at most one role; none is "".
+// roleOf reads a list of at most one role, "" for none.
 func roleOf(field string, roles []string) (auth.Role, []fault.Field) {
 	switch len(roles) {
 	case 0:
@@ -117,17 +117,17 @@ func roleOf(field string, roles []string) (auth.Role, []fault.Field) {
 	}
 }
 
-// user names the user of the path.
+// user returns the user that the path names.
 func (c *call) user() directory.UserRef { return directory.UserRef{User: c.PathValue("uid")} }
 
-// updateUser is PUT /v1/users/{uid}. Roles and projects have paths of their own.
+// updateUser is PUT /v1/users/{uid}. Roles and projects have separate paths.
 func (s *Server) updateUser(c *call) (response, error) {
 	var body api.UserUpdate
 	var change directory.UserChange
 	err := c.read(&body, func() []fault.Field {
 		change = directory.UserChange{Email: body.Spec.EmailID,
-			UserNames: directory.UserNames{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName}}
-		return userNames.in(change.Problems())
+			PersonName: directory.PersonName{Name: body.Metadata.Name, FirstName: body.Spec.FirstName, LastName: body.Spec.LastName}}
+		return userFields.in(change.Problems())
 	})
 	if err != nil {
 		return response{}, err
@@ -180,7 +180,7 @@ func (s *Server) changePassword(c *call) (response, error) {
 	return response{status: http.StatusNoContent}, s.Auth.ChangePassword(c.Context(), c.principal, c.origin, body.CurrentPassword, body.NewPassword)
 }
 
-// summarizeUsers is POST /v1/users/summary. Terraform looks a user up by its email here at each refresh.
+// summarizeUsers is POST /v1/users/summary. Terraform uses it at each refresh to look up a user by email.
 func (s *Server) summarizeUsers(c *call) (response, error) {
 	var body api.UserSummaryRequest
 	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
@@ -196,7 +196,7 @@ func (s *Server) summarizeUsers(c *call) (response, error) {
 	})
 }
 
-// candidates reads all users that the filter may include. For one email it reads one row.
+// candidates reads all users that may match the filter. For one email it reads one row.
 func (s *Server) candidates(c *call, filter api.UserFilter) func(directory.User) ([]directory.User, bool, error) {
 	email := filter.EmailID.Eq
 	if email == nil {

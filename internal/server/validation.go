@@ -11,8 +11,8 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// validate is POST /v1/registries/oci/basic/validate: nothing for a valid definition, else the
-// report as an error.
+// validate is POST /v1/registries/oci/basic/validate. It returns 204 for a valid definition, else the report as an
+// error.
 func (s *Server) validate(c *call) (response, error) {
 	report, err := s.check(c, audit.RegistryValidate)
 	if err != nil {
@@ -24,15 +24,15 @@ func (s *Server) validate(c *call) (response, error) {
 	return response{status: http.StatusNoContent}, nil
 }
 
-// diagnose is POST /v1/registries/oci/basic/diagnose: the same check, the report as the response.
+// diagnose is POST /v1/registries/oci/basic/diagnose: the same check with the report as the response.
 func (s *Server) diagnose(c *call) (response, error) {
 	report, err := s.check(c, audit.RegistryDiagnose)
 	return response{http.StatusOK, report}, err
 }
 
-// check has every outcome recorded, that of a request which cannot be read included.
+// check makes sure that every outcome is recorded, also of a request that cannot be decoded.
 func (s *Server) check(c *call, action audit.Action) (*regcheck.Report, error) {
-	setAuditUID(c.w, c.origin.AuditUID) // for a panic of the engine
+	setAuditUID(c.w, c.origin.AuditUID) // for a panic in the engine
 	request, err := s.readCheck(c)
 	request.Action, request.Refusal = action, err
 	report, auditUID, err := s.Checks.Validate(c.Context(), c.principal, c.origin, request)
@@ -41,7 +41,7 @@ func (s *Server) check(c *call, action audit.Action) (*regcheck.Report, error) {
 	return report, err
 }
 
-// readCheck leaves the problems of reading to the domain, and notes unknown fields.
+// readCheck leaves decoding problems to the domain, and notes unknown fields.
 func (s *Server) readCheck(c *call) (request checks.Request, err error) {
 	if err := s.findProject(c); err != nil {
 		return request, err
