@@ -56,8 +56,8 @@ func wantFields(t *testing.T, err error, want ...string) {
 	}
 }
 
-// wantEvent checks the newest record.
-func (w *world) wantEvent(t *testing.T, action audit.Action, outcome audit.Outcome, object, orgUID string) {
+// wantAudit checks the newest record.
+func (w *world) wantAudit(t *testing.T, action audit.Action, outcome audit.Outcome, object, orgUID string) {
 	t.Helper()
 	list := w.newAudits(t)
 	if !slices.ContainsFunc(list, func(e audit.Event) bool {
@@ -96,13 +96,13 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	if err := w.EndSession(t.Context(), p, origin, uid); err != nil {
 		t.Fatal(err)
 	}
-	w.wantEvent(t, audit.SessionEnd, audit.Succeeded, uid, w.org.UID)
+	w.wantAudit(t, audit.SessionEnd, audit.Succeeded, uid, w.org.UID)
 	wantFault(t, w.EndSession(t.Context(), p, origin, uid), fault.CodeResourceNotFound, "")
 	w.wantRefused(t, first.Refresh, ReasonRevoked)
 	if err := w.Logout(t.Context(), p, origin); err != nil {
 		t.Fatal(err)
 	}
-	w.wantEvent(t, audit.Logout, audit.Succeeded, p.SessionUID, w.org.UID)
+	w.wantAudit(t, audit.Logout, audit.Succeeded, p.SessionUID, w.org.UID)
 	if left, err := w.Sessions(t.Context(), p); len(left) != 0 || err != nil {
 		t.Errorf("left: %+v, %v", left, err)
 	}
@@ -129,7 +129,7 @@ func TestRevokeTokensAllOrNone(t *testing.T) {
 	if err := w.RevokeTokens(t.Context(), p, origin, []secret.String{"Bearer " + tokens.Authorization, tokens.Refresh, later.Refresh}); err != nil {
 		t.Fatal(err)
 	}
-	w.wantEvent(t, audit.TokensRevoke, audit.Succeeded, w.sessionOf(t, later).UID, w.org.UID)
+	w.wantAudit(t, audit.TokensRevoke, audit.Succeeded, w.sessionOf(t, later).UID, w.org.UID)
 	if n := len(w.audits(t, 100)) - before; n != 2 {
 		t.Errorf("%d records of two sessions", n)
 	}
@@ -149,14 +149,14 @@ func TestChangePassword(t *testing.T) {
 	wantFields(t, change("", "short"), "currentPassword", "newPassword")
 	wantFields(t, change(goodPassword, goodPassword), "newPassword")
 	wantFields(t, change("not this one", otherPassword), "currentPassword")
-	w.wantEvent(t, audit.PasswordChange, audit.Refused, w.user.UID, w.org.UID)
+	w.wantAudit(t, audit.PasswordChange, audit.Refused, w.user.UID, w.org.UID)
 	if err := w.authenticate(t, other.Authorization); err != nil {
 		t.Errorf("a wrong password ended a session: %v", err)
 	}
 	if err := change(goodPassword, otherPassword); err != nil {
 		t.Fatal(err)
 	}
-	w.wantEvent(t, audit.PasswordChange, audit.Succeeded, w.user.UID, w.org.UID)
+	w.wantAudit(t, audit.PasswordChange, audit.Succeeded, w.user.UID, w.org.UID)
 	if err := w.authenticate(t, here.Authorization); err != nil {
 		t.Errorf("the caller's own session ended: %v", err)
 	}
@@ -206,30 +206,30 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	admin := asPrincipal(w.org, w.mustUser(t, w.org, "root@example.com", RoleAdmin))
 	colleague := asPrincipal(w.org, w.mustUser(t, w.org, "bob@example.com", RoleMember))
 	outsider := w.mustOutsider(t)
-	made, key, err := w.CreateAPIKey(t.Context(), owner, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	created, key, err := w.CreateAPIKey(t.Context(), owner, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	use := func() error { _, err := w.Authenticate(t.Context(), Presented{APIKey: key}); return err }
 	name, active, inactive, later, past := "Release", true, false, start.Add(48*time.Hour), start
 	for _, p := range []Principal{colleague, outsider, {}} {
-		_, readErr := w.APIKey(t.Context(), p, made.UID)
-		_, changeErr := w.UpdateAPIKey(t.Context(), p, origin, made.UID, APIKeyChange{Active: &inactive})
-		for _, err := range []error{readErr, changeErr, w.RevokeAPIKey(t.Context(), p, origin, made.UID), w.DeleteAPIKey(t.Context(), p, origin, made.UID)} {
+		_, readErr := w.APIKey(t.Context(), p, created.UID)
+		_, changeErr := w.UpdateAPIKey(t.Context(), p, origin, created.UID, APIKeyChange{Active: &inactive})
+		for _, err := range []error{readErr, changeErr, w.RevokeAPIKey(t.Context(), p, origin, created.UID), w.DeleteAPIKey(t.Context(), p, origin, created.UID)} {
 			wantFault(t, err, fault.CodeResourceNotFound, "")
 		}
 	}
-	if got, err := w.APIKey(t.Context(), admin, made.UID); got != made || err != nil {
+	if got, err := w.APIKey(t.Context(), admin, created.UID); got != created || err != nil {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for i, p := range []Principal{owner, admin, Operator()} {
-		if err := errors.Join(use(), w.RevokeAPIKey(t.Context(), p, origin, made.UID)); err != nil {
+		if err := errors.Join(use(), w.RevokeAPIKey(t.Context(), p, origin, created.UID)); err != nil {
 			t.Fatal(err)
 		}
-		w.wantEvent(t, audit.APIKeyUpdate, audit.Succeeded, made.UID, w.org.UID)
+		w.wantAudit(t, audit.APIKeyUpdate, audit.Succeeded, created.UID, w.org.UID)
 		wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
 		renamed := fmt.Sprint(name, i)
-		changed, err := w.UpdateAPIKey(t.Context(), p, origin, made.UID, APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
+		changed, err := w.UpdateAPIKey(t.Context(), p, origin, created.UID, APIKeyChange{Name: &renamed, ExpiresAt: &later, Active: &active})
 		if err != nil || changed.Name != renamed || !changed.ExpiresAt.Equal(later) || !changed.Active {
 			t.Errorf("got %+v, %v", changed, err)
 		}
@@ -239,7 +239,7 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 		t.Errorf("a later expiry has no effect: %v", err)
 	}
 	bad := " "
-	_, err = w.UpdateAPIKey(t.Context(), owner, origin, made.UID, APIKeyChange{Name: &bad, ExpiresAt: &past})
+	_, err = w.UpdateAPIKey(t.Context(), owner, origin, created.UID, APIKeyChange{Name: &bad, ExpiresAt: &past})
 	wantFields(t, err, "name", "expiresAt")
 	second, _, err := w.CreateAPIKey(t.Context(), owner, origin, NewAPIKey{Name: "other", ExpiresAt: later})
 	if err != nil {
@@ -248,10 +248,10 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	taken := "RELEASE2"
 	_, err = w.UpdateAPIKey(t.Context(), owner, origin, second.UID, APIKeyChange{Name: &taken})
 	wantFault(t, err, "ApiKeyAlreadyExists", "")
-	if err := w.DeleteAPIKey(t.Context(), admin, origin, made.UID); err != nil {
+	if err := w.DeleteAPIKey(t.Context(), admin, origin, created.UID); err != nil {
 		t.Fatal(err)
 	}
-	w.wantEvent(t, audit.APIKeyDelete, audit.Succeeded, made.UID, w.org.UID)
+	w.wantAudit(t, audit.APIKeyDelete, audit.Succeeded, created.UID, w.org.UID)
 	wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonUnknown)
 }
 

@@ -24,30 +24,30 @@ func (w *world) principal(t *testing.T) Principal {
 	return p
 }
 
-func (w *world) mustKey(t *testing.T, p Principal, ask NewAPIKey) (APIKey, secret.String) {
+func (w *world) mustKey(t *testing.T, p Principal, input NewAPIKey) (APIKey, secret.String) {
 	t.Helper()
-	made, key, err := w.CreateAPIKey(t.Context(), p, origin, ask)
+	created, key, err := w.CreateAPIKey(t.Context(), p, origin, input)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made, key
+	return created, key
 }
 
 func TestAPIKeyLife(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := w.principal(t)
-	made, key := w.mustKey(t, me, NewAPIKey{Name: " CI ", ExpiresAt: start.Add(time.Hour)})
-	if !strings.HasPrefix(key.Reveal(), "rwk_") || len(key.Reveal()) != 62 || made.Name != "CI" || made.UserUID != w.user.UID || !made.Active {
-		t.Errorf("got %+v and a key of %d characters", made, len(key.Reveal()))
+	created, key := w.mustKey(t, me, NewAPIKey{Name: " CI ", ExpiresAt: start.Add(time.Hour)})
+	if !strings.HasPrefix(key.Reveal(), "rwk_") || len(key.Reveal()) != 62 || created.Name != "CI" || created.UserUID != w.user.UID || !created.Active {
+		t.Errorf("got %+v and a key of %d characters", created, len(key.Reveal()))
 	}
-	if e := w.audits(t, 1)[0]; e.Action != audit.APIKeyCreate || e.Object != made.UID || e.ActorUID != w.user.UID || e.OrgUID != w.org.UID || e.Outcome != audit.Succeeded {
+	if e := w.audits(t, 1)[0]; e.Action != audit.APIKeyCreate || e.Object != created.UID || e.ActorUID != w.user.UID || e.OrgUID != w.org.UID || e.Outcome != audit.Succeeded {
 		t.Errorf("on record: %+v", e)
 	}
 	use := func() (Principal, error) { return w.Authenticate(t.Context(), Presented{APIKey: key}) }
 	for _, step := range []struct{ wait, lastUse time.Duration }{{time.Minute, time.Minute}, {4 * time.Minute, time.Minute}, {time.Minute + time.Millisecond, 6*time.Minute + time.Millisecond}} {
 		w.clock.move(step.wait)
 		p, err := use()
-		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != made.UID || p.SessionUID != "" || p.Method != audit.MethodAPIKey || p.OrgName != goodOrg {
+		if err != nil || p.UserUID != w.user.UID || p.APIKeyUID != created.UID || p.SessionUID != "" || p.Method != audit.MethodAPIKey || p.OrgName != goodOrg {
 			t.Errorf("got %+v, %v", p, err)
 		}
 		list, _, err := w.ListAPIKeys(t.Context(), me, "", APIKey{})
@@ -92,12 +92,12 @@ func TestBothCredentials(t *testing.T) {
 	w := mustWorld(t, nil)
 	token := w.mustLogin(t).Authorization
 	me := w.principal(t)
-	made, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
+	created, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
 	w.mustUser(t, w.org, "other@example.com", RoleMember)
 	_, foreign := w.mustKey(t, Operator(), NewAPIKey{Org: goodOrg, User: "Other@Example.com", Name: "CI", ExpiresAt: start.Add(time.Hour)})
 
 	p, err := w.Authenticate(t.Context(), Presented{Authorization: token, APIKey: key})
-	if err != nil || p.APIKeyUID != made.UID || p.SessionUID == "" {
+	if err != nil || p.APIKeyUID != created.UID || p.SessionUID == "" {
 		t.Errorf("got %+v, %v", p, err)
 	}
 	for _, row := range []struct {
@@ -127,10 +127,10 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 	admin.Role = RoleAdmin
 	later := start.Add(time.Hour)
 	for _, row := range []struct {
-		name string
-		who  Principal
-		ask  NewAPIKey
-		code string
+		name  string
+		who   Principal
+		input NewAPIKey
+		code  string
 	}{
 		{"member for itself", member, NewAPIKey{Name: "a", ExpiresAt: later}, ""},
 		{"member for itself by uid", member, NewAPIKey{Name: "b", User: member.UserUID, ExpiresAt: later}, ""},
@@ -147,7 +147,7 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 		{"operator, unknown organization", Operator(), NewAPIKey{Name: "z", Org: "x", User: foreigner.Email, ExpiresAt: later}, fault.CodeResourceNotFound},
 		{"zero principal", Principal{}, NewAPIKey{Name: "z", ExpiresAt: later}, ""},
 	} {
-		_, key, err := w.CreateAPIKey(t.Context(), row.who, origin, row.ask)
+		_, key, err := w.CreateAPIKey(t.Context(), row.who, origin, row.input)
 		f, _ := errors.AsType[*fault.Error](err)
 		switch {
 		case row.name == "zero principal":
@@ -187,18 +187,18 @@ func FuzzAPIKey(f *testing.F) {
 func TestKeysOfAUserAreBounded(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := w.principal(t)
-	ask := func(i int) NewAPIKey {
+	input := func(i int) NewAPIKey {
 		return NewAPIKey{Name: fmt.Sprint("key ", i), ExpiresAt: start.Add(time.Hour)}
 	}
-	first, _ := w.mustKey(t, me, ask(0))
+	first, _ := w.mustKey(t, me, input(0))
 	for i := 1; i < maxAPIKeys; i++ {
-		w.mustKey(t, me, ask(i))
+		w.mustKey(t, me, input(i))
 	}
-	if _, _, err := w.CreateAPIKey(t.Context(), me, origin, ask(maxAPIKeys)); fault.KindOf(err) != fault.Invalid {
+	if _, _, err := w.CreateAPIKey(t.Context(), me, origin, input(maxAPIKeys)); fault.KindOf(err) != fault.Invalid {
 		t.Errorf("one more: %v", err)
 	}
 	if err := w.DeleteAPIKey(t.Context(), me, origin, first.UID); err != nil {
 		t.Fatal(err)
 	}
-	w.mustKey(t, me, ask(maxAPIKeys))
+	w.mustKey(t, me, input(maxAPIKeys))
 }

@@ -42,7 +42,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 		return APIKey{}, "", fault.InvalidFields(problems...)
 	}
 	key, hash := newAPIKey()
-	var made store.APIKey
+	var created store.APIKey
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		user, err := s.keyOwner(ctx, tx, p, input)
 		if err != nil {
@@ -58,19 +58,19 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 		if n >= maxAPIKeys {
 			return fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
 		}
-		made = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
+		created = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
 			Canonical: Canonical(input.Name), Hash: hash, CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email}
-		if err := tx.APIKeys.Insert(ctx, made); err != nil {
+		if err := tx.APIKeys.Insert(ctx, created); err != nil {
 			return err
 		}
-		event := s.succeeded(p, origin, audit.APIKeyCreate, made.UID, now)
+		event := s.succeeded(p, origin, audit.APIKeyCreate, created.UID, now)
 		event.OrgUID = user.OrgUID
 		return tx.Audits.Append(ctx, event)
 	})
 	if err != nil {
-		return APIKey{}, "", fault.Wrap("create an API key", keyNameTaken(NoSuchUser(err))) // a concurrent request may have deleted the user
+		return APIKey{}, "", fault.Wrap("create an API key", keyNameTaken(UserNotFound(err))) // a concurrent request may have deleted the user
 	}
-	return visible(made), key, nil
+	return visible(created), key, nil
 }
 
 // maxAPIKeys bounds the keys of one user: lists and expiry alerts contain each of them.

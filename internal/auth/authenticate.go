@@ -113,7 +113,7 @@ func (s *Service) throughCache(ctx context.Context, id credentialID, method audi
 // so a token stays valid for its full lifetime.
 func (s *Service) lookUpToken(ctx context.Context, token secret.String) (cacheEntry, error) {
 	epoch := s.cache.currentEpoch()
-	c, err := s.verifyAnew(ctx, token)
+	c, err := s.verifyWithReload(ctx, token)
 	if errors.Is(err, errPollFailed) {
 		return cacheEntry{}, err
 	}
@@ -155,7 +155,7 @@ func idOf(credential secret.String) credentialID {
 
 const (
 	useRecordedEvery = 5 * time.Minute        // precision of an API key's last use
-	noteUseTimeout   = 250 * time.Millisecond // how long a request may wait for the update
+	recordUseTimeout = 250 * time.Millisecond // how long a request may wait for the update
 )
 
 // byAPIKey returns the caller of an API key: from the cache, or from the store.
@@ -172,7 +172,7 @@ func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, e
 	if now.Sub(known.used) >= useRecordedEvery {
 		known.used = now
 		s.cache.put(id, known, now)
-		s.noteUse(ctx, known.principal.APIKeyUID, now)
+		s.recordUse(ctx, known.principal.APIKeyUID, now)
 	}
 	return known.principal, nil
 }
@@ -197,10 +197,10 @@ func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEntry, er
 		OrgUID: found.OrgUID, OrgName: found.OrgName, Email: found.Email, Role: Role(found.Role), APIKeyUID: found.UID, Method: audit.MethodAPIKey}}, nil
 }
 
-// noteUse stores a key's last use. The time is only informational, so an error must not reject a valid key and is
+// recordUse stores a key's last use. The time is only informational, so an error must not reject a valid key and is
 // ignored.
-func (s *Service) noteUse(ctx context.Context, uid string, now time.Time) {
-	ctx, cancel := context.WithTimeout(ctx, noteUseTimeout)
+func (s *Service) recordUse(ctx context.Context, uid string, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, recordUseTimeout)
 	defer cancel()
 	_ = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.APIKeys.NoteUse(ctx, uid, now, now.Add(-useRecordedEvery)) })
 }

@@ -17,18 +17,18 @@ import (
 func TestConcurrentKeyChangeAndRevocation(t *testing.T) {
 	w := mustWorld(t, nil)
 	me := asPrincipal(w.org, w.user)
-	made, key, err := w.CreateAPIKey(t.Context(), me, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
+	created, key, err := w.CreateAPIKey(t.Context(), me, origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	name, later := "renamed", start.Add(48*time.Hour)
 	change := func(c APIKeyChange) func() error {
-		return func() error { _, err := w.UpdateAPIKey(t.Context(), me, origin, made.UID, c); return err }
+		return func() error { _, err := w.UpdateAPIKey(t.Context(), me, origin, created.UID, c); return err }
 	}
-	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
-		func() error { return w.RevokeAPIKey(t.Context(), me, origin, made.UID) },
+	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
+		func() error { return w.RevokeAPIKey(t.Context(), me, origin, created.UID) },
 		change(APIKeyChange{Name: &name}), change(APIKeyChange{ExpiresAt: &later}))
-	got, err := w.APIKey(t.Context(), me, made.UID)
+	got, err := w.APIKey(t.Context(), me, created.UID)
 	if err != nil || got.Active || got.Name != name || !got.ExpiresAt.Equal(later) {
 		t.Errorf("a change is lost: %+v, %v", got, err)
 	}
@@ -50,21 +50,21 @@ func TestConcurrentCreationOfTheLastAPIKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var made atomic.Int64
+	var created atomic.Int64
 	attempt := func(name string) func() error {
 		return func() error {
 			err := add(name)
 			if err == nil {
-				made.Add(1)
+				created.Add(1)
 				return nil
 			}
 			wantFields(t, err, "name")
 			return nil
 		}
 	}
-	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", attempt("one"), attempt("other"))
-	if made.Load() != 1 {
-		t.Errorf("%d of two were created", made.Load())
+	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", attempt("one"), attempt("other"))
+	if created.Load() != 1 {
+		t.Errorf("%d of two were created", created.Load())
 	}
 }
 

@@ -63,8 +63,8 @@ type world struct {
 // server is the PostgreSQL server of these tests, nil for SQLite (TestMain).
 var server *postgrestest.Server
 
-// mustPlace creates the store of a new data directory.
-func mustPlace(t *testing.T, dir string) {
+// mustCreateStore creates the store of a new data directory.
+func mustCreateStore(t *testing.T, dir string) {
 	t.Helper()
 	if url := storetest.Create(t, dir, server); url != "" {
 		if err := postgrestest.WriteURL(dir, url); err != nil {
@@ -80,7 +80,7 @@ func storeIn(dir string, now func() time.Time) store.Options {
 func mustWorld(t *testing.T, change func(*Config)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	mustPlace(t, dir)
+	mustCreateStore(t, dir)
 	return mustWorldIn(t, dir, change)
 }
 

@@ -52,7 +52,7 @@ func loadKeys(ctx context.Context, db *store.DB, now time.Time) (*keySet, error)
 		return set, err
 	}
 	err := db.InTx(ctx, func(tx *store.Tx) error {
-		if err := makeKeys(ctx, tx, now); err != nil {
+		if err := generateKeys(ctx, tx, now); err != nil {
 			return err
 		}
 		return read(tx)
@@ -87,8 +87,8 @@ func (s *Service) reloadKeys(ctx context.Context) error {
 	return nil
 }
 
-// makeKeys generates a key for each purpose that has none in use.
-func makeKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
+// generateKeys generates a key for each purpose that has none in use.
+func generateKeys(ctx context.Context, tx *store.Tx, now time.Time) error {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return fmt.Errorf("generate a signing key: %w", err)

@@ -127,7 +127,7 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, attempt
 		Method: audit.MethodPassword, Action: audit.Login, Origin: origin}
 	accepted, alert := false, false
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
-		refusal, err := s.noteLogin(ctx, tx, session, found, matches, newHash)
+		refusal, err := s.storeLogin(ctx, tx, session, found, matches, newHash)
 		if err != nil {
 			return err
 		}
@@ -170,16 +170,16 @@ const (
 	refusedDisabled    = "disabled"
 )
 
-// noteLogin returns the reason for refusing the login, "" if its session was stored. It runs the same statements in
+// storeLogin returns the reason for refusing the login, "" if its session was stored. It runs the same statements in
 // every case, so that the response time does not depend on the reason.
-func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Session, found account, matches bool, newHash string) (string, error) {
+func (s *Service) storeLogin(ctx context.Context, tx *store.Tx, session store.Session, found account, matches bool, newHash string) (string, error) {
 	verified := "-" // matches no stored hash; "" is the hash of users without a password
 	if matches {
 		verified = found.user.PasswordHash
 	}
 	err := tx.Users.NoteLogin(ctx, found.user.UID, verified, newHash, session.CreatedAt)
-	unnoted := errors.Is(err, store.ErrNotFound)
-	if err != nil && !unnoted {
+	notStored := errors.Is(err, store.ErrNotFound)
+	if err != nil && !notStored {
 		return "", fmt.Errorf("note a login: %w", err)
 	}
 	switch {
@@ -189,9 +189,9 @@ func (s *Service) noteLogin(ctx context.Context, tx *store.Tx, session store.Ses
 		return refusedUnknownUser, nil
 	case !matches:
 		return refusedPassword, nil
-	case unnoted && !found.user.DisabledAt.IsZero(): // costs one hash like every login
+	case notStored && !found.user.DisabledAt.IsZero(): // costs one hash like every login
 		return refusedDisabled, nil
-	case unnoted: // changed or disabled during hashing
+	case notStored: // changed or disabled during hashing
 		return "", errOvertaken
 	}
 	return "", tx.Sessions.Insert(ctx, session)

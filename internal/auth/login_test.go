@@ -221,7 +221,7 @@ func TestSettingsAreChecked(t *testing.T) {
 
 func TestKeysAreGeneratedOnceAndStored(t *testing.T) {
 	dir := t.TempDir()
-	mustPlace(t, dir)
+	mustCreateStore(t, dir)
 	db, err := store.Open(t.Context(), storeIn(dir, nil))
 	if err != nil {
 		t.Fatal(err)

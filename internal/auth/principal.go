@@ -98,7 +98,7 @@ func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Or
 	canonical := Canonical(name)
 	if p.Role != RoleOperator {
 		if canonical != "" && canonical != Canonical(p.OrgName) {
-			return store.Org{}, noSuchOrg() // the same response whether it exists or not
+			return store.Org{}, orgNotFound() // the same response whether it exists or not
 		}
 		return tx.Orgs.Get(ctx, p.OrgUID)
 	}
@@ -107,7 +107,7 @@ func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Or
 	}
 	org, err := tx.Orgs.ByName(ctx, canonical)
 	if errors.Is(err, store.ErrNotFound) {
-		return store.Org{}, noSuchOrg()
+		return store.Org{}, orgNotFound()
 	}
 	return org, err
 }
@@ -121,8 +121,8 @@ func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (s
 	return org.UID, err
 }
 
-// NoSuchUser turns store.ErrNotFound into the fault of an unknown user.
-func NoSuchUser(err error) error {
+// UserNotFound turns store.ErrNotFound into the fault of an unknown user.
+func UserNotFound(err error) error {
 	return asNotFound(err, "User not found in the organization.")
 }
 
@@ -141,9 +141,9 @@ func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (sto
 	if errors.Is(err, store.ErrNotFound) {
 		user, err = tx.Users.ByEmail(ctx, org.UID, Canonical(named))
 	}
-	return user, NoSuchUser(err)
+	return user, UserNotFound(err)
 }
 
-func noSuchOrg() error {
+func orgNotFound() error {
 	return fault.ResourceNotFound("Organization not found.")
 }

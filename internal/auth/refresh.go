@@ -112,7 +112,7 @@ func (s *Service) consume(ctx context.Context, tx *store.Tx, uid string, generat
 
 // exchange returns another authorization token of the same session for an authorization token.
 func (s *Service) exchange(ctx context.Context, origin audit.Origin, token secret.String) (Tokens, error) {
-	c, err := s.verifyAnew(ctx, token)
+	c, err := s.verifyWithReload(ctx, token)
 	if errors.Is(err, errPollFailed) {
 		return Tokens{}, err
 	}

@@ -199,7 +199,7 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	polling(t, w.Service)
 	polling(t, second)
 	me, other := w.principal(t), w.principal(t)
-	made, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(1000 * time.Hour)})
+	created, key := w.mustKey(t, me, NewAPIKey{Name: "CI", ExpiresAt: start.Add(1000 * time.Hour)})
 	use := func() error {
 		_, err := second.Authenticate(t.Context(), Presented{APIKey: key})
 		return err
@@ -216,10 +216,10 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	if err := errors.Join(pair.Primary().KillHard(), pair.Promote(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	err := w.RevokeAPIKey(t.Context(), me, origin, made.UID)
+	err := w.RevokeAPIKey(t.Context(), me, origin, created.UID)
 	for fault.KindOf(err) == fault.Unavailable {
 		time.Sleep(100 * time.Millisecond)
-		err = w.RevokeAPIKey(t.Context(), me, origin, made.UID)
+		err = w.RevokeAPIKey(t.Context(), me, origin, created.UID)
 	}
 	if err != nil {
 		t.Fatal(err)

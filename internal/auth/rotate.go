@@ -23,7 +23,7 @@ func (s *Service) RotateKeys(ctx context.Context, p Principal, origin audit.Orig
 		if err := s.retireKeys(ctx, tx, now); err != nil {
 			return err
 		}
-		if err := makeKeys(ctx, tx, now); err != nil {
+		if err := generateKeys(ctx, tx, now); err != nil {
 			return err
 		}
 		if err := tx.Changes.Note(ctx, store.ChangedKeys); err != nil {

@@ -162,7 +162,7 @@ func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (stri
 	if genuine || err != nil {
 		return uid.String(), err
 	}
-	c, err := s.verifyAnew(ctx, withoutScheme(token))
+	c, err := s.verifyWithReload(ctx, withoutScheme(token))
 	if errors.Is(err, errPollFailed) {
 		return "", err
 	}

@@ -97,9 +97,9 @@ func (s *Service) verify(token secret.String, now time.Time) (claims, error) {
 	return c, s.checkClaims(c, now)
 }
 
-// verifyAnew is verify for tokens that may be signed with a key that another process has just put into use. If the keys
+// verifyWithReload is verify for tokens that may be signed with a key that another process has just put into use. If the keys
 // cannot be read, it returns errPollFailed instead of refusing the token, since the client would discard it.
-func (s *Service) verifyAnew(ctx context.Context, token secret.String) (claims, error) {
+func (s *Service) verifyWithReload(ctx context.Context, token secret.String) (claims, error) {
 	c, err := s.verify(token, s.now())
 	if !errors.Is(err, errUnknownKey) {
 		return c, err

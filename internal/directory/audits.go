@@ -192,13 +192,13 @@ func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (au
 		event, err = tx.Audits.Get(ctx, uid)
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) || err == nil && !seesAudit(p, event) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && !mayReadAudit(p, event) {
 		return audit.Event{}, fault.ResourceNotFound("Audit record not found.")
 	}
 	return event, fault.Wrap("look up an audit record", err)
 }
 
-func seesAudit(p auth.Principal, e audit.Event) bool {
+func mayReadAudit(p auth.Principal, e audit.Event) bool {
 	switch {
 	case p.Role == auth.RoleOperator:
 		return true

@@ -54,18 +54,18 @@ func TestAuditRecordAccess(t *testing.T) {
 		wantCode(t, err, fault.CodeResourceNotFound)
 	}
 	for _, row := range []struct {
-		who  auth.Principal
-		ask  directory.AuditQuery
-		want int
+		who   auth.Principal
+		input directory.AuditQuery
+		want  int
 	}{
 		{admin, directory.AuditQuery{From: start.Add(time.Minute)}, 2}, {member, directory.AuditQuery{}, 2}, {friend, directory.AuditQuery{}, 0},
 		{outsider, directory.AuditQuery{From: start.Add(time.Minute)}, 0}, {operator, directory.AuditQuery{From: start.Add(time.Minute)}, 3},
 		{operator, directory.AuditQuery{Org: "ACME", From: start.Add(time.Minute)}, 2}, {admin, directory.AuditQuery{Org: "Acme", Action: audit.RegistryValidate}, 1},
 		{admin, directory.AuditQuery{Kind: "auth", Change: audit.ChangeCreate}, 0}, {admin, directory.AuditQuery{Change: audit.ChangeCreate}, 4},
 	} {
-		page, err := w.Audits(t.Context(), row.who, row.ask)
+		page, err := w.Audits(t.Context(), row.who, row.input)
 		if err != nil || len(page.Events) != row.want || page.Count != int64(row.want) || page.Continue != "" {
-			t.Errorf("%s, %+v: %d records, counted %d, %v; want %d", row.who.Email, row.ask, len(page.Events), page.Count, err, row.want)
+			t.Errorf("%s, %+v: %d records, counted %d, %v; want %d", row.who.Email, row.input, len(page.Events), page.Count, err, row.want)
 		}
 	}
 	_, err := w.Audits(t.Context(), member, directory.AuditQuery{ActorUID: friend.UserUID})
@@ -81,9 +81,9 @@ func TestAuditPages(t *testing.T) {
 		w.mustRecord(t, admin, audit.Login, time.Hour) // all at the same time
 	}
 	seen := map[string]bool{}
-	ask := directory.AuditQuery{Action: audit.Login, Limit: 3}
+	input := directory.AuditQuery{Action: audit.Login, Limit: 3}
 	for _, size := range []int{3, 3, 1} {
-		page, err := w.Audits(t.Context(), admin, ask)
+		page, err := w.Audits(t.Context(), admin, input)
 		if err != nil || len(page.Events) != size || page.Count != 7 {
 			t.Fatalf("a page of %d, counted %d, %v; want %d", len(page.Events), page.Count, err, size)
 		}
@@ -93,7 +93,7 @@ func TestAuditPages(t *testing.T) {
 		if page.Offset != len(seen) || (page.Continue == "") != (len(seen) == 7) {
 			t.Errorf("after %d records: offset %d, continue %q", len(seen), page.Offset, page.Continue)
 		}
-		ask.Continue = page.Continue
+		input.Continue = page.Continue
 	}
 	if len(seen) != 7 {
 		t.Errorf("%d records on all pages", len(seen))

@@ -239,11 +239,11 @@ func (d *Directory) changeUser(ctx context.Context, p auth.Principal, origin aud
 }
 
 func (d *Directory) changeUserBy(ctx context.Context, a attempt, ref UserRef, change func(*store.Tx, store.User) error) error {
-	return d.change(ctx, a, func(tx *store.Tx) (made, error) {
+	return d.change(ctx, a, func(tx *store.Tx) (changeResult, error) {
 		_, user, err := a.principal.FindUser(ctx, tx, ref.Org, ref.User)
 		if err != nil {
-			return made{}, err
+			return changeResult{}, err
 		}
-		return made{orgUID: user.OrgUID, uid: user.UID}, auth.NoSuchUser(change(tx, user)) // a concurrent request may have deleted the user
+		return changeResult{orgUID: user.OrgUID, uid: user.UID}, auth.UserNotFound(change(tx, user)) // a concurrent request may have deleted the user
 	})
 }

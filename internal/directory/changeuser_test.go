@@ -64,15 +64,15 @@ func TestProjectsOfAUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []struct{ ask, want []string }{
+	for _, row := range []struct{ input, want []string }{
 		{[]string{blue.UID, "default", "Blue"}, []string{"Blue", "Default"}}, {[]string{"blue"}, []string{"Blue"}}, {nil, nil},
 	} {
-		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), row.ask); err != nil {
+		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), row.input); err != nil {
 			t.Fatal(err)
 		}
 		user, err := w.User(t.Context(), member, ref(member.UserUID))
 		if err != nil || !slices.Equal(names(user.Projects), row.want) {
-			t.Errorf("set %q, got %q, %v", row.ask, names(user.Projects), err)
+			t.Errorf("set %q, got %q, %v", row.input, names(user.Projects), err)
 		}
 	}
 	wantFields(t, w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{"Blue", "x", "y"}), "projects[1]", "projects[2]")

@@ -101,11 +101,11 @@ func notOneself(permission auth.Permission) error {
 		Message: "You cannot do this to your own user. Ask another administrator. To change your own password, give the current one."}
 }
 
-// made is the result of a change, for its record.
-type made struct{ orgUID, uid string }
+// changeResult is the result of a change, for its record.
+type changeResult struct{ orgUID, uid string }
 
 // change checks whether the attempt is allowed, makes the change and records the outcome.
-func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (made, error)) error {
+func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (changeResult, error)) error {
 	event := a.principal.Event(a.origin, a.action)
 	event.UID, event.At = a.origin.RecordUID(), d.now()
 	if refusal := a.refusal(); refusal != nil {

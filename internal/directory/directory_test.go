@@ -126,15 +126,15 @@ func TestBootstrapOnce(t *testing.T) {
 	_, err := w.Bootstrap(t.Context(), origin, "", "unknown", "short")
 	wantFields(t, err, "org", "emailId", "password")
 
-	var made atomic.Int64
+	var created atomic.Int64
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
 			result, err := w.Bootstrap(t.Context(), origin, "Acme", "root@acme.example", goodPassword)
 			if err == nil {
-				made.Add(1)
+				created.Add(1)
 				if result.Org.Name != "Acme" || result.Project.Name != "Default" || result.Project.OrgUID != result.Org.UID || result.Admin.Role != auth.RoleAdmin {
-					t.Errorf("made %+v", result)
+					t.Errorf("created %+v", result)
 				}
 			} else {
 				wantCode(t, err, directory.CodeNotEmpty)
@@ -142,8 +142,8 @@ func TestBootstrapOnce(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if empty, err := w.Empty(t.Context()); made.Load() != 1 || empty || err != nil {
-		t.Errorf("made %d, empty %v, %v", made.Load(), empty, err)
+	if empty, err := w.Empty(t.Context()); created.Load() != 1 || empty || err != nil {
+		t.Errorf("created %d, empty %v, %v", created.Load(), empty, err)
 	}
 	tokens, err := w.auth.Login(t.Context(), origin, auth.Credentials{Email: "ROOT@acme.example", Org: "acme", Password: goodPassword})
 	if err != nil || tokens.Authorization == "" {
@@ -281,7 +281,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	wantCode(t, err, fault.CodeOperationForbidden)
 	user, err := w.CreateUser(t.Context(), admin, origin, directory.NewUser{Email: "new@acme.example", Password: goodPassword, Projects: []string{"Default"}})
 	if err != nil || user.Role != auth.RoleMember || user.OrgUID != acme.UID {
-		t.Errorf("made %+v, %v", user, err)
+		t.Errorf("created %+v, %v", user, err)
 	}
 	users, _, err := w.ListUsers(t.Context(), admin, "acme", directory.User{})
 	if len(users) != 3 || err != nil {

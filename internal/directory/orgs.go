@@ -23,9 +23,9 @@ func (d *Directory) CreateOrg(ctx context.Context, p auth.Principal, origin audi
 	}
 	var org store.Org
 	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateOrgs, action: audit.OrgCreate, object: name},
-		func(tx *store.Tx) (_ made, err error) {
+		func(tx *store.Tx) (_ changeResult, err error) {
 			org, _, err = insertOrg(ctx, tx, name, d.now())
-			return made{orgUID: org.UID, uid: org.UID}, err
+			return changeResult{orgUID: org.UID, uid: org.UID}, err
 		})
 	return visibleOrg(org), err
 }

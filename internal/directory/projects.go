@@ -37,13 +37,13 @@ func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin 
 	}
 	var project store.Project
 	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateProjects, action: audit.ProjectCreate, object: input.Name},
-		func(tx *store.Tx) (made, error) {
+		func(tx *store.Tx) (changeResult, error) {
 			org, err := p.Org(ctx, tx, input.Org)
 			if err != nil {
-				return made{}, err
+				return changeResult{}, err
 			}
 			project = newProject(org.UID, input, d.now())
-			return made{orgUID: org.UID, uid: project.UID}, projectExists(tx.Projects.Insert(ctx, project))
+			return changeResult{orgUID: org.UID, uid: project.UID}, projectExists(tx.Projects.Insert(ctx, project))
 		})
 	return visibleProject(project), err
 }
@@ -90,12 +90,12 @@ func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin 
 // changeProject changes a project of the caller's organization and records the change.
 func (d *Directory) changeProject(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, uid string, change func(*store.Tx) error) error {
 	return d.change(ctx, attempt{origin: origin, principal: p, permission: permission, action: action, object: uid},
-		func(tx *store.Tx) (made, error) {
+		func(tx *store.Tx) (changeResult, error) {
 			err := change(tx)
 			if errors.Is(err, store.ErrNotFound) {
-				err = fault.NoSuchProject(fault.CodeResourceNotFound)
+				err = fault.ProjectNotFound(fault.CodeResourceNotFound)
 			}
-			return made{orgUID: p.OrgUID, uid: uid}, err
+			return changeResult{orgUID: p.OrgUID, uid: uid}, err
 		})
 }
 
@@ -170,7 +170,7 @@ func (d *Directory) Project(ctx context.Context, p auth.Principal, uid string) (
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return Project{}, fault.NoSuchProject(fault.CodeProjectNotFound)
+		return Project{}, fault.ProjectNotFound(fault.CodeProjectNotFound)
 	}
 	return visibleProject(project), fault.Wrap("look up a project", err)
 }

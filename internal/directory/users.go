@@ -43,13 +43,13 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 	}
 	var user store.User
 	err = d.change(ctx, attempt{origin: origin, principal: p, permission: auth.CreateUsers, action: audit.UserCreate, object: input.Email},
-		func(tx *store.Tx) (made, error) {
+		func(tx *store.Tx) (changeResult, error) {
 			org, err := p.Org(ctx, tx, input.Org)
 			if err != nil {
-				return made{}, err
+				return changeResult{}, err
 			}
 			user = newUser(org.UID, input, hash, d.now())
-			return made{orgUID: org.UID, uid: user.UID}, insertUser(ctx, tx, user, input.Projects)
+			return changeResult{orgUID: org.UID, uid: user.UID}, insertUser(ctx, tx, user, input.Projects)
 		})
 	return visibleUser(user), err
 }

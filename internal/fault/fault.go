@@ -111,9 +111,9 @@ func ResourceNotFound(message string) *Error {
 	return &Error{Kind: NotFound, Code: CodeResourceNotFound, Message: message}
 }
 
-// NoSuchProject returns the fault of a project that does not exist, belongs to another organization or is hidden from
+// ProjectNotFound returns the fault of a project that does not exist, belongs to another organization or is hidden from
 // the caller. The code is CodeResourceNotFound where the path names the project, else CodeProjectNotFound.
-func NoSuchProject(code string) *Error {
+func ProjectNotFound(code string) *Error {
 	return &Error{Kind: NotFound, Code: code, Message: "Project not found. It does not exist in your organization, or you are not a member of it."}
 }
 

@@ -71,7 +71,7 @@ func putInProject(ctx context.Context, tx *store.Tx, created store.Registry, pro
 	}
 	err := tx.Projects.SetOfRegistry(ctx, created.OrgUID, created.UID, projectUID)
 	if errors.Is(err, store.ErrNotFound) {
-		return fault.NoSuchProject(fault.CodeProjectNotFound)
+		return fault.ProjectNotFound(fault.CodeProjectNotFound)
 	}
 	return err
 }

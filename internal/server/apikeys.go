@@ -16,8 +16,8 @@ func (s *Server) createAPIKey(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
-	made, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, input)
-	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: made.UID}}, apiKeyFields.err(err)
+	created, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, input)
+	return response{http.StatusCreated, api.CreatedAPIKey{APIKey: key.Reveal(), UID: created.UID}}, apiKeyFields.err(err)
 }
 
 // readAPIKey reads the request. The uid of the tenant in place of a user's means the caller: a public client sends it.

@@ -38,7 +38,7 @@ func (s *Server) listAudits(c *call) (response, error) {
 // longer list for the filtered one.
 func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Field) {
 	q := readQuery(raw)
-	asked := directory.AuditQuery{
+	query := directory.AuditQuery{
 		Action: audit.Action(q.text("action")), Kind: q.text("resourceKind"), Change: q.text("actionType"),
 		Outcome: audit.Outcome(q.text("outcome")), ActorUID: q.text("userUid"), Object: q.text("resourceUid"),
 		From: q.moment("startTime"), Until: q.moment("endTime"), Continue: q.text("continue"), Limit: q.limit(),
@@ -49,7 +49,7 @@ func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Fie
 	if q.text("projectUid") != "" {
 		q.problems = append(q.problems, fault.Field{Field: "projectUid", Problem: "is not supported; records belong to the organization"})
 	}
-	return asked, q.problems
+	return query, q.problems
 }
 
 // getAudit is GET /v1/audits/{uid}.

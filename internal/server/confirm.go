@@ -32,8 +32,8 @@ func (p page) writeTo(out *outgoing) error {
 
 // showConfirmation is GET /v1/alerts/confirmations/{token}.
 func (s *Server) showConfirmation(c *call) (response, error) {
-	asked, err := s.Alerts.Confirmation(c.Context(), c.PathValue("token"))
-	return response{http.StatusOK, page(asked)}, err
+	confirmation, err := s.Alerts.Confirmation(c.Context(), c.PathValue("token"))
+	return response{http.StatusOK, page(confirmation)}, err
 }
 
 // confirmAddress is POST /v1/alerts/confirmations/{token}.

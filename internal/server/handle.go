@@ -291,7 +291,7 @@ func (s *Server) succeed(c *call, resp response) {
 // abort closes the connection of a response that cannot be completed, so that no client takes it for complete.
 func abort(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() == nil { // else the client went away
-		noteOutcome(w, "ResponseNotSent", err)
+		setOutcome(w, "ResponseNotSent", err)
 	}
 	panic(http.ErrAbortHandler)
 }
@@ -310,7 +310,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.logInternal(w, r, err)
 		f = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternalError, Message: "Internal error. The service log has the cause under this ref."}
 	}
-	noteOutcome(w, f.Code, f.Cause)
+	setOutcome(w, f.Code, f.Cause)
 	body.Status, body.Code, body.Message, body.Details = statusOf[f.Kind], f.Code, f.Message, details(f)
 	if status, ok := statusOfCode[f.Code]; ok {
 		body.Status = status
@@ -329,7 +329,7 @@ func (s *Server) failNotValid(w http.ResponseWriter, r *http.Request, body *api.
 	}
 	// Terraform shows only the message.
 	body.Code, body.Message, body.Details = string(report.Code), strings.TrimSpace(report.Message+" "+report.Hint), details
-	noteOutcome(w, body.Code, nil)
+	setOutcome(w, body.Code, nil)
 	s.encode(w, r, http.StatusUnprocessableEntity, body)
 }
 
@@ -350,6 +350,6 @@ func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil && r.Context().Err() == nil {
-		noteOutcome(w, "ResponseNotSent", err)
+		setOutcome(w, "ResponseNotSent", err)
 	}
 }

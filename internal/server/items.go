@@ -106,7 +106,7 @@ func (p *pieces) encode(item any) error {
 		return err
 	}
 	_, err := p.out.Write(p.Bytes())
-	p.out.takeTime()
+	p.out.clearReadDeadline()
 	p.Reset()
 	return err
 }

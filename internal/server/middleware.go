@@ -36,7 +36,7 @@ func recordOf(w http.ResponseWriter) *record {
 	return &record{} // the request did not pass through envelope, as in a unit test
 }
 
-func noteOutcome(w http.ResponseWriter, outcome string, cause error) {
+func setOutcome(w http.ResponseWriter, outcome string, cause error) {
 	rec := recordOf(w)
 	rec.outcome, rec.cause = outcome, cause
 }
@@ -158,9 +158,9 @@ func (s *Server) refuseHairpin(next http.Handler) http.Handler {
 	})
 }
 
-// refuseUntidy returns 404 for a path that ServeMux would redirect to its cleaned form. The redirect would repeat the
+// refuseUncleanPath returns 404 for a path that ServeMux would redirect to its cleaned form. The redirect would repeat the
 // path, possibly with a refresh token, and Go clients turn a redirected POST into a GET.
-func (s *Server) refuseUntidy(mux *http.ServeMux) http.Handler {
+func (s *Server) refuseUncleanPath(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped := r.URL.EscapedPath()
 		if !strings.HasPrefix(escaped, "/") || path.Clean(escaped) != escaped || r.Method == http.MethodConnect {

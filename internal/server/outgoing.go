@@ -49,8 +49,8 @@ func (o *outgoing) Write(b []byte) (int, error) {
 	return o.c.w.Write(b)
 }
 
-// takeTime removes the read deadline of the request, which would cancel a slow response.
-func (o *outgoing) takeTime() {
+// clearReadDeadline removes the read deadline of the request, which would cancel a slow response.
+func (o *outgoing) clearReadDeadline() {
 	_ = http.NewResponseController(o.c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
 }
 

@@ -40,7 +40,7 @@ func (s *Server) getProject(c *call) (response, error) {
 func (s *Server) projectOfPath(c *call) (directory.Project, error) {
 	p, err := s.Directory.Project(c.Context(), c.principal, c.PathValue("uid"))
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Code == fault.CodeProjectNotFound {
-		err = fault.NoSuchProject(fault.CodeResourceNotFound)
+		err = fault.ProjectNotFound(fault.CodeResourceNotFound)
 	}
 	return p, err
 }

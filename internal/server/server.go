@@ -149,7 +149,7 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle(path, s.perMethod(path, set))
 	}
 	mux.HandleFunc("/", s.unknownPath)
-	return s.envelope(s.refuseHairpin(s.refuseUntidy(mux)))
+	return s.envelope(s.refuseHairpin(s.refuseUncleanPath(mux)))
 }
 
 // HTTPServer returns a server for Handler with all limits except those of writing, which are Listener's.

@@ -24,21 +24,21 @@ func (s *Server) getSyncStatus(c *call) (response, error) {
 // listContent is GET /v1/registries/oci/{uid}/basic/content.
 func (s *Server) listContent(c *call) (response, error) {
 	q := readQuery(c.URL.RawQuery)
-	asked := contentsync.Query{Repository: q.text("repository"), Continue: q.text("continue"), Limit: q.limit()}
-	if err := invalid(fault.Join(q.problems, asked.Problems())); err != nil {
+	query := contentsync.Query{Repository: q.text("repository"), Continue: q.text("continue"), Limit: q.limit()}
+	if err := invalid(fault.Join(q.problems, query.Problems())); err != nil {
 		return response{}, err
 	}
-	meta := api.ListMeta{Limit: cmp.Or(asked.Limit, contentsync.DefaultLimit)}
+	meta := api.ListMeta{Limit: cmp.Or(query.Limit, contentsync.DefaultLimit)}
 	var status api.SyncStatus
 	return response{http.StatusOK, items[contentsync.Content]{
 		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ contentsync.Content) ([]contentsync.Content, bool, error) {
-			asked.Limit = limit
-			page, err := s.ContentSync.List(c.Context(), c.principal, c.PathValue("uid"), asked)
-			if !asked.Uncounted {
+			query.Limit = limit
+			page, err := s.ContentSync.List(c.Context(), c.principal, c.PathValue("uid"), query)
+			if !query.Uncounted {
 				meta.Count, status = page.Count, syncStatus(page.Sync)
 			}
 			meta.Continue, meta.Offset = page.Continue, page.Offset
-			asked.Continue, asked.Uncounted = page.Continue, true
+			query.Continue, query.Uncounted = page.Continue, true
 			return page.Items, page.Continue != "", err
 		}),
 		show: func(item contentsync.Content) any { return api.OCIRegistryTag(item) },
