@@ -178,7 +178,7 @@ func FuzzAPIKey(f *testing.F) {
 	f.Add("rwk_" + strings.Repeat("a", 58))
 	f.Fuzz(func(t *testing.T, text string) {
 		if hash, ok := apiKeyHash(secret.String(text)); ok && (len(hash) != 32 || len(text) != 62) {
-			t.Errorf("%q is taken for a key", text)
+			t.Errorf("%q is accepted as a key", text)
 		}
 	})
 }

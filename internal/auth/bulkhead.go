@@ -44,8 +44,8 @@ func (b *bulkhead) do(ctx context.Context, c hashCaller, admit admission, work f
 	return work()
 }
 
-// always admits every caller.
-func always(context.Context, bool) error { return nil }
+// admitAlways admits every caller.
+func admitAlways(context.Context, bool) error { return nil }
 
 // enter returns once the caller has a slot, or with an error. waited reports whether the caller was in the queue.
 func (b *bulkhead) enter(ctx context.Context, c hashCaller) (waited bool, err error) {

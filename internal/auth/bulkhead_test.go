@@ -41,7 +41,7 @@ func TestBulkheadBoundsWorkAndQueue(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 10 {
 			wait.Go(func() {
-				err := b.do(t.Context(), hashCaller{}, always, func() error {
+				err := b.do(t.Context(), hashCaller{}, admitAlways, func() error {
 					most.Store(max(most.Load(), running.Add(1)))
 					<-release
 					running.Add(-1)
@@ -84,7 +84,7 @@ func TestBulkheadServesInTurns(t *testing.T) {
 		var wait sync.WaitGroup
 		arrive := func(name string, c hashCaller) {
 			wait.Go(func() {
-				if err := b.do(t.Context(), c, always, func() error { order = append(order, name); return nil }); isBusy(err) {
+				if err := b.do(t.Context(), c, admitAlways, func() error { order = append(order, name); return nil }); isBusy(err) {
 					refused = append(refused, name)
 				} else if err != nil {
 					t.Error(err)
@@ -147,7 +147,7 @@ func TestCanceledCallerIsNotHashed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error)
 	go func() {
-		result <- b.do(ctx, hashCaller{}, always, func() error { t.Error("hashed for a canceled caller"); return nil })
+		result <- b.do(ctx, hashCaller{}, admitAlways, func() error { t.Error("hashed for a canceled caller"); return nil })
 	}()
 	cancel()
 	if err := <-result; !errors.Is(err, context.Canceled) {
@@ -155,7 +155,7 @@ func TestCanceledCallerIsNotHashed(t *testing.T) {
 	}
 	release()
 	failed := errors.New("failed")
-	if err := b.do(t.Context(), hashCaller{}, always, func() error { return failed }); !errors.Is(err, failed) {
+	if err := b.do(t.Context(), hashCaller{}, admitAlways, func() error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestBulkheadLosesNoSlot(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%30)*time.Millisecond)
 				defer cancel()
 				c := hashCaller{share: share(i % int(shares)), source: fmt.Sprint(i % 5), account: fmt.Sprint(i % 11)}
-				_ = b.do(ctx, c, always, func() error { time.Sleep(5 * time.Millisecond); return nil })
+				_ = b.do(ctx, c, admitAlways, func() error { time.Sleep(5 * time.Millisecond); return nil })
 			})
 		}
 		wait.Wait()

@@ -82,7 +82,7 @@ func (s *Service) login(ctx context.Context, origin audit.Origin, c Credentials,
 	}
 	admit := attempt.reserve
 	if reserved {
-		admit = always
+		admit = admitAlways
 	} else if err := attempt.check(); err != nil {
 		return Tokens{}, s.passwords.bulk.refuse(ctx, err)
 	}
@@ -180,7 +180,7 @@ func (s *Service) storeLogin(ctx context.Context, tx *store.Tx, session store.Se
 	err := tx.Users.NoteLogin(ctx, found.user.UID, verified, newHash, session.CreatedAt)
 	notStored := errors.Is(err, store.ErrNotFound)
 	if err != nil && !notStored {
-		return "", fmt.Errorf("note a login: %w", err)
+		return "", fmt.Errorf("store a login: %w", err)
 	}
 	switch {
 	case found.org.UID == "":

@@ -78,7 +78,7 @@ func (p *Passwords) Hash(ctx context.Context, orgUID string, password secret.Str
 
 func (p *Passwords) hashFor(ctx context.Context, c hashCaller, password secret.String) (string, error) {
 	var hashed string
-	err := p.bulk.do(ctx, c, always, func() (err error) {
+	err := p.bulk.do(ctx, c, admitAlways, func() (err error) {
 		hashed, err = p.hash(password)
 		return err
 	})

@@ -68,8 +68,8 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
-// TestKindsDoNotMix presents a valid API key, used before, in place of a token, and vice versa.
-func TestKindsDoNotMix(t *testing.T) {
+// TestCredentialKindsAreNotInterchangeable presents a valid API key, used before, in place of a token, and vice versa.
+func TestCredentialKindsAreNotInterchangeable(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	_, key, err := w.CreateAPIKey(t.Context(), w.mustPrincipal(t, tokens), origin, NewAPIKey{Name: "ci", ExpiresAt: start.Add(time.Hour)})
@@ -91,7 +91,7 @@ func TestKindsDoNotMix(t *testing.T) {
 		_, err := w.Authenticate(t.Context(), presented)
 		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonMalformed)
 		if f, _ := errors.AsType[*fault.Error](err); f.Message != message {
-			t.Errorf("says %q, want %q", f.Message, message)
+			t.Errorf("got %q, want %q", f.Message, message)
 		}
 	}
 }

@@ -152,13 +152,13 @@ func TestForgedRefreshTokensAreNotRecorded(t *testing.T) {
 	good := tokens.Refresh.Reveal()
 	before := len(w.audits(t, 100))
 	forged := map[string]string{"empty": "", "prefix alone": refreshPrefix, "cut": good[:len(good)-1], "longer": good + "A", "another prefix": "rt-" + good[3:],
-		"upper case": "RT_" + good[3:], "padding": good + "=", "newline": good[:len(good)-1] + "\n", "loose bits": looseBits(good), "API key": "rwk_" + good}
+		"upper case": "RT_" + good[3:], "padding": good + "=", "newline": good[:len(good)-1] + "\n", "unused bits changed": changeUnusedBits(good), "API key": "rwk_" + good}
 	for i := 3; i < len(good); i++ { // one character at each position
 		other := byte('A')
 		if good[i] == other {
 			other = 'B'
 		}
-		forged["place "+string(rune('0'+i/10))+string(rune('0'+i%10))] = good[:i] + string(other) + good[i+1:]
+		forged["position "+string(rune('0'+i/10))+string(rune('0'+i%10))] = good[:i] + string(other) + good[i+1:]
 	}
 	for name, token := range forged {
 		if _, err := w.Refresh(t.Context(), origin, secret.String(token)); err == nil {

@@ -38,8 +38,8 @@ func polling(t *testing.T, s *Service) {
 	t.Cleanup(func() { cancel(); running.Wait() })
 }
 
-// TestUseCostsNoRead closes the store and uses credentials that were verified before: using them needs no query.
-func TestUseCostsNoRead(t *testing.T) {
+// TestCachedCredentialsNeedNoStore closes the store and uses credentials that were verified before: using them needs no query.
+func TestCachedCredentialsNeedNoStore(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens := w.mustLogin(t)
 	refreshed := w.mustRefresh(t, tokens.Refresh)

@@ -85,8 +85,8 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	var problems []error
 	for _, rule := range []struct {
-		broken bool
-		says   string
+		broken  bool
+		problem string
 	}{
 		{c.TokenLifetime < time.Second || c.TokenLifetime > maxTokenLifetime, "the token lifetime must be 1s to 15m"},
 		{c.RefreshGrace < 0 || c.RefreshGrace > maxTokenLifetime, "the refresh grace period must be 0s to 15m"},
@@ -98,7 +98,7 @@ func (c Config) withDefaults() (Config, error) {
 		{!c.Hash.atLeast(defaultHashCost), fmt.Sprintf("the cost of the password hash must be at least %v", defaultHashCost)},
 	} {
 		if rule.broken {
-			problems = append(problems, errors.New(rule.says))
+			problems = append(problems, errors.New(rule.problem))
 		}
 	}
 	if c.testHash != (HashCost{}) {

@@ -16,7 +16,7 @@ var refusalKinds = []string{"unknown organization", "unknown user", "wrong passw
 // TestRefusalsDoTheSameWork counts for each kind of refusal what takes time: hashes, their memory, and audit records.
 // It checks that a service that hashes less for unknown users fails the test.
 func TestRefusalsDoTheSameWork(t *testing.T) {
-	w, credentials := mustRefusing(t, cheap)
+	w, credentials := mustRefusalWorld(t, cheap)
 	want := refusalWork{hashes: 1, memoryKiB: cheap.MemoryKiB, records: 1}
 	for kind, name := range refusalKinds {
 		if got := w.workOf(t, credentials[kind]); got != want {
@@ -57,8 +57,8 @@ func (w *world) workOf(t *testing.T, c Credentials) (work refusalWork) {
 	return work
 }
 
-// mustRefusing returns a world and the credentials of each kind of refusal.
-func mustRefusing(t *testing.T, cost HashCost) (*world, []Credentials) {
+// mustRefusalWorld returns a world and the credentials of each kind of refusal.
+func mustRefusalWorld(t *testing.T, cost HashCost) (*world, []Credentials) {
 	t.Helper()
 	w := mustWorld(t, func(c *Config) { c.testHash = cost })
 	mustDisable(t, w, w.mustUser(t, w.org, "disabled@example.com", RoleMember))
@@ -118,7 +118,7 @@ func distinguishable(t *testing.T, times [][]time.Duration, limit float64) (pair
 func timeRefusals(t *testing.T, perKind int, skip bool) [][]time.Duration {
 	t.Helper()
 	const hashCost = 4096 // KiB: a few milliseconds, about as long as the rest of a login
-	w, credentials := mustRefusing(t, HashCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
+	w, credentials := mustRefusalWorld(t, HashCost{MemoryKiB: hashCost, Time: 1, Parallelism: 1})
 	if skip {
 		w.passwords.dummyHash.cost.MemoryKiB = 8
 	}

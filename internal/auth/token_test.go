@@ -58,7 +58,7 @@ func TestTokenAttacks(t *testing.T) {
 		"in quotes":             `"` + good.Authorization + `"`,
 		"newline inside":        secret.String(parts[0] + "." + parts[1] + "\n." + parts[2]),
 		"padding":               good.Authorization + "=",
-		"loose last bits":       secret.String(parts[0] + "." + parts[1] + "." + looseBits(parts[2])),
+		"unused bits changed":   secret.String(parts[0] + "." + parts[1] + "." + changeUnusedBits(parts[2])),
 		"signature cut":         secret.String(parts[0] + "." + parts[1] + "." + parts[2][:80]),
 		"signature left out":    secret.String(parts[0] + "." + parts[1] + "."),
 		"another payload":       secret.String(parts[0] + "." + encode([]byte(payload(nil))) + "." + parts[2]),
@@ -158,8 +158,8 @@ func hs256(key []byte, header, payload string) string {
 	return signed + "." + encode(mac.Sum(nil))
 }
 
-// looseBits changes the unused bits of the last character: 64 bytes leave four of them.
-func looseBits(part string) string {
+// changeUnusedBits changes the unused bits of the last character: 64 bytes leave four of them.
+func changeUnusedBits(part string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, part[len(part)-1])
 	return part[:len(part)-1] + string(alphabet[last^1])

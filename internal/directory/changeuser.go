@@ -143,7 +143,7 @@ func (d *Directory) SetProjects(ctx context.Context, p auth.Principal, origin au
 // Faults: Invalid with field password; Forbidden, also for the principal's own user; NotFound; Unavailable when too
 // many passwords are hashed at once.
 func (d *Directory) SetPassword(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef, password secret.String) error {
-	a := attempt{origin: origin, principal: p, permission: auth.SetPasswords, action: audit.PasswordSet, object: ref.User, notOneself: true}
+	a := attempt{origin: origin, principal: p, permission: auth.SetPasswords, action: audit.PasswordSet, object: ref.User, notSelf: true}
 	var hash string
 	if a.refusal() == nil {
 		var err error
@@ -185,7 +185,7 @@ func (d *Directory) hashFor(ctx context.Context, p auth.Principal, ref UserRef, 
 //
 // Faults: Forbidden, also for the principal's own user; NotFound; Conflict with CodeLastAdmin.
 func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserDisable, object: ref.User, notOneself: true}
+	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserDisable, object: ref.User, notSelf: true}
 	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
 		if err := keepAdmin(ctx, tx, p, user); err != nil {
 			return err
@@ -198,7 +198,7 @@ func (d *Directory) DisableUser(ctx context.Context, p auth.Principal, origin au
 //
 // Faults: Forbidden, also for the principal's own user; NotFound.
 func (d *Directory) EnableUser(ctx context.Context, p auth.Principal, origin audit.Origin, ref UserRef) error {
-	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserEnable, object: ref.User, notOneself: true}
+	a := attempt{origin: origin, principal: p, permission: auth.DisableUsers, action: audit.UserEnable, object: ref.User, notSelf: true}
 	return d.changeUserBy(ctx, a, ref, func(tx *store.Tx, user store.User) error {
 		return unlessDone(tx.Users.Enable(ctx, user.OrgUID, user.UID))
 	})

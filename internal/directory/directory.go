@@ -79,24 +79,24 @@ type attempt struct {
 	permission auth.Permission
 	action     audit.Action
 	object     string // for the record of a refusal
-	notOneself bool   // object is a user and must not be the principal
+	notSelf    bool   // object is a user and must not be the principal
 }
 
 // refusal returns why the attempt is not allowed, nil if it is.
 func (a attempt) refusal() error {
 	p := a.principal
-	if err := p.May(a.permission); err != nil || !a.notOneself {
+	if err := p.May(a.permission); err != nil || !a.notSelf {
 		return err
 	}
 	if p.UserUID != "" && (a.object == p.UserUID || auth.Canonical(a.object) == auth.Canonical(p.Email)) {
-		return notOneself(a.permission)
+		return notSelf(a.permission)
 	}
 	return nil
 }
 
-// notOneself prevents an administrator from locking out the organization, and a stolen administrator session from
+// notSelf prevents an administrator from locking out the organization, and a stolen administrator session from
 // changing the password.
-func notOneself(permission auth.Permission) error {
+func notSelf(permission auth.Permission) error {
 	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
 		Message: "You cannot do this to your own user. Ask another administrator. To change your own password, give the current one."}
 }

@@ -352,7 +352,7 @@ func TestBodiesAreAnnouncedAsPlainJSON(t *testing.T) {
 		r := httptest.NewRequest("POST", "/", strings.NewReader("{}"))
 		r.Header["Content-Type"] = c.types
 		r.Header.Set("Content-Encoding", c.encoding)
-		if err := (&call{Request: r}).acceptable(); (err == nil) != c.fine {
+		if err := (&call{Request: r}).checkContentType(); (err == nil) != c.fine {
 			t.Errorf("%q %q: %v", c.types, c.encoding, err)
 		}
 	}

@@ -193,7 +193,7 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 
 // body reads the whole body, which must be announced as JSON, within the limits of size and time.
 func (c *call) body() ([]byte, error) {
-	if err := c.acceptable(); err != nil {
+	if err := c.checkContentType(); err != nil {
 		return nil, err
 	}
 	limit := int64(maxBody)
@@ -259,8 +259,8 @@ func (c *call) read(v any, problems func() []fault.Field) error {
 	return invalid(fault.Join(wrong, problems()))
 }
 
-// acceptable returns a fault unless the body is announced as plain JSON.
-func (c *call) acceptable() error {
+// checkContentType returns a fault unless the body is announced as plain JSON.
+func (c *call) checkContentType() error {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must not be compressed."}
 	}
