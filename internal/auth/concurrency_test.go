@@ -25,7 +25,7 @@ func TestConcurrentKeyChangeAndRevocation(t *testing.T) {
 	change := func(c APIKeyChange) func() error {
 		return func() error { _, err := w.UpdateAPIKey(t.Context(), me, origin, created.UID, c); return err }
 	}
-	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
+	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
 		func() error { return w.RevokeAPIKey(t.Context(), me, origin, created.UID) },
 		change(APIKeyChange{Name: &name}), change(APIKeyChange{ExpiresAt: &later}))
 	got, err := w.APIKey(t.Context(), me, created.UID)
@@ -62,7 +62,7 @@ func TestConcurrentCreationOfTheLastAPIKey(t *testing.T) {
 			return nil
 		}
 	}
-	postgrestest.Beside(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", attempt("one"), attempt("other"))
+	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM users FOR UPDATE", attempt("one"), attempt("other"))
 	if created.Load() != 1 {
 		t.Errorf("%d of two were created", created.Load())
 	}
