@@ -1,6 +1,5 @@
-// Package checks validates registry definitions for a caller: who may, how many at once, what is recorded.
-//
-// How a registry is checked is for package regcheck.
+// Package checks validates registry definitions for callers. It checks permissions, limits how many run at once, and writes audit
+// records. Package regcheck does the check itself.
 package checks
 
 import (
@@ -11,7 +10,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Limits says how much may be validated at once. Zero values are the defaults.
+// Limits limits validations. Zero values are the defaults.
 type Limits struct {
 	Concurrency int // validations at once, in all; default 64
 	PerOrg      int // validations at once for one organization; default 8
@@ -39,14 +38,14 @@ func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, li
 	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now}
 }
 
-// Load returns how many validations are under way and how many callers wait.
+// Load returns how many validations run and how many callers wait.
 func (s *Service) Load() (running, waiting int) {
 	running, waiting = s.limiter.load()
 	return running, waiting + s.perMinute.load()
 }
 
-// ReserveWait reserves a slot for a caller that waits for a requested check, of those that callers have who wait for their user's
-// limit per minute. It reports false when all are taken.
+// ReserveWait reserves a slot for a caller that waits for a requested check. Callers that wait for their user's limit per minute use
+// the same slots. It reports whether a slot was free.
 func (s *Service) ReserveWait() (release func(), reserved bool) {
 	within, release := s.perMinute.reserveWait()
 	return release, within > 0

@@ -18,8 +18,8 @@ type ConnLimiter struct {
 }
 
 const (
-	// slotTimeout is how long a connection waits for a slot before it goes on without one, so that a slot which is not
-	// released stops nothing.
+	// slotTimeout is how long a connection waits for a slot before it continues without one, so that a slot that is not
+	// released blocks nothing.
 	slotTimeout = time.Second
 	// smallRead is too little to be much work: a server that sends single bytes must not make others wait.
 	smallRead = 256

@@ -15,7 +15,7 @@ func limited(t *testing.T, l *ConnLimiter) (*limitedConn, net.Conn) {
 	return c, theirs
 }
 
-// A connection works on what it read in a slot, and releases it to wait for more.
+// A connection holds a slot while the program works on the data read, and releases it to wait for more.
 func TestConnLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &ConnLimiter{slots: make(chan struct{}, 1)}
@@ -35,7 +35,7 @@ func TestConnLimiter(t *testing.T) {
 	})
 }
 
-// A peer that reads nothing must not make others wait, however long our write to it takes.
+// A blocked write to a peer that does not read must not make other connections wait.
 func TestNoSlotIsHeldWhileAWriteWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &ConnLimiter{slots: make(chan struct{}, 1)}
@@ -50,8 +50,8 @@ func TestNoSlotIsHeldWhileAWriteWaits(t *testing.T) {
 	})
 }
 
-// A slot that is not released delays others, but stops nothing.
-func TestWithoutASlotAConnectionGoesOn(t *testing.T) {
+// A slot that is not released delays other connections, but blocks none.
+func TestConnectionContinuesWithoutASlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &ConnLimiter{slots: make(chan struct{}, 1)}
 		limited(t, l)

@@ -11,8 +11,8 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// limiter limits concurrent validations, in all and per organization. An organization may have as many waiting as running, so that
-// none can fill the queue.
+// limiter limits concurrent validations, in total and per organization. As many validations of an organization may wait as may run,
+// so that no organization can fill the queue.
 type limiter struct {
 	concurrency, perOrg int
 	slots               *semaphore.Weighted
@@ -33,8 +33,8 @@ func newLimiter(limits Limits) *limiter {
 	return &limiter{concurrency: concurrency, perOrg: cmp.Or(limits.PerOrg, 8), slots: semaphore.NewWeighted(int64(concurrency)), orgs: map[string]*orgSlots{}}
 }
 
-// acquire waits for a slot and returns the function that releases it. Its error is a *fault.Error, Limited when the
-// organization has too many and Unavailable when all together have, or ctx's own.
+// acquire waits for a slot and returns the function that releases it. Its error is a *fault.Error, Limited if the organization has too
+// many validations and Unavailable if all together have, or the error of ctx.
 func (l *limiter) acquire(ctx context.Context, org string) (release func(), err error) {
 	of, err := l.enqueue(org)
 	if err != nil {
@@ -64,10 +64,10 @@ func tooLong(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return fault.Busy("Too many validations are under way; none ended in time.", maxWait)
+	return fault.Busy("Too many validations are running; none ended in time. Try again later.", maxWait)
 }
 
-// enqueue counts the caller, or refuses it at once when the queue is full.
+// enqueue counts the caller, or refuses it at once if the queue is full.
 func (l *limiter) enqueue(org string) (*orgSlots, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,9 +79,9 @@ func (l *limiter) enqueue(org string) (*orgSlots, error) {
 	switch {
 	case of.callers >= 2*l.perOrg:
 		return nil, &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: time.Second,
-			Message: "Your organization has too many validations under way."}
+			Message: "Too many validations of your organization are running. Retry after the time in Retry-After."}
 	case l.callers >= l.concurrency+maxWaiting:
-		return nil, fault.Busy("Too many validations are under way.", time.Second)
+		return nil, fault.Busy("Too many validations are running. Try again later.", time.Second)
 	}
 	of.callers++
 	l.callers++

@@ -26,7 +26,7 @@ func wantKind(t *testing.T, err error, kind fault.Kind) {
 	t.Helper()
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != kind || f.RetryAfter <= 0 {
-		t.Fatalf("got %v, want kind %d with a time to come back", err, kind)
+		t.Fatalf("got %v, want kind %d with RetryAfter", err, kind)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestOrganizationHasItsOwnSlotsAndQueue(t *testing.T) {
 		synctest.Wait()
 		_, err := l.acquire(t.Context(), "a")
 		wantKind(t, err, fault.Limited)
-		mustAcquire(t, l, "b")() // another organization notices nothing
+		mustAcquire(t, l, "b")() // another organization is not affected
 		release()
 		for range 2 {
 			if err := <-admitted; err != nil {
@@ -74,7 +74,7 @@ func TestFullQueueAndLongWaitAreUnavailable(t *testing.T) {
 		_, err := l.acquire(t.Context(), "late")
 		wantKind(t, err, fault.Unavailable)
 		if waited := time.Since(began); waited != 0 {
-			t.Errorf("with a full queue the answer took %v", waited)
+			t.Errorf("with a full queue the refusal took %v", waited)
 		}
 		waiting.Wait()
 		if waited := time.Since(began); waited != maxWait {

@@ -13,7 +13,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// perMinute limits how many validations a user may begin per minute, and how many callers wait for that.
+// perMinute limits how many validations a user may begin per minute, and how many callers wait for it.
 type perMinute struct {
 	db    *store.DB
 	limit int
@@ -56,7 +56,7 @@ func (l *perMinute) await(ctx context.Context, user string) error {
 	}
 }
 
-// reserveWait reserves a slot for a caller that may have to wait, and returns how long it may: not at all when all slots are taken.
+// reserveWait reserves a slot for a caller that may have to wait, and returns how long it may wait: 0 if all slots are taken.
 func (l *perMinute) reserveWait() (within time.Duration, release func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,7 @@ func (l *perMinute) limiter(user string, now time.Time) *rate.Limiter {
 	if now.Sub(l.swept) > time.Minute {
 		for uid, limiter := range l.users {
 			if limiter.TokensAt(now) >= float64(l.limit) {
-				delete(l.users, uid) // a full allowance is what a new limiter starts with
+				delete(l.users, uid) // a new limiter has a full allowance, too
 			}
 		}
 		l.swept = now

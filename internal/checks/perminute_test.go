@@ -35,12 +35,12 @@ func TestLimitPerMinute(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		l.reserveLocal("other", 0)
 		if len(l.users) != 1 {
-			t.Errorf("%d users are remembered, want the one who came last", len(l.users))
+			t.Errorf("%d users are cached, want only the last one", len(l.users))
 		}
 	})
 }
 
-// Terraform validates ten registries concurrently, one after the other, however many there are.
+// Terraform validates any number of registries, ten at a time.
 func TestTenConcurrentCallersAreNeverRefused(t *testing.T) {
 	db := registriestest.New(t, nil).DB
 	synctest.Test(t, func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestTenConcurrentCallersAreNeverRefused(t *testing.T) {
 	})
 }
 
-// The waiting itself is bounded: in time for a user, in number for all users.
-func TestWaitingIsBounded(t *testing.T) {
+// Waiting is limited: its time for a user, and the number of callers for all users.
+func TestWaitingIsLimited(t *testing.T) {
 	db := registriestest.New(t, nil).DB
 	synctest.Test(t, func(t *testing.T) {
 		l := newPerMinute(db, 60, time.Now)

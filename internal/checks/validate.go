@@ -23,18 +23,18 @@ var errPanicked = errors.New("the check panicked")
 type Request struct {
 	Action     audit.Action // audit.RegistryValidate or audit.RegistryDiagnose
 	Definition registries.SentDefinition
-	Undecoded  []fault.Field     // problems of reading the definition, reported together with ours
-	Refusal    error             // why the request is refused whatever it contains; may be nil
-	OrgUID     string            // of an operator's validation; others' is their own
+	Undecoded  []fault.Field     // problems of decoding the definition, reported with the others
+	Refusal    error             // why the request is refused regardless of its content; may be nil
+	OrgUID     string            // for an operator; other principals validate for their own organization
 	Observe    regcheck.Observer // called at the end of each stage; may be nil
 }
 
-// Validate checks a definition by really using the registry, and returns the report. A registry that is not valid is a report and
-// no error; the error is a *fault.Error, or ctx's own when the caller went away.
+// Validate checks a definition by really using the registry, and returns the report. A definition that is not valid is not an error:
+// errors are a *fault.Error, or that of ctx if the caller has disconnected.
 //
-// auditUID names the audit record: origin.AuditUID, when set, of a validation that began, and another uid of one that was refused.
-// The record of a validation is durable before the first packet leaves and complete before Validate returns, also when the engine
-// panics.
+// auditUID identifies the audit record: origin.AuditUID, if set, for a validation that began, and a different uid for one that was
+// refused. The record of a validation is durable before the first packet is sent and complete before Validate returns, also if the
+// engine panics.
 func (s *Service) Validate(ctx context.Context, p auth.Principal, origin audit.Origin, r Request) (report *regcheck.Report, auditUID string, err error) {
 	definition, release, err := s.admit(ctx, p, r)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) admit(ctx context.Context, p auth.Principal, r Request) (d reg
 func (s *Service) check(ctx context.Context, auditUID string, d regcheck.Definition, observe regcheck.Observer) (*regcheck.Report, error) {
 	ended := false
 	defer func() {
-		if !ended { // the engine panicked; the panic goes on
+		if !ended { // the engine panicked; the panic continues
 			_ = s.complete(ctx, auditUID, nil, errPanicked)
 		}
 	}()
@@ -93,8 +93,8 @@ func (s *Service) check(ctx context.Context, auditUID string, d regcheck.Definit
 	return report, err
 }
 
-// recordRefusal records a validation that did not begin because of cause. It returns the uid of the record, and cause unless the
-// recording fails.
+// recordRefusal records a validation that was refused because of cause. It returns the uid of the record, and cause unless recording
+// it fails.
 func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, r Request, cause error) (auditUID string, err error) {
 	e := s.event(p, origin, r, audit.Refused, codeOf(cause))
 	if err := s.record(ctx, e); err != nil {
@@ -103,16 +103,13 @@ func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin au
 	return audit.RefusalUID(e), cause
 }
 
-// record writes an audit record, also when the caller has gone.
+// record writes an audit record, also if the caller has disconnected.
 func (s *Service) record(ctx context.Context, e audit.Event) error {
 	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, e) })
-	if err != nil {
-		return fmt.Errorf("record the validation: %w", err)
-	}
-	return nil
+	return fault.Wrap("record the validation", err)
 }
 
-// complete completes the audit record of a validation that began, also when the caller has gone.
+// complete completes the audit record of a validation, also if the caller has disconnected.
 func (s *Service) complete(ctx context.Context, auditUID string, report *regcheck.Report, checkErr error) error {
 	outcome, reason, body := audit.Failed, codeOf(checkErr), []byte(nil)
 	if checkErr == nil {
@@ -128,10 +125,7 @@ func (s *Service) complete(ctx context.Context, auditUID string, report *regchec
 	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Audits.Complete(ctx, auditUID, outcome, reason, body)
 	})
-	if err != nil {
-		return fmt.Errorf("record the outcome of the validation: %w", err)
-	}
-	return nil
+	return fault.Wrap("record the outcome of the validation", err)
 }
 
 func (s *Service) event(p auth.Principal, origin audit.Origin, r Request, outcome audit.Outcome, reason string) audit.Event {

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(postgres.Run())
 }
 
-// failingDialer connects to nothing.
+// failingDialer always fails.
 type failingDialer struct{}
 
 func (failingDialer) DialContext(context.Context, string, string) (net.Conn, error) {
@@ -43,7 +43,7 @@ func newService(db *store.DB, perMinute int) *Service {
 	return New(db, registries.New(db, registries.Limits{ContactsPerMinute: perMinute}, now), &regcheck.Checker{Dialer: failingDialer{}}, Limits{PerMinute: perMinute}, now)
 }
 
-// twoServers returns two services on one PostgreSQL database, whose clocks stand.
+// twoServers returns two services with fixed clocks on one PostgreSQL database.
 func twoServers(t *testing.T, perMinute int) (servers []*Service) {
 	t.Helper()
 	databaseURL, key := postgres.Server(t).NewDatabase(t), seal.NewMasterKey()
@@ -82,12 +82,12 @@ func validateAsMember(t *testing.T, s *Service) (audit.Outcome, error) {
 	return s.auditRecord(t, uid).Outcome, err
 }
 
-// Every end of a validation is audited, under the uid that Validate returns: the caller's when the validation began.
-func TestValidateRecordsEveryEnd(t *testing.T) {
+// Every outcome of a validation is audited under the uid that Validate returns: the caller's if the validation began.
+func TestValidateRecordsEveryOutcome(t *testing.T) {
 	f := registriestest.New(t, nil)
 	s := newService(f.DB, 100)
-	nobody := f.Member
-	nobody.Role = ""
+	withoutRole := f.Member
+	withoutRole.Role = ""
 	unreadable := &fault.Error{Kind: fault.Invalid, Code: "RequestTooLarge"}
 	for name, row := range map[string]struct {
 		p       auth.Principal
@@ -101,7 +101,7 @@ func TestValidateRecordsEveryEnd(t *testing.T) {
 		"a wrong type":        {f.Member, func(r *Request) { r.Undecoded = []fault.Field{{Field: "scope"}} }, audit.Refused, fault.CodeInvalidRequest, 1},
 		"two problems":        {f.Member, func(r *Request) { r.Undecoded, r.Definition.Endpoint = []fault.Field{{Field: "scope"}}, "" }, audit.Refused, fault.CodeInvalidRequest, 2},
 		"an unknown registry": {f.Member, func(r *Request) { r.Definition.RegistryUID = "x" }, audit.Refused, fault.CodeInvalidRequest, 1},
-		"not permitted":       {nobody, func(*Request) {}, audit.Refused, fault.CodeOperationForbidden, 0},
+		"not permitted":       {withoutRole, func(*Request) {}, audit.Refused, fault.CodeOperationForbidden, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, origin := request(), audit.Origin{AuditUID: uuid.NewString()}
@@ -171,7 +171,7 @@ func TestValidationsWaitForASharedLimit(t *testing.T) {
 	}
 }
 
-// Validations have a limit of their own: however many definitions a user stores, none of them fails.
+// Validations have a separate limit, which storing definitions does not use up.
 func TestStoredDefinitionsDoNotCountAsValidations(t *testing.T) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
 		s := newService(f.DB, 4)

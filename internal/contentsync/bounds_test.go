@@ -35,8 +35,8 @@ func mustNew(t *testing.T, server *postgrestest.Server) fixture {
 	return newFixture(registriestest.New(t, server), registries.Limits{}, &regcheck.Checker{}, time.Now)
 }
 
-// obliging is a registry that has a tag in whatever repository it is asked for. It counts the checks.
-func obliging(t *testing.T, k fixture, path string) (registries.RegistryInput, *atomic.Int32) {
+// anyRepository returns an input for a registry that has a tag in every repository, and counts its checks.
+func anyRepository(t *testing.T, k fixture, path string) (registries.RegistryInput, *atomic.Int32) {
 	t.Helper()
 	local, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
 	if err != nil {
@@ -66,8 +66,8 @@ func obliging(t *testing.T, k fixture, path string) (registries.RegistryInput, *
 		Definition: regcheck.Definition{Endpoint: server.URL, BaseContentPath: path, Auth: &regcheck.Auth{Type: regcheck.NoAuth}}}, checks
 }
 
-// A path that no repository can have is not kept as one, whatever the registry answers: PostgreSQL would not take it.
-func TestSyncOfAPathThatIsNoName(t *testing.T) {
+// A path that cannot be a repository name is not stored, whatever the registry returns: PostgreSQL could not store it.
+func TestSyncOfAnInvalidRepositoryName(t *testing.T) {
 	sqlite := func(testing.TB) *postgrestest.Server { return nil }
 	for name, server := range map[string]func(testing.TB) *postgrestest.Server{"SQLite": sqlite, "PostgreSQL": postgres.Server} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestSyncOfAPathThatIsNoName(t *testing.T) {
 			for path.Len() < 4000 {
 				path.WriteString(strings.ReplaceAll(uuid.NewString(), "-", ""))
 			}
-			w, _ := obliging(t, k, path.String())
+			w, _ := anyRepository(t, k, path.String())
 			uid := k.mustCreate(t, w)
 			k.run(t, Config{})
 			s := k.waitFor(t, uid, ended)
@@ -87,7 +87,7 @@ func TestSyncOfAPathThatIsNoName(t *testing.T) {
 	}
 }
 
-// What the store refuses for another reason than being away ends as failed, and is not tried again at once.
+// A synchronization whose content the store refuses fails, and is not retried at once.
 func TestSyncThatCannotBeStored(t *testing.T) {
 	k := mustNew(t, nil)
 	raw, err := sql.Open("sqlite", filepath.Join(k.Dir, "regwarden.db"))
@@ -98,7 +98,7 @@ func TestSyncThatCannotBeStored(t *testing.T) {
 	if _, err := raw.ExecContext(t.Context(), `CREATE TRIGGER poison BEFORE INSERT ON registry_contents BEGIN SELECT RAISE(ABORT, 'poisoned'); END`); err != nil {
 		t.Fatal(err)
 	}
-	w, checks := obliging(t, k, "charts")
+	w, checks := anyRepository(t, k, "charts")
 	uid := k.mustCreate(t, w)
 	var log bytes.Buffer
 	r := &runner{Service: k.Service, Config: Config{Every: time.Hour, OrgContents: 9, Log: slog.New(slog.NewTextHandler(&log, nil))}}
@@ -106,7 +106,7 @@ func TestSyncThatCannotBeStored(t *testing.T) {
 		before := checks.Load()
 		r.workOnAll(t)
 		s := k.syncRow(t, uid)
-		if s.Status != store.SyncFailed || !strings.Contains(s.Message, "Something went wrong") || s.NextAt.Sub(k.now()).Round(time.Minute) != wait {
+		if s.Status != store.SyncFailed || !strings.Contains(s.Message, "Internal error of the service") || s.NextAt.Sub(k.now()).Round(time.Minute) != wait {
 			t.Errorf("%+v, due in %s, want %s", s, s.NextAt.Sub(k.now()), wait)
 		}
 		if checks.Load() == before || !strings.Contains(log.String(), "poisoned") {
@@ -116,7 +116,7 @@ func TestSyncThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// workOnAll does what is due, one after the other.
+// workOnAll runs all due synchronizations one after the other.
 func (r *runner) workOnAll(t *testing.T) {
 	t.Helper()
 	for _, org := range []string{"org-a", "org-b"} {
@@ -155,11 +155,11 @@ func (k fixture) rowsStored(t *testing.T, orgUID string) (n int64) {
 	return n
 }
 
-// All registries of an organization together have so many tags; one that is listed again may have as many as before.
-func TestSyncIsBoundedByOrganization(t *testing.T) {
+// The limit applies to all registries of an organization together. A registry that is listed again may have as many tags as before.
+func TestSyncIsLimitedPerOrganization(t *testing.T) {
 	k, g := mustSync(t, "bearer")
 	r := &runner{Service: k.Service, Config: Config{OrgContents: 10, Log: slog.New(slog.DiscardHandler)}}
-	const rest = "The rest is left out: 10 tags are kept of all registries of an organization together, and that is reached."
+	const rest = "The list is incomplete: the organization has reached its limit of 10 stored tags."
 	var uids []string
 	for _, want := range []string{"3 repositories with 6 tags.", "2 repositories with 4 tags. " + rest, "0 repositories with 0 tags. " + rest} {
 		w := charts(g)
@@ -180,7 +180,7 @@ func TestSyncIsBoundedByOrganization(t *testing.T) {
 			t.Errorf("again: %+v", s)
 		}
 	}
-	if _, err := k.stored.Create(t.Context(), k.Stranger, audit.Origin{}, charts(g)); err != nil {
+	if _, err := k.stored.Create(t.Context(), k.OtherAdmin, audit.Origin{}, charts(g)); err != nil {
 		t.Fatal(err)
 	}
 	r.workOnAll(t)
@@ -195,17 +195,17 @@ func TestSyncIsBoundedByOrganization(t *testing.T) {
 	}
 	r.workOnAll(t)
 	if s := k.status(t, uids[2]); s.Message != "3 repositories with 6 tags." {
-		t.Errorf("with the room of one that was deleted: %+v", s)
+		t.Errorf("after another registry was deleted: %+v", s)
 	}
 }
 
-// A run deletes what earlier ones left before it adds anything: however often a definition is replaced amid its
-// synchronization, no more is kept than one run of it may leave.
+// A run deletes the content of dropped runs before it adds any, so that repeated replacements of a definition store no more than one
+// run may.
 func TestReplacedRunsLeaveNothing(t *testing.T) {
 	k, g := mustSync(t, "listing-slow")
 	w := charts(g)
 	uid := k.mustCreate(t, w)
-	for try := range 3 { // no sweep beside it
+	for try := range 3 { // without a concurrent sweep
 		r := &runner{Service: k.Service, Config: Config{OrgContents: maxOrgContents, Log: slog.New(slog.DiscardHandler)}}
 		var working sync.WaitGroup
 		ctx, cancel := context.WithCancel(t.Context())
@@ -216,7 +216,7 @@ func TestReplacedRunsLeaveNothing(t *testing.T) {
 		working.Go(func() { r.work(ctx, rows[0]) })
 		k.waitFor(t, uid, func(s Status) bool { return strings.HasPrefix(s.Message, "1 repository so far") })
 		if n := k.rowsStored(t, "org-a"); n != 2 {
-			t.Errorf("after %d replacements %d rows are kept, want 2", try, n)
+			t.Errorf("after %d replacements %d rows are stored, want 2", try, n)
 		}
 		if err := k.stored.Replace(t.Context(), k.Admin, audit.Origin{}, uid, w); err != nil {
 			t.Fatal(err)
@@ -226,7 +226,7 @@ func TestReplacedRunsLeaveNothing(t *testing.T) {
 	}
 }
 
-// What is deleted or switched off is deleted beside the synchronizations, also when none is due.
+// Content of deleted and disabled registries is deleted even if no synchronization is due.
 func TestDroppedContentIsSwept(t *testing.T) {
 	k, g := mustSync(t, "bearer")
 	w := charts(g)
@@ -242,7 +242,7 @@ func TestDroppedContentIsSwept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := k.rowsStored(t, "org-a"); n != 12 {
-		t.Errorf("the request deleted some of the content itself: %d rows are left of 12", n)
+		t.Errorf("the request deleted content itself: %d of 12 rows remain", n)
 	}
 	k.run(t, Config{})
 	for k.rowsStored(t, "org-a") > 0 {
@@ -250,23 +250,23 @@ func TestDroppedContentIsSwept(t *testing.T) {
 	}
 }
 
-// silent has connections that never come about.
-type silent struct{}
+// hangingDialer connects only when its context ends.
+type hangingDialer struct{}
 
-func (silent) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+func (hangingDialer) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return []netip.Addr{netip.MustParseAddr("93.184.215.14")}, nil
 }
 
-func (silent) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+func (hangingDialer) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
-// Two organizations with many registries that take long do not keep a third one waiting.
-func TestSyncsOfOrganizationsTakeTurns(t *testing.T) {
+// Two organizations with many slow registries do not delay a third one.
+func TestSyncsServeOrganizationsInTurn(t *testing.T) {
 	k := mustNew(t, nil)
-	k.checker = &regcheck.Checker{Resolver: silent{}, Dialer: silent{}, Limits: regcheck.Limits{Total: time.Hour, Connect: time.Hour}}
-	third := k.Stranger
+	k.checker = &regcheck.Checker{Resolver: hangingDialer{}, Dialer: hangingDialer{}, Limits: regcheck.Limits{Total: time.Hour, Connect: time.Hour}}
+	third := k.OtherAdmin
 	third.OrgUID, third.OrgName = "org-c", "C"
 	if err := k.DB.InTx(t.Context(), func(tx *store.Tx) error {
 		return tx.Orgs.Insert(t.Context(), store.Org{UID: "org-c", Name: "C", Canonical: "c", CreatedAt: registriestest.Start})
@@ -274,7 +274,7 @@ func TestSyncsOfOrganizationsTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 12 {
-		_, err := k.stored.Create(t.Context(), k.Stranger, audit.Origin{}, input(fmt.Sprint(i)))
+		_, err := k.stored.Create(t.Context(), k.OtherAdmin, audit.Origin{}, input(fmt.Sprint(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -294,5 +294,5 @@ func TestSyncsOfOrganizationsTakeTurns(t *testing.T) {
 			return
 		}
 	}
-	t.Error("the third organization's registry waits for those of the others")
+	t.Error("the registry of the third organization waits for those of the others")
 }

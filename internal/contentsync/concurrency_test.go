@@ -14,16 +14,15 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// eachDatabase runs a test on a service that allows four contacts a minute, and whose clock stands.
+// eachDatabase runs a test on a service with a fixed clock that allows four contacts a minute.
 func eachDatabase(t *testing.T, test func(*testing.T, fixture)) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
 		test(t, newFixture(f, registries.Limits{ContactsPerMinute: 4}, &regcheck.Checker{}, f.Now))
 	})
 }
 
-// TestSynchronizationRequestedWhileSwitchedOff requests one concurrently with the change that switches it off: nothing is due
-// after that, whichever was first.
-func TestSynchronizationRequestedWhileSwitchedOff(t *testing.T) {
+// In either order of the request and the change that disables synchronization, none is due afterwards.
+func TestSynchronizationRequestedWhileDisabled(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, k fixture) {
 		uid := k.mustCreate(t, input("One"))
 		off := input("One")
@@ -48,7 +47,7 @@ func TestSynchronizationRequestedWhileSwitchedOff(t *testing.T) {
 	})
 }
 
-// Synchronizations contact a registry as well, whether a change or a request schedules them.
+// Synchronizations count as contacts, whether a change or a request schedules them.
 func TestSynchronizationsOfManyDefinitionsAreSpread(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, k fixture) {
 		dueSyncs := func(after time.Duration) (n int) {
@@ -81,17 +80,17 @@ func TestSynchronizationsOfManyDefinitionsAreSpread(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := dueSyncs(time.Second); n != 0 {
-			t.Errorf("%d synchronizations were had by asking for them", n)
+			t.Errorf("%d synchronizations are due because of requests", n)
 		}
 		if n := dueSyncs(time.Minute); n != 2 {
-			t.Errorf("%d synchronizations are due a minute later, want the two that wait: asking puts none off", n)
+			t.Errorf("%d synchronizations are due a minute later, want the two pending ones: requests postpone none", n)
 		}
-		// Its turn would come later, but who synchronizes it now goes on.
+		// A running synchronization continues although the next one is scheduled later.
 		if err := k.Request(t.Context(), k.Admin, audit.Origin{}, waiting); err != nil {
 			t.Fatal(err)
 		}
 		if status, err := k.Status(t.Context(), k.Admin, waiting); err != nil || status.Status != store.SyncInProgress {
-			t.Errorf("asked for while it runs: %+v, %v", status, err)
+			t.Errorf("requested while it runs: %+v, %v", status, err)
 		}
 	})
 }

@@ -1,7 +1,7 @@
-// Package contentsync lists the content of stored registries: a synchronization reads the repositories and tags of a registry
-// into the store, from where callers list them.
+// Package contentsync lists the content of stored registries: a synchronization copies the repositories and tags of a registry into
+// the store, where callers list them.
 //
-// How content is read from a registry is for package inventory.
+// Package inventory reads the content from a registry.
 package contentsync
 
 import (
@@ -40,16 +40,16 @@ type Status struct {
 	Supported              bool
 	Status                 store.SyncStatus // empty where Supported is false
 	Message                string
-	LastRunAt, LastEndedAt time.Time // zero when there was none; LastEndedAt is of the content that is listed
+	LastRunAt, LastEndedAt time.Time // zero if there was none; LastEndedAt is the time of the listed content
 }
 
-const neverRequested = "No synchronization was asked for yet."
+const neverRequested = "No synchronization has been requested."
 
-// StatusOf returns the state of a registry's synchronization from its row, the zero value when there is none.
+// StatusOf returns the state of a registry's synchronization. s is its row, or the zero value if there is none.
 func StatusOf(supported bool, s store.RegistrySync) Status {
 	switch {
 	case !supported:
-		return Status{Message: "The synchronization of this registry is switched off."}
+		return Status{Message: "Synchronization is disabled for this registry."}
 	case s.Status == "", s.Status == store.SyncPending && s.NextAt.IsZero():
 		return Status{Supported: true, Status: store.SyncPending, Message: neverRequested}
 	}
@@ -60,14 +60,14 @@ func StatusOf(supported bool, s store.RegistrySync) Status {
 	return status
 }
 
-// Request has a registry synchronized as soon as the user's contacts allow it. A synchronization under way goes on.
+// Request requests a synchronization as soon as the user's contacts allow it. A running synchronization continues.
 //
-// Faults: Forbidden; NotFound; Invalid where the definition switches synchronization off.
+// Faults: Forbidden; NotFound; Invalid if the definition disables synchronization.
 func (s *Service) Request(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
 	request := registries.ContactRequest{Permission: auth.SyncRegistries, Action: audit.RegistrySync, UID: uid}
 	return s.registries.RequestContact(ctx, p, origin, request, func(tx *store.Tx, c registries.Contact) error {
 		if !c.SyncSupported {
-			return fault.InvalidFields(fault.Field{Field: "isSyncSupported", Problem: "is false in this registry's definition; write true to have it synchronized"})
+			return fault.InvalidFields(fault.Field{Field: "isSyncSupported", Problem: "must be true in the definition of this registry"})
 		}
 		return tx.Syncs.Request(ctx, c.OrgUID, c.UID, c.Now, c.At)
 	})
@@ -88,12 +88,12 @@ const (
 	maxCount     = 10_000
 )
 
-// Query asks for the content of a registry.
+// Query selects content of a registry.
 type Query struct {
-	Repository string // it and those below it; empty for all
+	Repository string // this repository and those below it; empty for all
 	Limit      int    // of one page; 0 is DefaultLimit
-	Continue   string // of the page before
-	Uncounted  bool   // leaves Page.Count out
+	Continue   string // Page.Continue of the previous page
+	Uncounted  bool   // omits Page.Count
 }
 
 // Content is one tag of a repository, or with an empty tag the repository itself with its problem.
@@ -102,31 +102,31 @@ type Content = store.RegistryContent
 // Page is a part of a list, by repository and tag.
 type Page struct {
 	Items    []Content
-	Continue string // asks for the next page; empty: there is none
-	Count    int64  // of the whole list, counted up to 10,000
-	Offset   int    // how many come before the next page
+	Continue string // Query.Continue of the next page; empty if there is none
+	Count    int64  // items of the whole list, counted up to 10,000
+	Offset   int    // items before the next page
 	Limit    int
 	Sync     Status // Status.LastEndedAt is when the content was read from the registry
 }
 
-// Problems returns everything that is wrong with a query.
+// Problems returns all problems of a query.
 func (q Query) Problems() (problems []fault.Field) {
 	if q.Limit < 0 || q.Limit > MaxLimit {
-		problems = append(problems, fault.Field{Field: "limit", Problem: fmt.Sprintf("is not from 1 to %d", MaxLimit)})
+		problems = append(problems, fault.Field{Field: "limit", Problem: fmt.Sprintf("must be 1–%d", MaxLimit)})
 	}
 	if !isText(q.Repository) {
-		problems = append(problems, fault.Field{Field: "repository", Problem: "is not a name"})
+		problems = append(problems, fault.Field{Field: "repository", Problem: "must be valid UTF-8 without NUL characters"})
 	}
 	if _, err := readCursor(q.Continue); err != nil {
-		problems = append(problems, fault.Field{Field: "continue", Problem: "is not what a list answered"})
+		problems = append(problems, fault.Field{Field: "continue", Problem: "must be the value of an earlier list"})
 	}
 	return problems
 }
 
-// isText reports whether every database accepts the text.
+// isText reports whether the databases can store the text.
 func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
-// List lists what the last finished synchronization found.
+// List lists the content that the last finished synchronization found.
 //
 // Faults: Invalid with the fields of Problems; NotFound.
 func (s *Service) List(ctx context.Context, p auth.Principal, uid string, q Query) (Page, error) {
@@ -147,7 +147,7 @@ func (s *Service) List(ctx context.Context, p auth.Principal, uid string, q Quer
 
 func (page *Page) read(ctx context.Context, tx *store.Tx, r registries.Registry, q Query) error {
 	row, err := tx.Syncs.Get(ctx, r.OrgUID, r.UID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) { // none: its run is 0, which has no content
+	if err != nil && !errors.Is(err, store.ErrNotFound) { // without a row, the run is 0 and has no content
 		return err
 	}
 	prefix := strings.Trim(q.Repository, "/")
@@ -160,7 +160,7 @@ func (page *Page) read(ctx context.Context, tx *store.Tx, r registries.Registry,
 	if err != nil {
 		return err
 	}
-	// One item more than the page shows whether there is a next one.
+	// One item beyond the page shows whether there is a next page.
 	page.Items, err = tx.Contents.List(ctx, row, row.ShownRun, prefix, from.after, page.Limit+1)
 	more := len(page.Items) > page.Limit
 	page.Items = page.Items[:min(len(page.Items), page.Limit)]
@@ -171,7 +171,7 @@ func (page *Page) read(ctx context.Context, tx *store.Tx, r registries.Registry,
 	return err
 }
 
-// cursor is where a page ended, by name: content that a later synchronization replaced goes on there.
+// cursor is the end of a page, by name, so that it stays valid for the content of later synchronizations.
 type cursor struct {
 	after  Content
 	offset int
@@ -181,7 +181,7 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d\n%s\n%s", c.offset, c.after.Repository, c.after.Tag))
 }
 
-// readCursor reads what String wrote; the empty text is the zero cursor.
+// readCursor parses the result of String. The empty text is the zero cursor.
 func readCursor(text string) (cursor, error) {
 	if text == "" {
 		return cursor{}, nil
@@ -189,11 +189,11 @@ func readCursor(text string) (cursor, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	parts := strings.Split(string(raw), "\n")
 	if err != nil || len(parts) != 3 || !isText(string(raw)) {
-		return cursor{}, errors.New("not of the form of a cursor")
+		return cursor{}, errors.New("not a cursor")
 	}
 	offset, err := strconv.Atoi(parts[0])
 	if err != nil || offset < 0 {
-		return cursor{}, errors.New("not the offset of a cursor")
+		return cursor{}, errors.New("not an offset of a cursor")
 	}
 	return cursor{Content{Repository: parts[1], Tag: parts[2]}, offset}, nil
 }

@@ -44,7 +44,7 @@ func newFixture(f registriestest.Fixture, limits registries.Limits, checker *reg
 	return fixture{f, New(f.DB, stored, checker, now), stored}
 }
 
-// mustSync returns a service whose registries are those of a world of the kit.
+// mustSync returns a service and a test registry of regchecktest.
 func mustSync(t *testing.T, server string) (fixture, *regchecktest.Registry) {
 	t.Helper()
 	g := regchecktest.Start(t, server)
@@ -169,8 +169,8 @@ func TestSyncAfterCreation(t *testing.T) {
 	}
 }
 
-// What is asked for is permitted, on record, and answered in words that clients know.
-func TestSyncIsAskedFor(t *testing.T) {
+// Requests need a permission and are audited, and the status has the words that clients expect.
+func TestSyncRequest(t *testing.T) {
 	k, g := mustSync(t, "htpasswd")
 	w := charts(g)
 	w.SkipSync = true
@@ -179,7 +179,7 @@ func TestSyncIsAskedFor(t *testing.T) {
 	off := k.mustCreate(t, w)
 	k.run(t, Config{})
 	if s := k.status(t, off); s.Supported || s.Status != "" {
-		t.Errorf("switched off: %+v", s)
+		t.Errorf("disabled: %+v", s)
 	}
 	time.Sleep(1500 * time.Millisecond)
 	if s := k.status(t, uid); s.Status != store.SyncPending || s.Message != neverRequested {
@@ -190,10 +190,10 @@ func TestSyncIsAskedFor(t *testing.T) {
 		err  error
 		kind fault.Kind
 	}{
-		"member":       {k.Request(t.Context(), k.Member, origin, uid), fault.Forbidden},
-		"stranger":     {k.Request(t.Context(), k.Stranger, origin, uid), fault.NotFound},
-		"a name":       {k.Request(t.Context(), k.Admin, origin, "charts"), fault.NotFound},
-		"switched off": {k.Request(t.Context(), k.Admin, origin, off), fault.Invalid},
+		"member":      {k.Request(t.Context(), k.Member, origin, uid), fault.Forbidden},
+		"another org": {k.Request(t.Context(), k.OtherAdmin, origin, uid), fault.NotFound},
+		"a name":      {k.Request(t.Context(), k.Admin, origin, "charts"), fault.NotFound},
+		"disabled":    {k.Request(t.Context(), k.Admin, origin, off), fault.Invalid},
 	} {
 		if fault.KindOf(row.err) != row.kind {
 			t.Errorf("%s: %v", name, row.err)
@@ -203,7 +203,7 @@ func TestSyncIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := k.waitFor(t, uid, ended); s.Status != store.SyncSuccess {
-		t.Errorf("asked for: %+v", s)
+		t.Errorf("requested: %+v", s)
 	}
 	record := strings.Join(k.AuditRecords(t), "\n")
 	if strings.Count(record, "registry.sync succeeded by admin@a") != 1 || strings.Count(record, "registry.sync refused by member@a") != 1 {
@@ -214,13 +214,13 @@ func TestSyncIsAskedFor(t *testing.T) {
 			t.Errorf("%+v: %v", q, err)
 		}
 	}
-	if _, err := k.List(t.Context(), k.Stranger, uid, Query{}); fault.KindOf(err) != fault.NotFound {
+	if _, err := k.List(t.Context(), k.OtherAdmin, uid, Query{}); fault.KindOf(err) != fault.NotFound {
 		t.Error(err)
 	}
 }
 
-// A registry that is not valid fails with its code and hint, and what was seen before stays.
-func TestSyncOfWhatIsNotValid(t *testing.T) {
+// The synchronization of a registry that is not valid fails with its code and hint. The content stored before stays.
+func TestSyncOfInvalidRegistry(t *testing.T) {
 	k, g := mustSync(t, "htpasswd")
 	w := charts(g)
 	uid := k.mustCreate(t, w)
@@ -242,13 +242,12 @@ func TestSyncOfWhatIsNotValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	if page := k.mustContent(t, uid, Query{}); page.Count != 0 || page.Sync.Supported {
-		t.Errorf("switched off: %+v", page)
+		t.Errorf("disabled: %+v", page)
 	}
 }
 
-// A process that ends amid a synchronization leaves it to the next one, which goes on where it stood: no
-// repository that was finished is read again.
-func TestSyncGoesOn(t *testing.T) {
+// When a process ends, the next one resumes its synchronizations without reading finished repositories again.
+func TestSyncIsResumed(t *testing.T) {
 	k, g := mustSync(t, "listing-slow")
 	uid := k.mustCreate(t, charts(g))
 	stop := k.run(t, Config{})
@@ -256,26 +255,26 @@ func TestSyncGoesOn(t *testing.T) {
 	stop()
 	asked := requestsFor(g, "/v2/charts/nginx/manifests/1.2.3")
 	if s := k.status(t, uid); s.Status != store.SyncInProgress {
-		t.Errorf("broken off: %+v", s)
+		t.Errorf("interrupted: %+v", s)
 	}
 	if page := k.mustContent(t, uid, Query{}); page.Count != 0 {
-		t.Errorf("a part is seen: %+v", page)
+		t.Errorf("partial content is listed: %+v", page)
 	}
 	k.run(t, Config{})
 	if s := k.waitFor(t, uid, ended); s.Status != store.SyncSuccess || s.Message != "3 repositories with 6 tags." {
 		t.Errorf("%+v", s)
 	}
 	if again := requestsFor(g, "/v2/charts/nginx/manifests/1.2.3"); asked == 0 || again != asked {
-		t.Errorf("charts/nginx:1.2.3 was asked for %d times, then %d", asked, again)
+		t.Errorf("charts/nginx:1.2.3 was requested %d times, then %d", asked, again)
 	}
 	if page := k.mustContent(t, uid, Query{}); page.Count != 6 {
 		t.Errorf("%+v", page)
 	}
 }
 
-// A definition that is replaced while it is synchronized drops what was found by the old one; one that is
-// deleted leaves nothing behind, and nobody complains.
-func TestSyncOfWhatChanges(t *testing.T) {
+// The content found with a definition that was replaced during the synchronization is dropped. The synchronization of a deleted
+// definition leaves no rows and no errors.
+func TestSyncOfChangedDefinition(t *testing.T) {
 	k, g := mustSync(t, "listing-slow")
 	w := charts(g)
 	replaced := k.mustCreate(t, w)
@@ -309,9 +308,9 @@ func requestsFor(g *regchecktest.Registry, path string) (n int) {
 	return n
 }
 
-// What nobody can list is still a success, in words that say what is missing; a pause is told as such.
-func TestSyncTellsWhatIsMissing(t *testing.T) {
-	for server, want := range map[string]string{"dockerhub": "Only charts/nginx is listed", "listing-limits-long": "Broken off for 1h0m0s"} {
+// A synchronization of content that cannot be listed succeeds with a message, and a pause is reported as such.
+func TestSyncReportsMissingContent(t *testing.T) {
+	for server, want := range map[string]string{"dockerhub": "Only charts/nginx is listed", "listing-limits-long": "Paused for 1h0m0s"} {
 		k, g := mustSync(t, server)
 		w := charts(g)
 		w.Definition.BaseContentPath = "charts/nginx"

@@ -23,34 +23,33 @@ import (
 	"github.com/regwarden/regwarden/regcheck/inventory"
 )
 
-// How synchronizations run: each process takes due registries from the queue of the store. It holds a lease on each, which runs
-// out when the process dies.
+// Each process claims due registries from the queue in the store. It extends a lease on each, which expires if the process dies.
 
 const (
 	workers         = 8
-	reservedWorkers = 2                // of these, for organizations that have none under way: each may take 15 minutes
-	leaseTime       = 20 * time.Second // extended while the process works; what a killed process leaves is resumed after it
+	reservedWorkers = 2                // for organizations without a running synchronization, since each may take 15 minutes
+	leaseTime       = 20 * time.Second // extended while the process works; after a crash, synchronizations resume after it
 	batchRows       = 200              // of one transaction
 
-	firstRetry = 5 * time.Minute // after a failure that may pass, then doubling
+	firstRetry = 5 * time.Minute // after a transient failure, then doubling
 	firstPause = 15 * time.Second
 	maxPause   = time.Hour
-	maxPauses  = 8    // in a row without progress
+	maxPauses  = 8    // consecutive, without progress
 	maxMessage = 1000 // bytes
 
-	// maxOrgContents bounds the rows of all registries of an organization. A hostile registry fills about a KiB each.
+	// maxOrgContents limits the rows of all registries of an organization. A hostile registry can make each about 1 KiB.
 	maxOrgContents = 200_000
 )
 
-// Config says how synchronizations are done. Log is required.
+// Config configures synchronizations. Log is required.
 type Config struct {
-	Every       time.Duration    // from the end of one to the next; 0: only on request
-	Limits      inventory.Limits // of each
-	OrgContents int64            // tags, and repositories without any, that are stored of an organization's registries; 0: 200,000
-	Log         *slog.Logger     // of what goes wrong in the service itself, never of registries
+	Every       time.Duration    // from the end of one synchronization to the next; 0: only on request
+	Limits      inventory.Limits // of each synchronization
+	OrgContents int64            // tags, and repositories without tags, stored for an organization; 0: 200,000
+	Log         *slog.Logger     // for errors of the service, not of registries
 }
 
-// Run synchronizes what is due until ctx ends, and waits for what is under way then: that is resumed later.
+// Run synchronizes due registries until ctx ends, and then waits until running synchronizations have stopped; they are resumed later.
 func (s *Service) Run(ctx context.Context, config Config) {
 	config.OrgContents = cmp.Or(config.OrgContents, maxOrgContents)
 	r := &runner{Service: s, Config: config}
@@ -69,7 +68,7 @@ func (s *Service) Run(ctx context.Context, config Config) {
 	}.Run(ctx)
 }
 
-// runner does the synchronizations of one process.
+// runner runs the synchronizations of one process.
 type runner struct {
 	*Service
 	Config
@@ -85,38 +84,34 @@ func (r *runner) waiting(ctx context.Context) (orgs []string, err error) {
 }
 
 func (r *runner) claim(ctx context.Context, shares []queue.Share) (taken []store.RegistrySync, err error) {
-	wanted := make([]store.Share, len(shares))
-	for i, s := range shares {
-		wanted[i] = store.Share(s)
-	}
 	owner, now := uuid.NewString(), r.now()
 	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		taken, err = tx.Syncs.Claim(ctx, owner, now, now.Add(leaseTime), wanted)
+		taken, err = tx.Syncs.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
 		return err
 	})
 	return taken, err
 }
 
-// work does one synchronization. While the store is unavailable the lease runs out, and it is resumed; every other error would
-// occur again each time, so it ends as failed.
+// work runs one synchronization. If the store is unavailable, the lease expires and the synchronization is resumed. It fails on every
+// other error, since a retry would have the same error.
 func (r *runner) work(ctx context.Context, taken store.RegistrySync) {
-	one := &run{runner: r, at: taken, began: taken.ResumeAfter}
-	err := one.do(ctx)
+	s := &run{runner: r, at: taken, began: taken.ResumeAfter}
+	err := s.do(ctx)
 	if err == nil || ctx.Err() != nil || errors.Is(err, store.ErrNotFound) {
 		return
 	}
 	if fault.KindOf(err) != fault.Unavailable {
-		err = errors.Join(err, one.fail(ctx, one.afterFailure(true), "Something went wrong in the service; its log has the cause."))
+		err = errors.Join(err, s.fail(ctx, s.afterFailure(true), "Internal error of the service; its log has the cause."))
 	}
 	r.Log.Error("registry not synchronized", "registry", taken.RegistryUID, "error", err)
 }
 
-// run is one synchronization under way. A goroutine of its own extends its lease. store.ErrNotFound says that it was lost: the
-// definition was replaced or deleted, or another process has it.
+// run is a running synchronization. A goroutine extends its lease. The error store.ErrNotFound means that the lease was lost: the
+// definition was replaced or deleted, or another process has claimed it.
 type run struct {
 	*runner
 	at    store.RegistrySync
-	began string // at.ResumeAfter when it was claimed
+	began string // at.ResumeAfter at the time of the claim
 }
 
 func (r *run) do(ctx context.Context) error {
@@ -147,14 +142,14 @@ func (r *run) do(ctx context.Context) error {
 	return r.conclude(ctx, report, found, err)
 }
 
-// list runs the engine. A panic of it ends this synchronization and nothing else.
+// list runs the engine. A panic of the engine ends only this synchronization.
 func (r *run) list(ctx context.Context, opened registries.Opened) (report *regcheck.Report, found *inventory.Inventory, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("the synchronization %w", fault.Panicked(cause))
 		}
 	}()
-	// A client that makes runs be dropped again and again waits here until they are deleted.
+	// A client that repeatedly causes dropped runs waits here until they are deleted.
 	if err := r.sweep(ctx, r.at.OrgUID); err != nil {
 		return nil, nil, err
 	}
@@ -184,12 +179,12 @@ func (r *run) extendLease(ctx context.Context, lease store.RegistrySync) (lost b
 }
 
 // errOrgFull ends a run at the limit of its organization.
-var errOrgFull = errors.New("the organization has as much content as it may")
+var errOrgFull = errors.New("the organization has reached its limit of content")
 
-// add writes a repository; the last transaction of it moves the cursor.
+// add stores a repository. Its last transaction advances the cursor.
 func (r *run) add(ctx context.Context, repository inventory.Repository) error {
 	rows := rowsOf(repository)
-	if err := r.withinLimit(ctx, len(rows)); err != nil {
+	if err := r.checkLimit(ctx, len(rows)); err != nil {
 		return err
 	}
 	next := r.at
@@ -213,8 +208,8 @@ func (r *run) add(ctx context.Context, repository inventory.Repository) error {
 	return nil
 }
 
-// withinLimit returns errOrgFull when rows would exceed the limit. Concurrent runs may exceed it by a few repositories.
-func (r *run) withinLimit(ctx context.Context, rows int) error {
+// checkLimit returns errOrgFull if rows would exceed the limit. Concurrent runs may exceed it by a few repositories.
+func (r *run) checkLimit(ctx context.Context, rows int) error {
 	var others int64
 	err := r.db.View(ctx, func(tx *store.Tx) (err error) {
 		others, err = tx.Contents.CountOthers(ctx, r.at)
@@ -226,7 +221,7 @@ func (r *run) withinLimit(ctx context.Context, rows int) error {
 	return err
 }
 
-// rowsOf are the rows of a repository: one per tag, and one without for a problem or for having none.
+// rowsOf returns the rows of a repository: one per tag, and one without a tag if it has a problem or no tags.
 func rowsOf(repository inventory.Repository) []store.RegistryContent {
 	var rows []store.RegistryContent
 	if len(repository.Tags) == 0 || repository.Problem != "" {
@@ -238,16 +233,16 @@ func rowsOf(repository inventory.Repository) []store.RegistryContent {
 	return rows
 }
 
-// conclude stores how the run ended, also when the service ends.
+// conclude stores the outcome of the run, also if the service ends.
 func (r *run) conclude(ctx context.Context, report *regcheck.Report, found *inventory.Inventory, err error) error {
 	unusable, isDefinition := errors.AsType[*regcheck.DefinitionError](err)
 	switch {
-	case ctx.Err() != nil: // the service ends: the next process resumes at once
+	case ctx.Err() != nil: // the service ends; the next process resumes at once
 		return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Extend(ctx, r.at, r.now()) })
 	case isDefinition:
 		return r.fail(ctx, r.next(), unusable.Error())
 	case errors.Is(err, errOrgFull):
-		return r.finish(ctx, fmt.Sprintf("The rest is left out: %d tags are kept of all registries of an organization together, and that is reached.", r.OrgContents))
+		return r.finish(ctx, fmt.Sprintf("The list is incomplete: the organization has reached its limit of %d stored tags.", r.OrgContents))
 	case err != nil:
 		return err
 	case !report.Valid:
@@ -262,32 +257,34 @@ func (r *run) finish(ctx context.Context, notes ...string) error {
 	message := counted(r.at.RunRepositories, "repository", "repositories") + " with " + counted(r.at.RunTags, "tag", "tags") + "."
 	message = strings.Join(append([]string{message}, notes...), " ")
 	return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Syncs.Finish(ctx, r.at, r.now(), r.next(), bounded(message))
+		return tx.Syncs.Finish(ctx, r.at, r.now(), r.next(), truncated(message))
 	})
 }
 
 func (r *run) fail(ctx context.Context, next time.Time, message string) error {
-	return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Fail(ctx, r.at, next, bounded(message)) })
+	return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Syncs.Fail(ctx, r.at, next, truncated(message))
+	})
 }
 
-// pause ends a run that the registry did not let us finish now, to be resumed later. Progress is stored with each repository, so
-// only pauses without progress count.
+// pause ends a run that the registry interrupted, such as by a rate limit, and schedules its continuation. Progress is stored with each
+// repository, so only pauses without progress count.
 func (r *run) pause(ctx context.Context, found *inventory.Inventory) error {
 	failures := r.at.Failures
 	if found.Cursor.After != r.began {
 		failures = 0
 	}
 	if failures >= maxPauses {
-		return r.fail(ctx, r.afterFailure(true), "Given up after "+strconv.FormatInt(failures, 10)+" tries: "+found.Stopped)
+		return r.fail(ctx, r.afterFailure(true), "Given up after "+strconv.FormatInt(failures, 10)+" attempts: "+found.Stopped)
 	}
 	wait := min(maxPause, max(found.RetryAfter, firstPause<<failures))
-	message := bounded("Broken off for " + wait.String() + ": " + found.Stopped)
+	message := truncated("Paused for " + wait.String() + ": " + found.Stopped)
 	return r.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Syncs.Pause(ctx, r.at, r.now().Add(wait), message)
 	})
 }
 
-// next is when the registry is synchronized without a request, zero for never.
+// next returns the time of the next synchronization without a request, zero for never.
 func (r *run) next() time.Time {
 	if r.Every == 0 {
 		return time.Time{}
@@ -295,7 +292,7 @@ func (r *run) next() time.Time {
 	return r.now().Add(r.Every)
 }
 
-// afterFailure is next, or sooner when the failure may pass.
+// afterFailure returns next, or an earlier time if the failure is transient.
 func (r *run) afterFailure(retryable bool) time.Time {
 	if !retryable || r.Every == 0 {
 		return r.next()
@@ -303,7 +300,7 @@ func (r *run) afterFailure(retryable bool) time.Time {
 	return r.now().Add(min(r.Every, firstRetry<<min(r.at.Failures, 10)))
 }
 
-func bounded(message string) string {
+func truncated(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}

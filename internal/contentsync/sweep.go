@@ -7,13 +7,13 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// How dropped content is deleted: that of runs that were replaced or ended early, and of registries that were deleted or are not
-// synchronized any more. One such run may have 50,000 rows, and SQLite has one writer.
+// Dropped content is deleted in small steps: that of runs that were replaced or ended early, and of registries that were deleted or are
+// no longer synchronized. One run may have 50,000 rows, and SQLite has one writer.
 
 const (
 	sweepInterval = 5 * time.Second
 	sweepRows     = 1000 // of one step
-	sweepPause    = 3    // times the duration of a step: other writes have most of the writer
+	sweepPause    = 3    // times the duration of a step, to leave most of the writer's time to other writes
 )
 
 // sweepAll deletes dropped content of every organization until ctx ends.
@@ -24,7 +24,7 @@ func (r *runner) sweepAll(ctx context.Context) {
 	for {
 		err := r.sweep(ctx, "")
 		if err != nil && !failing && ctx.Err() == nil {
-			r.Log.Error("dropped content not deleted", "retry_in", sweepInterval, "error", err) // once, and not each time while the store is away
+			r.Log.Error("dropped content not deleted", "retry_in", sweepInterval, "error", err) // once, not each time while the store is unavailable
 		}
 		failing = err != nil
 		select {
@@ -35,7 +35,7 @@ func (r *runner) sweepAll(ctx context.Context) {
 	}
 }
 
-// sweep deletes the dropped content of an organization, or with an empty uid of all.
+// sweep deletes the dropped content of an organization, or of all if orgUID is empty.
 func (r *runner) sweep(ctx context.Context, orgUID string) error {
 	for {
 		more, err := r.sweepStep(ctx, orgUID)
@@ -45,7 +45,7 @@ func (r *runner) sweep(ctx context.Context, orgUID string) error {
 	}
 }
 
-// sweepStep deletes some rows, and pauses. One goroutine at a time sweeps.
+// sweepStep deletes some rows and pauses. Only one goroutine at a time sweeps.
 func (r *runner) sweepStep(ctx context.Context, orgUID string) (more bool, err error) {
 	r.sweeping.Lock()
 	defer r.sweeping.Unlock()

@@ -11,12 +11,12 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// allowed decides whether p may, and records a refusal.
+// allowed checks a permission of p, and records a refusal.
 func (s *Service) allowed(ctx context.Context, p auth.Principal, origin audit.Origin, permission auth.Permission, action audit.Action, object string) error {
 	return s.recordRefusal(ctx, p, origin, action, object, p.May(permission))
 }
 
-// recordRefusal records an error that is a refusal, and returns it. Other errors pass.
+// recordRefusal records an error if it is a refusal, and returns it.
 func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, action audit.Action, object string, refusal error) error {
 	f, ok := errors.AsType[*fault.Error](refusal)
 	if !ok || f.Kind != fault.Forbidden {
@@ -31,7 +31,7 @@ func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin au
 	return refusal
 }
 
-// succeeded is the audit record of a change that was made.
+// succeeded returns the audit record of a successful change.
 func (s *Service) succeeded(p auth.Principal, origin audit.Origin, action audit.Action, orgUID, uid string) audit.Event {
 	event := p.Event(origin, action)
 	event.UID, event.At, event.OrgUID, event.Object, event.Outcome = origin.RecordUID(), s.now(), orgUID, uid, audit.Succeeded

@@ -14,20 +14,20 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// CodeRegistryExists says that the organization has a registry of that name.
+// CodeRegistryExists is the code for a name that the organization uses already.
 const CodeRegistryExists = "RegistryAlreadyExists"
 
 // RegistryInput is a registry to store.
 type RegistryInput struct {
 	Org                                     string // an operator names the organization; others leave it empty
 	Name                                    string // unique in the organization
-	ProjectUID                              string // of a new definition: the project to store it in, which cannot be deleted before it; may be empty
+	ProjectUID                              string // of a new definition: its project, which cannot be deleted before it; may be empty
 	Annotations, Labels                     map[string]string
 	Definition                              regcheck.Definition
 	Scope                                   string
 	SyncSupported, SpectroManifest, Private bool
 	SkipSync                                bool          // no synchronization because of this change
-	Undecoded                               []fault.Field // problems of reading the request, reported together with ours
+	Undecoded                               []fault.Field // problems of decoding the request, reported with the others
 }
 
 // Create stores a registry and returns its uid. The registry is not contacted by the call.
@@ -53,7 +53,7 @@ func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Ori
 		if err := tx.Registries.Insert(ctx, created); err != nil {
 			return nameTaken(err)
 		}
-		if err := s.withinQuota(ctx, tx, created.OrgUID, store.Usage{}); err != nil {
+		if err := s.checkQuota(ctx, tx, created.OrgUID, store.Usage{}); err != nil {
 			return err
 		}
 		if err := putInProject(ctx, tx, created, input.ProjectUID); err != nil {
@@ -76,8 +76,8 @@ func putInProject(ctx context.Context, tx *store.Tx, created store.Registry, pro
 	return err
 }
 
-// replaceTries bounds how often a replacement starts anew because of a concurrent one.
-const replaceTries = 4
+// replaceAttempts is how often a replacement is attempted while concurrent ones succeed.
+const replaceAttempts = 4
 
 // Replace replaces a stored registry. Secrets that are empty or masked are the stored ones, if these may be sent to the target
 // of the new definition. The registry is not contacted by the call.
@@ -87,17 +87,17 @@ func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Or
 	if err := s.allowed(ctx, p, origin, auth.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
 		return err
 	}
-	for range replaceTries {
+	for range replaceAttempts {
 		again, err := s.replace(ctx, p, origin, uid, input)
 		if !again {
 			return fault.Wrap("replace a registry", s.recordRefusal(ctx, p, origin, audit.RegistryUpdate, uid, err))
 		}
 	}
-	return fault.Busy("The registry is being changed by others at this moment. Try again.", time.Second)
+	return fault.Busy("The registry is being changed concurrently. Try again.", time.Second)
 }
 
-// replace tries once. Certificates and keys are parsed outside the transaction, which therefore demands the
-// version that was read.
+// replace attempts it once. Certificates and keys are parsed outside the transaction, which therefore requires the version that was
+// read.
 func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) (again bool, err error) {
 	stored, err := s.read(ctx, p.OrgUID, uid)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 		if err := tx.Registries.Replace(ctx, changed); err != nil {
 			return nameTaken(err)
 		}
-		if err := s.withinQuota(ctx, tx, changed.OrgUID, before); err != nil {
+		if err := s.checkQuota(ctx, tx, changed.OrgUID, before); err != nil {
 			return err
 		}
 		return s.changed(ctx, tx, p, origin, audit.RegistryUpdate, changed, input.SkipSync)
@@ -130,7 +130,7 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 	return errors.Is(err, store.ErrNotFound), err // replaced or deleted concurrently: read it again
 }
 
-// changed schedules and records what follows from a change of a definition, in its transaction.
+// changed schedules the first check and the synchronization of a changed definition and records the change, in its transaction.
 func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, origin audit.Origin, action audit.Action, r store.Registry, skipSync bool) error {
 	at, err := s.scheduleFirstCheck(ctx, tx, p, s.now())
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *Service) changed(ctx context.Context, tx *store.Tx, p auth.Principal, o
 	return tx.Audits.Append(ctx, s.succeeded(p, origin, action, r.OrgUID, r.UID))
 }
 
-// scheduleSync schedules the synchronization of a changed definition, and drops one of the old definition that is under way.
+// scheduleSync schedules the synchronization of a changed definition, and drops a running one of the old definition.
 func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Principal, r store.Registry, skip bool) error {
 	switch {
 	case !r.SyncSupported:
@@ -160,7 +160,7 @@ func (s *Service) scheduleSync(ctx context.Context, tx *store.Tx, p auth.Princip
 	return tx.Syncs.Schedule(ctx, r.OrgUID, r.UID, at)
 }
 
-// Delete deletes a stored registry with its history and content. A check of it that is under way ends, and its result is dropped.
+// Delete deletes a stored registry with its history and content. The result of a running check is dropped.
 //
 // Faults: Forbidden; NotFound.
 func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
@@ -181,7 +181,7 @@ func (s *Service) Delete(ctx context.Context, p auth.Principal, origin audit.Ori
 
 func nameTaken(err error) error {
 	if errors.Is(err, store.ErrExists) {
-		return &fault.Error{Kind: fault.Conflict, Code: CodeRegistryExists, Message: "Your organization has a registry of that name."}
+		return &fault.Error{Kind: fault.Conflict, Code: CodeRegistryExists, Message: "A registry with this name already exists in your organization."}
 	}
 	return err
 }

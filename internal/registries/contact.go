@@ -11,7 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// ContactRequest is the request of a principal to have a stored registry contacted.
+// ContactRequest is a principal's request that the service contacts a stored registry.
 type ContactRequest struct {
 	Permission auth.Permission
 	Action     audit.Action
@@ -25,8 +25,8 @@ type Contact struct {
 	Now, At       time.Time // At is when it may be contacted: Now or later
 }
 
-// RequestContact decides whether p may have a stored registry contacted and when, calls schedule in the same transaction, and
-// records the request. schedule returns store.ErrNotFound when the registry is missing.
+// RequestContact checks the permission of p, reserves the time of the contact, calls schedule in the same transaction, and records
+// the request. schedule returns store.ErrNotFound if the registry is missing.
 //
 // Faults: Forbidden, which is recorded; NotFound; those of schedule.
 func (s *Service) RequestContact(ctx context.Context, p auth.Principal, origin audit.Origin, r ContactRequest, schedule func(*store.Tx, Contact) error) error {
@@ -41,7 +41,7 @@ func (s *Service) RequestContact(ctx context.Context, p auth.Principal, origin a
 		if c.OrgUID, err = p.FindOrgUID(ctx, tx, r.Org); err != nil {
 			return err
 		}
-		// Locked first, as by a replacement, so that the two cannot wait for each other.
+		// Locked first, as in a replacement, to prevent deadlocks.
 		if c.SyncSupported, err = tx.Registries.Lock(ctx, c.OrgUID, c.UID); err != nil {
 			return err
 		}
@@ -56,9 +56,9 @@ func (s *Service) RequestContact(ctx context.Context, p auth.Principal, origin a
 	return fault.Wrap(string(r.Action), NotFound(err))
 }
 
-// scheduleFirstCheck returns when the service contacts a registry because a user changed its definition, or asked for a check
-// or a synchronization: now for as many as the user may validate per minute, later for the others. The call itself neither
-// waits nor fails. Without this limit a user could have any number of addresses contacted at once by storing definitions.
+// scheduleFirstCheck returns when the service contacts a registry because a user changed its definition, or requested a check or a
+// synchronization: now for as many as the user may validate per minute, later for the others. The request itself is not delayed
+// or refused. Without this limit a user could make the service contact any number of addresses at once by storing definitions.
 func (s *Service) scheduleFirstCheck(ctx context.Context, tx *store.Tx, p auth.Principal, now time.Time) (time.Time, error) {
 	if p.UserUID == "" {
 		return now, nil // an operator

@@ -16,7 +16,7 @@ func unsyncedInput(name string) RegistryInput {
 	return unsynced
 }
 
-// checksUntil counts the stored registries that are due for a check after so long.
+// checksUntil counts the stored registries that are due for a check by then.
 func (k fixture) checksUntil(t *testing.T, after time.Duration) (n int64) {
 	t.Helper()
 	if err := k.DB.View(t.Context(), func(tx *store.Tx) (err error) {
@@ -28,8 +28,8 @@ func (k fixture) checksUntil(t *testing.T, after time.Duration) (n int64) {
 	return n
 }
 
-// However many definitions are stored at once, their first checks begin no faster than the user could have had them validated,
-// as far as this is sooner than the interval of scheduled checks. All are stored.
+// First checks of definitions begin no faster than the user may validate, unless that is later than the interval of scheduled checks.
+// All definitions are stored.
 func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
 		k := newFixture(f, Limits{ContactsPerMinute: 4})
@@ -45,7 +45,7 @@ func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 				t.Errorf("%d checks are due after %v, want %d", n, step.after, step.min)
 			}
 		}
-		// A user who changes one definition again and again postpones its check.
+		// A user who changes a definition repeatedly postpones its check.
 		for range 5 {
 			if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, last, unsyncedInput("last")); err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestFirstChecksOfManyDefinitionsAreSpread(t *testing.T) {
 			if err := k.DB.View(t.Context(), func(tx *store.Tx) error {
 				row, err := tx.Watch.Get(t.Context(), "org-a", last)
 				if row.NextAt.Sub(registriestest.Start) < store.ContactsAhead/2 {
-					t.Errorf("the check of a definition that is changed again and again is due at %v", row.NextAt)
+					t.Errorf("the check of a definition that is changed repeatedly is due at %v", row.NextAt)
 				}
 				return err
 			}); err != nil {

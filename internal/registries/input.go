@@ -10,15 +10,15 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// How a registry is converted between what clients send, what is stored and what is shown.
+// Conversions between registries as clients send them, as they are stored and as they are shown.
 
 const (
 	inMetadata = "metadata."
 	inSpec     = "spec."
 )
 
-// problems lists everything that keeps the registry from being stored. unfilled says of a secret why it could not be filled in;
-// that it is missing too would mislead.
+// problems lists all problems of the input. unfilled has those of secrets that could not be filled in; such secrets are not reported
+// as missing as well.
 func (input RegistryInput) problems(unfilled []fault.Field) []fault.Field {
 	var found []fault.Field
 	if problem := auth.NameProblem(input.Name); problem != "" {
@@ -37,14 +37,14 @@ func pairProblems(field string, pairs map[string]string) []fault.Field {
 	return nil
 }
 
-// textProblems finds what one of the databases cannot store, in the fields that the engine does not read closely.
+// textProblems reports text that PostgreSQL cannot store, in the fields that the engine does not check.
 func textProblems(d regcheck.Definition) (found []fault.Field) {
 	if d.Auth == nil {
 		return nil
 	}
 	for _, pem := range []struct{ field, text string }{{"auth.tls.ca", d.Auth.TLS.CA}, {"auth.tls.certificate", d.Auth.TLS.Certificate}} {
 		if strings.Contains(pem.text, "\x00") {
-			found = append(found, fault.Field{Field: pem.field, Problem: "contains a NUL character"})
+			found = append(found, fault.Field{Field: pem.field, Problem: "must not contain a NUL character"})
 		}
 	}
 	return found
@@ -66,7 +66,7 @@ func prefixed(list []fault.Field) []fault.Field {
 	return list
 }
 
-// row is the input as it is stored. It has no problems, and so it has an Auth.
+// row returns the input as it is stored. The input must have no problems, so its Auth is set.
 func (input RegistryInput) row() store.Registry {
 	d, a := input.Definition, input.Definition.Auth
 	return store.Registry{
@@ -79,7 +79,7 @@ func (input RegistryInput) row() store.Registry {
 	}
 }
 
-// visible is a stored registry with masks for its secrets.
+// visible returns a stored registry with masked secrets.
 func visible(r store.Registry) Registry {
 	return Registry{
 		UID: r.UID, OrgUID: r.OrgUID, Name: r.Name, Version: r.Version, CreatedAt: r.CreatedAt, UpdatedAt: r.UpdatedAt,
@@ -88,13 +88,13 @@ func visible(r store.Registry) Registry {
 	}
 }
 
-// masked is a stored definition with masks for its secrets, whether these were read or not.
+// masked returns a stored definition with masked secrets, whether they were read or not.
 func masked(r store.Registry) regcheck.Definition {
 	r.Secrets = store.RegistrySecrets{Password: maskIf(r.HasPassword), Token: maskIf(r.HasToken), Key: maskIf(r.HasKey)}
 	return definitionOf(r)
 }
 
-// definitionOf is a stored definition as the engine takes it, with such secrets as were read.
+// definitionOf returns a stored definition for the engine, with the secrets that were read.
 func definitionOf(r store.Registry) regcheck.Definition {
 	return regcheck.Definition{
 		Endpoint: r.Endpoint, BasePath: r.BasePath, BaseContentPath: r.BaseContentPath,

@@ -11,16 +11,16 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// CodeSecretUnreadable says that the secrets of a stored registry cannot be decrypted, and are needed.
+// CodeSecretUnreadable is the code for required secrets of a stored registry that cannot be decrypted.
 const CodeSecretUnreadable = "RegistrySecretUnreadable"
 
-// Opened is a stored registry with a definition that has its secrets.
+// Opened is a stored registry with its definition including secrets.
 type Opened struct {
 	Registry   Registry // secrets masked
 	Definition regcheck.Definition
 }
 
-// Load reads a registry for use by the service itself; what a principal may is for the caller to decide.
+// Load reads a registry for the service itself. The caller checks permissions.
 //
 // Faults: NotFound; Conflict with CodeSecretUnreadable, and then the definition is returned without its secrets.
 func (s *Service) Load(ctx context.Context, orgUID, uid string) (Opened, error) {
@@ -35,8 +35,8 @@ func (s *Service) Load(ctx context.Context, orgUID, uid string) (Opened, error) 
 	return opened, nil
 }
 
-// Open returns a stored registry to be checked from the command line, with what the operator wants different for
-// this once. A stored secret is used only with the target of the stored definition; change sees the masks alone.
+// Open returns a stored registry for a check from the command line, with its definition changed by change for this check. A stored
+// secret is used only with the target of the stored definition; change gets masks instead of secrets.
 //
 // Faults: Forbidden; NotFound; Invalid with the fields of the definition; Conflict with CodeSecretUnreadable.
 func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID string, change func(*regcheck.Definition) error) (Opened, error) {
@@ -65,13 +65,13 @@ func (s *Service) Open(ctx context.Context, p auth.Principal, org, nameOrUID str
 	return Opened{visible(stored.Registry), filled}, nil
 }
 
-// storedRegistry is a stored registry whose secrets may have turned out to be unreadable.
+// storedRegistry is a stored registry. damage is set if its secrets cannot be decrypted.
 type storedRegistry struct {
 	store.Registry
 	damage error
 }
 
-// read reads a registry with its secrets. Their damage is no error until one is needed.
+// read reads a registry with its secrets. Damaged secrets are an error only when one is needed.
 func (s *Service) read(ctx context.Context, orgUID, uid string) (stored storedRegistry, err error) {
 	if err := CheckUID(uid); err != nil {
 		return stored, err
@@ -86,8 +86,8 @@ func (s *Service) read(ctx context.Context, orgUID, uid string) (stored storedRe
 	return stored, fault.Wrap("read a registry", NotFound(err))
 }
 
-// SecretUnreadable is the fault with CodeSecretUnreadable.
+// SecretUnreadable returns the fault with CodeSecretUnreadable.
 func SecretUnreadable(cause error) *fault.Error {
 	return &fault.Error{Kind: fault.Conflict, Code: CodeSecretUnreadable, Cause: cause,
-		Message: "The stored secrets of this registry cannot be read. Send the registry again with its secrets."}
+		Message: "The stored secrets of this registry cannot be decrypted. Send the registry again with its secrets."}
 }

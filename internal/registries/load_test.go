@@ -9,19 +9,19 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Secrets are decrypted for the operator alone, and used only with the target that they are stored with.
+// Only the operator may open a registry, and its secrets are used only with the target that they are stored with.
 func TestOpen(t *testing.T) {
 	k := mustNew(t)
 	k.mustCreate(t, input("harbor"))
 	asIs := func(*regcheck.Definition) error { return nil }
-	for _, p := range []auth.Principal{k.Admin, k.Member, k.Stranger} {
+	for _, p := range []auth.Principal{k.Admin, k.Member, k.OtherAdmin} {
 		if _, err := k.Open(t.Context(), p, "", "harbor", asIs); fault.KindOf(err) != fault.Forbidden {
 			t.Errorf("%s opens: %v", p.Email, err)
 		}
 	}
 	opened, err := k.Open(t.Context(), auth.Operator(), "A", "harbor", func(d *regcheck.Definition) error {
 		if d.Auth.Password != mask {
-			t.Error("the change sees the secret")
+			t.Error("change gets the secret")
 		}
 		d.BaseContentPath = "charts"
 		return nil
@@ -30,7 +30,7 @@ func TestOpen(t *testing.T) {
 		t.Errorf("opened %+v: %v", opened, err)
 	}
 	_, err = k.Open(t.Context(), auth.Operator(), "A", "harbor", func(d *regcheck.Definition) error {
-		d.Endpoint = "https://elsewhere.example.com"
+		d.Endpoint = "https://other.example.com"
 		return nil
 	})
 	if fault.KindOf(err) != fault.Invalid {

@@ -11,8 +11,8 @@ import (
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
-// TestProjectDeletedWhileARegistryIsStoredInIt does both concurrently, in either order: one of the two is refused in words.
-func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
+// In either order, one of the two requests is refused with a code.
+func TestConcurrentProjectDeletionAndRegistryCreation(t *testing.T) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
 		k := newFixture(f, Limits{})
 		people := directory.New(k.DB, nil, k.Now)
@@ -39,7 +39,7 @@ func TestProjectDeletedWhileARegistryIsStoredInIt(t *testing.T) {
 			missing, _ := errors.AsType[*fault.Error](stored)
 			full, _ := errors.AsType[*fault.Error](deleted)
 			switch {
-			case deleted == nil && missing != nil && missing.Code == fault.CodeProjectNotFound: // as on PostgreSQL when it comes first
+			case deleted == nil && missing != nil && missing.Code == fault.CodeProjectNotFound: // as on PostgreSQL if the deletion is first
 			case stored == nil && full != nil && full.Code == directory.CodeProjectNotEmpty:
 				if err := k.Delete(t.Context(), k.Admin, audit.Origin{}, uid); err != nil {
 					t.Error(err)

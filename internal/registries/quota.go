@@ -10,32 +10,32 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// withinQuota refuses a change, which is made already, that exceeds a quota of the organization. before is what it stored
-// earlier, since a quota that was lowered must not refuse what makes less of it.
-func (s *Service) withinQuota(ctx context.Context, tx *store.Tx, orgUID string, before store.Usage) error {
+// checkQuota returns a fault if the change in this transaction exceeds a quota of the organization. before is the usage before the
+// change: if a quota was lowered, changes that reduce the usage must still be allowed.
+func (s *Service) checkQuota(ctx context.Context, tx *store.Tx, orgUID string, before store.Usage) error {
 	usage, err := tx.Registries.Usage(ctx, orgUID)
 	if err != nil {
 		return err
 	}
-	if most := s.limits.OrgRegistries; most > 0 && usage.Registries > max(most, before.Registries) {
-		return quotaExceeded(fmt.Sprintf("%d registries", most), "organization-registries")
+	if limit := s.limits.OrgRegistries; limit > 0 && usage.Registries > max(limit, before.Registries) {
+		return quotaExceeded(fmt.Sprintf("%d registries", limit), "organization-registries")
 	}
-	if most := s.limits.OrgBytes; most > 0 && usage.Bytes > max(most, before.Bytes) {
-		return quotaExceeded(fmt.Sprintf("%d MiB of registries", most>>20), "organization-storage")
+	if limit := s.limits.OrgBytes; limit > 0 && usage.Bytes > max(limit, before.Bytes) {
+		return quotaExceeded(fmt.Sprintf("%d MiB of registries", limit>>20), "organization-storage")
 	}
 	return nil
 }
 
 func quotaExceeded(quota, setting string) error {
 	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: fmt.Sprintf(
-		"Your organization may store %s. Delete registries, or ask the operator of the service to raise %s.", quota, setting)}
+		"Your organization may store at most %s. Delete registries, or ask the operator of the service to raise %s.", quota, setting)}
 }
 
-// recountEvery is how often quotas are counted anew.
+// recountEvery is how often the usage of organizations is recounted.
 const recountEvery = time.Hour
 
-// Recount counts what organizations store, every hour until ctx ends: a server of an older version, which may use the same
-// store during an upgrade, does not count.
+// Recount recounts the usage of organizations every hour until ctx ends: during an upgrade, servers of an older version may use the
+// same store without counting.
 func (s *Service) Recount(ctx context.Context, log *slog.Logger) {
 	for s.db.Shared() {
 		select {

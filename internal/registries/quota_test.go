@@ -23,7 +23,7 @@ func (k fixture) usage(t *testing.T) (u store.Usage) {
 	return u
 }
 
-// A quota holds also for those who create at the same time, and is of one organization alone.
+// A quota also limits concurrent requests, and each organization has its own.
 func TestQuotaOfRegistries(t *testing.T) {
 	k := mustNew(t)
 	k.limits.OrgRegistries = 3
@@ -47,7 +47,7 @@ func TestQuotaOfRegistries(t *testing.T) {
 	if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, list[0].UID, input("renamed")); err != nil {
 		t.Errorf("a replacement at the limit: %v", err)
 	}
-	if _, err := k.Create(t.Context(), k.Stranger, audit.Origin{}, input("a")); err != nil {
+	if _, err := k.Create(t.Context(), k.OtherAdmin, audit.Origin{}, input("a")); err != nil {
 		t.Errorf("another organization: %v", err)
 	}
 	if err := k.Delete(t.Context(), k.Admin, audit.Origin{}, list[0].UID); err != nil {
@@ -56,7 +56,7 @@ func TestQuotaOfRegistries(t *testing.T) {
 	k.mustCreate(t, input("another"))
 }
 
-// A quota of bytes lets nothing grow past it. What exceeds it, since it was lowered, may become smaller.
+// A quota of bytes refuses growth beyond it. Usage that exceeds a lowered quota may shrink.
 func TestQuotaOfBytes(t *testing.T) {
 	k := mustNew(t)
 	k.limits.OrgBytes = 8 << 10

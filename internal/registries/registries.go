@@ -19,7 +19,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Limits bound what users may store, and what follows from it.
+// Limits limit what users may store, and the contacts that it causes.
 type Limits struct {
 	ContactsPerMinute int // registries that one user may have contacted per minute by changes and requests; default 120
 
@@ -49,7 +49,7 @@ type Registry struct {
 	Definition                              regcheck.Definition // byte for byte as it was sent
 	Scope                                   string
 	SyncSupported, SpectroManifest, Private bool
-	Sync                                    store.RegistrySync // of Get and Find; the zero value when there never was one
+	Sync                                    store.RegistrySync // set by Get and Find; the zero value if there was none
 }
 
 // Summary is a registry in a list.
@@ -62,14 +62,14 @@ func (s *Service) Get(ctx context.Context, p auth.Principal, uid string) (Regist
 	if err := CheckUID(uid); err != nil {
 		return Registry{}, err
 	}
-	return s.look(ctx, func(tx *store.Tx) (store.Registry, error) { return tx.Registries.GetPlain(ctx, p.OrgUID, uid) })
+	return s.get(ctx, func(tx *store.Tx) (store.Registry, error) { return tx.Registries.GetPlain(ctx, p.OrgUID, uid) })
 }
 
 // Find looks a registry up by uid or name. An operator names the organization; others leave it empty.
 //
 // Faults: NotFound.
 func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID string) (Registry, error) {
-	return s.look(ctx, func(tx *store.Tx) (store.Registry, error) {
+	return s.get(ctx, func(tx *store.Tx) (store.Registry, error) {
 		in, err := p.Org(ctx, tx, org)
 		if err != nil {
 			return store.Registry{}, err
@@ -82,10 +82,10 @@ func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID str
 	})
 }
 
-// look returns the registry that get reads, with the state of its synchronization.
-func (s *Service) look(ctx context.Context, get func(*store.Tx) (store.Registry, error)) (found Registry, err error) {
+// get returns the registry that read returns, with the state of its synchronization.
+func (s *Service) get(ctx context.Context, read func(*store.Tx) (store.Registry, error)) (found Registry, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) error {
-		r, err := get(tx)
+		r, err := read(tx)
 		if err != nil {
 			return NotFound(err)
 		}
@@ -98,9 +98,9 @@ func (s *Service) look(ctx context.Context, get func(*store.Tx) (store.Registry,
 	return found, fault.Wrap("look up a registry", err)
 }
 
-// List returns the page of an organization's registries, by name, that follows one of them, and whether there may be more.
-// The zero value precedes all. buffer is an earlier page, whose memory is used again, or nil: a list of thousands would otherwise
-// cost more in garbage collection than in reading. An operator names the organization; others leave it empty.
+// List returns the page of an organization's registries, by name, after the given one, and whether there may be more. The zero value
+// precedes all. buffer is an earlier page whose memory is reused, or nil: for a list of thousands, garbage collection would otherwise
+// take longer than reading. An operator names the organization; others leave it empty.
 func (s *Service) List(ctx context.Context, p auth.Principal, org string, after Summary, buffer []Summary) (list []Summary, more bool, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
@@ -113,7 +113,7 @@ func (s *Service) List(ctx context.Context, p auth.Principal, org string, after 
 	return list, more, fault.Wrap("list registries", err)
 }
 
-// CheckUID returns the NotFound fault of a uid that none can be. Public clients put names in its place, which may be any text.
+// CheckUID returns the NotFound fault for text that is not a uid. Public clients send names instead, which may be any text.
 func CheckUID(uid string) error {
 	if _, err := uuid.Parse(uid); err != nil || len(uid) != len(uuid.UUID{}.String()) {
 		return NotFound(store.ErrNotFound)
@@ -121,10 +121,10 @@ func CheckUID(uid string) error {
 	return nil
 }
 
-// NotFound returns the NotFound fault in place of store.ErrNotFound, and every other error as it is.
+// NotFound returns the NotFound fault for store.ErrNotFound, and every other error unchanged.
 func NotFound(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
-		return fault.ResourceNotFound("There is no such registry.")
+		return fault.ResourceNotFound("Registry not found.")
 	}
 	return err
 }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	os.Exit(postgres.Run())
 }
 
-// fixture is a service on a real store, whose clock stands.
+// fixture is a service on a real store with a fixed clock.
 type fixture struct {
 	registriestest.Fixture
 	*Service
@@ -64,7 +64,7 @@ func (k fixture) mustGet(t *testing.T, uid string) Registry {
 	return r
 }
 
-// A change and its audit record are one: what is refused or fails changes nothing, and a refusal is audited.
+// A change and its audit record are one transaction: a refused or failed request changes nothing, and a refusal is audited.
 func TestPermissionsAndAuditRecords(t *testing.T) {
 	k := mustNew(t)
 	uid := k.mustCreate(t, input("One"))
@@ -73,31 +73,31 @@ func TestPermissionsAndAuditRecords(t *testing.T) {
 	w.SyncSupported, w.Definition.Auth.Password = false, mask
 	ctx, o := t.Context(), audit.Origin{}
 	_, createErr := k.Create(ctx, k.Member, o, input("Three"))
-	_, strangerErr := k.Get(ctx, k.Stranger, uid)
+	_, otherErr := k.Get(ctx, k.OtherAdmin, uid)
 	_, existsErr := k.Create(ctx, k.Admin, o, input(" ONE "))
 	for name, step := range map[string]struct {
 		err  error
 		code string
 	}{
-		"a member creates":         {createErr, fault.CodeOperationForbidden},
-		"a member replaces":        {k.Replace(ctx, k.Member, o, uid, w), fault.CodeOperationForbidden},
-		"a member deletes":         {k.Delete(ctx, k.Member, o, uid), fault.CodeOperationForbidden},
-		"a stranger reads":         {strangerErr, fault.CodeResourceNotFound},
-		"a stranger replaces":      {k.Replace(ctx, k.Stranger, o, uid, w), fault.CodeResourceNotFound},
-		"a stranger deletes":       {k.Delete(ctx, k.Stranger, o, uid), fault.CodeResourceNotFound},
-		"the name is taken":        {existsErr, CodeRegistryExists},
-		"another's name is taken":  {k.Replace(ctx, k.Admin, o, other, input("oNe")), CodeRegistryExists},
-		"a name in place of a uid": {k.Delete(ctx, k.Admin, o, "One"), fault.CodeResourceNotFound},
+		"a member creates":             {createErr, fault.CodeOperationForbidden},
+		"a member replaces":            {k.Replace(ctx, k.Member, o, uid, w), fault.CodeOperationForbidden},
+		"a member deletes":             {k.Delete(ctx, k.Member, o, uid), fault.CodeOperationForbidden},
+		"another org's admin reads":    {otherErr, fault.CodeResourceNotFound},
+		"another org's admin replaces": {k.Replace(ctx, k.OtherAdmin, o, uid, w), fault.CodeResourceNotFound},
+		"another org's admin deletes":  {k.Delete(ctx, k.OtherAdmin, o, uid), fault.CodeResourceNotFound},
+		"the name is taken":            {existsErr, CodeRegistryExists},
+		"another's name is taken":      {k.Replace(ctx, k.Admin, o, other, input("oNe")), CodeRegistryExists},
+		"a name in place of a uid":     {k.Delete(ctx, k.Admin, o, "One"), fault.CodeResourceNotFound},
 	} {
 		if got := codeOf(step.err); got != step.code {
 			t.Errorf("%s: %s, want %s", name, got, step.code)
 		}
 	}
 	if r := k.mustGet(t, uid); r.Name != "One" || r.Version != 1 {
-		t.Errorf("the refused changed it: %+v", r)
+		t.Errorf("changed by refused requests: %+v", r)
 	}
-	if list, _, err := k.List(ctx, k.Stranger, "", Summary{}, nil); len(list) != 0 || err != nil {
-		t.Errorf("a stranger lists %v, %v", list, err)
+	if list, _, err := k.List(ctx, k.OtherAdmin, "", Summary{}, nil); len(list) != 0 || err != nil {
+		t.Errorf("another organization's admin lists %v, %v", list, err)
 	}
 	if err := errors.Join(k.Replace(ctx, k.Admin, o, uid, w), k.Delete(ctx, k.Admin, o, other)); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestPermissionsAndAuditRecords(t *testing.T) {
 	}
 }
 
-// Concurrent replacements of one definition and its deletion: each caller gets the result of its own.
+// Each caller of concurrent replacements and a deletion gets the result of its own request.
 func TestConcurrentReplacements(t *testing.T) {
 	k := mustNew(t)
 	uid := k.mustCreate(t, input("One"))
@@ -130,7 +130,7 @@ func TestConcurrentReplacements(t *testing.T) {
 	for i := range 24 {
 		wait.Go(func() {
 			w := input(fmt.Sprint("name ", i))
-			w.Definition.Auth.Password = "" // each needs the stored one
+			w.Definition.Auth.Password = "" // each replacement needs the stored password
 			switch err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, w); {
 			case err == nil:
 				done.Add(1)
@@ -159,12 +159,12 @@ func TestConcurrentReplacements(t *testing.T) {
 	}
 	wait.Wait()
 	if _, err := k.Get(t.Context(), k.Admin, uid); codeOf(err) != fault.CodeResourceNotFound {
-		t.Errorf("a replacement brought it back: %v", err)
+		t.Errorf("a replacement restored it: %v", err)
 	}
 }
 
-// All problems are reported at once, under the names that the document has.
-func TestProblemsOfRegistryInputRegistry(t *testing.T) {
+// All problems are reported at once, by the field names of the document.
+func TestProblemsOfRegistryInput(t *testing.T) {
 	k := mustNew(t)
 	uid := k.mustCreate(t, input("One"))
 	long := map[string]string{"a": strings.Repeat("x", 16<<10)}
@@ -179,7 +179,7 @@ func TestProblemsOfRegistryInputRegistry(t *testing.T) {
 		}, "metadata.annotations metadata.labels metadata.name spec.auth spec.endpoint spec.isPrivate", "metadata.annotations metadata.labels metadata.name spec.auth spec.endpoint spec.isPrivate"},
 		"masks":                   {func(w *RegistryInput) { w.Definition.Auth.Password, w.Definition.Auth.TLS.Key = mask, mask }, "spec.auth.password spec.auth.tls.key", "spec.auth.tls.key"},
 		"no secret":               {func(w *RegistryInput) { w.Definition.Auth.Password = "" }, "spec.auth.password", ""},
-		"elsewhere":               {func(w *RegistryInput) { w.Definition.Endpoint, w.Definition.Auth.Password = "r.example.org", "" }, "spec.auth.password", "spec.auth.password"},
+		"another target":          {func(w *RegistryInput) { w.Definition.Endpoint, w.Definition.Auth.Password = "r.example.org", "" }, "spec.auth.password", "spec.auth.password"},
 		"NUL in what is not read": {func(w *RegistryInput) { w.Definition.Auth.TLS = regcheck.TLS{CA: "\x00", Certificate: "\x00"} }, "spec.auth.tls.ca spec.auth.tls.certificate", "spec.auth.tls.ca spec.auth.tls.certificate"},
 		"an impossible endpoint":  {func(w *RegistryInput) { w.Definition.Endpoint = "ftp://h" }, "spec.endpoint", "spec.endpoint"},
 	} {

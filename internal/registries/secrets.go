@@ -11,22 +11,22 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// mask is what a stored secret reads back as, and what means "the stored one" when it is sent.
+// mask replaces a stored secret that is shown, and stands for the stored secret when it is sent.
 const mask secret.String = secret.Mask
 
 // SentDefinition is a definition to check, as clients send it.
 type SentDefinition struct {
 	regcheck.Definition
-	RegistryUID string // of the stored registry whose secrets are used; may be empty
+	RegistryUID string // the stored registry whose secrets are used; may be empty
 	Scope       string
 }
 
-// Problems lists what keeps a definition from being checked, those of LabelProblems among them.
+// Problems lists all problems of a definition to check, including LabelProblems.
 func Problems(d regcheck.Definition, registryUID, scope string) []fault.Field {
 	return append(LabelProblems(registryUID, scope), Fields(d.Problems())...)
 }
 
-// LabelProblems lists what is wrong with the fields that the engine does not have.
+// LabelProblems lists the problems of the fields that the engine does not have.
 func LabelProblems(registryUID, scope string) (found []fault.Field) {
 	for _, f := range []fault.Field{
 		{Field: "registryUid", Problem: regcheck.TextProblem(registryUID)}, {Field: "scope", Problem: regcheck.TextProblem(scope)},
@@ -38,10 +38,9 @@ func LabelProblems(registryUID, scope string) (found []fault.Field) {
 	return found
 }
 
-// FillSecrets returns the definition with the secrets that it leaves empty or masked filled in from the registry that its
-// RegistryUID names, if there is one, and lists what then keeps it from being checked. A stored secret is used only with the target
-// and the trust of its own definition: otherwise every user who may validate could have it sent to a server of their choice
-// (CVE-2025-55190).
+// FillSecrets returns the definition with empty or masked secrets filled in from the stored registry with its RegistryUID, if set, and
+// lists the remaining problems. A stored secret is used only with the target and the trusted certificates of its own definition:
+// otherwise every user who may validate could have it sent to a server of their choice (CVE-2025-55190).
 //
 // Faults: Forbidden; Conflict with CodeSecretUnreadable.
 func (s *Service) FillSecrets(ctx context.Context, p auth.Principal, sent SentDefinition) (regcheck.Definition, []fault.Field, error) {
@@ -54,7 +53,7 @@ func (s *Service) FillSecrets(ctx context.Context, p auth.Principal, sent SentDe
 	}
 	stored, err := s.read(ctx, p.OrgUID, sent.RegistryUID)
 	if fault.KindOf(err) == fault.NotFound {
-		unknown := []fault.Field{{Field: "registryUid", Problem: "names no registry of your organization"}}
+		unknown := []fault.Field{{Field: "registryUid", Problem: "does not exist in your organization"}}
 		return d, fault.Join(unknown, without(problems(d), gapsOf(d, store.Registry{}))), nil
 	}
 	if err != nil {
@@ -67,15 +66,15 @@ func (s *Service) FillSecrets(ctx context.Context, p auth.Principal, sent SentDe
 	return filled, fault.Join(unfilled, problems(filled)), nil
 }
 
-// gap is a secret to be filled in.
+// gap is a secret that must be filled in.
 type gap struct {
 	field  string
 	at     func(*regcheck.Auth) *secret.String
 	stored secret.String
-	has    bool // one is stored
+	has    bool // a secret is stored
 }
 
-// fill fills the gaps of d with stored secrets. unfilled says why a gap must not or cannot be filled.
+// fill fills the gaps of d with stored secrets. unfilled has the reasons for gaps that must not or cannot be filled.
 func (r storedRegistry) fill(d regcheck.Definition) (filled regcheck.Definition, unfilled []fault.Field, err error) {
 	if d.Auth == nil {
 		return d, nil, nil
@@ -89,10 +88,10 @@ func (r storedRegistry) fill(d regcheck.Definition) (filled regcheck.Definition,
 		value := g.at(d.Auth)
 		switch {
 		case !g.has && *value == mask:
-			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: "is the mask of a stored secret, and none is stored; write the secret itself"})
-		case !g.has: // that it is required is for the definition to say
+			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: "is a mask, but no secret is stored; send the secret itself"})
+		case !g.has: // reported by the definition as required
 		case !same:
-			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: "must be sent: the stored one is used only with the stored endpoint, basePath and auth.tls"})
+			unfilled = append(unfilled, fault.Field{Field: g.field, Problem: "must be sent: the stored secret is used only with the stored endpoint, basePath and auth.tls"})
 		case r.damage != nil:
 			return d, nil, SecretUnreadable(r.damage)
 		default:
@@ -102,8 +101,8 @@ func (r storedRegistry) fill(d regcheck.Definition) (filled regcheck.Definition,
 	return d, unfilled, nil
 }
 
-// sameTarget reports whether secrets stored with one definition may be sent by the other: both have the same scheme, host,
-// port and path and trust the same certificates. A definition that cannot be used has no target.
+// sameTarget reports whether secrets stored with one definition may be sent by the other: both have the same scheme, host, port and
+// path and trust the same certificates. A definition that is not valid has no target.
 func sameTarget(a, b regcheck.Definition) bool {
 	return a.Registry() != "" && a.Registry() == b.Registry() && trust(a) == trust(b)
 }
@@ -117,8 +116,8 @@ func trust(d regcheck.Definition) regcheck.TLS {
 	return regcheck.TLS{CA: strings.TrimSpace(tls.CA), Certificate: strings.TrimSpace(tls.Certificate), InsecureSkipVerify: tls.InsecureSkipVerify}
 }
 
-// gapsOf lists the secrets of d that are to be filled from r: those of its type that are empty or masked. A key belongs to its
-// certificate, so an empty key means the stored one only with the stored certificate; with another certificate there is none.
+// gapsOf lists the secrets of d to fill in from r: those of its type that are empty or masked. A key belongs to its certificate, so an
+// empty key stands for the stored one only with the stored certificate.
 func gapsOf(d regcheck.Definition, r store.Registry) []gap {
 	a := d.Auth
 	if a == nil {
@@ -138,11 +137,11 @@ func gapsOf(d regcheck.Definition, r store.Registry) []gap {
 	return gaps
 }
 
-// leftOut reports whether a secret is to be filled in.
+// leftOut reports whether a secret must be filled in.
 func leftOut(value secret.String) bool { return value == "" || value == mask }
 
-// dropForeignMasks removes the masks that do not belong to the type. They are left in a definition that was read, given another
-// type and sent back.
+// dropForeignMasks removes masks of other authentication types. They remain when a client reads a definition, changes its type and
+// sends it back.
 func dropForeignMasks(a *regcheck.Auth) {
 	kind := a.Kind()
 	if kind != regcheck.Basic && a.Password == mask {
@@ -153,7 +152,7 @@ func dropForeignMasks(a *regcheck.Auth) {
 	}
 }
 
-// maskProblems refuses the masks of a new definition, which has no stored secret.
+// maskProblems reports masks in a new definition, which has no stored secrets.
 func maskProblems(d regcheck.Definition) (found []fault.Field) {
 	if d.Auth == nil {
 		return nil
@@ -163,13 +162,13 @@ func maskProblems(d regcheck.Definition) (found []fault.Field) {
 		value secret.String
 	}{{"auth.password", d.Auth.Password}, {"auth.token", d.Auth.Token}, {"auth.tls.key", d.Auth.TLS.Key}} {
 		if s.value == mask {
-			found = append(found, fault.Field{Field: s.field, Problem: "is the mask of a stored secret; write the secret itself"})
+			found = append(found, fault.Field{Field: s.field, Problem: "is a mask; send the secret itself"})
 		}
 	}
 	return found
 }
 
-// without returns the problems but those of gaps.
+// without returns the problems except those of gaps.
 func without(problems []fault.Field, gaps []gap) (rest []fault.Field) {
 	skip := map[string]bool{}
 	for _, g := range gaps {

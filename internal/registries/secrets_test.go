@@ -16,7 +16,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// target is what a definition contacts and trusts; targets of one number are the same in other words.
+// target is the server of a definition and its trusted certificates. Targets with the same number are equal.
 type target struct {
 	number             int
 	endpoint, basePath string
@@ -76,8 +76,8 @@ func drawSent(t *rapid.T) (regcheck.Definition, target) {
 		Password: value("sent password"), Token: value("sent token"), TLS: tls}}, at
 }
 
-// For everything that is stored and sent: a stored secret is used with its own target only, and a mask is never used as a secret.
-func TestStoredSecretsGoNowhereElse(t *testing.T) {
+// For all stored and sent definitions: a stored secret is used only with its own target, and a mask is never used as a secret.
+func TestStoredSecretsAreUsedOnlyWithTheirTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		stored, storedAt := drawStored(t)
 		sent, sentAt := drawSent(t)
@@ -88,7 +88,7 @@ func TestStoredSecretsGoNowhereElse(t *testing.T) {
 		}
 		if err != nil {
 			if stored.damage == nil || storedAt.number != sentAt.number {
-				t.Fatalf("%v without need", err)
+				t.Fatalf("unexpected error: %v", err)
 			}
 			return
 		}
@@ -110,7 +110,7 @@ func TestStoredSecretsGoNowhereElse(t *testing.T) {
 			case f.got == f.ofRecord && (storedAt.number != sentAt.number || !f.belongs || stored.damage != nil):
 				t.Fatalf("the stored %s goes from target %d to %d, type %q", f.field, storedAt.number, sentAt.number, a.Kind())
 			case f.got == mask && !unfilledFields[f.field]:
-				t.Fatalf("the mask passes for %s", f.field)
+				t.Fatalf("the mask is accepted as %s", f.field)
 			case f.sent == "sent" && f.got != "sent":
 				t.Fatalf("%s was sent and is %q now", f.field, f.got.Reveal())
 			case f.got != f.sent && f.got != f.ofRecord && f.got != "":
@@ -129,7 +129,7 @@ func TestStoredSecretsGoNowhereElse(t *testing.T) {
 	})
 }
 
-// What is sent and how it ends, where something of everything is stored.
+// The stored registry has a value for each field.
 func TestFill(t *testing.T) {
 	tls := regcheck.TLS{Enabled: true, Certificate: "certificate"}
 	record := storedRegistry{Registry: store.Registry{Endpoint: "https://r.example.com", AuthType: "basic", Username: "ada", TLSEnabled: true, Certificate: "certificate",
@@ -139,7 +139,7 @@ func TestFill(t *testing.T) {
 	sent := func(endpoint string, a regcheck.Auth) regcheck.Definition {
 		return regcheck.Definition{Endpoint: endpoint, Auth: &a}
 	}
-	const here, elsewhere = "r.example.com", "https://evil.example"
+	const here, other = "r.example.com", "https://evil.example"
 	with := func(key secret.String, certificate string) regcheck.TLS {
 		return regcheck.TLS{Enabled: true, Certificate: certificate, Key: key}
 	}
@@ -157,9 +157,9 @@ func TestFill(t *testing.T) {
 		{"all sent", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
 		{"type derived from the user", record, sent(here, regcheck.Auth{Username: "ada", TLS: tls}), registriestest.Password, "", storedKey, ""},
 		{"type derived from the mask", record, sent(here, regcheck.Auth{Password: mask, TLS: tls}), registriestest.Password, "", storedKey, ""},
-		{"elsewhere, empty", record, sent(elsewhere, regcheck.Auth{Type: "basic", Username: "ada", TLS: tls}), "", "", "", "auth.password auth.tls.key"},
-		{"elsewhere, masked", record, sent(elsewhere, regcheck.Auth{Type: "basic", Username: "ada", Password: mask, TLS: with(mask, "certificate")}), mask, "", mask, "auth.password auth.tls.key"},
-		{"elsewhere, all sent", record, sent(elsewhere, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
+		{"another target, empty", record, sent(other, regcheck.Auth{Type: "basic", Username: "ada", TLS: tls}), "", "", "", "auth.password auth.tls.key"},
+		{"another target, masked", record, sent(other, regcheck.Auth{Type: "basic", Username: "ada", Password: mask, TLS: with(mask, "certificate")}), mask, "", mask, "auth.password auth.tls.key"},
+		{"another target, all sent", record, sent(other, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
 		{"another certificate alone", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("", "ca")}), "p", "", "", ""},
 		{"another certificate, the mask of the key", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with(mask, "another")}), "p", "", mask, "auth.tls.key"},
 		{"TLS switched off", record, sent(here, regcheck.Auth{Type: "basic", Username: "ada", TLS: regcheck.TLS{Certificate: "certificate"}}), "", "", "", "auth.password"},
@@ -169,7 +169,7 @@ func TestFill(t *testing.T) {
 		{"an empty token that is not stored", record, sent(here, regcheck.Auth{Type: "token", TLS: tls}), "", "", storedKey, ""},
 		{"damaged, needed", damaged, sent(here, regcheck.Auth{Type: "basic", Username: "ada", TLS: tls}), "", "", "", "unreadable"},
 		{"damaged, all sent", damaged, sent(here, regcheck.Auth{Type: "basic", Username: "ada", Password: "p", TLS: with("k", "certificate")}), "p", "", "k", ""},
-		{"damaged, elsewhere", damaged, sent(elsewhere, regcheck.Auth{Type: "basic", Username: "ada", TLS: with("k", "certificate")}), "", "", "k", "auth.password"},
+		{"damaged, another target", damaged, sent(other, regcheck.Auth{Type: "basic", Username: "ada", TLS: with("k", "certificate")}), "", "", "k", "auth.password"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			filled, unfilled, err := tt.stored.fill(tt.sent)
@@ -192,6 +192,6 @@ func TestFill(t *testing.T) {
 		})
 	}
 	if filled, unfilled, err := record.fill(regcheck.Definition{Endpoint: here}); filled.Auth != nil || unfilled != nil || err != nil {
-		t.Error("something is filled into no auth")
+		t.Error("a definition without auth was filled")
 	}
 }

@@ -121,6 +121,18 @@ type Share struct {
 	Count  int
 }
 
+// SharesOf converts the shares of another package.
+func SharesOf[S ~struct {
+	OrgUID string
+	Count  int
+}](shares []S) []Share {
+	list := make([]Share, len(shares))
+	for i, share := range shares {
+		list[i] = Share(share)
+	}
+	return list
+}
+
 // claim claims rows that are due with a query for each organization, which gives them a lease.
 func claim[T any](ctx context.Context, tx *conn, scan func(scanner, *T) error, query, owner string, now, leaseUntil time.Time, shares []Share) ([]T, error) {
 	var claimed []T

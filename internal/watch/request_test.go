@@ -13,12 +13,12 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// eachDatabase runs a test on a service whose policy forbids loopback addresses, and whose clock stands.
+// eachDatabase runs a test on a service with a fixed clock whose policy forbids loopback addresses.
 func eachDatabase(t *testing.T, test func(*testing.T, *fixture)) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) { test(t, newFixture(t, f, &regcheck.Checker{})) })
 }
 
-// createForbidden creates a registry whose endpoint the default policy denies before any packet leaves.
+// createForbidden creates a registry whose endpoint the default policy denies before any packet is sent.
 func (w *fixture) createForbidden() (uid string) {
 	w.t.Helper()
 	return w.create("harbor", "http://127.0.0.1:1")
@@ -33,8 +33,8 @@ func (w *fixture) mustRequest(p auth.Principal, org, uid string) CheckRequest {
 	return request
 }
 
-// The result of a check that a member or an operator requests is a server's, and is the registry's health status.
-func TestRequestedChecksAreDoneByAServer(t *testing.T) {
+// A server runs the checks that members and operators request, and the result is the registry's health status.
+func TestRequestedChecksRunOnAServer(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, w *fixture) {
 		uid := w.createForbidden()
 		w.checkAll(w.mustClaim(1))
@@ -55,18 +55,18 @@ func TestRequestedChecksAreDoneByAServer(t *testing.T) {
 			}
 		}
 		if record := w.AuditRecords(t); record[len(record)-1] != "registry.check succeeded by operator" {
-			t.Errorf("on record: %v", record)
+			t.Errorf("audit record: %v", record)
 		}
 	})
 }
 
-// A check that runs already may have begun before the registry was repaired: another one follows at once.
-func TestRunningCheckDoesNotAnswerRequest(t *testing.T) {
+// A running check may have begun before the registry was fixed, so another one follows at once.
+func TestRunningCheckDoesNotSatisfyRequest(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, w *fixture) {
 		uid := w.createForbidden()
 		running := w.mustClaim(1)
 		request := w.mustRequest(w.Member, "", uid)
-		w.mustClaim(0) // the running check goes on
+		w.mustClaim(0) // the running check continues
 		w.checkAll(running)
 		if _, err := w.AwaitCheck(t.Context(), request, 0); fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("after the check that ran: %v", err)
@@ -90,7 +90,7 @@ func TestRequestedChecksAreSpread(t *testing.T) {
 		if _, err := w.AwaitCheck(t.Context(), late, late.delay-1); late.delay != 15*time.Second || fault.KindOf(err) != fault.Unavailable {
 			t.Errorf("beyond the allowance the check is delayed by %v, and waiting less ends with %v", late.delay, err)
 		}
-		w.mustClaim(1) // due since it was stored
+		w.mustClaim(1) // due since the registry was stored
 	})
 }
 
@@ -101,7 +101,7 @@ func TestRequestCheckOfMissingRegistry(t *testing.T) {
 		p        auth.Principal
 		org, uid string
 	}{
-		"another organization's": {w.Stranger, "A", uid}, "from another organization": {w.Stranger, "", uid},
+		"another organization's": {w.OtherAdmin, "A", uid}, "from another organization": {w.OtherAdmin, "", uid},
 		"by name": {w.Admin, "", "harbor"}, "unknown": {w.Admin, "", "00000000-0000-4000-8000-000000000000"},
 	} {
 		if _, err := w.RequestCheck(t.Context(), try.p, audit.Origin{}, try.org, try.uid); fault.KindOf(err) != fault.NotFound {
@@ -113,32 +113,32 @@ func TestRequestCheckOfMissingRegistry(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.AwaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != fault.NotFound {
-		t.Errorf("deleted meanwhile: %v", err)
+		t.Errorf("deleted concurrently: %v", err)
 	}
 }
 
-// A definition that cannot be checked has no report; the fault says why.
+// A definition that cannot be checked has no report; the fault has the reason.
 func TestRequestedCheckWithoutReport(t *testing.T) {
 	w := newFixture(t, registriestest.New(t, nil), &regcheck.Checker{})
 	uid := w.createForbidden()
 	for _, tt := range []struct {
-		verdict store.HealthResult
-		kind    fault.Kind
+		status store.HealthResult
+		kind   fault.Kind
 	}{
 		{store.HealthResult{Code: registries.CodeSecretUnreadable}, fault.Conflict}, {store.HealthResult{Code: fault.CodeInvalidRequest, Field: "endpoint"}, fault.Invalid},
 	} {
 		request := w.mustRequest(w.Admin, "", uid)
 		row := w.mustClaim(1)[0]
-		if _, err := w.end(t.Context(), finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Version: 1}, row: row, result: result{HealthResult: tt.verdict}}); err != nil {
+		if _, err := w.end(t.Context(), finishedCheck{registry: registries.Registry{UID: uid, OrgUID: "org-a", Version: 1}, row: row, result: result{HealthResult: tt.status}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := w.AwaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != tt.kind {
-			t.Errorf("%s: %v", tt.verdict.Code, err)
+			t.Errorf("%s: %v", tt.status.Code, err)
 		}
 	}
 }
 
-// A check that was scheduled while the clock was wrong counts as late, and is made on request.
+// A check that was scheduled while the clock was wrong counts as late, and runs on request.
 func TestWrongClock(t *testing.T) {
 	w := mustWatch(t)
 	right := w.clock

@@ -24,12 +24,12 @@ var Start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // Password is that of Definition.
 const Password secret.String = "stored password"
 
-// Fixture is a store with the organizations "org-a" and "org-b", named A and B, and users of theirs.
+// Fixture is a store with users of two organizations, "org-a" and "org-b", named A and B. OtherAdmin belongs to "org-b".
 type Fixture struct {
-	DB                      *store.DB
-	Dir                     string // data directory
-	URL                     string // of the database; empty for SQLite
-	Admin, Member, Stranger auth.Principal
+	DB                        *store.DB
+	Dir                       string // data directory
+	URL                       string // of the database; empty for SQLite
+	Admin, Member, OtherAdmin auth.Principal
 }
 
 // New opens a new store, on the server when there is one.
@@ -52,7 +52,7 @@ func New(t *testing.T, server *postgrestest.Server) Fixture {
 	user := func(org string, role auth.Role) auth.Principal {
 		return auth.Principal{UserUID: "user-" + org, OrgUID: "org-" + org, OrgName: org, Email: string(role) + "@" + org, Role: role, Method: audit.MethodToken}
 	}
-	return Fixture{DB: db, Dir: dir, URL: url, Admin: user("a", auth.RoleAdmin), Member: user("a", auth.RoleMember), Stranger: user("b", auth.RoleAdmin)}
+	return Fixture{DB: db, Dir: dir, URL: url, Admin: user("a", auth.RoleAdmin), Member: user("a", auth.RoleMember), OtherAdmin: user("b", auth.RoleAdmin)}
 }
 
 // Each runs a test on a new store of each kind.
@@ -61,7 +61,7 @@ func Each(t *testing.T, postgres *postgrestest.Shared, test func(*testing.T, Fix
 	t.Run("PostgreSQL", func(t *testing.T) { test(t, New(t, postgres.Server(t))) })
 }
 
-// Now is a clock that stands at Start.
+// Now returns Start.
 func (f Fixture) Now() time.Time { return Start }
 
 // Definition returns a definition with credentials.
@@ -70,7 +70,7 @@ func Definition() regcheck.Definition {
 		Auth: &regcheck.Auth{Type: regcheck.Basic, Username: "ada", Password: Password}}
 }
 
-// AuditRecords lists the audit records in words, oldest first.
+// AuditRecords describes the audit records, oldest first.
 func (f Fixture) AuditRecords(t *testing.T) (list []string) {
 	t.Helper()
 	err := f.DB.View(t.Context(), func(tx *store.Tx) error {
