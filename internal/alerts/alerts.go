@@ -1,8 +1,8 @@
-// Package alerts tells people what changed: it keeps where they want to be told, writes what is owed to them in the
-// transaction of the change itself, and delivers it by webhook and e-mail until it arrived or three days have gone.
+// Package alerts notifies people of changes. It stores alert channels, enqueues deliveries in the transaction of the change, and
+// sends them by webhook and email, with retries for up to three days.
 //
-// It does not decide what is worth an alert. A receiver is a stranger's server: it is contacted through the egress
-// policy alone, and nothing that it answers is kept but its status.
+// Other packages decide what raises an alert. A receiver is a third-party host: it is contacted only through the egress policy, and
+// of its response only the status is stored.
 package alerts
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// Components that alerts can be had about.
+// Components that raise alerts.
 const (
 	RegistryHealth = "RegistryHealth"
 	APIKeyExpiry   = "ApiKeyExpiry"
@@ -28,34 +28,34 @@ const (
 	TypeHTTP  = "http"
 )
 
-// Component is one thing that alerts can be had about.
+// Component is a source of alerts.
 type Component struct {
 	Name, Description string
 	Channels          []string
 }
 
-// Components returns the closed list.
+// Components returns all components.
 func Components() []Component {
 	channels := []string{TypeEmail, TypeHTTP}
 	return []Component{
-		{RegistryHealth, "A kept registry definition is no longer valid, is valid again, is not valid for another reason, or its server's certificate expires soon.", channels},
+		{RegistryHealth, "A stored registry definition is no longer valid, is valid again, is not valid for another reason, or the certificate of its server expires soon.", channels},
 		{APIKeyExpiry, "API keys expire within seven days.", channels},
 	}
 }
 
-// Kind says what happened.
+// Kind is the kind of a change.
 type Kind string
 
 // Kinds of alerts.
 const (
 	RegistryNotValid       Kind = "registryNotValid"
 	RegistryValid          Kind = "registryValid"       // again
-	RegistryCodeChanged    Kind = "registryCodeChanged" // not valid, but for another reason
+	RegistryCodeChanged    Kind = "registryCodeChanged" // still not valid, now for another reason
 	CertificateExpiresSoon Kind = "certificateExpiresSoon"
 	APIKeyExpiresSoon      Kind = "apiKeyExpiresSoon"
 )
 
-// Alert tells of one change. Its JSON is what a webhook receives, and a contract.
+// Alert describes one change. Webhooks receive its JSON, which is a contract.
 type Alert struct {
 	UID          string       `json:"alertUid"`
 	Component    string       `json:"component"`
@@ -67,18 +67,18 @@ type Alert struct {
 	APIKeys      []APIKey     `json:"apiKeys,omitempty"`
 }
 
-// Organization is whose alert it is.
+// Organization is the organization that an alert belongs to.
 type Organization struct {
 	UID  string `json:"uid"`
 	Name string `json:"name"`
 }
 
-// Registry is the kept definition that an alert is about, with the verdicts before and after.
+// Registry is the stored definition of an alert, with its health before and after the change.
 type Registry struct {
 	UID      string        `json:"uid"`
 	Name     string        `json:"name"`
 	Endpoint string        `json:"endpoint"`
-	Previous *HealthResult `json:"previous"` // null: there was none
+	Previous *HealthResult `json:"previous"` // null: not checked before
 	Current  HealthResult  `json:"current"`
 }
 
@@ -94,21 +94,21 @@ type HealthResult struct {
 	CertificateExpiresSoon bool   `json:"certificateExpiresSoon"`
 }
 
-// APIKey is a key that an alert is about.
+// APIKey is an API key of an alert.
 type APIKey struct {
 	UID       string    `json:"uid"`
 	Name      string    `json:"name"`
-	User      string    `json:"user"` // e-mail
+	User      string    `json:"user"` // email
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// Raise writes an alert and what it owes to every active channel of its component. It belongs in the transaction of
-// the change. The alert's UID is made here.
+// Raise stores an alert with a new UID, and enqueues a delivery for each active channel of its component. Call it in the
+// transaction of the change.
 func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
 	a.UID = uuid.NewString()
 	body, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("encode an alert: %w", err)
 	}
-	return tx.Outbox.Insert(ctx, store.Alert{UID: a.UID, OrgUID: a.Organization.UID, Component: a.Component, At: a.At, Body: body}, a.At.Add(rareWait+lease))
+	return tx.Outbox.Insert(ctx, store.Alert{UID: a.UID, OrgUID: a.Organization.UID, Component: a.Component, At: a.At, Body: body}, a.At.Add(blockedWait+leaseTime))
 }

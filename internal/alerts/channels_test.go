@@ -50,8 +50,8 @@ func (f *fixture) stored(uid string) (c store.Channel) {
 	return c
 }
 
-// What may be secret is read back masked, and the masked form means what is stored, but only where it was stored for.
-func TestMasksAndWhatTheyKeep(t *testing.T) {
+// Values that may be secret are shown masked. A mask stands for the stored value, but only for the destination it was stored with.
+func TestMasksStandForStoredValues(t *testing.T) {
 	f := newFixture(t, Config{})
 	uid, signing := f.create(slack("/T0/B0/x0x"))
 	if signing != "" {
@@ -64,7 +64,7 @@ func TestMasksAndWhatTheyKeep(t *testing.T) {
 		t.Errorf("shown: %+v", shown.HTTP)
 	}
 	if err := f.update(uid, shown); err != nil {
-		t.Fatalf("what was read back is refused: %v", err)
+		t.Fatalf("a channel as it was read is refused: %v", err)
 	}
 	if diff := cmp.Diff(before, f.stored(uid).HTTP); diff != "" {
 		t.Error(diff)
@@ -90,7 +90,7 @@ func TestMasksAndWhatTheyKeep(t *testing.T) {
 	}
 }
 
-func TestChannelProblemsAreToldTogether(t *testing.T) {
+func TestAllChannelProblemsAreReported(t *testing.T) {
 	f := newFixture(t, Config{})
 	create := func(c Channel) string {
 		_, _, err := f.Create(t.Context(), f.admin, audit.Origin{}, f.in, c)
@@ -134,14 +134,14 @@ func TestChannelProblemsAreToldTogether(t *testing.T) {
 	}
 }
 
-func TestReplaceKeepsWhatIsTheSame(t *testing.T) {
+func TestReplaceUpdatesMatchingChannels(t *testing.T) {
 	f := newFixture(t, Config{})
 	a, _ := f.create(slack("/a"))
 	b, _ := f.create(slack("/b"))
 	c, _ := f.create(slack("/c"))
-	wanted := []Channel{slack("/b"), f.channel(c), slack("/new")}
-	wanted[0].HTTP.Secret = "" // a public client knows of none
-	if err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, wanted); err != nil {
+	inputs := []Channel{slack("/b"), f.channel(c), slack("/new")}
+	inputs[0].HTTP.Secret = "" // public clients do not have it
+	if err := f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, inputs); err != nil {
 		t.Fatal(err)
 	}
 	list, err := f.Channels(t.Context(), f.in)
@@ -149,7 +149,7 @@ func TestReplaceKeepsWhatIsTheSame(t *testing.T) {
 		t.Fatalf("channels %+v: %v", list, err)
 	}
 	if f.stored(b).HTTP.Secret == "" || f.stored(c).HTTP.URL != "https://hooks.example.com/c" {
-		t.Errorf("kept: %v %v", f.stored(b).HTTP.Secret != "", f.stored(c).HTTP.URL)
+		t.Errorf("stored: %v %v", f.stored(b).HTTP.Secret != "", f.stored(c).HTTP.URL)
 	}
 	unknown := slack("/d")
 	unknown.UID = a
@@ -161,13 +161,13 @@ func TestReplaceKeepsWhatIsTheSame(t *testing.T) {
 	}
 }
 
-// Members may read what admins configure. Every change and refusal is recorded with where the webhook leads, without a secret.
+// Members may not change channels. Every change and refusal is recorded with the destination of the webhook, without a secret.
 func TestChangesAreRecorded(t *testing.T) {
 	f := newFixture(t, Config{})
 	member := f.admin
 	member.Role = auth.RoleMember
 	if _, _, err := f.Create(t.Context(), member, audit.Origin{}, f.in, slack("/x")); fault.KindOf(err) != fault.Forbidden {
-		t.Errorf("a member may: %v", err)
+		t.Errorf("change by a member: %v", err)
 	}
 	uid, _ := f.create(slack("/x0x"))
 	moved := slack("/x0x")
@@ -205,9 +205,8 @@ func TestChangesAreRecorded(t *testing.T) {
 	}
 }
 
-// A stored header stays with the host it was stored for, however another host's name is spelt: "İ" (U+0130) in lower
-// case looks like "i", and is another name on the wire.
-func TestStoredHeadersFollowNoTwinOfAHost(t *testing.T) {
+// A stored header is sent only to the host that it was stored with. "İ" (U+0130) is "i" in lowercase, but belongs to another host.
+func TestStoredHeadersAreNotSentToLookalikeHosts(t *testing.T) {
 	const stored = "https://ci.example.com/hook"
 	old := store.Channel{UID: "u", Type: TypeHTTP, HTTP: store.ChannelHTTP{URL: stored, Headers: map[string]string{"Authorization": "Bearer stored-secret"}}}
 	for url, same := range map[string]bool{
@@ -222,7 +221,7 @@ func TestStoredHeadersFollowNoTwinOfAHost(t *testing.T) {
 	} {
 		w := Channel{Type: TypeHTTP, HTTP: &HTTP{URL: secret.String(url), Headers: map[string]secret.String{"Authorization": mask}}}
 		filled, problems := (&Service{}).fill(w, old)
-		if kept := len(problems) == 0; kept != same {
+		if accepted := len(problems) == 0; accepted != same {
 			t.Errorf("%s: %v", url, problems)
 		}
 		if !same && len(problems) == 0 && filled.HTTP.Headers["Authorization"] != "" {
@@ -231,8 +230,8 @@ func TestStoredHeadersFollowNoTwinOfAHost(t *testing.T) {
 	}
 }
 
-// What a proxy might take for an address, and is none, is no host: a proxy would be asked to connect to it unjudged.
-func TestHostsThatOnlySomeTakeForAddresses(t *testing.T) {
+// Text that a proxy could parse as an address is not a valid host: the proxy would connect to it without a policy check.
+func TestAmbiguousAddressesAreNotHosts(t *testing.T) {
 	for _, host := range []string{"2852039166", "0xa9fea9fe", "169.254.43518", "169.254.169.254.", "0251.0376.0251.0376", "a.0x7f"} {
 		_, problems := (&Service{}).fill(Channel{Type: TypeHTTP, HTTP: &HTTP{URL: secret.String("http://" + host + "/")}}, store.Channel{})
 		if len(problems) != 1 || problems[0].Field != "http.url" {
@@ -241,8 +240,8 @@ func TestHostsThatOnlySomeTakeForAddresses(t *testing.T) {
 	}
 }
 
-// An alert is written to every channel in one transaction, so an organization has no thousands of them.
-func TestChannelsOfAnOrganizationAreBounded(t *testing.T) {
+// An alert is enqueued for every channel in one transaction, so the number of channels of an organization is limited.
+func TestChannelsOfAnOrganizationAreLimited(t *testing.T) {
 	f := newFixture(t, Config{Egress: loopback(t)})
 	wanted := func(n int) []Channel {
 		list := make([]Channel, n)

@@ -7,20 +7,19 @@ import (
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
-// TestTheSameChannelsSentTwiceAtOnce are there once: a client that has waited too long sends its list again while the
-// first is still being written.
-func TestTheSameChannelsSentTwiceAtOnce(t *testing.T) {
+// A client whose request timed out sends its list again while the first one is being stored.
+func TestConcurrentReplacesStoreEachChannelOnce(t *testing.T) {
 	f := newFixture(t, Config{})
-	wanted := []Channel{slack("/T0/B0/x0x"), slack("/T0/B0/y0y")}
-	replace := func() error { return f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, wanted) }
+	inputs := []Channel{slack("/T0/B0/x0x"), slack("/T0/B0/y0y")}
+	replace := func() error { return f.Replace(t.Context(), f.admin, audit.Origin{}, f.in, inputs) }
 	postgrestest.Concurrently(t, f.url, "SELECT 1 FROM projects FOR UPDATE", replace, replace)
-	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != len(wanted) {
-		t.Errorf("%d channels of %d, %v", len(list), len(wanted), err)
+	if list, err := f.Channels(t.Context(), f.in); err != nil || len(list) != len(inputs) {
+		t.Errorf("%d channels of %d, %v", len(list), len(inputs), err)
 	}
 }
 
-// TestChannelsAddedAtOnceAreBounded adds the last channel that may be, twice at once.
-func TestChannelsAddedAtOnceAreBounded(t *testing.T) {
+// TestConcurrentCreatesRespectTheLimit creates the last allowed channel twice concurrently.
+func TestConcurrentCreatesRespectTheLimit(t *testing.T) {
 	f := newFixture(t, Config{})
 	for range maxChannels - 1 {
 		f.create(slack("/T0/B0/x0x"))

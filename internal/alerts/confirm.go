@@ -17,20 +17,21 @@ import (
 )
 
 const (
-	linksPerHour = 20 // that an organization has sent
-	linkLife     = 7 * 24 * time.Hour
-	askAgain     = 24 * time.Hour // until an address may be sent another link
-	askPause     = 10 * time.Minute
-	maxOrgName   = 64 // runes, of words that are not ours in a message to a stranger
+	linksPerHour = 20 // of one organization
+	linkLifetime = 7 * 24 * time.Hour
+	linkInterval = 24 * time.Hour // before an address may be sent another link
+	linkBackoff  = 10 * time.Minute
+	maxOrgName   = 64 // characters of user text in a message to an address that has not confirmed
 )
 
-// Confirmation is an address that is asked whether an organization may send alerts to it.
+// Confirmation is an address that was sent a link to agree to an organization's alerts.
 type Confirmation struct {
 	Address, Organization string
 	Confirmed             bool
 }
 
-// Confirmation returns what a link asks, and changes nothing: mail servers follow links to look for malware.
+// Confirmation returns the address and organization of a link. It changes nothing, since mail servers follow links to look for
+// malware.
 //
 // Faults: NotFound.
 func (s *Service) Confirmation(ctx context.Context, token string) (c Confirmation, err error) {
@@ -42,12 +43,12 @@ func (s *Service) Confirmation(ctx context.Context, token string) (c Confirmatio
 	return c, err
 }
 
-// Confirm confirms the address that a link was sent to. To confirm again changes nothing.
+// Confirm confirms the address that a link was sent to. Repeating it changes nothing.
 //
 // Faults: NotFound.
 func (s *Service) Confirm(ctx context.Context, origin audit.Origin, token string) (c Confirmation, err error) {
 	if c, err = s.Confirmation(ctx, token); err != nil || c.Confirmed {
-		return c, err // without a write: anybody can send any token
+		return c, err // without a write: requests with invalid tokens must be cheap
 	}
 	err = s.db.InTx(ctx, func(tx *store.Tx) error {
 		a, err := s.addressOf(ctx, tx, token)
@@ -72,52 +73,52 @@ func hashOf(token string) []byte {
 
 func (s *Service) addressOf(ctx context.Context, tx *store.Tx, token string) (store.AlertAddress, error) {
 	a, err := tx.Addresses.ByToken(ctx, hashOf(token))
-	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.AskedAt) > linkLife {
+	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.AskedAt) > linkLifetime {
 		return a, fault.ResourceNotFound(
-			"This link is not valid, or it has expired. Ask an administrator of the organization to store the alert channel again: a new link is sent then.")
+			"This link is not valid or has expired. Ask an administrator of the organization to store the alert channel again: a new link is then sent.")
 	}
 	return a, err
 }
 
-// ask sends links to the addresses of a channel that none was sent to. It returns how long to wait with those that
-// remain. An address is asked once; only storing a channel has it asked again, on another day.
-func (s *Service) ask(ctx context.Context, c store.Channel) (time.Duration, error) {
-	if c.Type != TypeEmail || !s.asks() {
+// sendLinks sends links to the addresses of a channel that have none. It returns how long to wait before sending the remaining ones.
+// An address gets one link; only storing a channel sends another one, after linkInterval.
+func (s *Service) sendLinks(ctx context.Context, c store.Channel) (time.Duration, error) {
+	if c.Type != TypeEmail || !s.canSendLinks() {
 		return 0, nil
 	}
 	var to recipients
 	var org store.Org
 	if err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if to, err = s.recipients(ctx, tx, c); err == nil && len(to.unasked) > 0 {
+		if to, err = s.recipients(ctx, tx, c); err == nil && len(to.withoutLink) > 0 {
 			org, err = tx.Orgs.Get(ctx, c.OrgUID)
 		}
 		return err
-	}); err != nil || len(to.unasked) == 0 {
+	}); err != nil || len(to.withoutLink) == 0 {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	client, err := s.config.Mail.connect(ctx)
 	if err != nil {
-		return askPause, nil // the status of a channel is about alerts
+		return linkBackoff, nil // the status of a channel describes alerts, not links
 	}
 	defer func() { _ = client.Close() }()
-	for i, address := range to.unasked {
+	for i, address := range to.withoutLink {
 		if i > 0 && client.late() {
 			return 0, nil
 		}
-		if wait, err := s.askOne(ctx, client, org, address); err != nil || wait > 0 {
+		if wait, err := s.sendLink(ctx, client, org, address); err != nil || wait > 0 {
 			return wait, err
 		}
 	}
 	return 0, nil
 }
 
-// errNotAsked ends a transaction that is not to be kept.
-var errNotAsked = errors.New("the address is not asked now")
+// errNoLink rolls a transaction back.
+var errNoLink = errors.New("no link is sent now")
 
-// askOne sends a link to one address, unless another replica does. It returns how long to wait if it could not.
-func (s *Service) askOne(ctx context.Context, client *mailSession, org store.Org, address string) (time.Duration, error) {
+// sendLink sends a link to one address, unless another replica does. It returns how long to wait if it fails.
+func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.Org, address string) (time.Duration, error) {
 	token := rand.Text()
 	asked := store.AlertAddress{OrgUID: org.UID, Address: addressKey(address), AskedAt: s.now()}
 	var wait time.Duration
@@ -130,40 +131,40 @@ func (s *Service) askOne(ctx context.Context, client *mailSession, org store.Org
 			first, err = tx.Addresses.Ask(ctx, asked, hashOf(token))
 		}
 		if err == nil && !first {
-			return errNotAsked
+			return errNoLink
 		}
 		return err
 	})
 	switch {
-	case errors.Is(err, errNotAsked):
+	case errors.Is(err, errNoLink):
 		return wait, nil
 	case err != nil:
-		return 0, fmt.Errorf("note a link: %w", err)
+		return 0, fmt.Errorf("record a link: %w", err)
 	}
 	message, err := s.config.Mail.link(address, org.Name, s.config.Links+token, s.now())
 	if err != nil {
-		return 0, nil // nothing can be sent to that address
+		return 0, nil // no message can be sent to that address
 	}
-	if err := client.Send(message); message.IsDelivered() || refusedForGood(err) {
+	if err := client.Send(message); message.IsDelivered() || isPermanent(err) {
 		return 0, nil
 	}
 	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
 		return tx.Addresses.Forget(ctx, asked.OrgUID, asked.Address, asked.AskedAt)
 	})
-	return askPause, err
+	return linkBackoff, err
 }
 
-// reserveLink reserves a message that asks an address, which is counted twice: strangers are sent few, and they are messages of the
-// organization. It returns how long to wait if one of the allowances is used up; what was reserved is then not to be kept.
+// reserveLink reserves a message with a link in two allowances: that of links, which is low, and that of the organization's messages.
+// It returns how long to wait if one of them is used up; the caller must then roll back.
 func (s *Service) reserveLink(ctx context.Context, tx *store.Tx, orgUID string) (wait time.Duration, err error) {
 	if wait, _, err = tx.Allowances.Reserve(ctx, "links of "+orgUID, linksPerHour, time.Hour, 0, s.now()); err != nil || wait > 0 {
-		return max(wait, spread(askPause)), err
+		return max(wait, jitter(linkBackoff)), err
 	}
 	return s.reserveMail(ctx, tx, orgUID)
 }
 
-// link is the message that asks an address. Its words are ours except for the name of the organization, which operators choose:
-// otherwise administrators could have their words sent to strangers.
+// link returns the message with a link. Its only user text is the name of the organization, which operators choose: administrators
+// must not be able to send text of theirs to other people.
 func (m *Mail) link(address, org, url string, at time.Time) (*mail.Msg, error) {
 	msg, err := m.envelope(address, at)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// consent is which addresses an organization may send alerts to: those in the operator's domains, and those that confirmed. The
-// addresses of users need it too, since administrators create users with any address.
+// consent decides which addresses an organization may send alerts to: those in the operator's domains, and those that confirmed.
+// Addresses of users must confirm too, since administrators create users with any address.
 type consent struct {
 	domains []string
 	known   map[string]store.AlertAddress
@@ -35,14 +35,14 @@ func (c consent) given(address string) bool {
 	return problem == "" && slices.Contains(c.domains, domain) || !c.known[addressKey(address)].ConfirmedAt.IsZero()
 }
 
-// asked reports whether a link was sent to an address.
-func (c consent) asked(address string) bool {
+// hasLink reports whether a link was sent to an address.
+func (c consent) hasLink(address string) bool {
 	_, is := c.known[addressKey(address)]
 	return is
 }
 
-// addressKey is the spelling in which an address is stored, so that variants of it are not sent a link each. Only ASCII letters
-// are changed: other mappings would let one address confirm for another.
+// addressKey returns the spelling in which an address is stored, so that variants of it share a link. It changes ASCII letters only:
+// with other mappings one address could confirm for another.
 func addressKey(address string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -56,8 +56,8 @@ func addressKey(address string) string {
 type recipients struct {
 	confirmed   []string
 	unconfirmed int
-	unasked     []string // of the unconfirmed ones, those that no link was sent to
-	cut         bool     // there are more users than one alert is sent to
+	withoutLink []string // unconfirmed addresses that no link was sent to
+	cut         bool     // the project has more than maxRecipients users
 }
 
 func (s *Service) recipients(ctx context.Context, tx *store.Tx, c store.Channel) (to recipients, err error) {
@@ -71,18 +71,17 @@ func (s *Service) recipients(ctx context.Context, tx *store.Tx, c store.Channel)
 		switch {
 		case consent.given(address):
 			to.confirmed = append(to.confirmed, address)
-		case consent.asked(address):
+		case consent.hasLink(address):
 			to.unconfirmed++
 		default:
 			to.unconfirmed++
-			to.unasked = append(to.unasked, address)
+			to.withoutLink = append(to.withoutLink, address)
 		}
 	}
 	return to, err
 }
 
-// addressesOf returns the channel's own addresses, and those of the project's users when all of them get alerts; of very many
-// users the first.
+// addressesOf returns the addresses of the channel and, with AlertAllUsers, those of the first maxRecipients users of the project.
 func addressesOf(ctx context.Context, tx *store.Tx, c store.Channel) (addresses []string, cut bool, err error) {
 	addresses = slices.Clone(c.Identifiers)
 	if c.AlertAllUsers {
@@ -97,10 +96,10 @@ func addressesOf(ctx context.Context, tx *store.Tx, c store.Channel) (addresses 
 	return slices.Compact(addresses), cut, nil
 }
 
-// complete is fill with the problems that only the store knows: without links, addresses outside of the operator's domains
-// could never be confirmed.
-func (s *Service) complete(ctx context.Context, tx *store.Tx, in Scope, w Channel, old store.Channel) (store.Channel, []fault.Field, error) {
-	c, found := s.fill(w, old)
+// complete is fill with the problems that depend on the store: without links, addresses outside of the operator's domains cannot
+// be confirmed.
+func (s *Service) complete(ctx context.Context, tx *store.Tx, in Scope, input Channel, old store.Channel) (store.Channel, []fault.Field, error) {
+	c, found := s.fill(input, old)
 	c.OrgUID, c.ProjectUID = in.OrgUID, in.ProjectUID
 	if c.Type != TypeEmail || len(found) > 0 || s.config.Links != "" {
 		return c, found, nil
@@ -109,12 +108,12 @@ func (s *Service) complete(ctx context.Context, tx *store.Tx, in Scope, w Channe
 	if err != nil {
 		return c, nil, err
 	}
-	more, err := unconfirmable(ctx, tx, c, consent)
-	return c, more, err
+	unconfirmable, err := unconfirmableAddresses(ctx, tx, c, consent)
+	return c, unconfirmable, err
 }
 
-func unconfirmable(ctx context.Context, tx *store.Tx, c store.Channel, consent consent) (found problems, err error) {
-	const problem = "must be in a domain of the setting alert-mail-domains; other addresses cannot be confirmed, since the setting public-url is missing"
+func unconfirmableAddresses(ctx context.Context, tx *store.Tx, c store.Channel, consent consent) (found problems, err error) {
+	const problem = "must be in a domain of the setting alert-mail-domains; other addresses cannot confirm, since the setting public-url is missing"
 	for i, address := range c.Identifiers {
 		if !consent.given(address) {
 			found.add(fmt.Sprintf("identifiers[%d]", i), problem)
@@ -128,12 +127,12 @@ func unconfirmable(ctx context.Context, tx *store.Tx, c store.Channel, consent c
 	return found, err
 }
 
-// asks reports whether addresses are sent links at all.
-func (s *Service) asks() bool { return s.config.Mail != nil && s.config.Links != "" }
+// canSendLinks reports whether the settings allow links.
+func (s *Service) canSendLinks() bool { return s.config.Mail != nil && s.config.Links != "" }
 
-// expectConsent has the addresses of a stored channel asked, also those that did not confirm the link of another day.
-func (s *Service) expectConsent(ctx context.Context, tx *store.Tx, c store.Channel) error {
-	if c.Type != TypeEmail || !s.asks() {
+// renewLinks schedules links to the addresses of a stored channel, also to those that have not confirmed an earlier link.
+func (s *Service) renewLinks(ctx context.Context, tx *store.Tx, c store.Channel) error {
+	if c.Type != TypeEmail || !s.canSendLinks() {
 		return nil
 	}
 	consent, err := s.consentOf(ctx, tx, c.OrgUID)
@@ -144,9 +143,9 @@ func (s *Service) expectConsent(ctx context.Context, tx *store.Tx, c store.Chann
 	if err != nil {
 		return err
 	}
-	before := s.now().Add(-askAgain)
+	before := s.now().Add(-linkInterval)
 	for _, address := range addresses {
-		if consent.asked(address) && !consent.given(address) && !consent.known[addressKey(address)].AskedAt.After(before) {
+		if consent.hasLink(address) && !consent.given(address) && !consent.known[addressKey(address)].AskedAt.After(before) {
 			if err := tx.Addresses.Forget(ctx, c.OrgUID, addressKey(address), before); err != nil {
 				return err
 			}
@@ -155,9 +154,9 @@ func (s *Service) expectConsent(ctx context.Context, tx *store.Tx, c store.Chann
 	return tx.Channels.Wake(ctx, c.OrgUID, c.UID, s.now())
 }
 
-// wakeToAsk has a channel served again at that moment if it has addresses to ask.
-func (s *Service) wakeToAsk(ctx context.Context, tx *store.Tx, claimed store.ClaimedChannel, at time.Time) error {
-	if !s.asks() {
+// wakeForLinks makes a channel due at that time if it has addresses without a link.
+func (s *Service) wakeForLinks(ctx context.Context, tx *store.Tx, claimed store.ClaimedChannel, at time.Time) error {
+	if !s.canSendLinks() {
 		return nil
 	}
 	c, err := tx.Channels.Get(ctx, claimed.OrgUID, claimed.UID)
@@ -168,7 +167,7 @@ func (s *Service) wakeToAsk(ctx context.Context, tx *store.Tx, claimed store.Cla
 		return err
 	}
 	to, err := s.recipients(ctx, tx, c)
-	if err != nil || len(to.unasked) == 0 {
+	if err != nil || len(to.withoutLink) == 0 {
 		return err
 	}
 	return tx.Channels.Wake(ctx, c.OrgUID, c.UID, at)

@@ -20,7 +20,7 @@ import (
 
 const links = "https://regwarden.example.com/confirm/"
 
-// newMailFixture has a mail server without TLS and links.
+// newMailFixture returns a fixture with links and a mail server without TLS.
 func newMailFixture(t *testing.T, c Config) (*fixture, *mailServer) {
 	t.Helper()
 	s := newMailServer(t, false)
@@ -29,8 +29,8 @@ func newMailFixture(t *testing.T, c Config) (*fixture, *mailServer) {
 	return newFixture(t, c), s
 }
 
-// strangers are a channel with 50 addresses that nobody else has.
-func strangers(channel int, domain string) Channel {
+// emailChannel returns a channel with 50 addresses that no other channel has.
+func emailChannel(channel int, domain string) Channel {
 	c := Channel{Type: TypeEmail, Active: true}
 	for i := range maxIdentifiers {
 		c.Identifiers = append(c.Identifiers, fmt.Sprintf("c%d-a%d@%s", channel, i, domain))
@@ -38,7 +38,7 @@ func strangers(channel int, domain string) Channel {
 	return c
 }
 
-// sent are the messages that a mail server took, as pairs of recipient and subject.
+// sent returns the messages that the mail server accepted, as pairs of recipient and subject.
 func (s *mailServer) sent(t *testing.T) (list [][2]string) {
 	t.Helper()
 	s.mu.Lock()
@@ -57,7 +57,7 @@ func (s *mailServer) sent(t *testing.T) (list [][2]string) {
 	return list
 }
 
-// tokenFor is the token of the newest link that was sent to an address.
+// tokenFor returns the token of the newest link that was sent to an address.
 func (s *mailServer) tokenFor(t *testing.T, address string) string {
 	t.Helper()
 	s.mu.Lock()
@@ -75,16 +75,16 @@ func (f *fixture) attemptAll() {
 	f.t.Helper()
 	for n := 0; f.attempt(); n++ {
 		if n > 5000 {
-			f.t.Fatal("a channel is served again and again")
+			f.t.Fatal("a channel stays due")
 		}
 	}
 }
 
-// TestStrangersGetNoAlerts has an administrator make 20 channels with 50 addresses each, and 10 alerts.
-func TestStrangersGetNoAlerts(t *testing.T) {
+// TestUnconfirmedAddressesGetNoAlerts creates 20 channels with 50 addresses each, and raises 10 alerts.
+func TestUnconfirmedAddressesGetNoAlerts(t *testing.T) {
 	f, s := newMailFixture(t, Config{})
 	for i := range maxChannels {
-		f.create(strangers(i, "elsewhere.example"))
+		f.create(emailChannel(i, "other.example"))
 	}
 	for range 10 {
 		f.raise()
@@ -97,12 +97,12 @@ func TestStrangersGetNoAlerts(t *testing.T) {
 		}
 		f.clock = f.clock.Add(time.Hour)
 	}
-	asked := map[string]bool{}
+	linked := map[string]bool{}
 	for _, m := range s.sent(t) {
-		if m[1] != "[regwarden] Confirm this address for alerts" || asked[m[0]] {
-			t.Errorf("%s got %q, asked before: %t", m[0], m[1], asked[m[0]])
+		if m[1] != "[regwarden] Confirm this address for alerts" || linked[m[0]] {
+			t.Errorf("%s got %q, has a link: %t", m[0], m[1], linked[m[0]])
 		}
-		asked[m[0]] = true
+		linked[m[0]] = true
 	}
 	s.mu.Lock()
 	if text := s.messages[0]; strings.Contains(text, "is not valid") || !strings.Contains(text, `"Acme"`) {
@@ -110,13 +110,13 @@ func TestStrangersGetNoAlerts(t *testing.T) {
 	}
 	s.mu.Unlock()
 
-	// One agrees, and gets what waits.
+	// An address that agrees gets the pending alerts.
 	agrees := s.sent(t)[0][0]
 	if _, err := f.Confirm(t.Context(), audit.Origin{}, s.tokenFor(t, agrees)); err != nil {
 		t.Fatal(err)
 	}
 	before := len(s.sent(t))
-	f.clock = f.clock.Add(rareWait)
+	f.clock = f.clock.Add(blockedWait)
 	f.attemptAll()
 	got := 0
 	for _, m := range s.sent(t)[before:] {
@@ -128,16 +128,16 @@ func TestStrangersGetNoAlerts(t *testing.T) {
 		}
 	}
 	if got != 10 {
-		t.Errorf("who agreed got %d of 10 alerts", got)
+		t.Errorf("the address that agreed got %d of 10 alerts", got)
 	}
 }
 
-// TestAnOrganizationHasABudgetOfMessages: its alerts wait, and those of another organization do not.
-func TestAnOrganizationHasABudgetOfMessages(t *testing.T) {
+// The alerts of an organization without budget wait, and those of another organization do not.
+func TestMessageBudgetIsPerOrganization(t *testing.T) {
 	const budget = 60
 	f, s := newMailFixture(t, Config{MailDomains: ownDomain, MailsPerHour: budget})
 	for i := range 4 {
-		f.create(strangers(i, ownDomain[0]))
+		f.create(emailChannel(i, ownDomain[0]))
 	}
 	f.raise()
 	f.attemptAll()
@@ -148,7 +148,7 @@ func TestAnOrganizationHasABudgetOfMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if st := list[3].Status; st.OK || !strings.Contains(st.Message, "the 60 messages that the organization may send per hour are used up") {
+	if st := list[3].Status; st.OK || !strings.Contains(st.Message, "the organization reached its limit of 60 messages per hour") {
 		t.Errorf("status %+v", st)
 	}
 
@@ -170,7 +170,7 @@ func TestAnOrganizationHasABudgetOfMessages(t *testing.T) {
 
 	f.in = abuser
 	for range 3 * 6 {
-		f.clock = f.clock.Add(budgetPause)
+		f.clock = f.clock.Add(budgetBackoff)
 		f.attemptAll()
 	}
 	got := map[string]int{}
@@ -182,12 +182,12 @@ func TestAnOrganizationHasABudgetOfMessages(t *testing.T) {
 	}
 }
 
-// TestLinksConfirm follows links: looking changes nothing, they end, and they are for one address of one organization.
+// Reading a link changes nothing, links expire, and each confirms one address of one organization.
 func TestLinksConfirm(t *testing.T) {
 	f, s := newMailFixture(t, Config{})
-	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"Ops@elsewhere.example", "other@elsewhere.example"}})
+	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"Ops@other.example", "other@other.example"}})
 	f.attemptAll()
-	token := s.tokenFor(t, "Ops@elsewhere.example")
+	token := s.tokenFor(t, "Ops@other.example")
 	unconfirmed := func(want ...string) {
 		t.Helper()
 		if got := f.channel(uid).Unconfirmed; !slices.Equal(got, want) {
@@ -201,20 +201,20 @@ func TestLinksConfirm(t *testing.T) {
 	}
 	for range 2 {
 		shown, err := f.Confirmation(t.Context(), token)
-		if want := (Confirmation{"ops@elsewhere.example", "Acme", false}); err != nil || shown != want {
+		if want := (Confirmation{"ops@other.example", "Acme", false}); err != nil || shown != want {
 			t.Errorf("shown: %+v, %v", shown, err)
 		}
 	}
-	unconfirmed("Ops@elsewhere.example", "other@elsewhere.example")
-	f.clock = f.clock.Add(linkLife)
+	unconfirmed("Ops@other.example", "other@other.example")
+	f.clock = f.clock.Add(linkLifetime)
 	for range 2 {
 		if done, err := f.Confirm(t.Context(), audit.Origin{Address: "192.0.2.1"}, token); err != nil || !done.Confirmed {
 			t.Errorf("%+v, %v", done, err)
 		}
 	}
-	unconfirmed("other@elsewhere.example")
+	unconfirmed("other@other.example")
 	f.clock = f.clock.Add(time.Second)
-	if _, err := f.Confirmation(t.Context(), s.tokenFor(t, "other@elsewhere.example")); fault.KindOf(err) != fault.NotFound {
+	if _, err := f.Confirmation(t.Context(), s.tokenFor(t, "other@other.example")); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("a link after its end: %v", err)
 	}
 	if _, err := f.Confirmation(t.Context(), token); err != nil {
@@ -225,21 +225,21 @@ func TestLinksConfirm(t *testing.T) {
 		events, err = tx.Audits.List(ctx, store.AuditFilter{OrgUID: f.in.OrgUID, Actions: []audit.Action{audit.AlertConfirm}}, 10)
 		return err
 	})
-	if len(events) != 1 || events[0].Object != "ops@elsewhere.example" || events[0].Origin.Address != "192.0.2.1" {
+	if len(events) != 1 || events[0].Object != "ops@other.example" || events[0].Origin.Address != "192.0.2.1" {
 		t.Errorf("records %+v", events)
 	}
 }
 
-// TestAnAddressIsAskedOnceADay, whatever is stored, and by however many replicas at once.
-func TestAnAddressIsAskedOnceADay(t *testing.T) {
+// The limit also holds if channels are stored again, and for concurrent replicas.
+func TestAnAddressGetsOneLinkPerDay(t *testing.T) {
 	f, s := newMailFixture(t, Config{})
-	c := Channel{Type: TypeEmail, Active: true, Identifiers: []string{"ops@elsewhere.example"}}
+	c := Channel{Type: TypeEmail, Active: true, Identifiers: []string{"ops@other.example"}}
 	uid, _ := f.create(c)
-	f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"OPS@ELSEWHERE.example"}})
+	f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"OPS@OTHER.example"}})
 	var both sync.WaitGroup
 	for range 4 {
 		both.Go(func() {
-			if _, err := f.ask(t.Context(), f.stored(uid)); err != nil {
+			if _, err := f.sendLinks(t.Context(), f.stored(uid)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -264,30 +264,30 @@ func TestAnAddressIsAskedOnceADay(t *testing.T) {
 	}
 }
 
-// TestAMailServerThatWasAwayIsAskedAgain: an address that the link did not reach is sent another one.
-func TestAMailServerThatWasAwayIsAskedAgain(t *testing.T) {
+// If a link could not be sent, the address gets another one.
+func TestLinksAreRetriedAfterMailServerFailure(t *testing.T) {
 	f, s := newMailFixture(t, Config{})
-	s.refuse["ops@elsewhere.example"] = "451 4.7.1 later"
-	f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"ops@elsewhere.example"}})
+	s.refuse["ops@other.example"] = "451 4.7.1 later"
+	f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"ops@other.example"}})
 	f.attemptAll()
 	s.mu.Lock()
-	delete(s.refuse, "ops@elsewhere.example")
+	delete(s.refuse, "ops@other.example")
 	s.mu.Unlock()
 	f.attemptAll()
 	if sent := len(s.sent(t)); sent != 0 {
 		t.Errorf("%d messages at once", sent)
 	}
-	f.clock = f.clock.Add(askPause)
+	f.clock = f.clock.Add(linkBackoff)
 	f.attemptAll()
 	if sent := len(s.sent(t)); sent != 1 {
 		t.Errorf("%d messages, want 1", sent)
 	}
 }
 
-// TestWithoutAMailServerNobodyIsAsked: a channel from before the setting was removed is not served again and again.
-func TestWithoutAMailServerNobodyIsAsked(t *testing.T) {
+// A channel from before the setting was removed does not stay due.
+func TestNoLinksWithoutAMailServer(t *testing.T) {
 	f, s := newMailFixture(t, Config{})
-	uid, _ := f.create(strangers(0, "elsewhere.example"))
+	uid, _ := f.create(emailChannel(0, "other.example"))
 	f.config.Mail = nil
 	f.raise()
 	f.attemptAll()
@@ -296,30 +296,30 @@ func TestWithoutAMailServerNobodyIsAsked(t *testing.T) {
 	}
 }
 
-// TestUsersConfirmToo: administrators create users with any address. One that is created later is asked with the next alert.
-func TestUsersConfirmToo(t *testing.T) {
+// Administrators create users with any address, so users confirm too. A user who is created later gets a link with the next alert.
+func TestUsersMustConfirm(t *testing.T) {
 	f, s := newMailFixture(t, Config{MailDomains: ownDomain})
 	addUser(f, "admin@acme.example", "admin", false, false)
 	f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true})
 	f.attemptAll()
-	addUser(f, "admin@elsewhere.example", "admin", false, false)
+	addUser(f, "admin@other.example", "admin", false, false)
 	f.raise()
 	f.attemptAll()
 	sent := s.sent(t)
 	if len(sent) != 2 || sent[0][0] != "admin@acme.example" || !strings.HasPrefix(sent[1][1], "[regwarden] Confirm") {
 		t.Fatalf("sent %q", sent)
 	}
-	if _, err := f.Confirm(t.Context(), audit.Origin{}, s.tokenFor(t, "admin@elsewhere.example")); err != nil {
+	if _, err := f.Confirm(t.Context(), audit.Origin{}, s.tokenFor(t, "admin@other.example")); err != nil {
 		t.Fatal(err)
 	}
 	f.raise()
 	f.attemptAll()
-	if sent = s.sent(t); len(sent) != 4 || sent[3][0] != "admin@elsewhere.example" {
+	if sent = s.sent(t); len(sent) != 4 || sent[3][0] != "admin@other.example" {
 		t.Errorf("sent %q", sent)
 	}
 }
 
-// TestAddressesThatCannotConfirmAreRefused: without links, only the operator's domains and what is confirmed already can be stored.
+// Without links, only confirmed addresses and those in the operator's domains can be stored.
 func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 	s := newMailServer(t, false)
 	f := newFixture(t, Config{Mail: s.mail(StartTLS), MailDomains: ownDomain})
@@ -328,7 +328,7 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 		return fieldsOf(err)
 	}
 	foreign := Channel{Type: TypeEmail, Active: true, Identifiers: []string{
-		"a@ACME.example", "a@elsewhere.example", "a@sub.acme.example", "a@xacme.example", "a@[192.0.2.1]"}}
+		"a@ACME.example", "a@other.example", "a@sub.acme.example", "a@xacme.example", "a@[192.0.2.1]"}}
 	if got := create(foreign); got != "identifiers[1] identifiers[2] identifiers[3] identifiers[4]" {
 		t.Errorf("refused: %s", got)
 	}
@@ -336,12 +336,12 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 	if got := create(everybody); got != "<nil>" {
 		t.Errorf("users of the domain: %s", got)
 	}
-	addUser(f, "admin@elsewhere.example", "admin", false, false)
+	addUser(f, "admin@other.example", "admin", false, false)
 	if got := create(everybody); got != "alertAllUsers" {
 		t.Errorf("a user of another domain: %s", got)
 	}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Addresses.Ask(ctx, store.AlertAddress{OrgUID: f.in.OrgUID, Address: "admin@elsewhere.example", AskedAt: f.clock}, []byte("hash"))
+		_, err := tx.Addresses.Ask(ctx, store.AlertAddress{OrgUID: f.in.OrgUID, Address: "admin@other.example", AskedAt: f.clock}, []byte("hash"))
 		return err
 	})
 	f.write(func(ctx context.Context, tx *store.Tx) error {

@@ -19,16 +19,14 @@ import (
 )
 
 const (
-	// deliveries is how many channels are served at once. Each is served by one at a time, so that a slow receiver
-	// costs one place and no more.
-	deliveries = 16
-	// lease is longer than an attempt may take and its end needs to be written. It is also how long something on its
-	// way waits when the process dies.
-	lease       = 30 * time.Second
-	attemptTime = 15 * time.Second
+	// workers is how many channels deliver concurrently. A channel has one worker at most, so that a slow receiver blocks only one.
+	workers = 16
+	// leaseTime is longer than an attempt and storing its outcome. After a crash, a delivery under way is retried after it.
+	leaseTime      = 30 * time.Second
+	attemptTimeout = 15 * time.Second
 )
 
-// Outcome says how an attempt to deliver ended, for those who count.
+// Outcome is the outcome of a delivery attempt, for metrics.
 type Outcome string
 
 // Outcomes of attempts.
@@ -39,22 +37,22 @@ const (
 	GivenUp   Outcome = "givenUp"
 )
 
-// Config says how alerts are delivered. Zero fields mean the system's resolver, dialer and roots, the zero policy,
-// no proxy and no mail server.
+// Config configures the delivery of alerts. The zero values are the system's resolver, dialer and roots, the zero policy, no proxy
+// and no mail server.
 type Config struct {
 	Egress   egress.Policy
 	Resolver egress.Resolver
 	Dialer   egress.Dialer
 	Roots    *x509.CertPool
 	Proxy    func(target *url.URL) (*url.URL, error)
-	// ProxyConnect is what the proxy is asked to connect to.
+	// ProxyConnect is the target that the proxy gets.
 	ProxyConnect egress.ProxyConnect
-	// Header is sent with every webhook: the mark by which our own server knows and refuses what comes back to it.
+	// Header is sent with every webhook. The server recognizes its own webhooks by it and refuses them.
 	Header map[string]string
 	Mail   *Mail // nil: channels of type email are refused
-	// MailDomains are the domains, as egress.ReadHost spells them, whose addresses need not confirm that they want alerts.
+	// MailDomains are the domains, as egress.ReadHost spells them, whose addresses need no confirmation.
 	MailDomains []string
-	// Links begins the links by which other addresses confirm; a token follows. Empty: they cannot, and are refused.
+	// Links is the prefix of confirmation links, before the token. Empty: addresses outside of MailDomains are refused.
 	Links string
 	// MailsPerHour is how many messages an organization may send per hour; 0 is 200.
 	MailsPerHour int
@@ -70,11 +68,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Deliver sends what is owed until ctx ends. Any number of replicas may work on the same store.
+// Deliver sends pending deliveries until ctx ends. Any number of replicas may use the same store.
 func (s *Service) Deliver(ctx context.Context) {
 	queue.Queue[store.ClaimedChannel]{
 		Name:    "alerts",
-		Workers: deliveries,
+		Workers: workers,
 		Waiting: func(ctx context.Context) (orgs []string, err error) {
 			err = s.db.View(ctx, func(tx *store.Tx) (err error) {
 				orgs, err = tx.Outbox.DueOrgs(ctx, s.now())
@@ -84,32 +82,28 @@ func (s *Service) Deliver(ctx context.Context) {
 		},
 		Claim: s.claim,
 		OrgOf: func(c store.ClaimedChannel) string { return c.OrgUID },
-		Work:  s.serve,
+		Work:  s.deliver,
 		Log:   s.config.Log,
 	}.Run(ctx)
 }
 
 func (s *Service) claim(ctx context.Context, shares []queue.Share) (rows []store.ClaimedChannel, err error) {
-	wanted := make([]store.Share, len(shares))
-	for i, share := range shares {
-		wanted[i] = store.Share(share)
-	}
 	owner, now := uuid.NewString(), s.now()
 	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.Outbox.Claim(ctx, owner, now, now.Add(lease), wanted)
+		rows, err = tx.Outbox.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
 		return err
 	})
 	return rows, err
 }
 
-// serve sends one alert by a channel, and gives the channel back.
-func (s *Service) serve(ctx context.Context, claimed store.ClaimedChannel) {
-	err := s.try(ctx, claimed)
+// deliver sends the next pending delivery of a channel and releases the channel.
+func (s *Service) deliver(ctx context.Context, claimed store.ClaimedChannel) {
+	err := s.attempt(ctx, claimed)
 	if err == nil {
 		return
 	}
 	if ctx.Err() == nil && s.config.Log != nil {
-		s.config.Log.Error("an alert was not sent", "channel", claimed.UID, "error", err)
+		s.config.Log.Error("alert not sent", "channel", claimed.UID, "error", err)
 	}
 	after := s.now()
 	if ctx.Err() == nil {
@@ -117,19 +111,19 @@ func (s *Service) serve(ctx context.Context, claimed store.ClaimedChannel) {
 	}
 	err = s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Outbox.Release(ctx, claimed, after) })
 	if err != nil && s.config.Log != nil {
-		s.config.Log.Error("a lease was not given back and will run out", "channel", claimed.UID, "error", err)
+		s.config.Log.Error("lease not released; it will expire", "channel", claimed.UID, "error", err)
 	}
 }
 
-// try makes one attempt and stores how it ended. Its error is one of ours.
-func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
+// attempt makes one attempt and stores its outcome. A failure of the receiver is not an error.
+func (s *Service) attempt(ctx context.Context, claimed store.ClaimedChannel) error {
 	var channel store.Channel
-	var owed store.Delivery
+	var pending store.Delivery
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
 		if channel, err = tx.Channels.Get(ctx, claimed.OrgUID, claimed.UID); err != nil {
 			return err
 		}
-		owed, err = tx.Outbox.Next(ctx, claimed.UID, s.now())
+		pending, err = tx.Outbox.Next(ctx, claimed.UID, s.now())
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && !channel.Active {
@@ -138,16 +132,16 @@ func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
 	if err != nil {
 		return err
 	}
-	alert, err := readAlert(owed)
+	alert, err := readAlert(pending)
 	if err != nil {
 		return err
 	}
-	sent := s.send(ctx, channel, owed, alert)
+	sent := s.send(ctx, channel, pending, alert)
 	if ctx.Err() != nil && !sent.ok {
-		return ctx.Err() // cut off by our own end: no failure of the receiver
+		return ctx.Err() // the service ends, which is not a failure of the receiver
 	}
 	now := s.now()
-	after, failures, notBefore := next(owed, channel.Failures, sent, now)
+	after, failures, notBefore := next(pending, channel.Failures, sent, now)
 	status := store.ChannelStatus{OK: sent.ok || sent.more && sent.pause == 0 && after.EndedAt.IsZero(), Message: sent.message, At: now}
 	if !sent.ok && !after.EndedAt.IsZero() {
 		status.Message = "given up after three days: " + status.Message
@@ -156,8 +150,8 @@ func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
 		if err := tx.Outbox.EndAttempt(ctx, claimed, after, failures, status, notBefore); err != nil {
 			return err
 		}
-		if sent.ok || sent.rare { // else the mail server is not to be bothered sooner than is planned
-			return s.wakeToAsk(ctx, tx, claimed, now)
+		if sent.ok || sent.blocked { // otherwise the mail server is contacted only when the retry is due
+			return s.wakeForLinks(ctx, tx, claimed, now)
 		}
 		return nil
 	})
@@ -167,11 +161,11 @@ func (s *Service) try(ctx context.Context, claimed store.ClaimedChannel) error {
 	return err
 }
 
-// endIdle uses the time of a channel that has nothing to send to ask its addresses, and gives it back.
+// endIdle sends the links of a channel without pending deliveries, and releases it.
 func (s *Service) endIdle(ctx context.Context, claimed store.ClaimedChannel, channel store.Channel) error {
 	next := s.now()
 	if channel.Active {
-		pause, err := s.ask(ctx, channel)
+		pause, err := s.sendLinks(ctx, channel)
 		if err != nil {
 			return err
 		}
@@ -181,14 +175,14 @@ func (s *Service) endIdle(ctx context.Context, claimed store.ClaimedChannel, cha
 		if err := tx.Outbox.EndIdle(ctx, claimed); err != nil {
 			return err
 		}
-		return s.wakeToAsk(ctx, tx, claimed, next)
+		return s.wakeForLinks(ctx, tx, claimed, next)
 	})
 }
 
-// record writes the end of what was done, also when the service is to end.
+// record stores an outcome, also when the service ends.
 func (s *Service) record(ctx context.Context, write func(context.Context, *store.Tx) error) error {
 	if err := s.db.InTxDetached(ctx, write); err != nil {
-		return fmt.Errorf("store how an attempt ended: %w", err)
+		return fmt.Errorf("store the outcome of an attempt: %w", err)
 	}
 	return nil
 }
@@ -198,12 +192,12 @@ func (s *Service) observe(channelType string, sent result, after store.Delivery)
 		return
 	}
 	switch {
-	case sent.more && after.EndedAt.IsZero(): // it has not ended
+	case sent.more && after.EndedAt.IsZero(): // not finished
 	case sent.ok:
 		s.config.Observe(channelType, Delivered)
 	case !after.EndedAt.IsZero():
 		s.config.Observe(channelType, GivenUp)
-	case sent.rare:
+	case sent.blocked:
 		s.config.Observe(channelType, Forbidden)
 	default:
 		s.config.Observe(channelType, Failed)
@@ -218,11 +212,11 @@ func readAlert(d store.Delivery) (a Alert, err error) {
 }
 
 func (s *Service) send(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
-	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	switch {
 	case c.Damaged:
-		return result{message: "what is stored of this channel cannot be read; send the channel again", rare: true}
+		return result{message: "the stored settings of this channel cannot be decrypted; store the channel again", blocked: true}
 	case c.Type == TypeEmail:
 		return s.email(ctx, c, d, a)
 	default:
@@ -230,8 +224,8 @@ func (s *Service) send(ctx context.Context, c store.Channel, d store.Delivery, a
 	}
 }
 
-// Waiting counts what is still to be sent, up to 100,000.
-func (s *Service) Waiting(ctx context.Context) (n int64, err error) {
+// CountPending counts the pending deliveries, up to 100,000.
+func (s *Service) CountPending(ctx context.Context) (n int64, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
 		n, err = tx.Outbox.Count(ctx, 100_000)
 		return err

@@ -18,19 +18,19 @@ import (
 
 // TLS of the connection to the mail server.
 const (
-	StartTLS  = "starttls" // and nothing is sent without it
+	StartTLS  = "starttls" // required: nothing is sent without it
 	DirectTLS = "tls"
 	NoTLS     = "none"
 )
 
 const (
-	smtpTime      = 8 * time.Second  // of one step: connecting, or one message
-	budgetPause   = 10 * time.Minute // until an organization without budget is tried again
+	smtpTimeout   = 8 * time.Second  // for connecting, and for each message
+	budgetBackoff = 10 * time.Minute // before the next attempt of an organization without budget
 	maxRecipients = 500
 	maxSubject    = 200
 )
 
-// Mail is the mail server that alerts are handed to. It is the operator's, so no policy judges its address.
+// Mail is the mail server for alerts. The operator configures it, so the egress policy does not apply to its address.
 type Mail struct {
 	Host     string
 	Port     int
@@ -40,32 +40,32 @@ type Mail struct {
 	TLS      string
 	Roots    *x509.CertPool // nil: the system's
 
-	reserve time.Duration // of an attempt, for its last message; 0: smtpTime
+	reserve time.Duration // time left of an attempt in which no message is begun; 0: smtpTimeout
 }
 
-// email sends the alert to each address in a message of its own: nobody sees who else gets it, and one bad address keeps nothing
-// from the others. Addresses that did not confirm get nothing.
+// email sends the alert to each confirmed address in a separate message: recipients do not see each other, and an invalid address
+// does not affect the others.
 func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	m := s.config.Mail
 	if m == nil {
-		return result{message: "not sent: the setting smtp-host is missing", rare: true, told: d.Processed}
+		return result{message: "not sent: the setting smtp-host is missing", blocked: true, sentTo: d.Processed}
 	}
 	var to recipients
 	if err := s.db.View(ctx, func(tx *store.Tx) (err error) {
 		to, err = s.recipients(ctx, tx, c)
 		return err
 	}); err != nil {
-		return result{message: "the addresses could not be read from the store", told: d.Processed}
+		return result{message: "the addresses could not be read from the store", sentTo: d.Processed}
 	}
 	if to.unconfirmed > 0 && len(to.confirmed) == 0 {
-		return result{message: fmt.Sprintf("not sent: none of %d addresses is confirmed", to.unconfirmed), rare: true, told: d.Processed}
+		return result{message: fmt.Sprintf("not sent: none of %d addresses is confirmed", to.unconfirmed), blocked: true, sentTo: d.Processed}
 	}
 	r := s.emailTo(ctx, m, to.confirmed, d, a)
 	if to.unconfirmed > 0 {
 		r.message += fmt.Sprintf("; %d addresses are not confirmed", to.unconfirmed)
 	}
 	if to.cut {
-		r.message += fmt.Sprintf("; more than %d users are to be told, only the first %d of them are", maxRecipients, maxRecipients)
+		r.message += fmt.Sprintf("; the project has more than %d users, and only the first %d get alerts", maxRecipients, maxRecipients)
 	}
 	return r
 }
@@ -73,58 +73,58 @@ func (s *Service) email(ctx context.Context, c store.Channel, d store.Delivery, 
 func (s *Service) emailTo(ctx context.Context, m *Mail, addresses []string, d store.Delivery, a Alert) result {
 	addresses = slices.DeleteFunc(addresses, func(address string) bool { return slices.Contains(d.Processed, address) })
 	if len(addresses) == 0 {
-		return result{ok: true, message: "nobody is left to tell", told: d.Processed}
+		return result{ok: true, message: "sent to all addresses", sentTo: d.Processed}
 	}
 	client, err := m.connect(ctx)
 	if err != nil {
-		return result{message: "the mail server could not be used: " + mailReason(err), told: d.Processed}
+		return result{message: "the mail server could not be used: " + mailReason(err), sentTo: d.Processed}
 	}
 	defer func() { _ = client.Close() }()
 	return s.sendEach(ctx, client, addresses, d, a)
 }
 
-// handedOver is what became of the addresses of one attempt.
-type handedOver struct {
-	told, refused []string
-	reason        string        // of what was not told
-	late          bool          // there was not time for all
-	pause         time.Duration // until the organization may send more
+// sendings is the outcome of one attempt for each address.
+type sendings struct {
+	sent, rejected []string
+	reason         string        // why an address was not sent to
+	late           bool          // there was not enough time for all
+	pause          time.Duration // until the organization may send more
 }
 
-// sendEach hands over one message after the other, as far as there is time and the organization's budget allows. There is always time
+// sendEach sends one message after the other, while there is time and the budget of the organization allows it. There is always time
 // for the first.
 func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses []string, d store.Delivery, a Alert) result {
-	h := handedOver{}
+	var out sendings
 	for i, address := range addresses {
-		if h.late = i > 0 && client.late(); h.late {
+		if out.late = i > 0 && client.late(); out.late {
 			break
 		}
 		message, err := s.config.Mail.message(address, d, a)
 		if err != nil {
-			h.refused, h.reason = append(h.refused, address), "an address cannot be written to"
+			out.rejected, out.reason = append(out.rejected, address), "an address is not valid"
 			continue
 		}
 		if err := s.record(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			h.pause, err = s.reserveMail(ctx, tx, d.OrgUID)
+			out.pause, err = s.reserveMail(ctx, tx, d.OrgUID)
 			return err
 		}); err != nil {
-			return result{message: "the store could not count the message", told: append(slices.Clone(d.Processed), h.told...)}
+			return result{message: "the store could not count the message", sentTo: append(slices.Clone(d.Processed), out.sent...)}
 		}
-		if h.pause > 0 {
-			h.reason = fmt.Sprintf("the %d messages that the organization may send per hour are used up", s.config.MailsPerHour)
+		if out.pause > 0 {
+			out.reason = fmt.Sprintf("the organization reached its limit of %d messages per hour", s.config.MailsPerHour)
 			break
 		}
 		err = client.Send(message)
 		switch {
 		case message.IsDelivered():
-			h.told = append(h.told, address)
-		case refusedForGood(err):
-			h.refused, h.reason = append(h.refused, address), mailReason(err)
+			out.sent = append(out.sent, address)
+		case isPermanent(err):
+			out.rejected, out.reason = append(out.rejected, address), mailReason(err)
 		default:
-			return result{message: "the mail server did not take the message: " + mailReason(err), told: append(slices.Clone(d.Processed), h.told...)}
+			return result{message: "the mail server did not accept the message: " + mailReason(err), sentTo: append(slices.Clone(d.Processed), out.sent...)}
 		}
 	}
-	return h.summary(d, len(addresses))
+	return out.result(d, len(addresses))
 }
 
 // reserveMail counts a message of an organization. It returns how long to wait if its budget is used up.
@@ -133,48 +133,48 @@ func (s *Service) reserveMail(ctx context.Context, tx *store.Tx, orgUID string) 
 	if reserved {
 		return 0, err
 	}
-	return max(wait, spread(budgetPause)), err
+	return max(wait, jitter(budgetBackoff)), err
 }
 
-// refusedForGood reports whether the mail server does not take messages for an address.
-func refusedForGood(err error) bool {
+// isPermanent reports whether the mail server rejects every message for an address.
+func isPermanent(err error) bool {
 	failed, is := errors.AsType[*mail.SendError](err)
 	return is && failed.Reason == mail.ErrSMTPRcptTo && !failed.IsTemp() && failed.ErrorCode()/100 == 5
 }
 
-// summary gives up on refused addresses once others were told; where all are refused, it is rather the server's
-// settings that are wrong. The remaining addresses come in the next attempt: at once if time was short, after a pause if the budget was.
-func (h handedOver) summary(d store.Delivery, left int) result {
-	sent := len(d.Processed) - int(d.Refused) + len(h.told)
-	rest := h.late || h.pause > 0
-	r := result{told: append(slices.Clone(d.Processed), h.told...), ok: sent > 0 && !rest, more: sent > 0 && h.late || h.pause > 0, pause: h.pause}
-	refused := d.Refused
-	if r.more && sent > 0 { // and is not to be refused again
-		r.told, r.refused = append(r.told, h.refused...), int64(len(h.refused))
-		refused += r.refused
+// result gives up rejected addresses if others were sent to; if all are rejected, the settings of the mail server are the likely
+// cause. The remaining addresses follow in the next attempt: at once if time was short, after a pause if the budget was used up.
+func (out sendings) result(d store.Delivery, left int) result {
+	sent := len(d.Processed) - int(d.Refused) + len(out.sent)
+	rest := out.late || out.pause > 0
+	r := result{sentTo: append(slices.Clone(d.Processed), out.sent...), ok: sent > 0 && !rest, more: sent > 0 && out.late || out.pause > 0, pause: out.pause}
+	rejected := d.Refused
+	if r.more && sent > 0 { // do not try them in the next attempt
+		r.sentTo, r.rejected = append(r.sentTo, out.rejected...), int64(len(out.rejected))
+		rejected += r.rejected
 	}
 	r.message = fmt.Sprintf("sent to %d of %d addresses", sent, len(d.Processed)+left)
 	if r.more {
 		r.message += " so far"
 	}
-	if refused > 0 {
-		r.message += fmt.Sprintf("; %d were refused", refused)
+	if rejected > 0 {
+		r.message += fmt.Sprintf("; %d were rejected", rejected)
 	}
-	if h.reason != "" {
-		r.message += "; " + h.reason
+	if out.reason != "" {
+		r.message += "; " + out.reason
 	}
 	return r
 }
 
-// mailReason is a server's answer by its number; its words are not ours to show.
+// mailReason describes an error of the mail server by its code. The server's own text is not shown.
 func mailReason(err error) string {
 	if failed, ok := errors.AsType[*mail.SendError](err); ok && failed.ErrorCode() != 0 {
-		return fmt.Sprintf("it answered %d %s", failed.ErrorCode(), failed.EnhancedStatusCode())
+		return fmt.Sprintf("it returned %d %s", failed.ErrorCode(), failed.EnhancedStatusCode())
 	}
-	return strings.Replace(unsent(err).message, "receiver", "mail server", 1)
+	return strings.Replace(failureOf(err).message, "receiver", "mail server", 1)
 }
 
-// message is the alert as plain text. The library encodes what stands in headers; line ends are taken out before.
+// message returns the alert as plain text. The library encodes header values; newlines are removed before.
 func (m *Mail) message(address string, d store.Delivery, a Alert) (*mail.Msg, error) {
 	msg, err := m.envelope(address, a.At)
 	if err != nil {
@@ -182,13 +182,13 @@ func (m *Mail) message(address string, d store.Delivery, a Alert) (*mail.Msg, er
 	}
 	msg.Subject(subject(a))
 	_, domain, _ := strings.Cut(msg.GetFrom()[0].Address, "@")
-	msg.SetMessageIDWithValue(d.UID + "@" + domain) // the same at each attempt, so that mailboxes drop the second
+	msg.SetMessageIDWithValue(d.UID + "@" + domain) // the same in each attempt, so that mailboxes drop duplicates
 	msg.SetGenHeader(HeaderDelivery, d.UID)
 	msg.SetBodyString(mail.TypeTextPlain, text(a))
 	return msg, nil
 }
 
-// envelope is a message of the service to one address, still without subject and text.
+// envelope returns a message to one address without subject and text.
 func (m *Mail) envelope(address string, at time.Time) (*mail.Msg, error) {
 	msg := mail.NewMsg(mail.WithNoDefaultUserAgent())
 	if err := errors.Join(msg.From(m.From), msg.To(address)); err != nil {
@@ -213,7 +213,7 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// text is the whole alert for people.
+// text returns the body of the email.
 func text(a Alert) string {
 	lines := []string{oneLine(a.Message), ""}
 	add := func(name, value string) {
@@ -225,10 +225,10 @@ func text(a Alert) string {
 	if r := a.Registry; r != nil {
 		add("Registry", r.Name+" ("+r.UID+")")
 		add("Endpoint", r.Endpoint)
-		add("What was seen", r.Current.Message)
+		add("Result", r.Current.Message)
 		add("Stage", r.Current.Stage)
 		add("Field", r.Current.Field)
-		add("What to do", r.Current.Hint)
+		add("Fix", r.Current.Hint)
 	}
 	for _, k := range a.APIKeys {
 		add("API key", k.Name+" ("+k.UID+")")

@@ -36,12 +36,12 @@ type mailServer struct {
 	port   int
 
 	mu       sync.Mutex
-	messages []string          // as they came
+	messages []string          // as received
 	to       []string          // envelope
-	refuse   map[string]string // what RCPT is answered to an address
-	clear    bool              // a password or message came without TLS
-	login    string            // what AUTH PLAIN said
-	pause    time.Duration     // before each answer to RCPT
+	refuse   map[string]string // response to RCPT, by address
+	clear    bool              // a password or message was received without TLS
+	login    string            // sent by AUTH PLAIN
+	pause    time.Duration     // before each response to RCPT
 }
 
 func newMailServer(t *testing.T, direct bool) *mailServer {
@@ -120,13 +120,13 @@ func (s *mailServer) serve(c net.Conn) {
 			address := strings.TrimSuffix(strings.TrimPrefix(rest, "TO:<"), ">")
 			time.Sleep(s.pause)
 			s.mu.Lock()
-			answer := s.refuse[address]
-			if answer == "" {
-				answer = "250 2.1.5 ok"
+			response := s.refuse[address]
+			if response == "" {
+				response = "250 2.1.5 ok"
 				s.to = append(s.to, address)
 			}
 			s.mu.Unlock()
-			say(answer)
+			say(response)
 		case "DATA":
 			say("354 go on")
 			var text strings.Builder
@@ -154,7 +154,7 @@ func (s *mailServer) mail(way string) *Mail {
 	return &Mail{Host: "127.0.0.1", Port: s.port, From: "regwarden@acme.example", TLS: way, Roots: s.roots, Username: "robot", Password: "pa55"}
 }
 
-// ownDomain is the domain of addresses that need not confirm.
+// ownDomain is the domain of addresses that need no confirmation.
 var ownDomain = []string{"acme.example"}
 
 func addUser(f *fixture, email, role string, member, disabled bool) {
@@ -175,15 +175,15 @@ func addUser(f *fixture, email, role string, member, disabled bool) {
 	})
 }
 
-// Everybody who is to be told is, by a message of their own, over TLS.
-func TestEmailReachesEveryone(t *testing.T) {
+// Each recipient gets a separate message over TLS.
+func TestEmailIsSentToAllRecipients(t *testing.T) {
 	for _, way := range []string{StartTLS, DirectTLS} {
 		t.Run(way, func(t *testing.T) {
 			s := newMailServer(t, way == DirectTLS)
 			f := newFixture(t, Config{Mail: s.mail(way), MailDomains: ownDomain})
 			addUser(f, "admin@acme.example", "admin", false, false)
 			addUser(f, "member@acme.example", "member", true, false)
-			addUser(f, "stranger@acme.example", "member", false, false)
+			addUser(f, "outsider@acme.example", "member", false, false)
 			addUser(f, "left@acme.example", "member", true, true)
 			uid, _ := f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true, Identifiers: []string{"ops@acme.example", "member@acme.example"}})
 			f.write(func(ctx context.Context, tx *store.Tx) error {
@@ -195,10 +195,10 @@ func TestEmailReachesEveryone(t *testing.T) {
 			f.attempt()
 			slices.Sort(s.to)
 			if want := []string{"admin@acme.example", "member@acme.example", "ops@acme.example"}; !slices.Equal(s.to, want) {
-				t.Fatalf("told %v, want %v; status %+v", s.to, want, f.channel(uid).Status)
+				t.Fatalf("sent to %v, want %v; status %+v", s.to, want, f.channel(uid).Status)
 			}
 			if s.clear || s.login != "\x00robot\x00pa55" {
-				t.Errorf("in clear: %t; signed in as %q", s.clear, s.login)
+				t.Errorf("in clear: %t; logged in as %q", s.clear, s.login)
 			}
 			ids := map[string]bool{}
 			for _, text := range s.messages {
@@ -222,16 +222,16 @@ func TestEmailReachesEveryone(t *testing.T) {
 	}
 }
 
-// Who was told is not told again, and one bad address keeps nothing from the others.
-func TestEmailGoesOnWhereItStopped(t *testing.T) {
+// Addresses that got the alert do not get it again, and a rejected address does not affect the others.
+func TestEmailResumesAfterFailure(t *testing.T) {
 	s := newMailServer(t, false)
 	f := newFixture(t, Config{Mail: s.mail(StartTLS), MailDomains: ownDomain})
 	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@acme.example", "b@acme.example", "c@acme.example"}})
-	s.refuse["a@acme.example"], s.refuse["c@acme.example"] = "550 5.1.1 nobody", "451 4.7.1 later"
+	s.refuse["a@acme.example"], s.refuse["c@acme.example"] = "550 5.1.1 no such user", "451 4.7.1 later"
 	f.raise()
 	f.attempt()
 	if st := f.channel(uid).Status; st.OK || !strings.Contains(st.Message, "451 4.7.1") || !slices.Equal(s.to, []string{"b@acme.example"}) {
-		t.Errorf("status %+v, told %v", st, s.to)
+		t.Errorf("status %+v, sent to %v", st, s.to)
 	}
 	s.mu.Lock()
 	delete(s.refuse, "c@acme.example")
@@ -239,50 +239,50 @@ func TestEmailGoesOnWhereItStopped(t *testing.T) {
 	f.clock = f.clock.Add(time.Minute)
 	f.attempt()
 	if st := f.channel(uid).Status; !st.OK || !strings.Contains(st.Message, "550") || !slices.Equal(s.to, []string{"b@acme.example", "c@acme.example"}) {
-		t.Errorf("status %+v, told %v", st, s.to)
+		t.Errorf("status %+v, sent to %v", st, s.to)
 	}
 	if f.clock = f.clock.Add(100 * time.Hour); f.attempt() {
 		t.Error("it is sent again")
 	}
 }
 
-// Whom there was not time to tell is told at once, however many attempts it takes: none of them is a failure, and who
-// is refused in one is not tried in another.
-func TestManyAddressesAreToldWithoutWaiting(t *testing.T) {
+// Addresses that an attempt had no time for follow at once in the next one. Such attempts are not failures, and an address that one
+// attempt found rejected is not tried in another.
+func TestManyAddressesAreSentToWithoutWaiting(t *testing.T) {
 	s := newMailServer(t, false)
 	s.pause = 10 * time.Millisecond
 	m := s.mail(NoTLS)
-	m.Username, m.reserve = "", attemptTime-45*time.Millisecond
+	m.Username, m.reserve = "", attemptTimeout-45*time.Millisecond
 	f := newFixture(t, Config{Mail: m, MailDomains: ownDomain, MailsPerHour: 1000})
 	var all []string
 	for i := range 20 {
 		all = append(all, fmt.Sprintf("u%02d@acme.example", i))
 	}
 	for _, refused := range []string{all[1], all[2], all[12]} {
-		s.refuse[refused] = "550 5.1.1 nobody"
+		s.refuse[refused] = "550 5.1.1 no such user"
 	}
 	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: all})
 	f.raise()
 	attempts := 0
-	for ; f.attempt(); attempts++ { // and the clock stands
+	for ; f.attempt(); attempts++ { // the clock does not advance
 		if st := f.channel(uid).Status; !st.OK || !strings.HasPrefix(st.Message, fmt.Sprintf("sent to %d of 20 addresses", len(s.to))) {
-			t.Errorf("status %+v when %d were told", st, len(s.to))
+			t.Errorf("status %+v when %d messages were sent", st, len(s.to))
 		}
 	}
-	if st := f.channel(uid).Status; len(s.to) != 17 || attempts < 3 || st.Message != "sent to 17 of 20 addresses; 3 were refused" {
-		t.Errorf("%d of 17 told in %d attempts; status %+v", len(s.to), attempts, st)
+	if st := f.channel(uid).Status; len(s.to) != 17 || attempts < 3 || st.Message != "sent to 17 of 20 addresses; 3 were rejected" {
+		t.Errorf("%d of 17 sent in %d attempts; status %+v", len(s.to), attempts, st)
 	}
 	slices.Sort(s.to)
-	if told := len(slices.Compact(s.to)); told != 17 {
-		t.Errorf("%d different addresses were told", told)
+	if distinct := len(slices.Compact(s.to)); distinct != 17 {
+		t.Errorf("%d different addresses got the alert", distinct)
 	}
 }
 
-// Progress costs no time and no attempt; three days bound it all the same.
-func TestProgressIsNoFailure(t *testing.T) {
+// Progress is not delayed and does not count as an attempt, but ends after three days.
+func TestProgressIsNotAFailure(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	d := store.Delivery{CreatedAt: at.Add(-giveUp + time.Hour), Attempts: 3, Refused: 1}
-	after, failures, notBefore := next(d, 2, result{more: true, told: []string{"a"}, refused: 2}, at)
+	d := store.Delivery{CreatedAt: at.Add(-deliveryPeriod + time.Hour), Attempts: 3, Refused: 1}
+	after, failures, notBefore := next(d, 2, result{more: true, sentTo: []string{"a"}, rejected: 2}, at)
 	if after.Attempts != 3 || failures != 2 || notBefore.After(at) || !after.NextAt.Equal(at) || len(after.Processed) != 1 || after.Refused != 3 {
 		t.Errorf("%+v, %d failures, not before %v", after, failures, notBefore)
 	}
@@ -294,8 +294,8 @@ func TestProgressIsNoFailure(t *testing.T) {
 	}
 }
 
-// More users than one alert is mailed to are not passed over in silence.
-func TestTooManyUsersAreSaid(t *testing.T) {
+// The status of the channel reports that not all users get the alert.
+func TestStatusReportsTooManyUsers(t *testing.T) {
 	s := newMailServer(t, false)
 	m := s.mail(NoTLS)
 	m.Username = ""
@@ -312,20 +312,20 @@ func TestTooManyUsersAreSaid(t *testing.T) {
 	})
 	uid, _ := f.create(Channel{Type: TypeEmail, Active: true, AlertAllUsers: true})
 	f.raise()
-	f.attemptAll() // on a busy machine one delivery has no time for all of them
-	if st := f.channel(uid).Status; len(s.to) != maxRecipients || st.Message != "sent to 500 of 500 addresses; more than 500 users are to be told, only the first 500 of them are" {
-		t.Errorf("%d told; status %+v", len(s.to), st)
+	f.attemptAll() // on a busy machine one attempt has no time for all of them
+	if st := f.channel(uid).Status; len(s.to) != maxRecipients || st.Message != "sent to 500 of 500 addresses; the project has more than 500 users, and only the first 500 get alerts" {
+		t.Errorf("%d sent; status %+v", len(s.to), st)
 	}
 }
 
-// Without TLS nothing is sent, unless the operator says so; and a server that is away is waited for.
+// Without TLS nothing is sent, unless the operator configures it. A server that is down is retried.
 func TestEmailFailures(t *testing.T) {
 	s := newMailServer(t, false)
 	untrusted := s.mail(StartTLS)
 	untrusted.Roots = x509.NewCertPool()
-	gone := s.mail(StartTLS)
-	gone.Port = 1
-	for name, m := range map[string]*Mail{"untrusted": untrusted, "gone": gone} {
+	unreachable := s.mail(StartTLS)
+	unreachable.Port = 1
+	for name, m := range map[string]*Mail{"untrusted": untrusted, "unreachable": unreachable} {
 		f := newFixture(t, Config{Mail: m, MailDomains: ownDomain, MailsPerHour: 1000})
 		uid, _ := f.create(Channel{Type: TypeEmail, Active: true, Identifiers: []string{"a@acme.example"}})
 		f.raise()
@@ -339,7 +339,7 @@ func TestEmailFailures(t *testing.T) {
 	}
 }
 
-func TestExpiringKeysAreToldOfOnce(t *testing.T) {
+func TestExpiringKeysRaiseOneAlert(t *testing.T) {
 	r := newReceiver(t)
 	f := newFixture(t, Config{Egress: loopback(t)})
 	f.in.Component = APIKeyExpiry
@@ -360,9 +360,9 @@ func TestExpiringKeysAreToldOfOnce(t *testing.T) {
 	})
 	for day, want := range []int{1, 2, 2, 2} {
 		var both sync.WaitGroup
-		for range 2 { // as two replicas would
+		for range 2 { // as by two replicas
 			both.Go(func() {
-				if err := f.tellExpiring(t.Context()); err != nil {
+				if err := f.alertExpiring(t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -380,8 +380,8 @@ func TestExpiringKeysAreToldOfOnce(t *testing.T) {
 	}
 }
 
-// A mail server that goes on sending, or that never sends, ends the attempt and not more.
-func TestMailConnectionIsBounded(t *testing.T) {
+// A mail server that sends without end, or never, ends only the attempt.
+func TestMailConnectionIsLimited(t *testing.T) {
 	server, client := net.Pipe()
 	defer server.Close()
 	go func() {

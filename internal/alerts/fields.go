@@ -19,97 +19,97 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Bounds of what a channel may hold.
+// Limits of a channel.
 const (
 	maxURL         = 2048
 	maxHeaders     = 20
 	maxValue       = 4096
 	maxBody        = 16 << 10
 	maxIdentifiers = 50
-	maxAddress     = 254 // RFC 5321 section 4.5.3.1.3, without the brackets
+	maxAddress     = 254 // RFC 5321 section 4.5.3.1.3, without brackets
 	minSecret      = 16
 )
 
 const (
 	mask    = secret.String(secret.Mask)
-	tooMany = "would be more than 20 channels of this component, or 100 in the organization; delete one first"
+	tooMany = "must be at most 20 channels of this component, and 100 in the organization; delete one first"
 )
 
-// reserved are the headers that belong to the connection or to us.
+// reserved are the headers of the connection and of the proxy.
 var reserved = []string{"Connection", "Content-Length", "Expect", "Host", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 
 const ownHeaders = "Regwarden-"
 
-// problems collects what is wrong with a channel.
+// problems collects the field problems of a channel.
 type problems []fault.Field
 
 func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, fault.Field{Field: field, Problem: fmt.Sprintf(format, args...)})
 }
 
-// below puts a prefix before the fields of problems.
-func below(prefix string, list []fault.Field) []fault.Field {
+// prefixed adds a prefix to the fields of problems.
+func prefixed(prefix string, list []fault.Field) []fault.Field {
 	for i := range list {
 		list[i].Field = prefix + list[i].Field
 	}
 	return list
 }
 
-// fill makes the channel that is wanted, with what is masked or left out taken from the stored one. A stored secret
-// goes nowhere but to the scheme, host and port it was stored for: else whoever may change channels could read it.
-func (s *Service) fill(w Channel, old store.Channel) (store.Channel, []fault.Field) {
+// fill returns the channel of an input, with masked or missing values taken from the stored one. A stored secret is sent only to the
+// scheme, host and port that it was stored with: otherwise everyone who may change channels could read it.
+func (s *Service) fill(input Channel, old store.Channel) (store.Channel, []fault.Field) {
 	var found problems
-	c := store.Channel{Type: w.Type, Active: w.Active, AlertAllUsers: w.AlertAllUsers, Identifiers: w.Identifiers}
-	switch w.Type {
+	c := store.Channel{Type: input.Type, Active: input.Active, AlertAllUsers: input.AlertAllUsers, Identifiers: input.Identifiers}
+	switch input.Type {
 	case TypeEmail:
-		s.checkEmail(w, &found)
+		s.checkEmail(input, &found)
 	case TypeHTTP:
-		checkIdentifiers(w.Identifiers, &found)
-		if w.HTTP == nil {
+		checkIdentifiers(input.Identifiers, &found)
+		if input.HTTP == nil {
 			found.add("http", `is required for type "http"`)
 			break
 		}
-		c.HTTP = fillHTTP(*w.HTTP, old, &found)
+		c.HTTP = fillHTTP(*input.HTTP, old, &found)
 		checkHTTP(c.HTTP, &found)
-		if c.HTTP.Body != old.HTTP.Body { // a stored template from before unknown placeholders were refused stays valid
+		if c.HTTP.Body != old.HTTP.Body { // a template stored by a version that accepted unknown placeholders stays valid
 			checkTemplate(c.HTTP.Body, &found)
 		}
 	default:
-		found.add("type", `is none of "email" and "http"`)
+		found.add("type", "must be one of email, http")
 	}
-	if old.UID != "" && w.Type != old.Type && len(found) == 0 {
-		found.add("type", "cannot be changed; delete the channel and make another one")
+	if old.UID != "" && input.Type != old.Type && len(found) == 0 {
+		found.add("type", "cannot be changed; delete the channel and create another one")
 	}
 	return c, found
 }
 
-func (s *Service) checkEmail(w Channel, found *problems) {
+func (s *Service) checkEmail(input Channel, found *problems) {
 	if s.config.Mail == nil {
-		found.add("type", "cannot be email here: the setting smtp-host is missing; an operator has to name a mail server")
+		found.add("type", "cannot be email: the operator of the service has not set smtp-host")
 	}
-	if len(w.Identifiers) == 0 && !w.AlertAllUsers {
-		found.add("identifiers", "has no address; give one, or set alertAllUsers")
+	if len(input.Identifiers) == 0 && !input.AlertAllUsers {
+		found.add("identifiers", "is required unless alertAllUsers is true")
 	}
-	if !checkIdentifiers(w.Identifiers, found) {
+	if !checkIdentifiers(input.Identifiers, found) {
 		return
 	}
-	for i, address := range w.Identifiers {
+	for i, address := range input.Identifiers {
 		parsed, err := mail.ParseAddress(address)
 		if err != nil || parsed.Address != address || len(address) > maxAddress {
-			found.add(fmt.Sprintf("identifiers[%d]", i), "is no e-mail address like name@example.com")
+			found.add(fmt.Sprintf("identifiers[%d]", i), "must be an email address such as name@example.com")
 		}
 	}
 }
 
-// checkIdentifiers reports whether there are few enough of them to look at each.
+// checkIdentifiers reports whether there are few enough identifiers to check each.
 func checkIdentifiers(identifiers []string, found *problems) bool {
 	if len(identifiers) > maxIdentifiers {
-		found.add("identifiers", "has more than %d entries", maxIdentifiers)
+		found.add("identifiers", "must have at most %d entries", maxIdentifiers)
 		return false
 	}
 	for i, text := range identifiers {
 		if !printable(text) || len(text) > maxValue {
-			found.add(fmt.Sprintf("identifiers[%d]", i), "has control characters, or is too long")
+			found.add(fmt.Sprintf("identifiers[%d]", i), "must be at most %d bytes without control characters", maxValue)
 		}
 	}
 	return true
@@ -119,10 +119,10 @@ func printable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// fillHTTP puts what is stored in the place of masks.
-func fillHTTP(w HTTP, old store.Channel, found *problems) store.ChannelHTTP {
+// fillHTTP replaces masks by stored values.
+func fillHTTP(input HTTP, old store.Channel, found *problems) store.ChannelHTTP {
 	stored := old.HTTP
-	h := store.ChannelHTTP{URL: w.URL.Reveal(), Method: w.Method, Body: w.Body.Reveal(), Secret: w.Secret.Reveal()}
+	h := store.ChannelHTTP{URL: input.URL.Reveal(), Method: input.Method, Body: input.Body.Reveal(), Secret: input.Secret.Reveal()}
 	if h.Method == "" {
 		h.Method = http.MethodPost
 	}
@@ -131,19 +131,19 @@ func fillHTTP(w HTTP, old store.Channel, found *problems) store.ChannelHTTP {
 	}
 	origin := originOf(h.URL)
 	same := origin != "" && origin == originOf(stored.URL)
-	if w.Body == mask {
-		h.Body = keep("http.body", stored.Body, stored.Body != "", same, found)
+	if input.Body == mask {
+		h.Body = unmask("http.body", stored.Body, stored.Body != "", same, found)
 	}
-	if w.Secret == mask || w.Secret == "" {
-		h.Secret = stored.Secret // no part of it is sent, so it may stay wherever the channel leads
+	if input.Secret == mask || input.Secret == "" {
+		h.Secret = stored.Secret // never sent itself, so the destination may change
 	}
-	if w.Secret == mask && stored.Secret == "" {
-		found.add("http.secret", "is the mask of a stored secret, and none is stored; write the secret itself")
+	if input.Secret == mask && stored.Secret == "" {
+		found.add("http.secret", "is a mask, but no secret is stored; send the secret itself")
 	}
-	for name, value := range w.Headers {
+	for name, value := range input.Headers {
 		if value == mask {
-			was, has := headerOf(stored.Headers, name)
-			value = secret.String(keep("http.headers."+name, was, has, same, found))
+			storedValue, has := headerOf(stored.Headers, name)
+			value = secret.String(unmask("http.headers."+name, storedValue, has, same, found))
 		}
 		if h.Headers == nil {
 			h.Headers = map[string]string{}
@@ -153,10 +153,11 @@ func fillHTTP(w HTTP, old store.Channel, found *problems) store.ChannelHTTP {
 	return h
 }
 
-func keep(field, stored string, has, same bool, found *problems) string {
+// unmask returns the stored value for a mask, and adds a problem if there is none or it must not be sent to the destination.
+func unmask(field, stored string, has, same bool, found *problems) string {
 	switch {
 	case !has:
-		found.add(field, "is the mask of a stored value, and none is stored; write the value itself")
+		found.add(field, "is a mask, but no value is stored; send the value itself")
 	case !same:
 		found.add(field, "must be sent: the stored value is used only with the stored scheme, host and port of http.url")
 	}
@@ -175,10 +176,10 @@ func headerOf(headers map[string]string, name string) (string, bool) {
 func checkHTTP(h store.ChannelHTTP, found *problems) {
 	checkURL(h.URL, found)
 	if h.Method != http.MethodPost && h.Method != http.MethodPut {
-		found.add("http.method", "is none of POST and PUT")
+		found.add("http.method", "must be one of POST, PUT")
 	}
 	if len(h.Headers) > maxHeaders {
-		found.add("http.headers", "has more than %d entries", maxHeaders)
+		found.add("http.headers", "must have at most %d entries", maxHeaders)
 		return
 	}
 	names := map[string]bool{}
@@ -186,21 +187,21 @@ func checkHTTP(h store.ChannelHTTP, found *problems) {
 		field, canonical := "http.headers."+name, http.CanonicalHeaderKey(name)
 		switch {
 		case !httpguts.ValidHeaderFieldName(name):
-			found.add("http.headers", "has a name that no header can have")
+			found.add("http.headers", "must have valid header names")
 		case names[canonical]:
-			found.add(field, "is given twice")
+			found.add(field, "must be given only once")
 		case slices.Contains(reserved, canonical) || strings.HasPrefix(canonical, ownHeaders):
-			found.add(field, "is not for you to set")
+			found.add(field, "is reserved and cannot be set")
 		case len(value) > maxValue || !httpguts.ValidHeaderFieldValue(value):
-			found.add(field, "has a character that no header can carry, or is longer than %d bytes", maxValue)
+			found.add(field, "must be a valid header value of at most %d bytes", maxValue)
 		}
 		names[canonical] = true
 	}
 	if len(h.Body) > maxBody || !utf8.ValidString(h.Body) {
-		found.add("http.body", "is longer than %d bytes, or no valid UTF-8", maxBody)
+		found.add("http.body", "must be valid UTF-8 of at most %d bytes", maxBody)
 	}
 	if n := len(h.Secret); n > maxValue || n > 0 && n < minSecret {
-		found.add("http.secret", "has from %d to %d bytes", minSecret, maxValue)
+		found.add("http.secret", "must be %d–%d bytes", minSecret, maxValue)
 	}
 }
 
@@ -210,21 +211,21 @@ func checkURL(text string, found *problems) {
 	case text == "":
 		found.add("http.url", "is required")
 	case len(text) > maxURL:
-		found.add("http.url", "is longer than %d bytes", maxURL)
+		found.add("http.url", "must be at most %d bytes", maxURL)
 	case err != nil || !printable(text) || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		found.add("http.url", "is no address of the form https://host/path")
+		found.add("http.url", "must be a URL such as https://host/path")
 	case originOf(text) == "":
-		found.add("http.url", "has a host that is no name and no address")
+		found.add("http.url", "must have a valid host")
 	case u.User != nil:
-		found.add("http.url", "holds a user name or password; put these into a header")
+		found.add("http.url", "must not contain a username or password; use a header instead")
 	case u.Fragment != "":
-		found.add("http.url", "has a fragment (#), which is never sent")
+		found.add("http.url", "must not have a fragment (#)")
 	case strings.Contains(text, secret.Mask):
-		found.add("http.url", "is the mask of another address; write the address itself")
+		found.add("http.url", "is the mask of another URL; send the URL itself")
 	}
 }
 
-// maskURL is how a stored address is shown: its path and query may be all that keeps others from using it.
+// maskURL returns a stored URL as it is shown: without its path and query, which may be the only protection of the webhook.
 func maskURL(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || text == "" {
@@ -233,7 +234,7 @@ func maskURL(text string) string {
 	return u.Scheme + "://" + u.Host + "/" + secret.Mask
 }
 
-// originOf is scheme, host and port in the one spelling that is connected to; empty for what has none.
+// originOf returns scheme, host and port of a URL in canonical spelling, or "" for text without a valid host.
 func originOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -246,8 +247,8 @@ func originOf(text string) string {
 	return u.Scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// hostPort is where a URL is connected to. Lower case alone is another mapping than IDNA's, by which two names that lead
-// to different hosts can look alike ("İ" and "i"). host is empty for what is no name and no address.
+// hostPort returns the host and port that a URL is connected to. It maps the host by IDNA, not to lowercase: names of different hosts
+// may be equal in lowercase ("İ" and "i"). host is empty if it is not a valid name or address.
 func hostPort(u *url.URL) (host, port string) {
 	port = u.Port()
 	if port == "" {
@@ -260,14 +261,14 @@ func hostPort(u *url.URL) (host, port string) {
 	return host, port
 }
 
-// visible is a stored channel as it may be shown.
+// visible returns a stored channel with secrets masked.
 func visible(c store.Channel, consent consent) Channel {
 	v := Channel{UID: c.UID, Type: c.Type, Active: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt}
 	if c.Type != TypeHTTP {
 		v.Unconfirmed = slices.DeleteFunc(slices.Clone(c.Identifiers), consent.given)
 		return v
 	}
-	v.HTTP = &HTTP{URL: secret.String(maskURL(c.HTTP.URL)), Method: c.HTTP.Method, Body: hidden(c.HTTP.Body), Secret: hidden(c.HTTP.Secret)}
+	v.HTTP = &HTTP{URL: secret.String(maskURL(c.HTTP.URL)), Method: c.HTTP.Method, Body: masked(c.HTTP.Body), Secret: masked(c.HTTP.Secret)}
 	for name := range c.HTTP.Headers {
 		if v.HTTP.Headers == nil {
 			v.HTTP.Headers = map[string]secret.String{}
@@ -277,16 +278,16 @@ func visible(c store.Channel, consent consent) Channel {
 	return v
 }
 
-func hidden(stored string) secret.String {
+func masked(stored string) secret.String {
 	if stored == "" {
 		return ""
 	}
 	return mask
 }
 
-// match says which stored channel each wanted one is, -1 for none.
-func match(wanted []Channel, stored []store.Channel) ([]int, []fault.Field) {
-	matched, taken, unknown := make([]int, len(wanted)), map[int]bool{}, problems(nil)
+// match returns the index of the stored channel that each input updates, -1 for none.
+func match(inputs []Channel, stored []store.Channel) ([]int, []fault.Field) {
+	matched, taken, unknown := make([]int, len(inputs)), map[int]bool{}, problems(nil)
 	take := func(i int, fits func(store.Channel) bool) bool {
 		for j, c := range stored {
 			if !taken[j] && fits(c) {
@@ -296,27 +297,28 @@ func match(wanted []Channel, stored []store.Channel) ([]int, []fault.Field) {
 		}
 		return false
 	}
-	for i, w := range wanted {
+	for i, input := range inputs {
 		matched[i] = -1
-		if w.UID != "" && !take(i, func(c store.Channel) bool { return c.UID == w.UID }) {
-			unknown.add(fmt.Sprintf("channels[%d].uid", i), "names no channel of this component, or one that is named twice")
+		if input.UID != "" && !take(i, func(c store.Channel) bool { return c.UID == input.UID }) {
+			unknown.add(fmt.Sprintf("channels[%d].uid", i), "must be the uid of a channel of this component, and must not be repeated")
 		}
 	}
-	for i, w := range wanted {
-		if w.UID == "" {
-			take(i, func(c store.Channel) bool { return leadsTo(w, c) })
+	for i, input := range inputs {
+		if input.UID == "" {
+			take(i, func(c store.Channel) bool { return sameDestination(input, c) })
 		}
 	}
 	return matched, unknown
 }
 
-// leadsTo reports whether a channel that names no uid is the stored one: public clients send the whole list anew.
-func leadsTo(w Channel, c store.Channel) bool {
-	if w.Type != c.Type {
+// sameDestination reports whether an input without a uid has the destination of a stored channel: public clients send whole lists
+// without uids.
+func sameDestination(input Channel, c store.Channel) bool {
+	if input.Type != c.Type {
 		return false
 	}
-	if w.Type == TypeEmail {
-		return w.AlertAllUsers == c.AlertAllUsers && slices.Equal(w.Identifiers, c.Identifiers)
+	if input.Type == TypeEmail {
+		return input.AlertAllUsers == c.AlertAllUsers && slices.Equal(input.Identifiers, c.Identifiers)
 	}
-	return w.HTTP != nil && c.HTTP.URL != "" && (w.HTTP.URL.Reveal() == c.HTTP.URL || w.HTTP.URL.Reveal() == maskURL(c.HTTP.URL))
+	return input.HTTP != nil && c.HTTP.URL != "" && (input.HTTP.URL.Reveal() == c.HTTP.URL || input.HTTP.URL.Reveal() == maskURL(c.HTTP.URL))
 }

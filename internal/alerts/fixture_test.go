@@ -20,17 +20,17 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// server is where the stores of these tests are; nil while they are in SQLite.
+// server has the stores of these tests; nil for SQLite.
 var server *postgrestest.Server
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(postgrestest.Twice{Tests: m, Begin: func(s *postgrestest.Server) { server = s }})
 }
 
-// network leads every name to one address and records what is dialled; nothing but loopback is reached.
+// network resolves names to fixed addresses, records dialed addresses, and connects only to loopback.
 type network struct {
 	names map[string]netip.Addr
-	to    string // where a permitted dial ends
+	to    string // the real target of an allowed dial
 
 	mu     sync.Mutex
 	dialed []string
@@ -127,18 +127,18 @@ func (f *fixture) raise() {
 	f.write(func(ctx context.Context, tx *store.Tx) error { return Raise(ctx, tx, sample(f)) })
 }
 
-// attempt serves one channel that is due, if there is one.
+// attempt delivers to one due channel, and reports whether there was one.
 func (f *fixture) attempt() bool {
 	f.t.Helper()
 	var claimed []store.ClaimedChannel
 	f.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		claimed, err = tx.Outbox.Claim(ctx, uuid.NewString(), f.clock, f.clock.Add(lease), []store.Share{{OrgUID: f.in.OrgUID, Count: 1}})
+		claimed, err = tx.Outbox.Claim(ctx, uuid.NewString(), f.clock, f.clock.Add(leaseTime), []store.Share{{OrgUID: f.in.OrgUID, Count: 1}})
 		return err
 	})
 	if len(claimed) == 0 {
 		return false
 	}
-	if err := f.try(f.t.Context(), claimed[0]); err != nil {
+	if err := f.Service.attempt(f.t.Context(), claimed[0]); err != nil {
 		f.t.Fatal(err)
 	}
 	return true

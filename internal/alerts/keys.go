@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	keyWarning = 7 * 24 * time.Hour
-	keyEvery   = 5 * time.Minute
-	keyBatch   = 100
-	sweepBatch = 10                  // alerts, each with what it owed to up to a hundred channels
-	keptFor    = 30 * 24 * time.Hour // alerts, after which nothing of them can still be on its way
+	keyWarning     = 7 * 24 * time.Hour
+	keyInterval    = 5 * time.Minute
+	keyBatch       = 100
+	sweepBatch     = 10                  // alerts, each with the deliveries of up to a hundred channels
+	alertRetention = 30 * 24 * time.Hour // longer than any delivery is pending
 )
 
-// WatchKeys raises alerts for API keys that expire within seven days, until ctx ends. A key that is given another end
-// is told of again in its time; one that was made to live no longer than seven days is not told of. It also deletes alerts that are long past.
+// WatchKeys raises alerts for API keys that expire within seven days, until ctx ends. A key whose expiry is changed gets another
+// alert; a key that was created for seven days or less gets none. WatchKeys also deletes old alerts.
 func (s *Service) WatchKeys(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := s.tellExpiring(ctx)
+		err := s.alertExpiring(ctx)
 		if err == nil {
 			err = s.sweep(ctx)
 		}
 		if err != nil && ctx.Err() == nil && s.config.Log != nil {
-			s.config.Log.Error("expiring API keys were not looked for; trying again in some minutes", "error", err)
+			s.config.Log.Error("search for expiring API keys failed", "retry_in", keyInterval, "error", err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(keyEvery):
+		case <-time.After(keyInterval):
 		}
 	}
 }
 
-// tellExpiring goes through the keys in batches. An organization whose alert cannot be written is left for the next
-// time and keeps no other one from its own.
-func (s *Service) tellExpiring(ctx context.Context) error {
+// alertExpiring reads the keys in batches. If the alert of an organization cannot be stored, the next call retries it; the alerts of
+// other organizations are stored.
+func (s *Service) alertExpiring(ctx context.Context) error {
 	now := s.now()
 	var failed error
 	for after := (store.ExpiringKey{ExpiresAt: now}); ; {
@@ -50,15 +50,15 @@ func (s *Service) tellExpiring(ctx context.Context) error {
 			return errors.Join(failed, err)
 		}
 		after = keys[len(keys)-1]
-		for _, of := range byOrganization(keys) {
-			if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tellKeys(ctx, tx, of, now) }); err != nil {
-				failed = fmt.Errorf("tell of expiring API keys: %w", err)
+		for _, group := range byOrganization(keys) {
+			if err := s.db.InTx(ctx, func(tx *store.Tx) error { return alertKeys(ctx, tx, group, now) }); err != nil {
+				failed = fmt.Errorf("raise an alert for expiring API keys: %w", err)
 			}
 		}
 	}
 }
 
-// byOrganization gives the keys of each organization together.
+// byOrganization groups keys by organization.
 func byOrganization(keys []store.ExpiringKey) [][]store.ExpiringKey {
 	var groups [][]store.ExpiringKey
 	at := map[string]int{}
@@ -73,9 +73,9 @@ func byOrganization(keys []store.ExpiringKey) [][]store.ExpiringKey {
 	return groups
 }
 
-// tellKeys raises one alert for those of an organization's keys that no other replica told of meanwhile: whoever
-// makes keys by the hundred makes no hundred e-mails.
-func tellKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now time.Time) error {
+// alertKeys raises one alert for all of an organization's keys without an alert of another replica: a hundred keys must not cause a
+// hundred emails.
+func alertKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now time.Time) error {
 	a := Alert{Component: APIKeyExpiry, Kind: APIKeyExpiresSoon, At: now, Organization: Organization{keys[0].OrgUID, keys[0].OrgName}}
 	for _, k := range keys {
 		first, err := tx.APIKeys.NoteAlert(ctx, k.UID, k.ExpiresAt)
@@ -97,9 +97,9 @@ func tellKeys(ctx context.Context, tx *store.Tx, keys []store.ExpiringKey, now t
 	return Raise(ctx, tx, a)
 }
 
-// sweep deletes old alerts, and old addresses that did not confirm.
+// sweep deletes old alerts, and addresses that did not confirm an old link.
 func (s *Service) sweep(ctx context.Context) error {
-	before := s.now().Add(-keptFor)
+	before := s.now().Add(-alertRetention)
 	for _, step := range []func(*store.Tx) (int64, error){
 		func(tx *store.Tx) (int64, error) { return tx.Outbox.DeleteBefore(ctx, before, sweepBatch) },
 		func(tx *store.Tx) (int64, error) { return tx.Addresses.DeleteAsked(ctx, before, sweepBatch) },

@@ -12,20 +12,20 @@ import (
 	"github.com/wneessen/go-mail"
 )
 
-// maxMailResponse is how much a mail server may send before the next command. The SMTP client reads a line of any length, and any
-// number of lines, into memory.
+// maxMailResponse is how much a mail server may send before the next command. The SMTP client reads lines of any length and number
+// into memory.
 const maxMailResponse = 64 << 10
 
 var errLongMailResponse = errors.New("the mail server's response is longer than 64 KiB")
 
-// mailSession is a connection to the mail server, ready for messages. It ends with the attempt.
+// mailSession is a connection to the mail server that is ready for messages. It ends with the attempt.
 type mailSession struct {
 	*mail.Client
 	conn     net.Conn
-	lastSend time.Time // no message is begun later
+	lastSend time.Time // no message is begun after it
 }
 
-// connect needs a ctx with a deadline: the end of the attempt.
+// connect opens a session. ctx must have a deadline: the end of the attempt.
 func (m *Mail) connect(ctx context.Context) (*mailSession, error) {
 	conn, err := m.dial(ctx)
 	if err != nil {
@@ -40,13 +40,13 @@ func (m *Mail) connect(ctx context.Context) (*mailSession, error) {
 		return nil, err
 	}
 	end, _ := ctx.Deadline()
-	return &mailSession{client, conn, end.Add(-cmp.Or(m.reserve, smtpTime))}, nil
+	return &mailSession{client, conn, end.Add(-cmp.Or(m.reserve, smtpTimeout))}, nil
 }
 
 // late reports whether the rest of the attempt is too short for another message.
 func (s *mailSession) late() bool { return time.Now().After(s.lastSend) }
 
-// Close takes leave of the server and closes the connection.
+// Close ends the session and closes the connection.
 func (s *mailSession) Close() error {
 	return errors.Join(s.Client.Close(), s.conn.Close())
 }
@@ -54,7 +54,7 @@ func (s *mailSession) Close() error {
 // dial connects to the mail server, within the deadline of ctx.
 func (m *Mail) dial(ctx context.Context) (net.Conn, error) {
 	end, _ := ctx.Deadline()
-	ctx, cancel := context.WithTimeout(ctx, smtpTime)
+	ctx, cancel := context.WithTimeout(ctx, smtpTimeout)
 	defer cancel()
 	plain, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(m.Host, strconv.Itoa(m.Port)))
 	if err != nil {
@@ -72,15 +72,15 @@ func (m *Mail) dial(ctx context.Context) (net.Conn, error) {
 	return secured, nil
 }
 
-// client is made for a connection of dial.
+// client returns an SMTP client on a connection of dial.
 func (m *Mail) client(conn net.Conn) (*mail.Client, error) {
 	options := []mail.Option{
-		mail.WithPort(m.Port), mail.WithTimeout(smtpTime), mail.WithoutNoop(), mail.WithTLSConfig(m.tlsConfig()),
+		mail.WithPort(m.Port), mail.WithTimeout(smtpTimeout), mail.WithoutNoop(), mail.WithTLSConfig(m.tlsConfig()),
 		mail.WithDialContextFunc(func(context.Context, string, string) (net.Conn, error) { return conn, nil }),
 	}
 	switch m.TLS {
 	case DirectTLS:
-		options = append(options, mail.WithTLSPolicy(mail.TLSOpportunistic)) // conn has TLS
+		options = append(options, mail.WithTLSPolicy(mail.TLSOpportunistic)) // conn uses TLS already
 	case NoTLS:
 		options = append(options, mail.WithTLSPolicy(mail.NoTLS))
 	default:
@@ -96,7 +96,7 @@ func (m *Mail) tlsConfig() *tls.Config {
 	return &tls.Config{ServerName: m.Host, MinVersion: tls.VersionTLS12, RootCAs: m.Roots}
 }
 
-// mailConn bounds what is read of a connection, and until when.
+// mailConn limits how much is read from a connection, and until when.
 type mailConn struct {
 	net.Conn
 	end  time.Time // of the attempt

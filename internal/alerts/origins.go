@@ -9,16 +9,16 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// reserveContacts counts each origin (scheme, host, port) of the webhooks that no stored channel of the organization has as a
-// contact that the user causes. They count where they are stored, in the same transaction, and not where they are delivered to:
-// whether a request is refused must not depend on the state of registries.
+// reserveContacts counts each webhook origin (scheme, host, port) that is new to the organization as a contact caused by the user.
+// Origins count when a channel is stored, in the same transaction, and not when an alert is delivered: whether a request is refused
+// must not depend on the state of registries.
 //
-// The first contact must be free now. The others are reserved ahead, so that a long list can be stored, if later.
-func (s *Service) reserveContacts(ctx context.Context, tx *store.Tx, p auth.Principal, in Scope, wanted ...store.Channel) error {
+// The first contact must be available now. The others are reserved ahead, so that a long list can be stored.
+func (s *Service) reserveContacts(ctx context.Context, tx *store.Tx, p auth.Principal, in Scope, channels ...store.Channel) error {
 	if p.UserUID == "" {
 		return nil // an operator
 	}
-	added, err := newOrigins(ctx, tx, in.OrgUID, wanted)
+	added, err := newOrigins(ctx, tx, in.OrgUID, channels)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s *Service) reserveContacts(ctx context.Context, tx *store.Tx, p auth.Prin
 }
 
 // newOrigins counts the origins of channels that no stored channel of the organization has.
-func newOrigins(ctx context.Context, tx *store.Tx, orgUID string, wanted []store.Channel) (int, error) {
+func newOrigins(ctx context.Context, tx *store.Tx, orgUID string, channels []store.Channel) (int, error) {
 	stored, err := tx.Channels.Webhooks(ctx, orgUID)
 	if err != nil {
 		return 0, err
@@ -45,7 +45,7 @@ func newOrigins(ctx context.Context, tx *store.Tx, orgUID string, wanted []store
 	for _, c := range stored {
 		known[originOf(c.HTTP.URL)] = true
 	}
-	for _, c := range wanted {
+	for _, c := range channels {
 		if origin := originOf(c.HTTP.URL); !known[origin] {
 			known[origin] = true
 			added++
@@ -54,8 +54,8 @@ func newOrigins(ctx context.Context, tx *store.Tx, orgUID string, wanted []store
 	return added, nil
 }
 
-// retryAfterUpdate returns when the pending deliveries of an updated channel are tried: at once, but a webhook only after the
-// first interval of retries. The addresses of its host may change from one attempt to the next, and updates are not limited.
+// retryAfterUpdate returns when the pending deliveries of an updated channel are sent: at once, but to a webhook only firstWait after
+// its last attempt. The addresses of its host may change between attempts, and updates are not limited.
 func retryAfterUpdate(old store.Channel, now time.Time) time.Time {
 	if earliest := old.Status.At.Add(firstWait); old.Type == TypeHTTP && earliest.After(now) && !old.Status.At.After(now) {
 		return earliest

@@ -29,13 +29,13 @@ func limitOf(err error) time.Duration {
 	return 0
 }
 
-// TestWebhooksScanNoNetwork has an administrator replace webhooks by others again and again while alerts are sent.
-func TestWebhooksScanNoNetwork(t *testing.T) {
+// TestWebhooksCannotScanANetwork replaces webhooks repeatedly while alerts are sent.
+func TestWebhooksCannotScanANetwork(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = listener.Close() // what is dialed refuses
+	_ = listener.Close() // dialed connections are refused
 	to := &network{to: listener.Addr().String()}
 	f := newFixture(t, Config{Egress: loopback(t), Dialer: to})
 	wanted := func(round int) []Channel {
@@ -66,7 +66,7 @@ func TestWebhooksScanNoNetwork(t *testing.T) {
 	}
 }
 
-// TestNewOriginsAreLimited checks what counts, and that a refused request neither stores nor counts anything.
+// TestNewOriginsAreLimited checks which origins count, and that a refused request neither stores nor counts any.
 func TestNewOriginsAreLimited(t *testing.T) {
 	f := newFixture(t, Config{ChecksPerMinute: 2})
 	refused := func(err error) time.Duration {
@@ -126,7 +126,7 @@ func TestNewOriginsAreLimited(t *testing.T) {
 	f.wantRefusals("TooManyRequests", 2) // of create and of update
 }
 
-// TestManyNewOriginsAtOnceAreStored: a list with more new origins than the allowance has is stored, and counts whole.
+// A list with more new origins than the allowance has left is stored, and all of them count.
 func TestManyNewOriginsAtOnceAreStored(t *testing.T) {
 	f := newFixture(t, Config{ChecksPerMinute: 2})
 	var list []Channel
@@ -167,8 +167,8 @@ func TestOriginsAreCountedOnceByReplicas(t *testing.T) {
 	}
 }
 
-// TestUpdatesDoNotHurryAWebhook: the addresses of a known host may change from one attempt to the next.
-func TestUpdatesDoNotHurryAWebhook(t *testing.T) {
+// The addresses of a known host may change between attempts.
+func TestUpdatesDoNotHastenDeliveries(t *testing.T) {
 	to := &network{to: "127.0.0.1:1"}
 	f := newFixture(t, Config{Egress: loopback(t), Dialer: to})
 	uid, _ := f.create(hookAt("http://127.0.0.1:2000"))
@@ -189,7 +189,7 @@ func TestUpdatesDoNotHurryAWebhook(t *testing.T) {
 	}
 }
 
-// wantRefusals compares the number of records of refusals with that reason.
+// wantRefusals checks the number of audit records of refusals with a reason.
 func (f *fixture) wantRefusals(reason string, want int) {
 	f.t.Helper()
 	if err := f.db.View(f.t.Context(), func(tx *store.Tx) error {

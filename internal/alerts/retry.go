@@ -7,31 +7,30 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// When something that did not arrive is tried again.
+// Retries of failed deliveries.
 const (
-	firstWait = 30 * time.Second
-	maxWait   = time.Hour
-	rareWait  = 4 * time.Hour // what only a change of settings can mend, and the longest Retry-After that is honoured
-	giveUp    = 72 * time.Hour
+	firstWait      = 30 * time.Second
+	maxWait        = time.Hour
+	blockedWait    = 4 * time.Hour // for failures that only a change of settings fixes; also the longest Retry-After that is respected
+	deliveryPeriod = 72 * time.Hour
 )
 
-// result is how an attempt ended.
+// result is the outcome of an attempt.
 type result struct {
 	ok         bool
-	message    string        // for people who may read the channel
-	retryAfter time.Duration // what the receiver asked for
-	rare       bool          // trying soon is of no use
-	told       []string      // e-mail addresses that need not be told again
-	refused    int64         // how many of these were refused in this attempt
-	more       bool          // addresses remain, and that is all that was wrong
-	pause      time.Duration // until the remaining addresses may be tried; with more
+	message    string        // shown to users who may read the channel
+	retryAfter time.Duration // requested by the receiver
+	blocked    bool          // only a change of settings fixes it
+	sentTo     []string      // email addresses that need no further attempt
+	rejected   int64         // how many of these were rejected in this attempt
+	more       bool          // no failure, but addresses remain
+	pause      time.Duration // with more: before the next attempt
 }
 
-// next is what follows from an attempt: the delivery as it is to be, the channel's failures in a row, and the moment
-// before which the channel is left alone.
+// next returns the delivery after an attempt, the consecutive failures of the channel, and the earliest time of its next attempt.
 func next(d store.Delivery, failures int64, r result, now time.Time) (store.Delivery, int64, time.Time) {
-	d.Processed, d.Refused = r.told, d.Refused+r.refused
-	end := d.CreatedAt.Add(giveUp)
+	d.Processed, d.Refused = r.sentTo, d.Refused+r.rejected
+	end := d.CreatedAt.Add(deliveryPeriod)
 	if r.more && now.Before(end) {
 		d.NextAt = now.Add(r.pause)
 		return d, failures, d.NextAt
@@ -48,24 +47,24 @@ func next(d store.Delivery, failures int64, r result, now time.Time) (store.Deli
 	}
 	d.NextAt = now.Add(wait(d.Attempts, r))
 	if d.NextAt.After(end) {
-		d.NextAt = end // a last time
+		d.NextAt = end // the last attempt
 	}
 	return d, failures, now.Add(wait(failures, r))
 }
 
-// wait grows from one failure to the next.
+// wait returns the time before the next attempt, which doubles with each failure.
 func wait(failures int64, r result) time.Duration {
-	if r.rare {
-		return spread(rareWait)
+	if r.blocked {
+		return jitter(blockedWait)
 	}
-	grown := maxWait
+	backoff := maxWait
 	if failures < 8 { // 30 s doubled seven times is more than an hour
-		grown = min(maxWait, firstWait<<(failures-1))
+		backoff = min(maxWait, firstWait<<(failures-1))
 	}
-	return max(spread(grown), min(r.retryAfter, rareWait))
+	return max(jitter(backoff), min(r.retryAfter, blockedWait))
 }
 
-// spread keeps those apart who failed together: an hour is one from 48 minutes to an hour.
-func spread(d time.Duration) time.Duration {
+// jitter returns 80–100% of d, so that simultaneous failures are not retried simultaneously.
+func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.2*rand.Float64())) // #nosec G404 -- spreads load, hides nothing
 }

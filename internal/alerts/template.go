@@ -13,8 +13,8 @@ const maxUnknown = 5
 
 var placeholder = regexp.MustCompile(`\{\{[^{}]{0,64}\}\}`)
 
-// values are the placeholders of a template with what is filled in for them.
-func values(n notice) [][2]string {
+// values returns the placeholders of a template with their values.
+func values(n payload) [][2]string {
 	var r Registry
 	if n.Registry != nil {
 		r = *n.Registry
@@ -26,9 +26,9 @@ func values(n notice) [][2]string {
 	}
 }
 
-// content is the notice as JSON, or the channel's template with its placeholders filled in. What is filled in is
-// escaped as the inside of a JSON string, so that no name of a registry can change what a template says.
-func content(template string, n notice) (string, error) {
+// content returns the payload as JSON, or the template of the channel with values for its placeholders. Values are escaped as the
+// inside of a JSON string, so that the name of a registry cannot change the structure of the body.
+func content(template string, n payload) (string, error) {
 	if template == "" {
 		body, err := json.Marshal(n)
 		return string(body), err
@@ -44,10 +44,10 @@ func content(template string, n notice) (string, error) {
 	return strings.NewReplacer(pairs...).Replace(template), nil
 }
 
-// checkTemplate finds placeholders that would be sent as they are.
+// checkTemplate reports unknown placeholders, which would be sent unchanged.
 func checkTemplate(template string, found *problems) {
 	var known, unknown []string
-	for _, p := range values(notice{}) {
+	for _, p := range values(payload{}) {
 		known = append(known, p[0])
 	}
 	for _, used := range placeholder.FindAllString(template, -1) {

@@ -23,55 +23,55 @@ import (
 
 // Headers of a webhook.
 const (
-	HeaderDelivery  = "Regwarden-Delivery"  // the same for every attempt to deliver the same thing
+	HeaderDelivery  = "Regwarden-Delivery"  // the same in every attempt of a delivery
 	HeaderSignature = "Regwarden-Signature" // t=<unix seconds>,v1=<hex of HMAC-SHA-256 over "<t>.<body>">
 )
 
 const (
-	connectTime = 5 * time.Second
-	maxAnswer   = 64 << 10
+	connectTimeout = 5 * time.Second
+	maxResponse    = 64 << 10
 )
 
-// notice is what a webhook receives.
-type notice struct {
+// payload is the body of a webhook without a template.
+type payload struct {
 	DeliveryID string `json:"deliveryId"`
 	Alert
 }
 
-// webhook makes one attempt. Whatever the receiver answers but 2xx is a failure; a redirect is not followed, since it
-// would take the secrets in header and body to a place that nobody configured.
+// webhook makes one attempt. Every response except 2xx is a failure. Redirects are not followed: they would send the secrets in
+// headers and body to a host that is not configured.
 func (s *Service) webhook(ctx context.Context, c store.Channel, d store.Delivery, a Alert) result {
 	request, err := s.request(ctx, c.HTTP, d, a)
 	if err != nil {
-		return result{message: "the request cannot be made from what is stored; send the channel again", rare: true}
+		return result{message: "the stored settings of this channel are not valid; store the channel again", blocked: true}
 	}
 	transport, err := s.transport(ctx, request.URL)
 	if err != nil {
-		return unsent(err)
+		return failureOf(err)
 	}
 	defer transport.CloseIdleConnections()
 	response, err := transport.RoundTrip(request)
 	if err != nil {
-		return unsent(err)
+		return failureOf(err)
 	}
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
+	_, _ = io.CopyN(io.Discard, response.Body, maxResponse)
 	_ = response.Body.Close()
-	return answered(response, s.now())
+	return responseResult(response, s.now())
 }
 
-func answered(response *http.Response, now time.Time) result {
-	message := fmt.Sprintf("the receiver answered HTTP %d", response.StatusCode)
+func responseResult(response *http.Response, now time.Time) result {
+	message := fmt.Sprintf("the receiver returned HTTP %d", response.StatusCode)
 	switch {
 	case response.StatusCode/100 == 2:
 		return result{ok: true, message: message}
 	case response.StatusCode/100 == 3:
-		return result{message: message + "; redirects are not followed, so write the address that it leads to"}
+		return result{message: message + "; redirects are not followed, so set http.url to their target"}
 	default:
 		return result{message: message, retryAfter: retryAfter(response.Header.Get("Retry-After"), now)}
 	}
 }
 
-// retryAfter reads the header (RFC 9110 section 10.2.3), 0 when there is none that can be read.
+// retryAfter parses the header (RFC 9110 section 10.2.3). It returns 0 if the header is missing or not valid.
 func retryAfter(text string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second
@@ -83,7 +83,7 @@ func retryAfter(text string, now time.Time) time.Duration {
 }
 
 func (s *Service) request(ctx context.Context, h store.ChannelHTTP, d store.Delivery, a Alert) (*http.Request, error) {
-	body, err := content(h.Body, notice{d.UID, a})
+	body, err := content(h.Body, payload{d.UID, a})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Service) request(ctx context.Context, h store.ChannelHTTP, d store.Deli
 	return r, nil
 }
 
-// sign covers the time too, so that a receiver can refuse what was recorded and sent again later.
+// sign returns the signature of the body and the time, so that receivers can refuse replayed requests.
 func sign(key string, at time.Time, body string) string {
 	t := strconv.FormatInt(at.Unix(), 10)
 	mac := hmac.New(sha256.New, []byte(key))
@@ -114,7 +114,7 @@ func sign(key string, at time.Time, body string) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// transport is made for one attempt: no connection is shared between channels.
+// transport returns a transport for one attempt, so that channels share no connection.
 func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, error) {
 	origin, err := egress.ReadOrigin(to)
 	if err != nil {
@@ -122,18 +122,18 @@ func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, 
 	}
 	guard := &egress.Guard{Policy: s.config.Egress, Resolver: s.config.Resolver, Dialer: s.config.Dialer,
 		Proxy: s.config.Proxy, ProxyConnect: s.config.ProxyConnect, Roots: s.config.Roots}
-	reaching, cancel := context.WithTimeout(ctx, connectTime)
+	reachCtx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	target, err := guard.Reach(reaching, origin)
+	target, err := guard.Reach(reachCtx, origin)
 	if err != nil {
 		return nil, err
 	}
 	t := &http.Transport{
-		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxAnswer,
-		TLSHandshakeTimeout: connectTime, ResponseHeaderTimeout: attemptTime,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxResponse,
+		TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: attemptTimeout,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.Roots},
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, connectTime)
+			ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 			defer cancel()
 			conn, _, err := guard.Dial(ctx, target)
 			return conn, err
@@ -145,25 +145,25 @@ func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, 
 	return t, nil
 }
 
-// unsent says in plain words why there is no answer. It names no address: who may read a channel need not know ours.
-func unsent(err error) result {
+// failureOf describes why there is no response. It names no address: users who may read a channel must not see internal ones.
+func failureOf(err error) result {
 	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
-		return result{rare: true, message: "not sent: it is not allowed to connect there, since " + wording.Reason(forbidden)}
+		return result{blocked: true, message: "not sent: the address is not allowed, since " + wording.Reason(forbidden)}
 	}
 	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && proxy.Status != 0 {
-		return result{message: fmt.Sprintf("the outbound proxy did not connect to the receiver: it answered HTTP %d", proxy.Status)}
+		return result{message: fmt.Sprintf("the outbound proxy did not connect to the receiver: it returned HTTP %d", proxy.Status)}
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && !dns.IsTimeout {
-		return result{message: "the host of the address was not found"}
+		return result{message: "the host of http.url was not found"}
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return result{message: "the receiver's certificate is not trusted, has expired or belongs to another name"}
+		return result{message: "the certificate of the receiver is not trusted, has expired or does not match the host name"}
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
-		return result{message: "the receiver did not answer within " + attemptTime.String()}
+		return result{message: "the receiver did not respond within " + attemptTimeout.String()}
 	}
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
-		return result{message: "the receiver could not be connected to"}
+		return result{message: "the connection to the receiver failed"}
 	}
-	return result{message: "the connection ended before there was an answer"}
+	return result{message: "the connection was closed without a response"}
 }

@@ -24,24 +24,24 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// receiver records what it is sent, and answers as it is told.
+// receiver records requests and responds with respond.
 type receiver struct {
 	*httptest.Server
-	mu     sync.Mutex
-	got    []*http.Request
-	bodies []string
-	answer func(http.ResponseWriter, *http.Request)
+	mu      sync.Mutex
+	got     []*http.Request
+	bodies  []string
+	respond func(http.ResponseWriter, *http.Request)
 }
 
 func newReceiver(t *testing.T) *receiver {
-	r := &receiver{answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }}
+	r := &receiver{respond: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)
 		r.mu.Lock()
 		r.got, r.bodies = append(r.got, req), append(r.bodies, string(body))
-		answer := r.answer
+		respond := r.respond
 		r.mu.Unlock()
-		answer(w, req)
+		respond(w, req)
 	}))
 	t.Cleanup(r.Close)
 	return r
@@ -51,7 +51,7 @@ func (r *receiver) hook() Channel {
 	return Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: secret.String(r.URL + "/hook?token=t0p"), Headers: map[string]secret.String{"X-Token": "h1dden"}}}
 }
 
-// A delivery says who it is, is signed over its time and body, and carries what the channel asks for.
+// A delivery has its id, a signature over time and body, and the headers of the channel.
 func TestAWebhookIsSigned(t *testing.T) {
 	r := newReceiver(t)
 	f := newFixture(t, Config{Egress: loopback(t), Header: map[string]string{"Regwarden-Hairpin": "mark"}})
@@ -61,7 +61,7 @@ func TestAWebhookIsSigned(t *testing.T) {
 		t.Fatal("nothing was sent")
 	}
 	got, body := r.got[0], r.bodies[0]
-	var n notice
+	var n payload
 	if err := json.Unmarshal([]byte(body), &n); err != nil || n.Kind != RegistryNotValid || n.Registry.Current.Code != "RegistryAuthFailed" || n.UID == "" {
 		t.Errorf("the body is %s: %v", body, err)
 	}
@@ -77,7 +77,7 @@ func TestAWebhookIsSigned(t *testing.T) {
 	if got.Method != "POST" || got.URL.String() != "/hook?token=t0p" || got.Header.Get("X-Token") != "h1dden" || got.Header.Get("Regwarden-Hairpin") != "mark" {
 		t.Errorf("%s %s %v", got.Method, got.URL, got.Header)
 	}
-	if s := f.channel(uid).Status; !s.OK || s.Message != "the receiver answered HTTP 204" {
+	if s := f.channel(uid).Status; !s.OK || s.Message != "the receiver returned HTTP 204" {
 		t.Errorf("status %+v", s)
 	}
 	if f.attempt() {
@@ -85,10 +85,10 @@ func TestAWebhookIsSigned(t *testing.T) {
 	}
 }
 
-// What fails is tried again as the same delivery, later and later, and given up after three days.
-func TestAFailureIsTriedAgainForThreeDays(t *testing.T) {
+// A failed delivery is retried with the same id at growing intervals, and given up after three days.
+func TestFailedDeliveriesAreRetriedForThreeDays(t *testing.T) {
 	r := newReceiver(t)
-	r.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
+	r.respond = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 	f := newFixture(t, Config{Egress: loopback(t)})
 	uid, _ := f.create(r.hook())
 	began := f.clock
@@ -118,8 +118,8 @@ func TestAFailureIsTriedAgainForThreeDays(t *testing.T) {
 			t.Error("a retry is another delivery")
 		}
 	}
-	f.raise() // the next alert is tried all the same
-	r.answer = func(http.ResponseWriter, *http.Request) {}
+	f.raise() // the next alert is still sent
+	r.respond = func(http.ResponseWriter, *http.Request) {}
 	f.clock = f.clock.Add(maxWait)
 	f.attempt()
 	if s := f.channel(uid).Status; !s.OK {
@@ -127,11 +127,11 @@ func TestAFailureIsTriedAgainForThreeDays(t *testing.T) {
 	}
 }
 
-func TestWhatAReceiverAnswers(t *testing.T) {
+func TestReceiverResponses(t *testing.T) {
 	other := newReceiver(t)
 	for _, tt := range []struct {
 		name    string
-		answer  func(http.ResponseWriter, *http.Request)
+		respond func(http.ResponseWriter, *http.Request)
 		message string
 		atLeast time.Duration // before the next attempt
 		atMost  time.Duration
@@ -139,25 +139,25 @@ func TestWhatAReceiverAnswers(t *testing.T) {
 		{"a redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusPermanentRedirect)
 		},
-			"the receiver answered HTTP 308; redirects are not followed, so write the address that it leads to", 20 * time.Second, time.Minute},
+			"the receiver returned HTTP 308; redirects are not followed, so set http.url to their target", 20 * time.Second, time.Minute},
 		{"come back later", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "600"); w.WriteHeader(429) },
-			"the receiver answered HTTP 429", 10 * time.Minute, 11 * time.Minute},
+			"the receiver returned HTTP 429", 10 * time.Minute, 11 * time.Minute},
 		{"come back in a year", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "31536000")
 			w.WriteHeader(503)
 		},
-			"the receiver answered HTTP 503", 4 * time.Hour, 4*time.Hour + time.Minute},
+			"the receiver returned HTTP 503", 4 * time.Hour, 4*time.Hour + time.Minute},
 		{"come back at once", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Retry-After", "0"); w.WriteHeader(503) },
-			"the receiver answered HTTP 503", 20 * time.Second, time.Minute},
+			"the receiver returned HTTP 503", 20 * time.Second, time.Minute},
 		{"no HTTP", func(w http.ResponseWriter, _ *http.Request) {
 			c, _, _ := w.(http.Hijacker).Hijack()
 			_, _ = io.WriteString(c, "hello\r\n\r\n")
 			_ = c.Close()
-		}, "the connection ended before there was an answer", 20 * time.Second, time.Minute},
+		}, "the connection was closed without a response", 20 * time.Second, time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newReceiver(t)
-			r.answer = tt.answer
+			r.respond = tt.respond
 			f := newFixture(t, Config{Egress: loopback(t)})
 			uid, _ := f.create(r.hook())
 			f.raise()
@@ -180,7 +180,7 @@ func TestWhatAReceiverAnswers(t *testing.T) {
 	}
 }
 
-// A forbidden address is not contacted, by whatever name it comes, with a proxy and without.
+// A forbidden address is not contacted under any name, with or without a proxy.
 func TestForbiddenAddressesAreNotContacted(t *testing.T) {
 	proxy := newReceiver(t)
 	proxyURL, err := url.Parse(proxy.URL)
@@ -201,7 +201,7 @@ func TestForbiddenAddressesAreNotContacted(t *testing.T) {
 			f.raise()
 			f.attempt()
 			s := f.channel(uid).Status
-			if s.OK || !strings.HasPrefix(s.Message, "not sent: it is not allowed to connect there") || strings.Contains(s.Message, "169.254") {
+			if s.OK || !strings.HasPrefix(s.Message, "not sent: the address is not allowed") || strings.Contains(s.Message, "169.254") {
 				t.Errorf("%s through %q: %+v", host, through, s)
 			}
 			if n.dials() != 0 || len(proxy.got) != 0 {
@@ -219,8 +219,8 @@ func TestForbiddenAddressesAreNotContacted(t *testing.T) {
 	}
 }
 
-// A name that does not exist here is left to the proxy, which is spoken to without being judged.
-func TestThroughAProxy(t *testing.T) {
+// A name that does not resolve is sent to the proxy, whose own address is not subject to the policy.
+func TestDeliveryThroughAProxy(t *testing.T) {
 	proxy := newReceiver(t)
 	proxyURL, err := url.Parse(proxy.URL)
 	if err != nil {
@@ -236,8 +236,8 @@ func TestThroughAProxy(t *testing.T) {
 	}
 }
 
-// The proxy gets the address that was checked: it may resolve the name to another one.
-func TestAProxyGetsTheCheckedAddress(t *testing.T) {
+// The proxy gets the checked address, since it could resolve the name to another one.
+func TestProxyGetsTheCheckedAddress(t *testing.T) {
 	asked := make(chan string, 1)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked <- r.Method + " " + r.Host
@@ -254,15 +254,15 @@ func TestAProxyGetsTheCheckedAddress(t *testing.T) {
 	f.raise()
 	f.attempt()
 	if got := <-asked; got != "CONNECT 10.1.2.3:443" {
-		t.Errorf("the proxy was asked: %s", got)
+		t.Errorf("request to the proxy: %s", got)
 	}
-	if s := f.channel(uid).Status; s.OK || s.Message != "the outbound proxy did not connect to the receiver: it answered HTTP 403" {
+	if s := f.channel(uid).Status; s.OK || s.Message != "the outbound proxy did not connect to the receiver: it returned HTTP 403" {
 		t.Errorf("status %+v", s)
 	}
 }
 
-// What is filled into a template stays the inside of a string.
-func TestATemplateIsFilledIn(t *testing.T) {
+// Values in a template are escaped as the inside of a JSON string.
+func TestTemplateValuesAreEscaped(t *testing.T) {
 	r := newReceiver(t)
 	f := newFixture(t, Config{Egress: loopback(t)})
 	hook := r.hook()
@@ -279,8 +279,8 @@ func TestATemplateIsFilledIn(t *testing.T) {
 	}
 }
 
-// A template with an unknown placeholder is refused. One that was stored before is sent as it is, and stays when the
-// channel is changed otherwise.
+// A template with an unknown placeholder is refused. One that an earlier version stored is sent unchanged, and stays valid when other
+// fields of the channel are changed.
 func TestUnknownPlaceholders(t *testing.T) {
 	r := newReceiver(t)
 	f := newFixture(t, Config{Egress: loopback(t)})
@@ -316,19 +316,19 @@ func TestUnknownPlaceholders(t *testing.T) {
 }
 
 // An alert that failed while the clock was wrong is sent with the next one.
-func TestAWrongClockPutsOffNoLaterAlert(t *testing.T) {
+func TestAWrongClockDoesNotDelayLaterAlerts(t *testing.T) {
 	r := newReceiver(t)
 	f := newFixture(t, Config{Egress: loopback(t)})
 	uid, _ := f.create(r.hook())
-	works := r.answer
-	r.answer = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
+	works := r.respond
+	r.respond = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 	right := f.clock
 	f.clock = right.AddDate(1, 0, 0)
 	f.raise()
 	f.attempt()
-	f.clock, r.answer = right, works
+	f.clock, r.respond = right, works
 	if f.attempt() {
-		t.Fatal("this test would not notice")
+		t.Fatal("the failed delivery is due already, so the test proves nothing")
 	}
 	f.raise()
 	for n := 2; n <= 3; n++ {

@@ -53,8 +53,8 @@ func (w *waiting) Collect(to chan<- prometheus.Metric) {
 			to <- prometheus.MustNewConstMetric(w.records, prometheus.GaugeValue, float64(late), "late")
 		}
 	}
-	if n, err := w.alerts.Waiting(ctx); err == nil {
-		to <- prometheus.MustNewConstMetric(w.pending, prometheus.GaugeValue, float64(n))
+	if n, err := w.alerts.CountPending(ctx); err == nil {
+		to <- prometheus.MustNewConstMetric(w.owed, prometheus.GaugeValue, float64(n))
 	}
 }
 

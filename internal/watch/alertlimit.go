@@ -7,24 +7,24 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// The alert rate limit of one registry: a user who makes it change often, by its definition or on its server, must not fill the
-// mailboxes of an organization.
+// The alert rate limit of one registry. A user who makes its health status change often, by its definition or on its server, must not
+// fill the mailboxes of an organization.
 const (
 	maxAlerts   = 20
-	alertWindow = 24 * time.Hour // begins with the first of them
+	alertWindow = 24 * time.Hour // begins with the first alert
 )
 
-// limitedAlert is what the alert rate limit leaves of a change.
+// limitedAlert is the alert of a change after the rate limit.
 type limitedAlert struct {
-	kind       alerts.Kind // "": none is raised
+	kind       alerts.Kind // "": no alert is raised
 	until      time.Time   // not zero: this is the last alert until then
-	suppressed int64       // changes before this one without an alert
-	changed    bool        // the status changed, whether an alert is raised or not
+	suppressed int64       // earlier changes without an alert
+	changed    bool        // the status changed, with or without an alert
 }
 
-// limitAlerts raises an alert of that kind unless maxAlerts were raised in the window, and counts the suppressed ones. After the
-// window, the next check that counts raises an alert with the status if any was suppressed, so that the last alert that people have
-// is true. It updates the counters in after.
+// limitAlerts allows an alert of that kind unless maxAlerts were raised in the window, and counts suppressed ones. If alerts were
+// suppressed, the first counted check after the window raises an alert with the current status, so that the last alert is correct.
+// limitAlerts updates the counters in after.
 func limitAlerts(after *store.Watched, kind alerts.Kind, counted bool, now time.Time) limitedAlert {
 	alert := limitedAlert{kind: kind, changed: kind != ""}
 	ended := !now.Before(after.WindowStart.Add(alertWindow)) || after.WindowStart.After(now) // or a clock was wrong

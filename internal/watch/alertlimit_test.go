@@ -12,8 +12,8 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// For every sequence of changes: there are at most maxAlerts within a window, the last of them says so, suppressed changes are
-// reported after it, and a registry that changes seldom has all its alerts.
+// For every sequence of changes: a window has at most maxAlerts, the last one announces the suppression, suppressed changes are
+// reported after the window, and a registry that changes rarely gets all its alerts.
 func TestLimitAlertsInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row, at := store.Watched{}, dawn
@@ -27,7 +27,7 @@ func TestLimitAlertsInvariants(t *testing.T) {
 			silent := at.Before(silentUntil)
 			switch {
 			case n.changed != (wanted != ""):
-				t.Fatalf("changed %t, wanted %q", n.changed, wanted)
+				t.Fatalf("changed %t, want %q", n.changed, wanted)
 			case silent && n.kind != "":
 				t.Fatalf("alert at %v, though suppressed until %v", at, silentUntil)
 			case !silent && wanted != "" && n.kind != wanted:
@@ -42,7 +42,7 @@ func TestLimitAlertsInvariants(t *testing.T) {
 				continue
 			}
 			if n.suppressed != suppressed {
-				t.Fatalf("%d were suppressed, it says %d", suppressed, n.suppressed)
+				t.Fatalf("%d were suppressed, %d reported", suppressed, n.suppressed)
 			}
 			sent, suppressed = append(sent, at), 0
 			if len(sent) > 2*maxAlerts && sent[len(sent)-1].Sub(sent[len(sent)-1-2*maxAlerts]) < alertWindow {
@@ -55,7 +55,7 @@ func TestLimitAlertsInvariants(t *testing.T) {
 	})
 }
 
-func TestLastAlertBeforeSuppressionSaysSo(t *testing.T) {
+func TestLastAlertAnnouncesSuppression(t *testing.T) {
 	row, kinds := store.Watched{}, []alerts.Kind{alerts.RegistryNotValid, alerts.RegistryValid}
 	end := dawn.Add(alertWindow)
 	for i := range 30 {
@@ -79,7 +79,7 @@ func TestLastAlertBeforeSuppressionSaysSo(t *testing.T) {
 	}
 	row = store.Watched{WindowStart: dawn.Add(9000 * time.Hour), SentCount: maxAlerts}
 	if n := limitAlerts(&row, alerts.RegistryValid, true, dawn); n.kind == "" {
-		t.Error("a wrong clock suppresses alerts for good")
+		t.Error("a wrong clock suppresses all later alerts")
 	}
 }
 

@@ -32,13 +32,13 @@ func recordChange(ctx context.Context, tx *store.Tx, c finishedCheck, d decision
 	return alerts.Raise(ctx, tx, alert)
 }
 
-// remark says that alerts before or after this one are suppressed; empty when none is.
+// remark reports that alerts before or after this one are suppressed. It is empty if none are.
 func (a limitedAlert) remark() string {
 	switch {
 	case a.suppressed > 0:
-		return fmt.Sprintf(" It changed often: %d changes before were not told of.", a.suppressed)
+		return fmt.Sprintf(" It changed often: %d earlier changes had no alert.", a.suppressed)
 	case !a.until.IsZero():
-		return " It changes often: nothing more is told of it until " + a.until.UTC().Format(time.RFC1123) + "."
+		return " It changes often: no more alerts for it until " + a.until.UTC().Format(time.RFC1123) + "."
 	}
 	return ""
 }
@@ -57,9 +57,9 @@ func current(c finishedCheck, d decision) alerts.HealthResult {
 	case c.report != nil:
 		v.Message, v.Hint = c.report.Message, c.report.Hint
 	case v.Code == registries.CodeSecretUnreadable:
-		v.Message, v.Hint = "The stored secrets of this registry cannot be read.", "Send the registry again with its secrets."
+		v.Message, v.Hint = "The stored secrets of this registry cannot be decrypted.", "Send the registry again with its secrets."
 	default:
-		v.Message, v.Hint = "The stored definition cannot be used.", "Correct the field and send the registry again."
+		v.Message, v.Hint = "The stored definition is not valid.", "Correct the field and send the registry again."
 	}
 	return v
 }

@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	confirmAfter = time.Minute // a failure that may pass is rechecked before an alert is raised
-	maxBackOff   = 4           // intervals between checks of a registry that stays unreachable
+	confirmAfter = time.Minute // a transient failure is rechecked after it, before an alert is raised
+	maxBackoff   = 4           // intervals between checks of a registry that stays unreachable
 )
 
-// result is the result of one check, as far as it is compared with others.
+// result is the part of a check's result that is compared with earlier results.
 type result struct {
 	store.HealthResult
-	retryable bool // the same definition may well be valid later
+	retryable bool // the same definition may be valid later
 }
 
 // decision is what follows from a check.
 type decision struct {
 	after   store.Watched // the registry's row without its times
-	counted bool          // the result is the health status now
-	alert   alerts.Kind   // "": nothing changed
-	confirm bool          // recheck soon
-	backOff int           // otherwise: after this many intervals
+	counted bool          // the result is the new health status
+	alert   alerts.Kind   // "": no change
+	confirm bool          // recheck after confirmAfter
+	backoff int           // otherwise: after this many intervals
 }
 
-// decide returns the next health status and at most one alert, from the status before and the result of a check. A failure that may
-// pass becomes the status only when a second check confirms it.
+// decide returns the next health status and at most one alert for the status before and the result of a check. A transient failure
+// becomes the status only if a second check confirms it.
 func decide(before store.Watched, now result, at time.Time) decision {
-	d := decision{after: before, backOff: 1}
+	d := decision{after: before, backoff: 1}
 	d.after.Unreachable, d.after.Unconfirmed = 0, false
 	if now.retryable && !now.Valid {
 		d.after.Unreachable = before.Unreachable + 1
-		d.backOff = backOff(d.after.Unreachable)
+		d.backoff = backoffFor(d.after.Unreachable)
 		if !sameState(before, now.HealthResult) && !before.Unconfirmed {
 			d.after.Unconfirmed, d.confirm = true, true
 			return d
@@ -52,12 +52,12 @@ func decide(before store.Watched, now result, at time.Time) decision {
 	return d
 }
 
-// sameState reports whether v is the status already. Another stage or field of the same code is no change.
+// sameState reports whether v equals the status. A different stage or field with the same code is not a change.
 func sameState(before store.Watched, v store.HealthResult) bool {
 	return !before.Since.IsZero() && before.State.Valid == v.Valid && before.State.Code == v.Code
 }
 
-// alertOf returns the alert for a change of status. A registry that is valid from the start raises none.
+// alertOf returns the alert for a change of status. A registry that is valid in its first check raises none.
 func alertOf(before, after store.Watched) alerts.Kind {
 	first := before.Since.IsZero()
 	switch {
@@ -73,14 +73,14 @@ func alertOf(before, after store.Watched) alerts.Kind {
 	return ""
 }
 
-// backOff is 1 interval for the first failures, the confirmation among them, then 2, then maxBackOff.
-func backOff(unreachable int64) int {
+// backoffFor returns 1 interval for the first failures, including the confirmation, then 2, then maxBackoff.
+func backoffFor(unreachable int64) int {
 	switch {
 	case unreachable <= 2:
 		return 1
 	case unreachable == 3:
 		return 2
 	default:
-		return maxBackOff
+		return maxBackoff
 	}
 }

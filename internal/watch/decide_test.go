@@ -20,21 +20,21 @@ func refused() result {
 	return result{HealthResult: store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth"}}
 }
 
-func away(code string) result {
+func unreachable(code string) result {
 	return result{HealthResult: store.HealthResult{Code: code, Stage: "connect"}, retryable: true}
 }
 
-// drawResult draws one of a few results, so that they repeat.
+// drawResult draws one of a few results, so that equal results repeat.
 func drawResult(t *rapid.T) result {
 	return rapid.SampledFrom([]result{
-		valid(false), valid(true), refused(), away("RegistryUnreachable"), away("RegistryUnavailable"),
+		valid(false), valid(true), refused(), unreachable("RegistryUnreachable"), unreachable("RegistryUnavailable"),
 		{HealthResult: store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Field: "auth.password"}},
 		{HealthResult: store.HealthResult{Code: "RegistryTLSFailed", Stage: "tls", ExpiresSoon: true}},
 	}).Draw(t, "result")
 }
 
-// For every sequence of results: the status is that of the last check that counted, a failure that may pass does not count at once,
-// an alert is raised exactly when the status differs from that of the last alert, and nothing grows without bound.
+// For every sequence of results: the status is that of the last counted check, a transient failure does not count at once, an alert is
+// raised exactly if the status differs from that of the last alert, and no counter grows without limit.
 func TestDecideInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := store.Watched{}
@@ -52,13 +52,13 @@ func TestDecideInvariants(t *testing.T) {
 			case d.confirm == d.counted:
 				t.Fatalf("a check counts or is confirmed, one of the two: %+v", d)
 			case !d.counted && (d.alert != "" || row.State != before.State || !row.Since.Equal(before.Since)):
-				t.Fatalf("what does not count changed something: %+v", d)
+				t.Fatalf("an uncounted check changed the status: %+v", d)
 			case !d.counted && (!now.retryable || before.Unconfirmed || !news):
 				t.Fatalf("not counted: %+v after %+v", now, before)
 			case d.counted && now.retryable && news && !before.Unconfirmed:
-				t.Fatalf("believed at once: %+v", now)
-			case d.backOff < 1 || d.backOff > maxBackOff || !now.retryable && d.backOff != 1:
-				t.Fatalf("back-off of %d after %+v", d.backOff, now)
+				t.Fatalf("counted without confirmation: %+v", now)
+			case d.backoff < 1 || d.backoff > maxBackoff || !now.retryable && d.backoff != 1:
+				t.Fatalf("backoff of %d after %+v", d.backoff, now)
 			}
 			if !d.counted {
 				continue
@@ -84,17 +84,17 @@ func TestDecideByExample(t *testing.T) {
 		checks []result
 		alerts []alerts.Kind // of the checks, in order; "" for none
 	}{
-		{"valid from the start is no news", []result{valid(false), valid(false)}, []alerts.Kind{"", ""}},
-		{"not valid from the start is", []result{refused(), refused()}, []alerts.Kind{alerts.RegistryNotValid, ""}},
+		{"valid from the start", []result{valid(false), valid(false)}, []alerts.Kind{"", ""}},
+		{"not valid from the start", []result{refused(), refused()}, []alerts.Kind{alerts.RegistryNotValid, ""}},
 		{"a password that changed and was corrected", []result{valid(false), refused(), refused(), valid(false)}, []alerts.Kind{"", alerts.RegistryNotValid, "", alerts.RegistryValid}},
-		{"one blip", []result{valid(false), away("a"), valid(false)}, []alerts.Kind{"", "", ""}},
-		{"an outage", []result{valid(false), away("a"), away("a"), away("a"), valid(false)}, []alerts.Kind{"", "", alerts.RegistryNotValid, "", alerts.RegistryValid}},
-		{"an outage with two codes is one", []result{valid(false), away("a"), away("b"), away("b")}, []alerts.Kind{"", "", alerts.RegistryNotValid, ""}},
-		{"a blip within a failure", []result{refused(), away("a"), refused()}, []alerts.Kind{alerts.RegistryNotValid, "", ""}},
-		{"a blip of another kind within an outage", []result{away("a"), away("a"), away("b"), away("a")}, []alerts.Kind{"", alerts.RegistryNotValid, "", ""}},
-		{"another reason", []result{refused(), away("a"), away("a")}, []alerts.Kind{alerts.RegistryNotValid, "", alerts.RegistryCodeChanged}},
+		{"one transient failure", []result{valid(false), unreachable("a"), valid(false)}, []alerts.Kind{"", "", ""}},
+		{"an outage", []result{valid(false), unreachable("a"), unreachable("a"), unreachable("a"), valid(false)}, []alerts.Kind{"", "", alerts.RegistryNotValid, "", alerts.RegistryValid}},
+		{"an outage with two codes", []result{valid(false), unreachable("a"), unreachable("b"), unreachable("b")}, []alerts.Kind{"", "", alerts.RegistryNotValid, ""}},
+		{"a transient failure within a failure", []result{refused(), unreachable("a"), refused()}, []alerts.Kind{alerts.RegistryNotValid, "", ""}},
+		{"a transient failure of another kind within an outage", []result{unreachable("a"), unreachable("a"), unreachable("b"), unreachable("a")}, []alerts.Kind{"", alerts.RegistryNotValid, "", ""}},
+		{"another reason", []result{refused(), unreachable("a"), unreachable("a")}, []alerts.Kind{alerts.RegistryNotValid, "", alerts.RegistryCodeChanged}},
 		{"a certificate", []result{valid(false), valid(true), valid(true), valid(false), valid(true)}, []alerts.Kind{"", alerts.CertificateExpiresSoon, "", "", alerts.CertificateExpiresSoon}},
-		{"a certificate during an outage raises one alert", []result{valid(true), away("a"), away("a"), valid(true)}, []alerts.Kind{alerts.CertificateExpiresSoon, "", alerts.RegistryNotValid, alerts.RegistryValid}},
+		{"a certificate during an outage raises one alert", []result{valid(true), unreachable("a"), unreachable("a"), valid(true)}, []alerts.Kind{alerts.CertificateExpiresSoon, "", alerts.RegistryNotValid, alerts.RegistryValid}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			row := store.Watched{}
@@ -109,19 +109,19 @@ func TestDecideByExample(t *testing.T) {
 	}
 }
 
-func TestBackOffGrowsAndEnds(t *testing.T) {
+func TestBackoffGrowsAndEnds(t *testing.T) {
 	row, got := store.Watched{}, []int{}
 	for range 7 {
-		d := decide(row, away("a"), dawn)
-		row, got = d.after, append(got, d.backOff)
+		d := decide(row, unreachable("a"), dawn)
+		row, got = d.after, append(got, d.backoff)
 	}
 	want := []int{1, 1, 2, 4, 4, 4, 4}
 	for i := range want {
 		if got[i] != want[i] {
-			t.Fatalf("back-off %v, want %v", got, want)
+			t.Fatalf("backoff %v, want %v", got, want)
 		}
 	}
-	if d := decide(row, valid(false), dawn); d.backOff != 1 || d.after.Unreachable != 0 {
+	if d := decide(row, valid(false), dawn); d.backoff != 1 || d.after.Unreachable != 0 {
 		t.Errorf("back again: %+v", d)
 	}
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// HealthStatus is the state of a stored registry between checks. The zero Since says that no check has counted yet.
+// HealthStatus is the state of a stored registry between checks. Since is zero until a check has counted.
 type HealthStatus struct {
 	State         store.HealthResult
 	Since, LastAt time.Time
 	NextAt        time.Time
-	Unconfirmed   bool // the newest check failed in a way that may pass, and is confirmed or refuted soon
+	Unconfirmed   bool // the last check had a transient failure, which is rechecked soon
 }
 
-// HistoryEntry is a number of checks in a row with equal results.
+// HistoryEntry is a series of consecutive checks with equal results.
 type HistoryEntry = store.HealthRun
 
 // maxHistory is the most entries that History returns.
 const maxHistory = 200
 
 // History returns the health status of a stored registry and at most limit entries of its status history, newest first. limit is
-// 1–200; 0 means all that are stored. The entries follow after; the zero value precedes all. An operator names the organization;
-// others leave it empty.
+// 1–200; 0 means all that are stored. The first entry is the one after the entry after; the zero value precedes all. An operator names
+// the organization; others leave it empty.
 //
 // Faults: NotFound.
 func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string, limit int, after HistoryEntry) (HealthStatus, []HistoryEntry, error) {
@@ -69,8 +69,8 @@ func (s *Service) Summaries(ctx context.Context, p auth.Principal, org string) (
 	return list, fault.Wrap("list registries", err)
 }
 
-// CountDue returns how many stored registries are due now, and how many of these should have been checked an interval ago, or are
-// due so late that the clock was wrong when that was written. Each is counted up to 100,000.
+// CountDue returns how many stored registries are due, and how many are late: they should have been checked an interval ago, or their
+// due time is so far ahead that a wrong clock must have set it. Each is counted up to 100,000.
 func (s *Service) CountDue(ctx context.Context, interval time.Duration) (due, late int64, err error) {
 	now := s.now()
 	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
@@ -80,12 +80,12 @@ func (s *Service) CountDue(ctx context.Context, interval time.Duration) (due, la
 		if late, err = tx.Watch.Count(ctx, now.Add(-interval), 100_000); err != nil {
 			return err
 		}
-		ahead, err := tx.Watch.CountAhead(ctx, now.Add((maxBackOff+1)*interval+max(leaseTime, store.ContactsAhead)), 100_000)
+		ahead, err := tx.Watch.CountAhead(ctx, now.Add((maxBackoff+1)*interval+max(leaseTime, store.ContactsAhead)), 100_000)
 		late += ahead
 		return err
 	})
 	if err != nil {
-		return 0, 0, fault.Busy("The watch cannot be counted now.", time.Second)
+		return 0, 0, fault.Busy("Scheduled checks cannot be counted now.", time.Second)
 	}
 	return due, late, nil
 }

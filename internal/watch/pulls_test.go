@@ -18,7 +18,7 @@ import (
 // Docker Hub does: a GET of a manifest is a pull, a HEAD is not.
 type pullCounter struct {
 	mu              sync.Mutex
-	release         int // what the package holds
+	release         int // version of the package
 	requests, pulls int
 }
 
@@ -73,7 +73,7 @@ func (p *pullCounter) send(w http.ResponseWriter, r *http.Request, manifest stri
 func digestOf(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
 
 // Scheduled checks read the kind of the content once for each digest. docs/registries.md has these figures.
-func TestScheduledChecksSpendPullsOnlyOnChanges(t *testing.T) {
+func TestScheduledChecksPullOnlyChangedContent(t *testing.T) {
 	w, hub := mustWatch(t), &pullCounter{}
 	server := httptest.NewServer(hub)
 	t.Cleanup(server.Close)

@@ -14,11 +14,11 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// A requested check of a stored registry is done by a server, wherever the request was made: the server's egress settings decide
-// the result, which is recorded as the registry's health status.
+// A requested check of a stored registry always runs on a server, since its result becomes the registry's health status and depends on
+// the server's egress settings.
 
 const (
-	// DefaultWait is how long AwaitCheck should wait by default: longer than most checks take, and less than a response may.
+	// DefaultWait is the default wait of AwaitCheck. It is longer than most checks, and shorter than a response may take.
 	DefaultWait = 60 * time.Second
 
 	beginTimeout = 15 * time.Second // servers look for due checks every second
@@ -29,7 +29,7 @@ const (
 type CheckRequest struct {
 	orgUID, uid string
 	number      int64
-	delay       time.Duration // until the registry is due
+	delay       time.Duration // before the registry is due
 }
 
 // RequestCheck makes a registry due for a check by a server. An operator names the organization; others leave it empty.
@@ -45,13 +45,13 @@ func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin aud
 	return request, err
 }
 
-// AwaitCheck waits until the check is done, at most within, and returns its report. The check goes on when the wait ends.
+// AwaitCheck waits until the check has ended, at most within, and returns its report. The check continues after the wait.
 //
-// Faults: Unavailable when it is not done in time; NotFound when the registry was deleted; Conflict with
-// registries.CodeSecretUnreadable; Invalid when the stored definition cannot be used.
+// Faults: Unavailable if it does not end in time; NotFound if the registry was deleted; Conflict with
+// registries.CodeSecretUnreadable; Invalid if the stored definition is not valid.
 func (s *Service) AwaitCheck(ctx context.Context, request CheckRequest, within time.Duration) (*regcheck.Report, error) {
 	if request.delay > within {
-		return nil, notDone("The check waits for its turn.")
+		return nil, notDone("The check is not due yet.")
 	}
 	for began := time.Now(); ; {
 		state, err := s.requestState(ctx, request)
@@ -64,7 +64,7 @@ func (s *Service) AwaitCheck(ctx context.Context, request CheckRequest, within t
 		running := state.LeaseOwner != "" && state.NextAt.After(s.now())
 		switch waited := time.Since(began); {
 		case !running && waited > min(within, request.delay+beginTimeout):
-			return nil, notDone("No server has begun the check: none is running on this store, all are busy, or their --watch-interval is 0s.")
+			return nil, notDone("No server has begun the check: no server uses this store, all are busy, or their --watch-interval is 0s.")
 		case waited > within:
 			return nil, notDone("A server has not finished the check yet.")
 		}
@@ -81,18 +81,18 @@ func (s *Service) requestState(ctx context.Context, request CheckRequest) (state
 		state, err = tx.Watch.CheckRequest(ctx, request.orgUID, request.uid)
 		return err
 	})
-	return state, fault.Wrap("look for the result of a check", registries.NotFound(err))
+	return state, fault.Wrap("read the result of a check", registries.NotFound(err))
 }
 
 func notDone(message string) error { return fault.Busy(message, time.Second) }
 
-// reportOf returns the report of the check that was done for a request, or why the definition could not be checked.
+// reportOf returns the report of a requested check, or the reason why the definition could not be checked.
 func reportOf(state store.CheckRequest) (*regcheck.Report, error) {
 	switch {
 	case state.Report == nil && state.State.Code == registries.CodeSecretUnreadable:
 		return nil, registries.SecretUnreadable(nil)
 	case state.Report == nil:
-		return nil, fault.InvalidFields(fault.Field{Field: state.State.Field, Problem: "cannot be used; replace the registry"})
+		return nil, fault.InvalidFields(fault.Field{Field: state.State.Field, Problem: "is not valid in the stored definition; replace the registry"})
 	}
 	report := &regcheck.Report{}
 	if err := json.Unmarshal(state.Report, report); err != nil {

@@ -19,41 +19,41 @@ import (
 )
 
 const (
-	// leaseTime is longer than a check may take (at most 60 s), the writing of its result included.
+	// leaseTime is longer than a check (at most 60 s) and storing its result.
 	leaseTime = 90 * time.Second
-	// overdueAfter distinguishes checks that an outage delayed from those that are a little late.
+	// overdueAfter distinguishes checks delayed by an outage from checks that are slightly late.
 	overdueAfter = time.Minute
 	spreadBatch  = 1000
 )
 
-// Outcome says how a scheduled check ended, for metrics.
+// Outcome is the outcome of a scheduled check, for metrics.
 type Outcome string
 
 // Outcomes of scheduled checks.
 const (
 	Valid       Outcome = "valid"
 	NotValid    Outcome = "notValid"
-	Unconfirmed Outcome = "unconfirmed" // a failure that may pass, seen once
+	Unconfirmed Outcome = "unconfirmed" // a transient failure that is not confirmed
 	Dropped     Outcome = "dropped"     // the registry was replaced or deleted during the check
-	Failed      Outcome = "failed"      // we could not check
+	Failed      Outcome = "failed"      // the check could not run
 )
 
-// Config says how stored registries are checked. All fields but Observe and Log are required.
+// Config configures scheduled checks. All fields except Observe and Log are required.
 type Config struct {
-	Interval    time.Duration // between two checks of one registry
-	Concurrency int           // checks at once, in addition to validations
+	Interval    time.Duration // between checks of a registry
+	Concurrency int           // concurrent checks, in addition to validations
 	Observe     func(Outcome)
 	Log         *slog.Logger
 }
 
-// runner does the scheduled checks of one process.
+// runner runs the scheduled checks of one process.
 type runner struct {
 	*Service
 	Config
 }
 
-// Run checks every stored registry again and again until ctx ends, and then releases those under way. Changes raise alerts. Any
-// number of replicas may run on the same store.
+// Run checks every stored registry on schedule until ctx ends, and then releases the registries of running checks. Changes raise
+// alerts. Any number of replicas may use the same store.
 func (s *Service) Run(ctx context.Context, config Config) {
 	r := &runner{s, config}
 	queue.Queue[store.Watched]{
@@ -74,21 +74,17 @@ func (s *Service) Run(ctx context.Context, config Config) {
 	}.Run(ctx)
 }
 
-// claim claims registries that are due. The lease is durable before the first packet leaves.
+// claim claims due registries. The lease is durable before the first packet is sent.
 func (r *runner) claim(ctx context.Context, shares []queue.Share) (rows []store.Watched, err error) {
-	wanted := make([]store.Share, len(shares))
-	for i, s := range shares {
-		wanted[i] = store.Share(s)
-	}
 	owner, now := uuid.NewString(), r.now()
 	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.Watch.Claim(ctx, owner, now, now.Add(leaseTime), wanted)
+		rows, err = tx.Watch.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
 		return err
 	})
 	return rows, err
 }
 
-// spread reschedules the checks that an outage delayed, so that they are not made in a burst.
+// spread reschedules checks delayed by an outage, so that they do not run in a burst.
 func (r *runner) spread(ctx context.Context) error {
 	for n := int64(spreadBatch); n == spreadBatch; {
 		now := r.now()
@@ -103,7 +99,7 @@ func (r *runner) spread(ctx context.Context) error {
 	return nil
 }
 
-// check checks one registry and stores what follows.
+// check checks one registry and stores the result.
 func (r *runner) check(ctx context.Context, row store.Watched) {
 	outcome, err := r.tryCheck(ctx, row)
 	if err != nil && ctx.Err() == nil && r.Log != nil {
@@ -117,7 +113,7 @@ func (r *runner) check(ctx context.Context, row store.Watched) {
 	}
 }
 
-// release releases a registry unchecked: at once when the service ends, otherwise to be checked an interval later.
+// release releases a registry that was not checked. It is due at once if the service ends, otherwise after an interval.
 func (r *runner) release(ctx context.Context, row store.Watched) {
 	next := r.now()
 	if ctx.Err() == nil {
@@ -127,18 +123,18 @@ func (r *runner) release(ctx context.Context, row store.Watched) {
 		return tx.Watch.Release(ctx, row.RegistryUID, row.LeaseOwner, next)
 	})
 	if err != nil && r.Log != nil {
-		r.Log.Error("lease not released; it will run out", "registry", row.RegistryUID, "error", err)
+		r.Log.Error("lease not released; it will expire", "registry", row.RegistryUID, "error", err)
 	}
 }
 
-// tryCheck returns an error when the registry could not be checked, or the result could not be stored.
+// tryCheck returns an error if the registry could not be checked or the result could not be stored.
 func (r *runner) tryCheck(ctx context.Context, row store.Watched) (Outcome, error) {
 	opened, err := r.registries.Load(ctx, row.OrgUID, row.RegistryUID)
 	done := finishedCheck{registry: opened.Registry, row: row}
 	switch {
 	case fault.KindOf(err) == fault.NotFound:
-		return Dropped, nil // and with it its row
-	case fault.KindOf(err) == fault.Conflict: // its secrets cannot be decrypted, which is a health status too
+		return Dropped, nil // its row is deleted, too
+	case fault.KindOf(err) == fault.Conflict: // secrets that cannot be decrypted are a health status, too
 		done.result.HealthResult = store.HealthResult{Code: registries.CodeSecretUnreadable}
 		return r.end(ctx, done)
 	case err != nil:
@@ -156,7 +152,7 @@ func (r *runner) tryCheck(ctx context.Context, row store.Watched) (Outcome, erro
 	return r.end(ctx, done)
 }
 
-// recheck runs the engine. A panic of it ends this check and nothing else.
+// recheck runs the engine. A panic of the engine ends only this check.
 func (r *runner) recheck(ctx context.Context, d regcheck.Definition, behavior string) (report *regcheck.Report, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -166,7 +162,7 @@ func (r *runner) recheck(ctx context.Context, d regcheck.Definition, behavior st
 	return r.checker.Recheck(ctx, d, regcheck.ReadKnown(behavior), nil)
 }
 
-// resultOf returns the part of a report that is compared with other checks.
+// resultOf returns the part of a report that is compared with earlier results.
 func resultOf(report *regcheck.Report) result {
 	found := result{retryable: report.Retryable, HealthResult: store.HealthResult{
 		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field}}
@@ -184,21 +180,20 @@ type finishedCheck struct {
 	report   *regcheck.Report // nil: the definition could not be checked
 }
 
-// next returns when a registry is checked again. A random tenth of the interval keeps checks apart that began together; after the
-// first check, which many registries may have had at the same time, it is a whole interval.
+// next returns the time of the next check. It varies by a random tenth of the interval, to spread checks that began together, and by
+// a whole interval after the first check, which many registries may have at the same time.
 func (r *runner) next(d decision, first bool, now time.Time) time.Time {
 	if d.confirm {
 		return now.Add(min(confirmAfter, r.Interval))
 	}
-	factor := float64(d.backOff) * (0.9 + 0.2*rand.Float64()) // #nosec G404 -- spreads load, hides nothing
+	factor := float64(d.backoff) * (0.9 + 0.2*rand.Float64()) // #nosec G404 -- spreads load, hides nothing
 	if first {
 		factor = 0.1 + rand.Float64() // #nosec G404 -- as above
 	}
 	return now.Add(time.Duration(factor * float64(r.Interval)))
 }
 
-// end stores the result of a check, with the alert and the audit record of a change, in one transaction. It does so also when the
-// service ends.
+// end stores the result of a check, with the alert and the audit record of a change, in one transaction, also if the service ends.
 func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 	now := r.now()
 	d := decide(c.row, c.result, now)

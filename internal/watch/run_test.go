@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(postgres.Run())
 }
 
-// fixture is the scheduled checks of a server, done when a test wants them.
+// fixture runs the scheduled checks of a server on demand.
 type fixture struct {
 	registriestest.Fixture
 	*runner
@@ -117,7 +117,7 @@ func (w *fixture) status(uid string) HealthStatus {
 	return s
 }
 
-// registry knows ada and the stored password. It calls first on each request.
+// registry accepts ada and the stored password. It calls first on each request.
 func registry(t *testing.T, first func()) string {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		first()
@@ -147,10 +147,10 @@ func TestPanicEndsOneCheckOnly(t *testing.T) {
 		t.Errorf("outcomes %v", w.outcomes)
 	}
 	if s := w.status(fine); !s.State.Valid || s.Since.IsZero() {
-		t.Errorf("the good one: %+v", s)
+		t.Errorf("the other registry: %+v", s)
 	}
 	if s := w.status(bad); !s.Since.IsZero() || s.NextAt.Sub(w.clock) != 15*time.Minute {
-		t.Errorf("the bad one: %+v", s)
+		t.Errorf("the registry whose check panicked: %+v", s)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestResultsForOldDefinitionsAreDropped(t *testing.T) {
 	}
 }
 
-// When the service ends it releases the registries that it is checking, to be checked by the next one at once.
+// When the service ends, it releases the registries of running checks, so that they are due at once.
 func TestShutdownReleasesLeases(t *testing.T) {
 	w := mustWatch(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -200,11 +200,11 @@ func TestShutdownReleasesLeases(t *testing.T) {
 	rows := w.claimDue()
 	w.check(ctx, rows[0])
 	if len(w.claimDue()) != 1 {
-		t.Errorf("the lease is kept: %+v", w.status(uid))
+		t.Errorf("the lease is not released: %+v", w.status(uid))
 	}
 }
 
-// Secrets that cannot be decrypted are a health status like others: recorded once, and without effect on other registries.
+// Secrets that cannot be decrypted are a health status: recorded once, and without effect on other registries.
 func TestDamagedSecretsAreAStatus(t *testing.T) {
 	w := mustWatch(t)
 	good := registry(t, func() {})
@@ -222,18 +222,18 @@ func TestDamagedSecretsAreAStatus(t *testing.T) {
 		w.clock = w.clock.Add(17 * time.Minute)
 	}
 	if s := w.status(damaged); s.State.Code != registries.CodeSecretUnreadable || !s.Since.Equal(registriestest.Start) {
-		t.Errorf("the damaged one: %+v", s)
+		t.Errorf("the damaged registry: %+v", s)
 	}
 	if s := w.status(fine); !s.State.Valid {
-		t.Errorf("the other one: %+v", s)
+		t.Errorf("the other registry: %+v", s)
 	}
 	if records := strings.Count(strings.Join(w.AuditRecords(t), "\n"), "registry.watch"); records != 1 {
 		t.Errorf("%d audit records, want 1", records)
 	}
 }
 
-// Checks that began together are spread, a failure that may pass is rechecked within a minute, and a registry that stays
-// unreachable is checked less often.
+// Checks that began together are spread, a transient failure is rechecked within a minute, and a registry that stays unreachable is
+// checked less often.
 func TestNextCheck(t *testing.T) {
 	w := mustWatch(t)
 	for range 1000 {
@@ -242,10 +242,10 @@ func TestNextCheck(t *testing.T) {
 			first    bool
 			from, to time.Duration
 		}{
-			{decision{confirm: true, backOff: 1}, false, time.Minute, time.Minute},
-			{decision{backOff: 1}, false, 13*time.Minute + 30*time.Second, 16*time.Minute + 30*time.Second},
-			{decision{backOff: 4}, false, 54 * time.Minute, 66 * time.Minute},
-			{decision{backOff: 1}, true, 90 * time.Second, 16*time.Minute + 30*time.Second},
+			{decision{confirm: true, backoff: 1}, false, time.Minute, time.Minute},
+			{decision{backoff: 1}, false, 13*time.Minute + 30*time.Second, 16*time.Minute + 30*time.Second},
+			{decision{backoff: 4}, false, 54 * time.Minute, 66 * time.Minute},
+			{decision{backoff: 1}, true, 90 * time.Second, 16*time.Minute + 30*time.Second},
 		} {
 			if wait := w.next(tt.d, tt.first, w.clock).Sub(w.clock); wait < tt.from || wait > tt.to {
 				t.Fatalf("%+v: %v, want from %v to %v", tt.d, wait, tt.from, tt.to)

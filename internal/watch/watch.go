@@ -1,7 +1,7 @@
 // Package watch checks stored registries on a schedule and on request. It maintains their health status and its history, and raises
 // alerts when the status changes.
 //
-// How a registry is checked is for package regcheck, and who gets an alert for package alerts.
+// Package regcheck does the check itself, and package alerts delivers alerts.
 package watch
 
 import (

@@ -236,10 +236,10 @@ func TestReceiversThatFail(t *testing.T) {
 	instance.Await(t, "the first check", func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked })
 	registry.change("second")
 	instance.Await(t, "the good receiver is told", func() bool { return len(good.kinds()) == 1 })
-	want := []string{"the receiver could not be connected to", "the receiver did not answer within 15s",
-		"not sent: it is not allowed to connect there, since the operator denies this address",
-		"not sent: it is not allowed to connect there, since regwarden itself or its database listens on it",
-		"the receiver answered HTTP 307; redirects are not followed, so write the address that it leads to", "the receiver answered HTTP 200"}
+	want := []string{"the connection to the receiver failed", "the receiver did not respond within 15s",
+		"not sent: the address is not allowed, since the operator denies this address",
+		"not sent: the address is not allowed, since regwarden itself or its database listens on it",
+		"the receiver returned HTTP 307; redirects are not followed, so set http.url to their target", "the receiver returned HTTP 200"}
 	instance.Await(t, "every channel says how it went", func() bool { return slices.Equal(admin.statuses(project), want) })
 	seen := registry.checked()
 	instance.Await(t, "the watch goes on", func() bool { return registry.checked() > seen })
