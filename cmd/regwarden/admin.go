@@ -16,16 +16,16 @@ import (
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
-// The administration commands work on the store, also beside a running server. Whoever may read the
-// data folder is trusted; what is done is on record as done from the command line.
+// The administration commands access the store directly, also while a server runs. Users who may read the data directory are trusted.
+// The audit log records their operations with the origin "cli".
 
-// Who works on the command line, and from where.
+// The principal and the origin of the command line.
 var (
 	operator    = auth.Operator()
 	commandLine = audit.Origin{Address: "cli"}
 )
 
-// admin is what such a command works with.
+// admin is the context of an administration command.
 type admin struct {
 	cmd       *cobra.Command
 	ctx       context.Context
@@ -37,8 +37,7 @@ type admin struct {
 	json      bool
 }
 
-// adminCommand makes a command that runs do on the opened store. list says that it prints a table and
-// so has --output.
+// adminCommand returns a command that runs do on the opened store. If list is true, the command prints a table and has --output.
 func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do func(*admin, []string) error) *cobra.Command {
 	settings, output := newSettings(), "text"
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
@@ -68,7 +67,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 	return cmd
 }
 
-// open reads the settings and opens the store of a service that was started before.
+// open reads the settings and opens an existing store.
 func (s *settings) open(ctx context.Context) (*store.DB, error) {
 	if err := s.load(os.Getenv); err != nil {
 		return nil, err
@@ -95,11 +94,11 @@ func noStore(err error, c Config) error {
 }
 
 func newOrg() *cobra.Command {
-	create := adminCommand("create NAME", "Make an organization, with a project Default; prints its uid", oneArg, false, func(a *admin, args []string) error {
+	create := adminCommand("create NAME", "Create an organization with a project Default; print its uid", oneArg, false, func(a *admin, args []string) error {
 		org, err := a.directory.CreateOrg(a.ctx, a.operator, a.origin, args[0])
 		return a.print(org.UID, err)
 	})
-	list := adminCommand("list", "List the organizations", noArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list", "List organizations", noArgs, true, func(a *admin, _ []string) error {
 		orgs, err := a.directory.ListOrgs(a.ctx, a.operator)
 		if err != nil {
 			return err
@@ -115,11 +114,11 @@ func newOrg() *cobra.Command {
 
 func newProject() *cobra.Command {
 	var org string
-	create := adminCommand("create NAME --org ORG", "Make a project; prints its uid", oneArg, false, func(a *admin, args []string) error {
+	create := adminCommand("create NAME --org ORG", "Create a project; print its uid", oneArg, false, func(a *admin, args []string) error {
 		project, err := a.directory.CreateProject(a.ctx, a.operator, a.origin, directory.NewProject{Org: org, Name: args[0]})
 		return a.print(project.UID, err)
 	})
-	list := adminCommand("list --org ORG", "List an organization's projects", noArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list --org ORG", "List the projects of an organization", noArgs, true, func(a *admin, _ []string) error {
 		projects, err := allPages(func(after directory.Project) ([]directory.Project, bool, error) {
 			return a.directory.ListProjects(a.ctx, a.operator, org, after)
 		})
@@ -138,11 +137,11 @@ func newProject() *cobra.Command {
 
 func orgFlag(org *string, commands ...*cobra.Command) {
 	for _, cmd := range commands {
-		cmd.Flags().StringVar(org, "org", "", "organization, by name")
+		cmd.Flags().StringVar(org, "org", "", "name of the organization")
 	}
 }
 
-// print writes the one value that a script takes from a create command.
+// print prints the single value that a create command returns to scripts.
 func (a *admin) print(value string, err error) error {
 	if err != nil {
 		return err
@@ -151,7 +150,7 @@ func (a *admin) print(value string, err error) error {
 	return err
 }
 
-// allPages reads a list to its end.
+// allPages reads all pages of a list.
 func allPages[T any](read func(after T) (page []T, more bool, err error)) (list []T, err error) {
 	var last T
 	for more := true; more; {
@@ -166,7 +165,34 @@ func allPages[T any](read func(after T) (page []T, more bool, err error)) (list 
 	return list, nil
 }
 
-// table prints rows as the command was asked to.
+// table prints rows in the format of --output.
 func (a *admin) table(columns []string, rows [][]any) error {
 	return printTable(a.cmd, a.json, columns, rows)
+}
+
+func newAudit() *cobra.Command {
+	var query directory.AuditQuery
+	var action, outcome string
+	var since time.Duration
+	list := adminCommand("list", "List audit records, newest first", noArgs, true, func(a *admin, _ []string) error {
+		query.Action, query.Outcome = audit.Action(action), audit.Outcome(outcome)
+		if since > 0 {
+			query.From = time.Now().Add(-since)
+		}
+		page, err := a.directory.Audits(a.ctx, a.operator, query)
+		if err != nil {
+			return err
+		}
+		rows := make([][]any, len(page.Events))
+		for i, e := range page.Events {
+			rows[i] = []any{e.At, string(e.Action), string(e.Outcome), e.Reason, e.ActorName, e.Object, e.Target, e.Origin.Address, e.UID}
+		}
+		return a.table([]string{"at", "action", "outcome", "reason", "actor", "object", "target", "address", "uid"}, rows)
+	})
+	list.Flags().StringVar(&query.Org, "org", "", "name of the organization (default: records of all organizations and of none)")
+	list.Flags().StringVar(&action, "action", "", "action of the records, such as auth.login or registry.validate (default: all)")
+	list.Flags().StringVar(&outcome, "outcome", "", "outcome of the records: started, succeeded, refused, failed, valid or notValid (default: all)")
+	durationVar(list.Flags(), &since, "since", 0, time.Second, longest, "all", "maximum age of the records, such as 12h or 30d; 0s means all")
+	numberVar(list.Flags(), &query.Limit, "limit", directory.DefaultAudits, 1, directory.MaxAudits, "maximum number of records")
+	return group("audit", "Read the audit log", list)
 }

@@ -25,7 +25,7 @@ import (
 // smtpPorts are the usual ones for each way of TLS (RFC 8314 section 3.3, RFC 6409).
 var smtpPorts = map[string]int{alerts.StartTLS: 587, alerts.DirectTLS: 465, alerts.NoTLS: 25}
 
-// smtpProblems lists what is wrong with the settings of the mail server.
+// smtpProblems lists the problems of the settings of the mail server.
 func (c *Config) smtpProblems() []error {
 	var problems []error
 	_, known := smtpPorts[c.SMTPTLS]
@@ -49,7 +49,7 @@ func (c *Config) smtpProblems() []error {
 	return append(problems, err)
 }
 
-// mailDomains are the domains of alert-mail-domains in the spelling that names are compared in.
+// mailDomains returns the domains of alert-mail-domains in canonical spelling.
 func (c *Config) mailDomains() ([]string, error) {
 	domains, problems := make([]string, len(c.AlertMailDomains)), []error(nil)
 	for i, text := range c.AlertMailDomains {
@@ -62,7 +62,7 @@ func (c *Config) mailDomains() ([]string, error) {
 	return domains, errors.Join(problems...)
 }
 
-// links is what the links of confirmations begin with, empty without public-url.
+// links returns the prefix of confirmation links, empty without public-url.
 func (c *Config) links() string {
 	if c.PublicURL == "" {
 		return ""
@@ -70,13 +70,13 @@ func (c *Config) links() string {
 	return strings.TrimSuffix(c.PublicURL, "/") + strings.TrimSuffix(api.PathAlertConfirmation, "{token}")
 }
 
-// isPublicURL reports whether links can begin with a text.
+// isPublicURL reports whether text is a valid prefix of links.
 func isPublicURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// mailServer is nil when none is set.
+// mailServer returns the mail server of the settings, or nil if there is none.
 func (c *Config) mailServer() (*alerts.Mail, error) {
 	if c.SMTPHost == "" {
 		return nil, nil
@@ -95,7 +95,7 @@ func (c *Config) mailServer() (*alerts.Mail, error) {
 	return m, nil
 }
 
-// newAlerts makes what delivers alerts, under the same policy and through the same proxy as the engine.
+// newAlerts returns the service that delivers alerts. It has the same egress policy and proxy as the engine.
 func newAlerts(db *store.DB, c Config, checker *regcheck.Checker, m *server.Metrics, log *slog.Logger) (*alerts.Service, error) {
 	mailServer, err := c.mailServer()
 	if err != nil {

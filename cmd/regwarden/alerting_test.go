@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSettingsOfTheWatchAndTheMailServer(t *testing.T) {
+func TestSettingsOfChecksAndTheMailServer(t *testing.T) {
 	for _, tt := range []struct {
 		args []string
 		want string // part of the problem; "" for none

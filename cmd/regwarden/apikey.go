@@ -11,16 +11,16 @@ import (
 func newAPIKey() *cobra.Command {
 	var org, email, name string
 	var expires time.Duration
-	create := adminCommand("create --org ORG --email E", "Make an API key for a user; prints the key, which is not shown again", noArgs, false, func(a *admin, _ []string) error {
+	create := adminCommand("create --org ORG --email E", "Create an API key for a user; print it this one time", noArgs, false, func(a *admin, _ []string) error {
 		_, key, err := a.auth.CreateAPIKey(a.ctx, a.operator, a.origin, auth.NewAPIKey{
 			Org: org, User: email, Name: name, ExpiresAt: time.Now().Add(expires),
 		})
 		return a.print(key.Reveal(), err)
 	})
-	create.Flags().StringVar(&email, "email", "", "e-mail identifier of the user that the key acts for")
+	create.Flags().StringVar(&email, "email", "", "email of the user that the key acts for")
 	create.Flags().StringVar(&name, "name", "cli", "name of the key")
-	durationVar(create.Flags(), &expires, "expires", 30*day, time.Second, longest, "", "how long the key is valid")
-	list := adminCommand("list --org ORG", "List an organization's API keys", noArgs, true, func(a *admin, _ []string) error {
+	durationVar(create.Flags(), &expires, "expires", 30*day, time.Second, longest, "", "lifetime of the key")
+	list := adminCommand("list --org ORG", "List the API keys of an organization", noArgs, true, func(a *admin, _ []string) error {
 		keys, err := allPages(func(after auth.APIKey) ([]auth.APIKey, bool, error) {
 			return a.auth.ListAPIKeys(a.ctx, a.operator, org, after)
 		})
@@ -33,7 +33,7 @@ func newAPIKey() *cobra.Command {
 		}
 		return a.table([]string{"uid", "name", "email", "state", "expires", "lastUsed"}, rows)
 	})
-	revoke := adminCommand("revoke UID", "Deactivate an API key at once", oneArg, false, func(a *admin, args []string) error {
+	revoke := adminCommand("revoke UID", "Deactivate an API key", oneArg, false, func(a *admin, args []string) error {
 		return a.auth.RevokeAPIKey(a.ctx, a.operator, a.origin, args[0])
 	})
 	orgFlag(&org, create, list)

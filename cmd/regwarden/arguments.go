@@ -49,14 +49,14 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// group is a command that only has others below it.
+// group returns a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// knownCommand refuses what is not the name of a command below cmd.
+// knownCommand refuses arguments that are not the name of a subcommand.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usage(cmd, err)
 }
 
-// valueProblem is what is wrong with the value of a flag, nil if that is not the error.
+// valueProblem returns the problem of a flag's value, nil for other errors.
 func valueProblem(err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {
@@ -102,18 +102,18 @@ func valueProblem(err error) error {
 	return plainValueError(errors.Unwrap(invalid))
 }
 
-// usage is a mistake in what was typed, with the way to help.
+// usage returns a usage error that refers to the help of the command.
 func usage(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
 }
 
-// shortPath is a command as it is typed, without the program's name.
+// shortPath returns the path of a command without the name of the program.
 func shortPath(cmd *cobra.Command) string {
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 	return path
 }
 
-// nameFlags words the problems of a request's fields for the command that sent it: a field is the flag of its name.
+// nameFlags returns the field problems of a request with flags instead of fields.
 func nameFlags(cmd *cobra.Command, err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Kind != fault.Invalid || len(f.Fields) == 0 {
@@ -143,7 +143,7 @@ func readFlagFile(flag, name string) ([]byte, error) {
 	return data, err
 }
 
-// plainCause words the usual causes for people.
+// plainCause replaces common causes by plain text.
 func plainCause(err *fs.PathError) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("no such file")

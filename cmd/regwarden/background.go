@@ -8,32 +8,35 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"os"
+	"os/exec"
 	"runtime"
 	"sync"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/hashing"
+
+	"github.com/spf13/cobra"
 )
 
 const (
-	asideHeaderTimeout = 5 * time.Second
-	asideTimeout       = 90 * time.Second // a profile takes 30 s, or as long as is asked for
+	auxiliaryHeaderTimeout = 5 * time.Second
+	auxiliaryTimeout       = 90 * time.Second // a profile takes 30 s by default
 
-	blockProfileRate     = 100_000 // nanoseconds of waiting that one sample stands for
-	mutexProfileFraction = 100     // one of so many
+	blockProfileRate     = 100_000 // nanoseconds of blocking per sample
+	mutexProfileFraction = 100     // contention events per sample
 )
 
-// What goes on beside the serving of requests.
-
 // background runs the work that no request causes, until stop is called, which waits for its end: polling for changes of other
-// processes, deleting what is no longer needed, and more.
+// processes, deleting old records, and more.
 func background(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger, more ...func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { a.PollChanges(ctx) })
 	running.Go(func() { sweepHourly(ctx, a, auditRetention, log) })
-	for _, unasked := range more {
-		running.Go(func() { unasked(ctx) })
+	for _, work := range more {
+		running.Go(func() { work(ctx) })
 	}
 	return func() {
 		cancel()
@@ -41,7 +44,7 @@ func background(ctx context.Context, a *auth.Service, auditRetention time.Durati
 	}
 }
 
-// sweepHourly deletes sessions that ended long ago, and audit records that are older than they are kept.
+// sweepHourly deletes old sessions, and audit records older than the retention time.
 func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Duration, log *slog.Logger) {
 	for {
 		err := a.Sweep(ctx)
@@ -49,7 +52,7 @@ func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Durat
 			err = errors.Join(err, a.SweepAudits(ctx, time.Now().Add(-auditRetention)))
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Error("old records were not deleted; trying again in an hour", "error", err)
+			log.Error("cleanup failed", "retry_in", time.Hour, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -59,8 +62,8 @@ func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Durat
 	}
 }
 
-// listenAlso binds the address of something served beside the interface, nil when there is none.
-func listenAlso(address, what string) (net.Listener, error) {
+// listenAuxiliary binds the address of an auxiliary server, such as that of metrics. It returns nil for an empty address.
+func listenAuxiliary(address, what string) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -71,28 +74,28 @@ func listenAlso(address, what string) (net.Listener, error) {
 	return listener, nil
 }
 
-// serveAlso answers with handler until stop is called. Without a listener there is nothing to do.
-func serveAlso(listener net.Listener, what string, handler http.Handler, log *slog.Logger) (stop func()) {
+// serveAuxiliary serves handler until stop is called. It does nothing without a listener.
+func serveAuxiliary(listener net.Listener, what string, handler http.Handler, log *slog.Logger) (stop func()) {
 	if listener == nil {
 		return func() {}
 	}
-	s := &http.Server{Handler: handler, ReadHeaderTimeout: asideHeaderTimeout, ReadTimeout: asideTimeout, WriteTimeout: asideTimeout, IdleTimeout: asideTimeout,
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: auxiliaryHeaderTimeout, ReadTimeout: auxiliaryTimeout, WriteTimeout: auxiliaryTimeout, IdleTimeout: auxiliaryTimeout,
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error(what+" are not served any more", "error", err)
+			log.Error("auxiliary server ended", "content", what, "error", err)
 		}
 	})
 	log.Info("serving "+what, "address", listener.Addr().String())
 	return func() {
-		_ = s.Close() // a collector asks again
+		_ = s.Close() // collectors retry
 		running.Wait()
 	}
 }
 
-// profiles are Go's own (net/http/pprof), on a listener that only this machine reaches. What profiles of waiting
-// cost is paid only where they can be asked for.
+// profiles serves the profiles of net/http/pprof. Block and mutex profiles have a cost, so they are recorded only if profiles are
+// served.
 func profiles() http.Handler {
 	runtime.SetBlockProfileRate(blockProfileRate)
 	runtime.SetMutexProfileFraction(mutexProfileFraction)
@@ -101,4 +104,44 @@ func profiles() http.Handler {
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return mux
+}
+
+// Values of --login-isolation. isolateThreads is the former name of isolateProcess.
+const (
+	isolateProcess = "process"
+	isolateThreads = "threads"
+	isolateNothing = "none"
+)
+
+const hashCommand = "hash"
+
+// newHashPasswords returns the command of the child process that hashes passwords for serve.
+func newHashPasswords() *cobra.Command {
+	return &cobra.Command{
+		Use:    hashCommand,
+		Short:  "Hash passwords for the parent server process",
+		Hidden: true,
+		Args:   noArgs,
+		Run:    func(*cobra.Command, []string) { hashing.Serve(os.Stdin, os.Stdout) },
+	}
+}
+
+// newHashing returns a function that hashes passwords as the settings require, and a function that ends it.
+func newHashing(c Config, log *slog.Logger) (compute func(hashing.Input) ([]byte, error), stop func(), err error) {
+	if c.LoginIsolation == isolateNothing {
+		return hashing.Compute, func() {}, nil
+	}
+	executable, err := ownExecutable()
+	process := hashing.NewProcess(log, executable, hashCommand)
+	return process.Compute, process.Close, err
+}
+
+// ownExecutable returns the file that this process runs. The link in /proc also works after an update replaced the file, but an image
+// with only the binary may have no /proc.
+func ownExecutable() (string, error) {
+	const link = "/proc/self/exe"
+	if _, err := os.Stat(link); err == nil {
+		return link, nil
+	}
+	return exec.LookPath(os.Args[0])
 }

@@ -29,15 +29,18 @@ func newBackup() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.cmd.ErrOrStderr(), "%s: %.1f MiB in %v. The master key is not in it: keep that too, in another place.\n",
+		_, err = fmt.Fprintf(a.cmd.ErrOrStderr(), "%s: %.1f MiB in %v. The backup does not contain the master key: back it up separately.\n",
 			args[0], float64(info.Size())/(1<<20), time.Since(began).Round(time.Millisecond))
 		return err
 	})
-	cmd.Long = `Copy the database, as of one moment, to FILE, which must not exist yet. The server may go on meanwhile. Secrets in the
+	cmd.Long = `Copy the database, as of one moment, to FILE, which must not exist yet. The server may run at the same time. Secrets in the
 copy are encrypted with the master key, which is not part of it. A database on PostgreSQL is backed up with PostgreSQL's own tools.
 
 The audit record is written before the copy and completed with the outcome. Without the record nothing is copied. If only the
-outcome cannot be written, the copy is complete, the record stays "started" and the exit code is 1.`
+outcome cannot be written, the copy is complete, the record stays "started" and the exit code is 1.
+
+Exit codes: 0 complete, 1 failed, 2 the command line or the settings cannot be used.`
+	cmd.Example = "  regwarden backup /var/backups/regwarden.db"
 	return cmd
 }
 
@@ -46,15 +49,18 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup into a data directory",
-		Long: `Restore a backup into a data directory that has no database. The master key must be in its place already (master.key in the
+		Long: `Restore a backup into a data directory that has no database. The master key must be available (master.key in the
 directory, ` + envName("master-key-file") + ` or ` + envMasterKey + `). The whole backup is verified before anything is changed.
 
-A backup made before the master key was rotated opens only with the key of its time: name that with --master-key-file, such as
-master.key.<time>. The restored store is then encrypted with the key in place. Where there is none, the server needs the key of the
-backup from then on.
+A backup from before a rotation of the master key can be opened only with the former key: give its file with --master-key-file, such as
+master.key.<time>. The restored store is then encrypted with the current key. Without a current key, the server needs the former key
+from then on.
 
-Sessions and API keys are then what they were at the time of the backup: what was revoked since has to be revoked again.`,
-		Args: oneArg,
+Sessions and API keys are restored as they were at the time of the backup: revoke again what was revoked since.
+
+Exit codes: 0 restored, 1 failed, 2 the command line, the settings or the backup cannot be used.`,
+		Example: "  regwarden restore /var/backups/regwarden.db",
+		Args:    oneArg,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := settings.load(os.Getenv); err != nil {
@@ -67,11 +73,11 @@ Sessions and API keys are then what they were at the time of the backup: what wa
 		return backupUsage(restore(cmd, options, args[0], backupKeyFile))
 	}
 	settings.addTo(cmd.Flags(), slices.DeleteFunc(slices.Clone(storeFlags), func(name string) bool { return name == "master-key-file" })...)
-	cmd.Flags().StringVar(&backupKeyFile, "master-key-file", "", "file of the master key of the time of the backup (default: the key in place)")
+	cmd.Flags().StringVar(&backupKeyFile, "master-key-file", "", "file of the master key at the time of the backup (default: the current key)")
 	return cmd
 }
 
-// restore restores a backup. keyFile is the key that it opens with, empty for the key in place.
+// restore restores a backup. keyFile is the file of its master key, empty for the current key.
 func restore(cmd *cobra.Command, o store.Options, backup, keyFile string) error {
 	if keyFile == "" {
 		return store.Restore(cmd.Context(), o, backup, seal.MasterKey{})
@@ -86,7 +92,7 @@ func restore(cmd *cobra.Command, o store.Options, backup, keyFile string) error 
 		if err := store.Restore(cmd.Context(), o, backup, seal.MasterKey{}); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "The store opens with %s: start the server with --master-key-file, or copy the file to %s.\n", keyFile, place)
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "The store is encrypted with the key in %s: start the server with --master-key-file, or copy the file to %s.\n", keyFile, place)
 		return err
 	}
 	former, err := seal.LoadMasterKey(keyFile)
@@ -104,8 +110,8 @@ func backupUsage(err error) error {
 	return err
 }
 
-// recorded runs an operation on the store as a whole. Its audit record is written first, so that nothing is done without
-// one, and completed with the outcome, also after an interrupt.
+// recorded runs an operation on the whole store. Its audit record is written first, so that no operation is without one, and completed
+// with the outcome, also after an interrupt.
 func (a *admin) recorded(action audit.Action, operation func() error) error {
 	event := a.operator.Event(a.origin, action)
 	event.UID, event.At, event.Outcome = audit.NewUID(), time.Now(), audit.Started

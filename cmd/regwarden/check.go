@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,17 +26,16 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Secrets of a definition come from the environment, a file or standard input: an argument can be
-// read by every user of the machine.
+// Secrets of a definition come from the environment, a file or standard input: every user of the machine can read arguments.
 const (
 	envRegistryPassword = envPrefix + "REGISTRY_PASSWORD"
 	envRegistryToken    = envPrefix + "REGISTRY_TOKEN"
 )
 
-// maxDefinition bounds a definition file, as the HTTP interface bounds a body.
+// maxDefinition is the maximum size of a definition file, as of a body of the HTTP interface.
 const maxDefinition = 1 << 20
 
-// The total time that a check may be given.
+// Bounds of --timeout.
 const (
 	minTimeout = time.Second
 	maxTimeout = time.Minute
@@ -60,14 +61,14 @@ func newCheck() *cobra.Command {
 	f := checkFlags{settings: newSettings()}
 	cmd := &cobra.Command{
 		Use:   "check [FILE|-]",
-		Short: "Check an OCI registry definition; needs no server",
-		Long: `Check reads a registry definition as the HTTP interface takes it (JSON) from FILE or, for -, from standard
-input, and tells whether it is valid; flags add to it or stand alone. With --registry it is the definition that the
-service keeps under this name, with its secrets from the store; they are used only with the endpoint and the trust that
-they are kept with, and addresses are judged as the server judges them: by the egress settings in --config or the environment.
+		Short: "Check an OCI registry definition, without a server",
+		Long: `Check reads a registry definition in the JSON format of the HTTP interface from FILE, or from standard input if FILE is -,
+and reports whether it is valid by using the registry. Flags replace fields of the definition, or give all of it. With --registry,
+the definition is a stored one with its secrets, which are used only with the stored endpoint and auth.tls. The egress settings of
+the server then apply, as given in --config or the environment.
 
-The password comes from ` + envRegistryPassword + ` or --password-stdin, the token from ` + envRegistryToken + `
-or --token-stdin; never from an argument, which every user of the machine can read.
+Give the password in ` + envRegistryPassword + ` or with --password-stdin, the token in ` + envRegistryToken + ` or with
+--token-stdin. They are no arguments, since every user of the machine can read those.
 
 Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 the definition could not be
 checked, 130 interrupted, 143 terminated.`,
@@ -81,24 +82,24 @@ checked, 130 interrupted, 143 terminated.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.endpoint, "endpoint", "", "[scheme://]host[:port][/path]")
-	flags.StringVar(&f.basePath, "base-path", "", "API base path, put before /v2/")
-	flags.StringVar(&f.content, "content", "", "repository, or prefix of repositories, that must be readable (baseContentPath)")
-	flags.StringVar(&f.provider, "provider-type", "", "helm, zarf or pack (default helm)")
-	flags.StringVar(&f.authType, "auth-type", "", "noAuth, basic or token (default: by the credentials given)")
-	flags.StringVar(&f.username, "username", "", "user name")
+	flags.StringVar(&f.basePath, "base-path", "", "path of the API before /v2/")
+	flags.StringVar(&f.content, "content", "", "repository, or prefix of repositories, that must be readable (field baseContentPath)")
+	flags.StringVar(&f.provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
+	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: noAuth, basic or token (default: depends on the given credentials)")
+	flags.StringVar(&f.username, "username", "", "username at the registry")
 	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
 	flags.BoolVar(&f.tokenStdin, "token-stdin", false, "read the token from standard input")
 	flags.StringVar(&f.caFile, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
 	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
 	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
-	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for the connections: a URL, or 'environment'")
+	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
 	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	durationVar(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of the check, 1s–60s")
-	flags.BoolVar(&f.noColor, "no-color", false, "no color, also on a terminal")
+	flags.BoolVar(&f.noColor, "no-color", false, "disable color on terminals")
 	outputFlag(cmd, &f.output)
-	flags.StringVar(&f.registry, "registry", "", "stored registry, by name or uid")
-	flags.StringVar(&f.org, "org", "", "organization of --registry, by name")
+	flags.StringVar(&f.registry, "registry", "", "name or uid of a stored registry")
+	flags.StringVar(&f.org, "org", "", "name of the organization of --registry")
 	f.settings.addTo(flags, storeFlags...)
 	return cmd
 }
@@ -134,7 +135,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// runStored checks a stored definition, with the flags over it. It is audited, as every use of stored secrets is, and evaluates
+// runStored checks a stored definition, with fields replaced by the flags. It is audited, as every use of stored secrets is, and evaluates
 // addresses as the server does: the user who stored the definition may read the report, and could otherwise have the operator
 // contact what the server must not.
 func (f *checkFlags) runStored(show shown, args []string) error {
@@ -182,14 +183,14 @@ func asUsage(err error) error {
 	return usageError{err}
 }
 
-// shown is how a check is shown.
+// shown shows the report of a check.
 type shown struct {
 	cmd             *cobra.Command
 	asJSON, noColor bool
 	field           func(path string) string // as regcheck.Words.Field
 }
 
-// check runs a check and shows it: stage by stage as they end, or as JSON when all have. errNotValid is its finding.
+// check runs a check and shows its stages as they end, or JSON at the end. It returns errNotValid if the definition is not valid.
 func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Report, error)) error {
 	var printer *regcheck.Printer
 	var observe regcheck.Observer
@@ -228,7 +229,7 @@ func (f *checkFlags) checker() (*regcheck.Checker, error) {
 	return checker, nil
 }
 
-// unchecked is the error of a check that came to no result, for its exit code: a signal ended it, or it failed.
+// unchecked returns the error of a check without a result, for its exit code: a signal ended it, or it failed.
 func unchecked(ctx context.Context, err error) error {
 	_, usage := errors.AsType[usageError](err)
 	if err == nil || usage || errors.Is(err, errNotValid) || fault.KindOf(err) == fault.Invalid {
@@ -240,7 +241,7 @@ func unchecked(ctx context.Context, err error) error {
 	return notChecked{err}
 }
 
-// definition reads the file, lays the flags over it, and reports every problem at once.
+// definition reads the file, replaces fields by the flags, and reports all problems at once.
 func (f *checkFlags) definition(ctx context.Context, stdin io.Reader, args []string) (regcheck.Definition, error) {
 	var d regcheck.Definition
 	if len(args) == 0 && f.endpoint == "" {
@@ -293,12 +294,20 @@ func definitionProblems(wrong []fault.Field, problems []regcheck.Problem, show f
 	return usageError{errors.New(text)}
 }
 
-// unreadable says why a definition file is no JSON that can be read in one way only.
+// unreadable describes why a definition file is not unambiguous JSON.
 func unreadable(name string, err error) error {
-	if f, ok := errors.AsType[*fault.Error](err); ok && len(f.Fields) == 1 && f.Fields[0].Field == strictjson.Body {
-		return usageError{fmt.Errorf("the definition in %s %s", name, f.Fields[0].Problem)}
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || len(f.Fields) != 1 || f.Fields[0].Field != strictjson.Body {
+		return err
 	}
-	return err
+	problem := f.Fields[0].Problem
+	if extension := filepath.Ext(name); strings.HasPrefix(problem, "is not valid JSON") && (extension == ".yaml" || extension == ".yml") {
+		problem = "is not JSON, the format of definitions"
+	}
+	if name == "-" {
+		name = "standard input"
+	}
+	return usageError{fmt.Errorf("%s %s", name, problem)}
 }
 
 func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
@@ -324,7 +333,7 @@ func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, 
 	return data, asUsage(err)
 }
 
-// overlay puts what the flags and the environment say over what the file said.
+// overlay replaces fields of the definition by the flags and the environment.
 func (f *checkFlags) overlay(d *regcheck.Definition, stdin io.Reader) error {
 	if d.Auth == nil {
 		d.Auth = &regcheck.Auth{}
@@ -368,7 +377,7 @@ func (f *checkFlags) overlay(d *regcheck.Definition, stdin io.Reader) error {
 	return err
 }
 
-// set leaves the field alone when nothing was said.
+// set sets a field unless the value is empty.
 func set[T ~string](field *T, value T) {
 	if value != "" {
 		*field = value

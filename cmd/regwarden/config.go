@@ -23,11 +23,10 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// envPrefix begins the environment's name of every setting: --login-wait is REGWARDEN_LOGIN_WAIT.
+// envPrefix is the prefix of the environment variables of settings: --login-wait is REGWARDEN_LOGIN_WAIT.
 const envPrefix = "REGWARDEN_"
 
-// Config is every setting of the service. Each is a flag, an environment variable and a key of the
-// settings file, by one name.
+// Config has all settings of the service. Each is a flag, an environment variable and a key of the settings file, with the same name.
 type Config struct {
 	File    string
 	DataDir string
@@ -98,8 +97,8 @@ type Config struct {
 	LogLevel  string
 }
 
-// settings binds a Config to its flags, which also parse the environment's and the file's values:
-// one parser and one default for each setting, wherever it comes from.
+// settings binds a Config to its flags. The flags also parse values of the environment and the settings file, so that each setting has
+// one parser and one default.
 type settings struct {
 	Config
 	flags  *pflag.FlagSet
@@ -119,7 +118,7 @@ func newSettings() *settings {
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: off)")
 	numberVar(f, &c.MaxConnections, "max-connections", 4096, 16, 1_000_000, "open client connections, in all")
 	numberVar(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
-	numberVar(f, &c.RequestMemory, "request-memory", 32, 8, 1<<20, "MiB of requests received and not yet answered; one client address may use a quarter")
+	numberVar(f, &c.RequestMemory, "request-memory", 32, 8, 1<<20, "MiB of requests received whose responses are not sent yet; one client address may use a quarter")
 	numberVar(f, &c.ResponseMemory, "response-memory", 64, 8, 1<<20, "MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
 	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by the environment or the settings file only (default: SQLite in the data directory)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
@@ -155,7 +154,7 @@ func newSettings() *settings {
 	durationVar(f, &c.SyncInterval, "sync-interval", day, time.Second, 30*day, "only when asked", "how often the content of each stored registry is listed; 0s means only on request")
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
 	numberVar(f, &c.SMTPPort, "smtp-port", 0, 0, 65535, "port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
-	f.StringVar(&c.SMTPUsername, "smtp-username", "", "user name at the mail server")
+	f.StringVar(&c.SMTPUsername, "smtp-username", "", "username at the mail server")
 	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file of the password for the mail server")
 	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender address of alerts")
 	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "encryption of the connection to the mail server: starttls, tls or none")
@@ -169,10 +168,10 @@ func newSettings() *settings {
 	return s
 }
 
-// storeFlags are the settings that a command on the store needs.
+// storeFlags are the settings of commands that open the store.
 var storeFlags = []string{"config", "data-dir", "database-url", "database-url-file", "master-key-file", "default-org"}
 
-// addTo gives a command these settings as flags; all of them when none is named.
+// addTo adds settings as flags of a command: the named ones, or all if no name is given.
 func (s *settings) addTo(target *pflag.FlagSet, names ...string) {
 	target.SortFlags = false
 	s.flags.SortFlags = false
@@ -183,8 +182,8 @@ func (s *settings) addTo(target *pflag.FlagSet, names ...string) {
 	})
 }
 
-// load completes what the flags left open from the environment, then from the settings file, and
-// checks the whole. Its error lists every problem.
+// load reads the settings that have no flag from the environment, then from the settings file, and validates all settings. Its error
+// lists all problems.
 func (s *settings) load(getenv func(string) string) error {
 	var problems []error
 	set := func(f *pflag.Flag, source, value string) {
@@ -214,7 +213,7 @@ func (s *settings) load(getenv func(string) string) error {
 		s.MasterKeyFile = filepath.Join(s.DataDir, "master.key")
 	}
 	if err := errors.Join(append(problems, s.Validate()...)...); err != nil {
-		return usageError{fmt.Errorf("the settings cannot be used:\n%w", err)}
+		return usageError{fmt.Errorf("the settings are not valid:\n%w", err)}
 	}
 	return nil
 }
@@ -227,13 +226,13 @@ func (s *settings) fileProblem() error {
 			continue
 		}
 		if _, err := seal.ReadSecretFile(s.File); err != nil {
-			return fmt.Errorf("config: there is a password in %s: %w", name, err)
+			return fmt.Errorf("config: %s contains a password: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// plainValueError replaces the words of strconv, which parses booleans.
+// plainValueError replaces errors of strconv, which parses booleans.
 func plainValueError(err error) error {
 	if _, ok := errors.AsType[*strconv.NumError](err); ok {
 		return errors.New("must be true or false")
@@ -245,8 +244,7 @@ func envName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// readFile reads the settings file. A key that is no setting is refused: a misspelt one would
-// otherwise be in force in its owner's mind alone.
+// readFile reads the settings file. Unknown keys are refused, since the default would silently apply instead of a misspelled setting.
 func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
 	if path == "" {
 		return nil, nil
@@ -286,7 +284,7 @@ func didYouMean(name string, known *pflag.FlagSet) string {
 	return ""
 }
 
-// Validate returns every problem of the settings that the flags did not refuse.
+// Validate returns all problems of the settings that the flags do not check themselves.
 func (c *Config) Validate() []error {
 	var problems []error
 	for _, rule := range []struct {
@@ -327,7 +325,7 @@ func (c *Config) Validate() []error {
 
 func (c *Config) servesTLS() bool { return c.TLSCert != "" || c.TLSSelfSigned }
 
-// egressSettings are the names of the fields of egress.Settings.
+// egressSettings are the settings for the fields of egress.Settings.
 var egressSettings = map[string]string{"Profile": "egress-profile", "Allow": "egress-allow", "Deny": "egress-deny", "AllowOnly": "egress-allow-only"}
 
 func (c *Config) egressPolicy(own func(netip.AddrPort) bool) (egress.Policy, error) {
@@ -352,10 +350,10 @@ func (c *Config) trustedProxies() ([]netip.Prefix, error) {
 	return prefixes, errors.Join(problems...)
 }
 
-// proxyFromEnvironment is the value of egress-proxy that reads the usual variables.
+// proxyFromEnvironment is the value of egress-proxy for HTTPS_PROXY and NO_PROXY.
 const proxyFromEnvironment = "environment"
 
-// proxyFunc chooses the proxy for a target; nil means none.
+// proxyFunc returns the function that chooses the proxy for a target, or nil for no proxy.
 func proxyFunc(setting string) (func(*url.URL) (*url.URL, error), error) {
 	switch setting {
 	case "":
@@ -402,7 +400,7 @@ func isLoopback(listen string) bool {
 	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
 }
 
-// exists reports whether there is a file at path.
+// exists reports whether a file exists.
 func exists(path string) (bool, error) {
 	_, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,7 +14,7 @@ func newConfig() *cobra.Command {
 	settings, output := newSettings(), ""
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print the settings in force, secrets masked",
+		Short: "Print the effective settings, with masked secrets",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			asJSON, err := wantsJSON(output)
@@ -32,7 +32,7 @@ func newConfig() *cobra.Command {
 	return cmd
 }
 
-// list has name, value and source of each setting.
+// list returns name, value and source of each setting.
 func (s *settings) list() [][]any {
 	var rows [][]any
 	s.flags.VisitAll(func(f *pflag.Flag) {
@@ -41,7 +41,7 @@ func (s *settings) list() [][]any {
 	return rows
 }
 
-// value is a setting's value in its type; durations are text, as they are given.
+// value returns the value of a setting in its type. Durations are text.
 func (s *settings) value(f *pflag.Flag) any {
 	if v, err := s.flags.GetBool(f.Name); err == nil {
 		return v
@@ -55,7 +55,7 @@ func (s *settings) value(f *pflag.Flag) any {
 	return s.shown(f)
 }
 
-// shown masks the settings that may hold a secret: URLs with a password in them.
+// shown returns the text of a setting with masked secrets: passwords in URLs.
 func (s *settings) shown(f *pflag.Flag) string {
 	if f.Name == "database-url" && s.DatabaseURL != "" {
 		return maskDatabaseURL(s.DatabaseURL)

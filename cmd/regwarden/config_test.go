@@ -34,7 +34,7 @@ func loaded(t *testing.T, args []string, env map[string]string, file string) (*s
 	return s, s.load(func(name string) string { return env[name] })
 }
 
-func TestAFlagWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
+func TestPrecedenceOfFlagsEnvironmentAndFile(t *testing.T) {
 	s, err := loaded(t,
 		[]string{"--login-queue", "11"},
 		map[string]string{"REGWARDEN_LOGIN_QUEUE": "12", "REGWARDEN_LOGIN_WAIT": "3s", "REGWARDEN_EGRESS_ALLOW": "127.0.0.1,10.0.0.0/8"},
@@ -55,9 +55,9 @@ func TestAFlagWinsOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	}
 }
 
-func TestEveryProblemOfTheSettingsIsToldAtOnce(t *testing.T) {
+func TestAllProblemsOfTheSettingsAreReported(t *testing.T) {
 	_, err := loaded(t,
-		[]string{"--listen", "0.0.0.0:80", "--tls-cert", "x", "--metrics-listen", "nowhere"},
+		[]string{"--listen", "0.0.0.0:80", "--tls-cert", "x", "--metrics-listen", "no-port"},
 		map[string]string{"REGWARDEN_TOKEN_LIFETIME": "1h", "REGWARDEN_LOGIN_WAIT": "soon", "REGWARDEN_LOGIN_FREE_FAILURES": "0", "REGWARDEN_LOGIN_MAX_WAIT": "25h", "REGWARDEN_AUDIT_RETENTION": "1h"},
 		"lisen: x\nlog-level: loud\negress-allow: nonsense\ntrusted-proxies: who\n")
 	if err == nil {
@@ -66,7 +66,7 @@ func TestEveryProblemOfTheSettingsIsToldAtOnce(t *testing.T) {
 	for _, want := range []string{"tls-cert: requires tls-key", "token-lifetime", "login-wait", `"lisen" is not a setting; did you mean listen?`, "log-level", "egress", "trusted-proxies",
 		"metrics-listen", "login-free-failures", "login-max-wait", "audit-retention"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q is not told of in: %v", want, err)
+			t.Errorf("%q is not reported in: %v", want, err)
 		}
 	}
 	if exitCode(err) != exitUsage {
@@ -153,7 +153,7 @@ func TestHintsNameFlagsThatExist(t *testing.T) {
 			}
 		}
 		if regexp.MustCompile(`egress\.[a-z]`).MatchString(hint) {
-			t.Errorf("%q names a setting as nobody types it", hint)
+			t.Errorf("%q does not name the setting as it is typed", hint)
 		}
 	}
 	if named == 0 {

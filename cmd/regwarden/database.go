@@ -11,14 +11,14 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// The setting database-url may hold a password, so it is neither taken from an argument with one in it, which everybody on
-// the machine can read, nor shown.
+// The setting database-url may contain a password. It is masked when shown, and refused in an argument, since every user of the machine
+// can read those.
 
-// completeDatabaseURL reads the file that database-url-file names, and checks the address wherever it comes from.
+// completeDatabaseURL reads database-url from database-url-file, if set, and validates it.
 func (s *settings) completeDatabaseURL() []error {
 	if s.DatabaseURLFile != "" {
 		if s.DatabaseURL != "" {
-			return []error{errors.New("database-url, database-url-file: give one of them")}
+			return []error{errors.New("database-url: cannot be combined with database-url-file")}
 		}
 		content, err := seal.ReadSecretFile(s.DatabaseURLFile)
 		if err != nil {
@@ -33,8 +33,8 @@ func (s *settings) completeDatabaseURL() []error {
 		return nil
 	}
 	if s.source["database-url"] == "flag" && maskDatabaseURL(s.DatabaseURL) != s.DatabaseURL.Reveal() {
-		return []error{fmt.Errorf("database-url: a password in an argument can be read by everybody on this machine; "+
-			"give the URL by %s, in the settings file or with --database-url-file, or keep the password in a PGPASSFILE", envName("database-url"))}
+		return []error{fmt.Errorf("database-url: must not contain a password in an argument, since every user of this machine can read it; "+
+			"give the URL in %s, in the settings file or with --database-url-file, or the password in a PGPASSFILE", envName("database-url"))}
 	}
 	if err := sqldb.CheckURL(s.DatabaseURL); err != nil {
 		return []error{fmt.Errorf("database-url: %w", err)}
@@ -42,7 +42,7 @@ func (s *settings) completeDatabaseURL() []error {
 	return nil
 }
 
-// maskDatabaseURL shows the address without its password, and nothing of one that may have it in an odd place.
+// maskDatabaseURL returns the URL with a masked password, or only a mask if the position of the password is unclear.
 func maskDatabaseURL(address secret.String) string {
 	scheme, rest, found := strings.Cut(address.Reveal(), "://")
 	authority, query, asked := strings.Cut(rest, "?")
@@ -66,7 +66,7 @@ func maskDatabaseURL(address secret.String) string {
 	return shown
 }
 
-// maskQuery masks what PostgreSQL takes passwords by: password, sslpassword.
+// maskQuery masks the parameters for passwords: password, sslpassword.
 func maskQuery(query string) string {
 	parts := strings.Split(query, "&")
 	for i, part := range parts {

@@ -27,7 +27,7 @@ func TestADatabasePasswordIsNotShown(t *testing.T) {
 	}
 }
 
-func TestWhereADatabaseURLMayComeFrom(t *testing.T) {
+func TestSourcesOfTheDatabaseURL(t *testing.T) {
 	const address = "postgres://u:marked@127.0.0.1/d"
 	file := filepath.Join(t.TempDir(), "url")
 	if err := os.WriteFile(file, []byte(address+"\n"), 0o600); err != nil {
@@ -41,14 +41,14 @@ func TestWhereADatabaseURLMayComeFrom(t *testing.T) {
 		{name: "environment", env: address},
 		{name: "file", flags: []string{"--database-url-file", file}},
 		{name: "flag without a password", flags: []string{"--database-url", "postgres://u@127.0.0.1/d"}},
-		{name: "flag with a password", flags: []string{"--database-url", address}, problem: "can be read by everybody"},
-		{name: "flag with a password in an odd place", flags: []string{"--database-url", "postgres://u:mar/ked@h/d"}, problem: "can be read by everybody"},
-		{name: "flag with a password among the parameters", flags: []string{"--database-url", "postgres://u@h/d?password=marked"}, problem: "can be read by everybody"},
-		{name: "both", env: address, flags: []string{"--database-url-file", file}, problem: "give one of them"},
+		{name: "flag with a password", flags: []string{"--database-url", address}, problem: "must not contain a password in an argument"},
+		{name: "flag with a password in an unusual position", flags: []string{"--database-url", "postgres://u:mar/ked@h/d"}, problem: "must not contain a password in an argument"},
+		{name: "flag with a password among the parameters", flags: []string{"--database-url", "postgres://u@h/d?password=marked"}, problem: "must not contain a password in an argument"},
+		{name: "both", env: address, flags: []string{"--database-url-file", file}, problem: "cannot be combined with"},
 		{name: "no file", flags: []string{"--database-url-file", file + "x"}, problem: "no such file"},
 		{name: "another database", env: "mysql://u:marked@h/d", problem: "cannot be read"},
 		{name: "a port that is none", env: "postgres://u:marked@h:marked/d", problem: "cannot be read"},
-		{name: "a certificate that is not there", env: address + "?sslmode=verify-full&sslrootcert=/nowhere", problem: "/nowhere"},
+		{name: "a missing certificate", env: address + "?sslmode=verify-full&sslrootcert=/missing", problem: "/missing"},
 	} {
 		s := newSettings()
 		if err := s.flags.Parse(row.flags); err != nil {

@@ -9,20 +9,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// otherVariables are the environment variables of ours that are not settings.
+// otherVariables are our environment variables that are not settings.
 var otherVariables = []string{
 	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, envRegistryPassword, envRegistryToken,
 }
 
-// How many letters an unknown name may differ from the known one that is proposed for it.
+// Maximum distance in letters between an unknown name and the suggested one.
 const (
 	maxTypos      = 4 // of a setting
 	maxShortTypos = 2 // of a command or a flag
 )
 
-// warnUnknownVariables warns of environment variables with our prefix that nothing reads: a mistyped setting would
-// otherwise be in force in its owner's mind alone. They are not refused, since a platform may set some of its own. Their
-// values are not logged.
+// warnUnknownVariables logs environment variables with our prefix that are not settings, such as misspelled ones. They are not refused,
+// since a platform may set variables with this prefix. Their values are not logged.
 func warnUnknownVariables(log *slog.Logger, environ []string) {
 	known := slices.Clone(otherVariables)
 	newSettings().flags.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })
@@ -35,8 +34,7 @@ func warnUnknownVariables(log *slog.Logger, environ []string) {
 	}
 }
 
-// ofKubernetes reports whether Kubernetes sets this variable in each container to tell the address of a Service, such as
-// one named regwarden or regwarden-db.
+// ofKubernetes reports whether Kubernetes sets this variable in each container for a Service, such as regwarden or regwarden-db.
 func ofKubernetes(name string, environ []string) bool {
 	services := []string{strings.TrimSuffix(envPrefix, "_")}
 	for _, entry := range environ {
@@ -50,7 +48,7 @@ func ofKubernetes(name string, environ []string) bool {
 	})
 }
 
-// nearest returns the known name that is most like this one and differs by few enough letters, or "". It asks cobra's suggestions for mistyped commands.
+// nearest returns the known name that differs least from name, in at most so many letters, or "". It uses cobra's suggestions.
 func nearest(name string, known []string, typos int) string {
 	names := &cobra.Command{}
 	for _, k := range known {

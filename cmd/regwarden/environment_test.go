@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestUnknownVariablesAreWarnedOf(t *testing.T) {
+func TestUnknownVariablesAreLogged(t *testing.T) {
 	for _, tt := range []struct {
 		environ []string
 		want    string // "" for no warning

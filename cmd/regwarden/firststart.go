@@ -19,7 +19,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Names of a first start that nobody is there to ask.
+// Environment variables of the first start.
 const (
 	envBootstrapOrg          = envPrefix + "BOOTSTRAP_ORG"
 	envBootstrapEmail        = envPrefix + "BOOTSTRAP_EMAIL"
@@ -28,18 +28,18 @@ const (
 	firstOrg   = "default"
 	firstEmail = "admin@example.com"
 
-	// firstPasswordFile, in the data folder, holds the password when no terminal could show it.
+	// firstPasswordFile in the data directory contains the password if there is no terminal to show it.
 	firstPasswordFile = "first-password"
 )
 
-// first tells what a first start made. The zero value is a start that was not the first.
+// first describes what a first start created. The zero value is a start that was not the first.
 type first struct {
 	org, email   string
-	password     secret.String // shown; empty when the operator chose it or a file holds it
+	password     secret.String // to show; empty if the operator chose it or a file contains it
 	passwordFile string
 }
 
-// firstStart makes an organization with an administrator in a store that has none.
+// firstStart creates an organization with an administrator in an empty store.
 func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal bool) (first, error) {
 	empty, err := d.Empty(ctx)
 	if err != nil || !empty {
@@ -58,17 +58,16 @@ func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal 
 		f.password = password
 	default:
 		f.passwordFile = filepath.Join(c.DataDir, firstPasswordFile)
-		part = f.passwordFile + "." + rand.Text() // of its own: another server may start for the first time on the same folder
+		part = f.passwordFile + "." + rand.Text() // unique: another server may start for the first time on the same directory
 		if err := errors.Join(os.MkdirAll(c.DataDir, 0o700), writePasswordFile(part, password)); err != nil {
-			return first{}, fmt.Errorf("keep the first password: %w", err)
+			return first{}, fmt.Errorf("store the first password: %w", err)
 		}
 	}
 	_, err = d.Bootstrap(ctx, audit.Origin{Address: "cli"}, f.org, f.email, password)
 	return f.settled(err, part)
 }
 
-// settled is the end of a first start: the file at part, if any, gets its name, or goes when another server on the same
-// database was first, and has told its own password.
+// settled ends a first start. It renames the file at part, if any, or removes it if another server on the same database was first.
 func (f first) settled(err error, part string) (first, error) {
 	lost, ok := errors.AsType[*fault.Error](err)
 	switch {
@@ -77,15 +76,15 @@ func (f first) settled(err error, part string) (first, error) {
 	case ok && lost.Code == directory.CodeNotEmpty:
 		return first{}, nil
 	case err != nil:
-		return first{}, fmt.Errorf("make the first organization: %w", err)
+		return first{}, fmt.Errorf("create the first organization: %w", err)
 	case part != "":
 		return f, os.Rename(part, f.passwordFile)
 	}
 	return f, nil
 }
 
-// writePasswordFile makes the file anew, so that neither the mode of one that is there nor a link says who
-// can read it, and has it on disk before the account is.
+// writePasswordFile replaces the file instead of writing to it, so that an existing mode or link does not decide who can read it. The
+// file is on disk before the account exists.
 func writePasswordFile(path string, password secret.String) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -106,7 +105,7 @@ func readPasswordFile(path string) (secret.String, error) {
 	return readSecretLine(strings.NewReader(text.Reveal()))
 }
 
-// print shows what was made, and lines that can be pasted as they stand.
+// print shows what was created, and commands to paste.
 func (f first) print(out io.Writer, log *slog.Logger, address, caFile string) {
 	if f.org == "" {
 		return
@@ -114,29 +113,29 @@ func (f first) print(out io.Writer, log *slog.Logger, address, caFile string) {
 	inBody, shown, advice := f.password.Reveal(), f.password.Reveal(), "The password is not shown again."
 	if f.passwordFile != "" {
 		inBody, shown = `'"$(cat `+shellQuote(f.passwordFile)+`)"'`, "in the file "+f.passwordFile
-		advice = "Delete the file once you have the password elsewhere."
-		log.Info("first start: the administrator's password is in a file", "file", f.passwordFile)
+		advice = "Store the password in another place and delete the file."
+		log.Info("first administrator created", "password_file", f.passwordFile)
 	}
 	curl := "curl -s"
 	if caFile != "" {
 		curl += " --cacert " + shellQuote(caFile)
 	}
 	fmt.Fprintf(out, `
-This is the first start. An organization and its administrator were made:
+This is the first start. An organization and its administrator were created:
 
   organization  %s
-  e-mail        %s
+  email         %s
   password      %s
 
 %s To try it, paste:
 
-  # sign in
-  ANSWER=$(%s %s%s -H 'Content-Type: application/json' \
+  # log in
+  RESPONSE=$(%s %s%s -H 'Content-Type: application/json' \
     -d '{"emailId":"%s","org":"%s","password":"%s"}')
-  TOKEN=$(echo "$ANSWER" | sed 's/.*"Authorization":"\([^"]*\)".*/\1/')
-  REFRESH=$(echo "$ANSWER" | sed 's/.*"refreshToken":"\([^"]*\)".*/\1/'); echo "$ANSWER"
+  TOKEN=$(echo "$RESPONSE" | sed 's/.*"Authorization":"\([^"]*\)".*/\1/')
+  REFRESH=$(echo "$RESPONSE" | sed 's/.*"refreshToken":"\([^"]*\)".*/\1/'); echo "$RESPONSE"
 
-  # renew the token
+  # refresh the token
   %s %s/v1/auth/refresh/$REFRESH
 
   # is this registry definition valid?
@@ -148,7 +147,7 @@ This is the first start. An organization and its administrator were made:
 		curl, address, curl, address, api.PathValidate)
 }
 
-// shellQuote writes text as one word of a POSIX shell.
+// shellQuote quotes text as one word of a POSIX shell.
 func shellQuote(text string) string {
 	quoted := "'"
 	for _, r := range text {

@@ -8,12 +8,12 @@ import (
 
 func TestThePasswordFileIsForItsOwnerAlone(t *testing.T) {
 	dir := t.TempDir()
-	elsewhere := filepath.Join(dir, "elsewhere")
+	target := filepath.Join(dir, "target")
 	lax, link := filepath.Join(dir, "lax"), filepath.Join(dir, "link")
 	if err := os.WriteFile(lax, []byte("old"), 0o644); err != nil { // #nosec G306 -- what is tried here
 		t.Fatal(err)
 	}
-	if err := os.Symlink(elsewhere, link); err != nil {
+	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{lax, link, filepath.Join(dir, "new")} {
@@ -31,7 +31,7 @@ func TestThePasswordFileIsForItsOwnerAlone(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if there, err := exists(elsewhere); err != nil || there {
+	if there, err := exists(target); err != nil || there {
 		t.Errorf("a link was followed: %v %v", there, err)
 	}
 }

@@ -11,8 +11,8 @@ func TestTheNextMasterKey(t *testing.T) {
 		{"a file", "", "", ""},
 		{"the environment", one, two, ""},
 		{"the environment, and no next one", one, "", "set the new one as REGWARDEN_NEXT_MASTER_KEY"},
-		{"a file, and a next one", "", two, "written anew"},
-		{"the same one", one, one, "in force"},
+		{"a file, and a next one", "", two, "the current one is in a file"},
+		{"the same one", one, one, "must differ from the current key"},
 		{"no key", one, "hunter2", "REGWARDEN_NEXT_MASTER_KEY"},
 	} {
 		key, err := nextMasterKey(func(name string) string {

@@ -1,7 +1,7 @@
-// Command regwarden issues authorization tokens and tells whether OCI registry definitions are valid.
+// Command regwarden issues authorization tokens and checks OCI registry definitions.
 //
-// This package is the only code that reads flags, environment and settings files, and it wires the
-// others together. It decides nothing else.
+// This package is the only code that reads flags, environment and settings files. It passes them to the other packages and connects
+// these.
 package main
 
 import (
@@ -20,14 +20,14 @@ import (
 )
 
 // Exit codes. "check" exits with exitNotValid for a definition that is not valid, and with exitNotChecked when it has no
-// result. A check that a signal ended exits with exitSignal and the signal's number, as shells report it.
+// result. A check ended by a signal exits with exitSignal plus the number of the signal, as shells report it.
 const (
 	exitOK         = 0
 	exitNotValid   = 1
 	exitFailed     = 1
 	exitUsage      = 2
 	exitNotChecked = 3
-	exitSignal     = 128 // and the number of the signal
+	exitSignal     = 128 // plus the number of the signal
 )
 
 func main() {
@@ -47,12 +47,12 @@ func run(args []string) int {
 // ends the process.
 func untilSignal() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	came := make(chan os.Signal, 1)
-	signal.Notify(came, syscall.SIGINT, syscall.SIGTERM)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
-		defer signal.Stop(came)
+		defer signal.Stop(signals)
 		select {
-		case s := <-came:
+		case s := <-signals:
 			cancel(interrupted{s.(syscall.Signal)})
 		case <-ctx.Done():
 		}
@@ -60,7 +60,7 @@ func untilSignal() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// interrupted is the cause of the end of a command's context when it was a signal.
+// interrupted is the cause of a command's context that a signal ended.
 type interrupted struct{ syscall.Signal }
 
 func (i interrupted) Error() string {
@@ -70,7 +70,7 @@ func (i interrupted) Error() string {
 	return i.String() // "terminated"
 }
 
-// untilDone reads until ctx ends: what reads standard input would otherwise not notice.
+// untilDone reads until ctx ends. A read of standard input itself does not end with ctx.
 type untilDone struct {
 	ctx    context.Context
 	source io.Reader
@@ -83,7 +83,7 @@ func (u untilDone) Read(b []byte) (int, error) {
 	}
 	read := make(chan result, 1)
 	go func() {
-		data := make([]byte, len(b)) // not b, which the caller may use again once ctx has ended
+		data := make([]byte, len(b)) // not b, which the caller may reuse after ctx has ended
 		n, err := u.source.Read(data)
 		read <- result{data[:n], err}
 	}()
@@ -95,20 +95,20 @@ func (u untilDone) Read(b []byte) (int, error) {
 	}
 }
 
-// notChecked is the error of a check that came to no result.
+// notChecked is the error of a check without a result.
 type notChecked struct{ error }
 
 func (n notChecked) Unwrap() error { return n.error }
 
-// usageError is a mistake in what was typed.
+// usageError is a mistake in the command line, the settings or the definition.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// errNotValid is check's finding, already printed.
+// errNotValid is the error of a check whose report, already printed, is "not valid".
 var errNotValid = errors.New("the definition is not valid")
 
-// exitCode is the one map from an error to an exit code; it prints what has not been printed.
+// exitCode returns the exit code for an error. It prints the error unless its report was printed.
 func exitCode(err error) int {
 	if err == nil {
 		return exitOK
@@ -126,13 +126,13 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[notChecked](err); ok {
 		return exitNotChecked
 	}
-	if errors.Is(err, sqldb.ErrEmpty) { // the wrong directory or database was named
+	if errors.Is(err, sqldb.ErrEmpty) { // the wrong directory or database was given
 		return exitUsage
 	}
 	return exitFailed
 }
 
-// describe writes a fault as a person reads it: the sentence, then each field's problem on its own line.
+// describe returns the text of an error. For a fault, it is the message, then the problem of each field on a separate line.
 func describe(err error) string {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {

@@ -19,15 +19,17 @@ func newMigrate() *cobra.Command {
 	settings := newSettings()
 	var from, to, output string
 	cmd := &cobra.Command{
-		Use:   "migrate --from sqlite:FOLDER --to postgres://HOST/DATABASE?sslmode=verify-full",
+		Use:   "migrate --from sqlite:DIR --to postgres://HOST/DATABASE?sslmode=verify-full",
 		Short: "Copy a store from SQLite to PostgreSQL",
-		Long: `Move a store from its data folder to an empty PostgreSQL database. Stop the server first. Every table is copied in one
-transaction, read back, and compared by the number and a digest of its rows; when anything differs the database stays empty.
-The folder is left as it was.
+		Long: `Copy a store from its data directory to an empty PostgreSQL database. Stop the server first. All tables are copied in one
+transaction, read back, and compared by the number and a digest of their rows. If they differ, the database stays empty.
+The data directory is not changed.
 
-A password does not belong into an argument: leave --to out and give the URL as ` + envName("database-url") + ` or with
---database-url-file, or keep the password in a PGPASSFILE. Credentials stay sealed under the same master key, which the servers on the new
-database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` + envMasterKey + `.`,
+Do not give a password as an argument: omit --to and give the URL in ` + envName("database-url") + ` or with --database-url-file, or
+the password in a PGPASSFILE. Secrets stay encrypted with the same master key, which the servers on the new database need: give
+master.key of the data directory with --master-key-file, or its content in ` + envMasterKey + `.
+
+Exit codes: 0 copied, 1 failed, 2 the command line, the settings or the database cannot be used.`,
 		Args: noArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -51,8 +53,8 @@ database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` +
 		}
 		return printCopied(cmd, copied, asJSON)
 	}
-	cmd.Flags().StringVar(&from, "from", "", "where the store is: sqlite:FOLDER (default: the data folder)")
-	cmd.Flags().StringVar(&to, "to", "", "the empty database: postgres://…, which has to say sslmode=… unless it is on this machine (default: database-url)")
+	cmd.Flags().StringVar(&from, "from", "", "store to copy, as sqlite:DIR (default: that of data-dir)")
+	cmd.Flags().StringVar(&to, "to", "", "empty database, as postgres://…; requires sslmode=… unless it is on this machine (default: that of database-url)")
 	outputFlag(cmd, &output)
 	settings.addTo(cmd.Flags(), storeFlags...)
 	return cmd
@@ -60,11 +62,11 @@ database need: ` + "`master.key`" + ` of the folder, by --master-key-file or ` +
 
 // migrateBetween treats --from and --to as other names of data-dir and database-url, so that the same rules hold for both.
 func (s *settings) migrateBetween(from, to string) error {
-	folder, isFolder := strings.CutPrefix(from, "sqlite:")
-	if from != "" && (!isFolder || folder == "") {
-		return usageError{errors.New("--from: write sqlite:FOLDER, the data folder of the store")}
+	directory, isSQLite := strings.CutPrefix(from, "sqlite:")
+	if from != "" && (!isSQLite || directory == "") {
+		return usageError{errors.New("--from must be sqlite:DIR, where DIR is the data directory of the store")}
 	}
-	for name, value := range map[string]string{"data-dir": folder, "database-url": to} {
+	for name, value := range map[string]string{"data-dir": directory, "database-url": to} {
 		if value == "" {
 			continue
 		}
@@ -78,7 +80,7 @@ func (s *settings) migrateBetween(from, to string) error {
 // migrateOptions returns where the store is and where it is copied to.
 func migrateOptions(c Config) (source, target store.Options, err error) {
 	if c.DatabaseURL == "" {
-		return source, target, usageError{errors.New("name the empty database with --to postgres://…\nSee 'regwarden migrate --help'")}
+		return source, target, usageError{errors.New("give the empty database with --to postgres://…\nSee 'regwarden migrate --help'")}
 	}
 	if target, err = storeOptions(c); err != nil {
 		return source, target, err

@@ -19,17 +19,17 @@ import (
 
 func newRegistry() *cobra.Command {
 	var org string
-	list := adminCommand("list --org ORG", "List an organization's kept definitions, with what is known of them", noArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list --org ORG", "List stored registries with their health status", noArgs, true, func(a *admin, _ []string) error {
 		return listRegistries(a, org)
 	})
-	show := adminCommand("show NAME --org ORG", "Show a kept definition, secrets masked, and what is known of it", oneArg, true, func(a *admin, args []string) error {
+	show := adminCommand("show NAME --org ORG", "Show a stored registry with masked secrets and its status", oneArg, true, func(a *admin, args []string) error {
 		return showRegistry(a, org, args[0])
 	})
 	limit := 0
-	history := adminCommand("history NAME --org ORG", "List the verdicts on a kept definition, the newest first; equal ones in a row are one line", oneArg, true, func(a *admin, args []string) error {
+	history := adminCommand("history NAME --org ORG", "List the status history of a stored registry, newest first", oneArg, true, func(a *admin, args []string) error {
 		return registryHistory(a, org, args[0], limit)
 	})
-	numberVar(history.Flags(), &limit, "limit", 20, 0, 200, "maximum number of lines, at most 200; 0 means all")
+	numberVar(history.Flags(), &limit, "limit", 20, 0, 200, "maximum number of entries, 1–200; 0 means all")
 	check := newRegistryCheck(&org)
 	orgFlag(&org, list, show, history, check)
 	for _, cmd := range []*cobra.Command{show, history, check} {
@@ -37,6 +37,7 @@ func newRegistry() *cobra.Command {
 	}
 	registry := group("registry", "Show and check stored registry definitions", list, show, check, history)
 	registry.Long = "Show and check stored registry definitions. NAME may also be the uid of a definition."
+	history.Long = "List the status history of a stored registry, newest first. Consecutive checks with equal results are one entry."
 	return registry
 }
 
@@ -45,7 +46,7 @@ func (a *admin) find(org, name string) (registries.Registry, error) {
 	return registries.New(a.db, registries.Limits{}, time.Now).Find(a.ctx, a.operator, org, name)
 }
 
-// watch returns what knows the health of stored registries. It has no engine: servers check.
+// watch returns the service with the health of stored registries. It has no engine, since servers run the checks.
 func (a *admin) watch() *watch.Service {
 	return watch.New(a.db, registries.New(a.db, registries.Limits{}, time.Now), nil, time.Now)
 }
@@ -58,13 +59,13 @@ func listRegistries(a *admin, org string) error {
 	rows := make([][]any, len(list))
 	for i, r := range list {
 		state := store.HealthResult{Valid: r.Valid, Code: r.Code}
-		rows[i] = []any{r.UID, r.Name, r.ProviderType, r.Endpoint, verdict(state, r.Since), r.Since, r.LastAt, string(r.Sync)}
+		rows[i] = []any{r.UID, r.Name, r.ProviderType, r.Endpoint, healthText(state, r.Since), r.Since, r.LastAt, string(r.Sync)}
 	}
 	return a.table([]string{"uid", "name", "type", "endpoint", "state", "since", "checked", "sync"}, rows)
 }
 
-// verdict is a state in a word, empty while there is none and since is zero.
-func verdict(v store.HealthResult, since time.Time) string {
+// healthText returns a health status as one word, empty if since is zero because no check has counted.
+func healthText(v store.HealthResult, since time.Time) string {
 	switch {
 	case since.IsZero():
 		return ""
@@ -87,26 +88,26 @@ func registryHistory(a *admin, org, name string, limit int) error {
 	rows := make([][]any, len(runs))
 	for i, r := range runs {
 		v := r.Result
-		rows[i] = []any{r.Since, r.LastAt, r.Checks, verdict(v, r.Since), v.Stage, v.Reason, v.Field, r.Counted}
+		rows[i] = []any{r.Since, r.LastAt, r.Checks, healthText(v, r.Since), v.Stage, v.Reason, v.Field, r.Counted}
 	}
 	return a.table([]string{"since", "last", "checks", "verdict", "stage", "reason", "field", "counted"}, rows)
 }
 
-// newRegistryCheck has a server do the check: the result is recorded as the registry's health, so the server's settings for
-// outgoing connections must decide it.
+// newRegistryCheck returns the command that requests a check by a server. The result becomes the health status of the registry, so the
+// egress settings of the server must apply.
 func newRegistryCheck(org *string) *cobra.Command {
 	timeout, noColor := watch.DefaultWait, false
-	cmd := adminCommand("check NAME --org ORG", "Check a stored registry now, by a server", oneArg, true, func(a *admin, args []string) error {
+	cmd := adminCommand("check NAME --org ORG", "Have a server check a stored registry now", oneArg, true, func(a *admin, args []string) error {
 		return unchecked(a.ctx, checkRegistry(a, shown{cmd: a.cmd, asJSON: a.json, noColor: noColor}, *org, args[0], timeout))
 	})
-	cmd.Long = `Make a stored registry due and wait until a server has checked it. The server's settings decide which addresses may be
-reached; the result is part of the history, and a change raises alerts. When the wait ends, the registry stays due.
+	cmd.Long = `Request a check of a stored registry and wait until a server has done it. The egress settings of the server apply, the result is
+part of the status history, and a change raises alerts. The request stays pending if the wait ends first.
 
-To check it without a server, without consequences or with other settings: regwarden check --registry NAME --org ORG
+To check it without a server, without recording the result or with other settings: regwarden check --registry NAME --org ORG
 
 Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 not checked, 130 interrupted,
 143 terminated.`
-	durationVar(cmd.Flags(), &timeout, "timeout", timeout, 100*time.Millisecond, day, "", "maximum time to wait for the report")
+	durationVar(cmd.Flags(), &timeout, "timeout", timeout, 100*time.Millisecond, day, "", "maximum wait for the report")
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "no color, also on a terminal")
 	return cmd
 }
@@ -124,7 +125,7 @@ func checkRegistry(a *admin, show shown, org, name string, timeout time.Duration
 	fmt.Fprintf(a.cmd.ErrOrStderr(), "Waiting up to %s for a server to check %s.\n", timeout, found.Name)
 	report, err := scheduled.AwaitCheck(a.ctx, request, timeout)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable {
-		f.Message += fmt.Sprintf(" The registry stays due.\nTo check it without a server: regwarden check --registry %q --org %q", name, org)
+		f.Message += fmt.Sprintf(" The request stays pending.\nTo check it without a server: regwarden check --registry %q --org %q", name, org)
 	}
 	if err != nil {
 		return err
@@ -139,8 +140,7 @@ func checkRegistry(a *admin, show shown, org, name string, timeout time.Duration
 	})
 }
 
-// shownRegistry is a stored definition and its health status, for scripts. Masks stand for secrets, null for what is
-// missing.
+// shownRegistry is the JSON of a stored definition and its health status. Secrets are masked, and missing values are null.
 type shownRegistry struct {
 	UID         string                    `json:"uid"`
 	Name        string                    `json:"name"`
@@ -152,11 +152,11 @@ type shownRegistry struct {
 	Checked     any                       `json:"checked"`
 	NextCheck   any                       `json:"nextCheck"`
 	Unconfirmed bool                      `json:"unconfirmed"`
-	Verdict     shownVerdict              `json:"verdict"`
+	Result      shownResult               `json:"verdict"`
 	Sync        shownSync                 `json:"sync"`
 }
 
-type shownVerdict struct {
+type shownResult struct {
 	Stage                  any  `json:"stage"`
 	Reason                 any  `json:"reason"`
 	Field                  any  `json:"field"`
@@ -185,8 +185,8 @@ func showRegistry(a *admin, org, name string) error {
 	v := watched.State
 	s := shownRegistry{
 		UID: found.UID, Name: found.Name, Created: jsonValue(found.CreatedAt), Changed: jsonValue(found.UpdatedAt), Definition: api.OCIRegistryDefinition{Definition: found.Definition, Scope: found.Scope},
-		State: jsonValue(verdict(v, watched.Since)), Since: jsonValue(watched.Since), Checked: jsonValue(watched.LastAt), NextCheck: jsonValue(watched.NextAt),
-		Unconfirmed: watched.Unconfirmed, Verdict: shownVerdict{jsonValue(v.Stage), jsonValue(v.Reason), jsonValue(v.Field), v.ExpiresSoon},
+		State: jsonValue(healthText(v, watched.Since)), Since: jsonValue(watched.Since), Checked: jsonValue(watched.LastAt), NextCheck: jsonValue(watched.NextAt),
+		Unconfirmed: watched.Unconfirmed, Result: shownResult{jsonValue(v.Stage), jsonValue(v.Reason), jsonValue(v.Field), v.ExpiresSoon},
 		Sync: shownSync{found.SyncSupported, jsonValue(string(synchronized.Status)), jsonValue(synchronized.Message), jsonValue(synchronized.LastSyncedAt),
 			synchronized.Repositories, synchronized.Tags},
 	}
@@ -200,7 +200,7 @@ func showRegistry(a *admin, org, name string) error {
 	return table.Flush()
 }
 
-// lines are what a person reads: the fields by the names that messages give them, empty ones left out.
+// lines returns the fields for the text output, by the names that messages use, without empty ones.
 func (s shownRegistry) lines() (lines [][2]string) {
 	add := func(name, value string) {
 		if value != "" {
@@ -230,7 +230,7 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	return lines
 }
 
-// tlsWords names what is set, and not the texts of certificates.
+// tlsWords returns the names of the TLS fields that are set, without the certificates.
 func tlsWords(t regcheck.TLS) string {
 	if !t.Enabled {
 		return ""
@@ -250,12 +250,12 @@ func tlsWords(t regcheck.TLS) string {
 func (s shownRegistry) checkedWords() string {
 	words := cell(s.Checked)
 	if s.Unconfirmed {
-		words += ", failed in a way that may pass; looked at again soon"
+		words += ", transient failure; rechecked soon"
 	}
-	if s.Verdict.Field != nil {
-		words += ", at fault: " + cell(s.Verdict.Field)
+	if s.Result.Field != nil {
+		words += ", at fault: " + cell(s.Result.Field)
 	}
-	if s.Verdict.CertificateExpiresSoon {
+	if s.Result.CertificateExpiresSoon {
 		words += ", the certificate expires soon"
 	}
 	return words

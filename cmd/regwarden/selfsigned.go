@@ -17,11 +17,11 @@ import (
 
 const (
 	selfSignedLife  = 365 * 24 * time.Hour
-	selfSignedRenew = 30 * 24 * time.Hour // before its end, a new one is made
+	selfSignedRenew = 30 * 24 * time.Hour // renewed that long before it expires
 )
 
-// selfSigned returns the files of a self-made certificate for this machine, kept in the data folder so
-// that clients can go on trusting it, and made anew when it ends soon or lacks the listening address.
+// selfSigned returns the files of a self-signed certificate for this machine. It is stored in the data directory, so that clients can
+// continue to trust it, and renewed if it expires soon or does not have the listening address.
 func selfSigned(dataDir, listen string, now time.Time) (certFile, keyFile string, err error) {
 	certFile = filepath.Join(dataDir, "self-signed.crt")
 	keyFile = filepath.Join(dataDir, "self-signed.key")
@@ -34,7 +34,7 @@ func selfSigned(dataDir, listen string, now time.Time) (certFile, keyFile string
 			return certFile, keyFile, nil
 		}
 	}
-	certPEM, keyPEM, err := makeSelfSigned(nameOf(host), now)
+	certPEM, keyPEM, err := generateSelfSigned(nameOf(host), now)
 	if err != nil {
 		return "", "", err
 	}
@@ -44,7 +44,7 @@ func selfSigned(dataDir, listen string, now time.Time) (certFile, keyFile string
 	return certFile, keyFile, os.WriteFile(certFile, certPEM, 0o644) // #nosec G306 -- a certificate is public
 }
 
-// nameOf is the name that clients use for a listening host; "every address" is reached as localhost.
+// nameOf returns the name that clients use for a listening host: localhost for an unspecified address.
 func nameOf(host string) string {
 	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
 		return "localhost"
@@ -52,7 +52,7 @@ func nameOf(host string) string {
 	return host
 }
 
-func makeSelfSigned(host string, now time.Time) (certPEM, keyPEM []byte, err error) {
+func generateSelfSigned(host string, now time.Time) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

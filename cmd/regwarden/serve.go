@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -14,6 +15,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -36,10 +38,10 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// shutdownTimeout is how long requests under way may take to end; a validation takes 30 s by default.
+// shutdownTimeout is how long running requests may take to end; a validation takes up to 30 s by default.
 const shutdownTimeout = 30 * time.Second
 
-// envMasterKey may hold the master key itself, where no file can be kept.
+// envMasterKey may contain the master key itself, if it cannot be in a file.
 const envMasterKey = envPrefix + "MASTER_KEY"
 
 func newServe() *cobra.Command {
@@ -47,11 +49,15 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the HTTP interface",
-		Long: `Serve the HTTP interface. The first start makes the data folder, the keys and one organization with an
-administrator, whose password is shown once. Ctrl-C lets requests under way end, then stops.
+		Long: `Serve the HTTP interface. The first start creates the data directory, the keys and one organization with an administrator, and
+shows the administrator's password once. Ctrl-C stops the server after running requests have ended.
 
 Every setting is a flag, a key of the settings file, and an environment variable: --login-wait is REGWARDEN_LOGIN_WAIT.
-A flag wins over the environment, and that over the file.`,
+Flags take precedence over the environment, and the environment over the file.
+
+Exit codes: 0 stopped, 1 failed, 2 the command line or the settings cannot be used.`,
+		Example: `  regwarden serve
+  regwarden serve --config /etc/regwarden/regwarden.yaml`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.load(os.Getenv); err != nil {
@@ -64,8 +70,7 @@ A flag wins over the environment, and that over the file.`,
 	return cmd
 }
 
-// serve wires the service from top to bottom and runs it until ctx ends. It prints what a person wants
-// to see to out, and the log to logTo.
+// serve creates the parts of the service and runs it until ctx ends. It prints messages for people to out, and the log to logTo.
 func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	log, err := c.logger(logTo)
 	if err != nil {
@@ -73,7 +78,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	}
 	warnUnknownVariables(log, os.Environ())
 	limitMemory(log)
-	unlock, err := lockFolder(c)
+	unlock, err := lockDataDir(c)
 	if err != nil {
 		return err
 	}
@@ -98,17 +103,17 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
-	defer listener.Close() // the server closes it too; this is for the ways out before that
-	metricsListener, err := listenAlso(c.MetricsListen, "metrics")
+	defer listener.Close() // the server closes it too; this is for earlier returns
+	metricsListener, err := listenAuxiliary(c.MetricsListen, "metrics")
 	if err != nil {
 		return err
 	}
-	debugListener, err := listenAlso(c.DebugListen, "profiles")
+	debugListener, err := listenAuxiliary(c.DebugListen, "profiles")
 	if err != nil {
 		return err
 	}
 	if debugListener != nil && !isLoopback(debugListener.Addr().String()) { // "localhost" may be any address
-		return fmt.Errorf("debug-listen: %s is %s here, which is no loopback address; name one, such as 127.0.0.1:6060", c.DebugListen, debugListener.Addr())
+		return fmt.Errorf("debug-listen: must be a loopback address such as 127.0.0.1:6060, but %s is %s here", c.DebugListen, debugListener.Addr())
 	}
 	tlsConfig, caFile, err := c.tls()
 	if err != nil {
@@ -119,9 +124,9 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return err
 	}
 	checker.Dialer = checks.NewConnLimiter()
-	// Twice as many threads as processors: while hostile registries flood hundreds of checks, the operating system's scheduler
+	// Twice as many threads as processors: while hostile registries flood hundreds of checks, the scheduler of the operating system
 	// gives other requests a processor earlier than Go's run queue does; docs/benchmarks.md has the figures. The limiter above
-	// counts processors, so it is made before this line.
+	// counts processors, so it must be created before this line.
 	runtime.GOMAXPROCS(2 * runtime.GOMAXPROCS(0))
 	proxies, err := c.trustedProxies()
 	if err != nil {
@@ -174,9 +179,9 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		content.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
 	})
 	defer background(ctx, authService, c.AuditRetention, log, unasked...)() // ends before the store closes
-	defer serveAlso(metricsListener, "metrics", metrics.Handler(log), log)()
+	defer serveAuxiliary(metricsListener, "metrics", metrics.Handler(log), log)()
 	if debugListener != nil {
-		defer serveAlso(debugListener, "profiles", profiles(), log)()
+		defer serveAuxiliary(debugListener, "profiles", profiles(), log)()
 	}
 	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", version)
 	return listen(ctx, s.HTTPServer(), limited, tlsConfig, log)
@@ -186,8 +191,8 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 // hashes passwords need the rest.
 const memoryShare = 0.7
 
-// limitMemory has the garbage collector work harder as the memory limit of the cgroup comes near, instead of being
-// killed there. GOMEMLIMIT, when set, wins.
+// limitMemory sets the memory limit of the Go runtime from that of the cgroup, so that the garbage collector runs more often instead of
+// the process being killed. GOMEMLIMIT takes precedence.
 func limitMemory(log *slog.Logger) {
 	if limit, err := memlimit.Set(memlimit.WithRatio(memoryShare)); err != nil { // no cgroup, or not Linux
 		log.Debug("memory limit not set", "error", err)
@@ -196,7 +201,7 @@ func limitMemory(log *slog.Logger) {
 	}
 }
 
-// listen serves until ctx ends, then lets requests under way end.
+// listen serves until ctx ends, then waits for running requests.
 func listen(ctx context.Context, server *http.Server, listener net.Listener, tlsConfig *tls.Config, log *slog.Logger) error {
 	if tlsConfig != nil {
 		listener = tls.NewListener(listener, tlsConfig)
@@ -208,12 +213,12 @@ func listen(ctx context.Context, server *http.Server, listener net.Listener, tls
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	log.Info("stopping; requests under way may end", "within", shutdownTimeout.String())
+	log.Info("stopping", "timeout", shutdownTimeout.String())
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(bound); err != nil {
-		_ = server.Close() // cut what did not end; its context ends with it
-		log.Warn("some requests did not end in time and were cut", "error", err)
+		_ = server.Close() // aborts the remaining requests and ends their contexts
+		log.Warn("requests aborted", "error", err)
 	}
 	log.Info("stopped")
 	return nil
@@ -231,8 +236,8 @@ func (c *Config) logger(to io.Writer) (*slog.Logger, error) {
 	return slog.New(slog.NewTextHandler(to, options)), nil
 }
 
-// lockFolder makes this the only server on a database file; one in PostgreSQL is for many.
-func lockFolder(c Config) (unlock func() error, err error) {
+// lockDataDir makes this the only server on a SQLite database. Several servers may use a PostgreSQL database.
+func lockDataDir(c Config) (unlock func() error, err error) {
 	if c.DatabaseURL != "" {
 		return func() error { return nil }, nil
 	}
@@ -276,7 +281,7 @@ func newAuth(ctx context.Context, db *store.DB, c Config, hash func(hashing.Inpu
 	})
 }
 
-// newChecker makes the engine. It refuses to check what listens here, at this machine's own addresses: us and our database.
+// newChecker returns the engine. It refuses endpoints that are the service itself or its database on this machine.
 func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) {
 	ports := sqldb.Ports(c.DatabaseURL)
 	for _, l := range listeners {
@@ -298,7 +303,7 @@ func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) 
 	return checker, err
 }
 
-// publicAddress is the listener's address as a client writes it.
+// publicAddress returns the URL of a listener for clients.
 func publicAddress(addr net.Addr, tls bool) string {
 	scheme := "http://"
 	if tls {
@@ -314,17 +319,16 @@ func publicAddress(addr net.Addr, tls bool) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// tls returns the configuration to serve TLS with, nil for plain HTTP, and the file of a self-made
-// certificate, for clients to trust.
+// tls returns the TLS configuration of the server, nil for plain HTTP, and the file of a self-signed certificate for clients to trust.
 func (c *Config) tls() (*tls.Config, string, error) {
 	certFile, keyFile, caFile := c.TLSCert, c.TLSKey, ""
 	if c.TLSSelfSigned {
-		if err := os.MkdirAll(c.DataDir, 0o700); err != nil { // with PostgreSQL there may be none yet
-			return nil, "", fmt.Errorf("make the data folder: %w", err)
+		if err := os.MkdirAll(c.DataDir, 0o700); err != nil { // with PostgreSQL it may not exist yet
+			return nil, "", fmt.Errorf("create the data directory: %w", err)
 		}
 		var err error
 		if certFile, keyFile, err = selfSigned(c.DataDir, c.Listen, time.Now()); err != nil {
-			return nil, "", fmt.Errorf("make a certificate: %w", err)
+			return nil, "", fmt.Errorf("generate a certificate: %w", err)
 		}
 		caFile = certFile
 	}
@@ -333,7 +337,7 @@ func (c *Config) tls() (*tls.Config, string, error) {
 	}
 	pair, err := loadKeyPair(certFile, keyFile)
 	if err != nil {
-		return nil, "", errors.Join(errors.New("tls-cert, tls-key: not usable as a pair"), err)
+		return nil, "", errors.Join(errors.New("tls-cert, tls-key: must be a certificate and its key"), err)
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair},
@@ -342,7 +346,7 @@ func (c *Config) tls() (*tls.Config, string, error) {
 	}, caFile, nil
 }
 
-// loadKeyPair is tls.LoadX509KeyPair with a check of the key file's mode.
+// loadKeyPair is tls.LoadX509KeyPair with a check of the mode of the key file.
 func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
 	chain, err := os.ReadFile(certFile)
 	if err != nil {
@@ -353,4 +357,36 @@ func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(chain, []byte(key.Reveal()))
+}
+
+// maxDNSResponse is the maximum size of a DNS response over TCP, which could have 64 KiB. Go opens a socket for each address in it to sort
+// them (RFC 6724), and the owner of a domain chooses their number.
+const maxDNSResponse = 4 << 10
+
+var errLongDNSResponse = errors.New("the DNS response is longer than 4 KiB")
+
+// resolver returns a resolver that uses the DNS server of the settings, or those of the system.
+func (c *Config) resolver() egress.Resolver {
+	return &net.Resolver{PreferGo: c.EgressDNS != "", Dial: func(ctx context.Context, network, system string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, cmp.Or(c.EgressDNS, system))
+		if err != nil || !strings.HasPrefix(network, "tcp") {
+			return conn, err
+		}
+		return &dnsConn{conn, maxDNSResponse}, nil
+	}}
+}
+
+// dnsConn is the connection of one query.
+type dnsConn struct {
+	net.Conn
+	left int
+}
+
+func (c *dnsConn) Read(p []byte) (int, error) {
+	if c.left == 0 {
+		return 0, errLongDNSResponse
+	}
+	n, err := c.Conn.Read(p[:min(len(p), c.left)])
+	c.left -= n
+	return n, err
 }

@@ -9,8 +9,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands give typed values: JSON holds them as they are, and a table is made from the same values.
-
 // printTable prints rows as a table, or as a list of JSON objects with the columns as keys.
 func printTable(cmd *cobra.Command, asJSON bool, columns []string, rows [][]any) error {
 	if asJSON {
@@ -35,7 +33,7 @@ func printTable(cmd *cobra.Command, asJSON bool, columns []string, rows [][]any)
 	return table.Flush()
 }
 
-// jsonValue is a value in JSON: RFC 3339 for a time, null for a time or text that is missing.
+// jsonValue returns a value for JSON: RFC 3339 for a time, null for a zero time or an empty text.
 func jsonValue(value any) any {
 	switch v := value.(type) {
 	case time.Time:
@@ -51,7 +49,7 @@ func jsonValue(value any) any {
 	return value
 }
 
-// cell is a value in a table: "-" for one that is missing.
+// cell returns a value for a table: "-" for a zero time or an empty text.
 func cell(value any) string {
 	if list, ok := value.([]string); ok {
 		value = strings.Join(list, ",")

@@ -15,11 +15,11 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// maxSecretLine bounds a secret read from standard input.
+// maxSecretLine is the maximum size of a secret on standard input.
 const maxSecretLine = 8 << 10
 
-// printerTo prints a check to w: in colour and to its width only where w is a terminal. NO_COLOR
-// (no-color.org) and TERM=dumb turn colour off.
+// printerTo returns a printer to w, which uses color and the width of the terminal if w is one. NO_COLOR (no-color.org) and TERM=dumb
+// disable color.
 func printerTo(w io.Writer, noColor bool) *regcheck.Printer {
 	printer := &regcheck.Printer{W: w}
 	if !isTerminal(w) {
@@ -37,7 +37,7 @@ func isTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// readSecretLine reads a secret from standard input and takes off one line end.
+// readSecretLine reads a secret from standard input and removes one trailing newline.
 func readSecretLine(stdin io.Reader) (secret.String, error) {
 	data, err := io.ReadAll(io.LimitReader(stdin, maxSecretLine+1))
 	if err != nil {
@@ -48,12 +48,12 @@ func readSecretLine(stdin io.Reader) (secret.String, error) {
 	}
 	text := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	if text == "" {
-		return "", errors.New("standard input holds no secret")
+		return "", errors.New("standard input is empty; a secret is required")
 	}
 	return secret.String(text), nil
 }
 
-// readSecret reads a secret from standard input, which is prompted for at a terminal.
+// readSecret reads a secret from standard input, with a prompt on a terminal.
 func readSecret(stdin io.Reader, prompt string) (secret.String, error) {
 	if isTerminal(stdin) {
 		return promptSecret(stdin.(*os.File), prompt)
@@ -61,7 +61,7 @@ func readSecret(stdin io.Reader, prompt string) (secret.String, error) {
 	return readSecretLine(stdin)
 }
 
-// promptSecret reads one line from a terminal without echo. A signal ends it at once: the read itself would go on.
+// promptSecret reads one line from a terminal without echo. A signal ends it, since the read itself would continue.
 func promptSecret(terminal *os.File, prompt string) (secret.String, error) {
 	fd := int(terminal.Fd())
 	before, err := term.GetState(fd)
@@ -94,7 +94,7 @@ func promptSecret(terminal *os.File, prompt string) (secret.String, error) {
 	return secret.String(typed), nil
 }
 
-// askPassword asks for a new password twice.
+// askPassword prompts for a new password twice.
 func askPassword(terminal *os.File) (secret.String, error) {
 	first, err := promptSecret(terminal, "Password: ")
 	if err != nil {

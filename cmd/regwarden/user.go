@@ -11,7 +11,7 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// userFlags name a user, and what it is to be.
+// userFlags are the flags of the commands for users.
 type userFlags struct {
 	org, email    string
 	role, newRole string // of create, and of role: their defaults differ
@@ -24,33 +24,33 @@ func newUser() *cobra.Command {
 	var f userFlags
 	create, list := f.create(), f.list()
 	password, role, projects := f.password(), f.setRole(), f.setProjects()
-	disable := adminCommand("disable --org ORG --email E", "Keep a user from signing in; ends its sessions and the use of its API keys", noArgs, false, func(a *admin, _ []string) error {
+	disable := adminCommand("disable --org ORG --email E", "Disable a user's login, sessions and API keys", noArgs, false, func(a *admin, _ []string) error {
 		return a.directory.DisableUser(a.ctx, a.operator, a.origin, f.ref())
 	})
-	enable := adminCommand("enable --org ORG --email E", "Let a disabled user sign in again", noArgs, false, func(a *admin, _ []string) error {
+	enable := adminCommand("enable --org ORG --email E", "Enable a disabled user", noArgs, false, func(a *admin, _ []string) error {
 		return a.directory.EnableUser(a.ctx, a.operator, a.origin, f.ref())
 	})
 	orgFlag(&f.org, create, list, password, disable, enable, role, projects)
 	for _, cmd := range []*cobra.Command{create, password, disable, enable, role, projects} {
-		cmd.Flags().StringVar(&f.email, "email", "", "e-mail identifier")
+		cmd.Flags().StringVar(&f.email, "email", "", "email of the user")
 	}
 	for _, cmd := range []*cobra.Command{create, password} {
-		cmd.Flags().BoolVar(&f.fromStdin, "password-stdin", false, "read the password from standard input, without one trailing newline; asked for at a terminal")
+		cmd.Flags().BoolVar(&f.fromStdin, "password-stdin", false, "read the password from standard input, without one trailing newline (default: prompt on a terminal)")
 	}
 	for _, cmd := range []*cobra.Command{create, projects} {
-		cmd.Flags().StringSliceVar(&f.projects, "project", nil, "project that a member may see, by name; may be repeated")
+		cmd.Flags().StringSliceVar(&f.projects, "project", nil, "name of a project that a member may see; may be repeated")
 	}
 	projects.Flags().BoolVar(&f.clear, "clear", false, "remove all memberships")
 	projects.Long = "Make a user a member of the projects named by --project, and of no others."
-	create.Flags().StringVar(&f.role, "role", string(auth.RoleMember), "admin or member")
-	role.Flags().StringVar(&f.newRole, "role", "", "admin or member")
+	create.Flags().StringVar(&f.role, "role", string(auth.RoleMember), "role of the user: admin or member")
+	role.Flags().StringVar(&f.newRole, "role", "", "role of the user: admin or member")
 	return group("user", "Manage users", create, list, password, disable, enable, role, projects)
 }
 
 func (f *userFlags) ref() directory.UserRef { return directory.UserRef{Org: f.org, User: f.email} }
 
 func (f *userFlags) create() *cobra.Command {
-	return adminCommand("create --org ORG --email E", "Make a user; prints its uid", noArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("create --org ORG --email E", "Create a user; print its uid", noArgs, false, func(a *admin, _ []string) error {
 		password, err := newPassword(a.cmd, f.fromStdin)
 		if err != nil {
 			return err
@@ -63,7 +63,7 @@ func (f *userFlags) create() *cobra.Command {
 }
 
 func (f *userFlags) list() *cobra.Command {
-	return adminCommand("list --org ORG", "List an organization's users", noArgs, true, func(a *admin, _ []string) error {
+	return adminCommand("list --org ORG", "List the users of an organization", noArgs, true, func(a *admin, _ []string) error {
 		users, err := allPages(func(after directory.User) ([]directory.User, bool, error) {
 			return a.directory.ListUsers(a.ctx, a.operator, f.org, after)
 		})
@@ -83,7 +83,7 @@ func (f *userFlags) list() *cobra.Command {
 }
 
 func (f *userFlags) password() *cobra.Command {
-	return adminCommand("password --org ORG --email E", "Give a user another password; ends its sessions", noArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("password --org ORG --email E", "Set the password of a user; end the user's sessions", noArgs, false, func(a *admin, _ []string) error {
 		password, err := newPassword(a.cmd, f.fromStdin)
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (f *userFlags) password() *cobra.Command {
 }
 
 func (f *userFlags) setRole() *cobra.Command {
-	return adminCommand("role --org ORG --email E --role R", "Give a user another role", noArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("role --org ORG --email E --role R", "Set the role of a user", noArgs, false, func(a *admin, _ []string) error {
 		return a.directory.SetRole(a.ctx, a.operator, a.origin, f.ref(), auth.Role(f.newRole), true)
 	})
 }
@@ -101,13 +101,13 @@ func (f *userFlags) setRole() *cobra.Command {
 func (f *userFlags) setProjects() *cobra.Command {
 	return adminCommand("projects --org ORG --email E --project P", "Set the projects of a user", noArgs, false, func(a *admin, _ []string) error {
 		if f.clear == (len(f.projects) > 0) {
-			return usageError{errors.New("name the projects that the user is to be a member of with --project, or remove all memberships with --clear")}
+			return usageError{errors.New("give the projects with --project, or remove all memberships with --clear")}
 		}
 		return a.directory.SetProjects(a.ctx, a.operator, a.origin, f.ref(), f.projects)
 	})
 }
 
-// newPassword is asked for at a terminal, or comes from standard input.
+// newPassword prompts for a password on a terminal, or reads it from standard input.
 func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
 	stdin := cmd.InOrStdin()
 	switch {

@@ -72,7 +72,7 @@ func versionOf(stamped, module string) string {
 	return strings.TrimPrefix(cmp.Or(stamped, module), "v")
 }
 
-// outputFlag gives a command --output text|json.
+// outputFlag adds --output text|json to a command.
 func outputFlag(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", "text", "output format: text or json")
 }
@@ -84,7 +84,7 @@ func wantsJSON(output string) (bool, error) {
 	case "json":
 		return true, nil
 	default:
-		return false, usageError{fmt.Errorf("--output %q: write text or json", output)}
+		return false, usageError{fmt.Errorf("--output must be text or json, not %q", output)}
 	}
 }
 

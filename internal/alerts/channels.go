@@ -306,7 +306,7 @@ func (s *Service) change(ctx context.Context, p auth.Principal, origin audit.Ori
 func (s *Service) refuse(ctx context.Context, event audit.Event, reason string, refusal error) error {
 	event.Outcome, event.Reason = audit.Refused, reason
 	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) }); err != nil {
-		return fmt.Errorf("record a refusal: %w", err)
+		return fault.Wrap("record a refusal", err)
 	}
 	return refusal
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/queue"
 	"github.com/regwarden/regwarden/internal/store"
 )
@@ -181,10 +182,7 @@ func (s *Service) endIdle(ctx context.Context, claimed store.ClaimedChannel, cha
 
 // record stores an outcome, also when the service ends.
 func (s *Service) record(ctx context.Context, write func(context.Context, *store.Tx) error) error {
-	if err := s.db.InTxDetached(ctx, write); err != nil {
-		return fmt.Errorf("store the outcome of an attempt: %w", err)
-	}
-	return nil
+	return fault.Wrap("store the outcome of an attempt", s.db.InTxDetached(ctx, write))
 }
 
 func (s *Service) observe(channelType string, sent result, after store.Delivery) {

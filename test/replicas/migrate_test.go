@@ -61,7 +61,7 @@ func TestMigrateMistakes(t *testing.T) {
 		args       []string
 	}{
 		{"nowhere", "--to postgres", []string{"--from", "sqlite:" + data}},
-		{"from what is no folder", "sqlite:FOLDER", []string{"--from", data, "--to", "postgres://127.0.0.1:1/x"}},
+		{"from what is no folder", "sqlite:DIR", []string{"--from", data, "--to", "postgres://127.0.0.1:1/x"}},
 		{"from a folder that is not there", "there is no store in the directory", []string{"--from", "sqlite:" + data + "-not", "--to", "postgres://127.0.0.1:1/x"}},
 		{"a password in an argument", "password in an argument", []string{"--from", "sqlite:" + data, "--to", "postgres://u:hunter2@127.0.0.1:1/x"}},
 	} {

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+)
+
+func TestShortHelpFitsOneLine(t *testing.T) {
+	count := 0
+	var check func(*cobra.Command)
+	check = func(cmd *cobra.Command) {
+		count++
+		if n := utf8.RuneCountInString(cmd.Short); n == 0 || n > 60 || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: %q has %d characters, want 1–60 and no period", cmd.CommandPath(), cmd.Short, n)
+		}
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(newRoot())
+	if count < 30 {
+		t.Errorf("%d commands were checked", count)
+	}
+}
