@@ -315,7 +315,7 @@ func (s *Service) insert(ctx context.Context, tx *store.Tx, in Scope, c store.Ch
 	c.Component, c.CreatedAt = in.Component, s.now()
 	if err := tx.Channels.Insert(ctx, c); err != nil {
 		if errors.Is(err, store.ErrNotFound) { // the project was deleted concurrently
-			return fault.NoSuchProject(fault.CodeResourceNotFound)
+			return fault.ProjectNotFound(fault.CodeResourceNotFound)
 		}
 		return err
 	}

@@ -54,7 +54,7 @@ func (w *waiting) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	if n, err := w.alerts.CountPending(ctx); err == nil {
-		to <- prometheus.MustNewConstMetric(w.owed, prometheus.GaugeValue, float64(n))
+		to <- prometheus.MustNewConstMetric(w.pending, prometheus.GaugeValue, float64(n))
 	}
 }
 
