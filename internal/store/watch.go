@@ -25,7 +25,7 @@ type Watched struct {
 	Since               time.Time    // of State
 	State               HealthResult // the newest one that counts
 	LastAt              time.Time    // the newest check, whether it counts or not
-	Run                 int64        // the newest run of equal results, 0 for none
+	Run                 int64        // the number of the newest health period, 0 for none
 	ControlResult       string       // the control result of the newest check, reused by later checks
 	WindowStart         time.Time    // the first alert of the current window of the alert rate limit
 	SentCount           int64        // alerts raised since then
@@ -33,8 +33,8 @@ type Watched struct {
 	Requested           int64        // requests for a check, which this check completes
 }
 
-// HealthRun is a sequence of checks with equal results.
-type HealthRun struct {
+// HealthPeriod is a period of the status history: a sequence of checks with equal results.
+type HealthPeriod struct {
 	Run           int64
 	Since, LastAt time.Time
 	Checks        int64
@@ -52,8 +52,8 @@ type CheckRequest struct {
 	Report     []byte       // JSON report of the completing check; nil when the definition could not be checked
 }
 
-// maxHealthRuns bounds a registry's history.
-const maxHealthRuns = 200
+// maxHealthPeriods bounds a registry's history.
+const maxHealthPeriods = 200
 
 const (
 	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour,
@@ -127,7 +127,7 @@ func (tx Watch) Release(ctx context.Context, registryUID, owner string, next tim
 
 // End stores the result of a check: w, and the result in the history. It returns ErrNotFound, and the transaction must then be
 // rolled back, when the lease was lost, or the definition was replaced or deleted.
-func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthRun) error {
+func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPeriod) error {
 	extended, err := tx.extendRun(ctx, w, seen)
 	if err != nil {
 		return err
@@ -147,11 +147,11 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthRu
 		v.Code, v.Stage, v.Reason, v.Field, flag(v.ExpiresSoon), seen.Report); err != nil {
 		return err
 	}
-	return tx.changeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthRuns)
+	return tx.changeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthPeriods)
 }
 
-// extendRun adds a result to the newest run if it is equal to that of the run.
-func (tx Watch) extendRun(ctx context.Context, w Watched, seen HealthRun) (bool, error) {
+// extendRun adds a result to the newest period if it is equal to that of the period.
+func (tx Watch) extendRun(ctx context.Context, w Watched, seen HealthPeriod) (bool, error) {
 	v := seen.Result
 	return tx.changed(ctx, sqlExtendRun, w.RegistryUID, w.Run, millis(w.LastAt), flag(seen.Counted), flag(v.Valid), v.Code, v.Stage, v.Reason,
 		v.Field, flag(v.ExpiresSoon))
@@ -162,9 +162,9 @@ func (tx Watch) Get(ctx context.Context, orgUID, registryUID string) (Watched, e
 	return one(ctx, tx.conn, scanWatched, sqlWatchOf, orgUID, registryUID)
 }
 
-// History lists a registry's newest runs of equal results, the newest first.
-func (tx Watch) History(ctx context.Context, orgUID, registryUID string, after HealthRun, limit int) ([]HealthRun, error) {
-	return all(ctx, tx.conn, func(row scanner, r *HealthRun) error {
+// History lists a registry's newest health periods, the newest first.
+func (tx Watch) History(ctx context.Context, orgUID, registryUID string, after HealthPeriod, limit int) ([]HealthPeriod, error) {
+	return all(ctx, tx.conn, func(row scanner, r *HealthPeriod) error {
 		v := &r.Result
 		return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted}, truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
 			&v.Field, truth{&v.ExpiresSoon}, &r.Report)

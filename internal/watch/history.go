@@ -19,7 +19,7 @@ type HealthStatus struct {
 }
 
 // HistoryEntry is a series of consecutive checks with equal results.
-type HistoryEntry = store.HealthRun
+type HistoryEntry = store.HealthPeriod
 
 // maxHistory is the most entries that History returns.
 const maxHistory = 200

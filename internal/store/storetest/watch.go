@@ -87,11 +87,11 @@ func watchClaims(t *testing.T, db *store.DB) {
 }
 
 // ending returns the row and the history entry after a check with that result.
-func ending(row store.Watched, v store.HealthResult, at time.Time) (store.Watched, store.HealthRun) {
+func ending(row store.Watched, v store.HealthResult, at time.Time) (store.Watched, store.HealthPeriod) {
 	row.State, row.Since, row.LastAt, row.NextAt = v, at, at, at.Add(15*time.Minute)
 	row.ControlResult, row.Unreachable = "known", 2
 	row.WindowStart, row.SentCount, row.SuppressedCount = at, 3, 4
-	return row, store.HealthRun{Counted: true, Result: v, Report: []byte(`{"valid":true}`)}
+	return row, store.HealthPeriod{Counted: true, Result: v, Report: []byte(`{"valid":true}`)}
 }
 
 // watchEnds stores one row for a run of equal results, and rejects a result whose lease or version is not the newest.
@@ -125,12 +125,12 @@ func watchEnds(t *testing.T, db *store.DB) {
 		row = mustClaim(t, db, at, share)[0]
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.Watch.History(ctx, org.UID, r.UID, store.HealthRun{}, 10)
+		runs, err := tx.Watch.History(ctx, org.UID, r.UID, store.HealthPeriod{}, 10)
 		for i := range runs {
 			runs[i].Report = nil
 		}
 		minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
-		want := []store.HealthRun{
+		want := []store.HealthPeriod{
 			{Run: 3, Since: minute(60), LastAt: minute(60), Checks: 1, Counted: true, Result: good},
 			{Run: 2, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Result: bad},
 			{Run: 1, Since: minute(0), LastAt: minute(15), Checks: 2, Counted: true, Result: good},
@@ -138,7 +138,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		if diff := cmp.Diff(want, runs); diff != "" {
 			t.Error(diff)
 		}
-		foreign, errF := tx.Watch.History(ctx, mustOrg(t, db, "other").UID, r.UID, store.HealthRun{}, 10)
+		foreign, errF := tx.Watch.History(ctx, mustOrg(t, db, "other").UID, r.UID, store.HealthPeriod{}, 10)
 		if len(foreign) != 0 {
 			t.Error("another organization reads the history")
 		}
@@ -179,7 +179,7 @@ func watchBounds(t *testing.T, db *store.DB) {
 		at = at.Add(15 * time.Minute)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-		runs, err := tx.Watch.History(ctx, org.UID, r.UID, store.HealthRun{}, 1000)
+		runs, err := tx.Watch.History(ctx, org.UID, r.UID, store.HealthPeriod{}, 1000)
 		if len(runs) != 200 || runs[0].Result.Code != "204" || runs[199].Result.Code != "5" {
 			t.Errorf("%d runs are stored", len(runs))
 		}
