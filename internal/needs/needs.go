@@ -24,7 +24,7 @@ func DebianPackage(t testing.TB, name string, installed bool) {
 	}
 }
 
-// Runs is DebianPackage for what is no test, such as a second run of all tests of a package.
+// Runs is DebianPackage for other uses than a test, such as a second run of all tests of a package.
 func Runs(test, name string, installed bool) (bool, error) {
 	list := os.Getenv(leftOut)
 	switch {
