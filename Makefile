@@ -16,7 +16,7 @@ build: ## Build the static binary, bin/regwarden
 run: build ## Build and run the service on 127.0.0.1:8080, data in ./regwarden-data
 	@exec $(BIN) serve
 
-demo: build ## Play the whole story beside a real registry, on loopback
+demo: build ## Show logins and checks with a real registry, on loopback
 	@demo/run
 
 # The module in test/ runs on Linux only.
@@ -26,7 +26,7 @@ check: vet lint ## Check format, vet, lint and pass the tests that need no Debia
 	$(GO) test -short -vet=off ./...
 	$(if $(linux),cd test && $(GO) test -short -vet=off -ldflags=-w ./script)
 
-# Go does not see that the tests in test/ build the program, and would answer for another one from its cache.
+# Go does not see that the tests in test/ build the program, and would return cached results of another one.
 #
 # SQLite is C translated to Go: the race detector knows nothing of its memory and makes it ten times slower. Go's own cryptography
 # only computes, and was a third of the time of the engine's tests. Both are built without it. vet has been run.
@@ -44,7 +44,7 @@ test-product:
 	$(if $(compiler),,@$(left_out) "build-essential: the race detector")
 	$(race) -p 4 ./...
 
-# The binary is linked once for all packages, each of which would else do it for itself.
+# The binary is linked once for all test packages.
 ifeq ($(linux),Linux)
 test-system:
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && trap 'exit 1' HUP INT TERM && \
