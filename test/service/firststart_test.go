@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	toPaste      = regexp.MustCompile(`(?s)# sign in\n.*?"auth":\{"type":"noAuth"\}\}'\n`)
+	toPaste      = regexp.MustCompile(`(?s)# log in\n.*?"auth":\{"type":"noAuth"\}\}'\n`)
 	shownSecret  = regexp.MustCompile(`(?m)^\s*password\s+([A-Z2-7]{26})\s*$`)
 	publicServer = "https://ghcr.io"
 )
