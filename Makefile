@@ -29,11 +29,11 @@ check: vet lint ## Check format, vet, lint and pass the tests that need no Debia
 # Go does not see that the tests in test/ build the program, and would return cached results of another one.
 #
 # SQLite is C translated to Go: the race detector knows nothing of its memory and makes it ten times slower. Go's own cryptography
-# and regexp only compute, and were a third of the time of the engine's tests and most of archtest's. They are built without it. vet has been run.
+# only computes, and was a third of the time of the engine's tests. Both are built without it. vet has been run.
 # Most tests in test/ wait, so that more of them run at once than there are processors. -w leaves out what only a debugger reads,
 # which saves linking time. The race detector needs a C compiler.
 compiler = $(shell command -v "$$($(GO) env CC)")
-race = $(if $(compiler),CGO_ENABLED=1) $(GO) test -timeout 20m -vet=off -ldflags=-w $(if $(compiler),-race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=crypto/internal/fips140/...=-race=false -gcflags=regexp/...=-race=false)
+race = $(if $(compiler),CGO_ENABLED=1) $(GO) test -timeout 20m -vet=off -ldflags=-w $(if $(compiler),-race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=crypto/internal/fips140/...=-race=false)
 left_out = >>"$${TESTS_LEFT_OUT:-/dev/stderr}" echo
 
 # Both modules wait more than they compute, so they run at the same time.
@@ -62,10 +62,11 @@ test-long: deps ## Run the long forms of the tests that kill, lose and time, for
 deps: ## Install the Debian packages that the tests need
 	@test/install-deps
 
-vet: ## Check format and run go vet
+vet: ## Check format and words, and run go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	cd test && GOOS=linux $(GO) vet ./...
+	$(GO) test -vet=off -count=1 ./internal/archtest
 
 # gosec: G101 takes the word "token" for a token, and G304 every file that the operator names for an attack.
 lint: ## Run staticcheck and gosec
