@@ -36,8 +36,9 @@ func TestListsThatAreNotRead(t *testing.T) {
 	createLongRecords(t, server, token)
 	client := newCustomer(t, server)
 
-	slow := make(chan error, 1)
-	go func() { slow <- readSlowly(t.Context(), server, token) }()
+	slow, slowBegan := make(chan error, 1), make(chan struct{})
+	go func() { slow <- readSlowly(t.Context(), server, token, slowBegan) }()
+	<-slowBegan // the lists of one user take all of its share of memory, and further ones are rejected
 	began := time.Now()
 	conns := flood(t, server, unreadConns, "GET "+summary+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: "+token+"\r\n\r\n")
 	client.visit(5 * time.Second)
@@ -101,16 +102,19 @@ func longRecord(i int) string {
 	})
 }
 
-// readSlowly reads the list with pauses, for longer than a request may take to arrive.
-func readSlowly(ctx context.Context, server *instance.Server, token string) error {
+// readSlowly reads the list with pauses, for longer than a request may take to arrive. It closes began with the first byte, or
+// an error.
+func readSlowly(ctx context.Context, server *instance.Server, token string, began chan<- struct{}) error {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, honest, to) }}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+summary, nil)
 	if err != nil {
+		close(began)
 		return err
 	}
 	request.Header.Set("Authorization", token)
 	response, err := transport.RoundTrip(request)
+	close(began)
 	if err != nil {
 		return err
 	}
