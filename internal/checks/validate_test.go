@@ -123,7 +123,7 @@ func TestValidateRecordsEveryOutcome(t *testing.T) {
 func TestPanicOfTheEngineIsRecorded(t *testing.T) {
 	f := registriestest.New(t, nil)
 	s, origin := newService(f.DB, 100), audit.Origin{AuditUID: uuid.NewString()}
-	s.checker.Proxy = func(*url.URL) (*url.URL, error) { panic("on purpose") }
+	s.checker.Proxy = func(*url.URL) (*url.URL, error) { panic("panic of the test") }
 	func() {
 		defer func() {
 			if recover() == nil {

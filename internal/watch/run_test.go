@@ -137,7 +137,7 @@ func TestPanicEndsOneCheckOnly(t *testing.T) {
 	good := registry(t, func() {})
 	w.checker.Proxy = func(target *url.URL) (*url.URL, error) {
 		if target.Host == "127.0.0.9:1" {
-			panic("an engine's slip")
+			panic("panic of the test")
 		}
 		return nil, nil
 	}
