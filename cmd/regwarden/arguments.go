@@ -122,7 +122,7 @@ func nameFlags(cmd *cobra.Command, err error) error {
 	problems := make([]error, len(f.Fields))
 	for i, field := range f.Fields {
 		name, _, _ := strings.Cut(field.Field, "[") // of a list
-		name = cmp.Or(flagsOfFields[name], name)
+		name = cmp.Or(requestFlags[name], name)
 		if cmd.Flag(name) != nil {
 			name = "--" + name
 		}
@@ -131,8 +131,8 @@ func nameFlags(cmd *cobra.Command, err error) error {
 	return usage(cmd, errors.Join(problems...))
 }
 
-// flagsOfFields are the flags that are not named like their field.
-var flagsOfFields = map[string]string{"emailId": "email", "emailAddress": "email", "user": "email", "projects": "project", "expiry": "expires", "expiresAt": "expires"}
+// requestFlags are the flags of administration commands that are not named like the field of the request.
+var requestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "user": "email", "projects": "project", "expiry": "expires", "expiresAt": "expires"}
 
 // readFlagFile reads the file that a flag names.
 func readFlagFile(flag, name string) ([]byte, error) {
@@ -149,4 +149,34 @@ func plainCause(err *fs.PathError) error {
 		return errors.New("no such file")
 	}
 	return err.Err
+}
+
+// definitionFlags has the flag of "regwarden check" that sets a field of a definition.
+var definitionFlags = map[string]string{
+	"endpoint": "--endpoint", "basePath": "--base-path", "baseContentPath": "--content", "providerType": "--provider-type",
+	"auth.type": "--auth-type", "auth.username": "--username", "auth.password": "--password-stdin", "auth.token": "--token-stdin",
+	"auth.tls.ca": "--ca", "auth.tls.certificate": "--cert", "auth.tls.key": "--key",
+	"auth.tls.insecureSkipVerify": "--insecure-skip-verify",
+	"auth.tls.enabled":            "", // implied by the other flags of TLS
+}
+
+// flagOf returns the flag that sets a field. It is a regcheck.Words.Field.
+func flagOf(path string) string { return definitionFlags[path] }
+
+// flagProblem returns a problem of a definition that was given by flags.
+func flagProblem(p fault.Field) string {
+	required := strings.HasPrefix(p.Problem, "is required")
+	switch {
+	case required && p.Field == "auth.password":
+		return "give the password with --password-stdin or " + envRegistryPassword
+	case required && p.Field == "auth.token":
+		return "give the token with --token-stdin or " + envRegistryToken
+	}
+	pairs := []string{}
+	for path, flag := range definitionFlags {
+		if strings.HasPrefix(path, "auth.") && flag != "" {
+			pairs = append(pairs, path, flag)
+		}
+	}
+	return fmt.Sprintf("%s %s", flagOf(p.Field), strings.NewReplacer(pairs...).Replace(p.Problem))
 }
