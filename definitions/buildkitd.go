@@ -1,0 +1,4 @@
+package definitions
+
+// buildkitdFormats reads buildkitd.toml.
+var buildkitdFormats []format

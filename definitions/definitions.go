@@ -1,0 +1,159 @@
+// Package definitions finds registry definitions in the files where teams already have them: configurations of docker, Kubernetes, Flux,
+// Argo CD, Helm, containerd, Terraform and others. Each is resolved as the program that uses the file would resolve it.
+//
+// The package reads and never contacts a registry. It opens no file outside of the given file systems and starts no program.
+// Files are hostile input: their number, size, depth and aliases are limited. The result has secrets as secret.String, which print masked.
+package definitions
+
+import (
+	"encoding/json"
+
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Format is the kind of a file.
+type Format string
+
+// Formats.
+const (
+	DockerConfig         Format = "docker-config"
+	DockerAuthConfigEnv  Format = "docker-auth-config-env"
+	Dockercfg            Format = "dockercfg"
+	ContainersAuth       Format = "containers-auth"
+	ContainersRegistries Format = "containers-registries-conf"
+	ContainerdHosts      Format = "containerd-hosts"
+	ContainerdConfig     Format = "containerd-config"
+	Buildkitd            Format = "buildkitd"
+	K3sRegistries        Format = "k3s-registries"
+	Kubernetes           Format = "kubernetes"
+	HelmRepositories     Format = "helm-repositories"
+	HelmChart            Format = "helm-chart"
+	Helmfile             Format = "helmfile"
+	Terraform            Format = "terraform"
+	HarborRegistries     Format = "harbor-registries"
+	Renovate             Format = "renovate"
+	Dependabot           Format = "dependabot"
+	GitHubWorkflow       Format = "github-workflow"
+	GitLabCI             Format = "gitlab-ci"
+	ArgoCDImageUpdater   Format = "argocd-image-updater"
+	RegistryDefinition   Format = "regwarden"
+)
+
+// Consumer is a program that uses registry definitions. Consumers choose credentials by different rules.
+type Consumer string
+
+// Consumers.
+const (
+	Docker     Consumer = "docker"
+	Podman     Consumer = "podman"
+	Kubelet    Consumer = "kubelet"
+	Flux       Consumer = "flux"
+	ArgoCD     Consumer = "argocd"
+	Helm       Consumer = "helm"
+	Containerd Consumer = "containerd"
+)
+
+// Source is a place in a file. Line counts from 1; it is 0 if the format has no lines. Object is a name within the file, such as
+// "HelmRepository flux-system/podinfo".
+type Source struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitzero"`
+	Object string `json:"object,omitempty"`
+}
+
+// Resolution is whether a definition is complete.
+type Resolution string
+
+// Resolutions. Credentials of an unresolved definition exist, but not in the files that were read: it cannot be checked, and
+// must never be reported as valid.
+const (
+	Resolved   Resolution = "resolved"
+	Unresolved Resolution = "unresolved"
+)
+
+// Registry is a definition that was found.
+type Registry struct {
+	Sources    []Source            `json:"source"` // every place that uses it, at least one
+	Format     Format              `json:"format"`
+	Consumer   Consumer            `json:"consumer,omitempty"`
+	Definition regcheck.Definition `json:"definition"`
+	Resolution Resolution          `json:"resolution"`
+	Reason     UnresolvedReason    `json:"reason"` // null if resolved
+	Detail     Detail              `json:"detail"` // what is missing, for people
+	Notices    []Notice            `json:"notices"`
+	Report     *regcheck.Report    `json:"report"`               // null unless it was checked
+	NotChecked string              `json:"notChecked,omitempty"` // why the check has no report: a fault of the checker, not of the registry
+}
+
+// Detail is a text that is null in JSON if it is empty.
+type Detail string
+
+// MarshalJSON writes null for no text.
+func (d Detail) MarshalJSON() ([]byte, error) { return textOrNull(string(d)) }
+
+// MarshalJSON writes null for no reason.
+func (r UnresolvedReason) MarshalJSON() ([]byte, error) { return textOrNull(string(r)) }
+
+func textOrNull(text string) ([]byte, error) {
+	if text == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(text)
+}
+
+// Notice is something that the user should know about a definition. It does not change the result of its check.
+type Notice struct {
+	Code    NoticeCode `json:"code"`
+	Message string     `json:"message"`
+}
+
+// Skipped is something that was recognized and is not a registry definition to check.
+type Skipped struct {
+	Source  Source     `json:"source"`
+	Reason  SkipReason `json:"reason"`
+	Message string     `json:"message"`
+}
+
+// Problem is something that cannot be read, and that its consumer cannot read either.
+type Problem struct {
+	Source  Source        `json:"source"`
+	Reason  ProblemReason `json:"reason"`
+	Message string        `json:"message"`
+}
+
+// Result is what was found, in the order of the files. Definitions that differ only in their source are one.
+type Result struct {
+	Registries []Registry `json:"registries"`
+	Skipped    []Skipped  `json:"skipped"`
+	Problems   []Problem  `json:"problems"`
+	Summary    Summary    `json:"summary"`
+}
+
+// Summary counts what a Result has. Found counts definitions; each of them is unresolved, valid, not valid or not checked.
+type Summary struct {
+	Found      int `json:"found"`
+	Checked    int `json:"checked"`
+	Valid      int `json:"valid"`
+	NotValid   int `json:"notValid"`
+	Unresolved int `json:"unresolved"`
+	Skipped    int `json:"skipped"`
+	Problems   int `json:"problems"`
+}
+
+// Summarize sets r.Summary from the rest, after reports have been added.
+func (r *Result) Summarize() {
+	r.Summary = Summary{Found: len(r.Registries), Skipped: len(r.Skipped), Problems: len(r.Problems)}
+	for _, found := range r.Registries {
+		switch {
+		case found.Resolution == Unresolved:
+			r.Summary.Unresolved++
+		case found.Report == nil:
+		case found.Report.Valid:
+			r.Summary.Checked++
+			r.Summary.Valid++
+		default:
+			r.Summary.Checked++
+			r.Summary.NotValid++
+		}
+	}
+}

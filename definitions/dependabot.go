@@ -1,0 +1,4 @@
+package definitions
+
+// dependabotFormats reads dependabot.yml.
+var dependabotFormats []format

@@ -1,0 +1,128 @@
+package definitions
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+)
+
+// Limits of what is read.
+const (
+	maxFile  = 8 << 20
+	maxFiles = 100_000
+)
+
+// file is one file that is being read.
+type file struct {
+	scanner *Scanner
+	name    string // as shown in sources
+	data    []byte
+	tree    fs.FS  // nil if it is in none
+	path    string // in tree
+
+	parsed    bool
+	documents []*node.Node
+	err       error
+}
+
+// at returns a place in the file.
+func (f *file) at(line int, object string) Source {
+	return Source{File: f.name, Line: line, Object: object}
+}
+
+// nodes returns the documents of a YAML or JSON file.
+func (f *file) nodes() ([]*node.Node, error) {
+	if !f.parsed {
+		f.parsed = true
+		if f.looksLikeJSON() {
+			var root *node.Node
+			if root, f.err = node.JSON(f.data); f.err == nil {
+				f.documents = []*node.Node{root}
+			}
+		} else {
+			f.documents, f.err = node.YAML(f.data)
+		}
+	}
+	return f.documents, f.err
+}
+
+// root returns the first document of a YAML or JSON file, nil if there is none.
+func (f *file) root() *node.Node {
+	if documents, err := f.nodes(); err == nil && len(documents) > 0 {
+		return documents[0]
+	}
+	return nil
+}
+
+func (f *file) looksLikeJSON() bool {
+	text := strings.TrimLeft(string(f.data[:min(len(f.data), 512)]), " \t\r\n\ufeff")
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+}
+
+// beside reads another file of the same tree; name is relative to the directory of f. It fails for names outside of the tree, for
+// everything but regular files, and for files that are too large.
+func (f *file) beside(name string) ([]byte, error) {
+	if f.tree == nil {
+		return nil, errors.New("the file is read alone")
+	}
+	return readFile(f.tree, path.Join(path.Dir(f.path), name))
+}
+
+// format is how to recognize and read one kind of file.
+type format struct {
+	name Format
+	// is reports whether the content has this format. Formats are asked in the order of the list, so that the more specific are first.
+	is func(f *file) bool
+	// read adds what the file has to f.scanner.
+	read func(f *file)
+}
+
+// formats lists every format once; more specific ones are first.
+var formats = slices.Concat(dockerFormats, containerdFormats, registriesConfFormats, k3sFormats, buildkitdFormats, terraformFormats, kubernetesFormats,
+	imageUpdaterFormats, helmFormats, harborFormats, renovateFormats, dependabotFormats, githubFormats, gitlabFormats, regwardenFormats)
+
+// add reads one file.
+func (s *Scanner) add(f *file) {
+	if len(f.data) > maxFile {
+		s.problem(f.at(0, ""), ProblemWrongShape, "The file is larger than %d MiB.", maxFile>>20)
+		return
+	}
+	for _, candidate := range formats {
+		if s.options.Format == candidate.name || s.options.Format == "" && candidate.is(f) {
+			candidate.read(f)
+			return
+		}
+	}
+	f.unrecognized()
+}
+
+// unrecognized reports a file that cannot be read although its name says what it should be. All other files are none of ours.
+func (f *file) unrecognized() {
+	_, err := f.nodes()
+	switch extension := path.Ext(f.path); {
+	case err == nil:
+	case errors.Is(err, node.ErrLimit):
+		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The %v.", err)
+	case extension == ".json":
+		f.scanner.problem(f.at(0, ""), ProblemNotJSON, "The file is not valid JSON: %v.", err)
+	case slices.Contains([]string{".yaml", ".yml"}, extension):
+		f.scanner.problem(f.at(0, ""), ProblemNotYAML, "The file is not valid YAML: %v.", err)
+	}
+}
+
+// KnownFormat returns the format of this name, and an error that lists all formats if there is none.
+func KnownFormat(name string) (Format, error) {
+	var names []string
+	for _, f := range formats {
+		if string(f.name) == name {
+			return f.name, nil
+		}
+		names = append(names, string(f.name))
+	}
+	return "", fmt.Errorf("unknown format %q; formats: %s", name, strings.Join(names, ", "))
+}

@@ -1,0 +1,4 @@
+package definitions
+
+// githubFormats reads GitHub workflows.
+var githubFormats []format

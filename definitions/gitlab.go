@@ -1,0 +1,4 @@
+package definitions
+
+// gitlabFormats reads GitLab pipelines.
+var gitlabFormats []format

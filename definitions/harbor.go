@@ -1,0 +1,4 @@
+package definitions
+
+// harborFormats reads Harbor's list of registries.
+var harborFormats []format

@@ -1,0 +1,4 @@
+package definitions
+
+// helmFormats reads Chart.yaml, repositories.yaml, helmfile.
+var helmFormats []format

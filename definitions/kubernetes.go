@@ -1,0 +1,4 @@
+package definitions
+
+// kubernetesFormats reads Kubernetes objects.
+var kubernetesFormats []format

@@ -1,0 +1,4 @@
+package definitions
+
+// registriesConfFormats reads registries.conf of containers/image.
+var registriesConfFormats []format

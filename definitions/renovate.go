@@ -1,0 +1,4 @@
+package definitions
+
+// renovateFormats reads Renovate's hostRules.
+var renovateFormats []format

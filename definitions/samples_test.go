@@ -1,0 +1,71 @@
+package definitions
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the expected results of the samples anew")
+
+// marked is part of every secret in the samples, so that a result that shows one is noticed.
+const marked = "hunter2"
+
+// Each directory testdata/samples/FORMAT/NAME is one sample: the files in "in", read as one tree, must have the result in want.json. The
+// file "options", if there is one, has Options as JSON.
+func TestSamples(t *testing.T) {
+	samples, err := filepath.Glob("testdata/samples/*/*/in")
+	if err != nil || len(samples) == 0 {
+		t.Fatal("no samples", err)
+	}
+	for _, in := range samples {
+		dir := filepath.Dir(in)
+		t.Run(strings.TrimPrefix(dir, "testdata/samples/"), func(t *testing.T) { testSample(t, dir) })
+	}
+}
+
+func testSample(t *testing.T, dir string) {
+	t.Parallel()
+	options := Options{Now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
+	if text, err := os.ReadFile(filepath.Join(dir, "options")); err == nil {
+		if err := json.Unmarshal(text, &options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := Read(context.Background(), os.DirFS(filepath.Join(dir, "in")), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := json.MarshalIndent(result, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, '\n')
+	for _, secret := range []string{marked, base64.StdEncoding.EncodeToString([]byte(marked))} {
+		if bytes.Contains(got, []byte(secret)) {
+			t.Errorf("the result shows a secret")
+		}
+	}
+	wantFile := filepath.Join(dir, "want.json")
+	if *update {
+		if err := os.WriteFile(wantFile, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(wantFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("the result differs (-want +got); check it, then run: go test ./definitions -update\n%s", diff)
+	}
+}

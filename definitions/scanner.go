@@ -1,0 +1,119 @@
+package definitions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Options is how to read.
+type Options struct {
+	// Format forces the format of all files. Empty: it is detected from each file's content.
+	Format Format
+	// As is the consumer by whose rules credentials are chosen. Empty: the consumer of the format.
+	As Consumer
+	// Now is the time against which credentials expire; the zero value means time.Now.
+	Now time.Time
+}
+
+// Scanner collects what many files have. Objects of one file may refer to those of another, so that the result is known when all have
+// been added. A Scanner is used by one goroutine at a time.
+type Scanner struct {
+	options Options
+	result  Result
+	known   map[string]int // index in result.Registries by everything but the sources
+	cluster cluster
+}
+
+// NewScanner returns a Scanner without files.
+func NewScanner(o Options) *Scanner {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	return &Scanner{options: o, known: map[string]int{}}
+}
+
+// Read returns what the files of fsys have.
+func Read(ctx context.Context, fsys fs.FS, o Options) (Result, error) {
+	s := NewScanner(o)
+	if err := s.AddTree(ctx, "", fsys); err != nil {
+		return Result{}, err
+	}
+	return s.Result(), nil
+}
+
+// AddReader adds one file, such as standard input, that refers to no other. name is shown as the file of its sources. The error is the
+// reader's: what the file has is in the result, also if it cannot be understood.
+func (s *Scanner) AddReader(name string, r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return err
+	}
+	s.add(&file{scanner: s, name: name, data: data})
+	return nil
+}
+
+// Result resolves what was added, and returns it. No slice is nil.
+func (s *Scanner) Result() Result {
+	s.cluster.resolve(s)
+	r := s.result
+	r.Registries = append([]Registry{}, r.Registries...)
+	r.Skipped = append([]Skipped{}, r.Skipped...)
+	r.Problems = append([]Problem{}, r.Problems...)
+	r.Summarize()
+	return r
+}
+
+// found adds a definition. Reason, Resolution and the empty auth are filled in.
+func (s *Scanner) found(r Registry) {
+	if r.Definition.Auth == nil {
+		r.Definition.Auth = &regcheck.Auth{}
+	}
+	r.Definition.Auth.Type = r.Definition.Auth.Kind()
+	if r.Notices == nil {
+		r.Notices = []Notice{}
+	}
+	r.Resolution = Resolved
+	if r.Reason != "" {
+		r.Resolution = Unresolved
+	}
+	key := identity(r)
+	if i, ok := s.known[key]; ok {
+		s.result.Registries[i].Sources = append(s.result.Registries[i].Sources, r.Sources...)
+		return
+	}
+	s.known[key] = len(s.result.Registries)
+	s.result.Registries = append(s.result.Registries, r)
+}
+
+// consumer returns by whose rules credentials are chosen: own are those of the format.
+func (s *Scanner) consumer(own Consumer) Consumer {
+	if s.options.As != "" {
+		return s.options.As
+	}
+	return own
+}
+
+// identity has everything of a definition but its sources, secrets included: it must not be shown.
+func identity(r Registry) string {
+	r.Sources = nil
+	a := r.Definition.Auth
+	text, err := json.Marshal([]any{r, a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal()})
+	if err != nil {
+		panic(err) // no type of a Registry fails to marshal
+	}
+	return string(text)
+}
+
+func (s *Scanner) skip(at Source, reason SkipReason, format string, args ...any) {
+	s.result.Skipped = append(s.result.Skipped, Skipped{at, reason, fmt.Sprintf(format, args...)})
+}
+
+func (s *Scanner) problem(at Source, reason ProblemReason, format string, args ...any) {
+	s.result.Problems = append(s.result.Problems, Problem{at, reason, fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,4 @@
+package definitions
+
+// terraformFormats reads terraform show -json and .tf.
+var terraformFormats []format
