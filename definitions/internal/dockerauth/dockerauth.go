@@ -8,12 +8,19 @@ import "github.com/regwarden/regwarden/secret"
 type Rules int
 
 // Docker is docker/cli, ORAS is oras-go (Helm), Podman is containers/image, Kubelet is k8s.io/kubernetes/pkg/credentialprovider.
+// DockerEnv is docker/cli for the value of DOCKER_AUTH_CONFIG.
 const (
 	Docker Rules = iota
 	ORAS
 	Podman
 	Kubelet
+	DockerEnv
 )
+
+// String returns the consumer as messages name it.
+func (r Rules) String() string {
+	return [...]string{"docker", "Helm (ORAS)", "podman", "kubelet", "docker"}[r]
+}
 
 // Credential is what an entry has. At most one of Password, IdentityToken and RegistryToken is used, see the consumer's rules.
 type Credential struct {
@@ -23,26 +30,48 @@ type Credential struct {
 	RegistryToken secret.String // bearer token
 }
 
-// Entry is one entry of "auths".
+// Entry is one entry of "auths" as a consumer reads it. An entry without Problem and with the zero Credential is empty.
 type Entry struct {
 	Key        string
 	Line       int
 	Credential Credential
 	Problem    string // word of definitions.ProblemReason, "" if the entry can be used
+	Message    string // of Problem: a sentence without secrets
+	Replaced   bool   // a later entry has the same key
+}
+
+// Helper is a credential helper of "credHelpers". An empty Name means that none is used for the host.
+type Helper struct {
+	Host, Name string
+	Line       int
 }
 
 // Config is a file of credentials.
 type Config struct {
-	Entries []Entry           // in the order of the file
-	Helpers map[string]string // credHelpers: name of the helper by host
-	Store   string            // credsStore
+	Helpers   []Helper // credHelpers, in the order of the file
+	Store     string   // credsStore
+	StoreLine int
+
+	legacy  bool
+	entries []rawEntry // in the order of the file
+	shape   []wrongMember
+	quirks  quirks
+}
+
+// Rejection is why a consumer rejects a whole file.
+type Rejection struct {
+	Line    int
+	Problem string // word of definitions.ProblemReason
+	Message string // a sentence without secrets
 }
 
 // Choice is what a consumer would use for a reference.
 type Choice struct {
-	Entries   []*Entry // in the order in which they are tried; none: the consumer connects without credentials
-	Helper    string   // the helper that would be started instead, as in docker-credential-HELPER
-	Ambiguous bool     // the consumer uses any one of Entries
-	Rejected  string   // why the consumer rejects the whole file, "" if it does not
-	Steps     []string // the reasoning, one sentence per step, for --explain
+	Entries      []*Entry // in the order in which they are tried; none: the consumer connects without credentials
+	Helper       string   // the helper that would be started instead, as in docker-credential-HELPER
+	HelperServer string   // what the helper is asked for
+	FromStore    bool     // Helper is credsStore, not one of credHelpers
+	Ambiguous    bool     // the consumer uses any one of Entries, which have different credentials
+	Rejected     string   // why the consumer rejects the whole file, "" if it does not
+	Steps        []string // the reasoning, one sentence per step, for --explain
 }

@@ -1,0 +1,105 @@
+package dockerauth
+
+import (
+	"net"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// kubelet tries all matching entries, the most specific first. Keys are patterns: * in each label of the host, and the path is a
+// bare prefix.
+func (l *lookup) kubelet(reference string) {
+	if l.config.Store != "" || len(l.config.Helpers) > 0 {
+		l.step("kubelet ignores credsStore and credHelpers.")
+	}
+	patterns := map[*Entry]string{}
+	for _, e := range l.entries {
+		pattern, ok := KubeletPattern(e.Key)
+		if !ok {
+			l.step("kubelet ignores the entry %q: its key is not a URL.", shorten(e.Key))
+			continue
+		}
+		patterns[e] = pattern
+		if kubeletMatch(pattern, reference) {
+			l.choose(e)
+		}
+	}
+	slices.SortStableFunc(l.choice.Entries, func(a, b *Entry) int { return strings.Compare(patterns[b], patterns[a]) })
+	for _, e := range l.choice.Entries {
+		l.step("The key %q matches as %q.", shorten(e.Key), shorten(patterns[e]))
+	}
+	if len(l.choice.Entries) == 0 && isDockerHub(reference) {
+		l.kubeletHub(patterns)
+	}
+	if len(l.choice.Entries) > 1 {
+		l.step("kubelet tries these entries in this order until one works.")
+	}
+}
+
+// kubeletHub uses the entries of index.docker.io for Docker Hub if nothing else matches.
+func (l *lookup) kubeletHub(patterns map[*Entry]string) {
+	for _, e := range l.entries {
+		if patterns[e] == "index.docker.io" {
+			l.choose(e)
+			l.step("The reference is on Docker Hub, for which kubelet uses the key %q.", shorten(e.Key))
+		}
+	}
+}
+
+func isDockerHub(reference string) bool {
+	host, _, _ := strings.Cut(reference, "/")
+	return host == "docker.io" || host == "index.docker.io" || !strings.ContainsAny(host, ".:")
+}
+
+// KubeletPattern returns host and path of a key as kubelet compares them: without scheme, and without /v1 or /v2. It returns false
+// if kubelet ignores the entry.
+func KubeletPattern(key string) (string, bool) {
+	if !strings.HasPrefix(key, "https://") && !strings.HasPrefix(key, "http://") {
+		key = "https://" + key
+	}
+	u, err := url.Parse(key)
+	if err != nil {
+		return "", false
+	}
+	p := u.Path
+	if strings.HasPrefix(p, "/v1/") || strings.HasPrefix(p, "/v2/") {
+		p = p[len("/v1"):]
+	}
+	if p == "/" {
+		p = ""
+	}
+	return u.Host + p, true
+}
+
+// kubeletMatch reports whether a pattern of KubeletPattern matches a reference.
+func kubeletMatch(pattern, reference string) bool {
+	glob, err := url.Parse("https://" + pattern)
+	if err != nil {
+		return false
+	}
+	target, err := url.Parse("https://" + reference)
+	if err != nil || !strings.HasPrefix(target.Path, glob.Path) {
+		return false
+	}
+	globLabels, globPort := labels(glob.Host)
+	targetLabels, targetPort := labels(target.Host)
+	if globPort != targetPort || len(globLabels) != len(targetLabels) {
+		return false
+	}
+	for i, label := range globLabels {
+		if matched, err := path.Match(label, targetLabels[i]); err != nil || !matched {
+			return false
+		}
+	}
+	return true
+}
+
+func labels(hostport string) (labels []string, port string) {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		host, port = hostport, ""
+	}
+	return strings.Split(host, "."), port
+}

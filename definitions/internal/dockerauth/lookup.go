@@ -1,0 +1,168 @@
+package dockerauth
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// hubKey is docker's key for Docker Hub, after the address of the index of the first version of the API.
+const hubKey = "https://index.docker.io/v1/"
+
+// Lookup returns what a consumer with these rules would use for a reference, which is host[:port][/path] without tag and digest.
+// Docker Hub is docker.io, and its images of one word are in docker.io/library.
+func (c *Config) Lookup(rules Rules, reference string) Choice {
+	l := &lookup{config: c, rules: rules, entries: c.Entries(rules)}
+	l.entries = slices.DeleteFunc(l.entries, func(e *Entry) bool { return e.Replaced })
+	if rejected := c.Rejected(rules); rejected != nil {
+		l.choice.Rejected = rejected.Message
+		l.step("%s", rejected.Message)
+		l.step("For this reason %s rejects the whole file.", rules)
+		return l.choice
+	}
+	host, _, _ := strings.Cut(reference, "/")
+	switch rules {
+	case Kubelet:
+		l.kubelet(reference)
+	case Podman:
+		l.podman(reference, host)
+	default:
+		l.docker(host)
+	}
+	l.conclude(reference)
+	return l.choice
+}
+
+// lookup is one call of Lookup.
+type lookup struct {
+	config  *Config
+	rules   Rules
+	entries []*Entry
+	choice  Choice
+}
+
+func (l *lookup) step(format string, args ...any) {
+	l.choice.Steps = append(l.choice.Steps, fmt.Sprintf(format, args...))
+}
+
+// docker is for docker and oras-go: an exact key, or else any key with this host.
+func (l *lookup) docker(host string) {
+	key := l.serverAddress(host)
+	if key != host {
+		l.step("%s looks for %q, its name of Docker Hub.", l.rules, key)
+	}
+	if l.rules != DockerEnv && l.useHelper(key) {
+		return
+	}
+	for _, e := range l.entries {
+		if e.Key == key {
+			l.choice.Entries = []*Entry{e}
+			l.step("The key %q is the same.", shorten(e.Key))
+			return
+		}
+	}
+	if l.rules == DockerEnv {
+		l.step("docker compares keys of DOCKER_AUTH_CONFIG as they are written, and then uses its config.json.")
+		return
+	}
+	for _, e := range l.entries {
+		if l.rules.hostOf(e.Key) == key {
+			l.choose(e)
+			l.step("The host of the key %q is the same; %s ignores scheme and path.", shorten(e.Key), l.rules)
+		}
+	}
+	l.ambiguous()
+}
+
+// serverAddress returns the key by which docker and oras-go look for a host.
+func (l *lookup) serverAddress(host string) string {
+	names := []string{"docker.io", "index.docker.io"}
+	if l.rules == ORAS { // which connects to registry-1.docker.io for docker.io
+		names = []string{"docker.io", "registry-1.docker.io"}
+	}
+	if slices.Contains(names, host) {
+		return hubKey
+	}
+	return host
+}
+
+// hostOf returns the host that docker and oras-go see in a key.
+func (r Rules) hostOf(key string) string {
+	if r == Docker && strings.Contains(key, "://") {
+		if u, err := url.Parse(key); err == nil && u.Hostname() != "" {
+			if u.Port() == "" {
+				return u.Hostname()
+			}
+			return net.JoinHostPort(u.Hostname(), u.Port())
+		}
+	}
+	if r == ORAS {
+		key = strings.TrimPrefix(strings.TrimPrefix(key, "http://"), "https://")
+	}
+	host, _, _ := strings.Cut(key, "/")
+	return host
+}
+
+// useHelper chooses the helper of the host, or else the store.
+func (l *lookup) useHelper(key string) bool {
+	for i := range l.config.Helpers { // the last of the same host is used
+		h := l.config.Helpers[len(l.config.Helpers)-1-i]
+		switch {
+		case h.Host != key:
+			continue
+		case h.Name != "":
+			l.helper(h.Name, key, "credHelpers has %q for %q.", shorten(h.Name), shorten(key))
+			return true
+		case l.rules == ORAS:
+			l.step("The empty credential helper of %q has no effect.", shorten(key))
+		default:
+			l.step("credHelpers disables credential helpers for %q.", shorten(key))
+			return false
+		}
+		break
+	}
+	if l.config.Store == "" {
+		return false
+	}
+	l.helper(l.config.Store, key, "credsStore is %q, and is used for all registries without a credential helper.", shorten(l.config.Store))
+	l.choice.FromStore = true
+	return true
+}
+
+func (l *lookup) helper(name, server, why string, args ...any) {
+	l.choice.Helper, l.choice.HelperServer = name, server
+	l.step(why, args...)
+}
+
+func (l *lookup) choose(e *Entry) { l.choice.Entries = append(l.choice.Entries, e) }
+
+// ambiguous reports that the consumer, which walks a Go map, uses any of the chosen entries.
+func (l *lookup) ambiguous() {
+	for _, e := range l.choice.Entries[min(1, len(l.choice.Entries)):] {
+		if first := l.choice.Entries[0]; e.Credential != first.Credential || e.Problem != first.Problem {
+			l.choice.Ambiguous = true
+			l.step("The credentials differ, and %s uses any one of these entries, by chance.", l.rules)
+			return
+		}
+	}
+}
+
+// conclude adds the last step.
+func (l *lookup) conclude(reference string) {
+	switch c := &l.choice; {
+	case c.Helper != "":
+		l.step("%s asks docker-credential-%s for %q.", l.rules, shorten(c.Helper), shorten(c.HelperServer))
+	case len(c.Entries) == 0:
+		l.step("No entry matches %s: %s connects without credentials.", shorten(reference), l.rules)
+	default:
+		for _, e := range c.Entries {
+			if e.Problem != "" {
+				l.step("%s", e.Message)
+			} else if e.Empty() {
+				l.step("The entry %q is empty: %s connects without credentials.", shorten(e.Key), l.rules)
+			}
+		}
+	}
+}
