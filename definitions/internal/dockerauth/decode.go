@@ -3,33 +3,59 @@ package dockerauth
 import (
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/secret"
 )
 
-// Entries returns the entries as the consumer reads them, in the order of the file.
-func (c *Config) Entries(rules Rules) []*Entry {
-	entries := make([]*Entry, 0, len(c.entries))
-	for _, raw := range c.entries {
-		entries = append(entries, raw.decode(rules))
-	}
-	return entries
+// decoded is a file as a consumer reads it.
+type decoded struct {
+	entries  []*Entry // in the order of the file, the last of each key
+	byKey    map[string]*Entry
+	byHost   map[string][]*Entry // by the host that the consumer sees in the key; kubelet has none
+	rejected *Rejection
 }
 
+// Entries returns the entries as the consumer reads them, in the order of the file. Of several with the same key it has the last.
+func (c *Config) Entries(rules Rules) []*Entry { return c.as(rules).entries }
+
 // Rejected returns why the consumer rejects the whole file, nil if it does not. A bad entry is a reason for all but ORAS and podman.
-func (c *Config) Rejected(rules Rules) *Rejection {
+func (c *Config) Rejected(rules Rules) *Rejection { return c.as(rules).rejected }
+
+func (c *Config) as(rules Rules) *decoded {
+	if d := c.decoded[rules]; d != nil {
+		return d
+	}
+	d := &decoded{byKey: map[string]*Entry{}, byHost: map[string][]*Entry{}, rejected: c.rejected(rules)}
+	seen := map[string]bool{}
+	for i, raw := range c.entries {
+		e := raw.decode(rules)
+		used := c.last[raw.key] == i
+		if d.rejected == nil && e.Problem != "" && rules.fatal(e, used) {
+			d.rejected = &Rejection{e.Line, e.Problem, e.Message}
+		}
+		if used {
+			e.Repeated = seen[e.Key]
+			d.entries = append(d.entries, e)
+			d.byKey[e.Key] = e
+			host := rules.hostOf(e.Key, c.legacy)
+			d.byHost[host] = append(d.byHost[host], e)
+		}
+		seen[e.Key] = true
+	}
+	c.decoded[rules] = d
+	return d
+}
+
+// rejected is without the entries.
+func (c *Config) rejected(rules Rules) *Rejection {
 	if found := c.rejectedText(rules); found != nil {
 		return found
 	}
 	for _, found := range c.shape {
 		if rules.reads(found.member) {
 			return &found.Rejection
-		}
-	}
-	for _, e := range c.Entries(rules) {
-		if e.Problem != "" && rules.fatal(e) {
-			return &Rejection{e.Line, e.Problem, e.Message}
 		}
 	}
 	return nil
@@ -61,17 +87,18 @@ func (r Rules) reads(member string) bool {
 	return true
 }
 
-// fatal reports whether the problem of an entry makes the consumer reject the whole file.
-func (r Rules) fatal(e *Entry) bool {
+// fatal reports whether the problem of an entry makes the consumer reject the whole file. An entry is not used if a later one has
+// the same key, but most consumers still read it.
+func (r Rules) fatal(e *Entry, used bool) bool {
 	switch r {
 	case ORAS:
 		return false
 	case Podman:
-		return !e.Replaced && e.Problem == "wrongShape"
+		return e.Problem == "wrongShape"
 	case Kubelet:
 		return true
 	}
-	return !e.Replaced || e.Problem == "wrongShape"
+	return used || e.Problem == "wrongShape"
 }
 
 // members are what the consumer reads of an entry.
@@ -90,7 +117,7 @@ func (r Rules) members() []string {
 }
 
 func (raw rawEntry) decode(rules Rules) *Entry {
-	e := &Entry{Key: raw.key, Line: raw.line, Replaced: raw.replaced}
+	e := &Entry{Key: raw.key, Line: raw.line}
 	values, ok := raw.values(rules, e)
 	if !ok {
 		return e
@@ -129,9 +156,15 @@ func (raw rawEntry) values(rules Rules, e *Entry) (map[string]string, bool) {
 				values[name] = member.Value.Text()
 			}
 		}
-		if rules == DockerEnv && !known {
+		if known {
+			continue
+		}
+		if rules == DockerEnv {
 			e.reject("wrongShape", "has members other than auth, which docker does not accept in DOCKER_AUTH_CONFIG")
 			return nil, false
+		}
+		if member.Value.Text() != "" && slices.Contains(Docker.members(), member.Key) && member.Key != "serveraddress" {
+			e.Ignored = append(e.Ignored, member.Key)
 		}
 	}
 	return values, true

@@ -35,9 +35,10 @@ type Entry struct {
 	Key        string
 	Line       int
 	Credential Credential
-	Problem    string // word of definitions.ProblemReason, "" if the entry can be used
-	Message    string // of Problem: a sentence without secrets
-	Replaced   bool   // a later entry has the same key
+	Problem    string   // word of definitions.ProblemReason, "" if the entry can be used
+	Message    string   // of Problem: a sentence without secrets
+	Repeated   bool     // an earlier entry has the same key, and is not used
+	Ignored    []string // members with a value that the consumer does not read
 }
 
 // Helper is a credential helper of "credHelpers". An empty Name means that none is used for the host.
@@ -53,9 +54,12 @@ type Config struct {
 	StoreLine int
 
 	legacy  bool
-	entries []rawEntry // in the order of the file
+	entries []rawEntry     // in the order of the file
+	last    map[string]int // index in entries of the one that is used, by key
+	helpers map[string]string
 	shape   []wrongMember
 	quirks  quirks
+	decoded map[Rules]*decoded
 }
 
 // Rejection is why a consumer rejects a whole file.

@@ -14,9 +14,8 @@ const hubKey = "https://index.docker.io/v1/"
 // Lookup returns what a consumer with these rules would use for a reference, which is host[:port][/path] without tag and digest.
 // Docker Hub is docker.io, and its images of one word are in docker.io/library.
 func (c *Config) Lookup(rules Rules, reference string) Choice {
-	l := &lookup{config: c, rules: rules, entries: c.Entries(rules)}
-	l.entries = slices.DeleteFunc(l.entries, func(e *Entry) bool { return e.Replaced })
-	if rejected := c.Rejected(rules); rejected != nil {
+	l := &lookup{config: c, rules: rules, decoded: c.as(rules)}
+	if rejected := l.rejected; rejected != nil {
 		l.choice.Rejected = rejected.Message
 		l.step("%s", rejected.Message)
 		l.step("For this reason %s rejects the whole file.", rules)
@@ -37,10 +36,10 @@ func (c *Config) Lookup(rules Rules, reference string) Choice {
 
 // lookup is one call of Lookup.
 type lookup struct {
-	config  *Config
-	rules   Rules
-	entries []*Entry
-	choice  Choice
+	*decoded
+	config *Config
+	rules  Rules
+	choice Choice
 }
 
 func (l *lookup) step(format string, args ...any) {
@@ -56,22 +55,18 @@ func (l *lookup) docker(host string) {
 	if l.rules != DockerEnv && l.useHelper(key) {
 		return
 	}
-	for _, e := range l.entries {
-		if e.Key == key {
-			l.choice.Entries = []*Entry{e}
-			l.step("The key %q is the same.", shorten(e.Key))
-			return
-		}
+	if e := l.byKey[key]; e != nil {
+		l.choose(e)
+		l.step("The key %q is the same.", shorten(e.Key))
+		return
 	}
 	if l.rules == DockerEnv {
 		l.step("docker compares keys of DOCKER_AUTH_CONFIG as they are written, and then uses its config.json.")
 		return
 	}
-	for _, e := range l.entries {
-		if l.rules.hostOf(e.Key) == key {
-			l.choose(e)
-			l.step("The host of the key %q is the same; %s ignores scheme and path.", shorten(e.Key), l.rules)
-		}
+	for _, e := range l.byHost[key] {
+		l.choose(e)
+		l.step("The host of the key %q is the same; %s ignores scheme and path.", shorten(e.Key), l.rules)
 	}
 	l.ambiguous()
 }
@@ -88,9 +83,14 @@ func (l *lookup) serverAddress(host string) string {
 	return host
 }
 
-// hostOf returns the host that docker and oras-go see in a key.
-func (r Rules) hostOf(key string) string {
-	if r == Docker && strings.Contains(key, "://") {
+// hostOf returns the host that the consumer sees in a key when no key is exactly what it looks for.
+func (r Rules) hostOf(key string, legacy bool) string {
+	switch {
+	case r == Podman:
+		return podmanHost(key, legacy)
+	case r == ORAS:
+		key = strings.TrimPrefix(strings.TrimPrefix(key, "http://"), "https://")
+	case strings.Contains(key, "://"):
 		if u, err := url.Parse(key); err == nil && u.Hostname() != "" {
 			if u.Port() == "" {
 				return u.Hostname()
@@ -98,30 +98,22 @@ func (r Rules) hostOf(key string) string {
 			return net.JoinHostPort(u.Hostname(), u.Port())
 		}
 	}
-	if r == ORAS {
-		key = strings.TrimPrefix(strings.TrimPrefix(key, "http://"), "https://")
-	}
 	host, _, _ := strings.Cut(key, "/")
 	return host
 }
 
 // useHelper chooses the helper of the host, or else the store.
 func (l *lookup) useHelper(key string) bool {
-	for i := range l.config.Helpers { // the last of the same host is used
-		h := l.config.Helpers[len(l.config.Helpers)-1-i]
-		switch {
-		case h.Host != key:
-			continue
-		case h.Name != "":
-			l.helper(h.Name, key, "credHelpers has %q for %q.", shorten(h.Name), shorten(key))
-			return true
-		case l.rules == ORAS:
-			l.step("The empty credential helper of %q has no effect.", shorten(key))
-		default:
-			l.step("credHelpers disables credential helpers for %q.", shorten(key))
-			return false
-		}
-		break
+	name, found := l.config.helpers[key]
+	switch {
+	case name != "":
+		l.helper(name, key, "credHelpers has %q for %q.", shorten(name), shorten(key))
+		return true
+	case found && l.rules == ORAS:
+		l.step("The empty credential helper of %q has no effect.", shorten(key))
+	case found:
+		l.step("credHelpers disables credential helpers for %q.", shorten(key))
+		return false
 	}
 	if l.config.Store == "" {
 		return false

@@ -14,10 +14,9 @@ import (
 
 // rawEntry is an entry as it is written. Each consumer decodes it by its own rules.
 type rawEntry struct {
-	key      string
-	line     int
-	value    *node.Node
-	replaced bool
+	key   string
+	line  int
+	value *node.Node
 }
 
 // quirks are what some consumers accept and others do not.
@@ -40,7 +39,7 @@ const unknownMember = "unknown"
 // Parse reads config.json and auth.json (entries in "auths"), or .dockercfg if legacy is true. The error is for a file that no
 // consumer can read.
 func Parse(data []byte, legacy bool) (*Config, error) {
-	c := &Config{legacy: legacy}
+	c := &Config{legacy: legacy, last: map[string]int{}, helpers: map[string]string{}, decoded: map[Rules]*decoded{}}
 	text, mark := bytes.CutPrefix(data, []byte("\ufeff"))
 	c.quirks.byteOrderMark = mark
 	value, err := c.firstValue(text)
@@ -110,10 +109,8 @@ func (c *Config) addEntries(auths *node.Node) {
 		c.reject("auths", auths.Line, "The entries of credentials are not a JSON object.")
 	}
 	for _, member := range auths.Pairs() {
-		for i := range c.entries {
-			c.entries[i].replaced = c.entries[i].replaced || c.entries[i].key == member.Key
-		}
-		c.entries = append(c.entries, rawEntry{key: member.Key, line: member.KeyLine, value: member.Value})
+		c.last[member.Key] = len(c.entries)
+		c.entries = append(c.entries, rawEntry{member.Key, member.KeyLine, member.Value})
 	}
 }
 
@@ -127,6 +124,7 @@ func (c *Config) addHelpers(helpers *node.Node) {
 			continue
 		}
 		c.Helpers = append(c.Helpers, Helper{member.Key, member.Value.Text(), member.KeyLine})
+		c.helpers[member.Key] = member.Value.Text()
 	}
 }
 

@@ -4,46 +4,39 @@ import "strings"
 
 // podman uses the longest key that is the reference or a parent of it, and then any key with this host.
 func (l *lookup) podman(reference, host string) {
-	for i := range l.config.Helpers {
-		if h := l.config.Helpers[len(l.config.Helpers)-1-i]; h.Host == host {
-			l.helper(h.Name, host, "credHelpers has %q for %q; podman compares only the host.", shorten(h.Name), shorten(host))
-			return
-		}
+	if name, found := l.config.helpers[host]; found {
+		l.helper(name, host, "credHelpers has %q for %q; podman compares only the host.", shorten(name), shorten(host))
+		return
 	}
 	if l.config.Store != "" {
 		l.step("podman ignores credsStore.")
 	}
-	for _, key := range podmanKeys(reference, host, l.config.legacy) {
-		for _, e := range l.entries {
-			if e.Key == key {
-				l.choose(e)
-				l.step("The key %q is the longest that is %s or a parent of it.", shorten(key), shorten(reference))
-				return
-			}
-		}
+	if e := l.longest(reference, host); e != nil {
+		l.choose(e)
+		l.step("The key %q is the longest that is %s or a parent of it.", shorten(e.Key), shorten(reference))
+		return
 	}
-	for _, e := range l.entries {
-		if podmanHost(e.Key, l.config.legacy) == podmanHub(host) {
-			l.choose(e)
-			l.step("The key %q is another spelling of the host.", shorten(e.Key))
-		}
+	for _, e := range l.byHost[podmanHub(host)] {
+		l.choose(e)
+		l.step("The key %q is another spelling of the host.", shorten(e.Key))
 	}
 	l.ambiguous()
 }
 
-// podmanKeys returns the keys for a reference, the longest first.
-func podmanKeys(reference, host string, legacy bool) []string {
-	if legacy {
-		return []string{host}
+// longest returns the entry whose key is the reference or its nearest parent. A .dockercfg has hosts only.
+func (l *lookup) longest(reference, host string) *Entry {
+	if l.config.legacy {
+		return l.byKey[host]
 	}
-	keys := []string{reference}
-	for {
-		slash := strings.LastIndexByte(reference, '/')
-		if slash < 0 {
-			return keys
+	for key := reference; ; {
+		if e := l.byKey[key]; e != nil {
+			return e
 		}
-		reference = reference[:slash]
-		keys = append(keys, reference)
+		slash := strings.LastIndexByte(key, '/')
+		if slash < 0 {
+			return nil
+		}
+		key = key[:slash]
 	}
 }
 
