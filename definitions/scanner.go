@@ -17,6 +17,8 @@ type Options struct {
 	Format Format
 	// As is the consumer by whose rules credentials are chosen. Empty: the consumer of the format.
 	As Consumer
+	// Helper asks credential helpers. nil: none is started, and definitions whose credentials they have are unresolved.
+	Helper Helper `json:"-"`
 	// Now is the time against which credentials expire; the zero value means time.Now.
 	Now time.Time
 }

@@ -172,7 +172,7 @@ func (raw rawEntry) values(rules Rules, e *Entry) (map[string]string, bool) {
 
 func (e *Entry) reject(problem, what string) {
 	e.Credential = Credential{}
-	e.Problem, e.Message = problem, fmt.Sprintf("The entry %q %s.", shorten(e.Key), what)
+	e.Problem, e.Message = problem, fmt.Sprintf("The entry %q %s.", Show(e.Key), what)
 }
 
 // decodeAuth replaces username and password by those of auth, as every consumer does.

@@ -18,7 +18,7 @@ func (l *lookup) kubelet(reference string) {
 	for _, e := range l.entries {
 		pattern, ok := KubeletPattern(e.Key)
 		if !ok {
-			l.step("kubelet ignores the entry %q: its key is not a URL.", shorten(e.Key))
+			l.step("kubelet ignores the entry %q: its key is not a URL.", Show(e.Key))
 			continue
 		}
 		patterns[e] = pattern
@@ -28,7 +28,7 @@ func (l *lookup) kubelet(reference string) {
 	}
 	slices.SortStableFunc(l.choice.Entries, func(a, b *Entry) int { return strings.Compare(patterns[b], patterns[a]) })
 	for _, e := range l.choice.Entries {
-		l.step("The key %q matches as %q.", shorten(e.Key), shorten(patterns[e]))
+		l.step("The key %q matches as %q.", Show(e.Key), Show(patterns[e]))
 	}
 	if len(l.choice.Entries) == 0 && isDockerHub(reference) {
 		l.kubeletHub(patterns)
@@ -43,7 +43,7 @@ func (l *lookup) kubeletHub(patterns map[*Entry]string) {
 	for _, e := range l.entries {
 		if patterns[e] == "index.docker.io" {
 			l.choose(e)
-			l.step("The reference is on Docker Hub, for which kubelet uses the key %q.", shorten(e.Key))
+			l.step("The reference is on Docker Hub, for which kubelet uses the key %q.", Show(e.Key))
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// hubKey is docker's key for Docker Hub, after the address of the index of the first version of the API.
-const hubKey = "https://index.docker.io/v1/"
+// HubKey is docker's key for Docker Hub, after the address of the index of the first version of the API.
+const HubKey = "https://index.docker.io/v1/"
 
 // Lookup returns what a consumer with these rules would use for a reference, which is host[:port][/path] without tag and digest.
 // Docker Hub is docker.io, and its images of one word are in docker.io/library.
@@ -57,7 +57,7 @@ func (l *lookup) docker(host string) {
 	}
 	if e := l.byKey[key]; e != nil {
 		l.choose(e)
-		l.step("The key %q is the same.", shorten(e.Key))
+		l.step("The key %q is the same.", Show(e.Key))
 		return
 	}
 	if l.rules == DockerEnv {
@@ -66,7 +66,7 @@ func (l *lookup) docker(host string) {
 	}
 	for _, e := range l.byHost[key] {
 		l.choose(e)
-		l.step("The host of the key %q is the same; %s ignores scheme and path.", shorten(e.Key), l.rules)
+		l.step("The host of the key %q is the same; %s ignores scheme and path.", Show(e.Key), l.rules)
 	}
 	l.ambiguous()
 }
@@ -78,7 +78,7 @@ func (l *lookup) serverAddress(host string) string {
 		names = []string{"docker.io", "registry-1.docker.io"}
 	}
 	if slices.Contains(names, host) {
-		return hubKey
+		return HubKey
 	}
 	return host
 }
@@ -107,18 +107,18 @@ func (l *lookup) useHelper(key string) bool {
 	name, found := l.config.helpers[key]
 	switch {
 	case name != "":
-		l.helper(name, key, "credHelpers has %q for %q.", shorten(name), shorten(key))
+		l.helper(name, key, "credHelpers has %q for %q.", Show(name), Show(key))
 		return true
 	case found && l.rules == ORAS:
-		l.step("The empty credential helper of %q has no effect.", shorten(key))
+		l.step("The empty credential helper of %q has no effect.", Show(key))
 	case found:
-		l.step("credHelpers disables credential helpers for %q.", shorten(key))
+		l.step("credHelpers disables credential helpers for %q.", Show(key))
 		return false
 	}
 	if l.config.Store == "" {
 		return false
 	}
-	l.helper(l.config.Store, key, "credsStore is %q, and is used for all registries without a credential helper.", shorten(l.config.Store))
+	l.helper(l.config.Store, key, "credsStore is %q, and is used for all registries without a credential helper.", Show(l.config.Store))
 	l.choice.FromStore = true
 	return true
 }
@@ -145,15 +145,15 @@ func (l *lookup) ambiguous() {
 func (l *lookup) conclude(reference string) {
 	switch c := &l.choice; {
 	case c.Helper != "":
-		l.step("%s asks docker-credential-%s for %q.", l.rules, shorten(c.Helper), shorten(c.HelperServer))
+		l.step("%s asks docker-credential-%s for %q.", l.rules, Show(c.Helper), Show(c.HelperServer))
 	case len(c.Entries) == 0:
-		l.step("No entry matches %s: %s connects without credentials.", shorten(reference), l.rules)
+		l.step("No entry matches %s: %s connects without credentials.", Show(reference), l.rules)
 	default:
 		for _, e := range c.Entries {
 			if e.Problem != "" {
 				l.step("%s", e.Message)
 			} else if e.Empty() {
-				l.step("The entry %q is empty: %s connects without credentials.", shorten(e.Key), l.rules)
+				l.step("The entry %q is empty: %s connects without credentials.", Show(e.Key), l.rules)
 			}
 		}
 	}

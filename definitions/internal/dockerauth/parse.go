@@ -58,6 +58,9 @@ func Parse(data []byte, legacy bool) (*Config, error) {
 	return c, nil
 }
 
+// Legacy reports whether the file is a .dockercfg, whose root has the entries.
+func (c *Config) Legacy() bool { return c.legacy }
+
 // firstValue returns the first JSON value with the lines before it; some consumers ignore what follows.
 func (c *Config) firstValue(text []byte) ([]byte, error) {
 	decoder := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -120,7 +123,7 @@ func (c *Config) addHelpers(helpers *node.Node) {
 	}
 	for _, member := range helpers.Pairs() {
 		if !isString(member.Value) {
-			c.reject("credHelpers", member.KeyLine, "The credential helper of %q is not a string.", shorten(member.Key))
+			c.reject("credHelpers", member.KeyLine, "The credential helper of %q is not a string.", Show(member.Key))
 			continue
 		}
 		c.Helpers = append(c.Helpers, Helper{member.Key, member.Value.Text(), member.KeyLine})
@@ -135,11 +138,14 @@ func isNull(n *node.Node) bool {
 // isString reports whether Go's JSON decoder accepts the value for a string.
 func isString(n *node.Node) bool { return n.IsText() || isNull(n) }
 
-// shorten limits a text of a file for a message.
-func shorten(text string) string {
+// Show returns a text of a file for a message: limited, and without the userinfo that a URL may have.
+func Show(text string) string {
 	const most = 100
+	if at := strings.LastIndexByte(text, '@'); at >= 0 {
+		text = "…" + text[at:]
+	}
 	if len(text) > most {
-		return text[:most] + "…"
+		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
 }

@@ -5,7 +5,7 @@ import "strings"
 // podman uses the longest key that is the reference or a parent of it, and then any key with this host.
 func (l *lookup) podman(reference, host string) {
 	if name, found := l.config.helpers[host]; found {
-		l.helper(name, host, "credHelpers has %q for %q; podman compares only the host.", shorten(name), shorten(host))
+		l.helper(name, host, "credHelpers has %q for %q; podman compares only the host.", Show(name), Show(host))
 		return
 	}
 	if l.config.Store != "" {
@@ -13,12 +13,12 @@ func (l *lookup) podman(reference, host string) {
 	}
 	if e := l.longest(reference, host); e != nil {
 		l.choose(e)
-		l.step("The key %q is the longest that is %s or a parent of it.", shorten(e.Key), shorten(reference))
+		l.step("The key %q is the longest that is %s or a parent of it.", Show(e.Key), Show(reference))
 		return
 	}
 	for _, e := range l.byHost[podmanHub(host)] {
 		l.choose(e)
-		l.step("The key %q is another spelling of the host.", shorten(e.Key))
+		l.step("The key %q is another spelling of the host.", Show(e.Key))
 	}
 	l.ambiguous()
 }

@@ -1,0 +1,50 @@
+package dockerauth
+
+import (
+	"slices"
+	"strings"
+)
+
+// Key is a key of an entry as a consumer reads it.
+type Key struct {
+	Scheme      string // "" if none is written
+	Host        string // with port
+	Path        string // what of the registry's content the entry is for, "" for all
+	IgnoredPath string // a path that the consumer ignores, except those of the API
+	Reference   string // something for which the consumer would use the entry, if for anything
+}
+
+// ReadKey returns a key as the consumer reads it.
+func ReadKey(rules Rules, key string, legacy bool) Key {
+	var k Key
+	rest := key
+	if scheme, after, found := strings.Cut(key, "://"); found {
+		k.Scheme, rest = scheme, after
+	}
+	_, written, _ := strings.Cut(rest, "/")
+	switch {
+	case rules == Kubelet:
+		pattern, ok := KubeletPattern(key)
+		if !ok {
+			return k
+		}
+		k.Host, k.Path, _ = strings.Cut(pattern, "/")
+	case rules == Podman && !legacy && k.Scheme == "":
+		k.Host, k.Path, _ = strings.Cut(key, "/")
+	default:
+		k.Host = rules.hostOf(key, legacy)
+		if !slices.Contains([]string{"v1", "v2", ""}, strings.TrimSuffix(written, "/")) {
+			k.IgnoredPath = "/" + written
+		}
+	}
+	k.Reference = strings.TrimSuffix(reference(rules, k.Host)+"/"+k.Path, "/")
+	return k
+}
+
+// reference returns the host as references have it: all but oras-go replace index.docker.io by docker.io.
+func reference(rules Rules, host string) string {
+	if host == "index.docker.io" && rules != ORAS {
+		return "docker.io"
+	}
+	return host
+}
