@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"regcheck/internal/spelling":      {},
 	"regcheck/internal/wire":          {"egress", "secret"},
 	"regcheck/regchecktest":           {"egress", "secret"},
-	"definitions":                     {"definitions/internal/dockerauth", "definitions/internal/node", "regcheck", "secret"},
+	"definitions":                     {"api", "definitions/internal/dockerauth", "definitions/internal/node", "internal/fault", "internal/strictjson", "regcheck", "secret"},
 	"definitions/internal/dockerauth": {"definitions/internal/node", "secret"},
 	"definitions/internal/node":       {},
 	"api":                             {"regcheck", "secret"},

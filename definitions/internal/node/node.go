@@ -42,7 +42,7 @@ func YAML(data []byte) ([]*Node, error) {
 			return documents, nil
 		}
 		if err != nil {
-			return documents, err
+			return documents, hideAlias(err)
 		}
 		if len(documents) == maxDocuments {
 			return nil, fmt.Errorf("%w: more than %d documents", ErrLimit, maxDocuments)
