@@ -1,4 +1,307 @@
 package definitions
 
-// terraformFormats reads terraform show -json and .tf.
-var terraformFormats []format
+import (
+	"regexp"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// terraformFormats reads terraform show -json, terraform.tfstate and .tf.
+var terraformFormats = []format{{Terraform, isTerraform, readTerraform}}
+
+// terraformFile matches the beginning of a block that defines a registry.
+var terraformFile = regexp.MustCompile(`(?m)^[ \t]*(resource[ \t]+"?(spectrocloud_registry_oci|harbor_registry)"?[ \t]|provider[ \t]+"?(docker|helm)"?[ \t]*\{)`)
+
+func isTerraform(f *file) bool {
+	if !f.looksLikeJSON() {
+		return terraformFile.Match(f.data)
+	}
+	root := f.root()
+	if root.Get("lineage") != nil && root.Get("terraform_version") != nil {
+		return true
+	}
+	return root.Get("format_version") != nil && (root.Get("values") != nil || root.Get("planned_values") != nil || root.Get("resource_changes") != nil)
+}
+
+func readTerraform(f *file) {
+	if !f.looksLikeJSON() {
+		f.readHCL()
+		return
+	}
+	root, err := node.JSON(f.data)
+	if err != nil {
+		f.unrecognized()
+		return
+	}
+	for _, resource := range root.Get("resources").Items() { // terraform.tfstate
+		for _, instance := range resource.Get("instances").Items() {
+			f.terraformResource(resource, tfValues{values: instance.Get("attributes")}, stateAddress(resource, instance))
+		}
+	}
+	f.terraformModule(root.Get("values", "root_module"))
+	changes := root.Get("resource_changes").Items()
+	for _, resource := range changes {
+		change := resource.Get("change")
+		if after := change.Get("after"); after.IsObject() { // null if it will be deleted
+			f.terraformResource(resource, tfValues{values: after, unknown: change.Get("after_unknown")}, resource.Get("address").Text())
+		}
+	}
+	if len(changes) == 0 {
+		f.terraformModule(root.Get("planned_values", "root_module"))
+	}
+	for _, config := range root.Get("configuration", "provider_config").Pairs() {
+		f.terraformProvider(config.Value.Get("name").Text(), config.Value.Get("expressions"), "provider "+config.Key, nil)
+	}
+}
+
+// stateAddress returns the address of an instance in terraform.tfstate.
+func stateAddress(resource, instance *node.Node) string {
+	address := resource.Get("type").Text() + "." + resource.Get("name").Text()
+	if module := resource.Get("module").Text(); module != "" {
+		address = module + "." + address
+	}
+	index := instance.Get("index_key")
+	switch {
+	case index.IsText():
+		return address + `["` + index.Text() + `"]`
+	case index.Text() != "":
+		return address + "[" + index.Text() + "]"
+	}
+	return address
+}
+
+// terraformModule reads the resources of a module and its child modules. The depth of the file is limited.
+func (f *file) terraformModule(module *node.Node) {
+	for _, resource := range module.Get("resources").Items() {
+		f.terraformResource(resource, tfValues{values: resource.Get("values")}, resource.Get("address").Text())
+	}
+	for _, child := range module.Get("child_modules").Items() {
+		f.terraformModule(child)
+	}
+}
+
+// terraformResource reads a resource of Terraform's JSON. Data sources have no credentials.
+func (f *file) terraformResource(resource *node.Node, v tfValues, address string) {
+	if read := terraformResources[resource.Get("type").Text()]; read != nil && resource.Get("mode").Text() != "data" {
+		read(f, v, address)
+	}
+}
+
+var terraformResources = map[string]func(f *file, v tfValues, address string){
+	"spectrocloud_registry_oci": (*file).spectrocloudRegistry,
+	"harbor_registry":           (*file).harborResource,
+}
+
+func (f *file) readHCL() {
+	root, err := node.HCL(f.data)
+	if err != nil {
+		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The file is not in Terraform's language: %v.", err)
+		return
+	}
+	inRepository := secretNotice("Use a variable that is marked as sensitive, and set it from the secrets of the pipeline.")
+	for _, block := range root.Pairs() {
+		for _, first := range block.Value.Pairs() {
+			switch block.Key {
+			case "provider":
+				f.terraformProvider(first.Key, first.Value, "provider."+first.Key, &inRepository)
+			case "resource":
+				for _, resource := range first.Value.Pairs() {
+					if read := terraformResources[first.Key]; read != nil {
+						read(f, tfValues{values: resource.Value, literal: &inRepository}, first.Key+"."+resource.Key)
+					}
+				}
+			}
+		}
+	}
+}
+
+// terraformProvider reads the credentials of the providers docker and helm.
+func (f *file) terraformProvider(name string, config *node.Node, address string, literal *Notice) {
+	switch name {
+	case "docker":
+		for _, block := range tfBlocks(config, "registry_auth") {
+			f.dockerProvider(tfValues{values: block, literal: literal}, address)
+		}
+	case "helm":
+		for _, key := range []string{"registry", "registries"} {
+			for _, block := range tfBlocks(config, key) {
+				f.helmProvider(tfValues{values: block, literal: literal}, address)
+			}
+		}
+	}
+}
+
+// tfBlocks returns the blocks of a name, or the elements of the list of this name.
+func tfBlocks(config *node.Node, name string) (blocks []*node.Node) {
+	for _, member := range config.Pairs() {
+		value := member.Value
+		if constant := value.Get("constant_value"); constant != nil {
+			value = constant
+		}
+		switch {
+		case member.Key != name:
+		case value.IsArray():
+			blocks = append(blocks, value.Items()...)
+		default:
+			blocks = append(blocks, value)
+		}
+	}
+	return blocks
+}
+
+// tfValues are the attributes of a resource or block.
+type tfValues struct {
+	values  *node.Node
+	unknown *node.Node // of the same shape: true where the value is known only after apply
+	literal *Notice    // for secrets that are literals, nil if the file is not one of a repository
+}
+
+// block returns the first block of a name, of those that occur once.
+func (v tfValues) block(name string) tfValues {
+	first := tfValues{literal: v.literal}
+	if blocks := tfBlocks(v.values, name); len(blocks) > 0 {
+		first.values = blocks[0]
+	}
+	if unknown := v.unknown.Get(name); unknown.IsArray() && len(unknown.Items()) > 0 {
+		first.unknown = unknown.Items()[0]
+	} else {
+		first.unknown = unknown
+	}
+	return first
+}
+
+// get returns the value of an attribute; a plan's configuration has constants in "constant_value".
+func (v tfValues) get(name string) *node.Node {
+	value := v.values.Get(name)
+	if constant := value.Get("constant_value"); constant != nil {
+		return constant
+	}
+	return value
+}
+
+func (v tfValues) text(name string) string { return v.get(name).Text() }
+
+// at returns the line of an attribute, or of the block if it has none.
+func (v tfValues) at(f *file, name, address string) Source {
+	line := v.get(name)
+	if line == nil {
+		line = v.values
+	}
+	if line == nil {
+		return f.at(0, address)
+	}
+	return f.at(line.Line, address)
+}
+
+// missing returns why one of the attributes has no value here, "" if all have one or are not set.
+func (v tfValues) missing(names ...string) (UnresolvedReason, Detail) {
+	for _, name := range names {
+		value := v.get(name)
+		switch {
+		case v.unknown.Bool() || v.unknown.Get(name).Bool():
+			return UnresolvedUnknownUntilApply, Detail("Terraform knows " + name + " only after apply. Read the state instead.")
+		case v.values.IsExpression() || value.IsExpression() || value.Get("references") != nil:
+			return UnresolvedTemplate, Detail("The value of " + name + " is an expression. Read the output of terraform show -json instead.")
+		}
+	}
+	return "", ""
+}
+
+// entry adds what all kinds have: the address in one attribute, the values that must be known, and a notice for a literal secret.
+func (v tfValues) entry(f *file, e entry, address, secret string, needed ...string) {
+	if _, detail := v.missing(address); detail != "" {
+		f.scanner.skip(e.at, SkipTemplate, "%s", detail)
+		return
+	}
+	e.Format = Terraform
+	if e.address == "" {
+		e.address = v.text(address)
+	}
+	if e.Reason == "" {
+		e.Reason, e.Detail = v.missing(needed...)
+	}
+	if v.literal != nil && v.text(secret) != "" {
+		e.Notices = append(e.Notices, *v.literal)
+	}
+	e.add(f.scanner)
+}
+
+// spectrocloudRegistry follows the provider: TLS settings are always enabled, a certificate without a key is a trusted one, and noAuth
+// drops username and password.
+func (f *file) spectrocloudRegistry(v tfValues, address string) {
+	e := entry{at: v.at(f, "endpoint", address), path: pathOfAPI}
+	credentials := v.block("credentials")
+	tls := credentials.block("tls_config")
+	auth := &regcheck.Auth{Type: regcheck.NoAuth, TLS: regcheck.TLS{
+		Enabled: true, CA: tls.text("certificate"), InsecureSkipVerify: tls.get("insecure_skip_verify").Bool()}}
+	e.Definition = regcheck.Definition{ProviderType: regcheck.ProviderType(v.text("provider_type")),
+		BasePath: v.text("endpoint_suffix"), BaseContentPath: v.text("base_content_path"), Auth: auth}
+	if auth.TLS.CA == "" && !auth.TLS.InsecureSkipVerify {
+		auth.TLS = regcheck.TLS{}
+	}
+	if v.text("type") == "ecr" {
+		e.Reason, e.Detail = UnresolvedCloudIdentity, "Palette uses the AWS credentials of the resource to get a password. Check the registry with a password of AWS."
+		v.entry(f, e, "endpoint", "")
+		return
+	}
+	if e.Reason, e.Detail = credentials.missing("credential_type", "username", "password"); e.Reason == "" {
+		e.Reason, e.Detail = tls.missing("certificate")
+	}
+	if credentials.text("credential_type") == "basic" {
+		auth.Type, auth.Username, auth.Password = regcheck.Basic, credentials.text("username"), secret.String(credentials.text("password"))
+		if auth.Password == "" && e.Reason == "" {
+			e.Reason, e.Detail = UnresolvedIncomplete, "The state has no password: the resource was imported. Run terraform apply, then read the state again."
+		}
+	}
+	if v.literal != nil && auth.Password != "" {
+		e.Notices = append(e.Notices, *v.literal)
+	}
+	v.entry(f, e, "endpoint", "", "type", "endpoint_suffix", "base_content_path", "provider_type")
+}
+
+// dockerProvider follows the provider docker: a configuration file takes precedence, and is the default.
+func (f *file) dockerProvider(v tfValues, address string) {
+	e := entry{at: v.at(f, "address", address), path: pathIgnored}
+	e.Consumer = Docker
+	e.Definition.Auth = basicAuth(v.text("username"), v.text("password"))
+	switch {
+	case v.get("auth_disabled").Bool():
+		e.Definition.Auth = nil
+	case v.get("config_file_content") != nil:
+		e.Reason, e.Detail = UnresolvedConfigFile, "The provider uses config_file_content instead of username and password. Read that text as a file."
+	case v.get("config_file") != nil:
+		e.Reason, e.Detail = UnresolvedConfigFile, "The provider uses config_file instead of username and password. Read that file."
+	case v.get("username") == nil && v.get("password") == nil:
+		e.Reason, e.Detail = UnresolvedConfigFile, "The provider uses its environment variables or ~/.docker/config.json. Read that file."
+	}
+	v.entry(f, e, "address", "password", "username", "password", "auth_disabled")
+}
+
+// helmProvider follows the provider helm, which logs in to the host of the URL.
+func (f *file) helmProvider(v tfValues, address string) {
+	e := entry{at: v.at(f, "url", address), path: pathIgnored}
+	e.Consumer = Helm
+	e.Definition.Auth = basicAuth(v.text("username"), v.text("password"))
+	v.entry(f, e, "url", "password", "username", "password")
+}
+
+func (f *file) harborResource(v tfValues, address string) {
+	e := entry{at: v.at(f, "endpoint_url", address)}
+	e.Definition.Auth = basicAuth(v.text("access_id"), v.text("access_secret"))
+	e.Definition.Auth.TLS = harborTLS(v.get("insecure"), v.text("ca_certificate"))
+	kind := v.text("provider_name")
+	if name := harborKinds[kind]; name != "" {
+		kind = name
+	}
+	if f.skipHarborKind(e.at, kind) {
+		return
+	}
+	e.address = harborAddress(kind, v.text("endpoint_url"))
+	v.entry(f, e, "endpoint_url", "access_secret", "provider_name", "access_id", "access_secret", "insecure", "ca_certificate")
+}
+
+func basicAuth(username, password string) *regcheck.Auth {
+	return &regcheck.Auth{Username: username, Password: secret.String(password)}
+}

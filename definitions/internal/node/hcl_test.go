@@ -1,0 +1,96 @@
+package node_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+)
+
+func TestHCL(t *testing.T) {
+	root, err := node.HCL([]byte("\ufeff" + `
+a = "x\n\t\"\\\u00e9$${y}%%{z}" # comment
+b = [1, "two", true, null, [3,],] // comment
+c = { d = "e", "f" : "g"
+  h = var.i
+}
+j = "${k["}"]}" /* comment
+ over lines */
+l = <<END
+first $5
+  second
+END
+m = <<-END
+    first
+      second
+
+    END
+n "label" other { o = 1 }
+n "label" "again" {}
+p = q ? "r" : <<END
+s }
+END
+t = (
+  1 + 2)
+u = [for v in w : "x"]
+y = "%{ if true }z%{ endif }"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		path       string
+		want       string
+		line       int
+		expression bool
+	}{
+		{"a", "x\n\t\"\\é${y}%{z}", 2, false},
+		{"c d", "e", 4, false},
+		{"c f", "g", 4, false},
+		{"c h", "", 5, true},
+		{"j", "", 7, true},
+		{"l", "first $5\n  second\n", 9, false},
+		{"m", "first\n  second\n\n", 13, false},
+		{"n label other o", "1", 18, false},
+		{"p", "", 20, true},
+		{"t", "", 23, true},
+		{"y", "", 26, true},
+	} {
+		n := root.Get(strings.Fields(test.path)...)
+		if n == nil || n.Text() != test.want || n.IsExpression() != test.expression || n.Line != test.line {
+			t.Errorf("%s is %+v %q, want %q (expression: %v) in line %d", test.path, n, n.Text(), test.want, test.expression, test.line)
+		}
+	}
+	b := root.Get("b").Items()
+	if len(b) != 5 || b[0].Text() != "1" || !b[1].IsText() || !b[2].Bool() || len(b[4].Items()) != 1 {
+		t.Errorf("b has %d elements: %v", len(b), b)
+	}
+	if last := root.Pairs()[7]; last.Key != "n" || last.Value.Get("label", "again") == nil {
+		t.Errorf("the second block is %+v", last)
+	}
+}
+
+func TestHCLErrors(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"block without end":   {"a {\n b = 1", "line 2: a block has no end"},
+		"text without end":    {"a = \"hunter2", "line 1: a text in quotes has no end"},
+		"heredoc without end": {"a = <<END\nhunter2\n", "line 3: a text that begins with << has no end"},
+		"bracket":             {"a = hunter2)\n", "line 1: a bracket has no beginning"},
+		"not HCL":             {"hunter2: x", "line 1: an attribute or block is expected"},
+		"symbol":              {"\n\n@", "line 3: the name of an attribute or block is expected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := node.HCL([]byte(test.text)); err == nil || err.Error() != test.want {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+	for _, text := range []string{
+		"a = " + strings.Repeat("[", 1000), strings.Repeat("a {", 1000), "a = [" + strings.Repeat("1,", 1_000_001) + "]",
+	} {
+		if _, err := node.HCL([]byte(text)); !errors.Is(err, node.ErrLimit) {
+			t.Errorf("%.20s… gives %v", text, err)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+provider "docker" {
+  registry_auth {
+    password = "hunter2
