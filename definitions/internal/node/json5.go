@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"unicode"
@@ -124,14 +125,12 @@ func appendCodePoint(b *strings.Builder, prefix, sequence string) int {
 	return len(sequence)
 }
 
-// dropComma removes a comma at the end, with white space behind it.
+// dropComma replaces the comma behind the last element by a blank.
 func dropComma(out []byte) []byte {
-	end := len(out)
-	for end > 0 && strings.IndexByte(" \t\r\n", out[end-1]) >= 0 {
-		end--
-	}
-	if end > 0 && out[end-1] == ',' {
-		out[end-1] = ' '
+	text := bytes.TrimRight(out, " \t\r\n")
+	element, comma := bytes.CutSuffix(text, []byte(","))
+	if element = bytes.TrimRight(element, " \t\r\n"); comma && len(element) > 0 && bytes.IndexByte([]byte("[{,"), element[len(element)-1]) < 0 {
+		text[len(text)-1] = ' '
 	}
 	return out
 }
