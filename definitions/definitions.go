@@ -83,6 +83,9 @@ type Registry struct {
 	Notices    []Notice            `json:"notices"`
 	Report     *regcheck.Report    `json:"report"`               // null unless it was checked
 	NotChecked string              `json:"notChecked,omitempty"` // why the check has no report: a fault of the checker, not of the registry
+	// DefinitionProblems is why a complete definition cannot be used, such as a line break in a password: it is not valid, and no
+	// registry was contacted.
+	DefinitionProblems []regcheck.Problem `json:"definitionProblems,omitempty"`
 }
 
 // Detail is a text that is null in JSON if it is empty.
@@ -147,6 +150,8 @@ func (r *Result) Summarize() {
 		switch {
 		case found.Resolution == Unresolved:
 			r.Summary.Unresolved++
+		case len(found.DefinitionProblems) > 0:
+			r.Summary.NotValid++
 		case found.Report == nil:
 		case found.Report.Valid:
 			r.Summary.Checked++

@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"internal/auth":       {"internal/audit", "internal/fault", "internal/hashing", "internal/seal", "internal/store", "internal/strictjson", "secret"},
 	"internal/directory":  {"internal/audit", "internal/auth", "internal/fault", "internal/store", "secret"},
 	"internal/wording":    {"egress", "regcheck"},
+	"internal/scanreport": {"definitions", "internal/wording", "regcheck", "secret"},
 	"internal/queue":      {},
 	"internal/alerts":     {"egress", "internal/audit", "internal/auth", "internal/fault", "internal/wording", "internal/queue", "internal/store", "secret"},
 	"internal/registries": {"internal/audit", "internal/auth", "internal/fault", "internal/seal", "internal/store", "regcheck", "secret"},
