@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	attacker = "127.0.0.3"
-	honest   = "127.0.0.2"
+	attacker    = "127.0.0.3"
+	userAddress = "127.0.0.2"
 
 	// memoryLimit is what the service may hold under any attack, of the 512 MiB that the shipped unit and manifests allow.
 	memoryLimit = 200 << 10 // KiB
 	maxSilence  = 15 * time.Second
 
-	maxResponse = 2 * time.Second // of an honest client's request
+	maxResponse = 2 * time.Second // of a regular client's request
 )
 
 // dialFrom connects from an address of this machine.
@@ -83,7 +83,7 @@ func floodFrom(t testing.TB, server *instance.Server, from []string, n int, sent
 	return conns
 }
 
-// customer is an honest client during an attack.
+// customer is a regular client during an attack.
 type customer struct {
 	client        *instance.Client
 	authorization string
@@ -96,11 +96,11 @@ type customer struct {
 
 func newCustomer(t testing.TB, server *instance.Server) *customer {
 	t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true, // each request needs a connection of its own, as a newcomer's does
+	transport := &http.Transport{DisableKeepAlives: true, // each request needs a connection of its own, as that of a new client does
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the server's own certificate is self-signed
-		DialContext:     func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, honest, to) }}
+		DialContext:     func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, userAddress, to) }}
 	c := &customer{client: server.ClientThrough(t, transport)}
-	c.authorization = c.client.SignIn().Authorization
+	c.authorization = c.client.Login().Authorization
 	return c
 }
 
@@ -119,11 +119,11 @@ func (c *customer) visit(d time.Duration) {
 
 func (c *customer) try(method, path, body string, headers ...string) time.Duration {
 	began := time.Now()
-	answer, err := c.client.Try(method, path, body, headers...)
+	response, err := c.client.Try(method, path, body, headers...)
 	took := time.Since(began)
 	c.all++
-	if err != nil || answer.Status != http.StatusOK {
-		c.failed = append(c.failed, fmt.Sprintf("%s %s: status %d, %v", method, path, answer.Status, err))
+	if err != nil || response.Status != http.StatusOK {
+		c.failed = append(c.failed, fmt.Sprintf("%s %s: status %d, %v", method, path, response.Status, err))
 	}
 	if took > maxResponse {
 		c.slow++
@@ -135,12 +135,12 @@ func (c *customer) try(method, path, body string, headers ...string) time.Durati
 func (c *customer) served(t testing.TB) {
 	t.Helper()
 	slices.Sort(c.took)
-	t.Logf("honest client: %d requests, p99 %v, %d failed", c.all, c.took[(len(c.took)*99+99)/100-1].Round(100*time.Microsecond), len(c.failed))
+	t.Logf("regular client: %d requests, p99 %v, %d failed", c.all, c.took[(len(c.took)*99+99)/100-1].Round(100*time.Microsecond), len(c.failed))
 	if len(c.failed) > 0 {
-		t.Errorf("the honest client was refused %d times: %s", len(c.failed), c.failed[0])
+		t.Errorf("the regular client was refused %d times: %s", len(c.failed), c.failed[0])
 	}
 	if c.slow*20 > c.all {
-		t.Errorf("%d of %d requests of the honest client took longer than %v", c.slow, c.all, maxResponse)
+		t.Errorf("%d of %d requests of the regular client took longer than %v", c.slow, c.all, maxResponse)
 	}
 }
 
@@ -165,7 +165,7 @@ func gauge(t testing.TB, metrics, name string) float64 {
 	return value
 }
 
-// released waits until the service holds no more than before an attack. The runtime, the store and the honest client's last
+// released waits until the service holds no more than before an attack. The runtime, the store and the regular client's last
 // request may have opened a few files and goroutines.
 func released(t testing.TB, server *instance.Server, before held) {
 	t.Helper()

@@ -16,7 +16,7 @@ func post(path string, length int, body string) string {
 	return "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: " + strconv.Itoa(length) + "\r\n\r\n" + body
 }
 
-// What anonymous connections leave unfinished fills no memory, and keeps nobody else out.
+// Unfinished requests of anonymous connections do not fill the memory or lock out other clients.
 func TestUnfinishedRequests(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -44,14 +44,14 @@ func TestUnfinishedRequests(t *testing.T) {
 	}
 }
 
-// A body that stops is answered and its connection closed. One that was announced as too large is answered at once.
+// A request whose body stops gets a response, and its connection is closed. One announced as too large gets it at once.
 func TestBodiesThatStop(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, sent, status string }{
 		{"one byte", post(login, 5000, "{"), "400"},
 		{"too large", post(login, 1<<20, strings.Repeat("x", 70<<10)), "413"},
 		{"to a path that needs credentials", post("/v1/registries/oci/basic/validate", 5000, "{"), "401"},
-		{"to an unknown path", post("/v1/nowhere", 5000, "{"), "404"},
+		{"to an unknown path", post("/v1/unknown", 5000, "{"), "404"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestBodiesThatStop(t *testing.T) {
 	}
 }
 
-func TestShutdownBesideBodiesThatStop(t *testing.T) {
+func TestShutdownDuringBodiesThatStop(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	flood(t, server, 600, post(login, 5000, "{"))

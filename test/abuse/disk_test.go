@@ -17,7 +17,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{DiskMiB: 16})
 	client := server.Client(t)
-	token := client.SignIn().Authorization
+	token := client.Login().Authorization
 
 	filler := fill(t, filepath.Join(server.Disk(), "filler"))
 	login := instance.Credentials(instance.Email, instance.Org, instance.Password)

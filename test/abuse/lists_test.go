@@ -81,8 +81,8 @@ func createLongRecords(t *testing.T, server *instance.Server, token string) {
 	for range createdAtOnce {
 		work.Go(func() {
 			for i := range numbers {
-				if answer, err := client.Try(http.MethodPost, "/v1/registries/oci/basic", longRecord(i), "Authorization", token); err != nil || answer.Status != http.StatusCreated {
-					t.Errorf("record %d: %v, %.300s", i, err, answer.Body)
+				if response, err := client.Try(http.MethodPost, "/v1/registries/oci/basic", longRecord(i), "Authorization", token); err != nil || response.Status != http.StatusCreated {
+					t.Errorf("record %d: %v, %.300s", i, err, response.Body)
 				}
 			}
 		})
@@ -105,7 +105,7 @@ func longRecord(i int) string {
 // readSlowly reads the list with pauses, for longer than a request may take to arrive. It closes began with the first byte, or
 // an error.
 func readSlowly(ctx context.Context, server *instance.Server, token string, began chan<- struct{}) error {
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, honest, to) }}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, to string) (net.Conn, error) { return dialFrom(ctx, userAddress, to) }}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+summary, nil)
 	if err != nil {

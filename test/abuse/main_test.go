@@ -1,5 +1,5 @@
-// Package abuse_test attacks the built binary the way anonymous and signed-in clients could, and holds its memory and its
-// service to an honest client beside each attack.
+// Package abuse_test attacks the built binary the way anonymous and signed-in clients could, and checks its memory and
+// its service to a regular client during each attack.
 package abuse_test
 
 import (

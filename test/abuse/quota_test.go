@@ -19,7 +19,7 @@ const (
 	mostOnDisk   = 6 * quotaMiB << 20 // with the log of the database
 )
 
-// An organization fills no disk with registries, and others store theirs meanwhile.
+// An organization cannot fill the disk with registries, and others can store theirs at the same time.
 func TestStoredRegistriesAreBounded(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s", "--organization-storage", fmt.Sprint(quotaMiB)}})
@@ -30,14 +30,14 @@ func TestStoredRegistriesAreBounded(t *testing.T) {
 	for worker := range createdAtOnce {
 		work.Go(func() {
 			for i := worker; i < largeRecords; i += createdAtOnce {
-				answer, err := client.Try(http.MethodPost, "/v1/registries/oci/basic", largeRecord(i), "Authorization", token)
+				response, err := client.Try(http.MethodPost, "/v1/registries/oci/basic", largeRecord(i), "Authorization", token)
 				switch {
-				case err == nil && answer.Status == http.StatusCreated:
+				case err == nil && response.Status == http.StatusCreated:
 					stored.Add(1)
-				case err == nil && answer.Status == http.StatusForbidden && strings.Contains(answer.Fault().Message, "organization-storage"):
+				case err == nil && response.Status == http.StatusForbidden && strings.Contains(response.Fault().Message, "organization-storage"):
 					refused.Add(1)
 				default:
-					t.Errorf("record %d: %v, %.300s", i, err, answer.Body)
+					t.Errorf("record %d: %v, %.300s", i, err, response.Body)
 				}
 			}
 		})
@@ -50,8 +50,8 @@ func TestStoredRegistriesAreBounded(t *testing.T) {
 	if size := sizeOf(t, server.DataDir); size > mostOnDisk {
 		t.Errorf("%d KiB on disk, at most %d", size>>10, mostOnDisk>>10)
 	}
-	honest := server.Client(t)
-	honest.Do(http.MethodPost, "/v1/registries/oci/basic", largeRecord(0), "Authorization", honest.SignIn().Authorization).Want(http.StatusCreated)
+	other := server.Client(t)
+	other.Do(http.MethodPost, "/v1/registries/oci/basic", largeRecord(0), "Authorization", other.Login().Authorization).Want(http.StatusCreated)
 }
 
 func largeRecord(i int) string {

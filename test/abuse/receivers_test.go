@@ -63,7 +63,7 @@ func TestHostileMailServer(t *testing.T) {
 
 type object = map[string]any
 
-// alertsArrive has every tenant alerted by 100 channels of that kind, and then the honest organization by a webhook.
+// alertsArrive has every tenant alerted by 100 channels of that kind, and then the regular organization by a webhook.
 func (a attack) alertsArrive(t *testing.T, hostile *slowPeers, channel object) {
 	t.Helper()
 	broken := refusingRegistry(t)
@@ -79,9 +79,9 @@ func (a attack) alertsArrive(t *testing.T, hostile *slowPeers, channel object) {
 	a.client.visit(3 * time.Second)
 	<-received
 	seen := hostile.seen()
-	t.Logf("the honest alert took %v; %+v", time.Since(began).Round(time.Millisecond), seen)
+	t.Logf("the regular alert took %v; %+v", time.Since(began).Round(time.Millisecond), seen)
 	if seen.accepted-before > 2*deliveryWorkers {
-		t.Errorf("%d hostile deliveries began while the honest one waited", seen.accepted-before)
+		t.Errorf("%d hostile deliveries began while the regular one waited", seen.accepted-before)
 	}
 	const closing = 4 // whose end the test has not seen when the next one begins
 	if seen.most > deliveryWorkers+closing || seen.longest > deliveryTime+busy {
@@ -160,11 +160,11 @@ func (p *slowPeers) seen() peersSeen {
 	return p.peers
 }
 
-// mailUntil is a mail server that does not answer a command.
-func mailUntil(conn net.Conn, unanswered string) {
+// mailUntil is a mail server that ignores a command.
+func mailUntil(conn net.Conn, ignored string) {
 	_, _ = io.WriteString(conn, "220 mail.example\r\n") // the next read fails too
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), unanswered) {
+		if strings.HasPrefix(lines.Text(), ignored) {
 			silent(conn)
 			return
 		}

@@ -87,7 +87,7 @@ const (
 // manySources are addresses that together may open slowConnections.
 var manySources = []string{attacker, "127.0.0.4"}
 
-// attack is a service under attack with an honest client.
+// attack is a service under attack with a regular client.
 type attack struct {
 	server *instance.Server
 	client *customer
@@ -101,7 +101,7 @@ func beginAttack(t testing.TB, flags ...string) attack {
 	return attack{server, client, holds(t, server)}
 }
 
-// end holds the service to what it gave the honest client and to what the attack cost.
+// end checks the service to the regular client and the memory and files that the attack cost.
 func (a attack) end(t testing.TB) {
 	t.Helper()
 	a.client.served(t)

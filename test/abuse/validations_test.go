@@ -56,8 +56,8 @@ func TestHostileRegistries(t *testing.T) {
 	a.end(t)
 }
 
-// TestHostileDNSServer validates 500 definitions at once, whose hosts are looked up on a DNS server that never answers, answers
-// garbage, answers byte by byte, or with as many addresses as a message can hold.
+// TestHostileDNSServer validates 500 definitions at once, whose hosts are looked up on a DNS server that never responds, sends
+// garbage, responds byte by byte, or with as many addresses as a message can hold.
 func TestHostileDNSServer(t *testing.T) {
 	t.Parallel()
 	a := beginAttack(t, append([]string{"--egress-dns", serveDNS(t)}, manyValidations...)...)
@@ -139,7 +139,7 @@ func (r *runningValidations) end(t testing.TB, outcomes ...string) {
 	}
 }
 
-// validates checks a registry for the honest client.
+// validates checks a registry for the regular client.
 func (c *customer) validates(endpoint string) {
 	c.try(http.MethodPost, diagnosePath, instance.JSON(map[string]any{"endpoint": endpoint, "auth": map[string]any{"type": "noAuth"}}), "Authorization", c.authorization)
 }
@@ -156,18 +156,18 @@ func goodRegistry(t testing.TB) (url string) {
 	return server.URL
 }
 
-// serveRaw answers each connection to a loopback address until the test ends.
-func serveRaw(t testing.TB, answer func(net.Conn)) (address string) {
+// serveRaw handles each connection to a loopback address until the test ends.
+func serveRaw(t testing.TB, response func(net.Conn)) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveAll(t, listener, answer)
+	serveAll(t, listener, response)
 	return listener.Addr().String()
 }
 
-func serveAll(t testing.TB, listener net.Listener, answer func(net.Conn)) {
+func serveAll(t testing.TB, listener net.Listener, response func(net.Conn)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -180,7 +180,7 @@ func serveAll(t testing.TB, listener net.Listener, answer func(net.Conn)) {
 			serving.Go(func() {
 				defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 				defer conn.Close()
-				answer(conn)
+				response(conn)
 			})
 		}
 	})
@@ -190,7 +190,7 @@ func serveAll(t testing.TB, listener net.Listener, answer func(net.Conn)) {
 // silent reads until the client leaves.
 func silent(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// repeat answers the first bytes of a client with first, and then with more again and again.
+// repeat sends first after the first bytes of a client, and then more until the client leaves.
 func repeat(conn net.Conn, first, more string, pause time.Duration) {
 	if _, err := conn.Read(make([]byte, 4096)); err == nil {
 		send(conn, first, more, pause)
@@ -205,7 +205,7 @@ func send(conn net.Conn, first, more string, pause time.Duration) {
 	}
 }
 
-// stays waits, and reports whether the client has not left meanwhile.
+// stays waits, and reports whether the client is still connected.
 func stays(conn net.Conn, pause time.Duration) bool {
 	_ = conn.SetReadDeadline(time.Now().Add(pause)) // without a deadline the read ends with the connection
 	_, err := conn.Read(make([]byte, 1))
@@ -222,7 +222,7 @@ func redirectForever(conn net.Conn) {
 	}
 }
 
-// serveDNS answers by the first label of the name that is asked for.
+// serveDNS responds by the first label of the requested name.
 func serveDNS(t testing.TB) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -233,7 +233,7 @@ func serveDNS(t testing.TB) (address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serveAll(t, listener, answerTCP)
+	serveAll(t, listener, respondTCP)
 	t.Cleanup(func() { _ = packets.Close() })
 	go func() {
 		for buffer := make([]byte, 4096); ; {
@@ -241,14 +241,14 @@ func serveDNS(t testing.TB) (address string) {
 			if err != nil {
 				return
 			}
-			_, _ = packets.WriteTo(answerUDP(buffer[:n]), from) // an empty packet is garbage too
+			_, _ = packets.WriteTo(respondUDP(buffer[:n]), from) // an empty packet is garbage too
 		}
 	}()
 	return listener.Addr().String()
 }
 
-// answerUDP sends those who ask for "drip" and "huge" to TCP.
-func answerUDP(query []byte) []byte {
+// respondUDP has the client retry "drip" and "huge" over TCP.
+func respondUDP(query []byte) []byte {
 	var m dnsmessage.Message
 	if err := m.Unpack(query); err != nil || len(m.Questions) != 1 {
 		return nil
@@ -262,12 +262,12 @@ func answerUDP(query []byte) []byte {
 	default:
 		return nil
 	}
-	answer, _ := m.Pack() // what was unpacked
-	return answer
+	response, _ := m.Pack() // what was unpacked
+	return response
 }
 
-// answerTCP announces a long message and sends a byte a second, or sends 4,000 addresses.
-func answerTCP(conn net.Conn) {
+// respondTCP announces a long message and sends a byte a second, or sends 4,000 addresses.
+func respondTCP(conn net.Conn) {
 	var length uint16
 	if err := binary.Read(conn, binary.BigEndian, &length); err != nil {
 		return
@@ -297,9 +297,9 @@ func manyAddresses(m dnsmessage.Message) []byte {
 			})
 		}
 	}
-	answer, err := m.Pack()
+	response, err := m.Pack()
 	if err != nil {
 		return nil
 	}
-	return append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...)
+	return append(binary.BigEndian.AppendUint16(nil, uint16(len(response))), response...)
 }

@@ -33,7 +33,7 @@ var hostileServers = []string{"accept-silent", "slow", "drip-headers", "drip-bod
 // BenchmarkHostile sends 500 validations at once of registries that never end, and other requests at a fixed rate.
 func BenchmarkHostile(b *testing.B) {
 	server := instance.Start(b, instance.Options{Flags: []string{"--check-concurrency", "500", "--check-per-org", "500", "--check-per-minute", "100000"}})
-	h := &hostile{report: &report{b: b}, server: server, authorization: server.Client(b).SignIn().Authorization, bare: newClient(b, startChild(b, false, "bare").line)}
+	h := &hostile{report: &report{b: b}, server: server, authorization: server.Client(b).Login().Authorization, bare: newClient(b, startChild(b, false, "bare").line)}
 	files := h.openFiles()
 	for _, name := range hostileServers {
 		h.run(name)

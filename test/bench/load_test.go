@@ -70,13 +70,13 @@ func (c *client) roundTrip(ctx context.Context, method, path, body, authorizatio
 	if authorization != "" {
 		request.Header.Set("Authorization", authorization)
 	}
-	answer, err := c.transport.RoundTrip(request)
+	resp, err := c.transport.RoundTrip(request)
 	if err != nil {
 		return r, err
 	}
-	defer answer.Body.Close()
-	_, err = io.Copy(to, answer.Body)
-	return response{status: answer.StatusCode, header: answer.Header}, err
+	defer resp.Body.Close()
+	_, err = io.Copy(to, resp.Body)
+	return response{status: resp.StatusCode, header: resp.Header}, err
 }
 
 // get returns a function that sends a GET and drops the body of the response.

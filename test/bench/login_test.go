@@ -58,9 +58,9 @@ func BenchmarkLogin(b *testing.B) {
 	for _, t := range startTargets(b) {
 		createUsers(b, t.Server, instance.Org)
 		bursts = append(bursts, &loginBurst{b: b, target: t, figures: figures, others: map[string]func(int) error{
-			"alerts": newClient(b, t.URL).get(pathAlerts, t.Client(b).SignIn().Authorization),
+			"alerts": newClient(b, t.URL).get(pathAlerts, t.Client(b).Login().Authorization),
 			// Other connections, so that neither waits for the other.
-			"projects": newClient(b, t.URL).get(pathProjects, t.Client(b).SignIn().Authorization), "bare_handler": bare.get(pathAlerts, ""),
+			"projects": newClient(b, t.URL).get(pathProjects, t.Client(b).Login().Authorization), "bare_handler": bare.get(pathAlerts, ""),
 		}})
 	}
 	for range *rounds {
@@ -203,12 +203,12 @@ func (a attack) measure(r *report) {
 	for n := 0; n < users && a.address == userAddress; n++ {
 		noError(r.b, login(n))
 	}
-	authorization := server.Client(r.b).SignIn().Authorization
-	var answers tally
+	authorization := server.Client(r.b).Login().Authorization
+	var responses tally
 	var attacks sync.WaitGroup
 	attacks.Go(func() {
 		closedLoop(r.b, a.connections, 5**roundTime, func(int) error {
-			answers.count(strconv.Itoa(a.send(attacker, authorization).status))
+			responses.count(strconv.Itoa(a.send(attacker, authorization).status))
 			time.Sleep(attackPause)
 			return nil
 		})
@@ -219,7 +219,7 @@ func (a attack) measure(r *report) {
 	took, failed := loop.stop()
 	attacks.Wait()
 	inTime, _ := slices.BinarySearch(took, honestWithin+1)
-	r.row(a.name, append(answers.metrics(), atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", honestSucceeds), // as if those that failed had been quick
+	r.row(a.name, append(responses.metrics(), atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", honestSucceeds), // as if those that failed had been quick
 		figure(percentile(took, 50), "p50-ms"), figure(percentile(took, 99), "p99-ms"))...)
 }
 
@@ -276,17 +276,17 @@ func hash(int) error {
 
 // starts stops and starts a server, and measures the time from the start of the process to the response to the first login.
 func (r *report) starts(server *instance.Server, limitMS float64) {
-	folder, figures := server.DataDir, samples{}
+	dir, figures := server.DataDir, samples{}
 	for range *rounds {
 		server.Stop(syscall.SIGTERM)
-		server = start(r.b, instance.Options{DataDir: folder})
+		server = start(r.b, instance.Options{DataDir: dir})
 		began := time.Now()
 		loginTokens(r.b, server, 1)
 		figures.add("start", ms(server.Started+time.Since(began)))
 	}
 	r.row("start_to_first_login", atMost(figures.median("start"), "ms", limitMS))
 	server.Stop(syscall.SIGTERM)
-	server = start(r.b, instance.Options{DataDir: folder})
+	server = start(r.b, instance.Options{DataDir: dir})
 	time.Sleep(idleAfter)
 	r.row("idle", atMost(memoryMiB(server, "VmRSS"), "MiB", idleMiB))
 }

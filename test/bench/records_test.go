@@ -77,11 +77,11 @@ func (s *storedDefinitions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *storedDefinitions) start(folder string, interval time.Duration) {
+func (s *storedDefinitions) start(dir string, interval time.Duration) {
 	s.checks = map[string][]time.Time{}
-	s.server = start(s.b, instance.Options{DataDir: folder, Flags: []string{"--watch-interval", interval.String(), "--watch-concurrency", strconv.Itoa(watchWorkers),
+	s.server = start(s.b, instance.Options{DataDir: dir, Flags: []string{"--watch-interval", interval.String(), "--watch-concurrency", strconv.Itoa(watchWorkers),
 		"--check-per-minute", strconv.Itoa(60 * stored)}}) // so that first checks are not delayed
-	s.client, s.authorization = newClient(s.b, s.server.URL), s.server.Client(s.b).SignIn().Authorization
+	s.client, s.authorization = newClient(s.b, s.server.URL), s.server.Client(s.b).Login().Authorization
 }
 
 func (s *storedDefinitions) restart(interval time.Duration) {

@@ -31,7 +31,7 @@ func BenchmarkSpeed(b *testing.B) {
 	targets, bareClient := startTargets(b), newClient(b, bare.line)
 	gets, refresh := map[string]func(int) error{}, map[string]func(int) error{}
 	for _, t := range targets {
-		gets[t.prefix] = newClient(b, t.URL).get(pathAlerts, t.Client(b).SignIn().Authorization)
+		gets[t.prefix] = newClient(b, t.URL).get(pathAlerts, t.Client(b).Login().Authorization)
 		refresh[t.prefix] = refreshes(loginTokens(b, t.Server, manyClients), manyClients, newClient(b, t.URL))
 	}
 	for range *rounds {
@@ -146,7 +146,7 @@ func BenchmarkProfile(b *testing.B) {
 	server := start(b, instance.Options{Flags: []string{"--debug-listen", debug}})
 	createUsers(b, server, instance.Org)
 	c := newClient(b, server.URL)
-	writeProfiles(b, "get", debug, c.get(pathAlerts, server.Client(b).SignIn().Authorization))
+	writeProfiles(b, "get", debug, c.get(pathAlerts, server.Client(b).Login().Authorization))
 	writeProfiles(b, "refresh", debug, refreshes(loginTokens(b, server, manyClients), manyClients, c))
 	writeProfiles(b, "login", debug, logins(c, users))
 	server.Kill()

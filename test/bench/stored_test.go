@@ -56,7 +56,7 @@ const (
 
 // storeWithUsers creates a store of many users with the same password, each with a session that ends at one of two times, the first for
 // one in ten. The rows are written directly, since so many logins would take hours.
-func storeWithUsers(b *testing.B, count int, ends, otherEnds time.Time) (folder string, db *sql.DB) {
+func storeWithUsers(b *testing.B, count int, ends, otherEnds time.Time) (dir string, db *sql.DB) {
 	b.Helper()
 	server := instance.Start(b, instance.Options{})
 	server.Admin(b, userPassword+"\n", "user", "create", "--org", instance.Org, "--email", email(0), "--role", "member", "--password-stdin")
@@ -133,10 +133,10 @@ func BenchmarkUsers(b *testing.B) {
 	work, cpu := map[string]func(int) error{}, map[string]func() time.Duration{}
 	for _, count := range []int{fewUsers, allUsers} {
 		tomorrow := time.Now().Add(24 * time.Hour)
-		folder, db := storeWithUsers(b, count, tomorrow, tomorrow)
-		tokens := drawTokens(b, db, folder, count)
+		dir, db := storeWithUsers(b, count, tomorrow, tomorrow)
+		tokens := drawTokens(b, db, dir, count)
 		noError(b, db.Close())
-		server := start(b, instance.Options{DataDir: folder})
+		server := start(b, instance.Options{DataDir: dir})
 		c := newClient(b, server.URL)
 		work[row("refresh", count)], work[row("login", count)] = refreshes(tokens, manyClients, c), logins(c, count)
 		cpu[row("refresh", count)], cpu[row("login", count)] = cpuOf(server.PID()), cpuOf(server.PID())
@@ -161,15 +161,15 @@ func BenchmarkGrowth(b *testing.B) {
 	if err := unix.Statfs(b.TempDir(), &disk); err != nil || disk.Bavail*uint64(disk.Bsize) < growthNeeds {
 		b.Fatalf("%s has less than %d GiB free: %v", b.TempDir(), growthNeeds>>30, err)
 	}
-	folder, db := storeWithUsers(b, grownSessions, time.Now().Add(-2*retention), time.Now().Add(retention))
-	tokens := drawTokens(b, db, folder, grownTokens)
+	dir, db := storeWithUsers(b, grownSessions, time.Now().Add(-2*retention), time.Now().Add(retention))
+	tokens := drawTokens(b, db, dir, grownTokens)
 	first := time.Now().Add(-retention - grownAudits/10*time.Millisecond) // a millisecond apart: the first tenth is older than the retention
 	for from := 0; from < grownAudits; from += auditsAtOnce {
 		execSQL(b, db, addAuditsSQL, from, from+auditsAtOnce, first.UnixMilli())
 	}
 	execSQL(b, db, "PRAGMA wal_checkpoint(TRUNCATE)")
 	unix.Sync() // or the first flush of the service would write all of it
-	small, grown := start(b, instance.Options{}), start(b, instance.Options{DataDir: folder, Flags: []string{"--audit-retention", retention.String()}})
+	small, grown := start(b, instance.Options{}), start(b, instance.Options{DataDir: dir, Flags: []string{"--audit-retention", retention.String()}})
 	figures, r, refresh := samples{}, &report{b: b}, refreshes(tokens, manyClients, newClient(b, grown.URL))
 	cleaned, during := cleaning(b, db, refresh)
 	smallRefresh := refreshes(loginTokens(b, small, manyClients), manyClients, newClient(b, small.URL))

@@ -1,4 +1,4 @@
-// Package contract holds every answer of the service against its API description.
+// Package contract holds every response of the service against its API description.
 //
 // A Transport stands in a test's HTTP client. What the description does not have (a status, a header,
 // a body of another shape) fails the test, and so does a request that was accepted although the
@@ -26,16 +26,16 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// maxBody is more than any answer of ours may have.
+// maxBody is more than any response of ours may have.
 const maxBody = 4 << 20
 
-// Headers that HTTP itself or every answer has, so that the description need not name them.
+// Headers that HTTP itself or every response has, so that the description need not name them.
 var everywhere = []string{
 	"Cache-Control", "Connection", "Content-Length", "Content-Security-Policy", "Content-Type", "Date",
 	"Referrer-Policy", "Strict-Transport-Security", "X-Content-Type-Options",
 }
 
-// What every answer must say to browsers and caches, whatever its status.
+// What every response must say to browsers and caches, whatever its status.
 var always = map[string]string{
 	"Cache-Control":           "no-store",
 	"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -80,12 +80,12 @@ func (c *Contract) Transport(t testing.TB, base http.RoundTripper) http.RoundTri
 		if err != nil {
 			return nil, err
 		}
-		answer, err := take(&response.Body)
+		responseBody, err := take(&response.Body)
 		if err != nil {
 			return nil, err
 		}
-		for _, problem := range c.Problems(r, body, response, answer) {
-			t.Errorf("%s %s answered %d: %s\nbody: %.2000s", r.Method, r.URL.Path, response.StatusCode, problem, answer)
+		for _, problem := range c.Problems(r, body, response, responseBody) {
+			t.Errorf("%s %s returned %d: %s\nbody: %.2000s", r.Method, r.URL.Path, response.StatusCode, problem, responseBody)
 		}
 		return response, nil
 	})
@@ -105,14 +105,14 @@ func (c *Contract) Described() []string {
 	return all
 }
 
-// Seen lists the described answers that were given, sorted.
+// Seen lists the described responses that were given, sorted.
 func (c *Contract) Seen() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.seen))
 }
 
-// Problems compares one request and its answer with the description.
+// Problems compares one request and its response with the description.
 func (c *Contract) Problems(r *http.Request, requestBody []byte, response *http.Response, body []byte) []string {
 	problems := alwaysProblems(response)
 	route, params, err := c.route(r)
@@ -157,7 +157,7 @@ func (c *Contract) note(route *routers.Route, status int) {
 	c.seen[fmt.Sprintf("%s %s %d", route.Method, route.Path, status)] = true
 }
 
-// undescribed judges an answer at a path or method that the description lacks: only the error body
+// undescribed judges a response at a path or method that the description lacks: only the error body
 // for exactly that is right.
 func (c *Contract) undescribed(response *http.Response, body []byte, reason error) []string {
 	if response.StatusCode/100 == 2 || response.StatusCode/100 == 3 {
@@ -238,7 +238,7 @@ func hasHeader(described *openapi3.Response, name string) bool {
 	return false
 }
 
-// errorBody is what every answer outside 2xx has, and nothing else.
+// errorBody is what every response outside 2xx has, and nothing else.
 type errorBody struct {
 	Code    string          `json:"code"`
 	Message string          `json:"message"`

@@ -72,7 +72,7 @@ func TestFindsEachBreach(t *testing.T) {
 		})
 	}
 	if seen := c.Seen(); len(seen) != 3 {
-		t.Errorf("seen %q, want the three described answers", seen)
+		t.Errorf("seen %q, want the three described responses", seen)
 	}
 }
 

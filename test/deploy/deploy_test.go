@@ -3,7 +3,7 @@
 //
 // Nothing here has a container engine, a cluster or a running systemd. What is tried instead: every file is read
 // strictly by the types of the program that will read it, the image's build commands are run on exactly the files that
-// its context has, and what comes out runs as the image's user in a root folder that holds nothing else.
+// its context has, and what comes out runs as the image's user in a root directory that holds nothing else.
 package deploy_test
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-const folder = "../../deploy"
+const dir = "../../deploy"
 
 func TestMain(m *testing.M) { os.Exit(instance.Main(m)) }
 
 func mustFile(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(folder, name))
+	data, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func stages(t *testing.T) []instructions.Stage {
 }
 
 // TestImage builds what the Dockerfile builds, from the files that its context has, and runs it as the image does:
-// as its user, with a root folder that holds the binary and the data folder and cannot be written to.
+// as its user, with a root directory that holds the binary and the data directory and cannot be written to.
 func TestImage(t *testing.T) {
 	recipe := stages(t)
 	if len(recipe) != 2 || recipe[1].BaseName != "scratch" {
@@ -91,7 +91,7 @@ func buildContext(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	product, context := filepath.Join(folder, ".."), t.TempDir()
+	product, context := filepath.Join(dir, ".."), t.TempDir()
 	err = filepath.WalkDir(product, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -116,7 +116,7 @@ func errorOrSkip(err error) error {
 	if err != nil {
 		return err
 	}
-	return fs.SkipDir // nothing in a folder that is left out is let in again
+	return fs.SkipDir // nothing in a directory that is left out is let in again
 }
 
 func place(from, to string, entry fs.DirEntry, out bool) error {

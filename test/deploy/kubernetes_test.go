@@ -31,7 +31,7 @@ func TestKustomizationNamesEveryManifest(t *testing.T) {
 		APIVersion, Kind, Namespace string
 		Resources                   []string
 	}](t, "kustomization.yaml")
-	files, err := filepath.Glob(filepath.Join(folder, "kubernetes", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(dir, "kubernetes", "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

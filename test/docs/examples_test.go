@@ -104,7 +104,7 @@ func TestGoExample(t *testing.T) {
 func TestAlertRecipes(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
-	token := client.SignIn().Authorization
+	token := client.Login().Authorization
 	path := "/v1/projects/" + defaultProject(client, token) + "/alerts/RegistryHealth"
 	for _, recipe := range examples(t, "docs/alerts.md", "json") {
 		var channel struct {
@@ -130,7 +130,7 @@ var placeholder = regexp.MustCompile(`\{\{\w+\}\}`)
 // The page lists the placeholders that the service lists when one is unknown.
 func TestPlaceholdersAreDocumented(t *testing.T) {
 	client := instance.Start(t, instance.Options{}).Client(t)
-	token := client.SignIn().Authorization
+	token := client.Login().Authorization
 	fault := client.Do("POST", "/v1/projects/"+defaultProject(client, token)+"/alerts/RegistryHealth",
 		`{"type":"http","isActive":true,"http":{"url":"https://hooks.example.com","method":"POST","body":"{{mesage}}"}}`,
 		"Authorization", token).Want(400).Fault()

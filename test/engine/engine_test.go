@@ -1,5 +1,5 @@
 // Package engine_test holds the engine against real registries: a valid and an invalid case for each
-// stage and each way to sign in. Whatever is called valid with content, oras-go can list.
+// stage and each way to log in. Whatever is called valid with content, oras-go can list.
 package engine_test
 
 import (
@@ -18,7 +18,7 @@ import (
 const (
 	user     = "ada"
 	password = "correct horse"
-	identity = "an identity token that the token server honours"
+	identity = "an identity token that the token server respects"
 )
 
 // want is what a case expects of a report.
@@ -159,14 +159,14 @@ func below(path, prefix string) bool {
 	return len(path) > len(prefix) && path[:len(prefix)] == prefix && path[len(prefix)] == '/'
 }
 
-// contentRows are the same at every registry that is signed in to by auth.
+// contentRows are the same at every registry that is logged in to by auth.
 func contentRows(auth *regcheck.Auth, warnings ...regcheck.WarningCode) []row {
 	also := func(more ...regcheck.WarningCode) want {
 		return want{warnings: append(slices.Clone(warnings), more...)}
 	}
 	return []row{
 		{"chart", auth, realregistry.ChartPath, "", also()},
-		{"chart by its folder", auth, "charts", "", also()},
+		{"chart by its directory", auth, "charts", "", also()},
 		{"zarf package", auth, realregistry.ZarfPath, regcheck.Zarf, also()},
 		{"pack", auth, realregistry.PackBase, regcheck.Pack, also()},
 		{"another kind", auth, realregistry.ImagePath, "", also(regcheck.WarnContentKindMismatch)},

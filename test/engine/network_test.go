@@ -120,7 +120,7 @@ func TestNginx(t *testing.T) {
 			t.Errorf("without the path: %s at %s, want RegistryNotOCI at api", report.Code, report.Stage)
 		}
 	})
-	// A request that a closing HTTP/2 server did not take is not an answer (RFC 9113 section 6.8).
+	// A request that a closing HTTP/2 server did not take is not a response (RFC 9113 section 6.8).
 	t.Run("HTTP/2 closed after each request", func(t *testing.T) {
 		registry := realregistry.Nginx(t, open, realregistry.Front{CA: ca, Users: users, OneEach: true})
 		good := row{"right password", trusting(basic(user, password), ca.PEM()), realregistry.ChartPath, "", valid}

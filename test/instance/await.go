@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// reportTime is left for the report of a wait that is in vain.
+// reportTime is left to report a wait that did not end.
 const reportTime = 10 * time.Second
 
 // Await waits until so returns true. It has no time limit of its own, so that no test depends on the speed of the machine: what never

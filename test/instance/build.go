@@ -1,5 +1,5 @@
 // Package instance runs the real regwarden binary for tests: built once, on loopback, with a data
-// folder and settings of its own, ended by a signal or by kill -9, and started again on the same data.
+// directory and settings of its own, ended by a signal or by kill -9, and started again on the same data.
 package instance
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/regwarden/regwarden/test/contract"
 )
 
-// Paths seen from a test package, whose folder is its working directory.
+// Paths seen from a test package, whose directory is its working directory.
 const (
-	productFolder = "../.."
-	description   = "../../api/openapi.yaml"
+	productDir  = "../.."
+	description = "../../api/openapi.yaml"
 )
 
 // builtBinary is the environment variable that names the binary when it was built for all test packages together.
@@ -29,16 +29,16 @@ var build = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(builtBinary); path != "" {
 		return path, nil
 	}
-	folder, err := os.MkdirTemp("", "regwarden-binary-")
+	dir, err := os.MkdirTemp("", "regwarden-binary-")
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(folder, "regwarden")
+	binary := filepath.Join(dir, "regwarden")
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./cmd/regwarden")
-	cmd.Dir = productFolder
+	cmd.Dir = productDir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return folder, fmt.Errorf("build regwarden: %w\n%s", err, out)
+		return dir, fmt.Errorf("build regwarden: %w\n%s", err, out)
 	}
 	return binary, nil
 })
@@ -68,7 +68,7 @@ func Binary(t testing.TB) string {
 // Description is the API description, with what was seen of it so far.
 func Description() (*contract.Contract, error) { return load() }
 
-// Contract is the API description that all answers of a test process are held against.
+// Contract is the API description that all responses of a test process are compared with.
 func Contract(t testing.TB) *contract.Contract {
 	t.Helper()
 	c, err := load()

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Client talks to a server as a stranger's program would, byte by byte if need be. Every answer is
-// held against the API description.
+// Client sends requests as any HTTP client would, byte by byte where a test needs it. Every response is
+// compared with the API description.
 type Client struct {
 	t    testing.TB
 	url  string
 	http *http.Client
 }
 
-// Client returns a client whose breaches of contract fail t.
+// Client returns a client that fails t when a response differs from the API description.
 func (s *Server) Client(t testing.TB) *Client {
 	t.Helper()
 	base := &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}
@@ -34,8 +34,8 @@ func (s *Server) ClientThrough(t testing.TB, base http.RoundTripper) *Client {
 	}}
 }
 
-// Answer is a response, read whole.
-type Answer struct {
+// Response is a response, read whole.
+type Response struct {
 	t      testing.TB
 	Status int
 	Header http.Header
@@ -58,7 +58,7 @@ type Fault struct {
 }
 
 // Try sends one request. Headers come as name, value, name, value; a name may repeat.
-func (c *Client) Try(method, path, body string, headers ...string) (Answer, error) {
+func (c *Client) Try(method, path, body string, headers ...string) (Response, error) {
 	c.t.Helper()
 	var reader io.Reader
 	if body != "" {
@@ -79,36 +79,36 @@ func (c *Client) Try(method, path, body string, headers ...string) (Answer, erro
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	defer response.Body.Close()
 	all, err := io.ReadAll(response.Body)
-	return Answer{t: c.t, Status: response.StatusCode, Header: response.Header, Body: string(all)}, err
+	return Response{t: c.t, Status: response.StatusCode, Header: response.Header, Body: string(all)}, err
 }
 
-// Do is Try with an answer or the end of the test.
-func (c *Client) Do(method, path, body string, headers ...string) Answer {
+// Do is Try that ends the test without a response.
+func (c *Client) Do(method, path, body string, headers ...string) Response {
 	c.t.Helper()
-	answer, err := c.Try(method, path, body, headers...)
+	response, err := c.Try(method, path, body, headers...)
 	if err != nil {
 		c.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	return answer
+	return response
 }
 
-// Tokens are what a sign-in or a refresh answers.
+// Tokens are in the response to a login or a refresh.
 type Tokens struct {
 	Authorization string `json:"Authorization"`
 	RefreshToken  string `json:"refreshToken"`
 }
 
-// SignIn is a good sign-in of the first administrator.
-func (c *Client) SignIn() Tokens {
+// Login logs in the first administrator.
+func (c *Client) Login() Tokens {
 	c.t.Helper()
 	return c.Do(http.MethodPost, "/v1/auth/authenticate", Credentials(Email, Org, Password)).Want(http.StatusOK).Tokens()
 }
 
-// Credentials is the body of a sign-in.
+// Credentials is the body of a login.
 func Credentials(email, org, password string) string {
 	return JSON(map[string]string{"emailId": email, "org": org, "password": password})
 }
@@ -123,34 +123,34 @@ func JSON(v any) string {
 }
 
 // Want ends the test unless the status is this one.
-func (a Answer) Want(status int) Answer {
-	a.t.Helper()
-	if a.Status != status {
-		a.t.Fatalf("status %d, want %d; body: %.2000s", a.Status, status, a.Body)
+func (r Response) Want(status int) Response {
+	r.t.Helper()
+	if r.Status != status {
+		r.t.Fatalf("status %d, want %d; body: %.2000s", r.Status, status, r.Body)
 	}
-	return a
+	return r
 }
 
-// Tokens reads a sign-in's answer.
-func (a Answer) Tokens() Tokens {
-	a.t.Helper()
+// Tokens decodes the response to a login.
+func (r Response) Tokens() Tokens {
+	r.t.Helper()
 	var tokens Tokens
-	a.Into(&tokens)
+	r.Into(&tokens)
 	return tokens
 }
 
-// Fault reads an error body.
-func (a Answer) Fault() Fault {
-	a.t.Helper()
+// Fault decodes an error body.
+func (r Response) Fault() Fault {
+	r.t.Helper()
 	var f Fault
-	a.Into(&f)
+	r.Into(&f)
 	return f
 }
 
 // Into decodes the body.
-func (a Answer) Into(v any) {
-	a.t.Helper()
-	if err := json.Unmarshal([]byte(a.Body), v); err != nil {
-		a.t.Fatalf("read the answer %.500q: %v", a.Body, err)
+func (r Response) Into(v any) {
+	r.t.Helper()
+	if err := json.Unmarshal([]byte(r.Body), v); err != nil {
+		r.t.Fatalf("read the response %.500q: %v", r.Body, err)
 	}
 }

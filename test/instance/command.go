@@ -79,7 +79,7 @@ func StartInTerminal(t testing.TB, terminal Terminal, args ...string) *exec.Cmd 
 	return cmd
 }
 
-// Admin runs a command on the server's store, beside the running server, and returns what it printed.
+// Admin runs a command on the store of the running server and returns what it printed.
 func (s *Server) Admin(t testing.TB, stdin string, args ...string) string {
 	t.Helper()
 	result := Run(t, stdin, append(args, "--data-dir", s.DataDir)...)

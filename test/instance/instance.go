@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// Who signs in first.
+// The first administrator.
 const (
 	Org      = "Acme"
 	Email    = "admin@acme.example"
@@ -32,18 +32,18 @@ const (
 	stopWait  = 20 * time.Second
 )
 
-// Options says how to start. The zero value is a new data folder with an administrator, and loopback
+// Options has the settings of a start. The zero value is a new data directory with an administrator, and loopback
 // registries allowed.
 type Options struct {
-	Program  string   // file of the binary; empty: Binary
-	DataDir  string   // kept from an earlier start; empty: a new one
-	Flags    []string // after those that every start has
-	Env      []string
-	Fenced   bool   // loopback registries are not allowed, as by default
-	Insecure bool   // readiness is asked for without verifying a certificate
-	Bare     bool   // no bootstrap settings: the service chooses the first administrator; and the default settings of logins
-	LogFile  string // takes the log, which is then not read; empty: Log has it
-	DiskMiB  int    // size of a file system of its own for the data directory; 0: none. Its files are at Server.Disk
+	Program       string   // file of the binary; empty: Binary
+	DataDir       string   // of an earlier start; empty: a new one
+	Flags         []string // after those that every start has
+	Env           []string
+	DefaultEgress bool   // loopback registries are not allowed
+	Insecure      bool   // the readiness probe does not verify the certificate
+	Bare          bool   // no bootstrap settings: the service chooses the first administrator; and the default settings of logins
+	LogFile       string // takes the log, which is then not read; empty: Log has it
+	DiskMiB       int    // size of a file system of its own for the data directory; 0: none. Its files are at Server.Disk
 
 	Terminal *Terminal // the process's stdout; nil for a pipe
 }
@@ -57,7 +57,7 @@ type Server struct {
 	t    testing.TB
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // what Wait said; read after done
+	err  error // of Wait; read after done
 
 	mu       sync.Mutex
 	out, log strings.Builder
@@ -72,13 +72,13 @@ func Start(t testing.TB, o Options) *Server {
 		o.DataDir = filepath.Join(t.TempDir(), "data")
 	}
 	s := &Server{t: t, DataDir: o.DataDir, done: make(chan struct{})}
-	// No DNS server is asked, so that a name in a test, of a kept registry that is watched say, makes no traffic.
+	// No DNS server is asked, so that a name in a test, for example of a stored registry, causes no traffic.
 	args := []string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0", "--egress-dns", "127.0.0.1:9"}
 	if _, test := t.(*testing.T); test && !o.Bare { // benchmarks measure the default settings
 		// By default logins wait two seconds for a process of low priority, which on a busy machine is too short.
 		args = append(args, "--login-wait", "30s", "--login-isolation", "none")
 	}
-	if !o.Fenced {
+	if !o.DefaultEgress {
 		args = append(args, "--egress-allow", "127.0.0.0/8")
 	}
 	s.cmd = exec.Command(cmp.Or(o.Program, Binary(t)), append(args, o.Flags...)...)
@@ -204,7 +204,7 @@ func (s *Server) awaitReady(began time.Time, insecure bool) {
 }
 
 // onSmallDisk has the process run with a file system of that size as its data directory, in a mount namespace of its
-// own. Whoever is not root gets there by a user namespace.
+// own. A user other than root needs a user namespace for it.
 func (s *Server) onSmallDisk(mib int) {
 	s.t.Helper()
 	if err := os.MkdirAll(s.DataDir, 0o700); err != nil {

@@ -39,7 +39,7 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		change(&other)
 		return encoded(t, other.spec())
 	}
-	masked := strings.Replace(strings.Replace(c.body(t), robotSecret, "********", 1), c.Endpoint, "https://elsewhere.example", 1)
+	masked := strings.Replace(strings.Replace(c.body(t), robotSecret, "********", 1), c.Endpoint, "https://other.example", 1)
 	const basic, validate, missing = registriesPath + "/basic", registriesPath + "/basic/validate", "00000000-0000-4000-8000-000000000000"
 	all := []wrong{
 		{name: "unknown path", method: "GET", path: "/v1/nothing", status: 404, code: "PathNotFound"},
@@ -58,7 +58,7 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		{name: "wrong method", method: "DELETE", path: registriesPath + "/summary", status: 405, code: "MethodNotAllowed"},
 		{name: "key of nobody", method: "GET", path: registriesPath + "/summary", key: "no-such-key", status: 401, code: "UnAuthorizedAccess"},
 		{name: "wrong password", method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials("x@acme.example", instance.Org, "wrong"), status: 401, code: "AuthenticationFailed"},
-		{name: "no organization", method: "POST", path: "/v1/auth/authenticate", body: sdkSignIn, status: 400, code: "InvalidRequest"},
+		{name: "no organization", method: "POST", path: "/v1/auth/authenticate", body: sdkLogin, status: 400, code: "InvalidRequest"},
 		{name: "token of nobody", method: "GET", path: "/v1/auth/refresh/nobody?setCookie=true", status: 401, code: "InvalidRefreshToken"},
 		{name: "member creates", method: "POST", path: basic, body: quiet.body(t), key: member, status: 403, code: "OperationForbidden"},
 		{name: "member updates", method: "PUT", path: of(uid, "/basic"), body: c.body(t), key: member, status: 403, code: "OperationForbidden"},
@@ -121,8 +121,8 @@ func ailing(t *testing.T, status int) string {
 	return server.URL
 }
 
-// each sends every refusal through the client's transport and hands over the answer and what the client makes of it.
-func each(t *testing.T, check func(t *testing.T, tt wrong, answer response, seen *apiError)) {
+// each sends every refusal through the client's transport and hands over the response and what the client makes of it.
+func each(t *testing.T, check func(t *testing.T, tt wrong, resp response, seen *apiError)) {
 	w := start(t)
 	for _, tt := range everyRefusal(t, w) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -137,34 +137,34 @@ func each(t *testing.T, check func(t *testing.T, tt wrong, answer response, seen
 					r.header[i][1] = tt.contentType
 				}
 			}
-			answer, err := c.wire.send(r)
+			resp, err := c.wire.send(r)
 			if err != nil {
 				t.Fatal(err)
 			}
-			check(t, tt, answer, operation{method: tt.method, path: tt.path, success: 299}.read(answer, nil))
+			check(t, tt, resp, operation{method: tt.method, path: tt.path, success: 299}.read(resp, nil))
 		})
 	}
 }
 
 // Rule 2: errors are application/json.
 func TestRule02ErrorsAreJSON(t *testing.T) {
-	each(t, func(t *testing.T, _ wrong, answer response, _ *apiError) {
-		media, parameters, err := mime.ParseMediaType(answer.header.Get("Content-Type"))
+	each(t, func(t *testing.T, _ wrong, resp response, _ *apiError) {
+		media, parameters, err := mime.ParseMediaType(resp.header.Get("Content-Type"))
 		if err != nil || media != "application/json" || len(parameters) > 1 {
-			t.Errorf("status %d, content type %q", answer.status, answer.header.Get("Content-Type"))
+			t.Errorf("status %d, content type %q", resp.status, resp.header.Get("Content-Type"))
 		}
 	})
 }
 
 // Rule 3: code is a string, the one that is documented, and nothing of the error is lost to the SDK.
 func TestRule03CodeIsAString(t *testing.T) {
-	each(t, func(t *testing.T, tt wrong, answer response, seen *apiError) {
+	each(t, func(t *testing.T, tt wrong, resp response, seen *apiError) {
 		var body map[string]json.RawMessage
-		if err := json.Unmarshal(answer.body, &body); err != nil {
-			t.Fatalf("%v: %s", err, answer.body)
+		if err := json.Unmarshal(resp.body, &body); err != nil {
+			t.Fatalf("%v: %s", err, resp.body)
 		}
-		if string(body["code"]) != `"`+tt.code+`"` || answer.status != tt.status {
-			t.Errorf("status %d, code %s; want %d, %q: %s", answer.status, body["code"], tt.status, tt.code, answer.body)
+		if string(body["code"]) != `"`+tt.code+`"` || resp.status != tt.status {
+			t.Errorf("status %d, code %s; want %d, %q: %s", resp.status, body["code"], tt.status, tt.code, resp.body)
 		}
 		if seen.Lossy != "" || seen.Code != tt.code {
 			t.Errorf("the SDK reads %v", seen)

@@ -10,18 +10,18 @@ import (
 	"testing"
 )
 
-// goSDK is the transport of the Go SDK, on which the provider stands as well: its headers, its reading of answers
+// goSDK is the transport of the Go SDK, on which the provider stands as well: its headers, its reading of responses
 // and its retries. The pauses between attempts are left out.
 type goSDK struct {
-	wire     *wire
-	key, jwt string
-	project  string // sent with every call; calls about keys and projects go through a client without
-	retries  int    // of the SDK 0 by default, of the provider 10
-	spent    *spent
+	wire       *wire
+	key, jwt   string
+	project    string // sent with every call; calls about keys and projects go through a client without
+	retries    int    // of the SDK 0 by default, of the provider 10
+	attemptLog *attemptLog
 }
 
 // spent counts what a client sent.
-type spent struct {
+type attemptLog struct {
 	attempts int
 	log      []string // "METHOD path status"
 }
@@ -29,7 +29,7 @@ type spent struct {
 // sdk returns a client with an API key, as the provider makes it.
 func (w *world) sdk() goSDK {
 	w.t.Helper()
-	return goSDK{wire: w.wire(), key: w.key, retries: 10, spent: &spent{}}
+	return goSDK{wire: w.wire(), key: w.key, retries: 10, attemptLog: &attemptLog{}}
 }
 
 // operation is a generated call: what is sent, and the one status that is its success.
@@ -39,7 +39,7 @@ type operation struct {
 	success      int
 }
 
-// apiError is what the SDK makes of an answer that is no success.
+// apiError is what the SDK makes of a response that is no success.
 type apiError struct {
 	Status   int
 	Code     string
@@ -48,7 +48,7 @@ type apiError struct {
 	Details  any
 	Attempts int
 	Retried  string // why it was tried again; "" when it was not
-	Lossy    string // what of the answer was lost; "" when it was read
+	Lossy    string // what of the response was lost; "" when it was read
 }
 
 func (e *apiError) Error() string {
@@ -73,19 +73,19 @@ func (c goSDK) request(method, path, body string) request {
 	return request{method: method, target: path, header: append(header, [2]string{"Accept-Encoding", "gzip"}), body: body}
 }
 
-// call sends an operation and reads its answer into v. The error is what the SDK's caller would see.
+// call sends an operation and reads its response into v. The error is what the SDK's caller would see.
 func (c goSDK) call(o operation, v any) *apiError {
 	c.wire.t.Helper()
 	var last *apiError
 	for attempt := 1; attempt <= 1+c.retries; attempt++ {
-		c.spent.attempts++
-		answer, err := c.wire.send(c.request(o.method, o.path, o.body))
+		c.attemptLog.attempts++
+		resp, err := c.wire.send(c.request(o.method, o.path, o.body))
 		if err != nil {
-			c.spent.log = append(c.spent.log, o.method+" "+o.path+" broke off")
+			c.attemptLog.log = append(c.attemptLog.log, o.method+" "+o.path+" broke off")
 			last = &apiError{Retried: "network error: " + err.Error()}
 		} else {
-			c.spent.log = append(c.spent.log, fmt.Sprintf("%s %s %d", o.method, o.path, answer.status))
-			last = o.read(answer, v)
+			c.attemptLog.log = append(c.attemptLog.log, fmt.Sprintf("%s %s %d", o.method, o.path, resp.status))
+			last = o.read(resp, v)
 		}
 		if last == nil {
 			return nil
@@ -98,30 +98,30 @@ func (c goSDK) call(o operation, v any) *apiError {
 	return last
 }
 
-// read takes an answer as the generated reader does: the content type first, whatever the status; then the status;
+// read takes a response as the generated reader does: the content type first, whatever the status; then the status;
 // then the body.
-func (o operation) read(answer response, v any) *apiError {
-	media, problem := consumer(answer.header.Get("Content-Type"))
+func (o operation) read(resp response, v any) *apiError {
+	media, problem := consumer(resp.header.Get("Content-Type"))
 	switch {
-	case answer.status == http.StatusTooManyRequests:
-		return &apiError{Status: answer.status, Code: "TooManyRequests", Retried: "status 429"}
+	case resp.status == http.StatusTooManyRequests:
+		return &apiError{Status: resp.status, Code: "TooManyRequests", Retried: "status 429"}
 	case problem != "":
-		return &apiError{Status: answer.status, Lossy: problem, Retried: problem}
-	case answer.status > http.StatusInternalServerError:
-		return &apiError{Status: answer.status, Retried: fmt.Sprintf("status %d", answer.status)}
-	case answer.status == o.success && v == nil:
+		return &apiError{Status: resp.status, Lossy: problem, Retried: problem}
+	case resp.status > http.StatusInternalServerError:
+		return &apiError{Status: resp.status, Retried: fmt.Sprintf("status %d", resp.status)}
+	case resp.status == o.success && v == nil:
 		return nil
-	case answer.status == o.success:
-		if err := json.Unmarshal(answer.body, v); err != nil {
-			return &apiError{Status: answer.status, Lossy: "the body cannot be read: " + err.Error()}
+	case resp.status == o.success:
+		if err := json.Unmarshal(resp.body, v); err != nil {
+			return &apiError{Status: resp.status, Lossy: "the body cannot be read: " + err.Error()}
 		}
 		return nil
-	case answer.status/100 == 2:
-		return &apiError{Status: answer.status, Retried: fmt.Sprintf("undocumented success %d", answer.status)}
-	case answer.status/100 == 3:
-		return &apiError{Status: answer.status, Lossy: "a redirect"}
+	case resp.status/100 == 2:
+		return &apiError{Status: resp.status, Retried: fmt.Sprintf("undocumented success %d", resp.status)}
+	case resp.status/100 == 3:
+		return &apiError{Status: resp.status, Lossy: "a redirect"}
 	}
-	return decodeError(answer, media)
+	return decodeError(resp, media)
 }
 
 // consumer finds a reader for a content type; none given means JSON.
@@ -140,20 +140,20 @@ func consumer(contentType string) (media, problem string) {
 }
 
 // decodeError reads the error body. Its code must be a string, or status and raw text stand for it.
-func decodeError(answer response, media string) *apiError {
-	e := &apiError{Status: answer.status}
+func decodeError(resp response, media string) *apiError {
+	e := &apiError{Status: resp.status}
 	var body struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 		Details any    `json:"details"`
 		Ref     string `json:"ref"`
 	}
-	err := json.Unmarshal(answer.body, &body)
+	err := json.Unmarshal(resp.body, &body)
 	switch {
-	case len(bytes.TrimSpace(answer.body)) == 0:
+	case len(bytes.TrimSpace(resp.body)) == 0:
 		e.Lossy = "an empty body: &{Code: Details:<nil> Message: Ref:}"
 	case media != "application/json" || err != nil || body.Code == "":
-		e.Code, e.Lossy = strings.ReplaceAll(http.StatusText(answer.status), " ", ""), fmt.Sprintf("%s, %v: %.200s", media, err, answer.body)
+		e.Code, e.Lossy = strings.ReplaceAll(http.StatusText(resp.status), " ", ""), fmt.Sprintf("%s, %v: %.200s", media, err, resp.body)
 	default:
 		e.Code, e.Message, e.Details, e.Ref = body.Code, body.Message, body.Details, body.Ref
 	}
@@ -163,11 +163,11 @@ func decodeError(answer response, media string) *apiError {
 // must is a call that has to succeed at its first attempt.
 func (c goSDK) must(o operation, v any) {
 	c.wire.t.Helper()
-	before := c.spent.attempts
+	before := c.attemptLog.attempts
 	if err := c.call(o, v); err != nil {
 		c.wire.t.Fatalf("%s %s: %v", o.method, o.path, err)
 	}
-	if n := c.spent.attempts - before; n != 1 {
+	if n := c.attemptLog.attempts - before; n != 1 {
 		c.wire.t.Fatalf("%s %s took %d attempts", o.method, o.path, n)
 	}
 }

@@ -37,8 +37,8 @@ func startWith(t *testing.T, o instance.Options) *world {
 	t.Helper()
 	ca := testca.New(t, "Platform CA")
 	pair := ca.Issue(t, testca.Ask{Name: "regwarden"})
-	folder := t.TempDir()
-	certFile, keyFile := filepath.Join(folder, "server.pem"), filepath.Join(folder, "server.key")
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
 	for name, text := range map[string]string{certFile: pair.Certificate, keyFile: pair.Key} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -89,7 +89,7 @@ func (c config) body(t testing.TB) string {
 	return encoded(t, sentRegistry{sentMetadata{zeroTime, zeroTime, zeroTime, c.Name}, c.spec()})
 }
 
-// encoded writes JSON as the clients do, a line end behind it.
+// encoded writes JSON as the clients do, a trailing newline behind it.
 func encoded(t testing.TB, v any) string {
 	t.Helper()
 	var b strings.Builder
@@ -99,7 +99,7 @@ func encoded(t testing.TB, v any) string {
 	return b.String()
 }
 
-// The answers, as far as the provider reads them. What it dereferences unasked is a pointer.
+// The responses, as far as the provider reads them. What it dereferences unasked is a pointer.
 type (
 	readMetadata struct {
 		Name string `json:"name"`
@@ -321,7 +321,7 @@ func (p *provider) waitForSync(uid string) (last readSync, warning bool) {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		var seen readSync
 		p.must(get(path), &seen)
-		done, failed := p.judge(seen)
+		done, failed := p.outcome(seen)
 		if done || failed {
 			p.must(get(path), &last) // once more, for the message
 			return last, failed
@@ -332,7 +332,7 @@ func (p *provider) waitForSync(uid string) (last readSync, warning bool) {
 }
 
 // judge takes the words for what they mean to the provider. Any other word is an error.
-func (p *provider) judge(s readSync) (done, failed bool) {
+func (p *provider) outcome(s readSync) (done, failed bool) {
 	p.wire.t.Helper()
 	if !s.IsSyncSupported {
 		return true, false

@@ -15,11 +15,11 @@ import (
 // plainly sends one request with these headers and nothing of a client's own.
 func (w *wire) plainly(method, target, body string, header ...[2]string) response {
 	w.t.Helper()
-	answer, err := w.send(request{method: method, target: target, header: append([][2]string{{"Accept", "*/*"}}, header...), body: body})
+	resp, err := w.send(request{method: method, target: target, header: append([][2]string{{"Accept", "*/*"}}, header...), body: body})
 	if err != nil {
 		w.t.Fatalf("%s %s: %v", method, target, err)
 	}
-	return answer
+	return resp
 }
 
 // Rule 15: header names in any spelling.
@@ -30,20 +30,20 @@ func TestRule15HeaderNamesInAnySpelling(t *testing.T) {
 	for _, key := range []string{"Apikey", "ApiKey", "apiKey", "apikey", "APIKEY"} {
 		for _, scope := range []string{"Projectuid", "ProjectUid", "ProjectUID", "projectuid"} {
 			header := [][2]string{{key, w.key}, {scope, project}}
-			if answer := wire.plainly(http.MethodGet, registriesPath+"/summary", "", header...); answer.status != http.StatusOK {
-				t.Errorf("%s, %s: status %d", key, scope, answer.status)
+			if resp := wire.plainly(http.MethodGet, registriesPath+"/summary", "", header...); resp.status != http.StatusOK {
+				t.Errorf("%s, %s: status %d", key, scope, resp.status)
 			}
 			// A name that is not read would let this through.
 			header[1][1] = "no-such-project"
-			if answer := wire.plainly(http.MethodGet, registriesPath+"/summary", "", header...); answer.status != http.StatusNotFound {
-				t.Errorf("%s, %s of no project: status %d", key, scope, answer.status)
+			if resp := wire.plainly(http.MethodGet, registriesPath+"/summary", "", header...); resp.status != http.StatusNotFound {
+				t.Errorf("%s, %s of no project: status %d", key, scope, resp.status)
 			}
 		}
 	}
-	token := w.sdk().signIn()
+	token := w.sdk().login()
 	for _, name := range []string{"Authorization", "authorization", "AUTHORIZATION"} {
-		if answer := wire.plainly(http.MethodGet, registriesPath+"/summary", "", [2]string{name, token}); answer.status != http.StatusOK {
-			t.Errorf("%s: status %d", name, answer.status)
+		if resp := wire.plainly(http.MethodGet, registriesPath+"/summary", "", [2]string{name, token}); resp.status != http.StatusOK {
+			t.Errorf("%s: status %d", name, resp.status)
 		}
 	}
 	audit := wire.plainly(http.MethodPost, registriesPath+"/basic/validate", encoded(t, anonymous(t).spec()), [2]string{"content-type", "application/json"}, [2]string{"apiKey", w.key})
@@ -55,24 +55,24 @@ func TestRule15HeaderNamesInAnySpelling(t *testing.T) {
 // Rule 16: the token stands in Authorization bare; with Bearer it is as good.
 func TestRule16BareToken(t *testing.T) {
 	w := start(t, "--default-org", instance.Org)
-	token := w.sdk().signIn()
+	token := w.sdk().login()
 	for _, tt := range []struct {
 		value  string
 		status int
 	}{{token, 200}, {"Bearer " + token, 200}, {"Token " + token, 401}, {w.key, 401}} {
-		if answer := w.wire().plainly(http.MethodGet, "/v1/dashboard/projects/metadata", "", [2]string{"Authorization", tt.value}); answer.status != tt.status {
-			t.Errorf("Authorization: %.10s…: status %d, want %d", tt.value, answer.status, tt.status)
+		if resp := w.wire().plainly(http.MethodGet, "/v1/dashboard/projects/metadata", "", [2]string{"Authorization", tt.value}); resp.status != tt.status {
+			t.Errorf("Authorization: %.10s…: status %d, want %d", tt.value, resp.status, tt.status)
 		}
 	}
 }
 
-// Rule 17: the list of project names is the log-in check, and has Default, for administrators and members.
+// Rule 17: the list of project names is the login check, and has Default, for administrators and members.
 func TestRule17ProjectNamesHaveDefault(t *testing.T) {
 	w := start(t)
 	w.plugin()
 	w.key = w.newMember("member@acme.example")
 	w.plugin()
-	p := &provider{goSDK: goSDK{wire: w.wire(), key: "not-a-key", spent: &spent{}}, projectName: "Default"}
+	p := &provider{goSDK: goSDK{wire: w.wire(), key: "not-a-key", attemptLog: &attemptLog{}}, projectName: "Default"}
 	p.refused(get("/v1/dashboard/projects/metadata"), 401, "UnAuthorizedAccess")
 }
 
@@ -97,10 +97,10 @@ func TestRule18HTTPS(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = conn.Write([]byte("GET /v1/projects/alerts HTTP/1.1\r\nHost: " + w.host + "\r\nApikey: " + w.key + "\r\n\r\n"))
-	answer := make([]byte, 12)
-	n, _ := conn.Read(answer)
-	if got := string(answer[:n]); strings.HasPrefix(got, "HTTP/1.1 2") {
-		t.Errorf("plain HTTP is answered %q", got)
+	resp := make([]byte, 12)
+	n, _ := conn.Read(resp)
+	if got := string(resp[:n]); strings.HasPrefix(got, "HTTP/1.1 2") {
+		t.Errorf("plain HTTP is returned %q", got)
 	}
 }
 
@@ -135,9 +135,9 @@ func TestRule20NoRedirects(t *testing.T) {
 		"/v1/registries/oci/" + uid + "/", "/v1/registries/oci//basic", "/V1/registries/oci/basic", "/v1", "/v1/", "/",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
-			answer := wire.plainly(method, target, "", [2]string{"Content-Type", "application/json"}, key)
-			if !slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed}, answer.status) || answer.header.Get("Location") != "" {
-				t.Errorf("%s %s: status %d, location %q", method, target, answer.status, answer.header.Get("Location"))
+			resp := wire.plainly(method, target, "", [2]string{"Content-Type", "application/json"}, key)
+			if !slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed}, resp.status) || resp.header.Get("Location") != "" {
+				t.Errorf("%s %s: status %d, location %q", method, target, resp.status, resp.header.Get("Location"))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func TestRule01SuccessStatusesAreExact(t *testing.T) {
 		name string
 		call func() (operation, any)
 	}{
-		{"sign in", func() (operation, any) { return post("/v1/auth/authenticate", sdkSignIn, 200), &struct{}{} }},
+		{"log in", func() (operation, any) { return post("/v1/auth/authenticate", sdkLogin, 200), &struct{}{} }},
 		{"projects", func() (operation, any) { return get("/v1/dashboard/projects/metadata"), &struct{}{} }},
 		{"validate", func() (operation, any) {
 			return post(registriesPath+"/basic/validate", encoded(t, c.spec()), 204), nil
@@ -152,11 +152,11 @@ func TestRule10PasswordIsMasked(t *testing.T) {
 	c := harbor(t)
 	uid := p.create(c)
 	for _, path := range []string{of(uid, "/basic"), registriesPath + "/" + uid, registriesPath + "/summary", "/v1/registries/metadata", of(uid, "/basic/sync/status")} {
-		answer, err := p.wire.send(p.request(http.MethodGet, path, ""))
-		if err != nil || answer.status != http.StatusOK {
-			t.Fatalf("%s: status %d, error %v", path, answer.status, err)
+		resp, err := p.wire.send(p.request(http.MethodGet, path, ""))
+		if err != nil || resp.status != http.StatusOK {
+			t.Fatalf("%s: status %d, error %v", path, resp.status, err)
 		}
-		if strings.Contains(string(answer.body), robotSecret) {
+		if strings.Contains(string(resp.body), robotSecret) {
 			t.Errorf("%s shows the password", path)
 		}
 	}

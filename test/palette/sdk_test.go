@@ -10,17 +10,17 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// sdkSignIn is the body of the SDK's own sign-in: no organization.
-var sdkSignIn = instance.JSON(map[string]string{"emailId": instance.Email, "password": instance.Password})
+// sdkSignIn is the body of the SDK's own login: no organization.
+var sdkLogin = instance.JSON(map[string]string{"emailId": instance.Email, "password": instance.Password})
 
 // signIn is New(WithUsername, WithPassword): the SDK reads the token and nothing else.
-func (c goSDK) signIn() string {
+func (c goSDK) login() string {
 	c.wire.t.Helper()
 	c.key = ""
 	var tokens struct{ Authorization string }
-	c.must(post("/v1/auth/authenticate", sdkSignIn, 200), &tokens)
+	c.must(post("/v1/auth/authenticate", sdkLogin, 200), &tokens)
 	if tokens.Authorization == "" {
-		c.wire.t.Fatal("the sign-in answers no token")
+		c.wire.t.Fatal("the login answers no token")
 	}
 	return tokens.Authorization
 }
@@ -29,13 +29,13 @@ func (c goSDK) signIn() string {
 func TestSignIns(t *testing.T) {
 	w := start(t, "--default-org", instance.Org)
 	for name, o := range map[string]operation{
-		"no organization":           post("/v1/auth/authenticate", sdkSignIn, 200),
-		"generated":                 post("/v1/auth/authenticate?setCookie=true", instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
-		"generated, no cookie":      post("/v1/auth/authenticate?setCookie=false", instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
-		"other path":                post("/v1/auth", sdkSignIn, 200),
-		"empty organization":        post("/v1/auth/authenticate", instance.Credentials(instance.Email, "", instance.Password), 200),
-		"line end behind the body":  post("/v1/auth/authenticate", sdkSignIn+"\n", 200),
-		"unknown field in the body": post("/v1/auth/authenticate", strings.Replace(sdkSignIn, "{", `{"rememberMe":true,`, 1), 200),
+		"no organization":                  post("/v1/auth/authenticate", sdkLogin, 200),
+		"generated":                        post("/v1/auth/authenticate?setCookie=true", instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
+		"generated, no cookie":             post("/v1/auth/authenticate?setCookie=false", instance.Credentials(instance.Email, instance.Org, instance.Password), 200),
+		"other path":                       post("/v1/auth", sdkLogin, 200),
+		"empty organization":               post("/v1/auth/authenticate", instance.Credentials(instance.Email, "", instance.Password), 200),
+		"trailing newline behind the body": post("/v1/auth/authenticate", sdkLogin+"\n", 200),
+		"unknown field in the body":        post("/v1/auth/authenticate", strings.Replace(sdkLogin, "{", `{"rememberMe":true,`, 1), 200),
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := w.in(t)
@@ -67,12 +67,12 @@ func renew(t *testing.T, c goSDK, token string) {
 	c.projectUID("Default")
 }
 
-// Without a standard organization the SDK's sign-in is refused for good, naming what lacks.
+// Without a standard organization the SDK's login is refused for good, naming what lacks.
 func TestSignInWithoutOrganization(t *testing.T) {
 	w := start(t)
 	c := w.sdk()
 	c.key = ""
-	err := c.refused(post("/v1/auth/authenticate", sdkSignIn, 200), 400, "InvalidRequest")
+	err := c.refused(post("/v1/auth/authenticate", sdkLogin, 200), 400, "InvalidRequest")
 	if text := instance.JSON(err.Details); !strings.Contains(text, `"org"`) {
 		t.Errorf("details %s do not name org", text)
 	}
@@ -152,11 +152,11 @@ func TestErrorsDoNotRepeatTheKey(t *testing.T) {
 	w := start(t)
 	c := w.sdk()
 	for _, o := range []operation{get("/v1/" + w.key), get(of(w.key, "/basic")), post(registriesPath+"/basic", `{"metadata":{"name":7},"x":"`+w.key+`"}`, 201)} {
-		answer, err := c.wire.send(c.request(o.method, o.path, o.body))
-		if err != nil || answer.status < 400 {
-			t.Fatalf("%s: status %d, error %v", o.path, answer.status, err)
+		resp, err := c.wire.send(c.request(o.method, o.path, o.body))
+		if err != nil || resp.status < 400 {
+			t.Fatalf("%s: status %d, error %v", o.path, resp.status, err)
 		}
-		if strings.Contains(string(answer.body), w.key) {
+		if strings.Contains(string(resp.body), w.key) {
 			t.Errorf("%s %s repeats the key", o.method, o.path)
 		}
 	}
@@ -168,7 +168,7 @@ func TestSDKLists(t *testing.T) {
 	c := anonymous(t)
 	uid := w.plugin().create(c)
 	sdk := w.sdk()
-	sdk.jwt, sdk.key = sdk.signIn(), ""
+	sdk.jwt, sdk.key = sdk.login(), ""
 	sdk.project = sdk.projectUID("Default")
 	p := &provider{goSDK: sdk}
 	if found := findSummary(t, p.summary(), c.Name); found.uid != uid {
@@ -226,13 +226,13 @@ func TestAuditUID(t *testing.T) {
 		}},
 	} {
 		o := step.call()
-		answer, err := p.wire.send(p.request(o.method, o.path, o.body))
-		if err != nil || answer.status != o.success || answer.header.Get("AuditUid") == "" {
-			t.Fatalf("%s: status %d, error %v, header %v", step.action, answer.status, err, answer.header)
+		resp, err := p.wire.send(p.request(o.method, o.path, o.body))
+		if err != nil || resp.status != o.success || resp.header.Get("AuditUid") == "" {
+			t.Fatalf("%s: status %d, error %v, header %v", step.action, resp.status, err, resp.header)
 		}
 		if step.action == "registry.create" {
 			var made struct{ UID string }
-			if err := json.Unmarshal(answer.body, &made); err != nil {
+			if err := json.Unmarshal(resp.body, &made); err != nil {
 				t.Fatal(err)
 			}
 			uid = made.UID
@@ -242,7 +242,7 @@ func TestAuditUID(t *testing.T) {
 				Action, Outcome string
 			}
 		}
-		p.must(get("/v1/audits/"+answer.header.Get("AuditUid")), &record)
+		p.must(get("/v1/audits/"+resp.header.Get("AuditUid")), &record)
 		if record.Spec.Action != step.action || record.Spec.Outcome == "refused" {
 			t.Errorf("the record of %s is %+v", step.action, record.Spec)
 		}

@@ -250,7 +250,7 @@ func findSummary(t *testing.T, list readSummary, name string) (found summaryItem
 	return found
 }
 
-// A create that is sent again, because its answer was lost, meets what it made: a clear conflict, and no second one.
+// A create that is sent again, because its response was lost, meets what it made: a clear conflict, and no second one.
 func TestCreateSentAgain(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
@@ -332,9 +332,9 @@ func (p *provider) applyAndWait(c config) (problem string) {
 		calls = append(calls, step{func() operation { return post(of(made.UID, "/basic/sync"), "", 202) }, nil})
 	}
 	for _, call := range calls {
-		before := p.spent.attempts
-		if err := p.call(call.o(), call.into); err != nil || p.spent.attempts != before+1 {
-			return fmt.Sprint("after ", p.spent.attempts-before, " attempts: ", err, "; ", p.spent.log[before:])
+		before := p.attemptLog.attempts
+		if err := p.call(call.o(), call.into); err != nil || p.attemptLog.attempts != before+1 {
+			return fmt.Sprint("after ", p.attemptLog.attempts-before, " attempts: ", err, "; ", p.attemptLog.log[before:])
 		}
 	}
 	var seen readSync
@@ -342,7 +342,7 @@ func (p *provider) applyAndWait(c config) (problem string) {
 		if err := p.call(get(of(made.UID, "/basic/sync/status")), &seen); err != nil {
 			return err.Error()
 		}
-		if done, failed := p.judge(seen); failed {
+		if done, failed := p.outcome(seen); failed {
 			return seen.Message
 		} else if done {
 			return ""
@@ -357,9 +357,9 @@ func TestChunkedCreate(t *testing.T) {
 	p := w.plugin()
 	r := p.request("POST", registriesPath+"/basic?skipPackSync=false", anonymous(t).body(t))
 	r.chunked = true
-	answer, err := p.wire.send(r)
-	if err != nil || answer.status != 201 {
-		t.Fatalf("status %d, error %v: %s", answer.status, err, answer.body)
+	resp, err := p.wire.send(r)
+	if err != nil || resp.status != 201 {
+		t.Fatalf("status %d, error %v: %s", resp.status, err, resp.body)
 	}
 }
 
@@ -380,7 +380,7 @@ func TestCallsOfAnApply(t *testing.T) {
 		"GET" + record + "200", projects, "POST /v1/registries/oci/basic/validate 204", "PUT" + record + "204",
 		"GET" + record + "200", projects, "DELETE" + record + "204",
 	}
-	got := strings.Split(strings.ReplaceAll(strings.Join(p.spent.log, "\n"), url.PathEscape(uid), "{uid}"), "\n")
+	got := strings.Split(strings.ReplaceAll(strings.Join(p.attemptLog.log, "\n"), url.PathEscape(uid), "{uid}"), "\n")
 	if !slices.Equal(got, want) {
 		t.Errorf("calls:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

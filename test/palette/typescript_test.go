@@ -28,16 +28,16 @@ func (c tsSDK) call(method, path string, body any) any {
 	if body != nil {
 		r.body = instance.JSON(body)
 	}
-	answer, err := c.wire.send(r)
+	resp, err := c.wire.send(r)
 	if err != nil {
 		c.wire.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	if !strings.Contains(answer.header.Get("Content-Type"), "application/json") {
-		return string(answer.body)
+	if !strings.Contains(resp.header.Get("Content-Type"), "application/json") {
+		return string(resp.body)
 	}
 	var v any
-	if err := json.Unmarshal(answer.body, &v); err != nil {
-		c.wire.t.Fatalf("%s %s: %v: %s", method, path, err, answer.body)
+	if err := json.Unmarshal(resp.body, &v); err != nil {
+		c.wire.t.Fatalf("%s %s: %v: %s", method, path, err, resp.body)
 	}
 	return v
 }
@@ -69,7 +69,7 @@ func TestTypeScript(t *testing.T) {
 	tokens := bare.object("POST", "/v1/auth/authenticate?setCookie=false", map[string]string{"emailId": instance.Email, "org": instance.Org, "password": instance.Password})
 	token, _ := tokens["Authorization"].(string)
 	if token == "" {
-		t.Fatalf("the sign-in answers %v", tokens)
+		t.Fatalf("the login answers %v", tokens)
 	}
 	again := bare.object("GET", "/v1/auth/refresh/"+token, nil) // setCookie is dropped, the token not escaped
 	token, _ = again["Authorization"].(string)

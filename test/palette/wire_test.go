@@ -25,7 +25,7 @@ type request struct {
 	chunked        bool // Transfer-Encoding instead of Content-Length
 }
 
-// response is an answer, read whole.
+// response is a response, read whole.
 type response struct {
 	status int
 	header http.Header
@@ -75,31 +75,31 @@ func (r request) bytes(host string) []byte {
 	return b.Bytes()
 }
 
-// send sends one request and reads the answer, which has to keep to the API description.
+// send sends one request and reads the response, which has to keep to the API description.
 func (w *wire) send(r request) (response, error) {
 	w.t.Helper()
 	sent := r.bytes(w.host)
 	kept := w.conn != nil
-	answer, err := w.exchange(sent)
+	resp, err := w.exchange(sent)
 	if err != nil && kept { // the server may have closed an idle connection
-		answer, err = w.exchange(sent)
+		resp, err = w.exchange(sent)
 	}
 	if err != nil {
 		return response{}, err
 	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		w.close()
 		return response{}, err
 	}
-	if answer.Close {
+	if resp.Close {
 		w.close()
 	}
-	for _, problem := range instance.Contract(w.t).Problems(answer.Request, []byte(r.body), answer, body) {
-		w.t.Errorf("%s %s answered %d: %s\nbody: %.2000s", r.method, r.target, answer.StatusCode, problem, body)
+	for _, problem := range instance.Contract(w.t).Problems(resp.Request, []byte(r.body), resp, body) {
+		w.t.Errorf("%s %s returned %d: %s\nbody: %.2000s", r.method, r.target, resp.StatusCode, problem, body)
 	}
-	return response{answer.StatusCode, answer.Header, body}, nil
+	return response{resp.StatusCode, resp.Header, body}, nil
 }
 
 func (w *wire) exchange(sent []byte) (*http.Response, error) {
@@ -117,11 +117,11 @@ func (w *wire) exchange(sent []byte) (*http.Response, error) {
 		w.close()
 		return nil, err
 	}
-	answer, err := http.ReadResponse(w.reader, parsed)
+	resp, err := http.ReadResponse(w.reader, parsed)
 	if err != nil {
 		w.close()
 	}
-	return answer, err
+	return resp, err
 }
 
 func (w *wire) connect() error {

@@ -21,7 +21,7 @@ type Access struct {
 	CA                 string // PEM, for https
 	Client             testca.Pair
 	Username, Password string
-	Token              string // a registry token, or one that its token server honours; instead of a password
+	Token              string // a registry token, or one that its token server respects; instead of a password
 }
 
 // As is the same registry for another user.

@@ -21,7 +21,7 @@ func tlsConfig(t testing.TB, pair testca.Pair) *tls.Config {
 func DockerRegistry(t testing.TB, users map[string]string) Access {
 	t.Helper()
 	path := needs.Program(t, "docker-registry", "docker-registry")
-	folder := t.TempDir()
+	dir := t.TempDir()
 	auth := ""
 	if users != nil {
 		auth = fmt.Sprintf("auth:\n  htpasswd:\n    realm: debian\n    path: %s\n", htpasswd(t, users))
@@ -34,8 +34,8 @@ storage:
   delete: {enabled: true}
   maintenance: {uploadpurging: {enabled: false}}
 http: {addr: %q, secret: one test}
-%s`, filepath.Join(folder, "storage"), address, auth)
-		return []string{"serve", write(t, folder, "config.yml", config)}
+%s`, filepath.Join(dir, "storage"), address, auth)
+		return []string{"serve", write(t, dir, "config.yml", config)}
 	}
 	return Access{Endpoint: "http://" + startListening(t, path, prepare, answersHTTP)}
 }
@@ -53,23 +53,23 @@ type Front struct {
 func Nginx(t testing.TB, behind Access, front Front) Access {
 	t.Helper()
 	path := needs.Program(t, "nginx", "nginx")
-	folder := t.TempDir()
+	dir := t.TempDir()
 	pair := front.CA.Issue(t, testca.Ask{Name: "nginx"})
-	write(t, folder, "server.pem", pair.Certificate)
-	write(t, folder, "server.key", pair.Key)
+	write(t, dir, "server.pem", pair.Certificate)
+	write(t, dir, "server.key", pair.Key)
 	prepare := func(address string) []string {
-		config := write(t, folder, "nginx.conf", front.config(t, folder, address, behind))
-		return []string{"-p", folder, "-c", config, "-e", "stderr"}
+		config := write(t, dir, "nginx.conf", front.config(t, dir, address, behind))
+		return []string{"-p", dir, "-c", config, "-e", "stderr"}
 	}
 	address := startListening(t, path, prepare, answersTCP)
 	return Access{Endpoint: "https://" + address + front.Path, CA: front.CA.PEM()}
 }
 
-func (f Front) config(t testing.TB, folder, address string, behind Access) string {
+func (f Front) config(t testing.TB, dir, address string, behind Access) string {
 	t.Helper()
 	var extra, guard string
 	if f.ClientCA != nil {
-		extra = fmt.Sprintf("ssl_client_certificate %s; ssl_verify_client on;", write(t, folder, "clients.pem", f.ClientCA.PEM()))
+		extra = fmt.Sprintf("ssl_client_certificate %s; ssl_verify_client on;", write(t, dir, "clients.pem", f.ClientCA.PEM()))
 	}
 	if f.Users != nil {
 		guard = fmt.Sprintf(`auth_basic "nginx"; auth_basic_user_file %s;`, htpasswd(t, f.Users))
@@ -79,7 +79,7 @@ func (f Front) config(t testing.TB, folder, address string, behind Access) strin
 		listen, extra = listen+" http2", extra+" keepalive_requests 1;"
 	}
 	as := ""
-	if os.Geteuid() == 0 { // else workers become nobody, who can't read the test's folders
+	if os.Geteuid() == 0 { // else workers become nobody, who can't read the test's directories
 		as = "user root;"
 	}
 	// The registry needs Host and X-Forwarded-Proto to name upload locations; below a path they are
@@ -104,12 +104,12 @@ http {
     location / { default_type text/html; return 404 "<html><title>Welcome</title></html>"; }
   }
 }
-`, as, folder, listen, extra, f.Path, guard, strings.TrimSuffix(behind.Endpoint, "/"))
+`, as, dir, listen, extra, f.Path, guard, strings.TrimSuffix(behind.Endpoint, "/"))
 }
 
-func write(t testing.TB, folder, name, text string) string {
+func write(t testing.TB, dir, name, text string) string {
 	t.Helper()
-	path := filepath.Join(folder, name)
+	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatalf("write %s: %v", name, err)
 	}

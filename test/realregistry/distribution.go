@@ -23,7 +23,7 @@ import (
 
 // Options says what a registry asks of its clients. The zero value is open, over plain HTTP.
 type Options struct {
-	Users map[string]string // htpasswd: user name to password
+	Users map[string]string // htpasswd: username to password
 	Token *TokenServer      // bearer tokens of this server; excludes Users
 	CA    *testca.CA        // https, with a certificate of this authority
 	Serve *testca.Pair      // https, with exactly this certificate; wins over CA

@@ -31,13 +31,13 @@ type process struct {
 
 // startListening runs a program that listens on a port we choose. prepare writes its configuration
 // for that address and returns its arguments; answers says whether it is up.
-func startListening(t testing.TB, path string, prepare func(address string) []string, answers func(ctx context.Context, address string) error) string {
+func startListening(t testing.TB, path string, prepare func(address string) []string, responses func(ctx context.Context, address string) error) string {
 	t.Helper()
 	var failure error
 	for range tries {
 		address := freeAddress(t)
 		p := run(t, path, prepare(address)...)
-		if failure = p.await(address, answers); failure == nil {
+		if failure = p.await(address, responses); failure == nil {
 			return address
 		}
 		p.stop()
@@ -70,12 +70,12 @@ func run(t testing.TB, path string, args ...string) *process {
 	return p
 }
 
-func (p *process) await(address string, answers func(context.Context, string) error) error {
+func (p *process) await(address string, responses func(context.Context, string) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
 	var last error
 	for {
-		if last = answers(ctx, address); last == nil {
+		if last = responses(ctx, address); last == nil {
 			return nil
 		}
 		select {
@@ -109,7 +109,7 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// answersHTTP holds as soon as any HTTP answer comes back.
+// answersHTTP holds as soon as any HTTP response comes back.
 func answersHTTP(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v2/", nil)
 	if err != nil {

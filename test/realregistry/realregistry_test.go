@@ -113,8 +113,8 @@ func refused(err error) bool {
 }
 
 func statusOf(err error) int {
-	if answer, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
-		return answer.StatusCode
+	if response, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
+		return response.StatusCode
 	}
 	return 0
 }

@@ -43,8 +43,8 @@ type TokenServer struct {
 
 // TokenRules says who gets what. Users and Identities have every right; nobody has what is Public.
 type TokenRules struct {
-	Users      map[string]string // user name to password
-	Identities []string          // OAuth2 refresh tokens that are honoured
+	Users      map[string]string // username to password
+	Identities []string          // OAuth2 refresh tokens that are respected
 	Public     string            // repositories below this prefix can be pulled by nobody; "" refuses nobody altogether
 	CA         *testca.CA        // https
 }
@@ -120,7 +120,7 @@ func (s *TokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusUnauthorized, "wrong credentials")
 		return
 	}
-	s.answer(w, subject, s.access(subject, scopes(r)))
+	s.response(w, subject, s.access(subject, scopes(r)))
 }
 
 // caller is the user's name, or "" for nobody; false when credentials were given and are wrong, or
@@ -166,7 +166,7 @@ func (s *TokenServer) access(subject string, scopes []string) []granted {
 	return access
 }
 
-func (s *TokenServer) answer(w http.ResponseWriter, subject string, access []granted) {
+func (s *TokenServer) response(w http.ResponseWriter, subject string, access []granted) {
 	options := (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", s.kid)
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: s.key}, options)
 	if err != nil {
@@ -212,7 +212,7 @@ func scopes(r *http.Request) []string {
 func (s *TokenServer) Token(t testing.TB, access ...string) string {
 	t.Helper()
 	recorder := httptest.NewRecorder()
-	s.answer(recorder, "given by hand", s.access("given by hand", access))
+	s.response(recorder, "given by hand", s.access("given by hand", access))
 	var body struct{ Token string }
 	if err := json.Unmarshal(recorder.Body.Bytes(), &body); err != nil || body.Token == "" {
 		t.Fatalf("sign a token by hand: %v, %s", err, recorder.Body)

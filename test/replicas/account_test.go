@@ -14,7 +14,7 @@ import (
 
 // The kinds of request that the load makes.
 const (
-	signingIn  = "sign-in"
+	loggingIn  = "login"
 	refreshing = "refresh"
 	exchanging = "exchange" // of an authorization token, as old clients do
 	tokenUse   = "token"    // a use of one, for what needs no store
@@ -28,39 +28,39 @@ const (
 	doneBefore = "found done when asked again"
 )
 
-// account is what the clients were told, together: the counts, what went wrong, and when each kind of request was
-// answered again after a failure.
+// account counts the responses that all clients received. It has what went wrong, and when each kind of request was
+// acknowledged again after a failure.
 type account struct {
-	mu         sync.Mutex
-	answered   map[string]int // acknowledged, by kind
-	unanswered int            // no answer, or half of one
-	refused    int            // 503
-	wrong      []string       // what an honest client must never see
+	mu               sync.Mutex
+	acknowledgements map[string]int // acknowledged, by kind
+	unacknowledged   int            // no response, or half of one
+	refused          int            // 503
+	wrong            []string       // what a regular client must never see
 
 	since time.Time                // of the last watch
 	first map[string]time.Duration // after since, by kind: the first acknowledgement
 }
 
 func newAccount() *account {
-	return &account{answered: map[string]int{}, first: map[string]time.Duration{}}
+	return &account{acknowledgements: map[string]int{}, first: map[string]time.Duration{}}
 }
 
 func (a *account) acknowledged(kind string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.answered[kind]++
+	a.acknowledgements[kind]++
 	if _, seen := a.first[kind]; !seen {
 		a.first[kind] = time.Since(a.since)
 	}
 }
 
-func (a *account) repeated(answered bool) {
+func (a *account) repeated(overloaded bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if answered {
+	if overloaded {
 		a.refused++
 	} else {
-		a.unanswered++
+		a.unacknowledged++
 	}
 }
 
@@ -92,7 +92,7 @@ func (a *account) awaitEach(t *testing.T, within time.Duration, kinds ...string)
 		first, wrong := maps.Clone(a.first), len(a.wrong)
 		a.mu.Unlock()
 		if wrong > 0 {
-			a.tell(t) // a client that was wronged asks no more
+			a.report(t) // a client that saw something wrong sends no more requests
 			t.FailNow()
 		}
 		missing := slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { _, seen := first[kind]; return seen })
@@ -110,8 +110,8 @@ func (a *account) awaitEach(t *testing.T, within time.Duration, kinds ...string)
 	return slowest
 }
 
-// tell fails the test for everything that was wrong, and prints the counts.
-func (a *account) tell(t *testing.T) {
+// report fails the test for everything that was wrong, and logs the counts.
+func (a *account) report(t *testing.T) {
 	t.Helper()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,8 +120,8 @@ func (a *account) tell(t *testing.T) {
 	}
 	a.wrong = nil
 	var counts []string
-	for _, kind := range slices.Sorted(maps.Keys(a.answered)) {
-		counts = append(counts, fmt.Sprintf("%s %d", kind, a.answered[kind]))
+	for _, kind := range slices.Sorted(maps.Keys(a.acknowledgements)) {
+		counts = append(counts, fmt.Sprintf("%s %d", kind, a.acknowledgements[kind]))
 	}
-	t.Logf("acknowledged so far: %s; asked again: %d times without an answer, %d times after 503", strings.Join(counts, ", "), a.unanswered, a.refused)
+	t.Logf("acknowledged so far: %s; asked again: %d times without a response, %d times after 503", strings.Join(counts, ", "), a.unacknowledged, a.refused)
 }

@@ -25,10 +25,10 @@ const (
 	awayAsking = 48 // clients at once
 
 	atOnce    = 300 * time.Millisecond // where connections are refused
-	silentFor = 5 * time.Second        // at most, of a database that does not answer
+	silentFor = 5 * time.Second        // at most, of a database that does not respond
 )
 
-// asked is what clients of one kind were answered while the store was away.
+// asked has the responses to clients of one kind while the store was away.
 type asked struct {
 	name, method, path, body string
 	headers                  []string
@@ -36,7 +36,7 @@ type asked struct {
 
 	mu    sync.Mutex
 	took  []time.Duration
-	other map[int]int // answers with another status
+	other map[int]int // responses with another status
 }
 
 // ask asks again and again until stop.
@@ -57,7 +57,7 @@ func (a *asked) ask(t *testing.T, client *http.Client, url string, stop <-chan s
 			t.Errorf("%s: %v", a.name, err)
 			return
 		}
-		_, _ = io.Copy(io.Discard, response.Body) // what it says is tested elsewhere
+		_, _ = io.Copy(io.Discard, response.Body) // other tests check the content
 		_ = response.Body.Close()
 		a.note(t, response, time.Since(began))
 	}
@@ -75,21 +75,21 @@ func (a *asked) note(t *testing.T, response *http.Response, took time.Duration) 
 	}
 }
 
-// at is the duration that this share of the answers took at most.
+// at is the duration that this share of the responses took at most.
 func (a *asked) at(share float64) time.Duration {
 	slices.Sort(a.took)
 	return a.took[int(math.Ceil(share*float64(len(a.took))))-1]
 }
 
-// TestStoreAway takes the database away under load, in the two ways there are: it is gone and refuses connections, or
-// it is silent and leaves everybody waiting. What needs no store goes on, everything else is told soon, nothing piles
-// up, and when the database is back so is the service, by itself. How soon is a matter of the machine too, and decides with -long.
+// TestStoreAway stops the database under load in two ways: it refuses connections, or it does not respond. Operations that
+// need no store continue, all others fail soon, nothing accumulates, and the service recovers with the database. How soon
+// depends on the machine too, so this is checked with -long only.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
 	for _, way := range []struct {
 		name       string
 		away, back func(*postgrestest.Server) error
-		half, most time.Duration // within which half of the answers have to come, and 99 of 100
+		half, most time.Duration // within which half of the responses have to come, and 99 of 100
 	}{
 		{"refusing", (*postgrestest.Server).KillHard, (*postgrestest.Server).Run, atOnce, time.Second},
 		{"silent", (*postgrestest.Server).Freeze, (*postgrestest.Server).Thaw, silentFor, silentFor},
@@ -100,7 +100,7 @@ func TestStoreAway(t *testing.T) {
 			f := startFleet(t, 1, database.NewDatabase(t), "--watch-interval", "2s", "--metrics-listen", metrics)
 			replica := f.replicas[0]
 			client := replica.Client(t)
-			tokens := client.SignIn()
+			tokens := client.Login()
 			client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 			kinds := whileAway(tokens)
 			before := footprintOf(t, replica, metrics)
@@ -113,9 +113,9 @@ func TestStoreAway(t *testing.T) {
 			during := footprintOf(t, replica, metrics)
 			stop()
 			for _, kind := range kinds {
-				t.Logf("%-28s %5d answers, half within %v, 99 of 100 within %v, all within %v; other statuses %v", kind.name, len(kind.took), kind.at(0.5), kind.at(0.99), kind.at(1), kind.other)
+				t.Logf("%-28s %5d responses, half within %v, 99 of 100 within %v, all within %v; other statuses %v", kind.name, len(kind.took), kind.at(0.5), kind.at(0.99), kind.at(1), kind.other)
 				if late := kind.at(0.99) > way.most || kind.at(0.5) > way.half; len(kind.other) > 0 || *long && late {
-					t.Errorf("%s: half within %v, want %v; 99 of 100 answers within %v, want %v; statuses but %d: %v",
+					t.Errorf("%s: half within %v, want %v; 99 of 100 responses within %v, want %v; statuses other than %d: %v",
 						kind.name, kind.at(0.5), way.half, kind.at(0.99), way.most, kind.status, kind.other)
 				}
 			}
@@ -133,7 +133,7 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// whileAway lists what is asked while the store is away, and the only right answer.
+// whileAway lists what is asked while the store is away, and the only right response.
 func whileAway(tokens instance.Tokens) []*asked {
 	token := []string{"Authorization", tokens.Authorization}
 	kinds := []*asked{
@@ -142,7 +142,7 @@ func whileAway(tokens instance.Tokens) []*asked {
 		{name: "description", method: http.MethodGet, path: "/v1/openapi.json", status: http.StatusOK},
 		{name: "a token that was used before", method: http.MethodGet, path: alerts, headers: token, status: http.StatusOK},
 		{name: "readiness", method: http.MethodGet, path: "/readyz", status: http.StatusServiceUnavailable},
-		{name: "sign-in", method: http.MethodPost, path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password), status: http.StatusServiceUnavailable},
+		{name: "login", method: http.MethodPost, path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password), status: http.StatusServiceUnavailable},
 		{name: "refresh", method: http.MethodGet, path: refresh + tokens.RefreshToken, status: http.StatusServiceUnavailable},
 		{name: "list of registries", method: http.MethodGet, path: "/v1/registries/oci/summary", headers: token, status: http.StatusServiceUnavailable},
 		{name: "validation", method: http.MethodPost, path: validate, body: `{"endpoint":"http://127.0.0.1:1"}`, headers: token, status: http.StatusServiceUnavailable},

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// toReplica is the header by which a test names the replica that is to answer, by its number.
+// toReplica is the header by which a test selects the replica that responds, by its number.
 const toReplica = "X-Replica"
 
-// balancer stands before the replicas as a load balancer does: each request goes to the next one, or to the one that
-// its header names. One that takes no connections is passed over. When a replica ends in the middle of a request, the
-// client's connection ends too: nobody knows what became of it, and nothing else may be said.
+// balancer forwards each request to the next replica, as a load balancer does, or to the one that its header names. A
+// replica that accepts no connection is skipped. When a replica ends in the middle of a request, the client's connection
+// ends too, since whether the request was executed is unknown.
 type balancer struct {
 	server *httptest.Server
 
@@ -73,7 +73,7 @@ func (b *balancer) candidates(named string) (list []string) {
 	return list
 }
 
-var errNobody = errors.New("no replica takes connections")
+var errNoReplica = errors.New("no replica takes connections")
 
 func (b *balancer) forward(transport http.RoundTripper, r *http.Request) (*http.Response, error) {
 	var body []byte
@@ -93,5 +93,5 @@ func (b *balancer) forward(transport http.RoundTripper, r *http.Request) (*http.
 		}
 		return response, err
 	}
-	return nil, errNobody
+	return nil, errNoReplica
 }

@@ -25,7 +25,7 @@ func rounds(short int) int {
 	return short
 }
 
-// TestFailover loses the primary again and again, under the load of honest clients on three replicas, and promotes its
+// TestFailover loses the primary again and again, under load on three replicas, and promotes its
 // standby. Half of the times the primary does not end but falls silent, as a machine does that stopped, and is
 // ended only when the service is back. After each round everything that was acknowledged is in the store, once.
 func TestFailover(t *testing.T) {

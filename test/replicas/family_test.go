@@ -14,19 +14,19 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// family is one session from its sign-in on: each refresh token is spent for the next. Now and then a token is sent
-// twice at once, as by a client that did not wait for its answer.
+// family is one session from its login on: each refresh token is exchanged for the next. Now and then a token is sent
+// twice at once, as by a client that did not wait for its response.
 type family struct {
-	honest
+	retryingClient
 	session     string
 	first       string // the first refresh token
 	tokens      instance.Tokens
-	generations int64 // refresh tokens that were spent
+	generations int64 // consumed refresh tokens
 }
 
 func (f *family) run(stop <-chan struct{}) {
 	for f.session == "" {
-		tokens, ok := f.signIn()
+		tokens, ok := f.login()
 		if !ok {
 			return
 		}
@@ -60,31 +60,31 @@ func sessionOf(authorization string) string {
 	return claims.SID
 }
 
-// spend presents a token at the refresh path, sometimes twice at once, and returns the answers.
-func (f *family) spend(kind, spent string) (answers []instance.Tokens, ok bool) {
-	answers, oks := make([]instance.Tokens, 1+rand.N(5)/4), [2]bool{}
+// consume sends a token to the refresh path, sometimes twice at once, and returns the responses.
+func (f *family) consume(kind, token string) (responses []instance.Tokens, ok bool) {
+	responses, oks := make([]instance.Tokens, 1+rand.N(5)/4), [2]bool{}
 	var asking sync.WaitGroup
-	for i := range answers {
+	for i := range responses {
 		asking.Go(func() {
-			answer, good := f.want(kind, http.StatusOK, http.MethodGet, refresh+spent, "")
+			response, good := f.want(kind, http.StatusOK, http.MethodGet, refresh+token, "")
 			if oks[i] = good; good {
-				answers[i] = answer.Tokens()
+				responses[i] = response.Tokens()
 			}
 		})
 	}
 	asking.Wait()
-	return answers, oks[0] && oks[len(answers)-1]
+	return responses, oks[0] && oks[len(responses)-1]
 }
 
 func (f *family) refresh() bool {
-	answers, ok := f.spend(refreshing, f.tokens.RefreshToken)
+	responses, ok := f.consume(refreshing, f.tokens.RefreshToken)
 	if !ok {
 		return false
 	}
-	f.tokens = answers[0]
+	f.tokens = responses[0]
 	f.generations++
-	for _, answer := range answers {
-		if answer.RefreshToken != f.tokens.RefreshToken || answer.RefreshToken == "" {
+	for _, response := range responses {
+		if response.RefreshToken != f.tokens.RefreshToken || response.RefreshToken == "" {
 			f.complain("one refresh token has two successors")
 		}
 	}
@@ -96,37 +96,37 @@ func (f *family) exchange() bool {
 	if rand.N(5) > 0 {
 		return true
 	}
-	answers, ok := f.spend(exchanging, f.tokens.Authorization)
-	for _, answer := range answers {
-		if ok && (answer.Authorization != answers[0].Authorization || answer.RefreshToken != "") {
+	responses, ok := f.consume(exchanging, f.tokens.Authorization)
+	for _, response := range responses {
+		if ok && (response.Authorization != responses[0].Authorization || response.RefreshToken != "") {
 			f.complain("one authorization token was exchanged for two")
 		}
 	}
-	f.tokens.Authorization = answers[0].Authorization
+	f.tokens.Authorization = responses[0].Authorization
 	return ok
 }
 
-// check holds the session against the store: it lives, and was advanced exactly as often as its client was told.
+// check compares the session with the store: it is active and was refreshed exactly as often as its client received tokens.
 func (f *family) check(t *testing.T, url string) {
 	t.Helper()
 	if f.session == "" {
-		t.Error("a client never got to sign in")
+		t.Error("a client never got to log in")
 		return
 	}
 	generation, err := postgrestest.Number(t.Context(), url, "SELECT generation FROM sessions WHERE uid = $1 AND ended_at IS NULL", f.session)
 	if err != nil || generation != f.generations+1 {
-		t.Errorf("session %s is of generation %d, %v; its client spent %d refresh tokens", f.session, generation, err, f.generations)
+		t.Errorf("session %s is of generation %d, %v; its client consumed %d refresh tokens", f.session, generation, err, f.generations)
 	}
 	f.usable(f.tokens.Authorization)
 }
 
-// end shows that the last token works, that one that was spent before does not, and that using that ends the session.
+// end checks that the last token works, that a consumed one does not, and that its use ends the session.
 func (f *family) end(t *testing.T) {
 	t.Helper()
 	if !f.refresh() {
 		t.Errorf("the last token of session %s does not work", f.session)
 	}
 	for _, gone := range []string{f.first, f.tokens.RefreshToken} {
-		f.want("a spent token", http.StatusUnauthorized, http.MethodGet, refresh+gone, "")
+		f.want("a consumed token", http.StatusUnauthorized, http.MethodGet, refresh+gone, "")
 	}
 }

@@ -57,7 +57,7 @@ func (f *fleet) client(t testing.TB) *instance.Client {
 	return (&instance.Server{URL: f.server.URL}).Client(t)
 }
 
-// admin runs a command on the database, beside the replicas.
+// admin runs a command on the database while the replicas run.
 func (f *fleet) admin(t testing.TB, args ...string) string {
 	t.Helper()
 	store := f.options.Flags[:4] // database and key

@@ -8,8 +8,8 @@ import (
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
-// TestReplicasKilled ends replicas with kill -9 at random moments under the load of honest clients, sometimes two at
-// once, and starts them again. What was acknowledged is in the store, once, and the others serve all the while.
+// TestReplicasKilled ends replicas with kill -9 at random moments under load, sometimes two at once, and starts
+// them again. What was acknowledged is in the store, once, and the other replicas serve without interruption.
 func TestReplicasKilled(t *testing.T) {
 	t.Parallel()
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: !*long})

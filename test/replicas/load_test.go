@@ -16,7 +16,7 @@ const (
 	keepers  = 3
 )
 
-// load is what honest clients do to the replicas, and what each of them was told.
+// load has the clients of the replicas and the responses that each of them received.
 type load struct {
 	*account
 	t        *testing.T
@@ -31,25 +31,25 @@ type load struct {
 }
 
 // everything is each kind of request that the load makes all the time.
-var everything = []string{signingIn, refreshing, tokenUse, creating, replacing, reading, deleting, validating, loggingOut}
+var everything = []string{loggingIn, refreshing, tokenUse, creating, replacing, reading, deleting, validating, loggingOut}
 
 func newLoad(t *testing.T, f *fleet, url string) *load {
 	t.Helper()
 	l := &load{account: newAccount(), t: t, url: url}
 	base := &http.Transport{MaxIdleConnsPerHost: 16, DisableCompression: true}
 	t.Cleanup(base.CloseIdleConnections)
-	h := honest{l.account, (&instance.Server{URL: f.server.URL}).ClientThrough(t, base)}
+	h := retryingClient{l.account, (&instance.Server{URL: f.server.URL}).ClientThrough(t, base)}
 	credential := []string{"ApiKey", f.admin(t, "apikey", "create", "--org", instance.Org, "--email", instance.Email, "--name", t.Name())}
 	for range families {
-		one := &family{honest: h}
+		one := &family{retryingClient: h}
 		l.families, l.clients = append(l.families, one), append(l.clients, one)
 	}
 	for i := range keepers {
-		one := &keeper{honest: h, name: string(rune('a' + i)), credential: credential, live: map[string]string{}}
+		one := &keeper{retryingClient: h, name: string(rune('a' + i)), credential: credential, live: map[string]string{}}
 		l.keepers, l.clients = append(l.keepers, one), append(l.clients, one)
 	}
-	l.visitors = visitors{honest: h}
-	l.checks = checks{honest: h, credential: credential, endpoint: realregistry.Distribution(t, realregistry.Options{}).Endpoint}
+	l.visitors = visitors{retryingClient: h}
+	l.checks = checks{retryingClient: h, credential: credential, endpoint: realregistry.Distribution(t, realregistry.Options{}).Endpoint}
 	l.clients = append(l.clients, &l.visitors, &l.checks)
 	return l
 }
@@ -62,13 +62,13 @@ func (l *load) start() {
 	}
 }
 
-// stop returns when every client has the answer to what it asked last.
+// stop returns when every client has the response to its last request.
 func (l *load) stop() {
 	close(l.stopped)
 	l.running.Wait()
 }
 
-// check holds what the clients were told against the store, and prints the counts.
+// check compares what the clients received with the store, and logs the counts.
 func (l *load) check() {
 	l.t.Helper()
 	for _, f := range l.families {
@@ -77,29 +77,29 @@ func (l *load) check() {
 	checkRecords(l.t, l.url, l.keepers)
 	l.visitors.check(l.t, l.url)
 	l.checks.check()
-	l.tell(l.t)
+	l.report(l.t)
 }
 
-// end spends what tokens are left, after the last check.
+// end uses the remaining tokens, after the last check.
 func (l *load) end() {
 	l.t.Helper()
 	for _, f := range l.families {
 		f.end(l.t)
 	}
 	l.visitors.end()
-	l.tell(l.t)
+	l.report(l.t)
 }
 
-// visitors sign in, and most of them out again.
+// visitors log in, and most of them out again.
 type visitors struct {
-	honest
+	retryingClient
 	left []instance.Tokens // they logged out
 	stay []instance.Tokens
 }
 
 func (v *visitors) run(stop <-chan struct{}) {
 	for n := 0; going(stop); n++ {
-		tokens, ok := v.signIn()
+		tokens, ok := v.login()
 		if !ok {
 			return
 		}
@@ -107,21 +107,21 @@ func (v *visitors) run(stop <-chan struct{}) {
 			v.stay = append(v.stay, tokens)
 			continue
 		}
-		answer, again, ok := v.settle(loggingOut, http.MethodPost, "/v1/auth/logout", "", "Authorization", tokens.Authorization)
+		response, again, ok := v.settle(loggingOut, http.MethodPost, "/v1/auth/logout", "", "Authorization", tokens.Authorization)
 		if !ok {
 			return
 		}
-		// After an asking without an answer, the session may be over already.
-		if answer.Status != http.StatusNoContent && !(answer.Status == http.StatusUnauthorized && again) {
-			v.complain("%s: answered %d %s", loggingOut, answer.Status, answer.Body)
+		// After an asking without a response, the session may be over already.
+		if response.Status != http.StatusNoContent && !(response.Status == http.StatusUnauthorized && again) {
+			v.complain("%s: returned %d %s", loggingOut, response.Status, response.Body)
 			return
 		}
-		if answer.Status == http.StatusUnauthorized {
+		if response.Status == http.StatusUnauthorized {
 			v.acknowledged(doneBefore)
 		}
 		v.acknowledged(loggingOut)
 		v.left = append(v.left, tokens)
-		time.Sleep(100 * time.Millisecond) // few: a sign-in costs a password hash
+		time.Sleep(100 * time.Millisecond) // few: a login costs a password hash
 	}
 }
 
@@ -148,7 +148,7 @@ func (v *visitors) refuse(method, path, body string, headers ...string) {
 
 func lastOf[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
 
-// end refreshes what those got who only signed in.
+// end refreshes what those got who only logged in.
 func (v *visitors) end() {
 	for _, tokens := range v.stay {
 		v.want(refreshing, http.StatusOK, http.MethodGet, refresh+tokens.RefreshToken, "")
@@ -157,7 +157,7 @@ func (v *visitors) end() {
 
 // checks has definitions validated.
 type checks struct {
-	honest
+	retryingClient
 	credential []string
 	endpoint   string
 	audits     []string
@@ -166,18 +166,18 @@ type checks struct {
 func (c *checks) run(stop <-chan struct{}) {
 	body := instance.JSON(map[string]any{"endpoint": c.endpoint, "auth": map[string]any{"type": "noAuth"}})
 	for going(stop) {
-		answer, ok := c.want(validating, http.StatusNoContent, http.MethodPost, keptRegistries+"/validate", body, c.credential...)
+		response, ok := c.want(validating, http.StatusNoContent, http.MethodPost, registriesPath+"/validate", body, c.credential...)
 		if !ok {
 			return
 		}
-		c.audits = append(c.audits, answer.Header.Get("AuditUid"))
+		c.audits = append(c.audits, response.Header.Get("AuditUid"))
 	}
 }
 
 // check reads the record of each validation, which has its report.
 func (c *checks) check() {
 	for _, uid := range c.audits {
-		answer, ok := c.want("a record", http.StatusOK, http.MethodGet, "/v1/audits/"+uid, "", c.credential...)
+		response, ok := c.want("a record", http.StatusOK, http.MethodGet, "/v1/audits/"+uid, "", c.credential...)
 		if !ok {
 			continue
 		}
@@ -187,8 +187,8 @@ func (c *checks) check() {
 				Report  *struct{ Valid bool }
 			}
 		}
-		if answer.Into(&record); record.Spec.Outcome != "valid" || record.Spec.Report == nil || !record.Spec.Report.Valid {
-			c.complain("the record of validation %s is %.500s", uid, answer.Body)
+		if response.Into(&record); record.Spec.Outcome != "valid" || record.Spec.Report == nil || !record.Spec.Report.Valid {
+			c.complain("the record of validation %s is %.500s", uid, response.Body)
 		}
 	}
 	c.audits = nil // once each

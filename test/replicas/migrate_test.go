@@ -19,8 +19,8 @@ func TestMigrateToPostgreSQL(t *testing.T) {
 	url := urlFile(t, database.NewDatabase(t))
 	old := instance.Start(t, instance.Options{})
 	client := old.Client(t)
-	tokens := client.SignIn()
-	made := client.Do(http.MethodPost, "/v1/registries/oci/basic", `{"metadata":{"name":"kept"},"spec":{"endpoint":"http://127.0.0.1:9",
+	tokens := client.Login()
+	made := client.Do(http.MethodPost, "/v1/registries/oci/basic", `{"metadata":{"name":"stored"},"spec":{"endpoint":"http://127.0.0.1:9",
 		"auth":{"type":"basic","username":"u","password":"hunter2-moved"}}}`, "Authorization", tokens.Authorization).Want(http.StatusCreated)
 	var registry struct{ UID string }
 	made.Into(&registry)
@@ -41,7 +41,7 @@ func TestMigrateToPostgreSQL(t *testing.T) {
 
 	copied := instance.Start(t, instance.Options{Bare: true, Flags: []string{"--database-url-file", url, "--master-key-file", filepath.Join(old.DataDir, "master.key")}})
 	client = copied.Client(t)
-	client.SignIn()
+	client.Login()
 	client.Do(http.MethodGet, "/v1/auth/refresh/"+tokens.RefreshToken, "").Want(http.StatusOK)
 	client.Do(http.MethodGet, "/v1/projects", "", "ApiKey", key).Want(http.StatusOK)
 	read := client.Do(http.MethodGet, "/v1/registries/oci/"+registry.UID+"/basic", "", "Authorization", tokens.Authorization).Want(http.StatusOK)
@@ -60,9 +60,9 @@ func TestMigrateMistakes(t *testing.T) {
 		name, says string
 		args       []string
 	}{
-		{"nowhere", "--to postgres", []string{"--from", "sqlite:" + data}},
-		{"from what is no folder", "sqlite:DIR", []string{"--from", data, "--to", "postgres://127.0.0.1:1/x"}},
-		{"from a folder that is not there", "there is no store in the directory", []string{"--from", "sqlite:" + data + "-not", "--to", "postgres://127.0.0.1:1/x"}},
+		{"without a target", "--to postgres", []string{"--from", "sqlite:" + data}},
+		{"from a value without the form sqlite:DIR", "sqlite:DIR", []string{"--from", data, "--to", "postgres://127.0.0.1:1/x"}},
+		{"from a directory that is not there", "there is no store in the directory", []string{"--from", "sqlite:" + data + "-not", "--to", "postgres://127.0.0.1:1/x"}},
 		{"a password in an argument", "password in an argument", []string{"--from", "sqlite:" + data, "--to", "postgres://u:hunter2@127.0.0.1:1/x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -12,13 +12,13 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-const keptRegistries = "/v1/registries/oci/basic"
+const registriesPath = "/v1/registries/oci/basic"
 
 func registryPath(uid string) string { return "/v1/registries/oci/" + uid + "/basic" }
 
 // keeper makes, replaces, reads and deletes registries of names of its own.
 type keeper struct {
-	honest
+	retryingClient
 	name          string
 	credential    []string
 	live          map[string]string // uid to the path that its definition has
@@ -26,14 +26,14 @@ type keeper struct {
 	made, deleted int64
 }
 
-const keptAtOnce = 6
+const storedAtOnce = 6
 
 func (k *keeper) run(stop <-chan struct{}) {
 	for going(stop) {
 		uids := slices.Collect(maps.Keys(k.live))
 		done := true
 		switch n := rand.N(4); {
-		case len(uids) == 0 || n == 0 && len(uids) < keptAtOnce:
+		case len(uids) == 0 || n == 0 && len(uids) < storedAtOnce:
 			done = k.create()
 		case n == 1:
 			done = k.remove(uids[0])
@@ -53,20 +53,20 @@ func definition(name, path string) string {
 		"baseContentPath": path, "auth": map[string]any{"type": "basic", "username": "ada", "password": "hunter2-" + path}}})
 }
 
-// create makes a registry. That the name is taken after an asking without an answer means that this was done.
+// create makes a registry. That the name is taken after an asking without a response means that this was done.
 func (k *keeper) create() bool {
 	k.made++
 	name, path := fmt.Sprintf("%s %d", k.name, k.made), fmt.Sprintf("first/%d", rand.N(1000))
-	answer, again, ok := k.settle(creating, http.MethodPost, keptRegistries, definition(name, path), k.credential...)
+	response, again, ok := k.settle(creating, http.MethodPost, registriesPath, definition(name, path), k.credential...)
 	if !ok {
 		return false
 	}
 	switch {
-	case answer.Status == http.StatusCreated:
+	case response.Status == http.StatusCreated:
 		var made struct{ UID string }
-		answer.Into(&made)
+		response.Into(&made)
 		k.live[made.UID] = path
-	case answer.Status == http.StatusConflict && again:
+	case response.Status == http.StatusConflict && again:
 		uid, ok := k.find(name)
 		if !ok {
 			return false
@@ -74,7 +74,7 @@ func (k *keeper) create() bool {
 		k.live[uid] = path
 		k.acknowledged(doneBefore)
 	default:
-		k.complain("%s: answered %d %s", creating, answer.Status, answer.Body)
+		k.complain("%s: returned %d %s", creating, response.Status, response.Body)
 		return false
 	}
 	k.acknowledged(creating)
@@ -83,7 +83,7 @@ func (k *keeper) create() bool {
 
 // names reads the list of all registries, name to uid.
 func (k *keeper) names() (map[string]string, bool) {
-	answer, ok := k.want(reading, http.StatusOK, http.MethodGet, "/v1/registries/oci/summary", "", k.credential...)
+	response, ok := k.want(reading, http.StatusOK, http.MethodGet, "/v1/registries/oci/summary", "", k.credential...)
 	var list struct {
 		Items []struct {
 			Metadata struct{ UID, Name string }
@@ -91,7 +91,7 @@ func (k *keeper) names() (map[string]string, bool) {
 	}
 	found := map[string]string{}
 	if ok {
-		answer.Into(&list)
+		response.Into(&list)
 	}
 	for _, item := range list.Items {
 		if found[item.Metadata.Name] != "" {
@@ -120,17 +120,17 @@ func (k *keeper) replace(uid string) bool {
 	return true
 }
 
-// remove deletes a registry. That it is gone after an asking without an answer means that this was done.
+// remove deletes a registry. That it is gone after an asking without a response means that this was done.
 func (k *keeper) remove(uid string) bool {
-	answer, again, ok := k.settle(deleting, http.MethodDelete, registryPath(uid), "", k.credential...)
+	response, again, ok := k.settle(deleting, http.MethodDelete, registryPath(uid), "", k.credential...)
 	if !ok {
 		return false
 	}
-	if answer.Status != http.StatusNoContent && !(answer.Status == http.StatusNotFound && again) {
-		k.complain("%s: answered %d %s", deleting, answer.Status, answer.Body)
+	if response.Status != http.StatusNoContent && !(response.Status == http.StatusNotFound && again) {
+		k.complain("%s: returned %d %s", deleting, response.Status, response.Body)
 		return false
 	}
-	if answer.Status == http.StatusNotFound {
+	if response.Status == http.StatusNotFound {
 		k.acknowledged(doneBefore)
 	}
 	k.acknowledged(deleting)
@@ -142,15 +142,15 @@ func (k *keeper) remove(uid string) bool {
 
 // compare reads a definition, which must be the last one that was acknowledged.
 func (k *keeper) compare(uid string) bool {
-	answer, ok := k.want(reading, http.StatusOK, http.MethodGet, registryPath(uid), "", k.credential...)
+	response, ok := k.want(reading, http.StatusOK, http.MethodGet, registryPath(uid), "", k.credential...)
 	if !ok {
 		return false
 	}
-	var kept struct {
+	var stored struct {
 		Spec struct{ BaseContentPath string }
 	}
-	if answer.Into(&kept); kept.Spec.BaseContentPath != k.live[uid] {
-		k.complain("registry %s has the path %s, and %s was acknowledged", uid, kept.Spec.BaseContentPath, k.live[uid])
+	if response.Into(&stored); stored.Spec.BaseContentPath != k.live[uid] {
+		k.complain("registry %s has the path %s, and %s was acknowledged", uid, stored.Spec.BaseContentPath, k.live[uid])
 	}
 	return true
 }
@@ -176,7 +176,7 @@ func checkRecords(t *testing.T, url string, keepers []*keeper) {
 	}
 	names, ok := keepers[0].names()
 	if !ok || int64(len(names)) != live {
-		t.Errorf("%d registries are kept, want %d", len(names), live)
+		t.Errorf("%d registries are stored, want %d", len(names), live)
 	}
 	const recorded = "SELECT count(*) FROM audits WHERE action = $1 AND outcome = 'succeeded'"
 	for action, want := range map[string]int64{"registry.create": made, "registry.delete": deleted} {

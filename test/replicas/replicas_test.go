@@ -30,7 +30,7 @@ func shared(t *testing.T, database *postgrestest.Server) []string {
 	return []string{"REGWARDEN_DATABASE_URL=" + database.NewDatabase(t), "REGWARDEN_MASTER_KEY=" + base64.StdEncoding.EncodeToString(key)}
 }
 
-// TestThreeServersAreOne signs in on one server, renews on the next and signs out on the third.
+// TestThreeServersAreOne logs in on one server, renews on the next and signs out on the third.
 func TestThreeServersAreOne(t *testing.T) {
 	t.Parallel()
 	env := shared(t, postgrestest.Start(t, postgrestest.Options{}))
@@ -38,18 +38,18 @@ func TestThreeServersAreOne(t *testing.T) {
 	for range 3 {
 		server := instance.Start(t, instance.Options{Env: env})
 		if entries, err := os.ReadDir(server.DataDir); err == nil && len(entries) > 0 {
-			t.Errorf("a server that has database and key elsewhere keeps %v", entries)
+			t.Errorf("a server with an external database and key stores %v", entries)
 		}
 		clients = append(clients, server.Client(t))
 	}
-	tokens := clients[0].SignIn()
+	tokens := clients[0].Login()
 	for _, c := range clients {
 		c.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 	}
 	next := clients[1].Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
 	again := clients[2].Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
 	if again.RefreshToken != next.RefreshToken {
-		t.Error("an honest retry at another server gets another token")
+		t.Error("a legitimate retry at another server gets another token")
 	}
 	for _, c := range clients {
 		c.Do(http.MethodGet, alerts, "", "Authorization", next.Authorization).Want(http.StatusOK)
@@ -73,7 +73,7 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 	t.Parallel()
 	database := postgrestest.Start(t, postgrestest.Options{})
 	server := instance.Start(t, instance.Options{Env: shared(t, database)})
-	signIn := instance.Credentials(instance.Email, instance.Org, instance.Password)
+	login := instance.Credentials(instance.Email, instance.Org, instance.Password)
 	ask := func(method, path, body string) (status int, header http.Header) {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader(body))
@@ -93,8 +93,8 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if status, header := ask("POST", "/v1/auth/authenticate", signIn); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
-			t.Errorf("sign-in: %d, %v", status, header)
+		if status, header := ask("POST", "/v1/auth/authenticate", login); status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" {
+			t.Errorf("login: %d, %v", status, header)
 		}
 		if status, _ := ask("GET", "/readyz", ""); status != http.StatusServiceUnavailable {
 			t.Errorf("ready: %d", status)
@@ -110,8 +110,8 @@ func TestTheDatabaseGoesAway(t *testing.T) {
 		ready, _ := ask("GET", "/readyz", "")
 		return ready == http.StatusOK
 	})
-	if status, _ := ask("POST", "/v1/auth/authenticate", signIn); status != http.StatusOK {
-		t.Errorf("sign-in after the database came back: %d", status)
+	if status, _ := ask("POST", "/v1/auth/authenticate", login); status != http.StatusOK {
+		t.Errorf("login after the database came back: %d", status)
 	}
 	for _, log := range []string{server.Log(), server.Out()} {
 		if strings.Contains(log, "marked") {
@@ -132,23 +132,23 @@ func TestTheDatabaseIsNoRegistry(t *testing.T) {
 	server := instance.Start(t, instance.Options{Env: shared(t, database), Flags: []string{"--egress-allow", "127.0.0.0/8"}})
 	c := server.Client(t)
 	body := instance.JSON(map[string]any{"endpoint": "http://localhost:" + port, "auth": map[string]string{"type": "noAuth"}})
-	answer := c.Do(http.MethodPost, validate, body, "Authorization", c.SignIn().Authorization)
-	if answer.Want(http.StatusUnprocessableEntity).Fault().Code != "RegistryAddressForbidden" {
-		t.Errorf("told %s", answer.Body)
+	response := c.Do(http.MethodPost, validate, body, "Authorization", c.Login().Authorization)
+	if response.Want(http.StatusUnprocessableEntity).Fault().Code != "RegistryAddressForbidden" {
+		t.Errorf("response %s", response.Body)
 	}
 }
 
-// TestCommandsOnADatabase administers the store from the command line, beside no server.
+// TestCommandsOnADatabase administers the store from the command line, without a server.
 func TestCommandsOnADatabase(t *testing.T) {
 	t.Parallel()
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
-	url, folder := database.NewDatabase(t), t.TempDir()
-	flags := []string{"--data-dir", folder + "/data", "--database-url-file", urlFile(t, url)}
+	url, dir := database.NewDatabase(t), t.TempDir()
+	flags := []string{"--data-dir", dir + "/data", "--database-url-file", urlFile(t, url)}
 	command := func(args ...string) instance.Result { return instance.Run(t, "", append(args, flags...)...) }
 	if result := command("org", "list"); result.Code != 2 || !strings.Contains(result.Err, "there is no store in this database; name the server") {
 		t.Errorf("on an empty database: %d %s", result.Code, result.Err)
 	}
-	instance.Start(t, instance.Options{DataDir: folder + "/data", Flags: flags[2:]}).Kill()
+	instance.Start(t, instance.Options{DataDir: dir + "/data", Flags: flags[2:]}).Kill()
 	if result := command("org", "list"); result.Code != 0 || !strings.Contains(result.Out, instance.Org) {
 		t.Errorf("%d %s %s", result.Code, result.Out, result.Err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// TestShutdownHandsOver ends a replica by SIGTERM in the middle of its work: requests under way are answered, and what
-// its watch had begun is done by another replica at once, though the leases would last for longer.
+// TestShutdownHandsOver ends a replica by SIGTERM during requests and scheduled checks: the requests complete, and another
+// replica takes the checks at once, although their leases would last longer.
 func TestShutdownHandsOver(t *testing.T) {
 	t.Parallel()
 	const records, slow, soon = 6, 2 * time.Second, 80 * time.Second // before the leases end, which last 90 s
@@ -24,7 +24,7 @@ func TestShutdownHandsOver(t *testing.T) {
 	hold := make(chan struct{}) // so that on a busy machine none ends before the last has begun
 	registry := startWatched(t, slow, hold)
 	client := f.replicas[0].Client(t)
-	credential := []string{"Authorization", client.SignIn().Authorization}
+	credential := []string{"Authorization", client.Login().Authorization}
 	var names []string
 	for i := range records {
 		names = append(names, fmt.Sprintf("record-%d", i))
@@ -37,8 +37,8 @@ func TestShutdownHandsOver(t *testing.T) {
 	body := instance.JSON(map[string]any{"endpoint": registry.URL, "basePath": "/asked", "auth": map[string]any{"type": "noAuth"}})
 	for range 3 {
 		asking.Go(func() {
-			if answer, err := client.Try(http.MethodPost, validate, body, credential...); err != nil || answer.Status != http.StatusNoContent {
-				t.Errorf("a validation under way: %d %s, %v", answer.Status, answer.Body, err)
+			if response, err := client.Try(http.MethodPost, validate, body, credential...); err != nil || response.Status != http.StatusNoContent {
+				t.Errorf("a validation under way: %d %s, %v", response.Status, response.Body, err)
 			}
 		})
 	}
@@ -116,6 +116,6 @@ func TestRollingUpgrade(t *testing.T) {
 	l.check()
 	l.end()
 	if l.refused > 0 {
-		t.Errorf("%d requests were answered 503", l.refused)
+		t.Errorf("%d requests returned 503", l.refused)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// story is several replicas and a client that says which of them is to answer.
+// story is several replicas and a client that selects the one that responds.
 type story struct {
 	*fleet
 	t      *testing.T
@@ -20,12 +20,12 @@ type story struct {
 }
 
 // on asks the replica of that number.
-func (s story) on(replica int, method, path, body string, headers ...string) instance.Answer {
+func (s story) on(replica int, method, path, body string, headers ...string) instance.Response {
 	s.t.Helper()
 	return s.client.Do(method, path, body, append(headers, toReplica, strconv.Itoa(replica))...)
 }
 
-// within demands that every replica comes to answer so within a second, and then stays with it.
+// within requires that every replica returns a status within a second, and again after that.
 func (s story) within(what string, status int, method, path string, headers ...string) {
 	s.t.Helper()
 	began := time.Now()
@@ -37,7 +37,7 @@ func (s story) within(what string, status int, method, path string, headers ...s
 				break
 			}
 			if asked.Sub(began) > time.Second {
-				s.t.Errorf("%s: replica %d answers %d after a second, want %d", what, replica, got, status)
+				s.t.Errorf("%s: replica %d returns %d after a second, want %d", what, replica, got, status)
 				break
 			}
 			time.Sleep(5 * time.Millisecond)
@@ -49,7 +49,7 @@ func (s story) within(what string, status int, method, path string, headers ...s
 	}
 }
 
-func signInAs(email string) string {
+func loginAs(email string) string {
 	return instance.Credentials(email, instance.Org, instance.Password)
 }
 
@@ -59,7 +59,7 @@ func TestStoryOverThreeReplicas(t *testing.T) {
 	database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
 	f := startFleet(t, 3, database.NewDatabase(t), "--check-per-minute", "2")
 	s := story{f, t, f.client(t)}
-	admin := s.on(0, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
+	admin := s.on(0, http.MethodPost, "/v1/auth", loginAs(instance.Email)).Want(http.StatusOK).Tokens()
 	for _, part := range []struct {
 		name string
 		play func(s story, admin []string)
@@ -77,9 +77,9 @@ func TestStoryOverThreeReplicas(t *testing.T) {
 	}
 }
 
-// aSession signs in on one replica, refreshes on another and revokes on the third.
+// aSession logs in on one replica, refreshes on another and revokes on the third.
 func aSession(s story, _ []string) {
-	first := s.on(0, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
+	first := s.on(0, http.MethodPost, "/v1/auth", loginAs(instance.Email)).Want(http.StatusOK).Tokens()
 	next := s.on(1, http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusOK).Tokens()
 	for replica := range s.replicas {
 		s.on(replica, http.MethodGet, alerts, "", "Authorization", first.Authorization).Want(http.StatusOK)
@@ -96,19 +96,19 @@ func aSession(s story, _ []string) {
 
 // retriesEverywhere sends one refresh token to all replicas at once, again and again.
 func retriesEverywhere(s story, _ []string) {
-	tokens := s.on(0, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
+	tokens := s.on(0, http.MethodPost, "/v1/auth", loginAs(instance.Email)).Want(http.StatusOK).Tokens()
 	for range 20 {
-		answers := make([]instance.Answer, 2*len(s.replicas))
+		responses := make([]instance.Response, 2*len(s.replicas))
 		var asking sync.WaitGroup
-		for i := range answers {
+		for i := range responses {
 			asking.Go(func() {
-				answers[i] = s.on(i%len(s.replicas), http.MethodGet, refresh+tokens.RefreshToken, "")
+				responses[i] = s.on(i%len(s.replicas), http.MethodGet, refresh+tokens.RefreshToken, "")
 			})
 		}
 		asking.Wait()
-		next := answers[0].Want(http.StatusOK).Tokens()
-		for _, answer := range answers {
-			if other := answer.Want(http.StatusOK).Tokens(); other.RefreshToken != next.RefreshToken {
+		next := responses[0].Want(http.StatusOK).Tokens()
+		for _, response := range responses {
+			if other := response.Want(http.StatusOK).Tokens(); other.RefreshToken != next.RefreshToken {
 				s.t.Fatal("one refresh token has two successors")
 			}
 		}
@@ -122,7 +122,7 @@ func aUserAndAKey(s story, admin []string) {
 	var user, key struct{ UID, APIKey string }
 	s.on(0, http.MethodPost, "/v1/users", instance.JSON(map[string]any{"spec": map[string]string{"emailId": email, "password": instance.Password}}), admin...).
 		Want(http.StatusCreated).Into(&user)
-	mate := s.on(1, http.MethodPost, "/v1/auth", signInAs(email)).Want(http.StatusOK).Tokens()
+	mate := s.on(1, http.MethodPost, "/v1/auth", loginAs(email)).Want(http.StatusOK).Tokens()
 	tomorrow := time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)
 	s.on(2, http.MethodPost, "/v1/apiKeys", instance.JSON(map[string]any{"metadata": map[string]string{"name": "ci"}, "spec": map[string]string{"expiry": tomorrow}}),
 		"Authorization", mate.Authorization).Want(http.StatusCreated).Into(&key)
@@ -139,7 +139,7 @@ func aUserAndAKey(s story, admin []string) {
 // wrongPasswords come on every replica in turn, and have the free failures of one. The last ones come at once: each is
 // held back for a second, and the wait is only two.
 func wrongPasswords(s story, _ []string) {
-	wrong := instance.Credentials("nobody@acme.example", instance.Org, "eleven gulls over the harbour")
+	wrong := instance.Credentials("unknown@acme.example", instance.Org, "eleven gulls over the harbour")
 	for n := range 5 {
 		s.on(n%len(s.replicas), http.MethodPost, "/v1/auth", wrong).Want(http.StatusUnauthorized)
 	}
@@ -147,8 +147,8 @@ func wrongPasswords(s story, _ []string) {
 	var all sync.WaitGroup
 	for replica := range s.replicas {
 		all.Go(func() {
-			answer, err := s.client.Try(http.MethodPost, "/v1/auth", wrong, toReplica, strconv.Itoa(replica))
-			if statuses[replica] = answer.Status; err != nil {
+			response, err := s.client.Try(http.MethodPost, "/v1/auth", wrong, toReplica, strconv.Itoa(replica))
+			if statuses[replica] = response.Status; err != nil {
 				s.t.Error(err)
 			}
 		})
@@ -178,7 +178,7 @@ func newKeys(s story, admin []string) {
 	before := s.on(0, http.MethodGet, "/.well-known/jwks.json", "").Body
 	s.admin(s.t, "key", "rotate")
 	for replica := range s.replicas {
-		tokens := s.on(replica, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens()
+		tokens := s.on(replica, http.MethodPost, "/v1/auth", loginAs(instance.Email)).Want(http.StatusOK).Tokens()
 		for other := range s.replicas {
 			s.on(other, http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 			tokens.RefreshToken = s.on(other, http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens().RefreshToken

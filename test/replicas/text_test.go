@@ -12,7 +12,7 @@ import (
 func TestTextThatPostgreSQLCannotHold(t *testing.T) {
 	f := startFleet(t, 1, postgrestest.Start(t, postgrestest.Options{NoSync: true}).NewDatabase(t))
 	client := f.client(t)
-	token := client.SignIn().Authorization
+	token := client.Login().Authorization
 	project := client.Do(http.MethodGet, "/v1/projects", "", "Authorization", token).Want(http.StatusOK).Body
 	_, project, _ = strings.Cut(project, `"uid":"`)
 	project, _, _ = strings.Cut(project, `"`)
@@ -50,12 +50,12 @@ func TestTextThatPostgreSQLCannotHold(t *testing.T) {
 		{"mail address", "POST", "/v1/projects/" + project + "/alerts/RegistryHealth", `{"type":"email","isActive":true,"identifiers":["a\u0000@b"]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			answer := client.Do(c.method, c.path, c.body, "Authorization", token)
-			if answer.Status >= 500 { // labels and a webhook's body are stored encoded, so they may have one
-				t.Errorf("status %d: %s", answer.Status, answer.Body)
+			response := client.Do(c.method, c.path, c.body, "Authorization", token)
+			if response.Status >= 500 { // labels and a webhook's body are stored encoded, so they may have one
+				t.Errorf("status %d: %s", response.Status, response.Body)
 			}
 			if strings.Contains(c.path, "?") {
-				answer.Want(http.StatusBadRequest)
+				response.Want(http.StatusBadRequest)
 			}
 		})
 	}

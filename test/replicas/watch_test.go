@@ -56,7 +56,7 @@ func (r *watchedRegistry) serve(w http.ResponseWriter, request *http.Request) {
 	r.now[name]--
 	r.mu.Unlock()
 	w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
-	_, _ = w.Write([]byte("{}")) // a client that went away is none to tell
+	_, _ = w.Write([]byte("{}")) // the client may have gone
 }
 
 func (r *watchedRegistry) count(name string) int {
@@ -71,7 +71,7 @@ func (r *watchedRegistry) keep(t *testing.T, client *instance.Client, credential
 	for _, name := range names {
 		body := instance.JSON(map[string]any{"metadata": map[string]any{"name": name}, "spec": map[string]any{"endpoint": r.URL, "basePath": "/" + name,
 			"auth": map[string]any{"type": "noAuth"}}})
-		client.Do(http.MethodPost, keptRegistries, body, credential...).Want(http.StatusCreated)
+		client.Do(http.MethodPost, registriesPath, body, credential...).Want(http.StatusCreated)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestWatchOverThreeReplicas(t *testing.T) {
 	for i := range records {
 		names = append(names, fmt.Sprintf("record-%d", i))
 	}
-	registry.keep(t, client, []string{"Authorization", client.SignIn().Authorization}, names...)
+	registry.keep(t, client, []string{"Authorization", client.Login().Authorization}, names...)
 	time.Sleep(watching)
 	// An interval is cut or prolonged by a tenth, what is due is seen within a second, and the first check comes at once.
 	const least, most = int(watching/(interval*11/10+time.Second)) - 1, int(watching/(interval*9/10)) + 2
@@ -135,7 +135,7 @@ func TestTenStartAtOnce(t *testing.T) {
 		t.Errorf("%d replicas say that they made the first organization", first)
 	}
 	s := story{f, t, f.client(t)}
-	authorization := s.on(0, http.MethodPost, "/v1/auth", signInAs(instance.Email)).Want(http.StatusOK).Tokens().Authorization
+	authorization := s.on(0, http.MethodPost, "/v1/auth", loginAs(instance.Email)).Want(http.StatusOK).Tokens().Authorization
 	for replica := range replicas {
 		s.on(replica, http.MethodGet, alerts, "", "Authorization", authorization).Want(http.StatusOK)
 	}

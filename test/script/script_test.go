@@ -49,7 +49,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// copyPrivately copies a data folder and keeps it from other users, which the service insists on.
+// copyPrivately copies a data directory and keeps it from other users, which the service insists on.
 func copyPrivately(to, from string) error {
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		return err
@@ -78,10 +78,10 @@ func newWorld(t *testing.T) map[string]string {
 	keep(t, service, kept{Name: "Open Charts", Endpoint: open.Endpoint})
 	keep(t, service, kept{Name: "gone", Endpoint: unused, Username: user, Password: password})
 	if code := service.Stop(syscall.SIGTERM); code != 0 {
-		t.Fatalf("making a data folder: exit code %d\n%s", code, service.Log())
+		t.Fatalf("making a data directory: exit code %d\n%s", code, service.Log())
 	}
-	folder := t.TempDir()
-	caFile := filepath.Join(folder, "ca.pem")
+	dir := t.TempDir()
+	caFile := filepath.Join(dir, "ca.pem")
 	if err := os.WriteFile(caFile, []byte(ca.PEM()), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func keep(t *testing.T, service *instance.Server, k kept) {
 		"spec":     map[string]any{"endpoint": k.Endpoint, "baseContentPath": k.Content, "providerType": "helm", "auth": credentials},
 	})
 	client := service.Client(t)
-	token := client.SignIn().Authorization
+	token := client.Login().Authorization
 	var made struct{ UID string }
 	client.Do(http.MethodPost, "/v1/registries/oci/basic", body, "Authorization", token).Want(http.StatusCreated).Into(&made)
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
@@ -119,15 +119,15 @@ func keep(t *testing.T, service *instance.Server, k kept) {
 	t.Fatalf("%s is not checked", k.Name)
 }
 
-// In a terminal the tree has colour; NO_COLOR and --no-color take it away.
-func TestColour(t *testing.T) {
+// In a terminal the tree has color; NO_COLOR and --no-color take it away.
+func TestColor(t *testing.T) {
 	registry := realregistry.Distribution(t, realregistry.Options{})
 	check := []string{"check", "--endpoint", registry.Endpoint}
 	for _, tt := range []struct {
-		name   string
-		env    []string
-		args   []string
-		colour bool
+		name  string
+		env   []string
+		args  []string
+		color bool
 	}{
 		{"terminal", []string{"TERM=xterm"}, check, true},
 		{"flag", []string{"TERM=xterm"}, append(slices.Clone(check), "--no-color"), false},
@@ -139,8 +139,8 @@ func TestColour(t *testing.T) {
 			if result.Code != 0 || !strings.Contains(result.Out, "valid") {
 				t.Errorf("exit code %d\n%s", result.Code, result.Out)
 			}
-			if coloured := strings.Contains(result.Out, "\x1b["); coloured != tt.colour {
-				t.Errorf("colour: %t, want %t\n%q", coloured, tt.colour, result.Out)
+			if colored := strings.Contains(result.Out, "\x1b["); colored != tt.color {
+				t.Errorf("color: %t, want %t\n%q", colored, tt.color, result.Out)
 			}
 		})
 	}

@@ -69,16 +69,16 @@ func (m *mailbox) serve(c net.Conn) {
 	}
 }
 
-// TestAnAddressConfirms stores a channel for a stranger's address and follows the link that is sent there.
+// TestAnAddressConfirms stores a channel for an address of another domain and follows the link that is sent there.
 func TestAnAddressConfirms(t *testing.T) {
 	t.Parallel()
 	var box mailbox
 	server := instance.Start(t, watchEvery("1s", append(box.listen(t), "--public-url", "https://regwarden.example.com/base/", "--alert-mail-domains", "own.example")...))
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	uid := admin.make(channelsOf(admin.project()), instance.JSON(object{"type": "email", "isActive": true,
 		"identifiers": []string{"ops@own.example"}}))
 	admin.do("PUT", channelsOf(admin.project())+"/"+uid, instance.JSON(object{"type": "email", "isActive": true,
-		"identifiers": []string{"ops@own.example", "a&b@elsewhere.example"}})).Want(http.StatusNoContent)
+		"identifiers": []string{"ops@own.example", "a&b@other.example"}})).Want(http.StatusNoContent)
 	var channel struct{ Unconfirmed []string }
 	unconfirmed := func(want ...string) {
 		t.Helper()
@@ -88,28 +88,28 @@ func TestAnAddressConfirms(t *testing.T) {
 		}
 	}
 	instance.Await(t, "the link", func() bool { return len(box.all()) > 0 })
-	unconfirmed("a&b@elsewhere.example")
+	unconfirmed("a&b@other.example")
 	const before = "https://regwarden.example.com/base"
 	_, link, found := strings.Cut(box.all()[0], before)
 	path, _, _ := strings.Cut(link, "\r\n")
-	if !found || !strings.Contains(box.all()[0], "To: <a&b@elsewhere.example>") {
+	if !found || !strings.Contains(box.all()[0], "To: <a&b@other.example>") {
 		t.Fatalf("sent %s", box.all()[0])
 	}
-	stranger := server.Client(t)
-	page := stranger.Do(http.MethodGet, path, "").Want(http.StatusOK)
-	if page.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(page.Body, "to a&amp;b@elsewhere.example.") || !strings.Contains(page.Body, `<form method="post">`) {
+	recipient := server.Client(t)
+	page := recipient.Do(http.MethodGet, path, "").Want(http.StatusOK)
+	if page.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(page.Body, "to a&amp;b@other.example.") || !strings.Contains(page.Body, `<form method="post">`) {
 		t.Errorf("the page is %v\n%s", page.Header, page.Body)
 	}
-	unconfirmed("a&b@elsewhere.example")
+	unconfirmed("a&b@other.example")
 	for range 2 {
-		done := stranger.Do(http.MethodPost, path, "", "Content-Type", "application/x-www-form-urlencoded").Want(http.StatusOK)
+		done := recipient.Do(http.MethodPost, path, "", "Content-Type", "application/x-www-form-urlencoded").Want(http.StatusOK)
 		if strings.Contains(done.Body, "form") || !strings.Contains(done.Body, "gets the alerts") {
 			t.Errorf("the page after that is %s", done.Body)
 		}
 	}
 	unconfirmed()
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		if f := stranger.Do(method, path+"x", "").Want(http.StatusNotFound).Fault(); f.Code != "ResourceNotFound" || !strings.Contains(f.Message, "link") {
+		if f := recipient.Do(method, path+"x", "").Want(http.StatusNotFound).Fault(); f.Code != "ResourceNotFound" || !strings.Contains(f.Message, "link") {
 			t.Errorf("%s with a wrong token: %+v", method, f)
 		}
 	}
@@ -128,7 +128,7 @@ func TestAnAddressConfirms(t *testing.T) {
 func TestNewWebhooksAreLimited(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--check-per-minute", "1", "--watch-interval", "0s"}})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	path := channelsOf(admin.project())
 	uid := admin.make(path, hook("https://one.example.com/secret-path?key=secret-key"))
 	admin.make(path, hook("https://one.example.com/another-path"))

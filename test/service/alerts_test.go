@@ -69,13 +69,13 @@ type delivery struct {
 type hooks struct {
 	mu   sync.Mutex
 	got  []delivery
-	hold chan struct{} // when set, answers wait for it
+	hold chan struct{} // when set, responses wait until it is closed
 }
 
 func (h *hooks) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var d delivery
-	_ = json.Unmarshal(body, &d) // what is no delivery has no kind, and fails the test by that
+	_ = json.Unmarshal(body, &d) // a body that is not a delivery has no kind, which fails the test
 	d.key = r.Header.Get("Regwarden-Delivery")
 	h.mu.Lock()
 	h.got = append(h.got, d)
@@ -122,15 +122,15 @@ func watchEvery(interval string, more ...string) instance.Options {
 	return instance.Options{Flags: append([]string{"--watch-interval", interval, "--metrics-listen", "127.0.0.1:0"}, more...)}
 }
 
-// The registry of a kept definition changes its password while it is watched: one alert out, one when it is mended.
+// The registry of a stored definition changes its password: one alert is sent then, and one when the definition is fixed.
 func TestAPasswordChangesWhileWatched(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, watchEvery("1s"))
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry, receiver := &account{password: "first"}, &hooks{}
 	admin.make(channelsOf(admin.project()), hook(listenHere(t, receiver)))
 	endpoint := listenHere(t, registry)
-	uid := admin.make(kept, newRegistry("watched", spec(endpoint, basicAuth("first"), nil)))
+	uid := admin.make(registriesPath, newRegistry("watched", spec(endpoint, basicAuth("first"), nil)))
 	var h history
 	standing := func(valid bool) func() bool {
 		return func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked && h.Status.Valid == valid }
@@ -146,8 +146,8 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 	}
 	registry.change("third")
 	admin.do("PUT", at(uid), newRegistry("watched", spec(endpoint, basicAuth("third"), nil))).Want(http.StatusNoContent)
-	instance.Await(t, "it is mended", standing(true))
-	instance.Await(t, "and told", func() bool { return len(receiver.kinds()) > 1 })
+	instance.Await(t, "the definition is valid again", standing(true))
+	instance.Await(t, "the second alert", func() bool { return len(receiver.kinds()) > 1 })
 	seen = registry.checked()
 	instance.Await(t, "it is checked once more", func() bool { return registry.checked() > seen+4 })
 	if got := receiver.kinds(); !slices.Equal(got, []string{"registryNotValid", "registryValid"}) {
@@ -195,8 +195,8 @@ func (p person) statuses(project string) (messages []string) {
 	return messages
 }
 
-// A receiver that is down, slow, sends us elsewhere or stands where nothing may be sent keeps nothing from the others,
-// and the watch goes on.
+// A receiver that is down or slow, redirects, or has a forbidden address delays neither the other receivers nor the
+// scheduled checks.
 func TestReceiversThatFail(t *testing.T) {
 	t.Parallel()
 	forbidden, err := net.Listen("tcp", "127.0.0.2:0")
@@ -216,11 +216,11 @@ func TestReceiversThatFail(t *testing.T) {
 	}()
 	defer forbidden.Close()
 	server := instance.Start(t, watchEvery("1s", "--egress-deny", "127.0.0.2"))
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	project := admin.project()
-	slow, good, elsewhere := &hooks{hold: make(chan struct{})}, &hooks{}, &hooks{}
+	slow, good, redirected := &hooks{hold: make(chan struct{})}, &hooks{}, &hooks{}
 	defer close(slow.hold)
-	target := listenHere(t, elsewhere)
+	target := listenHere(t, redirected)
 	for _, url := range []string{
 		unusedEndpoint(t), listenHere(t, slow), "http://" + forbidden.Addr().String() + "/", server.URL,
 		listenHere(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -231,20 +231,20 @@ func TestReceiversThatFail(t *testing.T) {
 		admin.make(channelsOf(project), hook(url))
 	}
 	registry := &account{password: "first"}
-	uid := admin.make(kept, newRegistry("watched", spec(listenHere(t, registry), basicAuth("first"), nil)))
+	uid := admin.make(registriesPath, newRegistry("watched", spec(listenHere(t, registry), basicAuth("first"), nil)))
 	var h history
 	instance.Await(t, "the first check", func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked })
 	registry.change("second")
-	instance.Await(t, "the good receiver is told", func() bool { return len(good.kinds()) == 1 })
+	instance.Await(t, "an alert at the good receiver", func() bool { return len(good.kinds()) == 1 })
 	want := []string{"the connection to the receiver failed", "the receiver did not respond within 15s",
 		"not sent: the address is not allowed, since the operator denies this address",
 		"not sent: the address is not allowed, since regwarden itself or its database listens on it",
 		"the receiver returned HTTP 307; redirects are not followed, so set http.url to their target", "the receiver returned HTTP 200"}
-	instance.Await(t, "every channel says how it went", func() bool { return slices.Equal(admin.statuses(project), want) })
+	instance.Await(t, "the status of every channel", func() bool { return slices.Equal(admin.statuses(project), want) })
 	seen := registry.checked()
-	instance.Await(t, "the watch goes on", func() bool { return registry.checked() > seen })
-	if len(elsewhere.kinds()) != 0 || len(contacted) != 0 {
-		t.Errorf("a redirect was followed %d times, a forbidden address contacted %d times", len(elsewhere.kinds()), len(contacted))
+	instance.Await(t, "another scheduled check", func() bool { return registry.checked() > seen })
+	if len(redirected.kinds()) != 0 || len(contacted) != 0 {
+		t.Errorf("a redirect was followed %d times, a forbidden address contacted %d times", len(redirected.kinds()), len(contacted))
 	}
 	if !strings.Contains(server.Metrics(t), "regwarden_alert_deliveries_waiting 5") {
 		t.Error("something is not waiting to be sent again")
@@ -255,10 +255,10 @@ func TestReceiversThatFail(t *testing.T) {
 func TestAKillLosesNoAlert(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, watchEvery("1s"))
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	receiver := &hooks{hold: make(chan struct{})}
 	admin.make(channelsOf(admin.project()), hook(listenHere(t, receiver)))
-	uid := admin.make(kept, newRegistry("watched", spec(listenHere(t, &account{password: "first"}), basicAuth("wrong"), nil)))
+	uid := admin.make(registriesPath, newRegistry("watched", spec(listenHere(t, &account{password: "first"}), basicAuth("wrong"), nil)))
 	instance.Await(t, "the delivery begins", func() bool { return len(receiver.kinds()) == 1 })
 	server.Kill()
 	receiver.mu.Lock()
@@ -266,7 +266,7 @@ func TestAKillLosesNoAlert(t *testing.T) {
 	receiver.hold = nil
 	receiver.mu.Unlock()
 	again := instance.Start(t, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "1s"}})
-	admin, _ = signedIn(t, again, instance.Email, instance.Org, instance.Password)
+	admin, _ = loggedIn(t, again, instance.Email, instance.Org, instance.Password)
 	instance.Await(t, "the delivery is made", func() bool { return len(receiver.kinds()) == 2 })
 	first, second := receiver.got[0], receiver.got[1]
 	if first.ID == "" || first.ID != second.ID || first.key != first.ID || second.key != first.ID || second.Kind != "registryNotValid" || !first.At.Equal(second.At) {
@@ -283,7 +283,7 @@ func TestAKillLosesNoAlert(t *testing.T) {
 func TestAlertChannels(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var components struct {
 		Components []struct {
 			Name, Description string
@@ -331,7 +331,7 @@ func TestAlertChannels(t *testing.T) {
 	admin.refused("PUT", path+"/"+noUID, hook(secretURL), 404, "ResourceNotFound")
 
 	admin.make("/v1/users", newUser("mate@acme.example", object{"projects": []string{"Default"}}))
-	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	mate.get(path, &list)
 	mate.get(path+"/"+made.UID, &shown)
 	for _, try := range [][3]string{{"PUT", path, `{"channels":[]}`}, {"POST", path, hook(secretURL)}, {"DELETE", path, ""},

@@ -21,7 +21,7 @@ func (p person) newKey(name, user string) createdKey {
 func TestAPIKeys(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var info struct{ TenantUID string }
 	admin.get("/v1/users/info", &info)
 	made := admin.newKey("ci", info.TenantUID) // the uid of the tenant: a public client means itself
@@ -74,8 +74,8 @@ func TestAPIKeys(t *testing.T) {
 	}
 
 	// Public clients send Content-Type with a DELETE that has no body.
-	answer := admin.client.Do("DELETE", "/v1/apiKeys/"+made.UID, "", append(slices.Clone(admin.credential), "Content-Type", "application/json")...)
-	answer.Want(http.StatusNoContent)
+	response := admin.client.Do("DELETE", "/v1/apiKeys/"+made.UID, "", append(slices.Clone(admin.credential), "Content-Type", "application/json")...)
+	response.Want(http.StatusNoContent)
 	if f := key.refused("GET", alerts, "", 401, "UnAuthorizedAccess").Fault(); f.Details.Reason != "unknown" {
 		t.Errorf("reason %q, want unknown", f.Details.Reason)
 	}
@@ -86,9 +86,9 @@ func TestAPIKeys(t *testing.T) {
 func TestWhoseAPIKeys(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	mateUID := admin.make("/v1/users", newUser("mate@acme.example"))
-	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	own, others := mate.newKey("own", mateUID), admin.newKey("admin's", "")
 	given := admin.newKey("given", mateUID)
 	withKey(t, server, given.APIKey).refused("GET", "/v1/users", "", 403, "OperationForbidden") // the key acts for the member

@@ -16,10 +16,10 @@ func TestAuditRecords(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	registry := secured(t)
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	client.Do(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, "a wrong passphrase")).Want(http.StatusUnauthorized)
 	client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK)
-	stolen := client.SignIn().RefreshToken
+	stolen := client.Login().RefreshToken
 	next := client.Do(http.MethodGet, refresh+stolen, "").Want(http.StatusOK).Tokens().RefreshToken
 	client.Do(http.MethodGet, refresh+next, "").Want(http.StatusOK)
 	client.Do(http.MethodGet, refresh+stolen, "").Want(http.StatusUnauthorized)
@@ -42,8 +42,8 @@ func TestAuditRecords(t *testing.T) {
 		if request.project != "" {
 			headers = append(headers, "ProjectUid", request.project)
 		}
-		answer := client.Do(http.MethodPost, request.path, request.body, headers...).Want(request.status)
-		want[answer.Header.Get("AuditUid")] = request.record
+		response := client.Do(http.MethodPost, request.path, request.body, headers...).Want(request.status)
+		want[response.Header.Get("AuditUid")] = request.record
 	}
 
 	records := auditRecords(t, server)

@@ -10,7 +10,7 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// auditItem is a record as it is answered.
+// auditItem is a record as the service returns it.
 type auditItem struct {
 	Metadata struct {
 		UID, Name         string
@@ -48,25 +48,25 @@ func (p person) records(query string) auditPage {
 func TestAuditsAreReadOverHTTP(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	mateUID := admin.make("/v1/users", newUser("mate@acme.example"))
-	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	friendUID := admin.make("/v1/users", newUser("friend@acme.example"))
-	friend, _ := signedIn(t, server, "friend@acme.example", instance.Org, matePassword)
+	friend, _ := loggedIn(t, server, "friend@acme.example", instance.Org, matePassword)
 	theirs := newRival(t, server)
 	began := time.Now()
 	endpoint := unusedEndpoint(t)
-	answer := mate.do("POST", validate, noAuth(endpoint)).Want(http.StatusUnprocessableEntity)
-	uid := answer.Header.Get("AuditUid")
+	response := mate.do("POST", validate, noAuth(endpoint)).Want(http.StatusUnprocessableEntity)
+	uid := response.Header.Get("AuditUid")
 
-	// The report is for everyone in the organization who has its uid, and for nobody else.
+	// Everyone in the organization who has its uid may read the report; other organizations may not.
 	for _, reader := range []person{admin, mate, friend} {
 		var record auditItem
 		reader.get("/v1/audits/"+uid, &record)
 		s := record.Spec
 		if s.Report == nil || s.Report.Valid || s.Report.Code != "RegistryUnreachable" || s.Outcome != "notValid" || s.Reason != "RegistryUnreachable" ||
 			s.Actor.User.UID != mateUID || s.Actor.User.EmailID != "mate@acme.example" || s.Resource.UID != endpoint || s.Address != "127.0.0.1" ||
-			s.RequestID != answer.Header.Get("X-Request-Id") || s.Means != "token" || record.Metadata.Name != "registry.validate" {
+			s.RequestID != response.Header.Get("X-Request-Id") || s.Means != "token" || record.Metadata.Name != "registry.validate" {
 			t.Errorf("the record is %+v", record)
 		}
 	}
@@ -168,11 +168,11 @@ func checkAuditPages(t *testing.T, admin person) {
 	}
 }
 
-// Records are deleted once they are older than they are kept, and no sooner.
+// Records are deleted once they are older than the retention period, and no sooner.
 func TestAuditRetention(t *testing.T) {
 	t.Parallel()
 	first := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, first, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, first, instance.Email, instance.Org, instance.Password)
 	old, young := admin.records("").Items[0].Metadata.UID, admin.records("").Items[1].Metadata.UID
 	first.Kill()
 	for uid, age := range map[string]time.Duration{old: 49 * time.Hour, young: 47 * time.Hour} {
@@ -180,12 +180,12 @@ func TestAuditRetention(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kept := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--audit-retention", "0s"}})
-	admin, _ = signedIn(t, kept, instance.Email, instance.Org, instance.Password)
+	unlimited := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--audit-retention", "0s"}})
+	admin, _ = loggedIn(t, unlimited, instance.Email, instance.Org, instance.Password)
 	admin.get("/v1/audits/"+old, new(any))
-	kept.Kill()
+	unlimited.Kill()
 	swept := instance.Start(t, instance.Options{DataDir: first.DataDir, Flags: []string{"--audit-retention", "48h"}})
-	admin, _ = signedIn(t, swept, instance.Email, instance.Org, instance.Password)
+	admin, _ = loggedIn(t, swept, instance.Email, instance.Org, instance.Password)
 	instance.Await(t, "the old record is deleted", func() bool { return admin.do("GET", "/v1/audits/"+old, "").Status != http.StatusOK })
 	admin.refused("GET", "/v1/audits/"+old, "", 404, "ResourceNotFound")
 	admin.get("/v1/audits/"+young, new(any))

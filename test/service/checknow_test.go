@@ -20,20 +20,20 @@ func (p person) checked(uid string) {
 	})
 }
 
-// A check that is asked for is the server's, with the server's egress settings, whoever asks and wherever.
+// A requested check runs in the server with its egress settings, by every role, over HTTP and from the command line.
 func TestCheckNow(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))
-	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	registry := &account{password: adaPassword}
 	endpoint := httptest.NewServer(registry)
 	t.Cleanup(endpoint.Close)
-	told := &hooks{}
-	receiver := httptest.NewServer(told)
+	delivered := &hooks{}
+	receiver := httptest.NewServer(delivered)
 	t.Cleanup(receiver.Close)
 	admin.do("POST", channelsOf(admin.project()), hook(receiver.URL)).Want(http.StatusCreated)
-	uid := admin.make(kept, newRegistry("ours", spec(endpoint.URL, basicAuth(adaPassword), nil)))
+	uid := admin.make(registriesPath, newRegistry("ours", spec(endpoint.URL, basicAuth(adaPassword), nil)))
 	admin.checked(uid)
 	path := "/v1/registries/oci/" + uid + "/check"
 
@@ -42,7 +42,7 @@ func TestCheckNow(t *testing.T) {
 	if err := json.Unmarshal([]byte(server.Admin(t, "", "registry", "check", "ours", "--org", instance.Org, "--output", "json")), &report); err != nil || !report.Valid {
 		t.Errorf("from the command line: %+v, %v", report, err)
 	}
-	if kinds := told.kinds(); len(kinds) != 0 {
+	if kinds := delivered.kinds(); len(kinds) != 0 {
 		t.Errorf("alerts were sent: %q", kinds)
 	}
 
@@ -51,7 +51,7 @@ func TestCheckNow(t *testing.T) {
 	if result.Code != 1 {
 		t.Errorf("not valid from the command line: exit code %d\n%s%s", result.Code, result.Out, result.Err)
 	}
-	instance.Await(t, "an alert", func() bool { return len(told.kinds()) == 1 })
+	instance.Await(t, "an alert", func() bool { return len(delivered.kinds()) == 1 })
 
 	registry.change(adaPassword)
 	if mate.do("POST", path+"?wait=true", "").Want(http.StatusOK).Into(&report); !report.Valid {
@@ -59,7 +59,7 @@ func TestCheckNow(t *testing.T) {
 	}
 	before := registry.checked()
 	mate.do("POST", path, "").Want(http.StatusAccepted)
-	instance.Await(t, "a check that nobody waits for", func() bool { return registry.checked() > before })
+	instance.Await(t, "a check in the background", func() bool { return registry.checked() > before })
 
 	wantFields(t, mate.refused("POST", path+"?wait=perhaps", "", 400, "InvalidRequest").Fault(), "wait")
 	mate.refused("POST", "/v1/registries/oci/ours/check", "", 404, "ResourceNotFound")

@@ -20,7 +20,7 @@ const (
 
 type object = map[string]any
 
-// noAuth is the definition of an endpoint for nobody; more is laid over it.
+// noAuth is the definition of an endpoint without credentials; more replaces its fields.
 func noAuth(endpoint string, more ...object) string {
 	return definition(endpoint, object{"type": "noAuth"}, more...)
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/regwarden/regwarden/test/realregistry"
 )
 
-// TestNamesAreAskedWhereTheSettingSays has a DNS server of its own tell where a registry is: nowhere else is its name
-// known.
-func TestNamesAreAskedWhereTheSettingSays(t *testing.T) {
+// TestNamesAreLookedUpAtTheDNSServerOfTheSetting has a DNS server of its own, the only one that knows the name of a
+// registry.
+func TestNamesAreLookedUpAtTheDNSServerOfTheSetting(t *testing.T) {
 	t.Parallel()
 	_, port, err := net.SplitHostPort(realregistry.Unused(t)) // the check gets as far as connecting
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "registry.nowhere.example."
+	const name = "registry.dns.example."
 	asked := make(chan string, 64)
 	server := instance.Start(t, instance.Options{Flags: []string{"--egress-dns", nameServer(t, name, asked)}})
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	for endpoint, code := range map[string]string{
-		"http://registry.nowhere.example:" + port: "RegistryUnreachable",
-		"http://other.nowhere.example:" + port:    "RegistryHostNotFound",
+		"http://registry.dns.example:" + port: "RegistryUnreachable",
+		"http://other.dns.example:" + port:    "RegistryHostNotFound",
 	} {
-		answer := client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"`+endpoint+`","auth":{}}`, "Authorization", tokens.Authorization).Want(http.StatusOK)
-		if !strings.Contains(answer.Body, `"code":"`+code+`"`) {
-			t.Errorf("%s: %s", endpoint, answer.Body)
+		response := client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"`+endpoint+`","auth":{}}`, "Authorization", tokens.Authorization).Want(http.StatusOK)
+		if !strings.Contains(response.Body, `"code":"`+code+`"`) {
+			t.Errorf("%s: %s", endpoint, response.Body)
 		}
 	}
 	if len(asked) < 2 {
@@ -39,19 +39,19 @@ func TestNamesAreAskedWhereTheSettingSays(t *testing.T) {
 	}
 }
 
-// TestNoNameServer has a service whose DNS server does not run: that is no fault of the name.
+// TestNoNameServer has a service whose DNS server does not run: the name is not at fault.
 func TestNoNameServer(t *testing.T) {
 	client := instance.Start(t, instance.Options{}).Client(t) // with --egress-dns where nothing listens
-	answer := client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"https://registry.nowhere.example","auth":{}}`,
-		"Authorization", client.SignIn().Authorization).Want(http.StatusOK)
+	response := client.Do(http.MethodPost, "/v1/registries/oci/basic/diagnose", `{"endpoint":"https://registry.dns.example","auth":{}}`,
+		"Authorization", client.Login().Authorization).Want(http.StatusOK)
 	for _, part := range []string{`"code":"RegistryHostNotFound"`, `"field":null`, `"retryable":true`, "no DNS server can be reached"} {
-		if !strings.Contains(answer.Body, part) {
-			t.Errorf("%s is missing in %s", part, answer.Body)
+		if !strings.Contains(response.Body, part) {
+			t.Errorf("%s is missing in %s", part, response.Body)
 		}
 	}
 }
 
-// nameServer answers A questions about one name with 127.0.0.1, and says of all others that they do not exist.
+// nameServer returns 127.0.0.1 for A questions about one name, and NXDOMAIN for all others.
 func nameServer(t *testing.T, name string, asked chan<- string) (address string) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -71,15 +71,15 @@ func nameServer(t *testing.T, name string, asked chan<- string) (address string)
 				continue
 			}
 			asked <- m.Questions[0].Name.String()
-			if answer, err := answerTo(m, name); err == nil {
-				_, _ = conn.WriteTo(answer, from)
+			if response, err := dnsResponse(m, name); err == nil {
+				_, _ = conn.WriteTo(response, from)
 			}
 		}
 	}()
 	return conn.LocalAddr().String()
 }
 
-func answerTo(m dnsmessage.Message, name string) ([]byte, error) {
+func dnsResponse(m dnsmessage.Message, name string) ([]byte, error) {
 	question := m.Questions[0]
 	m.Response, m.Additionals = true, nil
 	switch {

@@ -21,7 +21,7 @@ import (
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	tokens := server.Client(t).SignIn()
+	tokens := server.Client(t).Login()
 	expired := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
 	ok := noAuth("http://127.0.0.1:5000")
 	tests := []struct {
@@ -32,8 +32,8 @@ func TestErrorTable(t *testing.T) {
 	}{
 		{"wrong password", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, instance.Org, "wrong"), nil, 401, "AuthenticationFailed", ""},
 		{"wrong password at the short path", "POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, "wrong"), nil, 401, "AuthenticationFailed", ""},
-		{"unknown user", "POST", "/v1/auth/authenticate", instance.Credentials("nobody@acme.example", instance.Org, instance.Password), nil, 401, "AuthenticationFailed", ""},
-		{"unknown organization", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, "Nowhere", instance.Password), nil, 401, "AuthenticationFailed", ""},
+		{"unknown user", "POST", "/v1/auth/authenticate", instance.Credentials("unknown@acme.example", instance.Org, instance.Password), nil, 401, "AuthenticationFailed", ""},
+		{"unknown organization", "POST", "/v1/auth/authenticate", instance.Credentials(instance.Email, "Missing", instance.Password), nil, 401, "AuthenticationFailed", ""},
 		{"no credentials", "GET", alerts, "", nil, 401, "UnAuthorizedAccess", "missing"},
 		{"no credentials to validate", "POST", validate, ok, nil, 401, "UnAuthorizedAccess", "missing"},
 		{"no credentials to diagnose", "POST", diagnose, ok, nil, 401, "UnAuthorizedAccess", "missing"},
@@ -58,17 +58,17 @@ func TestErrorTable(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			answer := server.Client(t).Do(tt.method, tt.path, tt.body, tt.headers...).Want(tt.status)
-			f := answer.Fault()
+			response := server.Client(t).Do(tt.method, tt.path, tt.body, tt.headers...).Want(tt.status)
+			f := response.Fault()
 			if f.Code != tt.code || tt.reason != "" && f.Details.Reason != tt.reason {
-				t.Errorf("%s, reason %q; want %s, reason %q; body: %s", f.Code, f.Details.Reason, tt.code, tt.reason, answer.Body)
+				t.Errorf("%s, reason %q; want %s, reason %q; body: %s", f.Code, f.Details.Reason, tt.code, tt.reason, response.Body)
 			}
-			if tt.code == "MethodNotAllowed" && answer.Header.Get("Allow") != "POST" {
-				t.Errorf("Allow is %q, want POST", answer.Header.Get("Allow"))
+			if tt.code == "MethodNotAllowed" && response.Header.Get("Allow") != "POST" {
+				t.Errorf("Allow is %q, want POST", response.Header.Get("Allow"))
 			}
 		})
 	}
-	checkSameAnswer(t, server)
+	checkSameResponse(t, server)
 }
 
 // flipped changes a character in the middle: the right form, the wrong content.
@@ -81,20 +81,20 @@ func flipped(token string) string {
 	return token[:i] + string(other) + token[i+1:]
 }
 
-// Nothing but the ref may tell which of e-mail, organization and password was wrong.
-func checkSameAnswer(t *testing.T, server *instance.Server) {
+// Only the ref may depend on which of email, organization and password was wrong.
+func checkSameResponse(t *testing.T, server *instance.Server) {
 	t.Helper()
 	client := server.Client(t)
 	var bodies []string
 	for _, body := range []string{
-		instance.Credentials(instance.Email, instance.Org, "wrong"), instance.Credentials("nobody@acme.example", instance.Org, "wrong"),
-		instance.Credentials(instance.Email, "Nowhere", "wrong"),
+		instance.Credentials(instance.Email, instance.Org, "wrong"), instance.Credentials("unknown@acme.example", instance.Org, "wrong"),
+		instance.Credentials(instance.Email, "Missing", "wrong"),
 	} {
-		answer := client.Do(http.MethodPost, "/v1/auth", body)
-		bodies = append(bodies, strings.ReplaceAll(answer.Body, answer.Fault().Ref, "REF"))
+		response := client.Do(http.MethodPost, "/v1/auth", body)
+		bodies = append(bodies, strings.ReplaceAll(response.Body, response.Fault().Ref, "REF"))
 	}
 	if bodies = slices.Compact(bodies); len(bodies) != 1 {
-		t.Errorf("the answers differ: %q", bodies)
+		t.Errorf("the responses differ: %q", bodies)
 	}
 }
 
@@ -102,7 +102,7 @@ func checkSameAnswer(t *testing.T, server *instance.Server) {
 func TestNotValidOverHTTP(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	tokens := server.Client(t).SignIn()
+	tokens := server.Client(t).Login()
 	registry := secured(t)
 	trust := trusting(registry.CA)
 	tests := []struct{ code, body, stage, field string }{
@@ -111,25 +111,25 @@ func TestNotValidOverHTTP(t *testing.T) {
 		{"RegistryAddressForbidden", noAuth("http://169.254.169.254"), "egress", "endpoint"},
 		{"RegistryUnreachable", noAuth(unusedEndpoint(t)), "connect", "endpoint"},
 		{"RegistryTLSFailed", basic(registry.Endpoint, ada, adaPassword), "tls", "auth.tls.ca"},
-		{"RegistryNotOCI", noAuth(answering(t, http.StatusOK, "text/html", "<html><title>Welcome</title></html>")), "api", "endpoint"},
-		{"RegistryUnavailable", noAuth(answering(t, http.StatusServiceUnavailable, "text/plain", "later")), "api", ""},
+		{"RegistryNotOCI", noAuth(responding(t, http.StatusOK, "text/html", "<html><title>Welcome</title></html>")), "api", "endpoint"},
+		{"RegistryUnavailable", noAuth(responding(t, http.StatusServiceUnavailable, "text/plain", "later")), "api", ""},
 		{"RegistryRedirected", basic(redirecting(t, registry.Endpoint+"/v2/"), ada, adaPassword), "api", "endpoint"},
 		{"RegistryAuthRequired", noAuth(registry.Endpoint, trust), "auth", "auth.type"},
 		{"RegistryAuthFailed", basic(registry.Endpoint, ada, "wrong", trust), "auth", "auth.password"},
 		{"RegistryTokenServiceFailed", basic(withoutTokens(t), ada, adaPassword), "auth", ""},
-		{"RegistryAccessDenied", basic(answering(t, http.StatusForbidden, "application/json", `{"errors":[{"code":"DENIED","message":"no"}]}`), ada, adaPassword), "auth", "auth.username"},
+		{"RegistryAccessDenied", basic(responding(t, http.StatusForbidden, "application/json", `{"errors":[{"code":"DENIED","message":"no"}]}`), ada, adaPassword), "auth", "auth.username"},
 		{"RegistryContentNotFound", basic(registry.Endpoint, ada, adaPassword, trust, content("nothing/here")), "content", "baseContentPath"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.code, func(t *testing.T) {
 			client := server.Client(t)
-			answer := client.Do(http.MethodPost, validate, tt.body, "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity)
-			f := answer.Fault()
+			response := client.Do(http.MethodPost, validate, tt.body, "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity)
+			f := response.Fault()
 			if f.Code != tt.code || f.Details.Stage != tt.stage || f.Details.Field != tt.field {
-				t.Errorf("%s at stage %s, field %q; want %s, %s, %q\n%s", f.Code, f.Details.Stage, f.Details.Field, tt.code, tt.stage, tt.field, answer.Body)
+				t.Errorf("%s at stage %s, field %q; want %s, %s, %q\n%s", f.Code, f.Details.Stage, f.Details.Field, tt.code, tt.stage, tt.field, response.Body)
 			}
 			if f.Details.Valid == nil || *f.Details.Valid || f.Details.Hint == "" {
-				t.Errorf("the details are no report with a hint: %s", answer.Body)
+				t.Errorf("the details are no report with a hint: %s", response.Body)
 			}
 			var report struct{ Code string }
 			client.Do(http.MethodPost, diagnose, tt.body, "Authorization", tokens.Authorization).Want(http.StatusOK).Into(&report)
@@ -140,12 +140,12 @@ func TestNotValidOverHTTP(t *testing.T) {
 	}
 }
 
-// A loopback registry is forbidden where nobody allowed it: that is where the service's neighbours are.
+// A loopback registry is forbidden unless it is allowed, since other services of the host listen there.
 func TestLoopbackIsForbiddenByDefault(t *testing.T) {
 	t.Parallel()
-	server := instance.Start(t, instance.Options{Fenced: true})
+	server := instance.Start(t, instance.Options{DefaultEgress: true})
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	contacted := false
 	registry := serve(t, func(http.ResponseWriter, *http.Request) { contacted = true })
 	f := client.Do(http.MethodPost, validate, noAuth(registry), "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity).Fault()
@@ -161,9 +161,9 @@ func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--check-per-minute", "1"}})
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	for _, path := range []string{validate, diagnose} {
-		var last instance.Answer
+		var last instance.Response
 		for range 3 {
 			last = client.Do(http.MethodPost, path, noAuth(unusedEndpoint(t)), "Authorization", tokens.Authorization)
 		}
@@ -175,38 +175,38 @@ func TestTooManyRequests(t *testing.T) {
 	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 }
 
-// A login storm is turned away at the door; everything else goes on.
+// A burst of logins is rejected early, and other requests succeed.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--login-workers", "1", "--login-queue", "1", "--login-wait", "100ms"}})
 	client := server.Client(t)
-	tokens := client.SignIn()
-	const storm = 24
-	answers := make(chan instance.Answer, storm)
+	tokens := client.Login()
+	const logins = 24
+	responses := make(chan instance.Response, logins)
 	var wait sync.WaitGroup
 	paths := []string{"/v1/auth", "/v1/auth/authenticate"}
-	for i := range storm {
+	for i := range logins {
 		wait.Go(func() {
-			if answer, err := client.Try(http.MethodPost, paths[i%2], instance.Credentials(instance.Email, instance.Org, instance.Password)); err == nil {
-				answers <- answer
+			if response, err := client.Try(http.MethodPost, paths[i%2], instance.Credentials(instance.Email, instance.Org, instance.Password)); err == nil {
+				responses <- response
 			}
 		})
 	}
 	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 	wait.Wait()
-	close(answers)
+	close(responses)
 	byStatus := map[int]int{}
-	for answer := range answers {
-		byStatus[answer.Status]++
-		if answer.Status == http.StatusServiceUnavailable {
-			if f := answer.Fault(); f.Code != "Unavailable" {
+	for response := range responses {
+		byStatus[response.Status]++
+		if response.Status == http.StatusServiceUnavailable {
+			if f := response.Fault(); f.Code != "Unavailable" {
 				t.Errorf("%s, want Unavailable", f.Code)
 			}
-			wantRetryAfter(t, answer)
+			wantRetryAfter(t, response)
 		}
 	}
-	if byStatus[http.StatusOK] == 0 || byStatus[http.StatusServiceUnavailable] == 0 || byStatus[http.StatusOK]+byStatus[http.StatusServiceUnavailable] != storm {
-		t.Errorf("answers by status: %v; want 200 and 503, and nothing else, %d in all", byStatus, storm)
+	if byStatus[http.StatusOK] == 0 || byStatus[http.StatusServiceUnavailable] == 0 || byStatus[http.StatusOK]+byStatus[http.StatusServiceUnavailable] != logins {
+		t.Errorf("responses by status: %v; want 200 and 503, and nothing else, %d in all", byStatus, logins)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestInternalError(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
-	known, unknown := client.SignIn(), server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
+	known, unknown := client.Login(), server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
 	db := openStore(t, server)
 	for _, table := range []string{"users", "sessions", "audits", "api_keys", "projects", "project_members", "orgs", "registries", "registry_watch", "alert_addresses"} {
 		if _, err := db.ExecContext(t.Context(), "PRAGMA foreign_keys=OFF; PRAGMA busy_timeout=5000; DROP TABLE "+table); err != nil {
@@ -233,7 +233,7 @@ func TestInternalError(t *testing.T) {
 		{method: "POST", path: "/v1/alerts/confirmations/token"},
 	}, operations...) {
 		checkInternalError(t, server, client.Do(request.method, request.path, request.body, "ApiKey", unknown))
-		// The token of a sign-in is remembered and needs no store. What is asked for does, but for who asks.
+		// The token of a login is cached and needs no store. Every operation needs it, except those on the caller.
 		if !slices.Contains(fromMemory, request.path) {
 			checkInternalError(t, server, client.Do(request.method, request.path, request.body, "Authorization", known.Authorization))
 		}
@@ -241,15 +241,15 @@ func TestInternalError(t *testing.T) {
 	client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
 }
 
-func checkInternalError(t *testing.T, server *instance.Server, answer instance.Answer) {
+func checkInternalError(t *testing.T, server *instance.Server, response instance.Response) {
 	t.Helper()
-	f := answer.Want(http.StatusInternalServerError).Fault()
+	f := response.Want(http.StatusInternalServerError).Fault()
 	if f.Code != "InternalError" {
 		t.Errorf("%s, want InternalError", f.Code)
 	}
 	for _, hidden := range []string{"SQL", "sql", "table", server.DataDir, "goroutine", ".go:"} {
-		if strings.Contains(answer.Body, hidden) {
-			t.Errorf("the answer shows %q: %s", hidden, answer.Body)
+		if strings.Contains(response.Body, hidden) {
+			t.Errorf("the response shows %q: %s", hidden, response.Body)
 		}
 	}
 	if !server.Logs(f.Ref) {
@@ -268,10 +268,10 @@ func openStore(t *testing.T, server *instance.Server) *sql.DB {
 	return db
 }
 
-func wantRetryAfter(t *testing.T, answer instance.Answer) {
+func wantRetryAfter(t *testing.T, response instance.Response) {
 	t.Helper()
-	if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || seconds < 1 {
-		t.Errorf("Retry-After is %q, want seconds", answer.Header.Get("Retry-After"))
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err != nil || seconds < 1 {
+		t.Errorf("Retry-After is %q, want seconds", response.Header.Get("Retry-After"))
 	}
 }
 
@@ -283,7 +283,7 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-func answering(t *testing.T, status int, contentType, body string) string {
+func responding(t *testing.T, status int, contentType, body string) string {
 	t.Helper()
 	return serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)

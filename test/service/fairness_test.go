@@ -17,7 +17,7 @@ import (
 // Addresses of clients. All of 127.0.0.0/8 is this machine.
 const (
 	attackerAddress = "127.0.0.3"
-	honestAddress   = "127.0.0.2"
+	userAddress     = "127.0.0.2"
 )
 
 // TestLoginsUnderAttack fills the queue for hashing again and again. Each login of others succeeds at the first attempt.
@@ -27,7 +27,7 @@ func TestLoginsUnderAttack(t *testing.T) {
 		request    func(admin string, n int) *http.Request
 	}{
 		{"wrong passwords from another address", attackerAddress, wrongLogin},
-		{"wrong passwords from the address of an account that logged in before", honestAddress, wrongLogin},
+		{"wrong passwords from the address of an account that logged in before", userAddress, wrongLogin},
 		{"an administrator of another organization creates users", attackerAddress, createUser},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
@@ -35,14 +35,14 @@ func TestLoginsUnderAttack(t *testing.T) {
 			server := instance.Start(t, instance.Options{Flags: []string{"--login-workers", "1", "--login-queue", "8", "--login-wait", "1m", "--login-free-failures", "100"}})
 			server.Admin(t, "", "org", "create", "Beta")
 			server.Admin(t, matePassword+"\n", "user", "create", "--org", "Beta", "--email", "mate@beta.example", "--password-stdin")
-			honest := server.ClientThrough(t, from(t, honestAddress))
-			login := func() instance.Answer {
-				return honest.Do(http.MethodPost, "/v1/auth", instance.Credentials("mate@beta.example", "Beta", matePassword))
+			user := server.ClientThrough(t, from(t, userAddress))
+			login := func() instance.Response {
+				return user.Do(http.MethodPost, "/v1/auth", instance.Credentials("mate@beta.example", "Beta", matePassword))
 			}
-			if attack.from == honestAddress {
+			if attack.from == userAddress {
 				login().Want(http.StatusOK)
 			}
-			admin := server.Client(t).SignIn().Authorization
+			admin := server.Client(t).Login().Authorization
 			end := startAttack(t, server, attack.from, func(n int) *http.Request { return attack.request(admin, n) })
 			for range 6 {
 				login().Want(http.StatusOK)
@@ -55,7 +55,7 @@ func TestLoginsUnderAttack(t *testing.T) {
 // TestOneAddressIsThrottled has one address guess at invented accounts.
 func TestOneAddressIsThrottled(t *testing.T) {
 	server := instance.Start(t, instance.Options{Flags: []string{"--login-free-failures", "1"}})
-	attacker, other := server.ClientThrough(t, from(t, attackerAddress)), server.ClientThrough(t, from(t, honestAddress))
+	attacker, other := server.ClientThrough(t, from(t, attackerAddress)), server.ClientThrough(t, from(t, userAddress))
 	for i := range 20 {
 		attacker.Do(http.MethodPost, "/v1/auth", instance.Credentials(fmt.Sprintf("invented%d@acme.example", i), instance.Org, "wrong")).Want(http.StatusUnauthorized)
 	}
@@ -91,7 +91,7 @@ func post(path, body string) *http.Request {
 	return request
 }
 
-// startAttack sends requests on 24 connections, again and again, and returns once one was answered 503: the queue is full.
+// startAttack sends requests on 24 connections, again and again, and returns after the first 503: the queue is full.
 func startAttack(t *testing.T, server *instance.Server, address string, request func(n int) *http.Request) (end func()) {
 	t.Helper()
 	const connections = 24
@@ -105,13 +105,13 @@ func startAttack(t *testing.T, server *instance.Server, address string, request 
 			for n := i; ctx.Err() == nil; n += connections {
 				asked := request(n).WithContext(ctx)
 				asked.URL.Scheme, asked.URL.Host = "http", strings.TrimPrefix(server.URL, "http://")
-				answer, err := client.Do(asked)
+				response, err := client.Do(asked)
 				if err != nil {
 					continue
 				}
-				_, _ = io.Copy(io.Discard, answer.Body)
-				_ = answer.Body.Close()
-				if answer.StatusCode == http.StatusServiceUnavailable {
+				_, _ = io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+				if response.StatusCode == http.StatusServiceUnavailable {
 					once.Do(func() { close(full) })
 				}
 				time.Sleep(5 * time.Millisecond) // leaves the processors to the service

@@ -12,7 +12,7 @@ import (
 )
 
 // TestFigures prints what the service costs: go test ./service -run Figures -v. It fails only when
-// the service does: times on a busy machine are no verdict.
+// the service does: times on a busy machine prove nothing.
 func TestFigures(t *testing.T) {
 	info, err := os.Stat(instance.Binary(t))
 	if err != nil {
@@ -34,10 +34,10 @@ func TestFigures(t *testing.T) {
 	idle := server.ResidentKiB()
 	client := server.Client(t)
 	for range 8 {
-		client.SignIn()
+		client.Login()
 	}
 	client.Do(http.MethodGet, "/readyz", "").Want(http.StatusOK)
 	t.Logf("start to /readyz 200, existing data: median %v, worst %v of %d", starts[len(starts)/2].Round(time.Millisecond), starts[len(starts)-1].Round(time.Millisecond), len(starts))
-	t.Logf("resident memory: idle %.1f MiB, after 8 sign-ins %.1f MiB", float64(idle)/1024, float64(server.ResidentKiB())/1024)
+	t.Logf("resident memory: idle %.1f MiB, after 8 logins %.1f MiB", float64(idle)/1024, float64(server.ResidentKiB())/1024)
 	t.Logf("binary: %.1f MiB", float64(info.Size())/(1<<20))
 }

@@ -21,14 +21,14 @@ var (
 	publicServer = "https://ghcr.io"
 )
 
-// Nobody watches: the password goes to a file that only its owner can read.
+// Without a terminal the password is written to a file that only its owner can read.
 func TestFirstStartWithoutTerminal(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Bare: true})
 	path := filepath.Join(server.DataDir, "first-password")
 	info, err := os.Stat(path)
 	if err != nil {
-		t.Fatalf("the first password is nowhere: %v", err)
+		t.Fatalf("the first password is not in a file: %v", err)
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("the password file has mode %v, want 0600", info.Mode())
@@ -49,15 +49,15 @@ func TestFirstStartWithoutTerminal(t *testing.T) {
 // A person watches: the password is shown, once.
 func TestFirstStartOnATerminal(t *testing.T) {
 	t.Parallel()
-	folder := filepath.Join(t.TempDir(), "data")
+	dir := filepath.Join(t.TempDir(), "data")
 	terminal := instance.OpenTerminal(t)
-	server := instance.Start(t, instance.Options{Bare: true, DataDir: folder, Terminal: &terminal})
+	server := instance.Start(t, instance.Options{Bare: true, DataDir: dir, Terminal: &terminal})
 	match := shownSecret.FindStringSubmatch(server.Out())
 	if match == nil {
 		t.Fatalf("no password is shown:\n%s", server.Out())
 	}
-	if _, err := os.Stat(filepath.Join(folder, "first-password")); err == nil {
-		t.Error("the password was shown and kept in a file as well")
+	if _, err := os.Stat(filepath.Join(dir, "first-password")); err == nil {
+		t.Error("the password was shown and stored in a file as well")
 	}
 	pasteLines(t, server.Out(), server)
 	if strings.Contains(server.Log(), match[1]) {
@@ -68,7 +68,7 @@ func TestFirstStartOnATerminal(t *testing.T) {
 	}
 
 	again := instance.OpenTerminal(t)
-	server = instance.Start(t, instance.Options{Bare: true, DataDir: folder, Terminal: &again})
+	server = instance.Start(t, instance.Options{Bare: true, DataDir: dir, Terminal: &again})
 	if strings.Contains(strings.ToLower(server.Out()), "password") {
 		t.Errorf("the second start speaks of a password:\n%s", server.Out())
 	}
@@ -90,15 +90,15 @@ func pasteLines(t *testing.T, out string, server *instance.Server) {
 	script = strings.ReplaceAll(script, publicServer, registry.Endpoint)
 	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	answers, err := cmd.CombinedOutput()
+	responses, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("the printed lines fail: %v\n%s\n%s", err, script, answers)
+		t.Fatalf("the printed lines fail: %v\n%s\n%s", err, script, responses)
 	}
-	if n := strings.Count(string(answers), `"refreshToken"`); n != 2 {
-		t.Errorf("signing in and refreshing answered %d refresh tokens, want 2:\n%s", n, answers)
+	if n := strings.Count(string(responses), `"refreshToken"`); n != 2 {
+		t.Errorf("logging in and refreshing returned %d refresh tokens, want 2:\n%s", n, responses)
 	}
-	if !strings.Contains(string(answers), "HTTP/1.1 204") {
-		t.Errorf("the validation did not answer 204:\n%s", answers)
+	if !strings.Contains(string(responses), "HTTP/1.1 204") {
+		t.Errorf("the validation did not return 204:\n%s", responses)
 	}
 	client := server.Client(t)
 	client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)

@@ -38,7 +38,7 @@ func TestHashingProcess(t *testing.T) {
 	for range 2 {
 		logins.Go(func() {
 			for range 20 {
-				client.SignIn()
+				client.Login()
 			}
 		})
 	}
@@ -119,25 +119,25 @@ func mustProc(t *testing.T, pid int, file string) string {
 }
 
 // TestKilledHashingProcess kills the child process after every few logins, while others are under way. Each login succeeds or
-// is answered 503; each one that succeeded has a session.
+// returns 503; each one that succeeded has a session.
 func TestKilledHashingProcess(t *testing.T) {
 	t.Parallel()
 	server := startHashing(t)
 	client := server.Client(t)
 	const clients, each, between = 4, 15, 5
-	answered, ended := make(chan int), make(chan struct{})
+	statuses, ended := make(chan int), make(chan struct{})
 	var logins sync.WaitGroup
 	for range clients {
 		logins.Go(func() {
 			for range each {
-				answered <- loginBesideKills(t, client)
+				statuses <- loginDuringKills(t, client)
 			}
 		})
 	}
 	go func() { logins.Wait(); close(ended) }()
 	succeeded, kills := 0, 0
 	for n := range clients * each {
-		if <-answered == http.StatusOK {
+		if <-statuses == http.StatusOK {
 			succeeded++
 		}
 		if pid := hashingProcess(server); pid != 0 && n%between == 0 && syscall.Kill(pid, syscall.SIGKILL) == nil {
@@ -145,23 +145,23 @@ func TestKilledHashingProcess(t *testing.T) {
 		}
 	}
 	<-ended
-	client.SignIn()
+	client.Login()
 	if succeeded < kills || kills < clients*each/between/2 || !server.Logs("password hashing process failed") {
 		t.Errorf("%d kills, %d logins; the log:\n%s", kills, succeeded, server.Log())
 	}
 }
 
-func loginBesideKills(t *testing.T, client *instance.Client) int {
-	answer, err := client.Try(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password))
+func loginDuringKills(t *testing.T, client *instance.Client) int {
+	response, err := client.Try(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password))
 	switch {
 	case err != nil:
 		t.Error(err)
-	case answer.Status == http.StatusOK:
-		client.Do(http.MethodGet, refresh+answer.Tokens().RefreshToken, "").Want(http.StatusOK)
+	case response.Status == http.StatusOK:
+		client.Do(http.MethodGet, refresh+response.Tokens().RefreshToken, "").Want(http.StatusOK)
 	default:
-		answer.Want(http.StatusServiceUnavailable)
+		response.Want(http.StatusServiceUnavailable)
 	}
-	return answer.Status
+	return response.Status
 }
 
 // TestHashingProcessEndsWithTheServer kills the server, which then can end nothing.
@@ -169,7 +169,7 @@ func TestHashingProcessEndsWithTheServer(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		server := startHashing(t)
-		server.Client(t).SignIn()
+		server.Client(t).Login()
 		pid := hashingProcess(server)
 		if pid == 0 {
 			t.Fatal("no child process hashes")
@@ -196,7 +196,7 @@ func TestReplacedProgramStillHashes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	server.Client(t).SignIn()
+	server.Client(t).Login()
 	if hashingProcess(server) == 0 {
 		t.Error("no child process hashes")
 	}

@@ -17,30 +17,30 @@ type wrongInput struct {
 	method  string
 	path    string
 	body    string
-	headers []string // beside the credentials
+	headers []string // in addition to the credentials
 	status  int
 	code    string
 	fields  []string // every field that must be named, sorted
 }
 
-// Wrong input gets the documented answer, with all problems at once, and harms nothing.
+// Wrong input gets the documented response, with all problems at once, and harms nothing.
 func TestWrongInput(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	cases := slices.Concat(wrongBodies(), wrongSignIns(), wrongDefinitions(t), wrongRequests(tokens))
 	for _, tt := range cases {
 		t.Run(tt.name, func(t *testing.T) {
 			client := server.Client(t)
 			headers := slices.Concat([]string{"Authorization", tokens.Authorization}, tt.headers)
-			answer := client.Do(tt.method, tt.path, tt.body, headers...).Want(tt.status)
+			response := client.Do(tt.method, tt.path, tt.body, headers...).Want(tt.status)
 			if tt.method == http.MethodHead {
-				return // an answer to HEAD has no body
+				return // a response to HEAD has no body
 			}
-			f := answer.Fault()
+			f := response.Fault()
 			if f.Code != tt.code {
-				t.Errorf("code %s, want %s; body: %s", f.Code, tt.code, answer.Body)
+				t.Errorf("code %s, want %s; body: %s", f.Code, tt.code, response.Body)
 			}
 			var fields []string
 			for _, problem := range f.Details.Fields {
@@ -48,14 +48,14 @@ func TestWrongInput(t *testing.T) {
 			}
 			slices.Sort(fields)
 			if fields = slices.Compact(fields); tt.fields != nil && !slices.Equal(fields, tt.fields) {
-				t.Errorf("problems with %q, want %q; body: %s", fields, tt.fields, answer.Body)
+				t.Errorf("problems with %q, want %q; body: %s", fields, tt.fields, response.Body)
 			}
 		})
 	}
 	client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
 	client.Do(http.MethodGet, "/readyz", "").Want(http.StatusOK)
-	client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK) // nothing above has spent it
-	client.SignIn()
+	client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK) // nothing above has consumed it
+	client.Login()
 }
 
 // wrongBodies are wrong for every operation that takes JSON.
@@ -98,7 +98,7 @@ func operation(path string) string { return path[strings.LastIndex(path, "/")+1:
 
 func wrongSignIns() []wrongInput {
 	bad := func(name, body string, fields ...string) wrongInput {
-		return wrongInput{name: "sign in " + name, method: http.MethodPost, path: "/v1/auth/authenticate", body: body,
+		return wrongInput{name: "log in " + name, method: http.MethodPost, path: "/v1/auth/authenticate", body: body,
 			status: http.StatusBadRequest, code: "InvalidRequest", fields: fields}
 	}
 	return []wrongInput{
@@ -109,7 +109,7 @@ func wrongSignIns() []wrongInput {
 		bad("with other spelling", `{"EmailId":"a@b","ORG":"o","paſſword":"p"}`, "emailId", "org", "password"),
 		bad("with a control character", `{"emailId":"a@b.example","org":"Acme","password":"a\u0000b"}`, "password"),
 		bad("with a very long password", `{"emailId":"a@b.example","org":"Acme","password":"`+strings.Repeat("x", 1025)+`"}`, "password"),
-		bad("with an e-mail too long", `{"emailId":"`+strings.Repeat("x", 4097)+`","org":"Acme","password":"p"}`, "emailId"),
+		bad("with an email too long", `{"emailId":"`+strings.Repeat("x", 4097)+`","org":"Acme","password":"p"}`, "emailId"),
 	}
 }
 
@@ -133,8 +133,8 @@ func wrongDefinitions(t *testing.T) []wrongInput {
 	bad("basic without credentials", definition(there, object{"type": "basic"}), "auth.password", "auth.username")
 	bad("token without token", definition(there, object{"type": "token"}), "auth.token")
 	bad("secrets of another type", definition(there, object{"type": "noAuth", "password": "p", "token": "t"}), "auth.password", "auth.token")
-	bad("colon in the user name", basic(there, "a:b", "p"), "auth.username")
-	bad("pasted line end", basic(there, "a", "p\n"), "auth.password")
+	bad("colon in the username", basic(there, "a:b", "p"), "auth.username")
+	bad("pasted trailing newline", basic(there, "a", "p\n"), "auth.password")
 	bad("bad PEM", noAuth(there, object{"tls": object{"enabled": true, "ca": "not PEM", "certificate": "neither", "key": "nor"}}),
 		"auth.tls.ca", "auth.tls.certificate", "auth.tls.key")
 	bad("key alone", noAuth(there, object{"tls": object{"enabled": true, "key": one.Key}}), "auth.tls.key")
@@ -147,7 +147,7 @@ func wrongDefinitions(t *testing.T) []wrongInput {
 		bad(fmt.Sprintf("endpoint %.40s", endpoint), noAuth(endpoint), "endpoint")
 	}
 	bad("paths that climb", noAuth(there, object{"basePath": "a/../b", "baseContentPath": "a?b"}), "baseContentPath", "basePath")
-	bad("unknown registry uid", noAuth(there, object{"registryUid": "nobody-made-this"}), "registryUid")
+	bad("unknown registry uid", noAuth(there, object{"registryUid": "never-created"}), "registryUid")
 	bad("all at once", `{"endpoint":"ftp://x","basePath":"..","providerType":"docker","auth":{"type":"basic","username":"a:b","tls":{"enabled":true,"ca":"x"}}}`,
 		"auth.password", "auth.tls.ca", "auth.username", "basePath", "endpoint", "providerType")
 	return all

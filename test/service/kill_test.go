@@ -16,21 +16,20 @@ const (
 	killClients = 8
 )
 
-// kill -9 in the middle of sign-ins and refreshes, then a start on the same data: whoever was told of
-// a session can go on with the tokens told last. An answer that the kill cut off may be asked for
-// again (the same refresh token, within the grace).
+// TestKillLosesNoSession ends the server with kill -9 during logins and refreshes and starts it on the same data: the tokens
+// that each client received last are valid. A refresh whose response was lost may be repeated within the grace period.
 func TestKillLosesNoSession(t *testing.T) {
 	t.Parallel()
 	var data string
 	for round := range killRounds {
 		server := instance.Start(t, instance.Options{DataDir: data})
 		data = server.DataDir
-		told := workUntilKilled(t, server, 6+4*round)
+		last := workUntilKilled(t, server, 6+4*round)
 		after := instance.Start(t, instance.Options{DataDir: data})
 		client := after.Client(t)
-		for i, tokens := range told {
+		for i, tokens := range last {
 			if tokens.RefreshToken == "" {
-				continue // this client was told nothing in time
+				continue // this client received nothing in time
 			}
 			client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 			next := client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
@@ -43,18 +42,18 @@ func TestKillLosesNoSession(t *testing.T) {
 	}
 }
 
-// workUntilKilled lets clients sign in and refresh, kills the server after this many answers of
-// each kind, and returns what each client was told last.
+// workUntilKilled lets clients log in and refresh, kills the server after this many responses of
+// each kind, and returns the last tokens of each client.
 func workUntilKilled(t *testing.T, server *instance.Server, enough int) []instance.Tokens {
 	t.Helper()
 	client := server.Client(t)
-	var signIns, refreshes atomic.Int64
-	told := make([]instance.Tokens, killClients)
+	var logins, refreshes atomic.Int64
+	last := make([]instance.Tokens, killClients)
 	wrong := make(chan string, killClients)
 	var wait sync.WaitGroup
-	for i := range told {
+	for i := range last {
 		wait.Go(func() {
-			if err := keepBusy(client, &told[i], &signIns, &refreshes); err != nil && server.Running() {
+			if err := keepBusy(client, &last[i], &logins, &refreshes); err != nil && server.Running() {
 				time.Sleep(50 * time.Millisecond) // the connection may end before the process is seen to
 				if server.Running() {
 					wrong <- fmt.Sprintf("client %d: %v", i, err)
@@ -62,7 +61,7 @@ func workUntilKilled(t *testing.T, server *instance.Server, enough int) []instan
 			}
 		})
 	}
-	for signIns.Load() < int64(enough) || refreshes.Load() < int64(enough) {
+	for logins.Load() < int64(enough) || refreshes.Load() < int64(enough) {
 		select {
 		case problem := <-wrong:
 			t.Fatal(problem)
@@ -71,31 +70,31 @@ func workUntilKilled(t *testing.T, server *instance.Server, enough int) []instan
 	}
 	server.Kill()
 	wait.Wait()
-	t.Logf("killed after %d sign-ins and %d refreshes", signIns.Load(), refreshes.Load())
-	return told
+	t.Logf("killed after %d logins and %d refreshes", logins.Load(), refreshes.Load())
+	return last
 }
 
-// keepBusy signs in, refreshes a few times, and begins again, until a request fails.
-func keepBusy(client *instance.Client, told *instance.Tokens, signIns, refreshes *atomic.Int64) error {
+// keepBusy logs in, refreshes a few times, and begins again, until a request fails.
+func keepBusy(client *instance.Client, last *instance.Tokens, logins, refreshes *atomic.Int64) error {
 	for {
-		answer, err := client.Try(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password))
+		response, err := client.Try(http.MethodPost, "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password))
 		if err != nil {
 			return err
 		}
-		if answer.Status != http.StatusOK {
-			return fmt.Errorf("signing in answered %d %s", answer.Status, answer.Body)
+		if response.Status != http.StatusOK {
+			return fmt.Errorf("logging in returned %d %s", response.Status, response.Body)
 		}
-		*told = answer.Tokens()
-		signIns.Add(1)
+		*last = response.Tokens()
+		logins.Add(1)
 		for range 3 {
-			answer, err := client.Try(http.MethodGet, refresh+told.RefreshToken, "")
+			response, err := client.Try(http.MethodGet, refresh+last.RefreshToken, "")
 			if err != nil {
 				return err
 			}
-			if answer.Status != http.StatusOK {
-				return fmt.Errorf("a refresh answered %d %s", answer.Status, answer.Body)
+			if response.Status != http.StatusOK {
+				return fmt.Errorf("a refresh returned %d %s", response.Status, response.Body)
 			}
-			*told = answer.Tokens()
+			*last = response.Tokens()
 			refreshes.Add(1)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// What is over is refused, and the answer says why.
+// What is over is refused, and the response says why.
 func TestLifetimes(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--token-lifetime", "1s", "--refresh-grace", "1s"}})
@@ -16,7 +16,7 @@ func TestLifetimes(t *testing.T) {
 	var tokens instance.Tokens
 	var key string
 	instance.Await(t, "a token is used in its second", func() bool {
-		tokens = client.SignIn()
+		tokens = client.Login()
 		return status("Authorization", tokens.Authorization) == http.StatusOK
 	})
 	instance.Await(t, "an API key is used in its second", func() bool {
@@ -39,12 +39,12 @@ func TestReuseEndsTheSession(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
-	first := client.SignIn()
-	other := client.SignIn()
+	first := client.Login()
+	other := client.Login()
 	second := client.Do(http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusOK).Tokens()
 	third := client.Do(http.MethodGet, refresh+second.RefreshToken, "").Want(http.StatusOK).Tokens()
 	if f := client.Do(http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusUnauthorized).Fault(); f.Code != "InvalidRefreshToken" {
-		t.Errorf("a spent token: %s", f.Code)
+		t.Errorf("a consumed token: %s", f.Code)
 	}
 	client.Do(http.MethodGet, refresh+third.RefreshToken, "").Want(http.StatusUnauthorized)
 	for _, token := range []string{first.Authorization, second.Authorization, third.Authorization} {
@@ -60,27 +60,27 @@ func TestReuseEndsTheSession(t *testing.T) {
 	client.Do(http.MethodGet, refresh+other.RefreshToken, "").Want(http.StatusOK)
 }
 
-// Many at once with one refresh token are all honest retries: they get one successor.
+// Many at once with one refresh token are all legitimate retries: they get one successor.
 func TestManyRefreshAtOnce(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	const many = 16
-	answers := make(chan instance.Answer, many)
+	responses := make(chan instance.Response, many)
 	for range many {
 		go func() {
-			answer, err := client.Try(http.MethodGet, refresh+tokens.RefreshToken, "")
+			response, err := client.Try(http.MethodGet, refresh+tokens.RefreshToken, "")
 			if err != nil {
-				answer.Status = -1
+				response.Status = -1
 			}
-			answers <- answer
+			responses <- response
 		}()
 	}
 	successors := map[string]bool{}
 	for range many {
-		answer := <-answers
-		successors[answer.Want(http.StatusOK).Tokens().RefreshToken] = true
+		response := <-responses
+		successors[response.Want(http.StatusOK).Tokens().RefreshToken] = true
 	}
 	if len(successors) != 1 {
 		t.Errorf("%d successors of one token, want one", len(successors))
@@ -97,9 +97,9 @@ func TestDefaultOrganizationAndSwitches(t *testing.T) {
 	client.Do(http.MethodGet, refresh+tokens.RefreshToken+"?setCookie=true", "").Want(http.StatusOK)
 }
 
-func wantReason(t *testing.T, answer instance.Answer, code, reason string) {
+func wantReason(t *testing.T, response instance.Response, code, reason string) {
 	t.Helper()
-	if f := answer.Want(http.StatusUnauthorized).Fault(); f.Code != code || f.Details.Reason != reason {
+	if f := response.Want(http.StatusUnauthorized).Fault(); f.Code != code || f.Details.Reason != reason {
 		t.Errorf("%s, reason %q; want %s, %q", f.Code, f.Details.Reason, code, reason)
 	}
 }

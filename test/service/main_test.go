@@ -20,18 +20,18 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// neverSeen has the described answers, as regular expressions, that no test of the whole brings about, and why.
-var neverSeen = []struct{ answers, why string }{
+// neverSeen has the described responses, as regular expressions, that no test of the whole brings about, and why.
+var neverSeen = []struct{ responses, why string }{
 	{"POST /v1/registries/oci/basic/(validate|diagnose) 403", "every role may validate"},
 	{`GET /v1/auth/refresh/\{token\} 429`, "refreshes are not throttled yet"},
-	{"(GET|PUT|PATCH|DELETE) .* 503", "a store that is away is tested beside the store"},
-	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/\{uid\}/(basic/sync|check)|projects|projects/\{uid\}/alerts/\{component\}|users|users/summary|users/auth/tokens/revoke|apiKeys|alerts/confirmations/\{token\}) 503`, "a store that is away is tested beside the store"},
+	{"(GET|PUT|PATCH|DELETE) .* 503", "an unavailable store is tested next to the store"},
+	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/\{uid\}/(basic/sync|check)|projects|projects/\{uid\}/alerts/\{component\}|users|users/summary|users/auth/tokens/revoke|apiKeys|alerts/confirmations/\{token\}) 503`, "an unavailable store is tested next to the store"},
 	{"GET /.well-known/jwks.json 500", "the keys are in memory"},
 	{".* 405", "the validator routes no method that is not described; TestWrongInput provokes them"},
 }
 
-// everythingSeen tells of answers that are described and were never given: a description nobody has
-// held against the service is a promise, not a contract.
+// everythingSeen reports the responses that are described and were never returned: without a test, the description proves
+// nothing about them.
 func everythingSeen() int {
 	c, err := instance.Description()
 	if err != nil {
@@ -40,13 +40,13 @@ func everythingSeen() int {
 	}
 	excuses := make([]*regexp.Regexp, len(neverSeen))
 	for i, n := range neverSeen {
-		excuses[i] = regexp.MustCompile("^" + n.answers + "$")
+		excuses[i] = regexp.MustCompile("^" + n.responses + "$")
 	}
 	seen, code := c.Seen(), 0
-	for _, answer := range c.Described() {
-		excused := slices.ContainsFunc(excuses, func(excuse *regexp.Regexp) bool { return excuse.MatchString(answer) })
-		if given := slices.Contains(seen, answer); given == excused {
-			fmt.Fprintf(os.Stderr, "api/openapi.yaml has %s: given in these tests: %t, excused: %t\n", answer, given, excused)
+	for _, response := range c.Described() {
+		excused := slices.ContainsFunc(excuses, func(excuse *regexp.Regexp) bool { return excuse.MatchString(response) })
+		if given := slices.Contains(seen, response); given == excused {
+			fmt.Fprintf(os.Stderr, "api/openapi.yaml has %s: given in these tests: %t, excused: %t\n", response, given, excused)
 			code = 1
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0"}})
-	admin, tokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, tokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.client.Do("POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, "wrong")).Want(http.StatusUnauthorized)
 	admin.client.Do("POST", "/v1/auth", `{}`).Want(http.StatusBadRequest)
 	admin.client.Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusOK)

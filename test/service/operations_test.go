@@ -21,7 +21,7 @@ var operations = []protectedOperation{
 	{method: "POST", path: "/v1/auth/logout"},
 	{method: "POST", path: validate, body: `{"endpoint":"http://127.0.0.1:5000","auth":{}}`, fields: []string{"auth", "endpoint"}},
 	{method: "POST", path: diagnose, body: `{"endpoint":"http://127.0.0.1:5000","auth":{}}`, fields: []string{"auth", "endpoint"}},
-	{method: "POST", path: kept, body: newRegistry("new", spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil)), fields: []string{"metadata.name", "spec.auth", "spec.endpoint"}},
+	{method: "POST", path: registriesPath, body: newRegistry("new", spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil)), fields: []string{"metadata.name", "spec.auth", "spec.endpoint"}},
 	{method: "GET", path: at(noUID)},
 	{method: "PUT", path: at(noUID), body: newRegistry("new", spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil))},
 	{method: "DELETE", path: at(noUID)},
@@ -84,7 +84,7 @@ var operations = []protectedOperation{
 func TestEveryOperationRefusesAlike(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	tokens := server.Client(t).SignIn()
+	tokens := server.Client(t).Login()
 	good := []string{"Authorization", tokens.Authorization}
 	for _, op := range operations {
 		t.Run(op.method+" "+op.path, func(t *testing.T) {
@@ -117,11 +117,11 @@ func TestEveryOperationRefusesAlike(t *testing.T) {
 	server.Client(t).Do(http.MethodGet, alerts, "", good...).Want(http.StatusOK) // nothing above has ended the session
 }
 
-// Problems are told all at once, wrong types among them, under the names that the request uses.
-func TestEveryProblemOfARequestIsTold(t *testing.T) {
+// All problems are reported at once, wrong types among them, by the names that the request uses.
+func TestEveryProblemOfARequestIsReported(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	tokens := server.Client(t).SignIn()
+	tokens := server.Client(t).Login()
 	server.Admin(t, matePassword+"\n", "user", "create", "--org", instance.Org, "--email", "mate@acme.example", "--password-stdin")
 	for _, tt := range []struct {
 		name, method, path, body string
@@ -131,7 +131,7 @@ func TestEveryProblemOfARequestIsTold(t *testing.T) {
 		{"project of wrong types", "POST", "/v1/projects", `{"metadata":{"name":7}}`, []string{"metadata.name"}},
 		{"project with an invisible name", "POST", "/v1/projects", `{"metadata":{"name":"a\u202eb"}}`, []string{"metadata.name"}},
 		{"project all wrong", "PUT", "/v1/projects/" + noUID, `{"metadata":{"name":"","labels":{"a":7},"annotations":"none"}}`, []string{"metadata.annotations", "metadata.labels.a", "metadata.name"}},
-		{"project with much beside its name", "PUT", "/v1/projects/" + noUID, `{"metadata":{"name":"x","labels":{"a":"` + strings.Repeat("x", 16<<10) + `"}}}`, []string{"metadata.labels"}},
+		{"project with large labels", "PUT", "/v1/projects/" + noUID, `{"metadata":{"name":"x","labels":{"a":"` + strings.Repeat("x", 16<<10) + `"}}}`, []string{"metadata.labels"}},
 		{"project to be deleted with its content", "DELETE", "/v1/projects/" + noUID + "?cleanup=true&cleanupProjectResources=true", "", []string{"cleanup", "cleanupProjectResources"}},
 		{"user all wrong", "POST", "/v1/users", `{"spec":{"emailId":"x","password":"short","roles":["owner"],"projects":"Default"}}`,
 			[]string{"spec.emailId", "spec.password", "spec.projects", "spec.roles"}},
@@ -145,10 +145,10 @@ func TestEveryProblemOfARequestIsTold(t *testing.T) {
 		{"roles in a project that there are not", "PUT", "/v1/users/mate@acme.example/projects", `{"projects":[{"projectUid":"Default","roles":["member"]},{"projectUid":"Default","roles":["admin","x"]}]}`,
 			[]string{"projects[1].roles[0]", "projects[1].roles[1]"}},
 		{"user of two roles", "POST", "/v1/users", `{"spec":{"emailId":"a@b.example","password":7,"roles":["admin","member"]}}`, []string{"spec.password", "spec.roles"}},
-		{"user in projects that are not there", "POST", "/v1/users", `{"spec":{"emailId":"a@b.example","password":"a long way to the sea","projects":["Nowhere","Default","` + noUID + `"]}}`,
+		{"user in projects that are not there", "POST", "/v1/users", `{"spec":{"emailId":"a@b.example","password":"a long way to the sea","projects":["Missing","Default","` + noUID + `"]}}`,
 			[]string{"spec.projects[0]", "spec.projects[2]"}},
 		{"password of wrong types", "PATCH", "/v1/users/me/password", `{"currentPassword":1,"newPassword":"short"}`, []string{"currentPassword", "newPassword"}},
-		{"password with a line end", "PATCH", "/v1/users/me/password", `{"currentPassword":"x\n","newPassword":"a long way to the sea"}`, []string{"currentPassword"}},
+		{"password with a trailing newline", "PATCH", "/v1/users/me/password", `{"currentPassword":"x\n","newPassword":"a long way to the sea"}`, []string{"currentPassword"}},
 		{"the same password", "PATCH", "/v1/users/me/password", `{"currentPassword":"` + instance.Password + `","newPassword":"` + instance.Password + `"}`, []string{"newPassword"}},
 		{"a wrong current password", "PATCH", "/v1/users/me/password", `{"currentPassword":"not this one","newPassword":"a long way to the sea"}`, []string{"currentPassword"}},
 		{"no tokens", "POST", "/v1/users/auth/tokens/revoke", `{"tokens":[]}`, []string{"tokens"}},

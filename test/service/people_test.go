@@ -35,7 +35,7 @@ type person struct {
 	credential []string
 }
 
-func signedIn(t *testing.T, server *instance.Server, email, org, password string) (person, instance.Tokens) {
+func loggedIn(t *testing.T, server *instance.Server, email, org, password string) (person, instance.Tokens) {
 	t.Helper()
 	client := server.Client(t)
 	tokens := client.Do(http.MethodPost, "/v1/auth", instance.Credentials(email, org, password)).Want(http.StatusOK).Tokens()
@@ -47,7 +47,7 @@ func withKey(t *testing.T, server *instance.Server, key string) person {
 	return person{t, server.Client(t), []string{"ApiKey", key}}
 }
 
-func (p person) do(method, path, body string) instance.Answer {
+func (p person) do(method, path, body string) instance.Response {
 	p.t.Helper()
 	return p.client.Do(method, path, body, p.credential...)
 }
@@ -68,14 +68,14 @@ func (p person) make(path, body string) string {
 	return made.UID
 }
 
-// refused demands an answer and returns it.
-func (p person) refused(method, path, body string, status int, code string) instance.Answer {
+// refused requires an error response and returns it.
+func (p person) refused(method, path, body string, status int, code string) instance.Response {
 	p.t.Helper()
-	answer := p.do(method, path, body).Want(status)
-	if f := answer.Fault(); f.Code != code {
+	response := p.do(method, path, body).Want(status)
+	if f := response.Fault(); f.Code != code {
 		p.t.Errorf("%s %s: %s, want %s", method, path, f.Code, code)
 	}
-	return answer
+	return response
 }
 
 // meta is the metadata of anything listed.
@@ -93,7 +93,7 @@ type items struct {
 		}
 		Status struct {
 			IsActive, IsCurrent bool
-			LastSignIn          time.Time
+			LastLogin           time.Time `json:"lastSignIn"`
 		}
 	}
 	ListMeta struct {
@@ -119,7 +119,7 @@ func newRival(t *testing.T, server *instance.Server) rival {
 	t.Helper()
 	server.Admin(t, "", "org", "create", "Rival")
 	user := server.Admin(t, matePassword+"\n", "user", "create", "--org", "Rival", "--email", "boss@rival.example", "--role", "admin", "--password-stdin")
-	p, _ := signedIn(t, server, "boss@rival.example", "Rival", matePassword)
+	p, _ := loggedIn(t, server, "boss@rival.example", "Rival", matePassword)
 	var made struct{ UID string }
 	p.do(http.MethodPost, "/v1/apiKeys", newKey("theirs", "", tomorrow())).Want(http.StatusCreated).Into(&made)
 	return rival{p, user, p.make("/v1/projects", `{"metadata":{"name":"Secret plans"}}`), made.UID}
@@ -128,12 +128,12 @@ func newRival(t *testing.T, server *instance.Server) rival {
 func TestProjectsAndUsers(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	blue := admin.make("/v1/projects", `{"metadata":{"name":"Blue"},"spec":{}}`)
 	admin.refused("POST", "/v1/projects", `{"metadata":{"name":" BLUE "}}`, 409, "ProjectAlreadyExists")
 	uid := admin.make("/v1/users", newUser("mate@acme.example", object{"projects": []string{"Blue"}, "firstName": "Mate"}))
 	admin.refused("POST", "/v1/users", newUser("MATE@acme.example"), 409, "UserAlreadyExists")
-	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 
 	sees := func(p person, want ...string) {
 		t.Helper()
@@ -160,7 +160,7 @@ func TestProjectsAndUsers(t *testing.T) {
 	if !slices.Equal(users.names(), []string{instance.Email, "mate@acme.example"}) || users.ListMeta.Count != 2 || users.ListMeta.Continue != "" {
 		t.Errorf("users are %+v", users)
 	}
-	if u := users.Items[1]; u.Spec.Roles[0] != "member" || !u.Status.IsActive || u.Status.LastSignIn.IsZero() {
+	if u := users.Items[1]; u.Spec.Roles[0] != "member" || !u.Status.IsActive || u.Status.LastLogin.IsZero() {
 		t.Errorf("the user is %+v", u)
 	}
 	checkOneUser(t, admin, mate, uid)
@@ -193,7 +193,7 @@ func checkOneUser(t *testing.T, admin, mate person, uid string) {
 	}
 }
 
-// A member manages nothing, and learns of nobody.
+// A member manages nothing and sees no other user.
 func checkMembersRights(t *testing.T, mate person, uid string) {
 	t.Helper()
 	for _, try := range []protectedOperation{
@@ -203,11 +203,11 @@ func checkMembersRights(t *testing.T, mate person, uid string) {
 		{method: "GET", path: "/v1/users"},
 		{method: "POST", path: "/v1/users", body: newUser("friend@acme.example")},
 		{method: "GET", path: "/v1/users/" + instance.Email},
-		{method: "GET", path: "/v1/users/nobody"},
+		{method: "GET", path: "/v1/users/unknown"},
 		{method: "POST", path: "/v1/users/summary", body: `{"filter":{"emailId":{"eq":"mate@acme.example"}}}`},
 		{method: "PUT", path: "/v1/users/" + uid, body: `{"spec":{"firstName":"Me"}}`},
 		{method: "DELETE", path: "/v1/users/" + uid},
-		{method: "DELETE", path: "/v1/users/nobody"},
+		{method: "DELETE", path: "/v1/users/unknown"},
 		{method: "PUT", path: "/v1/users/" + uid + "/password", body: `{"password":"nine geese across the marsh"}`},
 		{method: "GET", path: "/v1/users/" + instance.Email + "/roles"},
 		{method: "GET", path: "/v1/users/" + instance.Email + "/projects"},
@@ -216,16 +216,16 @@ func checkMembersRights(t *testing.T, mate person, uid string) {
 		{method: "PUT", path: "/v1/users/" + uid + "/roles", body: `{"roles":["admin"]}`},
 		{method: "PUT", path: "/v1/users/" + uid + "/projects", body: `{"projects":[{"projectUid":"Default"}]}`},
 		{method: "PUT", path: "/v1/users/" + instance.Email + "/state", body: `{"isActive":false}`},
-		{method: "PUT", path: "/v1/users/nobody/state", body: `{"isActive":false}`},
+		{method: "PUT", path: "/v1/users/unknown/state", body: `{"isActive":false}`},
 		{method: "POST", path: "/v1/apiKeys", body: newKey("theirs", instance.Email, tomorrow())},
-		{method: "POST", path: "/v1/apiKeys", body: newKey("nobodys", noUID, tomorrow())},
+		{method: "POST", path: "/v1/apiKeys", body: newKey("unowned", noUID, tomorrow())},
 		{method: "GET", path: "/v1/audits?userUid=" + noUID},
 	} {
 		mate.refused(try.method, try.path, try.body, 403, "OperationForbidden")
 	}
 }
 
-// A role holds for tokens that are in use already; nobody changes the own.
+// A new role applies to tokens already in use; users cannot change their own.
 func checkRoles(t *testing.T, admin, mate person, uid string) {
 	t.Helper()
 	var me struct{ Metadata meta }
@@ -244,11 +244,11 @@ func checkRoles(t *testing.T, admin, mate person, uid string) {
 	mate.client.Do("POST", "/v1/auth", instance.Credentials("mate@acme.example", instance.Org, matePassword)).Want(http.StatusOK)
 }
 
-// No identifier of another organization is confirmed: the answer is that to one that never was.
+// No identifier of another organization is confirmed: the response is that to one that never was.
 func TestOtherOrganizationsAreNotThere(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	theirs := newRival(t, server)
 	var sessions items
 	theirs.get("/v1/users/me/sessions", &sessions)
@@ -293,8 +293,8 @@ func TestOtherOrganizationsAreNotThere(t *testing.T) {
 	for _, uid := range []string{theirs.project, noUID} {
 		f := admin.refused("POST", "/v1/users", newUser("a@acme.example", object{"projects": []string{uid}}), 400, "InvalidRequest").Fault()
 		wantFields(t, f, "spec.projects[0]")
-		answer := admin.client.Do("GET", "/v1/projects", "", append(admin.credential, "ProjectUid", uid)...).Want(http.StatusNotFound)
-		if f := answer.Fault(); f.Code != "ProjectNotFoundInTenant" {
+		response := admin.client.Do("GET", "/v1/projects", "", append(admin.credential, "ProjectUid", uid)...).Want(http.StatusNotFound)
+		if f := response.Fault(); f.Code != "ProjectNotFoundInTenant" {
 			t.Errorf("project %s: %s", uid, f.Code)
 		}
 	}
@@ -310,15 +310,15 @@ func TestOtherOrganizationsAreNotThere(t *testing.T) {
 func TestPathParametersAreTakenAsTheyAre(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	for _, path := range []string{"/v1/apiKeys/a%2F%2Fb", "/v1/apiKeys/%2e%2e", "/v1/apiKeys/..%2F..%2Fhealthz", "/v1/users/a%20b", "/v1/users/%2Fme", "/v1/audits/%00", "/v1/audits/%ff", "/v1/audits/'%20OR%201=1"} {
 		admin.refused("GET", path, "", 404, "ResourceNotFound")
 	}
 	admin.refused("PUT", "/v1/users/%2e%2e%2fusers/state", `{"isActive":false}`, 404, "ResourceNotFound")
 }
 
-// withoutRef is a body but for what differs each time.
-func withoutRef(answer instance.Answer) string {
-	f := answer.Fault()
+// withoutRef is a body without the part that differs each time.
+func withoutRef(response instance.Response) string {
+	f := response.Fault()
 	return f.Code + " " + f.Message
 }

@@ -12,7 +12,7 @@ import (
 // A project is read, renamed, and deleted once nothing is in it; its alert channels go with it.
 func TestProjectLifecycle(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	type project struct {
 		Metadata struct {
 			UID, Name           string
@@ -36,14 +36,14 @@ func TestProjectLifecycle(t *testing.T) {
 	admin.do("PUT", path, `{"metadata":{"name":"GREEN"}}`).Want(http.StatusNoContent) // its own name in another spelling
 
 	mate := admin.make("/v1/users", newUser("mate@acme.example", object{"projects": []string{blue}}))
-	asMate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	asMate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	wants(asMate, "GREEN", nil, nil)
 	other := admin.make("/v1/projects", `{"metadata":{"name":"Other"}}`)
 	asMate.refused("GET", "/v1/projects/"+other, "", 404, "ResourceNotFound")
 
 	in := person{t, admin.client, append([]string{"ProjectUid", blue}, admin.credential...)}
-	registry := in.make(kept, newRegistry("harbor", spec("https://registry.example", object{"type": "noAuth"}, nil)))
-	admin.make(kept, newRegistry("elsewhere", spec("https://registry.example", object{"type": "noAuth"}, nil)))
+	registry := in.make(registriesPath, newRegistry("harbor", spec("https://registry.example", object{"type": "noAuth"}, nil)))
+	admin.make(registriesPath, newRegistry("other", spec("https://registry.example", object{"type": "noAuth"}, nil)))
 	for _, left := range []struct {
 		words []string
 		take  func()
@@ -52,7 +52,7 @@ func TestProjectLifecycle(t *testing.T) {
 		{[]string{"mate@acme.example"}, func() { admin.do("PUT", "/v1/users/"+mate+"/projects", `{"projects":[]}`).Want(http.StatusNoContent) }},
 	} {
 		message := admin.refused("DELETE", path, "", 409, "ProjectNotEmpty").Fault().Message
-		for _, name := range []string{"harbor", "mate@acme.example", "elsewhere"} {
+		for _, name := range []string{"harbor", "mate@acme.example", "other"} {
 			if mentioned, contained := strings.Contains(message, name), strings.Contains(strings.Join(left.words, " "), name); mentioned != contained {
 				t.Errorf("%s: mentioned %t, contained %t: %s", name, mentioned, contained, message)
 			}
@@ -65,7 +65,7 @@ func TestProjectLifecycle(t *testing.T) {
 		admin.refused(method, path, body, 404, "ResourceNotFound")
 	}
 	admin.refused("GET", channelsOf(blue), "", 404, "ResourceNotFound")
-	in.refused("POST", kept, newRegistry("late", spec("https://registry.example", object{"type": "noAuth"}, nil)), 404, "ProjectNotFoundInTenant")
+	in.refused("POST", registriesPath, newRegistry("late", spec("https://registry.example", object{"type": "noAuth"}, nil)), 404, "ProjectNotFoundInTenant")
 	admin.make("/v1/projects", `{"metadata":{"name":"Green"}}`) // the name is free again
 
 	for _, action := range []string{"project.create", "project.update", "project.delete"} {

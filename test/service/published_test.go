@@ -20,7 +20,7 @@ func TestTokensVerifyWithThePublishedKeys(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	refreshed := client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
 	var keys jose.JSONWebKeySet
 	client.Do(http.MethodGet, "/.well-known/jwks.json", "").Want(http.StatusOK).Into(&keys)
@@ -49,7 +49,7 @@ func TestTokensVerifyWithThePublishedKeys(t *testing.T) {
 	}
 }
 
-// The description that is served is the one that answers are held against.
+// The service publishes the description that the tests compare responses with.
 func TestDescriptionIsServed(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../api/openapi.yaml")

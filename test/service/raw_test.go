@@ -19,15 +19,15 @@ func TestRawRequests(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	host := strings.TrimPrefix(server.URL, "http://")
 	header := func(lines string) string { return "Host: " + host + "\r\n" + lines + "\r\n" }
-	const signIn = `{"emailId":"a"}`
+	const login = `{"emailId":"a"}`
 	tests := []struct {
 		name, request string
 		status        int
 		closes        bool // no second request may be read from the connection
 	}{
 		{"two framings", "POST /v1/auth HTTP/1.1\r\n" + header("Content-Type: application/json\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n") +
-			"f\r\n" + signIn + "\r\n0\r\n\r\n", 400, true},
-		{"two lengths", "POST /v1/auth HTTP/1.1\r\n" + header("Content-Type: application/json\r\nContent-Length: 4\r\nContent-Length: 15\r\n") + signIn, 400, true},
+			"f\r\n" + login + "\r\n0\r\n\r\n", 400, true},
+		{"two lengths", "POST /v1/auth HTTP/1.1\r\n" + header("Content-Type: application/json\r\nContent-Length: 4\r\nContent-Length: 15\r\n") + login, 400, true},
 		{"absolute form", "GET http://other.example/v1/nothing HTTP/1.1\r\n" + header(""), 404, false},
 		{"asterisk", "OPTIONS * HTTP/1.1\r\n" + header(""), 404, false},
 		{"CONNECT", "CONNECT other.example:443 HTTP/1.1\r\n" + header(""), 404, false},
@@ -51,11 +51,11 @@ func TestRawRequests(t *testing.T) {
 			}
 		})
 	}
-	server.Client(t).SignIn()
+	server.Client(t).Login()
 }
 
-// raw sends bytes, and a second good request behind them, and tells the first status and whether the
-// connection was closed before the second was answered.
+// raw sends bytes followed by a second, good request. It returns the first status and whether the connection was closed
+// before the second response.
 func raw(t *testing.T, host, request string) (status int, closed bool) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", host, 5*time.Second)

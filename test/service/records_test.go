@@ -14,11 +14,11 @@ import (
 	"github.com/regwarden/regwarden/test/testca"
 )
 
-// What is kept here is watched as well. Its endpoints are on loopback, or below .onion, for which Go asks no
-// server (RFC 7686), so that no packet leaves.
-const kept = "/v1/registries/oci/basic"
+// Definitions stored at registriesPath are also checked by schedule. Their endpoints are on loopback or below .onion, for
+// which Go asks no server (RFC 7686), so that no packet leaves.
+const registriesPath = "/v1/registries/oci/basic"
 
-// at is the path of a kept registry.
+// at is the path of a stored registry.
 func at(uid string) string { return "/v1/registries/oci/" + uid + "/basic" }
 
 // newRegistry is the body of a creation as the Terraform provider sends it: zero timestamps in the metadata.
@@ -39,17 +39,17 @@ func basicAuth(password string) object {
 	return object{"type": "basic", "username": ada, "password": password, "tls": object{"enabled": true, "insecureSkipVerify": false}}
 }
 
-// A registry's life: everything comes back as it was sent, but for its secrets.
-func TestKeptRegistries(t *testing.T) {
+// TestStoredRegistries creates, reads, replaces and deletes registries: everything except secrets is returned as it was sent.
+func TestStoredRegistries(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
 	auth := object{"type": "basic", "username": " ada ", "password": "pässword", "tls": object{"enabled": true, "insecureSkipVerify": true,
 		"ca": "\n" + certificate.Certificate, "certificate": certificate.Certificate + "\n", "key": certificate.Key}}
 	sent := spec(" HTTPS://Registry.Onion:443/v2/ ", auth, object{"basePath": "/v2/", "baseContentPath": "/a/b/", "providerType": "zarf", "scope": "tenant",
 		"isSyncSupported": true, "containsSpectroManifest": true, "isPrivate": true, "unknown": object{"a": 1}})
-	uid := admin.make(kept+"?skipPackSync=false", newRegistry("My Reg/x", sent))
+	uid := admin.make(registriesPath+"?skipPackSync=false", newRegistry("My Reg/x", sent))
 
 	shown := func() (r object) { admin.get(at(uid), &r); return r }
 	want := object{"endpoint": sent["endpoint"], "providerType": "zarf", "basePath": "/v2/", "baseContentPath": "/a/b/", "scope": "tenant",
@@ -65,21 +65,21 @@ func TestKeptRegistries(t *testing.T) {
 	if metadata := first["metadata"].(object); metadata["name"] != "My Reg/x" || metadata["uid"] != uid || strings.HasPrefix(metadata["creationTimestamp"].(string), "0001") {
 		t.Errorf("the metadata is %v", metadata)
 	}
-	admin.refused("POST", kept, newRegistry("MY reg/X ", sent), 409, "RegistryAlreadyExists")
+	admin.refused("POST", registriesPath, newRegistry("MY reg/X ", sent), 409, "RegistryAlreadyExists")
 
 	// What a reader of the record sends back changes nothing.
 	admin.do("PUT", at(uid), newRegistry("My Reg/x", first["spec"].(object))).Want(http.StatusNoContent)
 	if diff := cmp.Diff(first["spec"], shown()["spec"]); diff != "" {
 		t.Error(diff)
 	}
-	// The whole record is replaced: what is not sent is not kept.
+	// The whole definition is replaced: fields that are not sent are deleted.
 	admin.do("PUT", at(uid), newRegistry("other", object{"endpoint": "http://127.0.0.1:5000", "auth": object{"type": "noAuth"}})).Want(http.StatusNoContent)
 	bare := object{"endpoint": "http://127.0.0.1:5000", "isSyncSupported": false, "containsSpectroManifest": false, "isPrivate": false,
 		"auth": object{"type": "noAuth", "tls": object{"enabled": false, "insecureSkipVerify": false}}}
 	if diff := cmp.Diff(bare, shown()["spec"]); diff != "" {
 		t.Error(diff)
 	}
-	second := admin.make(kept, newRegistry("My Reg/x", sent)) // its old name is free
+	second := admin.make(registriesPath, newRegistry("My Reg/x", sent)) // its old name is free
 	admin.refused("PUT", at(uid), newRegistry("my reg/X", bare), 409, "RegistryAlreadyExists")
 
 	// Public clients send Content-Type with a DELETE that has no body.
@@ -107,11 +107,11 @@ type summaries struct {
 	}
 }
 
-// Lists, and the answers to those who look for what is kept by a name, or for another kind of registry.
+// Lists of stored registries, the look-up by name, and paths of other kinds of registries.
 func TestListsOfRegistries(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var empty struct{ Items []any }
 	for _, path := range []string{"/v1/registries/oci/summary", "/v1/registries/metadata", "/v1/registries/helm"} {
 		if admin.get(path, &empty); empty.Items == nil || len(empty.Items) != 0 {
@@ -126,7 +126,7 @@ func TestListsOfRegistries(t *testing.T) {
 		"summary": spec("http://127.0.0.1:5001", open, nil),
 		"basic":   spec("http://127.0.0.1:5002", open, nil),
 	} {
-		uids[name] = admin.make(kept, newRegistry(name, s))
+		uids[name] = admin.make(registriesPath, newRegistry(name, s))
 	}
 	var list summaries
 	admin.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusOK).Into(&list)
@@ -174,49 +174,49 @@ func TestListsOfRegistries(t *testing.T) {
 func TestWhoseRegistries(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
 	body := newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": object{"enabled": true, "ca": registry.CA}}, nil))
-	uid := admin.make(kept, body)
+	uid := admin.make(registriesPath, body)
 	admin.make("/v1/users", newUser("mate@acme.example"))
-	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	server.Admin(t, "", "org", "create", "Other")
 	server.Admin(t, instance.Password, "user", "create", "--org", "Other", "--email", "x@other.example", "--role", "admin", "--password-stdin")
-	stranger, _ := signedIn(t, server, "x@other.example", "Other", instance.Password)
+	other, _ := loggedIn(t, server, "x@other.example", "Other", instance.Password)
 
 	var list summaries
 	for _, path := range []string{at(uid), "/v1/registries/oci/" + uid} {
 		mate.get(path, new(any))
-		stranger.refused("GET", path, "", 404, "ResourceNotFound")
+		other.refused("GET", path, "", 404, "ResourceNotFound")
 	}
 	if mate.get("/v1/registries/oci/summary", &list); len(list.Items) != 1 {
 		t.Errorf("a member lists %v", list)
 	}
 	list = summaries{}
-	if stranger.get("/v1/registries/oci/summary", &list); len(list.Items) != 0 {
+	if other.get("/v1/registries/oci/summary", &list); len(list.Items) != 0 {
 		t.Errorf("another organization lists %v", list)
 	}
-	mate.refused("POST", kept, body, 403, "OperationForbidden")
+	mate.refused("POST", registriesPath, body, 403, "OperationForbidden")
 	mate.refused("PUT", at(uid), body, 403, "OperationForbidden")
 	mate.refused("DELETE", at(uid), "", 403, "OperationForbidden")
-	stranger.refused("PUT", at(uid), body, 404, "ResourceNotFound")
-	stranger.refused("DELETE", at(uid), "", 404, "ResourceNotFound")
+	other.refused("PUT", at(uid), body, 404, "ResourceNotFound")
+	other.refused("DELETE", at(uid), "", 404, "ResourceNotFound")
 
 	byUID := basic(registry.Endpoint, ada, "", trusting(registry.CA), object{"registryUid": uid})
 	mate.do("POST", validate, byUID).Want(http.StatusNoContent)
-	wantFields(t, stranger.refused("POST", validate, byUID, 400, "InvalidRequest").Fault(), "registryUid")
+	wantFields(t, other.refused("POST", validate, byUID, 400, "InvalidRequest").Fault(), "registryUid")
 }
 
-// registryUid in validate and diagnose: a stored secret is used where it belongs and goes nowhere else.
+// registryUid in validate and diagnose: a stored secret is sent to its own endpoint only.
 func TestValidateWithStoredSecrets(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
 	tls := object{"enabled": true, "ca": registry.CA}
-	uid := admin.make(kept, newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
+	uid := admin.make(registriesPath, newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
 	contacted := make(chan string, 100)
-	elsewhere := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	other := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		contacted <- r.Method + " " + r.URL.Path
 		w.WriteHeader(http.StatusUnauthorized)
 	})
@@ -228,22 +228,22 @@ func TestValidateWithStoredSecrets(t *testing.T) {
 			"empty": with(registry.Endpoint, "", tls), "masked": with(registry.Endpoint, "********", tls), "spelled otherwise": with(registry.Endpoint+"/v2/", "", tls),
 			"sent": with(registry.Endpoint, adaPassword, tls), "other content": with(registry.Endpoint, "", tls, object{"providerType": "pack"}),
 		} {
-			answer := admin.do("POST", path, body)
-			if answer.Status != http.StatusNoContent && !strings.HasPrefix(answer.Body, `{"valid":true`) {
-				t.Errorf("%s, %s: %d %s", path, name, answer.Status, answer.Body)
+			response := admin.do("POST", path, body)
+			if response.Status != http.StatusNoContent && !strings.HasPrefix(response.Body, `{"valid":true`) {
+				t.Errorf("%s, %s: %d %s", path, name, response.Status, response.Body)
 			}
 		}
 		for name, tt := range map[string]struct{ body, fields string }{
-			"another endpoint":      {with(elsewhere, "", nil), "auth.password"},
-			"another, masked":       {with(elsewhere, "********", nil), "auth.password"},
-			"http":                  {with(strings.Replace(registry.Endpoint, "https", "http", 1), "", tls), "auth.password"},
-			"a path":                {with(registry.Endpoint, "", tls, object{"basePath": "below"}), "auth.password"},
-			"no trust":              {with(registry.Endpoint, "", object{"enabled": true, "insecureSkipVerify": true, "ca": registry.CA}), "auth.password"},
-			"other trust":           {with(registry.Endpoint, "", object{"enabled": false, "ca": registry.CA}), "auth.password"},
-			"a token never stored":  {definition(registry.Endpoint, object{"type": "token", "token": "********", "tls": tls}, object{"registryUid": uid}), "auth.token"},
-			"no such registry":      {definition(registry.Endpoint, object{"type": "basic", "username": ada}, object{"registryUid": noUID, "providerType": "x"}), "providerType registryUid"},
-			"a name":                {definition(registry.Endpoint, object{"type": "basic", "username": ada}, object{"registryUid": "ours"}), "registryUid"},
-			"wrong types beside it": {with(elsewhere, "", nil, object{"scope": 7}), "auth.password scope"},
+			"another endpoint":     {with(other, "", nil), "auth.password"},
+			"another, masked":      {with(other, "********", nil), "auth.password"},
+			"http":                 {with(strings.Replace(registry.Endpoint, "https", "http", 1), "", tls), "auth.password"},
+			"a path":               {with(registry.Endpoint, "", tls, object{"basePath": "below"}), "auth.password"},
+			"no trust":             {with(registry.Endpoint, "", object{"enabled": true, "insecureSkipVerify": true, "ca": registry.CA}), "auth.password"},
+			"other trust":          {with(registry.Endpoint, "", object{"enabled": false, "ca": registry.CA}), "auth.password"},
+			"a token never stored": {definition(registry.Endpoint, object{"type": "token", "token": "********", "tls": tls}, object{"registryUid": uid}), "auth.token"},
+			"no such registry":     {definition(registry.Endpoint, object{"type": "basic", "username": ada}, object{"registryUid": noUID, "providerType": "x"}), "providerType registryUid"},
+			"a name":               {definition(registry.Endpoint, object{"type": "basic", "username": ada}, object{"registryUid": "ours"}), "registryUid"},
+			"wrong types as well":  {with(other, "", nil, object{"scope": 7}), "auth.password scope"},
 		} {
 			t.Run(operation(path)+" "+name, func(t *testing.T) {
 				wantFields(t, admin.refused("POST", path, tt.body, 400, "InvalidRequest").Fault(), strings.Fields(tt.fields)...)
@@ -261,17 +261,17 @@ func TestValidateWithStoredSecrets(t *testing.T) {
 	admin.refused("POST", validate, with(registry.Endpoint, "", tls), 400, "InvalidRequest")
 }
 
-// A definition cannot be led elsewhere while its secret stays.
+// The endpoint of a definition cannot change without sending the secret again.
 func TestReplaceKeepsSecretsWhereTheyBelong(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
 	tls := object{"enabled": true, "ca": registry.CA}
-	put := func(uid, endpoint, password string, tls object) instance.Answer {
+	put := func(uid, endpoint, password string, tls object) instance.Response {
 		return admin.do("PUT", at(uid), newRegistry("ours", spec(endpoint, object{"type": "basic", "username": ada, "password": password, "tls": tls}, nil)))
 	}
-	uid := admin.make(kept, newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
+	uid := admin.make(registriesPath, newRegistry("ours", spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": adaPassword, "tls": tls}, nil)))
 	for _, password := range []string{"", "********"} {
 		wantFields(t, put(uid, "https://attacker.onion", password, tls).Want(http.StatusBadRequest).Fault(), "spec.auth.password")
 		wantFields(t, put(uid, registry.Endpoint, password, object{"enabled": true, "insecureSkipVerify": true}).Want(http.StatusBadRequest).Fault(), "spec.auth.password")
@@ -284,18 +284,18 @@ func TestReplaceKeepsSecretsWhereTheyBelong(t *testing.T) {
 	put(uid, registry.Endpoint, "", tls).Want(http.StatusBadRequest)
 }
 
-// A sealed value that does not open fails its own record alone, and sending the secret again mends it.
+// An encrypted value that cannot be decrypted affects its own definition only, and sending the secret again fixes it.
 func TestDamagedRecord(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
 	tls := object{"enabled": true, "ca": registry.CA}
 	body := func(name, password string) string {
 		return newRegistry(name, spec(registry.Endpoint, object{"type": "basic", "username": ada, "password": password, "tls": tls}, nil))
 	}
-	broken, whole := admin.make(kept, body("broken", adaPassword)), admin.make(kept, body("whole", adaPassword))
-	gone := admin.make(kept, body("gone", adaPassword))
+	broken, whole := admin.make(registriesPath, body("broken", adaPassword)), admin.make(registriesPath, body("whole", adaPassword))
+	gone := admin.make(registriesPath, body("gone", adaPassword))
 	_, err := openStore(t, server).ExecContext(t.Context(), `PRAGMA busy_timeout=5000; UPDATE registry_details SET sealed =
 		(SELECT d.sealed FROM registry_details d WHERE d.registry_uid = '`+whole+`') WHERE registry_uid IN ('`+broken+`', '`+gone+`')`)
 	if err != nil {
@@ -329,7 +329,7 @@ func TestDamagedRecord(t *testing.T) {
 func TestDeleteWhileValidated(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var uid string
 	var once sync.Once
 	slow := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -340,11 +340,11 @@ func TestDeleteWhileValidated(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		}
 	})
-	uid = admin.make(kept, newRegistry("ours", spec(slow, basicAuth(adaPassword), nil)))
+	uid = admin.make(registriesPath, newRegistry("ours", spec(slow, basicAuth(adaPassword), nil)))
 	body := definition(slow, object{"type": "basic", "username": ada, "tls": object{"enabled": true}}, object{"registryUid": uid})
-	answer := admin.do("POST", validate, body).Want(http.StatusNoContent)
+	response := admin.do("POST", validate, body).Want(http.StatusNoContent)
 	var record struct{ Spec struct{ Outcome string } }
-	if admin.get("/v1/audits/"+answer.Header.Get("AuditUid"), &record); record.Spec.Outcome != "valid" {
+	if admin.get("/v1/audits/"+response.Header.Get("AuditUid"), &record); record.Spec.Outcome != "valid" {
 		t.Errorf("the record says %q", record.Spec.Outcome)
 	}
 	admin.refused("GET", at(uid), "", 404, "ResourceNotFound")
@@ -354,7 +354,7 @@ func TestDeleteWhileValidated(t *testing.T) {
 func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	open := spec("http://127.0.0.1:5000", object{"type": "noAuth"}, nil)
 	for name, tt := range map[string]struct{ query, body, fields string }{
 		"endpoint null":         {"", newRegistry("a", object{"endpoint": nil, "auth": object{"type": "noAuth"}}), "spec.endpoint"},
@@ -368,8 +368,8 @@ func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 		"two switches":          {"?skipPackSync=true&skipPackSync=false", newRegistry("a", open), "skipPackSync"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantFields(t, admin.refused("POST", kept+tt.query, tt.body, 400, "InvalidRequest").Fault(), strings.Fields(tt.fields)...)
-			uid := admin.make(kept, newRegistry("kept "+name, open))
+			wantFields(t, admin.refused("POST", registriesPath+tt.query, tt.body, 400, "InvalidRequest").Fault(), strings.Fields(tt.fields)...)
+			uid := admin.make(registriesPath, newRegistry("stored "+name, open))
 			wanted := tt.fields
 			if name == "a mask" {
 				wanted = "spec.auth.password" // none is stored that it could mean
@@ -377,7 +377,7 @@ func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 			wantFields(t, admin.refused("PUT", at(uid)+tt.query, tt.body, 400, "InvalidRequest").Fault(), strings.Fields(wanted)...)
 		})
 	}
-	uid := admin.make(kept+"?skipPackSync=true", `{"metadata":{"name":"labels","labels":{"a":"b"},"annotations":{"c":"d"},"uid":"mine"},"spec":`+instance.JSON(open)+`,"kind":"x"}`)
+	uid := admin.make(registriesPath+"?skipPackSync=true", `{"metadata":{"name":"labels","labels":{"a":"b"},"annotations":{"c":"d"},"uid":"mine"},"spec":`+instance.JSON(open)+`,"kind":"x"}`)
 	var shown struct {
 		Metadata struct {
 			UID                 string
@@ -389,30 +389,30 @@ func TestRegistryRequestsAsClientsWriteThem(t *testing.T) {
 	}
 }
 
-// Retries of a creation whose answer was lost end in a conflict, never in two registries.
+// Retries of a creation whose response was lost end in a conflict, never in two registries.
 func TestCreateIsRetried(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var wait sync.WaitGroup
-	answers := make(chan int, 8)
-	for range cap(answers) {
+	responses := make(chan int, 8)
+	for range cap(responses) {
 		wait.Go(func() {
-			answer, err := admin.client.Try("POST", kept, newRegistry("one", spec("h.onion", object{"type": "noAuth"}, nil)), admin.credential...)
+			response, err := admin.client.Try("POST", registriesPath, newRegistry("one", spec("h.onion", object{"type": "noAuth"}, nil)), admin.credential...)
 			if err != nil {
 				t.Error(err)
 			}
-			answers <- answer.Status
+			responses <- response.Status
 		})
 	}
 	wait.Wait()
-	close(answers)
+	close(responses)
 	count := map[int]int{}
-	for status := range answers {
+	for status := range responses {
 		count[status]++
 	}
-	if count[http.StatusCreated] != 1 || count[http.StatusConflict] != cap(answers)-1 {
-		t.Errorf("answers by status: %v", count)
+	if count[http.StatusCreated] != 1 || count[http.StatusConflict] != cap(responses)-1 {
+		t.Errorf("responses by status: %v", count)
 	}
 	var list summaries
 	text := admin.do("GET", "/v1/registries/oci/summary", "").Want(http.StatusOK).Body

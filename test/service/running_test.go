@@ -15,7 +15,7 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// slowRegistry holds every request until release, and tells of each that came.
+// slowRegistry holds every request until release, and reports each that arrived.
 func slowRegistry(t *testing.T) (endpoint string, came <-chan struct{}, release func()) {
 	t.Helper()
 	arrived, gate := make(chan struct{}, 1000), make(chan struct{})
@@ -33,62 +33,62 @@ func slowRegistry(t *testing.T) (endpoint string, came <-chan struct{}, release 
 	return endpoint, arrived, release
 }
 
-// Ctrl-C lets a validation under way end: its client gets the answer.
+// After Ctrl-C a running validation completes, and its client gets the response.
 func TestStopLetsRequestsEnd(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	endpoint, came, release := slowRegistry(t)
-	answered := make(chan int, 1)
+	returned := make(chan int, 1)
 	go func() {
-		answer, err := client.Try(http.MethodPost, validate, noAuth(endpoint), "Authorization", tokens.Authorization)
+		response, err := client.Try(http.MethodPost, validate, noAuth(endpoint), "Authorization", tokens.Authorization)
 		if err != nil {
-			answer.Status = -1
+			response.Status = -1
 		}
-		answered <- answer.Status
+		returned <- response.Status
 	}()
 	<-came
 	time.AfterFunc(300*time.Millisecond, release) // well after the signal
 	if code := server.Stop(syscall.SIGINT); code != 0 {
 		t.Errorf("exit code %d, want 0", code)
 	}
-	if status := <-answered; status != http.StatusNoContent {
-		t.Errorf("the validation under way answered %d, want 204", status)
+	if status := <-returned; status != http.StatusNoContent {
+		t.Errorf("the validation under way returned %d, want 204", status)
 	}
 	if !strings.Contains(server.Log(), "stopped") {
-		t.Errorf("the log does not tell of the end:\n%s", server.Log())
+		t.Errorf("the log does not have the end:\n%s", server.Log())
 	}
 }
 
-// Past the bounded queue a validation is turned away at once, and signing in goes on.
+// Past the bounded queue a validation is turned away at once, and logging in goes on.
 func TestTooManyValidationsAtOnce(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--check-concurrency", "1", "--check-per-org", "64", "--check-per-minute", "1000"}})
 	client := server.Client(t)
-	tokens := client.SignIn()
+	tokens := client.Login()
 	endpoint, came, release := slowRegistry(t)
 	const room, more = 1 + 64, 5 // one at work, the rest waiting
 	statuses := make(chan int, room+more)
 	for range room + more {
 		go func() {
-			answer, err := client.Try(http.MethodPost, validate, noAuth(endpoint), "Authorization", tokens.Authorization)
+			response, err := client.Try(http.MethodPost, validate, noAuth(endpoint), "Authorization", tokens.Authorization)
 			if err != nil {
-				answer.Status = -1
+				response.Status = -1
 			}
-			statuses <- answer.Status
+			statuses <- response.Status
 		}()
 	}
 	<-came
 	wantStatuses(t, statuses, more, http.StatusServiceUnavailable)
 	for _, path := range []string{validate, diagnose} {
-		answer := client.Do(http.MethodPost, path, noAuth(endpoint), "Authorization", tokens.Authorization).Want(http.StatusServiceUnavailable)
-		if f := answer.Fault(); f.Code != "Unavailable" {
+		response := client.Do(http.MethodPost, path, noAuth(endpoint), "Authorization", tokens.Authorization).Want(http.StatusServiceUnavailable)
+		if f := response.Fault(); f.Code != "Unavailable" {
 			t.Errorf("%s, want Unavailable", f.Code)
 		}
-		wantRetryAfter(t, answer)
+		wantRetryAfter(t, response)
 	}
-	client.SignIn()
+	client.Login()
 	release()
 	wantStatuses(t, statuses, room, http.StatusNoContent)
 }
@@ -97,7 +97,7 @@ func wantStatuses(t *testing.T, statuses <-chan int, n, want int) {
 	t.Helper()
 	for range n {
 		if status := <-statuses; status != want {
-			t.Fatalf("a validation answered %d, want %d", status, want)
+			t.Fatalf("a validation returned %d, want %d", status, want)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestSecondServerRefuses(t *testing.T) {
 	if result.Code == 0 || result.Err == "" || strings.Contains(result.Out, "serves on") {
 		t.Errorf("exit code %d\n%s%s", result.Code, result.Out, result.Err)
 	}
-	server.Client(t).SignIn()
+	server.Client(t).Login()
 }
 
 // A wrong or open master key: no start, and nothing is changed.
@@ -142,18 +142,18 @@ func TestWrongMasterKey(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	instance.Start(t, instance.Options{DataDir: server.DataDir}).Client(t).SignIn()
+	instance.Start(t, instance.Options{DataDir: server.DataDir}).Client(t).Login()
 }
 
-func fileTexts(t *testing.T, folder string) map[string]string {
+func fileTexts(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	texts := map[string]string{}
 	for _, entry := range entries {
-		data, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		data, err := os.ReadFile(filepath.Join(dir, entry.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,9 +177,9 @@ func TestSelfSignedTLS(t *testing.T) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
 	defer transport.CloseIdleConnections()
 	client := server.ClientThrough(t, transport)
-	client.SignIn()
-	answer := client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
-	if answer.Header.Get("Strict-Transport-Security") == "" {
+	client.Login()
+	response := client.Do(http.MethodGet, "/healthz", "").Want(http.StatusOK)
+	if response.Header.Get("Strict-Transport-Security") == "" {
 		t.Error("under TLS there is no Strict-Transport-Security")
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/regwarden/regwarden/test/testca"
 )
 
-// secrets are values that may appear nowhere but where an answer has to show them once.
+// secrets are values that may appear only in the responses that have to show them once.
 type secrets struct {
 	mu     sync.Mutex
 	values map[string]string // by what it is
@@ -66,14 +66,14 @@ func (s *secrets) search(t *testing.T, place, text string) {
 	}
 }
 
-// keepAnswers notes what comes back, but for the answers that have to show a secret.
-type keepAnswers struct {
+// recordResponses records the responses, except those that have to show a secret.
+type recordResponses struct {
 	http.Transport
 	mu  sync.Mutex
 	all bytes.Buffer
 }
 
-func (k *keepAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+func (k *recordResponses) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := k.Transport.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -93,15 +93,15 @@ func (k *keepAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // With marked secrets sent through every operation and failure, none of them is in a log, a metric, an audit
-// record, an answer, or any file of the data folder.
+// record, a response, or any file of the data directory.
 func TestNoSecretIsWrittenDown(t *testing.T) {
 	t.Parallel()
 	s := &secrets{values: map[string]string{"first password": instance.Password}}
 	server := instance.Start(t, instance.Options{Flags: []string{"--log-level", "debug", "--metrics-listen", "127.0.0.1:0", "--login-free-failures", "100"}})
-	answers := &keepAnswers{}
-	t.Cleanup(answers.CloseIdleConnections)
-	client := server.ClientThrough(t, answers)
-	tokens := client.SignIn()
+	responses := &recordResponses{}
+	t.Cleanup(responses.CloseIdleConnections)
+	client := server.ClientThrough(t, responses)
+	tokens := client.Login()
 	s.keep("authorization token", tokens.Authorization)
 	s.keep("refresh token", tokens.RefreshToken)
 	admin := person{t, client, []string{"Authorization", tokens.Authorization}}
@@ -114,7 +114,7 @@ func TestNoSecretIsWrittenDown(t *testing.T) {
 	sendRegistries(t, s, server, admin)
 	sendMalformed(s, admin)
 	sendToBrokenStore(t, s, server, admin)
-	scanEverything(t, s, server, answers)
+	scanEverything(t, s, server, responses)
 }
 
 func file(t *testing.T, server *instance.Server, name string) string {
@@ -127,7 +127,7 @@ func file(t *testing.T, server *instance.Server, name string) string {
 }
 
 func sendSignIns(s *secrets, client *instance.Client, tokens instance.Tokens) {
-	for _, who := range []struct{ email, org string }{{instance.Email, instance.Org}, {"nobody@acme.example", instance.Org}, {instance.Email, "Nowhere"}} {
+	for _, who := range []struct{ email, org string }{{instance.Email, instance.Org}, {"unknown@acme.example", instance.Org}, {instance.Email, "Missing"}} {
 		client.Do("POST", "/v1/auth", instance.Credentials(who.email, who.org, s.mark("wrong password of "+who.email+" in "+who.org))).Want(http.StatusUnauthorized)
 	}
 	next := client.Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
@@ -156,7 +156,7 @@ func sendPasswords(t *testing.T, s *secrets, server *instance.Server, admin pers
 	}
 	admin.make("/v1/users", body(first))
 	admin.refused("POST", "/v1/users", body(s.mark("password of a user that is there")), 409, "UserAlreadyExists")
-	mate, tokens := signedIn(t, server, "mate@acme.example", instance.Org, first)
+	mate, tokens := loggedIn(t, server, "mate@acme.example", instance.Org, first)
 	s.keep("user's authorization token", tokens.Authorization)
 	mate.client = admin.client
 	second := s.mark("changed password")
@@ -182,7 +182,7 @@ func sendDefinitions(t *testing.T, s *secrets, admin person) {
 	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
 	s.keep("client key", strings.Split(certificate.Key, "\n")[2])
 	password, token := s.mark("registry password"), s.mark("registry token")
-	reflecting := serve(t, func(w http.ResponseWriter, r *http.Request) { // it says back whatever it was told
+	reflecting := serve(t, func(w http.ResponseWriter, r *http.Request) { // it repeats every header
 		_, given, _ := r.BasicAuth()
 		said := r.Header.Get("Authorization") + " " + given
 		w.Header().Set("WWW-Authenticate", `Basic realm="`+said+`"`)
@@ -197,7 +197,7 @@ func sendDefinitions(t *testing.T, s *secrets, admin person) {
 	})
 	withKey := object{"tls": object{"enabled": true, "certificate": certificate.Certificate, "key": certificate.Key, "ca": registry.CA}}
 	for _, endpoint := range []string{registry.Endpoint, unusedEndpoint(t), "http://169.254.169.254", "http://registry.onion", reflecting, moving, withoutTokens(t),
-		answering(t, http.StatusOK, "text/html", "<html></html>"), answering(t, http.StatusForbidden, "text/plain", "no"), "http://ada:" + password + "@127.0.0.1", "http://127.0.0.1/?" + password} {
+		responding(t, http.StatusOK, "text/html", "<html></html>"), responding(t, http.StatusForbidden, "text/plain", "no"), "http://ada:" + password + "@127.0.0.1", "http://127.0.0.1/?" + password} {
 		for _, body := range []string{
 			basic(endpoint, ada, password), basic(endpoint, ada, password, trusting(registry.CA)), basic(endpoint, ada, password, withKey),
 			definition(endpoint, object{"type": "token", "token": token}), definition(endpoint, object{"type": "token", "token": token, "username": ada}),
@@ -214,14 +214,14 @@ func sendDefinitions(t *testing.T, s *secrets, admin person) {
 func sendRegistries(t *testing.T, s *secrets, server *instance.Server, admin person) {
 	t.Helper()
 	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
-	s.keep("kept client key", strings.Split(certificate.Key, "\n")[2])
-	password, token := s.mark("kept password"), s.mark("kept token")
+	s.keep("stored client key", strings.Split(certificate.Key, "\n")[2])
+	password, token := s.mark("stored password"), s.mark("stored token")
 	endpoint := unusedEndpoint(t)
 	tls := object{"enabled": true, "certificate": certificate.Certificate, "key": certificate.Key}
 	withPassword := object{"type": "basic", "username": ada, "password": password, "tls": tls}
 	withToken := object{"type": "token", "token": token, "tls": tls}
-	first := admin.make(kept, newRegistry("with password", spec(endpoint, withPassword, nil)))
-	second := admin.make(kept, newRegistry("with token", spec(endpoint, withToken, nil)))
+	first := admin.make(registriesPath, newRegistry("with password", spec(endpoint, withPassword, nil)))
+	second := admin.make(registriesPath, newRegistry("with token", spec(endpoint, withToken, nil)))
 	for _, uid := range []string{first, second} {
 		for _, path := range []string{at(uid), "/v1/registries/oci/" + uid, "/v1/registries/oci/summary", "/v1/registries/metadata"} {
 			admin.get(path, new(any))
@@ -234,12 +234,12 @@ func sendRegistries(t *testing.T, s *secrets, server *instance.Server, admin per
 			admin.do("POST", diagnose, definition(endpoint, auth, object{"registryUid": uid}))
 		}
 	}
-	admin.refused("POST", kept, newRegistry("with password", spec(endpoint, withPassword, nil)), 409, "RegistryAlreadyExists")
-	admin.refused("POST", kept, newRegistry("wrong", spec("http://ada:"+password+"@h", withPassword, nil)), 400, "InvalidRequest")
-	admin.refused("PUT", at(noUID), newRegistry("nowhere", spec(endpoint, withToken, nil)), 404, "ResourceNotFound")
-	admin.do("PUT", at(first), newRegistry("replaced", spec(endpoint, object{"type": "basic", "username": ada, "password": s.mark("second kept password"), "tls": tls}, nil))).Want(http.StatusNoContent)
+	admin.refused("POST", registriesPath, newRegistry("with password", spec(endpoint, withPassword, nil)), 409, "RegistryAlreadyExists")
+	admin.refused("POST", registriesPath, newRegistry("wrong", spec("http://ada:"+password+"@h", withPassword, nil)), 400, "InvalidRequest")
+	admin.refused("PUT", at(noUID), newRegistry("missing", spec(endpoint, withToken, nil)), 404, "ResourceNotFound")
+	admin.do("PUT", at(first), newRegistry("replaced", spec(endpoint, object{"type": "basic", "username": ada, "password": s.mark("second stored password"), "tls": tls}, nil))).Want(http.StatusNoContent)
 	admin.do("PUT", at(second), newRegistry("dropped", spec(endpoint, object{"type": "noAuth"}, nil))).Want(http.StatusNoContent)
-	gone := admin.make(kept, newRegistry("gone", spec(endpoint, object{"type": "token", "token": s.mark("deleted token")}, nil)))
+	gone := admin.make(registriesPath, newRegistry("gone", spec(endpoint, object{"type": "token", "token": s.mark("deleted token")}, nil)))
 	admin.do("DELETE", at(gone), "").Want(http.StatusNoContent)
 
 	backup := filepath.Join(t.TempDir(), "backup.db")
@@ -251,7 +251,7 @@ func sendRegistries(t *testing.T, s *secrets, server *instance.Server, admin per
 	s.search(t, "the backup", string(data))
 }
 
-// sendMalformed sends secrets where nobody expects them.
+// sendMalformed sends secrets in unexpected places.
 func sendMalformed(s *secrets, admin person) {
 	odd := s.mark("secret in a malformed body")
 	for _, op := range operations {
@@ -269,7 +269,7 @@ func sendMalformed(s *secrets, admin person) {
 	}
 }
 
-// sendToBrokenStore has every operation fail inside, where errors are told at length.
+// sendToBrokenStore has every operation fail with an internal error, which is logged in full.
 func sendToBrokenStore(t *testing.T, s *secrets, server *instance.Server, admin person) {
 	t.Helper()
 	for _, table := range []string{"users", "sessions", "api_keys", "registry_details"} {
@@ -285,9 +285,9 @@ func sendToBrokenStore(t *testing.T, s *secrets, server *instance.Server, admin 
 	admin.client.Do("GET", refresh+s.values["second refresh token"], "").Want(http.StatusInternalServerError)
 }
 
-func scanEverything(t *testing.T, s *secrets, server *instance.Server, answers *keepAnswers) {
+func scanEverything(t *testing.T, s *secrets, server *instance.Server, responses *recordResponses) {
 	t.Helper()
-	s.search(t, "an answer", answers.all.String())
+	s.search(t, "a response", responses.all.String())
 	s.search(t, "the log", server.Log()+server.Out())
 	s.search(t, "the metrics", server.Metrics(t))
 	records := server.Admin(t, "", "audit", "list", "--output", "json", "--limit", "500")
@@ -307,11 +307,11 @@ func scanEverything(t *testing.T, s *secrets, server *instance.Server, answers *
 	if err != nil || seen < 2 || !strings.Contains(file(t, server, "regwarden.db-wal")+file(t, server, "regwarden.db"), "mate@acme.example") {
 		t.Errorf("the scan does not see what the store holds: %d files, %v", seen, err)
 	}
-	if !strings.Contains(answers.all.String(), "RegistryAuthFailed") || !strings.Contains(records, "registry.validate") || !strings.Contains(server.Log(), "path=/v1/auth/refresh/{token}") {
-		t.Error("the scan does not see what was answered, recorded and logged")
+	if !strings.Contains(responses.all.String(), "RegistryAuthFailed") || !strings.Contains(records, "registry.validate") || !strings.Contains(server.Log(), "path=/v1/auth/refresh/{token}") {
+		t.Error("the scan does not see what was returned, recorded and logged")
 	}
-	// It would find what is there: the e-mail is in all of these places but the metrics.
-	found := &secrets{values: map[string]string{"e-mail": instance.Email}}
+	// It would find what is there: the email is in all of these places but the metrics.
+	found := &secrets{values: map[string]string{"email": instance.Email}}
 	if !found.finds(records) || !found.finds(base64.StdEncoding.EncodeToString([]byte("a "+instance.Email+" b"))) {
 		t.Error("the scan finds nothing")
 	}

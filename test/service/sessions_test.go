@@ -11,8 +11,8 @@ import (
 func TestSessionsAreListedAndEnded(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	here, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
-	there, thereTokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	here, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	there, thereTokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var list items
 	here.get("/v1/users/me/sessions", &list)
 	if len(list.Items) != 2 {
@@ -36,7 +36,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 func TestLogout(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	p, tokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	p, tokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	key := withKey(t, server, p.newKey("ci", "").APIKey)
 	wantFields(t, key.refused("POST", "/v1/auth/logout", "", 400, "InvalidRequest").Fault(), "Authorization")
 	p.do("POST", "/v1/auth/logout", "").Want(http.StatusNoContent)
@@ -51,11 +51,11 @@ func TestLogout(t *testing.T) {
 func TestTokensAreRevoked(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))
-	mate, mateTokens := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
-	again, againTokens := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
-	_, adminTokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	mate, mateTokens := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	again, againTokens := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	_, adminTokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	theirs := newRival(t, server)
 	body := func(tokens ...string) string { return instance.JSON(object{"tokens": tokens}) }
 	const path = "/v1/users/auth/tokens/revoke"
@@ -76,42 +76,42 @@ func TestTokensAreRevoked(t *testing.T) {
 func TestPasswordIsChanged(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	here, hereTokens := signedIn(t, server, instance.Email, instance.Org, instance.Password)
-	there, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	here, hereTokens := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	there, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	const next = "nine geese across the marsh"
 	here.do("PATCH", "/v1/users/me/password", instance.JSON(object{"currentPassword": instance.Password, "newPassword": next})).Want(http.StatusNoContent)
 	here.do("GET", alerts, "").Want(http.StatusOK)
 	here.client.Do("GET", refresh+hereTokens.RefreshToken, "").Want(http.StatusOK)
 	there.refused("GET", alerts, "", 401, "UnAuthorizedAccess")
 	here.client.Do("POST", "/v1/auth", instance.Credentials(instance.Email, instance.Org, instance.Password)).Want(http.StatusUnauthorized)
-	signedIn(t, server, instance.Email, instance.Org, next)
+	loggedIn(t, server, instance.Email, instance.Org, next)
 }
 
-// Wrong passwords are throttled, at sign-in and where the current one is asked for; what is in use goes on.
+// Wrong passwords are throttled, at login and where the current one is asked for; what is in use goes on.
 func TestWrongPasswordsAreThrottled(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--login-free-failures", "2", "--login-max-wait", "1m"}})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))
-	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	for _, tt := range []struct {
 		email, path, method string
 		body                string
 		wrong               int
 	}{
-		{"nobody", "/v1/auth", "POST", instance.Credentials("nobody@acme.example", instance.Org, "wrong"), 401},
-		{"nobody, spelt otherwise", "/v1/auth/authenticate", "POST", instance.Credentials("NOBODY@acme.example ", "ACME", "wrong"), 401},
+		{"unknown user", "/v1/auth", "POST", instance.Credentials("unknown@acme.example", instance.Org, "wrong"), 401},
+		{"unknown user in other letters", "/v1/auth/authenticate", "POST", instance.Credentials("UNKNOWN@acme.example ", "ACME", "wrong"), 401},
 		{"mate", "/v1/users/me/password", "PATCH", instance.JSON(object{"currentPassword": "wrong", "newPassword": "nine geese across the marsh"}), 400},
 	} {
-		answer := mate.do(tt.method, tt.path, tt.body)
-		for tries := 0; answer.Status == tt.wrong && tries < 8; tries++ {
-			answer = mate.do(tt.method, tt.path, tt.body)
+		response := mate.do(tt.method, tt.path, tt.body)
+		for tries := 0; response.Status == tt.wrong && tries < 8; tries++ {
+			response = mate.do(tt.method, tt.path, tt.body)
 		}
-		if f := answer.Want(http.StatusTooManyRequests).Fault(); f.Code != "TooManyRequests" {
+		if f := response.Want(http.StatusTooManyRequests).Fault(); f.Code != "TooManyRequests" {
 			t.Errorf("%s: %s", tt.email, f.Code)
 		}
-		if seconds, err := strconv.Atoi(answer.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 60 {
-			t.Errorf("%s: Retry-After is %q", tt.email, answer.Header.Get("Retry-After"))
+		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 60 {
+			t.Errorf("%s: Retry-After is %q", tt.email, response.Header.Get("Retry-After"))
 		}
 	}
 	mate.do("GET", alerts, "").Want(http.StatusOK)

@@ -23,9 +23,9 @@ func TestStory(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
 
-	tokens := client.SignIn()
+	tokens := client.Login()
 	if tokens.RefreshToken == "" {
-		t.Error("signing in gives no refresh token")
+		t.Error("logging in gives no refresh token")
 	}
 	tokens = storyRefresh(t, client, tokens)
 	storyValidate(t, client, tokens, registry)
@@ -51,7 +51,7 @@ func storyRefresh(t *testing.T, client *instance.Client, first instance.Tokens) 
 	}
 	retried := client.Do(http.MethodGet, refresh+first.RefreshToken, "").Want(http.StatusOK).Tokens()
 	if retried.RefreshToken != second.RefreshToken {
-		t.Error("an honest retry gets another successor than the first answer had")
+		t.Error("a legitimate retry gets another successor than the first response had")
 	}
 	third := client.Do(http.MethodGet, refresh+second.RefreshToken, "").Want(http.StatusOK).Tokens()
 	for _, token := range []string{first.Authorization, second.Authorization, third.Authorization} {
@@ -60,7 +60,7 @@ func storyRefresh(t *testing.T, client *instance.Client, first instance.Tokens) 
 	// The public clients know only the authorization token, and renew with it.
 	renewed := client.Do(http.MethodGet, refresh+third.Authorization, "").Want(http.StatusOK).Tokens()
 	if renewed.Authorization == "" || renewed.RefreshToken != "" {
-		t.Errorf("renewing by an authorization token answers %t, %t; want an authorization token alone", renewed.Authorization != "", renewed.RefreshToken != "")
+		t.Errorf("renewing by an authorization token returns %t, %t; want an authorization token alone", renewed.Authorization != "", renewed.RefreshToken != "")
 	}
 	return third
 }
@@ -68,24 +68,24 @@ func storyRefresh(t *testing.T, client *instance.Client, first instance.Tokens) 
 func storyValidate(t *testing.T, client *instance.Client, tokens instance.Tokens, registry realregistry.Access) {
 	t.Helper()
 	good := basic(registry.Endpoint, ada, adaPassword, trusting(registry.CA), content("charts"))
-	answer := client.Do(http.MethodPost, validate, good, "Authorization", tokens.Authorization).Want(http.StatusNoContent)
-	first := answer.Header.Get("AuditUid")
+	response := client.Do(http.MethodPost, validate, good, "Authorization", tokens.Authorization).Want(http.StatusNoContent)
+	first := response.Header.Get("AuditUid")
 	if !uuid4.MatchString(first) {
 		t.Errorf("AuditUid is %q, want a random UUID", first)
 	}
-	answer = client.Do(http.MethodPost, validate, good, "Authorization", "Bearer "+tokens.Authorization).Want(http.StatusNoContent)
-	if answer.Header.Get("AuditUid") == first {
+	response = client.Do(http.MethodPost, validate, good, "Authorization", "Bearer "+tokens.Authorization).Want(http.StatusNoContent)
+	if response.Header.Get("AuditUid") == first {
 		t.Error("two validations have one AuditUid")
 	}
 
 	wrong := basic(registry.Endpoint, ada, "wrong horse", trusting(registry.CA))
-	answer = client.Do(http.MethodPost, validate, wrong, "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity)
-	f := answer.Fault()
+	response = client.Do(http.MethodPost, validate, wrong, "Authorization", tokens.Authorization).Want(http.StatusUnprocessableEntity)
+	f := response.Fault()
 	if f.Code != "RegistryAuthFailed" || f.Details.Field != "auth.password" || f.Details.Stage != "auth" || f.Details.Reason != "refused" || f.Details.Hint == "" {
-		t.Errorf("wrong password: %s", answer.Body)
+		t.Errorf("wrong password: %s", response.Body)
 	}
-	if strings.Contains(answer.Body, "wrong horse") {
-		t.Errorf("the answer repeats the password: %s", answer.Body)
+	if strings.Contains(response.Body, "wrong horse") {
+		t.Errorf("the response repeats the password: %s", response.Body)
 	}
 
 	for body, valid := range map[string]bool{good: true, wrong: false} {
@@ -144,11 +144,11 @@ func storySecondStart(t *testing.T, before *instance.Server, tokens instance.Tok
 	if code := server.Stop(syscall.SIGTERM); code != 0 {
 		t.Errorf("SIGTERM: exit code %d, want 0", code)
 	}
-	storyNoSecretKept(t, before, server, tokens)
+	storyNoSecretStored(t, before, server, tokens)
 }
 
-// Neither log nor data folder holds what would open a session or a registry.
-func storyNoSecretKept(t *testing.T, before, after *instance.Server, tokens instance.Tokens) {
+// Neither log nor data directory holds what would open a session or a registry.
+func storyNoSecretStored(t *testing.T, before, after *instance.Server, tokens instance.Tokens) {
 	t.Helper()
 	secrets := map[string]string{
 		"password": instance.Password, "registry password": adaPassword, "authorization token": tokens.Authorization, "refresh token": tokens.RefreshToken,

@@ -31,7 +31,7 @@ type contentList struct {
 	Status syncState
 }
 
-// clientWords are the words that end nobody's wait with an error.
+// clientWords are the statuses that clients know; they fail on any other.
 var clientWords = []string{"Pending", "InProgress", "Success", "Failed"}
 
 // synced polls as a client does.
@@ -54,17 +54,17 @@ func (c contentList) lines() (lines []string) {
 	return lines
 }
 
-// What is kept is synchronized by itself, listed in pages, and again when it is asked for.
+// Stored registries are synchronized in the background, listed in pages, and synchronized again on request.
 func TestSynchronization(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := secured(t)
 	push := registry.As(ada, adaPassword)
 	web := realregistry.Push(t, push, realregistry.Helm, "charts/web", "1.0.0").Digest.String()
 	auth := object{"type": "basic", "username": ada, "password": adaPassword, "tls": object{"enabled": true, "ca": registry.CA}}
 	sent := spec(registry.Endpoint, auth, object{"isSyncSupported": true, "baseContentPath": "charts"})
-	uid := admin.make(kept+"?skipPackSync=false", newRegistry("charts", sent))
+	uid := admin.make(registriesPath+"?skipPackSync=false", newRegistry("charts", sent))
 	began := time.Now()
 	s := admin.synced(uid)
 	if s.Status != "Success" || s.Message != "2 repositories with 2 tags." || s.LastSyncedTime.IsZero() || s.LastRunTime.IsZero() || !s.IsSyncSupported {
@@ -92,7 +92,7 @@ func TestSynchronization(t *testing.T) {
 		t.Errorf("one repository: %+v", list)
 	}
 
-	// The record and the list tell the same.
+	// The record and the list agree.
 	var record struct {
 		Status struct{ SyncStatus syncState }
 	}
@@ -102,12 +102,12 @@ func TestSynchronization(t *testing.T) {
 	}
 	admin.get("/v1/registries/oci/summary", &all)
 	if len(all.Items) != 1 || all.Items[0].Status.Sync != s || record.Status.SyncStatus != s {
-		t.Errorf("the record tells %+v, the list %+v, the status %+v", record.Status.SyncStatus, all.Items, s)
+		t.Errorf("the record has %+v, the list %+v, the status %+v", record.Status.SyncStatus, all.Items, s)
 	}
 
 	realregistry.Push(t, push, realregistry.Helm, "charts/web", "1.1.0")
-	if answer := admin.do("POST", at(uid)+"/sync?forceSync=true", "").Want(http.StatusAccepted); answer.Body != "" {
-		t.Errorf("202 with a body: %s", answer.Body)
+	if response := admin.do("POST", at(uid)+"/sync?forceSync=true", "").Want(http.StatusAccepted); response.Body != "" {
+		t.Errorf("202 with a body: %s", response.Body)
 	}
 	instance.Await(t, "the second synchronization finds the new tag", func() bool {
 		s = admin.synced(uid)
@@ -115,16 +115,16 @@ func TestSynchronization(t *testing.T) {
 	})
 }
 
-// Whoever may not, or asks for what cannot be, is told so.
+// Requests that are not allowed or cannot succeed are rejected.
 func TestSynchronizationIsRefused(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--sync-interval", "0s"}})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	admin.make("/v1/users", newUser("mate@acme.example"))
-	mate, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	gone := unusedEndpoint(t)
-	uid := admin.make(kept, newRegistry("gone", spec(gone, object{"type": "noAuth"}, object{"isSyncSupported": true})))
-	off := admin.make(kept, newRegistry("off", spec(gone, object{"type": "noAuth"}, nil)))
+	uid := admin.make(registriesPath, newRegistry("gone", spec(gone, object{"type": "noAuth"}, object{"isSyncSupported": true})))
+	off := admin.make(registriesPath, newRegistry("off", spec(gone, object{"type": "noAuth"}, nil)))
 
 	mate.refused("POST", at(uid)+"/sync", "", 403, "OperationForbidden")
 	wantFields(t, admin.refused("POST", at(off)+"/sync", "", 400, "InvalidRequest").Fault(), "isSyncSupported")
@@ -148,18 +148,18 @@ func TestSynchronizationIsRefused(t *testing.T) {
 func TestSynchronizationWithoutItsSecret(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	registry := realregistry.Distribution(t, realregistry.Options{Users: map[string]string{ada: adaPassword}})
 	realregistry.Push(t, registry.As(ada, adaPassword), realregistry.Helm, "charts/web", "1.0.0")
 	body := func(name string) string {
 		return newRegistry(name, spec(registry.Endpoint, basicAuth(adaPassword), object{"isSyncSupported": true, "baseContentPath": "charts"}))
 	}
-	damaged := admin.make(kept+"?skipPackSync=true", body("damaged"))
+	damaged := admin.make(registriesPath+"?skipPackSync=true", body("damaged"))
 	if _, err := openStore(t, server).ExecContext(t.Context(), "UPDATE registry_details SET sealed = x'00' WHERE registry_uid = ?", damaged); err != nil {
 		t.Fatal(err)
 	}
 	admin.do("POST", at(damaged)+"/sync", "").Want(http.StatusAccepted)
-	whole := admin.make(kept, body("whole"))
+	whole := admin.make(registriesPath, body("whole"))
 	if s := admin.synced(damaged); s.Status != "Failed" || !strings.HasPrefix(s.Message, "RegistrySecretUnreadable: ") {
 		t.Errorf("%+v", s)
 	}
@@ -215,8 +215,8 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 	}
 	endpoint, asked := hesitant(t, registry.Endpoint, 150*time.Millisecond)
 	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
-	uid := admin.make(kept, newRegistry("charts", spec(endpoint, object{"type": "noAuth"}, object{"isSyncSupported": true, "baseContentPath": "charts"})))
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	uid := admin.make(registriesPath, newRegistry("charts", spec(endpoint, object{"type": "noAuth"}, object{"isSyncSupported": true, "baseContentPath": "charts"})))
 	var s syncState
 	instance.Await(t, "three repositories are read", func() bool {
 		admin.get(at(uid)+"/sync/status", &s)
@@ -225,7 +225,7 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 	server.Kill()
 	before := asked()
 	after := instance.Start(t, instance.Options{DataDir: server.DataDir, Flags: []string{"--watch-interval", "0s"}})
-	again, _ := signedIn(t, after, instance.Email, instance.Org, instance.Password)
+	again, _ := loggedIn(t, after, instance.Email, instance.Org, instance.Password)
 	if s = again.synced(uid); s.Message != "5 repositories with 15 tags." {
 		t.Errorf("%+v", s)
 	}

@@ -15,7 +15,7 @@ func TestUnknownFieldsAreReported(t *testing.T) {
 	registry := realregistry.Distribution(t, realregistry.Options{})
 	server := instance.Start(t, instance.Options{})
 	client := server.Client(t)
-	authorization := client.SignIn().Authorization
+	authorization := client.Login().Authorization
 	definition := func(endpoint string) string {
 		return instance.JSON(object{"endpoint": endpoint, "basecontentpath": "charts", "isSyncSupported": true, "containsSpectroManifest": false,
 			"auth": object{"type": "noAuth", "usernme": "ada", "tls": object{"enabled": false, "insecureSkipVerify": true}}})

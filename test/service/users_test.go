@@ -11,21 +11,25 @@ import (
 // A user is created without a password, as public clients do it: it logs in once an administrator has set one.
 func TestUserWithoutPassword(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	const email = "new@acme.example"
 	uid := admin.make("/v1/users", `{"metadata":{"name":"Ada Lovelace"},"spec":{"emailId":"`+email+`","firstName":"Ada","lastName":"Lovelace","password":""}}`)
-	login := func(password string, status int) instance.Answer {
+	login := func(password string, status int) instance.Response {
 		t.Helper()
 		return admin.client.Do("POST", "/v1/auth", instance.Credentials(email, instance.Org, password)).Want(status)
 	}
-	stranger := admin.client.Do("POST", "/v1/auth", instance.Credentials("stranger@acme.example", instance.Org, matePassword)).Want(http.StatusUnauthorized)
+	unknown := admin.client.Do("POST", "/v1/auth", instance.Credentials("unknown@acme.example", instance.Org, matePassword)).Want(http.StatusUnauthorized)
 	for _, password := range []string{matePassword, "-"} {
-		if refused := login(password, http.StatusUnauthorized); withoutRef(refused) != withoutRef(stranger) {
-			t.Errorf("%s, of a stranger %s", refused.Body, stranger.Body)
+		if refused := login(password, http.StatusUnauthorized); withoutRef(refused) != withoutRef(unknown) {
+			t.Errorf("%s, of an unknown user %s", refused.Body, unknown.Body)
 		}
 	}
-	var user struct{ Status struct{ LastSignIn string } }
-	if admin.get("/v1/users/"+uid, &user); user.Status.LastSignIn != "" {
+	var user struct {
+		Status struct {
+			LastLogin string `json:"lastSignIn"`
+		}
+	}
+	if admin.get("/v1/users/"+uid, &user); user.Status.LastLogin != "" {
 		t.Errorf("a refused login is noted: %+v", user)
 	}
 	var key struct{ APIKey string }
@@ -52,9 +56,9 @@ func TestUserWithoutPassword(t *testing.T) {
 // A deleted user is gone with all it logged in with; what it did stays on record, and its email is free.
 func TestUserLifecycle(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
-	admin, _ := signedIn(t, server, instance.Email, instance.Org, instance.Password)
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	uid := admin.make("/v1/users", newUser("mate@acme.example", object{"projects": []string{"Default"}, "roles": []string{"member"}}))
-	mate, tokens := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate, tokens := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	var key struct{ APIKey string }
 	mate.do("POST", "/v1/apiKeys", newKey("ci", "", tomorrow())).Want(http.StatusCreated).Into(&key)
 
@@ -91,7 +95,7 @@ func TestUserLifecycle(t *testing.T) {
 		admin.refused(try.method, "/v1/users/"+uid, try.body, 404, "ResourceNotFound")
 	}
 	again := admin.make("/v1/users", newUser("mate@acme.example"))
-	heir, _ := signedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	heir, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
 	var keys, records items
 	var projects struct{ Projects []meta }
 	heir.get("/v1/apiKeys", &keys)
@@ -146,7 +150,7 @@ func checkSummary(t *testing.T, admin person) {
 		`{"filter":{"emailId":{"eq":"first@acme.example","ne":null},"name":null},"sort":[{"field":"name","order":"asc"}]}`: {"The Mate"},
 		`{"filter":{"emailId":{"eq":"FIRST@acme.example"}}}`:                                                               nil,
 		`{"filter":{"emailId":{"eq":"FIRST@acme.example","ignoreCase":true}}}`:                                             {"The Mate"},
-		`{"filter":{"emailId":{"eq":"nobody@acme.example"}}}`:                                                              nil,
+		`{"filter":{"emailId":{"eq":"unknown@acme.example"}}}`:                                                             nil,
 		`{"filter":{"emailId":{"contains":"irst"},"name":{"beginsWith":"The"}}}`:                                           {"The Mate"},
 		`{"filter":{"name":{"ne":"The Mate"}}}`:                                                                            {instance.Email},
 	} {
