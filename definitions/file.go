@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -109,9 +110,22 @@ func (f *file) unrecognized() {
 	case errors.Is(err, node.ErrLimit):
 		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The %v.", err)
 	case extension == ".json":
-		f.scanner.problem(f.at(0, ""), ProblemNotJSON, "The file is not valid JSON: %v.", err)
+		f.syntaxProblems(ProblemNotJSON, err)
 	case slices.Contains([]string{".yaml", ".yml"}, extension):
-		f.scanner.problem(f.at(0, ""), ProblemNotYAML, "The file is not valid YAML: %v.", err)
+		f.syntaxProblems(ProblemNotYAML, err)
+	}
+}
+
+// syntaxProblems reports every document of the file that cannot be read.
+func (f *file) syntaxProblems(reason ProblemReason, err error) {
+	broken, _ := errors.AsType[node.SyntaxErrors](err)
+	for _, e := range broken {
+		if bytes.Contains(f.data, []byte("{{")) {
+			f.scanner.skip(f.at(e.Line, ""), SkipTemplate, "The file is a template. Scan what is rendered from it, such as the output of helm template.")
+			return
+		}
+		language := map[ProblemReason]string{ProblemNotJSON: "JSON", ProblemNotYAML: "YAML"}[reason]
+		f.scanner.problem(f.at(e.Line, ""), reason, "The text is not valid %s: %v.", language, e)
 	}
 }
 

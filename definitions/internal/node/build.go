@@ -1,21 +1,17 @@
 package node
 
-import "go.yaml.in/yaml/v3"
+// IsExpression reports whether the value is computed from others, which are not known here, as in HCL.
+func (n *Node) IsExpression() bool { return n.is(expression) }
 
-// expressionTag marks a value that is computed from others, which are not known here.
-const expressionTag = "!expression"
-
-// IsExpression reports whether the value is computed, as in HCL.
-func (n *Node) IsExpression() bool { return n.scalar(expressionTag) }
-
-func scalarNode(line int, tag, value string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value, Line: line}
+func newScalar(line int, k kind, value string) *Node {
+	return &Node{Line: line, kind: k, size: 1, value: value}
 }
 
-func objectNode(line int) *yaml.Node {
-	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: line}
-}
+func newObject(line int) *Node { return &Node{Line: line, kind: object, size: 1} }
 
-func addMember(object *yaml.Node, line int, key string, value *yaml.Node) {
-	object.Content = append(object.Content, scalarNode(line, "!!str", key), value)
+// addMember adds a member to an object whose members are complete, so that its size is known. Blocks, which are added before, count
+// for themselves: a limit counts all values of the file.
+func (n *Node) addMember(line int, key string, value *Node) {
+	n.size += value.size
+	n.pairs = append(n.pairs, Pair{key, line, value})
 }

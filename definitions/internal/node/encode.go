@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"go.yaml.in/yaml/v3"
 )
 
 // maxEncoded limits the JSON of a value: aliases can make it much longer than the file.
@@ -22,16 +21,16 @@ func (n *Node) appendJSON(text []byte, depth int) ([]byte, error) {
 		return n.appendObject(text, depth)
 	case n.IsArray():
 		return n.appendArray(text, depth)
-	case n == nil || n.yaml == nil || n.scalar("!!null"):
+	case n == nil || n.is(null):
 		return append(text, "null"...), nil
-	case n.scalar("!!bool"):
+	case n.is(boolean):
 		return fmt.Append(text, n.Bool()), nil
 	}
-	value := jsontext.Value(n.yaml.Value)
+	value := jsontext.Value(n.value)
 	if !n.IsText() && value.IsValid() && value.Kind() == '0' {
 		return append(text, value...), nil
 	}
-	return jsontext.AppendQuote(text, n.yaml.Value)
+	return jsontext.AppendQuote(text, n.value)
 }
 
 func (n *Node) appendArray(text []byte, depth int) (_ []byte, err error) {
@@ -48,20 +47,16 @@ func (n *Node) appendArray(text []byte, depth int) (_ []byte, err error) {
 }
 
 func (n *Node) appendObject(text []byte, depth int) (_ []byte, err error) {
-	lines, err := n.keyLines()
-	if err != nil {
-		return nil, err
-	}
 	text = append(text, '{')
-	written := map[string]bool{}
+	lines := map[string]int{}
 	for _, p := range n.Pairs() {
-		if line, own := lines[p.Key]; written[p.Key] || own && line != p.KeyLine {
-			continue // the value of a merge key, which the object's own replaces
+		if first, twice := lines[p.Key]; twice {
+			return nil, fmt.Errorf("line %d repeats a key of line %d", p.KeyLine, first)
 		}
-		if len(written) > 0 {
+		if len(lines) > 0 {
 			text = append(text, ',')
 		}
-		written[p.Key] = true
+		lines[p.Key] = p.KeyLine
 		if text, err = jsontext.AppendQuote(text, p.Key); err != nil {
 			return nil, err
 		}
@@ -70,20 +65,4 @@ func (n *Node) appendObject(text []byte, depth int) (_ []byte, err error) {
 		}
 	}
 	return append(text, '}'), nil
-}
-
-// keyLines returns the lines of the object's own keys.
-func (n *Node) keyLines() (map[string]int, error) {
-	lines := map[string]int{}
-	for i := 0; i+1 < len(n.yaml.Content); i += 2 {
-		key := n.yaml.Content[i]
-		if first, twice := lines[key.Value]; twice {
-			return nil, fmt.Errorf("line %d repeats a key of line %d", key.Line, first)
-		}
-		if key.Kind != yaml.ScalarNode {
-			return nil, fmt.Errorf("line %d has a key that is not text", key.Line)
-		}
-		lines[key.Value] = key.Line
-	}
-	return lines, nil
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // HCL reads the blocks and the literal values of a file in HashiCorp's configuration language. The tree is that of the language's JSON
@@ -15,11 +13,11 @@ import (
 // not literals are expressions, without their text.
 func HCL(data []byte) (*Node, error) {
 	r := hclReader{text: string(data), line: 1}
-	root := objectNode(1)
+	root := newObject(1)
 	if err := r.body(root, 0); err != nil {
 		return nil, fmt.Errorf("line %d: %w", r.line, err)
 	}
-	return wrap(root), nil
+	return root, nil
 }
 
 type hclReader struct {
@@ -90,7 +88,7 @@ func (r *hclReader) limit(depth int) error {
 }
 
 // body reads attributes and blocks up to the end of the file, or behind the brace that ends a block.
-func (r *hclReader) body(object *yaml.Node, depth int) error {
+func (r *hclReader) body(into *Node, depth int) error {
 	if err := r.limit(depth); err != nil {
 		return err
 	}
@@ -110,7 +108,7 @@ func (r *hclReader) body(object *yaml.Node, depth int) error {
 			return errors.New("the name of an attribute or block is expected")
 		}
 		r.blank(false)
-		err := r.member(object, line, name, depth)
+		err := r.member(into, line, name, depth)
 		if r.unterminated {
 			err = errors.New("a text in quotes has no end")
 		}
@@ -121,19 +119,19 @@ func (r *hclReader) body(object *yaml.Node, depth int) error {
 }
 
 // member reads what follows the name of an attribute or block.
-func (r *hclReader) member(object *yaml.Node, line int, name string, depth int) error {
+func (r *hclReader) member(object *Node, line int, name string, depth int) error {
 	if strings.HasPrefix(r.text, "=") && !strings.HasPrefix(r.text, "==") {
 		r.advance(1)
 		value, err := r.value("\n}", depth+1)
 		if err == nil {
-			addMember(object, line, name, value)
+			object.addMember(line, name, value)
 		}
 		return err
 	}
 	for {
 		if r.accept("{") {
-			block := objectNode(line)
-			addMember(object, line, name, block)
+			block := newObject(line)
+			object.addMember(line, name, block)
 			return r.body(block, depth+1)
 		}
 		label, literal := "", true
@@ -145,15 +143,15 @@ func (r *hclReader) member(object *yaml.Node, line int, name string, depth int) 
 		if label == "" || !literal {
 			return errors.New("an attribute or block is expected")
 		}
-		labeled := objectNode(line)
-		addMember(object, line, name, labeled)
+		labeled := newObject(line)
+		object.addMember(line, name, labeled)
 		object, name = labeled, label
 		r.blank(false)
 	}
 }
 
 // value reads the value of an attribute or element up to one of the bytes in end. A value that is not one literal is an expression.
-func (r *hclReader) value(end string, depth int) (*yaml.Node, error) {
+func (r *hclReader) value(end string, depth int) (*Node, error) {
 	if err := r.limit(depth); err != nil {
 		return nil, err
 	}
@@ -170,21 +168,21 @@ func (r *hclReader) value(end string, depth int) (*yaml.Node, error) {
 	if err := r.skipExpression(end); err != nil {
 		return nil, err
 	}
-	return scalarNode(line, expressionTag, ""), nil
+	return newScalar(line, expression, ""), nil
 }
 
 // literal reads a value, nil if it is not a literal.
-func (r *hclReader) literal(depth int) (*yaml.Node, error) {
+func (r *hclReader) literal(depth int) (*Node, error) {
 	line := r.line
 	switch {
 	case r.text == "":
 		return nil, errors.New("a value is expected")
 	case r.text[0] == '"':
-		text, literal := r.quoted()
+		value, literal := r.quoted()
 		if !literal {
 			return nil, nil
 		}
-		return scalarNode(line, "!!str", text), nil
+		return newScalar(line, text, value), nil
 	case strings.HasPrefix(r.text, "<<"):
 		return r.heredoc()
 	case r.text[0] == '[':
@@ -192,13 +190,13 @@ func (r *hclReader) literal(depth int) (*yaml.Node, error) {
 	case r.text[0] == '{':
 		return r.object(depth)
 	case r.text[0] >= '0' && r.text[0] <= '9':
-		return scalarNode(line, "!!float", r.number()), nil
+		return newScalar(line, number, r.number()), nil
 	}
 	switch word := r.identifier(); word {
 	case "true", "false":
-		return scalarNode(line, "!!bool", word), nil
+		return newScalar(line, boolean, word), nil
 	case "null":
-		return scalarNode(line, "!!null", ""), nil
+		return newScalar(line, null, ""), nil
 	default:
 		return nil, nil
 	}
@@ -213,8 +211,8 @@ func (r *hclReader) number() string {
 }
 
 // list reads [a, b]. A list with "for" is an expression.
-func (r *hclReader) list(depth int) (*yaml.Node, error) {
-	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: r.line}
+func (r *hclReader) list(depth int) (*Node, error) {
+	list := &Node{Line: r.line, kind: array, size: 1}
 	r.advance(1)
 	for {
 		r.blank(true)
@@ -225,15 +223,16 @@ func (r *hclReader) list(depth int) (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		list.Content = append(list.Content, item)
+		list.size += item.size
+		list.items = append(list.items, item)
 		r.blank(true)
 		r.accept(",")
 	}
 }
 
 // object reads { a = 1, "b" : 2 }. Where a key is not literal, the object has no such member.
-func (r *hclReader) object(depth int) (*yaml.Node, error) {
-	object := objectNode(r.line)
+func (r *hclReader) object(depth int) (*Node, error) {
+	object := newObject(r.line)
 	r.advance(1)
 	for {
 		r.blank(true)
@@ -255,7 +254,7 @@ func (r *hclReader) object(depth int) (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		addMember(object, line, key, value)
+		object.addMember(line, key, value)
 		r.blank(true)
 		r.accept(",")
 	}
@@ -338,7 +337,7 @@ func (r *hclReader) skipTemplate() {
 }
 
 // heredoc reads <<END or <<-END up to the line END.
-func (r *hclReader) heredoc() (*yaml.Node, error) {
+func (r *hclReader) heredoc() (*Node, error) {
 	line := r.line
 	r.advance(2)
 	indented := r.accept("-")
@@ -354,11 +353,11 @@ func (r *hclReader) heredoc() (*yaml.Node, error) {
 		}
 		if strings.TrimSpace(r.text[:length]) == end {
 			r.advance(len(strings.TrimRight(r.text[:length], "\r\n")))
-			text := joinHeredoc(lines, indented)
-			if strings.Contains(text, "${") || strings.Contains(text, "%{") {
+			value := joinHeredoc(lines, indented)
+			if strings.Contains(value, "${") || strings.Contains(value, "%{") {
 				return nil, nil
 			}
-			return scalarNode(line, "!!str", text), nil
+			return newScalar(line, text, value), nil
 		}
 		lines = append(lines, r.advance(length))
 	}

@@ -52,7 +52,7 @@ y = "%{ if true }z%{ endif }"
 		{"j", "", 7, true},
 		{"l", "first $5\n  second\n", 9, false},
 		{"m", "first\n  second\n\n", 13, false},
-		{"n label other o", "1", 18, false},
+
 		{"p", "", 20, true},
 		{"t", "", 23, true},
 		{"y", "", 26, true},
@@ -65,6 +65,9 @@ y = "%{ if true }z%{ endif }"
 	b := root.Get("b").Items()
 	if len(b) != 5 || b[0].Text() != "1" || !b[1].IsText() || !b[2].Bool() || len(b[4].Items()) != 1 {
 		t.Errorf("b has %d elements: %v", len(b), b)
+	}
+	if first := root.Pairs()[6]; first.Key != "n" || first.Value.Get("label", "other", "o").Text() != "1" {
+		t.Errorf("the first block is %+v", first)
 	}
 	if last := root.Pairs()[7]; last.Key != "n" || last.Value.Get("label", "again") == nil {
 		t.Errorf("the second block is %+v", last)

@@ -1,0 +1,4 @@
+package definitions
+
+// argoKinds has what resolves the objects of Argo CD.
+var argoKinds = map[string]resolver{}

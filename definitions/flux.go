@@ -1,0 +1,4 @@
+package definitions
+
+// fluxKinds has what resolves the objects of Flux.
+var fluxKinds = map[string]resolver{}
