@@ -22,23 +22,26 @@ demo: build ## Show logins and checks with a real registry, on loopback
 # The module in test/ runs on Linux only.
 linux := $(filter Linux,$(shell uname))
 
-check: vet lint ## Check format, vet, lint and pass the tests that need no Debian package and no root
+check: lint ## Check format, vet, lint and pass the tests that need no Debian package and no root
 	$(GO) test -short -vet=off ./...
 	$(if $(linux),cd test && $(GO) test -short -vet=off -ldflags=-w ./script)
 
 # Go does not see that the tests in test/ build the program, and would return cached results of another one.
 #
 # SQLite is C translated to Go: the race detector knows nothing of its memory and makes it ten times slower. Go's own cryptography
-# only computes, and was a third of the time of the engine's tests. Both are built without it. vet has been run.
+# only computes, and was a third of the time of the engine's tests. Both are built without it. `make lint` runs vet.
 # Most tests in test/ wait, so that more of them run at once than there are processors. -w leaves out what only a debugger reads,
 # which saves linking time. The race detector needs a C compiler.
 compiler = $(shell command -v "$$($(GO) env CC)")
 race = $(if $(compiler),CGO_ENABLED=1) $(GO) test -timeout 20m -vet=off -ldflags=-w $(if $(compiler),-race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=crypto/internal/fips140/...=-race=false)
 left_out = >>"$${TESTS_LEFT_OUT:-/dev/stderr}" echo
 
-# Both modules wait more than they compute, so they run at the same time.
-test: vet ## Pass all tests; installs the Debian packages they need when it may, else lists the tests that it left out
-	@test/all $(MAKE) --no-print-directory -j2 test-product test-system
+# Both modules wait more than they compute, so they run at the same time. The race detector would make test-words fifteen times slower.
+test: ## Pass all tests; installs the Debian packages they need when it may, else lists the tests that it left out
+	@test/all $(MAKE) --no-print-directory -j3 test-words test-product test-system
+
+test-words:
+	$(GO) test -vet=off -count=1 -run Word ./internal/archtest
 
 test-product:
 	$(if $(compiler),,@$(left_out) "build-essential: the race detector")
@@ -62,14 +65,13 @@ test-long: deps ## Run the long forms of the tests that kill, lose and time, for
 deps: ## Install the Debian packages that the tests need
 	@test/install-deps
 
-vet: ## Check format and words, and run go vet
+vet: ## Check format, and run go vet
 	@unformatted=$$(gofmt -l .); [ -z "$$unformatted" ] || { echo "gofmt would change: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	cd test && GOOS=linux $(GO) vet ./...
-	$(GO) test -vet=off -count=1 ./internal/archtest
 
 # gosec: G101 takes the word "token" for a token, and G304 every file that the operator names for an attack.
-lint: ## Run staticcheck and gosec
+lint: vet ## Check format; run vet, staticcheck and gosec
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 	$(if $(linux),cd test && $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
 	$(GO) run github.com/securego/gosec/v2/cmd/gosec@v2.29.0 -quiet -exclude=G101,G304 -exclude-dir=regcheck/regchecktest ./...
