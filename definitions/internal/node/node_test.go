@@ -3,8 +3,6 @@ package node
 import (
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -141,72 +139,6 @@ func TestJSONErrors(t *testing.T) {
 	} {
 		if _, err := JSON([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
-		}
-	}
-}
-
-func TestLimits(t *testing.T) {
-	repeat := func(text string, n int) string { return strings.Repeat(text, n) }
-	laughs := "a0: &a0 [x, x]\n"
-	for i := range 30 {
-		laughs += fmt.Sprintf("a%d: &a%d [*a%d, *a%d]\n", i+1, i+1, i, i)
-	}
-	wide, narrow := "a: &a {", "b:\n"
-	for i := range 1000 {
-		wide += fmt.Sprintf("k%d: 1, ", i)
-		narrow += "- {<<: *a}\n"
-	}
-	for name, text := range map[string]string{
-		"values":            repeat("- a\n", maxNodes+1),
-		"values in flow":    "[" + repeat("?,", maxNodes),
-		"UTF-16":            "\xff\xfe" + repeat("-\x00 \x00", maxNodes),
-		"documents":         repeat("--- a\n", maxDocuments+1),
-		"depth in flow":     repeat("[", maxDepth+2) + repeat("]", maxDepth+2),
-		"depth in blocks":   repeat("- ", maxDepth+2) + "a",
-		"aliases":           laughs,
-		"depth by aliases":  "a: &a " + repeat("[", 60) + repeat("]", 60) + "\nb: " + repeat("[", 60) + "*a" + repeat("]", 60),
-		"merged members":    wide + "}\n" + narrow,
-		"values in aliases": "a: &a\n" + repeat("- x\n", maxNodes/4) + "b: [*a, *a, *a, *a]\n",
-	} {
-		if documents, err := YAML([]byte(text)); !errors.Is(err, ErrLimit) || documents != nil {
-			t.Errorf("%s: %d documents, %v", name, len(documents), err)
-		}
-	}
-	for name, text := range map[string]string{
-		"values": "[" + repeat("1,", maxNodes) + "1]",
-		"depth":  repeat("[", maxDepth+2) + repeat("]", maxDepth+2),
-	} {
-		if _, err := JSON([]byte(text)); !errors.Is(err, ErrLimit) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// Everything that is allocated, also what is freed again: more than the file ever needs at once.
-func TestHostileFilesNeedLittleMemory(t *testing.T) {
-	const size, limit = 8 << 20, 200 << 20
-	for name, text := range map[string]string{
-		"members":           strings.Repeat("aaaaaaaaaa: bbbbb\n", maxNodes/2-10),
-		"objects":           strings.Repeat("- a: b\n", maxNodes/3-10),
-		"brackets":          strings.Repeat("[", size),
-		"empty members":     "[" + strings.Repeat("?,", size/2),
-		"words":             strings.Repeat("a ", size/2),
-		"comments":          strings.Repeat("# a\n", size/4),
-		"aliases":           "a: &a 1\nb: [" + strings.Repeat("*a ,", size/4),
-		"documents":         strings.Repeat("---\n", size/4),
-		"JSON":              "[" + strings.Repeat("[{},{}],", size/8),
-		"unfinished string": `["` + strings.Repeat(`\n`, size/2),
-	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, errYAML := YAML([]byte(text))
-		_, errJSON := JSON([]byte(text))
-		if errYAML != nil && errJSON == nil {
-			t.Errorf("%s: %v", name, errYAML)
-		}
-		runtime.ReadMemStats(&after)
-		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > limit {
-			t.Errorf("%s: %d MiB", name, allocated>>20)
 		}
 	}
 }
