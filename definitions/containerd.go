@@ -1,4 +1,400 @@
 package definitions
 
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
 // containerdFormats reads containerd: hosts.toml, config.toml, and certs.d of docker and podman.
-var containerdFormats []format
+var containerdFormats = []format{
+	{ContainerdHosts, isHosts, readHosts},
+	{ContainerdConfig, isContainerdConfig, readContainerdConfig},
+}
+
+// hostsFile is hosts.toml, with containerd's types: it rejects a file with others.
+type hostsFile struct {
+	hostTable
+	Server string               `toml:"server"`
+	Hosts  map[string]hostTable `toml:"host"`
+}
+
+type hostTable struct {
+	Capabilities []string       `toml:"capabilities"`
+	CA           any            `toml:"ca"`
+	Client       any            `toml:"client"`
+	SkipVerify   *bool          `toml:"skip_verify"`
+	Header       map[string]any `toml:"header"`
+	OverridePath bool           `toml:"override_path"`
+	DialTimeout  string         `toml:"dial_timeout"`
+}
+
+func isHosts(f *file) bool { return isCertsDirectory(f) || isHostsFile(f) }
+
+func readHosts(f *file) {
+	if isCertsDirectory(f) {
+		readCertsDirectory(f)
+	} else {
+		readHostsFile(f)
+	}
+}
+
+func isHostsFile(f *file) bool {
+	if path.Base(f.path) == "hosts.toml" {
+		return true
+	}
+	for _, host := range f.toml().Get("host").Pairs() {
+		if hasAny(host.Value, "capabilities", "ca", "client", "skip_verify", "override_path") {
+			return true
+		}
+	}
+	return f.toml().Get("server").IsText() && hasAny(f.toml(), "capabilities", "host", "skip_verify", "override_path")
+}
+
+func hasAny(n *node.Node, keys ...string) bool {
+	return slices.ContainsFunc(n.Pairs(), func(p node.Pair) bool { return slices.Contains(keys, p.Key) })
+}
+
+// hostsReader reads one hosts.toml. Hosts are tried in the order of the file, then the server.
+type hostsReader struct {
+	*file
+	root  *node.Node
+	hosts hostsFile
+}
+
+func readHostsFile(f *file) {
+	r := hostsReader{file: f}
+	if len(f.data) == 0 { // containerd reads the certificates as if the file did not exist
+		r.certificatesInstead()
+		return
+	}
+	if err := node.DecodeTOML(f.data, &r.hosts); err != nil {
+		f.tomlProblem(hostsRejected, err)
+		if !isTemplate(string(f.data)) {
+			r.certificatesInstead()
+		}
+		return
+	}
+	r.root = f.toml()
+	if !r.valid(r.hosts.Server, r.hosts.hostTable, r.root) {
+		return
+	}
+	for _, host := range r.root.Get("host").Pairs() {
+		if !r.valid(host.Key, r.hosts.Hosts[host.Key], host.Value) {
+			return
+		}
+	}
+	for _, host := range r.root.Get("host").Pairs() {
+		r.mirror(host.Key, host.KeyLine, host.Value)
+	}
+	r.server()
+}
+
+const hostsRejected = " containerd only logs this: the mirrors of the file disappear, and the .crt files next to it are used."
+
+// reject reports why containerd rejects the file, and reads what it uses instead.
+func (r hostsReader) reject(line int, reason ProblemReason, format string, args ...any) {
+	r.scanner.problem(r.at(line, ""), reason, format+hostsRejected, args...)
+	r.certificatesInstead()
+}
+
+// valid reports whether containerd accepts a table; if not, it rejects the whole file.
+func (r hostsReader) valid(name string, t hostTable, n *node.Node) bool {
+	for _, capability := range t.Capabilities {
+		if !slices.Contains([]string{"pull", "resolve", "push", "referrers"}, strings.ToLower(capability)) {
+			r.reject(lineOf(n.Get("capabilities"), n), ProblemUnknownCapability, "The capability %s is unknown; use pull, resolve and push.", shown(capability))
+			return false
+		}
+	}
+	_, errCA := fileNames(t.CA)
+	_, errClient := filePairs(t.Client)
+	_, errTimeout := time.ParseDuration(t.DialTimeout)
+	_, errURL := hostURL(name)
+	switch {
+	case errCA != nil:
+		r.reject(lineOf(n.Get("ca"), n), ProblemWrongShape, "ca must be the name of a file, or a list of names.")
+	case errClient != nil:
+		r.reject(lineOf(n.Get("client"), n), ProblemWrongShape, "client must be the name of a file, a list of names, or a list of pairs of certificate and key.")
+	case !validHeader(t.Header):
+		r.reject(lineOf(n.Get("header"), n), ProblemWrongShape, "The values of header must be texts, or lists of texts.")
+	case errTimeout != nil && t.DialTimeout != "":
+		r.reject(lineOf(n.Get("dial_timeout"), n), ProblemWrongShape, "dial_timeout must be a duration such as 5s.")
+	case errURL != nil && !isTemplate(name):
+		r.reject(lineOf(n), ProblemNoHost, "The address %s is not a URL.", shown(name))
+	default:
+		return true
+	}
+	return false
+}
+
+// lineOf returns the line of the first node that exists, 0 if none does.
+func lineOf(nodes ...*node.Node) int {
+	for _, n := range nodes {
+		if n != nil {
+			return n.Line
+		}
+	}
+	return 0
+}
+
+func validHeader(header map[string]any) bool {
+	for _, value := range header {
+		if _, err := fileNames(value); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+var errShape = errors.New("wrong type")
+
+// fileNames reads a text or a list of texts.
+func fileNames(value any) (names []string, err error) {
+	switch value := value.(type) {
+	case nil:
+	case string:
+		names = append(names, value)
+	case []any:
+		for _, item := range value {
+			name, ok := item.(string)
+			if !ok {
+				return nil, errShape
+			}
+			names = append(names, name)
+		}
+	default:
+		return nil, errShape
+	}
+	return names, err
+}
+
+// filePairs reads client certificates: one file, a list of files, or a list of pairs.
+func filePairs(value any) (pairs [][2]string, err error) {
+	list, isList := value.([]any)
+	if !isList {
+		names, err := fileNames(value)
+		for _, name := range names {
+			pairs = append(pairs, [2]string{name, ""})
+		}
+		return pairs, err
+	}
+	for _, item := range list {
+		names, err := fileNames(item)
+		_, isPair := item.([]any)
+		switch {
+		case err != nil || isPair != (len(names) == 2):
+			return nil, errShape
+		case isPair:
+			pairs = append(pairs, [2]string(names))
+		default:
+			pairs = append(pairs, [2]string{names[0], ""})
+		}
+	}
+	return pairs, nil
+}
+
+// hostURL reads an address as containerd does, for which everything that begins with http is a URL.
+func hostURL(written string) (*url.URL, error) {
+	if !strings.HasPrefix(written, "http") {
+		written = "https://" + written
+	}
+	return url.Parse(written)
+}
+
+// mirror adds one host of the file. containerd reads hosts only from tables with a header of their own.
+func (r hostsReader) mirror(name string, line int, n *node.Node) {
+	table := r.hosts.Hosts[name]
+	found := r.address(name, line, table)
+	if found == nil {
+		return
+	}
+	if n.IsInline() || r.root.Get("host").IsInline() {
+		found.notice(NoticeNotUsedByConsumer, `containerd reads hosts only from tables with their own header. Write [host.%s].`, shown(name))
+	}
+	if r.hosts.SkipVerify != nil && *r.hosts.SkipVerify && table.SkipVerify == nil {
+		found.notice(NoticeIgnoredField, "skip_verify at the top of the file is for the server only. Set it in the table of the host, or better set ca there.")
+	}
+	r.scanner.found(*found)
+}
+
+// address returns the definition of a host with an address, nil if it has none.
+func (r hostsReader) address(written string, line int, table hostTable) *Registry {
+	u, err := hostURL(written)
+	switch {
+	case err != nil || isTemplate(written):
+		r.scanner.skip(r.at(line, ""), SkipTemplate, "The host is a template or an expression.")
+		return nil
+	case !slices.Contains([]string{"", "http", "https"}, u.Scheme):
+		r.scanner.skip(r.at(line, ""), SkipUnsupportedScheme, "containerd takes what is before the first colon for a scheme. Write https:// before the host.")
+		return nil
+	case u.Host == "":
+		r.scanner.problem(r.at(line, ""), ProblemNoHost, "The address has no host. If its name begins with http, write https:// before it.")
+		return nil
+	}
+	found := r.draft(ContainerdHosts, Containerd, r.at(line, "host "+u.Scheme+"://"+u.Host), u.Host)
+	if u.User != nil {
+		found.notice(NoticeIgnoredField, "containerd ignores the credentials in the address.")
+	}
+	if !table.OverridePath && !strings.HasSuffix(path.Clean(u.Path), "/v2") {
+		u.Path = path.Join(u.Path, "/v2")
+	}
+	found.apiPath(u.Path, table.OverridePath, "containerd")
+	r.connect(found, u, table)
+	return found
+}
+
+// connect sets how containerd connects to a host: any setting of TLS, also skip_verify = false, makes it try HTTPS before plain HTTP.
+func (r hostsReader) connect(found *Registry, u *url.URL, t hostTable) {
+	found.header(t.Header)
+	if u.Scheme == "http" {
+		if u.Port() == "80" || t.CA == nil && t.Client == nil && t.SkipVerify == nil {
+			found.plainHTTP("containerd")
+			return
+		}
+		found.notice(NoticePlainHTTPFallback, "containerd tries HTTPS first because TLS is configured, then plain HTTP. "+
+			"Write https://, or remove skip_verify, ca and client.")
+	}
+	files := tlsFiles{skipVerify: t.SkipVerify != nil && *t.SkipVerify}
+	files.ca, _ = fileNames(t.CA)
+	files.clients, _ = filePairs(t.Client)
+	files.apply(r.file, found)
+}
+
+// header sets the credentials of a header, the only ones that hosts.toml can have.
+func (r *Registry) header(header map[string]any) {
+	for name, value := range header {
+		values, _ := fileNames(value)
+		if !strings.EqualFold(name, "authorization") || len(values) == 0 {
+			continue
+		}
+		scheme, credentials, _ := strings.Cut(values[0], " ")
+		switch {
+		case isTemplate(values[0]):
+			r.unresolved(UnresolvedTemplate, "The header with the credentials is a template or an expression.")
+		case strings.EqualFold(scheme, "bearer"):
+			r.Definition.Auth.Token = secret.String(credentials)
+		case !strings.EqualFold(scheme, "basic") || !r.basic(credentials):
+			r.unresolved(UnresolvedIncomplete, "The header with the credentials has neither Basic nor Bearer credentials.")
+		}
+	}
+}
+
+// server adds the server, the last host that containerd tries: without one in the file, the host of the directory.
+func (r hostsReader) server() {
+	if r.hosts.Server == "" {
+		r.directoryHost(r.hosts.hostTable, r.unusedCertificates)
+		return
+	}
+	if found := r.address(r.hosts.Server, lineOf(r.root.Get("server")), r.hosts.hostTable); found != nil {
+		r.unusedCertificates(found)
+		r.scanner.found(*found)
+	}
+}
+
+// unusedCertificates notices certificates in the directory that the file does not name.
+func (r hostsReader) unusedCertificates(found *Registry) {
+	for _, name := range r.certificates(path.Dir(r.path)).ca {
+		if !strings.Contains(string(r.data), name) {
+			found.notice(NoticeNotUsedByConsumer, "containerd does not use %s, because hosts.toml is in the same directory. Name it with ca.", shown(name))
+		}
+	}
+}
+
+// certificatesInstead adds the host of the directory with the certificates there.
+func (r hostsReader) certificatesInstead() {
+	var table hostTable
+	files := r.certificates(path.Dir(r.path))
+	for _, name := range files.ca {
+		table.CA = append(asList(table.CA), name)
+	}
+	for _, pair := range files.clients {
+		client := any(pair[0])
+		if pair[1] != "" {
+			client = []any{pair[0], pair[1]}
+		}
+		table.Client = append(asList(table.Client), client)
+	}
+	r.directoryHost(table, func(*Registry) {})
+}
+
+func asList(value any) []any {
+	list, _ := value.([]any)
+	return list
+}
+
+// directoryHost adds the registry that the directory is named after.
+func (r hostsReader) directoryHost(t hostTable, add func(*Registry)) {
+	host, ok := r.directory()
+	if !ok {
+		return
+	}
+	u := &url.URL{Scheme: "https", Host: host}
+	if port := u.Port(); isLocal(u.Hostname()) && port != "" && port != "443" {
+		u.Scheme = "http"
+		if skip := true; port != "80" {
+			t.SkipVerify = &skip
+		}
+	} else if isLocal(u.Hostname()) {
+		skip := true
+		t.SkipVerify = &skip
+	}
+	t.OverridePath = false
+	if found := r.address(u.String(), 0, t); found != nil {
+		add(found)
+		r.scanner.found(*found)
+	}
+}
+
+var directoryWithPort = regexp.MustCompile(`^(.+)_(\d+)_$`)
+
+// directory returns the host that the directory of the file is named after.
+func (f *file) directory() (host string, ok bool) {
+	name := path.Base(path.Dir(f.path))
+	above := path.Base(path.Dir(path.Dir(f.path)))
+	withPort := directoryWithPort.FindStringSubmatch(name)
+	switch {
+	case name == "_default":
+		f.scanner.skip(f.at(0, ""), SkipWildcard, "The directory _default is for all registries without a directory of their own.")
+		return "", false
+	case withPort != nil:
+		return withPort[1] + ":" + withPort[2], true
+	case name == "localhost" || strings.ContainsAny(name, ".:") && name != "." || strings.HasSuffix(above, ".d"):
+		return name, true
+	default:
+		f.scanner.skip(f.at(0, ""), SkipNoHost, "The file has no server, and its directory is not named after a registry.")
+		return "", false
+	}
+}
+
+func isLocal(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// draft returns a definition of a registry on HTTPS.
+func (f *file) draft(format Format, own Consumer, at Source, host string) *Registry {
+	r := &Registry{Sources: []Source{at}, Format: format, Consumer: f.scanner.consumer(own)}
+	r.Definition.Endpoint = endpointOf(host)
+	r.Definition.Auth = &regcheck.Auth{}
+	return r
+}
+
+func (r *Registry) notice(code NoticeCode, format string, args ...any) {
+	r.Notices = append(r.Notices, Notice{code, fmt.Sprintf(format, args...)})
+}
+
+// unresolved sets what is missing. The first reason stays.
+func (r *Registry) unresolved(reason UnresolvedReason, format string, args ...any) {
+	if r.Reason == "" {
+		r.Reason, r.Detail = reason, Detail(fmt.Sprintf(format, args...))
+	}
+}

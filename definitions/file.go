@@ -14,8 +14,11 @@ import (
 
 // Limits of what is read.
 const (
-	maxFile  = 8 << 20
-	maxFiles = 100_000
+	maxFile       = 8 << 20
+	maxFiles      = 100_000
+	maxReferenced = 64 << 20 // of files that others refer to
+	costOfFile    = 1 << 10  // of reading one of them, in bytes
+	costOfEntry   = 1 << 6   // of reading an entry of a directory, in bytes
 )
 
 // file is one file that is being read.
@@ -29,6 +32,9 @@ type file struct {
 	parsed    bool
 	documents []*node.Node
 	err       error
+
+	parsedTOML bool
+	tomlRoot   *node.Node
 }
 
 // at returns a place in the file.
@@ -60,18 +66,80 @@ func (f *file) root() *node.Node {
 	return nil
 }
 
+// toml returns the tables of a TOML file, nil if it is not TOML.
+func (f *file) toml() *node.Node {
+	if !f.parsedTOML {
+		f.parsedTOML = true
+		if root, err := node.TOML(f.data); err == nil {
+			f.tomlRoot = root
+		}
+	}
+	return f.tomlRoot
+}
+
 func (f *file) looksLikeJSON() bool {
 	text := strings.TrimLeft(string(f.data[:min(len(f.data), 512)]), " \t\r\n\ufeff")
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// beside reads another file of the same tree; name is relative to the directory of f. It fails for names outside of the tree, for
-// everything but regular files, and for files that are too large.
-func (f *file) beside(name string) ([]byte, error) {
+// onMachine reads a file that f names by its path on the machine where f is used. A relative path begins at the directory of f. An absolute
+// path is looked for below every directory that f is in, since a tree may be the copy of a machine's files.
+func (f *file) onMachine(name string) ([]byte, error) {
+	if !path.IsAbs(name) {
+		return f.referenced(path.Join(path.Dir(f.path), name))
+	}
+	if root, ok := strings.CutSuffix(f.name, f.path); ok && path.IsAbs(root) && strings.HasPrefix(name, root) {
+		return f.referenced(strings.TrimPrefix(name, root))
+	}
+	for dir := path.Dir(f.path); ; dir = path.Dir(dir) {
+		if data, err := f.referenced(path.Join(dir, name)); err == nil || dir == "." {
+			return data, err
+		}
+	}
+}
+
+// referenced reads another file of the tree. It fails for names outside of the tree, for everything but regular files, and for files that
+// are too large. Files name each other at will, so the sum of what is read is limited.
+func (f *file) referenced(name string) ([]byte, error) {
 	if f.tree == nil {
 		return nil, errors.New("the file is read alone")
 	}
-	return readFile(f.tree, path.Join(path.Dir(f.path), name))
+	if f.scanner.referenced > maxReferenced {
+		return nil, fmt.Errorf("the files that others refer to are larger than %d MiB", maxReferenced>>20)
+	}
+	data, err := readFile(f.tree, name)
+	f.scanner.referenced += len(data) + costOfFile
+	return data, err
+}
+
+// list returns what a directory of the tree has, nothing if it cannot be read. It counts as what referenced reads.
+func (f *file) list(directory string) []fs.DirEntry {
+	if f.tree == nil || f.scanner.referenced > maxReferenced {
+		return nil
+	}
+	entries, err := fs.ReadDir(f.tree, directory)
+	if err != nil {
+		return nil
+	}
+	f.scanner.referenced += (1 + len(entries)) * costOfEntry
+	return entries
+}
+
+// tomlProblem adds the problem of a file that cannot be decoded. Its message ends with what the consumer does then.
+func (f *file) tomlProblem(consequence string, err error) {
+	at := f.at(0, "")
+	if e := new(node.TOMLError); errors.As(err, &e) {
+		at.Line = e.Line
+	}
+	reason := ProblemNotTOML
+	switch {
+	case isTemplate(string(f.data)):
+		f.scanner.problem(at, ProblemTemplate, "The file is a template. Read the file that is made from it.")
+		return
+	case errors.Is(err, node.ErrType), errors.Is(err, node.ErrLimit):
+		reason = ProblemWrongShape
+	}
+	f.scanner.problem(at, reason, "The file cannot be used: %v.%s", err, consequence)
 }
 
 // format is how to recognize and read one kind of file.
@@ -106,6 +174,10 @@ func (s *Scanner) add(f *file) {
 func (f *file) unrecognized() {
 	_, err := f.nodes()
 	switch extension := path.Ext(f.path); {
+	case extension == ".toml":
+		if _, err := node.TOML(f.data); err != nil {
+			f.tomlProblem("", err)
+		}
 	case err == nil:
 	case errors.Is(err, node.ErrLimit):
 		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The %v.", err)

@@ -2,6 +2,7 @@ package definitions
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,6 +31,10 @@ type Scanner struct {
 	result  Result
 	known   map[string]int // index in result.Registries by everything but the sources
 	cluster cluster
+
+	referenced int                          // bytes of files that others refer to
+	certsd     map[string]bool              // directories of certificates that have been read
+	dropIns    map[string]map[string]string // file that defines each prefix last, by directory of drop-ins of registries.conf
 }
 
 // NewScanner returns a Scanner without files.
@@ -37,7 +42,7 @@ func NewScanner(o Options) *Scanner {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	return &Scanner{options: o, known: map[string]int{}}
+	return &Scanner{options: o, known: map[string]int{}, certsd: map[string]bool{}, dropIns: map[string]map[string]string{}}
 }
 
 // Read returns what the files of fsys have.
@@ -101,7 +106,7 @@ func (s *Scanner) consumer(own Consumer) Consumer {
 	return own
 }
 
-// identity has everything of a definition but its sources, secrets included: it must not be shown.
+// identity is the hash of everything of a definition but its sources, secrets included.
 func identity(r Registry) string {
 	r.Sources = nil
 	a := r.Definition.Auth
@@ -109,7 +114,8 @@ func identity(r Registry) string {
 	if err != nil {
 		panic(err) // no type of a Registry fails to marshal
 	}
-	return string(text)
+	sum := sha256.Sum256(text)
+	return string(sum[:])
 }
 
 func (s *Scanner) skip(at Source, reason SkipReason, format string, args ...any) {

@@ -1,0 +1,190 @@
+package definitions
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+)
+
+// criPlugins has the name of containerd's CRI plugin by version of config.toml.
+var criPlugins = map[int]string{1: "cri", 2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.images"}
+
+// containerdConfig is config.toml of containerd, as far as it is about registries.
+type containerdConfig struct {
+	Version int                  `toml:"version"`
+	Plugins map[string]criPlugin `toml:"plugins"`
+}
+
+type criPlugin struct {
+	Registry struct {
+		ConfigPath string `toml:"config_path"`
+		Mirrors    map[string]struct {
+			Endpoints []string `toml:"endpoint"`
+		} `toml:"mirrors"`
+		Configs map[string]criRegistry `toml:"configs"`
+		Auths   map[string]runtimeAuth `toml:"auths"`
+	} `toml:"registry"`
+}
+
+type criRegistry struct {
+	Auth *runtimeAuth `toml:"auth"`
+	TLS  *criTLS      `toml:"tls"`
+}
+
+type criTLS struct {
+	CAFile             string `toml:"ca_file"`
+	CertFile           string `toml:"cert_file"`
+	KeyFile            string `toml:"key_file"`
+	InsecureSkipVerify bool   `toml:"insecure_skip_verify"`
+}
+
+func isContainerdConfig(f *file) bool {
+	for _, name := range criPlugins {
+		if f.toml().Get("plugins", name, "registry").IsObject() {
+			return true
+		}
+	}
+	return false
+}
+
+func readContainerdConfig(f *file) {
+	var config containerdConfig
+	if err := node.DecodeTOML(f.data, &config); err != nil {
+		f.tomlProblem(" containerd does not start with this file.", err)
+		return
+	}
+	for _, plugin := range f.toml().Get("plugins").Pairs() {
+		for version, name := range criPlugins {
+			if plugin.Key == name && plugin.Value.Get("registry").IsObject() {
+				criReader{f, plugin.Value.Get("registry"), config.Plugins[name], version, max(config.Version, 1), map[string]bool{}}.read()
+			}
+		}
+	}
+}
+
+// criReader reads the table registry of one plugin.
+type criReader struct {
+	*file
+	root    *node.Node
+	plugin  criPlugin
+	version int // that the name of the plugin belongs to
+	actual  int // of the file
+	mirrors map[string]bool
+}
+
+func (r criReader) read() {
+	settings := r.plugin.Registry
+	if settings.ConfigPath != "" && len(settings.Mirrors) > 0 {
+		r.scanner.problem(r.at(lineOf(r.root.Get("mirrors")), ""), ProblemConflictingEntries,
+			"mirrors cannot be combined with config_path: containerd starts without its CRI plugin. Move the mirrors into hosts.toml files below config_path.")
+		return
+	}
+	for _, mirror := range r.root.Get("mirrors").Pairs() {
+		for _, written := range mirror.Value.Get("endpoint").Items() {
+			r.mirror(mirror.Key, written.Line, written.Text())
+		}
+	}
+	for _, config := range r.root.Get("configs").Pairs() {
+		r.config(config.Key, config.KeyLine)
+	}
+	for _, old := range r.root.Get("auths").Pairs() {
+		r.auths(old.Key, old.KeyLine)
+	}
+	if settings.ConfigPath != "" {
+		r.scanner.skip(r.at(lineOf(r.root.Get("config_path")), ""), SkipNotARegistry,
+			"containerd reads the registries below %s too; their hosts.toml files are read if they are in the directory that is read.", shown(settings.ConfigPath))
+	}
+}
+
+// mirror adds an endpoint of a mirror, with the settings of the endpoint's host.
+func (r criReader) mirror(name string, line int, written string) {
+	at := r.at(line, "mirror of "+name)
+	found, u := r.endpoint(ContainerdConfig, Containerd, at, written, criScheme)
+	if found == nil {
+		return
+	}
+	if u.Path != "" {
+		found.apiPath(u.Path, strings.TrimSuffix(u.Path, "/") != "/v2", "containerd")
+	}
+	r.mirrors[u.Host] = true
+	r.add(found, u, r.plugin.Registry.Configs[u.Host], at)
+}
+
+// criScheme returns the scheme that containerd uses for an endpoint without one.
+func criScheme(host string) string {
+	if u, err := url.Parse("//" + host); err == nil && isLocal(u.Hostname()) {
+		return "http"
+	}
+	return "https"
+}
+
+// config adds a host that has settings and is not a mirror.
+func (r criReader) config(host string, line int) {
+	at := r.at(line, host)
+	if r.mirrors[host] {
+		return
+	}
+	found, u := r.endpoint(ContainerdConfig, Containerd, at, host, criScheme)
+	if found == nil {
+		return
+	}
+	found.keyMatchesHost(host, u)
+	r.add(found, u, r.plugin.Registry.Configs[host], at)
+}
+
+// auths adds the credentials of a table that containerd 1.3 replaced by configs.
+func (r criReader) auths(address string, line int) {
+	at := r.at(line, "auths")
+	if found, u := r.endpoint(ContainerdConfig, Containerd, at, address, criScheme); found != nil {
+		auth := r.plugin.Registry.Auths[address]
+		found.keyMatchesHost(u.Host, u)
+		r.add(found, u, criRegistry{Auth: &auth}, at)
+	}
+}
+
+// keyMatchesHost notices a key of configs by which containerd never looks: it looks for the host to which it connects.
+func (r *Registry) keyMatchesHost(key string, u *url.URL) {
+	switch {
+	case key == "docker.io" || key == "index.docker.io":
+		r.notice(NoticeNotUsedByConsumer, "containerd looks for the credentials of registry-1.docker.io. Write that name as the key.")
+	case key != u.Host:
+		r.notice(NoticeNotUsedByConsumer, "containerd looks for the settings of the host alone. Write %s as the key.", shown(u.Host))
+	}
+}
+
+// add completes and adds a definition.
+func (r criReader) add(found *Registry, u *url.URL, config criRegistry, at Source) {
+	found.notice(NoticeDeprecatedKeys, "mirrors, configs and auths are deprecated, and containerd 2 has no configs.tls. Use hosts.toml files below config_path, and pull secrets.")
+	if r.version != r.actual {
+		found.notice(NoticeNotUsedByConsumer, "In a file of version %d, the plugin is named %q; containerd ignores the settings of %q.",
+			r.actual, criPlugins[r.actual], criPlugins[r.version])
+	}
+	if u.Scheme == "http" {
+		found.plainHTTP("containerd")
+	} else if config.TLS != nil {
+		if r.plugin.Registry.ConfigPath != "" {
+			r.scanner.problem(at, ProblemConflictingEntries,
+				"tls cannot be combined with config_path: containerd starts without its CRI plugin. Move it into a hosts.toml file below config_path.")
+			return
+		}
+		config.TLS.apply(r.file, found)
+	}
+	if config.Auth == nil || config.Auth.apply(r.file, at, found) {
+		r.scanner.found(*found)
+	}
+}
+
+func (t criTLS) apply(f *file, r *Registry) {
+	files := tlsFiles{skipVerify: t.InsecureSkipVerify}
+	if t.CAFile != "" {
+		files.ca = []string{t.CAFile}
+	}
+	switch {
+	case (t.CertFile == "") != (t.KeyFile == ""):
+		r.unresolved(UnresolvedIncomplete, "cert_file and key_file must be set together: containerd refuses every connection to this registry.")
+	case t.CertFile != "":
+		files.clients = [][2]string{{t.CertFile, t.KeyFile}}
+	}
+	files.apply(f, r)
+}
