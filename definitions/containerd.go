@@ -2,7 +2,6 @@ package definitions
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"path"
@@ -386,15 +385,4 @@ func (f *file) draft(format Format, own Consumer, at Source, host string) *Regis
 	r.Definition.Endpoint = endpointOf(host)
 	r.Definition.Auth = &regcheck.Auth{}
 	return r
-}
-
-func (r *Registry) notice(code NoticeCode, format string, args ...any) {
-	r.Notices = append(r.Notices, Notice{code, fmt.Sprintf(format, args...)})
-}
-
-// unresolved sets what is missing. The first reason stays.
-func (r *Registry) unresolved(reason UnresolvedReason, format string, args ...any) {
-	if r.Reason == "" {
-		r.Reason, r.Detail = reason, Detail(fmt.Sprintf(format, args...))
-	}
 }

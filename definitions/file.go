@@ -82,11 +82,16 @@ func (f *file) looksLikeJSON() bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
+// beside reads another file of the tree; name is relative to the directory of f.
+func (f *file) beside(name string) ([]byte, error) {
+	return f.referenced(path.Join(path.Dir(f.path), name))
+}
+
 // onMachine reads a file that f names by its path on the machine where f is used. A relative path begins at the directory of f. An absolute
 // path is looked for below every directory that f is in, since a tree may be the copy of a machine's files.
 func (f *file) onMachine(name string) ([]byte, error) {
 	if !path.IsAbs(name) {
-		return f.referenced(path.Join(path.Dir(f.path), name))
+		return f.beside(name)
 	}
 	if root, ok := strings.CutSuffix(f.name, f.path); ok && path.IsAbs(root) && strings.HasPrefix(name, root) {
 		return f.referenced(strings.TrimPrefix(name, root))
@@ -134,7 +139,7 @@ func (f *file) tomlProblem(consequence string, err error) {
 	reason := ProblemNotTOML
 	switch {
 	case isTemplate(string(f.data)):
-		f.scanner.problem(at, ProblemTemplate, "The file is a template. Read the file that is made from it.")
+		f.scanner.skip(at, SkipTemplate, "The file is a template. Scan what is rendered from it.")
 		return
 	case errors.Is(err, node.ErrType), errors.Is(err, node.ErrLimit):
 		reason = ProblemWrongShape

@@ -134,8 +134,11 @@ func (s *Scanner) useHelper(r *Registry, rules dockerauth.Rules, choice *dockera
 	}
 }
 
+// unresolved sets what is missing. The first reason stays.
 func (r *Registry) unresolved(reason UnresolvedReason, format string, args ...any) {
-	r.Reason, r.Detail = reason, Detail(fmt.Sprintf(format, args...))
+	if r.Reason == "" {
+		r.Reason, r.Detail = reason, Detail(fmt.Sprintf(format, args...))
+	}
 }
 
 func (r *Registry) notice(code NoticeCode, format string, args ...any) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -288,14 +289,5 @@ var templatePattern = regexp.MustCompile(`\{\{|\{%|<%|\$\{|\$\(|^\$[A-Za-z_][A-Z
 // isTemplate reports whether another program puts in the value before the file is used.
 func isTemplate(text string) bool { return templatePattern.MatchString(text) }
 
-// shown quotes a text of a file for a message: shortened, and without what is before an @, which may be a password.
-func shown(text string) string {
-	const most = 100
-	if at := strings.LastIndexByte(text, '@'); at >= 0 {
-		text = "..." + text[at:]
-	}
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return strconv.Quote(text)
-}
+// shown quotes a text of a file for a message.
+func shown(text string) string { return strconv.Quote(dockerauth.Show(text)) }

@@ -43,12 +43,13 @@ const (
 
 // Node is a value. All methods accept nil, which is a missing value. Values that a file repeats with aliases are the same Node.
 type Node struct {
-	Line  int
-	kind  kind
-	size  int32
-	value string
-	pairs []Pair
-	items []*Node
+	Line   int
+	kind   kind
+	inline bool // a table or array of TOML that is the value of a key
+	size   int32
+	value  string
+	pairs  []Pair
+	items  []*Node
 }
 
 // Pair is a member of an object.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
-	"go.yaml.in/yaml/v3"
 )
 
 // Limits of a TOML file. Configurations of programs are small, and so a table is searched from its first key.
@@ -39,7 +38,7 @@ func TOML(data []byte) (*Node, error) {
 	}
 	r := tomlReader{data: data, line: 1}
 	r.parser.Reset(data)
-	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: 1}
+	root := newObject(1)
 	for table := root; r.parser.NextExpression() && r.err == nil; {
 		if e := r.parser.Expression(); e.Kind == unstable.KeyValue {
 			r.put(table, e, 0)
@@ -53,7 +52,7 @@ func TOML(data []byte) (*Node, error) {
 	if err := r.parser.Error(); err != nil {
 		return nil, &TOMLError{r.errorLine(err), errSyntax}
 	}
-	return wrap(root), nil
+	return root, nil
 }
 
 // DecodeTOML decodes a file into the types of the program that uses it. An error is a *TOMLError.
@@ -98,56 +97,51 @@ func (r *tomlReader) lineAt(at unstable.Range) int {
 }
 
 // table returns the table that a header opens.
-func (r *tomlReader) table(root *yaml.Node, header *unstable.Node) *yaml.Node {
+func (r *tomlReader) table(root *Node, header *unstable.Node) *Node {
 	at := root
 	depth := 0
 	for key := header.Key(); key.Next(); depth++ {
-		kind := yaml.MappingNode
+		kind := object
 		if header.Kind == unstable.ArrayTable && key.IsLast() {
-			kind = yaml.SequenceNode
+			kind = array
 		}
-		at = r.member(at, key.Node(), kind, 0, depth)
-		if kind == yaml.SequenceNode {
+		at = r.member(at, key.Node(), &Node{kind: kind}, depth)
+		if kind == array {
 			r.limit(depth)
-			at.Content = append(at.Content, &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: r.line})
+			at.items = append(at.items, newObject(r.line))
 		}
-		if at.Kind == yaml.SequenceNode && len(at.Content) > 0 {
-			at = at.Content[len(at.Content)-1]
+		if len(at.items) > 0 {
+			at = at.items[len(at.items)-1]
 		}
 	}
 	return at
 }
 
 // put adds a key and its value to a table. The tables of a dotted key are written inline.
-func (r *tomlReader) put(table *yaml.Node, pair *unstable.Node, depth int) {
+func (r *tomlReader) put(table *Node, pair *unstable.Node, depth int) {
 	for key := pair.Key(); key.Next(); depth++ {
 		if key.IsLast() {
-			name := r.scalar("!!str", key.Node())
-			table.Content = append(table.Content, name, r.value(pair.Value(), depth))
+			line := r.lineAt(key.Node().Raw)
+			table.addMember(line, string(key.Node().Data), r.value(pair.Value(), depth))
 			return
 		}
-		table = r.member(table, key.Node(), yaml.MappingNode, yaml.FlowStyle, depth)
+		table = r.member(table, key.Node(), &Node{kind: object, inline: true}, depth)
 	}
 }
 
-// member returns the member of a table, which it adds if it does not exist. A member of another kind, which no decoder accepts, has a
-// successor that belongs to no table.
-func (r *tomlReader) member(table *yaml.Node, key *unstable.Node, kind yaml.Kind, style yaml.Style, depth int) *yaml.Node {
-	for i := 0; i+1 < len(table.Content); i += 2 {
-		found := table.Content[i+1]
-		if table.Content[i].Value != string(key.Data) {
-			continue
-		}
-		if found.Kind == kind || found.Kind == yaml.SequenceNode && kind == yaml.MappingNode {
+// member returns the member of a table, which it adds if it does not exist. Instead of a member of another kind, which no decoder accepts,
+// it returns one that belongs to no table.
+func (r *tomlReader) member(table *Node, key *unstable.Node, added *Node, depth int) *Node {
+	added.Line = r.lineAt(key.Raw)
+	if found := table.member(string(key.Data)); found != nil {
+		if found.kind == added.kind || found.kind == array {
 			return found
 		}
-		return &yaml.Node{Kind: kind}
+		return added
 	}
-	name := r.scalar("!!str", key)
-	child := &yaml.Node{Kind: kind, Style: style, Line: r.line}
 	r.limit(depth)
-	table.Content = append(table.Content, name, child)
-	return child
+	table.addMember(added.Line, string(key.Data), added)
+	return added
 }
 
 func (r *tomlReader) limit(depth int) {
@@ -156,36 +150,31 @@ func (r *tomlReader) limit(depth int) {
 	}
 }
 
-func (r *tomlReader) scalar(tag string, n *unstable.Node) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: string(n.Data), Line: r.lineAt(n.Raw)}
-}
-
-func (r *tomlReader) value(n *unstable.Node, depth int) *yaml.Node {
-	r.limit(depth)
-	if r.err != nil {
-		return &yaml.Node{}
+func (r *tomlReader) value(n *unstable.Node, depth int) *Node {
+	if r.limit(depth); r.err != nil {
+		return &Node{}
 	}
 	switch n.Kind {
 	case unstable.String:
-		return r.scalar("!!str", n)
+		return newScalar(r.lineAt(n.Raw), text, string(n.Data))
 	case unstable.Bool:
-		return r.scalar("!!bool", n)
+		return newScalar(r.line, boolean, string(n.Data))
 	case unstable.Array:
-		array := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Style: yaml.FlowStyle, Line: r.line}
+		list := &Node{Line: r.line, kind: array, inline: true}
 		for items := n.Children(); items.Next(); {
-			array.Content = append(array.Content, r.value(items.Node(), depth+1))
+			list.items = append(list.items, r.value(items.Node(), depth+1))
 		}
-		return array
+		return list
 	case unstable.InlineTable:
-		table := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: yaml.FlowStyle, Line: r.line}
+		table := &Node{Line: r.line, kind: object, inline: true}
 		for pairs := n.Children(); pairs.Next(); {
 			r.put(table, pairs.Node(), depth+1)
 		}
 		return table
-	default:
-		return r.scalar("!!float", n) // numbers and times, whose difference matters to no program that is read
+	default: // times too: no program that is read has any
+		return newScalar(r.line, number, string(n.Data))
 	}
 }
 
 // IsInline reports whether a table or array of TOML is written as the value of a key, not under a header of its own.
-func (n *Node) IsInline() bool { return n != nil && n.yaml != nil && n.yaml.Style == yaml.FlowStyle }
+func (n *Node) IsInline() bool { return n != nil && n.inline }
