@@ -144,3 +144,49 @@ func (r *Registry) unresolved(reason UnresolvedReason, format string, args ...an
 func (r *Registry) notice(code NoticeCode, format string, args ...any) {
 	r.Notices = append(r.Notices, Notice{code, fmt.Sprintf(format, args...)})
 }
+
+// Location is where a consumer looks for credentials: a file, or an environment variable that has the text of one.
+type Location struct {
+	Path     string
+	Variable string
+	Format   Format
+}
+
+// Locations returns where a consumer looks for credentials on Linux, in this order. It uses the first location that has an entry for
+// the registry. getenv returns an environment variable, home and uid are those of the user. Consumers whose credentials are in a
+// cluster have no locations.
+func Locations(consumer Consumer, getenv func(string) string, home string, uid int) []Location {
+	first := func(candidates ...string) string { // the first whose variable is set; the last is always there
+		for i := 0; i+1 < len(candidates); i += 2 {
+			if value := getenv(candidates[i]); value != "" {
+				return path.Join(value, candidates[i+1])
+			}
+		}
+		return candidates[len(candidates)-1]
+	}
+	docker := Location{Path: first("DOCKER_CONFIG", "config.json", path.Join(home, ".docker/config.json")), Format: DockerConfig}
+	switch consumer {
+	case Docker:
+		if getenv("DOCKER_AUTH_CONFIG") == "" {
+			return []Location{docker}
+		}
+		return []Location{{Variable: "DOCKER_AUTH_CONFIG", Format: DockerAuthConfigEnv}, docker}
+	case Helm:
+		return []Location{{Path: first("HELM_REGISTRY_CONFIG", "", "HELM_CONFIG_HOME", "registry/config.json", "XDG_CONFIG_HOME", "helm/registry/config.json",
+			path.Join(home, ".config/helm/registry/config.json")), Format: DockerConfig}, docker}
+	case Podman:
+		if file := getenv("REGISTRY_AUTH_FILE"); file != "" {
+			return []Location{{Path: file, Format: ContainersAuth}}
+		}
+		return []Location{
+			{Path: first("XDG_RUNTIME_DIR", "containers/auth.json", fmt.Sprintf("/run/containers/%d/auth.json", uid)), Format: ContainersAuth},
+			{Path: first("XDG_CONFIG_HOME", "containers/auth.json", path.Join(home, ".config/containers/auth.json")), Format: ContainersAuth},
+			docker, {Path: path.Join(home, ".dockercfg"), Format: Dockercfg}}
+	case Kubelet:
+		return []Location{
+			{Path: "/var/lib/kubelet/config.json", Format: DockerConfig}, {Path: path.Join(home, ".docker/config.json"), Format: DockerConfig},
+			{Path: "/.docker/config.json", Format: DockerConfig}, {Path: "/var/lib/kubelet/.dockercfg", Format: Dockercfg},
+			{Path: path.Join(home, ".dockercfg"), Format: Dockercfg}, {Path: "/.dockercfg", Format: Dockercfg}}
+	}
+	return nil
+}

@@ -82,6 +82,9 @@ func (s *Scanner) found(r Registry) {
 		r.Definition.Auth = &regcheck.Auth{}
 	}
 	r.Definition.Auth.Type = r.Definition.Auth.Kind()
+	if r.Reason == "" {
+		r.noteCredentials(s.options.Now)
+	}
 	if r.Notices == nil {
 		r.Notices = []Notice{}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/inspect"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -182,7 +183,15 @@ func (e *Entry) decodeAuth(rules Rules, auth string) {
 		encoding = base64.RawStdEncoding
 	}
 	decoded, err := encoding.DecodeString(auth)
-	if err != nil {
+	switch {
+	case err == nil:
+	case inspect.IsTemplate(auth):
+		e.reject("template", "has an auth that is an expression, which was not replaced")
+		return
+	case inspect.IsPlaceholder(auth):
+		e.reject("placeholder", "has a placeholder as its auth")
+		return
+	default:
 		e.reject("invalidBase64", "has an auth that is not valid base64"+paddingHint(rules, auth))
 		return
 	}

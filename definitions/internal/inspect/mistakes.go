@@ -1,0 +1,46 @@
+package inspect
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	// template is what shells, Go, Helm and CI systems replace before use.
+	template = regexp.MustCompile(`\$\{[^}]*\}|\{\{.*\}\}|\$\([^)]*\)|^\$[A-Z_][A-Z0-9_]*$|^%[A-Z_][A-Z0-9_]*%$`)
+	// bracketed is a value such as <password> or [token].
+	bracketed = regexp.MustCompile(`^(<[^<>]+>|\[[^\[\]]+\])$`)
+	// repeated is a value such as xxxx or ****.
+	repeated = regexp.MustCompile(`^([xX]{3,}|\*{3,}|\.{3,}|…)$`)
+)
+
+var placeholders = []string{"changeme", "replaceme", "password", "yourpassword", "mypassword", "token", "yourtoken", "mytoken", "todo", "fixme", "redacted",
+	"placeholder", "username", "yourusername", "youraccesstoken", "yourapikey"}
+
+// IsTemplate reports whether a value has an expression that some program replaces.
+func IsTemplate(value string) bool { return template.MatchString(value) }
+
+// IsPlaceholder reports whether a value looks as if it was never filled in.
+func IsPlaceholder(value string) bool {
+	value = strings.TrimSpace(value)
+	if bracketed.MatchString(value) || repeated.MatchString(value) {
+		return true
+	}
+	return slices.Contains(placeholders, strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(value)))
+}
+
+// WhiteSpace returns where a value has white space that is probably a mistake, "" if it has none.
+func WhiteSpace(value string) string {
+	switch {
+	case value == "":
+		return ""
+	case strings.HasSuffix(value, "\n"):
+		return "ends with a newline, as echo without -n adds it"
+	case strings.TrimSpace(value) == "":
+		return "is white space only"
+	case strings.TrimSpace(value) != value:
+		return "begins or ends with white space"
+	}
+	return ""
+}
