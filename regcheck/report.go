@@ -50,6 +50,9 @@ type Report struct {
 	Duration   time.Duration // more precise than DurationMS; not in the JSON
 	RoundTrips int           // sequential round trips, without DNS
 
+	// CertificateExpires is when the first certificate of the endpoint expires; zero without TLS. It is not in the JSON.
+	CertificateExpires time.Time
+
 	Known Known // for the next Recheck; not in the JSON
 }
 

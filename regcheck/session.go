@@ -33,6 +33,7 @@ type session struct {
 	first    *wire.Conn   // connect
 	spare    *spareConn   // connect: a second connection that is being opened; nil if none is needed
 
+	expires    time.Time       // tls: when the first certificate of the endpoint expires
 	opened     *opening        // tls or api: the first requests and their responses
 	access     *content.Access // auth: authorizes requests for content
 	warnings   []Warning       // all stages
@@ -155,7 +156,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	}
 	report.Duration = time.Since(started)
 	report.DurationMS = report.Duration.Milliseconds()
-	report.RoundTrips = s.Rounds
+	report.RoundTrips, report.CertificateExpires = s.Rounds, s.expires
 	report.Known = s.knownAfter(report.Valid)
 	return report, nil
 }

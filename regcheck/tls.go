@@ -58,6 +58,9 @@ func (s *session) warnTLS(c *wire.Conn) {
 	if s.plan.skipVerify {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
+	if first := certs.ExpiresFirst(c); first != nil {
+		s.expires = first.NotAfter
+	}
 	if expiry := certs.ExpiresSoon(c, s.now()); expiry != "" {
 		s.warn(WarnCertificateExpiresSoon, "%s", expiry)
 	}

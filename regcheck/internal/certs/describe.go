@@ -35,19 +35,25 @@ func DescribeConnection(c *wire.Conn) string {
 // expiresSoon is the remaining validity below which ExpiresSoon returns a sentence.
 const expiresSoon = 30 * 24 * time.Hour
 
-// ExpiresSoon returns a sentence about the certificate of a connection that expires first, "" if none does within 30 days.
-func ExpiresSoon(c *wire.Conn, now time.Time) string {
+// ExpiresFirst returns the certificate of a connection that expires first, nil if it has none.
+func ExpiresFirst(c *wire.Conn) *x509.Certificate {
 	state := c.State()
 	chain := state.PeerCertificates
 	if len(state.VerifiedChains) > 0 {
 		chain = state.VerifiedChains[0]
 	}
-	var soonest *x509.Certificate
+	var first *x509.Certificate
 	for _, c := range chain {
-		if soonest == nil || c.NotAfter.Before(soonest.NotAfter) {
-			soonest = c
+		if first == nil || c.NotAfter.Before(first.NotAfter) {
+			first = c
 		}
 	}
+	return first
+}
+
+// ExpiresSoon returns a sentence about the certificate of a connection that expires first, "" if none does within 30 days.
+func ExpiresSoon(c *wire.Conn, now time.Time) string {
+	soonest := ExpiresFirst(c)
 	if soonest == nil || soonest.NotAfter.Sub(now) > expiresSoon || soonest.NotAfter.Before(now) {
 		return ""
 	}

@@ -1,0 +1,39 @@
+package regcheck_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/regcheck/regchecktest"
+)
+
+// A report has the time at which the first certificate expires, for metrics.
+func TestCertificateExpires(t *testing.T) {
+	for _, row := range []struct {
+		server string
+		days   int // 0: there is no certificate
+	}{
+		{"tls-expires-soon", 10},
+		{"open-http", 0},
+	} {
+		t.Run(row.server, func(t *testing.T) {
+			g := regchecktest.Start(t, row.server)
+			report, err := checker(g, egress.Policy{}, matrixRow{}).Check(t.Context(), regcheck.Definition{Endpoint: g.Endpoint, Auth: &regcheck.Auth{}}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if row.days == 0 {
+				if !report.CertificateExpires.IsZero() {
+					t.Errorf("without TLS: %v", report.CertificateExpires)
+				}
+				return
+			}
+			wanted := time.Now().AddDate(0, 0, row.days)
+			if got := report.CertificateExpires; got.Before(wanted.AddDate(0, 0, -1)) || got.After(wanted.AddDate(0, 0, 1)) {
+				t.Errorf("the certificate expires at %v, want about %v", got, wanted)
+			}
+		})
+	}
+}
