@@ -29,7 +29,13 @@ type writer struct {
 }
 
 // writers are in the order of the documentation.
-var writers = []writer{}
+var writers = []writer{
+	{"junit", writeJUnit},
+	{"sarif", writeSARIF},
+	{"github", writeGitHub},
+	{"gitlab", writeGitLab},
+	{"openmetrics", writeOpenMetrics},
+}
 
 // Kinds returns the kinds of reports.
 func Kinds() []string {
@@ -49,8 +55,3 @@ func Write(w io.Writer, kind string, result definitions.Result, o Options) error
 	}
 	return fmt.Errorf("report must be one of %s", strings.Join(Kinds(), ", "))
 }
-
-// scan is a result as all kinds show it.
-type scan struct{}
-
-func newScan(definitions.Result, Options) *scan { return &scan{} }

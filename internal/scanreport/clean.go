@@ -1,0 +1,125 @@
+package scanreport
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const (
+	maxText   = 2000 // characters of a text
+	maxName   = 300  // characters of a name
+	minMasked = 6    // bytes; shorter secrets may be words of any message
+)
+
+// cleaner makes texts of others fit for a report.
+type cleaner struct {
+	secrets *strings.Replacer
+	user    *regexp.Regexp // nil if it may be shown
+}
+
+// newCleaner returns a cleaner that masks the secrets of a result. No text should have them; a registry could repeat one of another
+// definition.
+func newCleaner(r definitions.Result) *cleaner {
+	var forms []string
+	for _, found := range r.Registries {
+		if a := found.Definition.Auth; a != nil {
+			for _, s := range []string{a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal(), a.Username + ":" + a.Password.Reveal()} {
+				forms = append(forms, secretForms(s)...)
+			}
+		}
+	}
+	// A form may be the beginning of another one: the longest is replaced.
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, form := range forms {
+		pairs = append(pairs, form, secret.Mask)
+	}
+	return &cleaner{secrets: strings.NewReplacer(pairs...)}
+}
+
+// secretForms returns the spellings of a secret that a text may have.
+func secretForms(s string) []string {
+	var forms []string
+	quoted := strconv.Quote(s)
+	for _, form := range []string{s, printable(s), quoted[1 : len(quoted)-1], url.QueryEscape(s), url.PathEscape(s),
+		strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "="), strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(s)), "=")} {
+		if len(form) >= minMasked && !strings.HasPrefix(form, ":") && !strings.HasSuffix(form, ":") && !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	return forms
+}
+
+// forUser returns a cleaner that also masks the username of a definition, unless it is a word of our own texts.
+func (c *cleaner) forUser(r definitions.Registry, show bool) *cleaner {
+	if show || r.Definition.Auth == nil || len(r.Definition.Auth.Username) < 3 || ownWords[r.Definition.Auth.Username] {
+		return c
+	}
+	user := regexp.QuoteMeta(printable(r.Definition.Auth.Username))
+	return &cleaner{secrets: c.secrets, user: regexp.MustCompile(`(^|[^\pL\pN])` + user + `($|[^\pL\pN])`)}
+}
+
+// text returns a text in one line without control characters, secrets and user information in URLs.
+func (c *cleaner) text(s string) string {
+	s = c.secrets.Replace(printable(s))
+	s = withoutUserInfo(s)
+	if c.user != nil {
+		s = c.user.ReplaceAllString(s, "${1}"+secret.Mask+"${2}")
+	}
+	return cut(s, maxText)
+}
+
+// name returns a part of a definition as a text. It is not masked, since the user has chosen it.
+func name(s string) string { return short(withoutUserInfo(printable(s))) }
+
+func short(s string) string { return cut(s, maxName) }
+
+func cut(s string, characters int) string {
+	n := 0
+	for i := range s {
+		if n++; n == characters {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// printable removes what is not printable, such as control characters and marks that change the direction of text, and makes white space
+// single spaces.
+func printable(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case r == unicode.ReplacementChar || !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, s)), " ")
+}
+
+var userInfo = regexp.MustCompile(`://[^/?#\s"']*@`)
+
+func withoutUserInfo(s string) string { return userInfo.ReplaceAllString(s, "://") }
+
+// address returns where a definition's registry is, without user information.
+func address(d regcheck.Definition) string {
+	if base := d.Registry(); base != "" {
+		return name(strings.TrimSuffix(base, "/v2/"))
+	}
+	text := printable(d.Endpoint) // which cannot be used
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
+		return short(text[strings.LastIndex(text, "@")+1:])
+	}
+	return short(scheme + "://" + rest[strings.LastIndex(rest, "@")+1:])
+}

@@ -1,0 +1,259 @@
+package scanreport
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// outcome is what a scan found out about an entry.
+type outcome string
+
+const (
+	notValid   outcome = "notValid"
+	problem    outcome = "problem"
+	notChecked outcome = "notChecked" // by a fault of the checker
+	unresolved outcome = "unresolved"
+	skipped    outcome = "skipped"
+	listed     outcome = "listed" // found, and no check was asked for
+	valid      outcome = "valid"
+)
+
+// outcomes are in the order in which a user should look at them.
+var outcomes = []outcome{notValid, problem, notChecked, unresolved, skipped, listed, valid}
+
+// level is how severe something is.
+type level int
+
+const (
+	note level = iota
+	warning
+	failure
+)
+
+func (o outcome) level() level {
+	switch o {
+	case notValid, problem:
+		return failure
+	case notChecked:
+		return warning
+	default:
+		return note
+	}
+}
+
+// reported reports whether an entry is more than inventory: a user may have to do something.
+func (o outcome) reported() bool {
+	return o == notValid || o == problem || o == notChecked || o == unresolved
+}
+
+// scan is a result as all kinds of reports show it.
+type scan struct{ entries []entry }
+
+// entry is a definition, a problem or something skipped. Its texts are clean and without secrets; names may have any characters.
+type entry struct {
+	outcome  outcome
+	rule     rule
+	places   []definitions.Source // at least one
+	registry string               // address of the API; empty for problems and skipped entries
+	content  string
+	user     string // empty unless it may be shown
+	consumer string
+	format   string
+	message  string
+	hint     string
+	remarks  []remark
+	report   *regcheck.Report
+}
+
+// remark is a warning of the check or a notice about the definition.
+type remark struct {
+	rule    rule
+	level   level
+	message string
+}
+
+func newScan(r definitions.Result, o Options) *scan {
+	s := &scan{}
+	clean := newCleaner(r)
+	for _, found := range r.Registries {
+		s.entries = append(s.entries, registryEntry(found, clean.forUser(found, o.ShowUsers), o))
+	}
+	for _, p := range r.Problems {
+		s.entries = append(s.entries, otherEntry(problem, string(p.Reason), p.Source, clean.text(p.Message)))
+	}
+	for _, p := range r.Skipped {
+		s.entries = append(s.entries, otherEntry(skipped, string(p.Reason), p.Source, clean.text(p.Message)))
+	}
+	for i := range s.entries {
+		e := &s.entries[i]
+		e.message = cmp.Or(e.message, e.rule.sentence)
+		for j := range e.places {
+			e.places[j] = place(e.places[j], o)
+		}
+	}
+	return s
+}
+
+func otherEntry(is outcome, reason string, at definitions.Source, message string) entry {
+	return entry{outcome: is, rule: ruleOf(string(is), reason), places: []definitions.Source{at}, message: message}
+}
+
+func registryEntry(r definitions.Registry, clean *cleaner, o Options) entry {
+	e := entry{
+		places: slices.Clone(r.Sources), registry: address(r.Definition), content: name(r.Definition.BaseContentPath),
+		consumer: name(string(r.Consumer)), format: name(string(r.Format)), report: r.Report,
+	}
+	if len(e.places) == 0 {
+		e.places = []definitions.Source{{}}
+	}
+	if a := r.Definition.Auth; a != nil && o.ShowUsers {
+		e.user = name(a.Username)
+	}
+	e.setOutcome(r, clean)
+	for _, n := range r.Notices {
+		e.remarks = append(e.remarks, remark{ruleOf("notice", string(n.Code)), note, clean.text(n.Message)})
+	}
+	if r.Report != nil {
+		for _, w := range r.Report.Warnings {
+			e.remarks = append(e.remarks, remark{ruleOf("warning", string(w.Code)), warning, clean.text(w.Message)})
+		}
+	}
+	for i := range e.remarks {
+		e.remarks[i].message = cmp.Or(e.remarks[i].message, e.remarks[i].rule.sentence)
+	}
+	return e
+}
+
+// setOutcome sets what was found out about a definition, and why.
+func (e *entry) setOutcome(r definitions.Registry, clean *cleaner) {
+	switch {
+	case r.Resolution == definitions.Unresolved:
+		e.outcome, e.rule, e.message = unresolved, ruleOf("unresolved", string(r.Reason)), clean.text(string(r.Detail))
+	case len(r.DefinitionProblems) > 0:
+		e.outcome, e.rule, e.message = notValid, ruleOf("", invalidDefinition), clean.text(problemText(r.DefinitionProblems))
+	case r.NotChecked != "":
+		e.outcome, e.rule, e.message = notChecked, ruleOf("", string(notChecked)), clean.text(r.NotChecked)
+	case r.Report == nil:
+		e.outcome, e.rule = listed, ruleOf("", string(listed))
+	case r.Report.Valid:
+		e.outcome, e.rule = valid, ruleOf("", string(valid))
+	default:
+		e.outcome, e.rule = notValid, ruleOf(string(r.Report.Code), string(r.Report.Reason))
+		e.message, e.hint = clean.text(r.Report.Message), clean.text(r.Report.Hint)
+	}
+}
+
+func problemText(problems []regcheck.Problem) string {
+	texts := make([]string, len(problems))
+	for i, p := range problems {
+		texts[i] = p.Field + " " + p.Problem
+	}
+	return strings.Join(texts, "; ") + "."
+}
+
+// place returns a source with the name of the file as pipelines expect it: with slashes, and relative to the working directory.
+func place(s definitions.Source, o Options) definitions.Source {
+	s.File = cmp.Or(s.File, "-")
+	if o.Dir != "" && filepath.IsAbs(s.File) {
+		if inside, err := filepath.Rel(o.Dir, s.File); err == nil && filepath.IsLocal(inside) {
+			s.File = inside
+		}
+	}
+	s.File, s.Object = filepath.ToSlash(filepath.Clean(s.File)), short(withoutUserInfo(s.Object))
+	return s
+}
+
+// target returns the registry and the content of an entry in words.
+func (e *entry) target() string {
+	text := e.registry
+	if e.content != "" {
+		text += "/" + e.content
+	}
+	for _, s := range []string{e.user, e.consumer} {
+		if s != "" {
+			text += " (" + s + ")"
+		}
+	}
+	return text
+}
+
+// where returns the name of an entry at one of its places. It has no line, so that it survives other changes of the file.
+func (e *entry) where(at definitions.Source) string {
+	names := slices.DeleteFunc([]string{shown(at.Object), e.target()}, func(s string) bool { return s == "" })
+	return cmp.Or(strings.Join(names, ": "), e.rule.id)
+}
+
+// unique returns names that were not returned before, and the same ones for the same sequence.
+type unique map[string]bool
+
+func (u unique) next(name string) string {
+	candidate := name
+	for n := 2; u[candidate]; n++ {
+		candidate = fmt.Sprintf("%s #%d", name, n)
+	}
+	u[candidate] = true
+	return candidate
+}
+
+// issue is something to report at one place: an entry is reported at each, since each is corrected on its own.
+type issue struct {
+	rule        rule
+	level       level
+	message     string // begins with the name of the entry
+	at          definitions.Source
+	fingerprint string
+}
+
+// issues are the entries that a user may have to do something about, and all remarks.
+func (s *scan) issues() []issue {
+	var all []issue
+	ids := unique{}
+	for i := range s.entries {
+		e := &s.entries[i]
+		for _, at := range e.places {
+			add := func(r rule, severity level, message string) {
+				id := ids.next(fmt.Sprintf("%q", []string{r.id, at.File, at.Object, e.registry, e.content, e.consumer}))
+				all = append(all, issue{r, severity, e.where(at) + ": " + message, at, fingerprint(id)})
+			}
+			if e.outcome.reported() {
+				add(e.rule, e.outcome.level(), e.advice())
+			}
+			for _, r := range e.remarks {
+				add(r.rule, r.level, r.message)
+			}
+		}
+	}
+	return all
+}
+
+// fingerprint identifies an issue over changes of lines and of messages. Secrets are not part of the id, since short ones could be found
+// by trying.
+func fingerprint(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:16])
+}
+
+// advice is a message with the instruction what to do.
+func (e *entry) advice() string {
+	if e.hint == "" {
+		return e.message
+	}
+	return e.message + "\nFix: " + e.hint
+}
+
+// shown returns a name as text: one with characters that are not printable is quoted, so that two names remain two.
+func shown(name string) string {
+	if printable(name) == name {
+		return name
+	}
+	return strconv.Quote(name)
+}
