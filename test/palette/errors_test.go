@@ -56,10 +56,10 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		{name: "user deleted", method: "DELETE", path: "/v1/users/" + missing, status: 404, code: "ResourceNotFound"},
 		{name: "last administrator deleted", method: "DELETE", path: "/v1/users/" + instance.Email, status: 409, code: "LastAdministrator"},
 		{name: "wrong method", method: "DELETE", path: registriesPath + "/summary", status: 405, code: "MethodNotAllowed"},
-		{name: "key of nobody", method: "GET", path: registriesPath + "/summary", key: "no-such-key", status: 401, code: "UnAuthorizedAccess"},
+		{name: "unknown key", method: "GET", path: registriesPath + "/summary", key: "no-such-key", status: 401, code: "UnAuthorizedAccess"},
 		{name: "wrong password", method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials("x@acme.example", instance.Org, "wrong"), status: 401, code: "AuthenticationFailed"},
 		{name: "no organization", method: "POST", path: "/v1/auth/authenticate", body: sdkLogin, status: 400, code: "InvalidRequest"},
-		{name: "token of nobody", method: "GET", path: "/v1/auth/refresh/nobody?setCookie=true", status: 401, code: "InvalidRefreshToken"},
+		{name: "unknown token", method: "GET", path: "/v1/auth/refresh/unknown?setCookie=true", status: 401, code: "InvalidRefreshToken"},
 		{name: "member creates", method: "POST", path: basic, body: quiet.body(t), key: member, status: 403, code: "OperationForbidden"},
 		{name: "member updates", method: "PUT", path: of(uid, "/basic"), body: c.body(t), key: member, status: 403, code: "OperationForbidden"},
 		{name: "member deletes", method: "DELETE", path: of(uid, "/basic"), key: member, status: 403, code: "OperationForbidden"},
@@ -78,7 +78,7 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		{name: "no JSON", method: "POST", path: basic, body: `{"metadata":`, status: 400, code: "InvalidRequest"},
 		{name: "other provider type", method: "POST", path: basic, body: strings.Replace(quiet.body(t), `"helm"`, `"git"`, 1), status: 400, code: "InvalidRequest"},
 		{name: "mask on create", method: "POST", path: basic, body: strings.Replace(strings.Replace(c.body(t), robotSecret, "********", 1), `"harbor"`, `"masked"`, 1), status: 400, code: "InvalidRequest"},
-		{name: "stored secret elsewhere", method: "PUT", path: of(uid, "/basic"), body: masked, status: 400, code: "InvalidRequest"},
+		{name: "stored secret for another endpoint", method: "PUT", path: of(uid, "/basic"), body: masked, status: 400, code: "InvalidRequest"},
 		{name: "unknown registryUid", method: "POST", path: validate, body: strings.Replace(spec(func(*config) {}), "{", `{"registryUid":"`+missing+`",`, 1), status: 400, code: "InvalidRequest"},
 		{name: "text", method: "POST", path: validate, body: spec(func(*config) {}), contentType: "text/plain", status: 415, code: "UnsupportedMediaType"},
 		{name: "large", method: "POST", path: basic, body: `{"metadata":{"name":"` + strings.Repeat("x", 1<<20) + `"}}`, status: 413, code: "RequestTooLarge"},
@@ -87,15 +87,15 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		{name: "authority unknown", method: "POST", path: validate, body: spec(func(c *config) { c.Certificate = "" }), status: 422, code: "RegistryTLSFailed"},
 		{name: "nothing listens", method: "POST", path: validate, body: spec(func(c *config) { c.Endpoint = "https://" + realregistry.Unused(t) }), status: 422, code: "RegistryUnreachable"},
 		{name: "address forbidden", method: "POST", path: validate, body: spec(func(c *config) { c.Endpoint = "https://169.254.169.254" }), status: 422, code: "RegistryAddressForbidden"},
-		{name: "no registry", method: "POST", path: validate, body: spec(func(c *config) { c.EndpointSuffix = "nowhere" }), status: 422, code: "RegistryNotOCI"},
+		{name: "no registry", method: "POST", path: validate, body: spec(func(c *config) { c.EndpointSuffix = "missing" }), status: 422, code: "RegistryNotOCI"},
 		{name: "nothing to synchronize", method: "POST", path: of(unsynchronized, "/basic/sync"), status: 400, code: "InvalidRequest"},
 		{name: "component unknown", method: "PUT", path: "/v1/projects/" + p.projectUID + "/alerts/ClusterHealth", body: clusterHealth, status: 404, code: "ResourceNotFound"},
 		{name: "key unknown", method: "DELETE", path: "/v1/apiKeys/" + missing, status: 404, code: "ResourceNotFound"},
 		{name: "helm registry unknown", method: "GET", path: "/v1/registries/helm/" + uid + "/sync/status", status: 404, code: "ResourceNotFound"},
 	}
-	for _, answering := range []int{500, 503, 504, 429} {
-		all = append(all, wrong{name: "registry answers " + http.StatusText(answering), method: "POST", path: validate,
-			body: instance.JSON(map[string]any{"endpoint": ailing(t, answering), "auth": map[string]string{"type": "noAuth"}}), status: 422, code: "RegistryUnavailable"})
+	for _, status := range []int{500, 503, 504, 429} {
+		all = append(all, wrong{name: "registry returns " + http.StatusText(status), method: "POST", path: validate,
+			body: instance.JSON(map[string]any{"endpoint": failing(t, status), "auth": map[string]string{"type": "noAuth"}}), status: 422, code: "RegistryUnavailable"})
 	}
 	return append(all, notFound(missing, c.body(t))...)
 }
@@ -113,8 +113,8 @@ func notFound(missing, body string) (all []wrong) {
 	return all
 }
 
-// ailing is a server that answers everything with one status.
-func ailing(t *testing.T, status int) string {
+// failing is a server that returns one status to every request.
+func failing(t *testing.T, status int) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(status) }))
 	t.Cleanup(server.Close)
@@ -190,7 +190,7 @@ func TestRule05NotFoundToTheLetter(t *testing.T) {
 	})
 }
 
-// Rule 6: what will not change is not answered with a status that the clients try again.
+// Rule 6: a permanent error has no status that the clients retry.
 func TestRule06NothingPermanentIsRetried(t *testing.T) {
 	each(t, func(t *testing.T, _ wrong, _ response, seen *apiError) {
 		if seen.Retried != "" {

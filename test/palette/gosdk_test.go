@@ -20,7 +20,7 @@ type goSDK struct {
 	attemptLog *attemptLog
 }
 
-// spent counts what a client sent.
+// attemptLog has the requests that a client sent.
 type attemptLog struct {
 	attempts int
 	log      []string // "METHOD path status"
@@ -39,7 +39,7 @@ type operation struct {
 	success      int
 }
 
-// apiError is what the SDK makes of a response that is no success.
+// apiError is how the SDK decodes an unsuccessful response.
 type apiError struct {
 	Status   int
 	Code     string

@@ -108,8 +108,8 @@ func TestProjectResourceLife(t *testing.T) {
 	}
 }
 
-// What is still in a project keeps it, and Terraform shows what that is.
-func TestProjectWithContentIsKept(t *testing.T) {
+// A project with content is not deleted, and Terraform shows what it contains.
+func TestProjectWithContentIsNotDeleted(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
 	uid := p.createProject(projectConfig{Name: "Blue"})

@@ -210,7 +210,7 @@ func (p *provider) create(c config) (uid string) {
 	}
 	p.must(post(registriesPath+"/basic?skipPackSync=false", c.body(p.wire.t), 201), &made)
 	if made.UID == nil || *made.UID == "" {
-		p.crash("create answers no uid")
+		p.crash("create returns no uid")
 	}
 	return *made.UID
 }
@@ -257,7 +257,7 @@ func (p *provider) read(uid string) (c config, there bool) {
 }
 
 // drift lists the fields in which what is there differs from what is configured: what a plan would show. The
-// password is kept from the provider's own state and not compared.
+// password comes from the provider's own state and is not compared.
 func drift(want, got config) []string {
 	want.Password, got.Password = "", ""
 	a, b := fields(want), fields(got)
@@ -321,7 +321,7 @@ func (p *provider) waitForSync(uid string) (last readSync, warning bool) {
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		var seen readSync
 		p.must(get(path), &seen)
-		done, failed := p.outcome(seen)
+		done, failed := p.interpret(seen)
 		if done || failed {
 			p.must(get(path), &last) // once more, for the message
 			return last, failed
@@ -331,8 +331,8 @@ func (p *provider) waitForSync(uid string) (last readSync, warning bool) {
 	return last, false
 }
 
-// judge takes the words for what they mean to the provider. Any other word is an error.
-func (p *provider) outcome(s readSync) (done, failed bool) {
+// interpret returns what a status means to the provider. Any other status fails the test.
+func (p *provider) interpret(s readSync) (done, failed bool) {
 	p.wire.t.Helper()
 	if !s.IsSyncSupported {
 		return true, false

@@ -111,7 +111,7 @@ func TestRule19NamesInPaths(t *testing.T) {
 	c := anonymous(t)
 	c.Name = "My Reg/x"
 	p.create(c)
-	for _, id := range []string{"My%20Reg%2Fx", "My%20Reg%2fx", "nobody", "%2F", "%2e%2e%2fsummary", "a%3Fb%23c", "%C3%A4", "..%2F..%2Fapikeys"} {
+	for _, id := range []string{"My%20Reg%2Fx", "My%20Reg%2fx", "unknown", "%2F", "%2e%2e%2fsummary", "a%3Fb%23c", "%C3%A4", "..%2F..%2Fapikeys"} {
 		for _, rest := range []string{"/ecr", "/basic"} {
 			p.refused(get(registriesPath+"/"+id+rest), 404, "ResourceNotFound")
 		}

@@ -171,14 +171,14 @@ func TestRule10PasswordIsMasked(t *testing.T) {
 	p.must(post(registriesPath+"/basic/validate", strings.Replace(encoded(t, back.spec()), "{", `{"registryUid":"`+uid+`",`, 1), 204), nil)
 }
 
-// Rule 11: create answers the uid, in small letters, and no code.
-func TestRule11CreateAnswersUID(t *testing.T) {
+// Rule 11: create returns the uid in lowercase, and no code.
+func TestRule11CreateReturnsUID(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
 	var made map[string]any
 	p.must(post(registriesPath+"/basic?skipPackSync=false", anonymous(t).body(t), 201), &made)
 	if uid, _ := made["uid"].(string); uid == "" || made["code"] != nil {
-		t.Errorf("create answers %v", made)
+		t.Errorf("create returns %v", made)
 	}
 }
 

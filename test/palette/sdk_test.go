@@ -10,17 +10,17 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// sdkSignIn is the body of the SDK's own login: no organization.
+// sdkLogin is the body of the SDK's own login: no organization.
 var sdkLogin = instance.JSON(map[string]string{"emailId": instance.Email, "password": instance.Password})
 
-// signIn is New(WithUsername, WithPassword): the SDK reads the token and nothing else.
+// login is New(WithUsername, WithPassword): the SDK reads the token and nothing else.
 func (c goSDK) login() string {
 	c.wire.t.Helper()
 	c.key = ""
 	var tokens struct{ Authorization string }
 	c.must(post("/v1/auth/authenticate", sdkLogin, 200), &tokens)
 	if tokens.Authorization == "" {
-		c.wire.t.Fatal("the login answers no token")
+		c.wire.t.Fatal("the login returns no token")
 	}
 	return tokens.Authorization
 }
@@ -68,7 +68,7 @@ func renew(t *testing.T, c goSDK, token string) {
 }
 
 // Without a standard organization the SDK's login is refused for good, naming what lacks.
-func TestSignInWithoutOrganization(t *testing.T) {
+func TestLoginWithoutOrganization(t *testing.T) {
 	w := start(t)
 	c := w.sdk()
 	c.key = ""

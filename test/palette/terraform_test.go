@@ -141,7 +141,7 @@ func TestCreateShowsWhyItIsNotValid(t *testing.T) {
 	if err.Message == "" || details["field"] != "auth.password" {
 		t.Errorf("%v, details %v", err, err.Details)
 	}
-	// Terraform shows the message alone, and it has to say what to do.
+	// Terraform shows the message alone, so it must contain what to do.
 	if hint, _ := details["hint"].(string); hint == "" || err.Message != details["message"].(string)+" "+hint {
 		t.Errorf("the message is %q, the report's %q, and its hint %q", err.Message, details["message"], details["hint"])
 	}
@@ -342,7 +342,7 @@ func (p *provider) applyAndWait(c config) (problem string) {
 		if err := p.call(get(of(made.UID, "/basic/sync/status")), &seen); err != nil {
 			return err.Error()
 		}
-		if done, failed := p.outcome(seen); failed {
+		if done, failed := p.interpret(seen); failed {
 			return seen.Message
 		} else if done {
 			return ""

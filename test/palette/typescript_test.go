@@ -42,23 +42,23 @@ func (c tsSDK) call(method, path string, body any) any {
 	return v
 }
 
-// object is a call whose answer has to be a success's object: without a code, which would make it an error.
+// object is a call whose response must be an object without a code, which would make it an error.
 func (c tsSDK) object(method, path string, body any) map[string]any {
 	c.wire.t.Helper()
 	v, ok := c.call(method, path, body).(map[string]any)
 	if !ok || v["code"] != nil {
-		c.wire.t.Fatalf("%s %s answers %v", method, path, v)
+		c.wire.t.Fatalf("%s %s returns %v", method, path, v)
 	}
 	return v
 }
 
-// failure is a call whose answer has to be known as an error without its status.
+// failure is a call whose response must be recognizable as an error without its status.
 func (c tsSDK) failure(method, path string, body any) map[string]any {
 	c.wire.t.Helper()
 	v, ok := c.call(method, path, body).(map[string]any)
 	code, isText := v["code"].(string)
 	if message, _ := v["message"].(string); !ok || !isText || code == "" || message == "" {
-		c.wire.t.Fatalf("%s %s answers %v: no error that is known without its status", method, path, v)
+		c.wire.t.Fatalf("%s %s returns %v: not an error that is known without its status", method, path, v)
 	}
 	return v
 }
@@ -69,7 +69,7 @@ func TestTypeScript(t *testing.T) {
 	tokens := bare.object("POST", "/v1/auth/authenticate?setCookie=false", map[string]string{"emailId": instance.Email, "org": instance.Org, "password": instance.Password})
 	token, _ := tokens["Authorization"].(string)
 	if token == "" {
-		t.Fatalf("the login answers %v", tokens)
+		t.Fatalf("the login returns %v", tokens)
 	}
 	again := bare.object("GET", "/v1/auth/refresh/"+token, nil) // setCookie is dropped, the token not escaped
 	token, _ = again["Authorization"].(string)
@@ -116,11 +116,11 @@ func TestTypeScriptKnowsErrors(t *testing.T) {
 	if refused["code"] == "InvalidRequest" {
 		t.Errorf("validate gives %v", refused)
 	}
-	keyed.failure("GET", registriesPath+"/nobody/basic", nil)
-	keyed.failure("DELETE", registriesPath+"/nobody/basic", nil)
+	keyed.failure("GET", registriesPath+"/unknown/basic", nil)
+	keyed.failure("DELETE", registriesPath+"/unknown/basic", nil)
 	keyed.failure("POST", registriesPath+"/basic", map[string]any{"metadata": nil})
 	keyed.failure("GET", "/v1/nothing", nil)
 	w.ts().failure("GET", "/v1/projects/alerts", nil)
 	w.ts().failure("POST", "/v1/auth/authenticate?setCookie=true", map[string]string{"emailId": "x"})
-	w.ts().failure("GET", "/v1/auth/refresh/nobody", nil)
+	w.ts().failure("GET", "/v1/auth/refresh/unknown", nil)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-const answerWait = 40 * time.Second
+const responseWait = 40 * time.Second
 
 // request is one request, with its headers in the order and the spelling in which they are sent. Host and
 // Content-Length are added.
@@ -32,7 +32,7 @@ type response struct {
 	body   []byte
 }
 
-// wire is one connection of a client: kept, as the clients keep theirs, and opened anew when it was closed.
+// wire is one connection of a client, reused as by the real clients, and reopened after it was closed.
 type wire struct {
 	t      testing.TB
 	host   string
@@ -79,9 +79,9 @@ func (r request) bytes(host string) []byte {
 func (w *wire) send(r request) (response, error) {
 	w.t.Helper()
 	sent := r.bytes(w.host)
-	kept := w.conn != nil
+	reused := w.conn != nil
 	resp, err := w.exchange(sent)
-	if err != nil && kept { // the server may have closed an idle connection
+	if err != nil && reused { // the server may have closed an idle connection
 		resp, err = w.exchange(sent)
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (w *wire) exchange(sent []byte) (*http.Response, error) {
 	if err := w.connect(); err != nil {
 		return nil, err
 	}
-	if err := w.conn.SetDeadline(time.Now().Add(answerWait)); err != nil {
+	if err := w.conn.SetDeadline(time.Now().Add(responseWait)); err != nil {
 		return nil, err
 	}
 	parsed, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(sent)))
