@@ -15,13 +15,13 @@ import (
 	"github.com/regwarden/regwarden/test/testca"
 )
 
-// Access is a way to a registry: where it is, and as whom. The zero credentials are nobody's.
+// Access is a way to a registry: where it is, and as whom. Without credentials the access is anonymous.
 type Access struct {
 	Endpoint           string // scheme://host:port[/path]
 	CA                 string // PEM, for https
 	Client             testca.Pair
 	Username, Password string
-	Token              string // a registry token, or one that its token server respects; instead of a password
+	Token              string // a registry token, or one that its token server accepts; instead of a password
 }
 
 // As is the same registry for another user.

@@ -37,7 +37,7 @@ http: {addr: %q, secret: one test}
 %s`, filepath.Join(dir, "storage"), address, auth)
 		return []string{"serve", write(t, dir, "config.yml", config)}
 	}
-	return Access{Endpoint: "http://" + startListening(t, path, prepare, answersHTTP)}
+	return Access{Endpoint: "http://" + startListening(t, path, prepare, respondsHTTP)}
 }
 
 // Front says how nginx stands before a registry.
@@ -61,7 +61,7 @@ func Nginx(t testing.TB, behind Access, front Front) Access {
 		config := write(t, dir, "nginx.conf", front.config(t, dir, address, behind))
 		return []string{"-p", dir, "-c", config, "-e", "stderr"}
 	}
-	address := startListening(t, path, prepare, answersTCP)
+	address := startListening(t, path, prepare, acceptsTCP)
 	return Access{Endpoint: "https://" + address + front.Path, CA: front.CA.PEM()}
 }
 
@@ -79,7 +79,7 @@ func (f Front) config(t testing.TB, dir, address string, behind Access) string {
 		listen, extra = listen+" http2", extra+" keepalive_requests 1;"
 	}
 	as := ""
-	if os.Geteuid() == 0 { // else workers become nobody, who can't read the test's directories
+	if os.Geteuid() == 0 { // otherwise workers run as a user that cannot read the test's directories
 		as = "user root;"
 	}
 	// The registry needs Host and X-Forwarded-Proto to name upload locations; below a path they are

@@ -26,18 +26,18 @@ type process struct {
 	cmd  *exec.Cmd
 	log  *tail
 	done chan struct{} // closed when it has ended
-	err  error         // what Wait said; read after done
+	err  error         // of Wait; read after done
 }
 
 // startListening runs a program that listens on a port we choose. prepare writes its configuration
-// for that address and returns its arguments; answers says whether it is up.
-func startListening(t testing.TB, path string, prepare func(address string) []string, responses func(ctx context.Context, address string) error) string {
+// for that address and returns its arguments; ready returns nil once it is up.
+func startListening(t testing.TB, path string, prepare func(address string) []string, ready func(ctx context.Context, address string) error) string {
 	t.Helper()
 	var failure error
 	for range tries {
 		address := freeAddress(t)
 		p := run(t, path, prepare(address)...)
-		if failure = p.await(address, responses); failure == nil {
+		if failure = p.await(address, ready); failure == nil {
 			return address
 		}
 		p.stop()
@@ -70,19 +70,19 @@ func run(t testing.TB, path string, args ...string) *process {
 	return p
 }
 
-func (p *process) await(address string, responses func(context.Context, string) error) error {
+func (p *process) await(address string, ready func(context.Context, string) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
 	var last error
 	for {
-		if last = responses(ctx, address); last == nil {
+		if last = ready(ctx, address); last == nil {
 			return nil
 		}
 		select {
 		case <-p.done:
 			return fmt.Errorf("it ended: %w", errors.Join(p.err, last))
 		case <-ctx.Done():
-			return fmt.Errorf("it does not answer: %w", last)
+			return fmt.Errorf("it does not respond: %w", last)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -109,8 +109,8 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
-// answersHTTP holds as soon as any HTTP response comes back.
-func answersHTTP(ctx context.Context, address string) error {
+// respondsHTTP returns nil after any HTTP response.
+func respondsHTTP(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v2/", nil)
 	if err != nil {
 		return err
@@ -123,8 +123,8 @@ func answersHTTP(ctx context.Context, address string) error {
 	return response.Body.Close()
 }
 
-// answersTCP holds as soon as a connection is taken: a TLS server may refuse more than that to us.
-func answersTCP(ctx context.Context, address string) error {
+// acceptsTCP returns nil once a connection is accepted: a TLS server may reject anything further.
+func acceptsTCP(ctx context.Context, address string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err

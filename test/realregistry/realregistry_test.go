@@ -61,7 +61,7 @@ func TestRegistriesAreReal(t *testing.T) {
 	}
 }
 
-func TestNobodySeesPublicContentOnly(t *testing.T) {
+func TestAnonymousSeesPublicContentOnly(t *testing.T) {
 	server := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users, Public: "charts/"})
 	registry := realregistry.Distribution(t, realregistry.Options{Token: server})
 	realregistry.Fill(t, registry.As("robot", users["robot"]))
@@ -86,7 +86,7 @@ func TestNginxStandsBeforeARegistry(t *testing.T) {
 	root := registry
 	root.Endpoint = "https://" + registry.Host()
 	if err := realregistry.Ping(t, root); err == nil {
-		t.Error("the registry answers at the root as well, so the path proves nothing")
+		t.Error("the registry responds at the root as well, so the path proves nothing")
 	}
 }
 
@@ -107,7 +107,7 @@ func checkContent(t *testing.T, registry realregistry.Access) {
 	}
 }
 
-// refused holds for a 401, and for a Basic challenge that oras-go has nothing to answer with.
+// refused reports whether err is a 401, or a Basic challenge without credentials in oras-go.
 func refused(err error) bool {
 	return statusOf(err) == http.StatusUnauthorized || errors.Is(err, auth.ErrBasicCredentialNotFound)
 }

@@ -28,7 +28,7 @@ const (
 )
 
 // TokenServer is a token server apart from the registry, as the distribution token specification
-// describes it: GET with Basic or nobody's credentials, POST with a password or an identity token.
+// describes it: GET with Basic credentials or anonymously, POST with a password or an identity token.
 type TokenServer struct {
 	URL string
 
@@ -41,11 +41,11 @@ type TokenServer struct {
 	requests []string // method and query of each, without credentials
 }
 
-// TokenRules says who gets what. Users and Identities have every right; nobody has what is Public.
+// TokenRules has the rights. Users and Identities have every right; anonymous clients can pull Public.
 type TokenRules struct {
 	Users      map[string]string // username to password
-	Identities []string          // OAuth2 refresh tokens that are respected
-	Public     string            // repositories below this prefix can be pulled by nobody; "" refuses nobody altogether
+	Identities []string          // accepted OAuth2 refresh tokens
+	Public     string            // prefix of the repositories that anonymous clients can pull; "" rejects them altogether
 	CA         *testca.CA        // https
 }
 
@@ -72,7 +72,7 @@ func NewTokenServer(t testing.TB, rules TokenRules) *TokenServer {
 // Close ends the server before the test does.
 func (s *TokenServer) Close() { s.server.Close() }
 
-// Requests tells what it was asked, in order.
+// Requests returns the requests in order.
 func (s *TokenServer) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,12 +120,12 @@ func (s *TokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, http.StatusUnauthorized, "wrong credentials")
 		return
 	}
-	s.response(w, subject, s.access(subject, scopes(r)))
+	s.grant(w, subject, s.access(subject, scopes(r)))
 }
 
-// caller is the user's name, or "" for nobody; false when credentials were given and are wrong, or
-// when nobody has no business here.
-func (s *TokenServer) caller(r *http.Request) (string, bool) {
+// caller returns the name of the user, or "" for an anonymous client. ok is false when the credentials are wrong or
+// anonymous clients have no rights.
+func (s *TokenServer) caller(r *http.Request) (name string, ok bool) {
 	if r.Method == http.MethodPost {
 		switch r.Form.Get("grant_type") {
 		case "refresh_token":
@@ -166,7 +166,7 @@ func (s *TokenServer) access(subject string, scopes []string) []granted {
 	return access
 }
 
-func (s *TokenServer) response(w http.ResponseWriter, subject string, access []granted) {
+func (s *TokenServer) grant(w http.ResponseWriter, subject string, access []granted) {
 	options := (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", s.kid)
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: s.key}, options)
 	if err != nil {
@@ -212,7 +212,7 @@ func scopes(r *http.Request) []string {
 func (s *TokenServer) Token(t testing.TB, access ...string) string {
 	t.Helper()
 	recorder := httptest.NewRecorder()
-	s.response(recorder, "given by hand", s.access("given by hand", access))
+	s.grant(recorder, "given by hand", s.access("given by hand", access))
 	var body struct{ Token string }
 	if err := json.Unmarshal(recorder.Body.Bytes(), &body); err != nil || body.Token == "" {
 		t.Fatalf("sign a token by hand: %v, %s", err, recorder.Body)
