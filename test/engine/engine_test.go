@@ -18,7 +18,7 @@ import (
 const (
 	user     = "ada"
 	password = "correct horse"
-	identity = "an identity token that the token server respects"
+	identity = "an identity token that the token server accepts"
 )
 
 // want is what a case expects of a report.
@@ -28,7 +28,7 @@ type want struct {
 	stage    regcheck.Stage // the one that failed
 	field    string
 	warnings []regcheck.WarningCode
-	unknown  bool // the content stage can't tell
+	unknown  bool // the content stage is unknown
 }
 
 var valid = want{}
@@ -56,7 +56,7 @@ func compare(t *testing.T, report *regcheck.Report, w want) {
 	t.Helper()
 	if report.Valid != (w.code == "") || report.Code != w.code || report.Reason != w.reason || report.Stage != w.stage || report.Field != w.field {
 		t.Errorf("valid %t: %s %s at %q, field %q; want %s %s at %q, field %q\n%s", report.Valid, report.Code, report.Reason, report.Stage, report.Field,
-			w.code, w.reason, w.stage, w.field, told(report))
+			w.code, w.reason, w.stage, w.field, describe(report))
 	}
 	if !report.Valid && (report.Message == "" || report.Hint == "") {
 		t.Errorf("the report says too little: message %q, hint %q", report.Message, report.Hint)
@@ -68,14 +68,15 @@ func compare(t *testing.T, report *regcheck.Report, w want) {
 	slices.Sort(warnings)
 	slices.Sort(w.warnings)
 	if !slices.Equal(warnings, w.warnings) {
-		t.Errorf("warnings %q, want %q\n%s", warnings, w.warnings, told(report))
+		t.Errorf("warnings %q, want %q\n%s", warnings, w.warnings, describe(report))
 	}
 	if last := report.Stages[len(report.Stages)-1]; w.unknown != (last.Status == regcheck.Unknown) {
 		t.Errorf("the content stage is %s, want unknown: %t", last.Status, w.unknown)
 	}
 }
 
-func told(report *regcheck.Report) string {
+// describe returns the message and the stages as text.
+func describe(report *regcheck.Report) string {
 	text := report.Message + "\n"
 	for _, stage := range report.Stages {
 		text += "  " + string(stage.Name) + " " + string(stage.Status) + " " + stage.Detail + "\n"
@@ -159,7 +160,7 @@ func below(path, prefix string) bool {
 	return len(path) > len(prefix) && path[:len(prefix)] == prefix && path[len(prefix)] == '/'
 }
 
-// contentRows are the same at every registry that is logged in to by auth.
+// contentRows are the same for every registry that accepts auth.
 func contentRows(auth *regcheck.Auth, warnings ...regcheck.WarningCode) []row {
 	also := func(more ...regcheck.WarningCode) want {
 		return want{warnings: append(slices.Clone(warnings), more...)}
@@ -172,7 +173,7 @@ func contentRows(auth *regcheck.Auth, warnings ...regcheck.WarningCode) []row {
 		{"another kind", auth, realregistry.ImagePath, "", also(regcheck.WarnContentKindMismatch)},
 		{"zarf package for helm", auth, realregistry.ZarfPath, regcheck.Helm, also(regcheck.WarnContentKindMismatch)},
 		{"emptied", auth, realregistry.EmptyPath, "", also(regcheck.WarnEmptyContent)},
-		// Distribution has no route for such a name and answers 404 in text, not NAME_INVALID.
+		// Distribution has no route for such a name and returns 404 in text, not NAME_INVALID.
 		{"upper case", auth, "Charts/Podinfo", "", want{code: regcheck.CodeContentNotFound, reason: regcheck.ReasonNameInvalid, stage: regcheck.StageContent, field: "baseContentPath", warnings: warnings}},
 	}
 }

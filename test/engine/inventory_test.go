@@ -31,7 +31,7 @@ func inventoried(t *testing.T, d regcheck.Definition, limits inventory.Limits) (
 		return nil
 	})
 	if err != nil || !report.Valid {
-		t.Fatalf("%v\n%s", err, told(report))
+		t.Fatalf("%v\n%s", err, describe(report))
 	}
 	return lines, found
 }
@@ -58,10 +58,10 @@ func TestInventoryOfRealRegistries(t *testing.T) {
 			}
 			chart := line(realregistry.Helm, "charts/podinfo", "helm", "6.7.0", "6.7.1", "6.8.0_rc.1")
 			deep := line(realregistry.Helm, "charts/team/web", "helm", "1.0.0")
-			beside := line(realregistry.Helm, "charts-old/podinfo", "helm", "1.0.0")
+			oldChart := line(realregistry.Helm, "charts-old/podinfo", "helm", "1.0.0")
 			image := line(realregistry.Image, "images/alpine", "other", "3.20")
 			pack := line(realregistry.Pack, "packs/spectro-packs/archive/cni-calico", "pack", "3.28.0")
-			manifest := line(realregistry.Pack, "packs/spectro-manifests/manifest", "other", "4.8.0") // is no pack
+			manifest := line(realregistry.Pack, "packs/spectro-manifests/manifest", "other", "4.8.0") // not a pack
 			zarf := line(realregistry.Zarf, "zarf/dos-games", "zarf", "1.2.0")
 			realregistry.Empty(t, push, "charts/emptied")
 			untyped := line(realregistry.Pack, "other/thing", "other", "1")
@@ -90,7 +90,7 @@ func TestInventoryOfRealRegistries(t *testing.T) {
 			if len(lines) != 9 || !found.Complete {
 				t.Errorf("the whole catalog: %+v\n%q", found, lines)
 			}
-			for _, want := range []string{beside, image, manifest, untyped} {
+			for _, want := range []string{oldChart, image, manifest, untyped} {
 				if !slices.Contains(lines, want) {
 					t.Errorf("the whole catalog lacks %s:\n%q", want, lines)
 				}

@@ -35,11 +35,11 @@ type matrixRow struct {
 		Content string
 	}
 	Proxy bool
-	Truer string // oras-go comes to something else; why ours is the truer answer
+	Truer string // why our result is right where that of oras-go differs
 }
 
-// Each row of the matrix is tried with oras-go as well. What is valid, it can use; what is not, it can't, or
-// the row says why ours is the truer answer. A row that says so needlessly is wrong too.
+// Each row of the matrix is tried with oras-go as well. It can use the valid ones only, unless the row has the reason why
+// our result is right. A needless reason fails the test too.
 func TestMatrixAgainstORAS(t *testing.T) {
 	var mu sync.Mutex
 	counts, differ := map[string]int{}, []string{}
@@ -63,16 +63,16 @@ func TestMatrixAgainstORAS(t *testing.T) {
 
 const otherwise = "oras-go says otherwise, and the row says why ours is truer"
 
-// againstORAS tries one row and says how it went.
+// againstORAS tries one row and returns the kind of its outcome.
 func againstORAS(t *testing.T, row matrixRow) string {
 	t.Helper()
-	told, used := useByORAS(t, row)
+	tried, used := useByORAS(t, row)
 	agree := (used == nil) == row.Want.Valid
 	switch {
 	case agree && row.Truer != "":
 		t.Errorf("oras-go agrees, yet the row says %q", row.Truer)
 	case !agree && row.Truer == "":
-		t.Errorf("on %s valid is %t, but oras-go, %s: %v", row.Server, row.Want.Valid, told, used)
+		t.Errorf("on %s valid is %t, but oras-go, %s: %v", row.Server, row.Want.Valid, tried, used)
 	case !agree:
 		return otherwise
 	case row.Want.Valid:
@@ -103,18 +103,18 @@ func readMatrix(t *testing.T) []matrixRow {
 	return all
 }
 
-// How long oras-go may take: little where it should come to nothing, since some servers never answer; plenty
-// where it should get somewhere, so that a busy machine is no verdict.
+// Timeouts of oras-go: short where it should fail, since some servers never respond, and long where it should succeed, so
+// that a busy machine does not fail the test.
 const (
-	orasImpatience = 2 * time.Second
-	orasPatience   = 30 * time.Second
+	orasShortWait = 2 * time.Second
+	orasLongWait  = 30 * time.Second
 )
 
-func patience(row matrixRow) time.Duration {
+func orasTimeout(row matrixRow) time.Duration {
 	if row.Want.Valid || row.Truer != "" {
-		return orasPatience
+		return orasLongWait
 	}
-	return orasImpatience
+	return orasShortWait
 }
 
 // useByORAS uses a row's registry as a user of oras-go would: lists the tags below the content path, or asks
@@ -131,7 +131,7 @@ func useByORAS(t *testing.T, row matrixRow) (tried string, used error) {
 	if err != nil {
 		return "reading the endpoint", err
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience(row))
+	ctx, cancel := context.WithTimeout(t.Context(), orasTimeout(row))
 	defer cancel()
 	client := orasClient(t, g, d, u, row.Proxy)
 	defer client.Client.CloseIdleConnections()

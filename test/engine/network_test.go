@@ -67,7 +67,7 @@ func TestTLS(t *testing.T) {
 		{"unknown authority", good.Endpoint, noAuth(), failed(regcheck.ReasonUnknownAuthority, "auth.tls.ca")},
 		{"ca that is not enabled", good.Endpoint, off, want{code: regcheck.CodeTLSFailed, stage: regcheck.StageTLS, reason: regcheck.ReasonUnknownAuthority,
 			field: "auth.tls.ca", warnings: []regcheck.WarningCode{regcheck.WarnTLSSettingsIgnored}}},
-		{"another authority", good.Endpoint, trusting(noAuth(), testca.New(t, "stranger").PEM()), failed(regcheck.ReasonUnknownAuthority, "auth.tls.ca")},
+		{"another authority", good.Endpoint, trusting(noAuth(), testca.New(t, "other").PEM()), failed(regcheck.ReasonUnknownAuthority, "auth.tls.ca")},
 		{"self-signed", serving(testca.SelfSigned(t)).Endpoint, noAuth(), failed(regcheck.ReasonSelfSigned, "auth.tls.ca")},
 		{"expired", serving(ca.Issue(t, testca.Ask{NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(-24 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()),
 			failed(regcheck.ReasonExpired, "")},
@@ -89,7 +89,7 @@ func TestNginx(t *testing.T) {
 	open := realregistry.DockerRegistry(t, nil)
 	realregistry.Fill(t, open)
 	client := clients.Issue(t, testca.Ask{Name: "robot", Client: true})
-	stranger := testca.New(t, "stranger").Issue(t, testca.Ask{Name: "robot", Client: true})
+	other := testca.New(t, "other").Issue(t, testca.Ask{Name: "robot", Client: true})
 
 	t.Run("client certificates", func(t *testing.T) {
 		registry := realregistry.Nginx(t, open, realregistry.Front{CA: ca, ClientCA: clients})
@@ -98,7 +98,7 @@ func TestNginx(t *testing.T) {
 			row{"right certificate", good, "", "", valid},
 			row{"none", trusting(noAuth(), ca.PEM()), "", "", want{code: regcheck.CodeTLSFailed, reason: regcheck.ReasonClientCertificateRequired,
 				stage: regcheck.StageTLS, field: "auth.tls.certificate"}},
-			row{"of another authority", showing(trusting(noAuth(), ca.PEM()), stranger), "", "", want{code: regcheck.CodeTLSFailed,
+			row{"of another authority", showing(trusting(noAuth(), ca.PEM()), other), "", "", want{code: regcheck.CodeTLSFailed,
 				reason: regcheck.ReasonClientCertificateRejected, stage: regcheck.StageTLS, field: "auth.tls.certificate"}},
 		)
 		runRows(t, registry, rows)
@@ -132,7 +132,7 @@ func TestNginx(t *testing.T) {
 		runRows(t, registry, []row{
 			{"right password", trusting(basic(user, password), ca.PEM()), realregistry.ChartPath, "", valid},
 			{"wrong password", trusting(basic(user, "wrong"), ca.PEM()), realregistry.ChartPath, "", refusedPassword()},
-			{"nobody", trusting(noAuth(), ca.PEM()), "", "", wanted()},
+			{"anonymous", trusting(noAuth(), ca.PEM()), "", "", wanted()},
 		})
 	})
 }

@@ -24,7 +24,7 @@ func TestOpenRegistries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			realregistry.Fill(t, registry)
 			rows := append(contentRows(noAuth()), absentRow(noAuth()), halfNameRow(noAuth()),
-				row{"nobody", noAuth(), "", "", valid},
+				row{"anonymous", noAuth(), "", "", valid},
 				row{"anybody", basic(user, "any"), "", "", want{warnings: []regcheck.WarningCode{inClear, notChecked}}},
 				row{"any token", token("any-token"), "", "", want{warnings: []regcheck.WarningCode{inClear, notChecked}}},
 			)
@@ -50,10 +50,10 @@ func TestHtpasswdRegistries(t *testing.T) {
 			rows := append(contentRows(good, clear...), absentRow(good, clear...), halfNameRow(good, clear...),
 				row{"right password", good, "", "", want{warnings: clear}},
 				row{"wrong password", trusting(basic(user, "wrong"), registry.CA), "", "", refusedPassword(clear...)},
-				row{"wrong user", trusting(basic("nobody", password), registry.CA), "", "", refusedPassword(clear...)},
+				row{"wrong user", trusting(basic("unknown", password), registry.CA), "", "", refusedPassword(clear...)},
 				row{"wrong password for content", trusting(basic(user, "wrong"), registry.CA), realregistry.ChartPath, "", refusedPassword(clear...)},
-				row{"nobody", trusting(noAuth(), registry.CA), "", "", wanted()},
-				row{"nobody for content", trusting(noAuth(), registry.CA), realregistry.ChartPath, "", wanted()},
+				row{"anonymous", trusting(noAuth(), registry.CA), "", "", wanted()},
+				row{"anonymous for content", trusting(noAuth(), registry.CA), realregistry.ChartPath, "", wanted()},
 				row{"token", trusting(token("some-token"), registry.CA), "", "", want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonRefused,
 					stage: regcheck.StageAuth, field: "auth.token", warnings: clear}},
 				row{"token as password", trusting(&regcheck.Auth{Type: regcheck.Token, Username: user, Token: password}, registry.CA), "", "", want{warnings: clear}},
@@ -70,7 +70,7 @@ func TestTokenRegistries(t *testing.T) {
 			server := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users, Identities: []string{identity}, CA: authority})
 			registry := realregistry.Distribution(t, realregistry.Options{Token: server, CA: authority})
 			realregistry.Fill(t, registry.As(user, password))
-			stranger := realregistry.NewTokenServer(t, realregistry.TokenRules{})
+			other := realregistry.NewTokenServer(t, realregistry.TokenRules{})
 			var clear []regcheck.WarningCode
 			if authority == nil {
 				clear = append(clear, inClear)
@@ -81,13 +81,13 @@ func TestTokenRegistries(t *testing.T) {
 				row{"right password", good, "", "", want{warnings: clear}},
 				row{"wrong password", trusting(basic(user, "wrong"), registry.CA), "", "", refusedPassword(clear...)},
 				row{"wrong password for content", trusting(basic(user, "wrong"), registry.CA), realregistry.ChartPath, "", refusedPassword(clear...)},
-				row{"nobody", trusting(noAuth(), registry.CA), "", "", wanted()},
-				row{"nobody for content", trusting(noAuth(), registry.CA), realregistry.ChartPath, "", wanted()},
+				row{"anonymous", trusting(noAuth(), registry.CA), "", "", wanted()},
+				row{"anonymous for content", trusting(noAuth(), registry.CA), realregistry.ChartPath, "", wanted()},
 				row{"registry token", trusting(token(server.Token(t)), registry.CA), "", "", want{warnings: clear}},
 				row{"registry token with a right", trusting(token(server.Token(t, "repository:"+realregistry.ChartPath+":pull")), registry.CA), realregistry.ChartPath, "", want{warnings: clear}},
 				row{"identity token", trusting(token(identity), registry.CA), "", "", want{warnings: clear}},
 				row{"identity token for content", trusting(token(identity), registry.CA), realregistry.ChartPath, "", want{warnings: clear}},
-				row{"another server's token", trusting(token(stranger.Token(t)), registry.CA), "", "", badToken},
+				row{"another server's token", trusting(token(other.Token(t)), registry.CA), "", "", badToken},
 				row{"no token at all", trusting(token("x"), registry.CA), "", "", badToken},
 				row{"token as password", trusting(&regcheck.Auth{Type: regcheck.Token, Username: user, Token: password}, registry.CA), "", "", want{warnings: clear}},
 			)
@@ -96,7 +96,7 @@ func TestTokenRegistries(t *testing.T) {
 	}
 }
 
-// Nobody gets tokens for public content, and for nothing else.
+// Anonymous clients get tokens for public content, and for nothing else.
 func TestPublicContent(t *testing.T) {
 	server := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users, Public: "charts/"})
 	registry := realregistry.Distribution(t, realregistry.Options{Token: server})
@@ -104,7 +104,7 @@ func TestPublicContent(t *testing.T) {
 	runRows(t, registry, []row{
 		{"public chart", noAuth(), realregistry.ChartPath, "", valid},
 		{"private package", noAuth(), realregistry.ZarfPath, regcheck.Zarf, wanted()},
-		{"nothing named", noAuth(), "", "", valid}, // a scope-less token is given to nobody, and opens /v2/
+		{"nothing named", noAuth(), "", "", valid}, // a token without scope is issued anonymously, and gives access to /v2/
 		{"wrong password", basic(user, "wrong"), realregistry.ChartPath, "", want{code: regcheck.CodeAuthFailed, reason: regcheck.ReasonAnonymousWorks,
 			stage: regcheck.StageAuth, field: "auth.password", warnings: []regcheck.WarningCode{inClear}}},
 	})
