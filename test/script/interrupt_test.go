@@ -13,7 +13,7 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// silent is a registry that never answers. It gives each connection on which a request begins.
+// silent is a registry that never responds. asked receives each connection on which a request begins.
 func silent(t *testing.T) (endpoint string, asked <-chan net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -89,7 +89,7 @@ func TestSignalEndsACheckWithoutResult(t *testing.T) {
 	}
 }
 
-// Whoever is impatient ends it at once.
+// A second signal ends the check at once.
 func TestTwoSignalsEndACheck(t *testing.T) {
 	endpoint, asked := silent(t)
 	check := start(t, nil, "--endpoint", endpoint)

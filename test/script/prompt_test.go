@@ -9,8 +9,8 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// TestPrompts answers prompts for secrets at a terminal, or presses Ctrl-C: nothing that is typed is shown, one Ctrl-C ends
-// the command, and the terminal shows again what is typed.
+// TestPrompts enters secrets at the prompts of a terminal, or presses Ctrl-C: nothing that is typed is shown, one Ctrl-C ends
+// the command, and the terminal echoes again afterwards.
 func TestPrompts(t *testing.T) {
 	const phrase = "nine geese across the marsh"
 	server := instance.Start(t, instance.Options{})

@@ -74,11 +74,11 @@ func newWorld(t *testing.T) map[string]string {
 	realregistry.Push(t, secure.As(user, password), realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	unused := "http://" + realregistry.Unused(t)
 	service := instance.Start(t, instance.Options{})
-	keep(t, service, kept{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user, Password: password, CA: ca.PEM()})
-	keep(t, service, kept{Name: "Open Charts", Endpoint: open.Endpoint})
-	keep(t, service, kept{Name: "gone", Endpoint: unused, Username: user, Password: password})
+	store(t, service, definition{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user, Password: password, CA: ca.PEM()})
+	store(t, service, definition{Name: "Open Charts", Endpoint: open.Endpoint})
+	store(t, service, definition{Name: "gone", Endpoint: unused, Username: user, Password: password})
 	if code := service.Stop(syscall.SIGTERM); code != 0 {
-		t.Fatalf("making a data directory: exit code %d\n%s", code, service.Log())
+		t.Fatalf("create a data directory: exit code %d\n%s", code, service.Log())
 	}
 	dir := t.TempDir()
 	caFile := filepath.Join(dir, "ca.pem")
@@ -92,10 +92,10 @@ func newWorld(t *testing.T) map[string]string {
 	}
 }
 
-// kept is a definition that the service stores and checks once before the scripts begin.
-type kept struct{ Name, Endpoint, Content, Username, Password, CA string }
+// definition is stored and checked once by the service before the scripts begin.
+type definition struct{ Name, Endpoint, Content, Username, Password, CA string }
 
-func keep(t *testing.T, service *instance.Server, k kept) {
+func store(t *testing.T, service *instance.Server, k definition) {
 	t.Helper()
 	credentials := map[string]any{"username": k.Username, "password": k.Password}
 	if k.CA != "" {
