@@ -1,8 +1,8 @@
-// Package contract holds every response of the service against its API description.
+// Package contract compares every response of the service with its API description.
 //
-// A Transport stands in a test's HTTP client. What the description does not have (a status, a header,
+// A Transport is part of a test's HTTP client. What the description does not have (a status, a header,
 // a body of another shape) fails the test, and so does a request that was accepted although the
-// description forbids it. Answers outside 2xx must have the error body, on undescribed paths too.
+// description forbids it. Responses outside 2xx must have the error body, on undescribed paths too.
 package contract
 
 import (
@@ -43,7 +43,7 @@ var always = map[string]string{
 	"X-Content-Type-Options":  "nosniff",
 }
 
-// Contract is a description to be kept. It is safe for concurrent use.
+// Contract is a description and the operations seen so far. It is safe for concurrent use.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
@@ -157,7 +157,7 @@ func (c *Contract) note(route *routers.Route, status int) {
 	c.seen[fmt.Sprintf("%s %s %d", route.Method, route.Path, status)] = true
 }
 
-// undescribed judges a response at a path or method that the description lacks: only the error body
+// undescribed returns the problems of a response at a path or method that the description lacks: only the error body
 // for exactly that is right.
 func (c *Contract) undescribed(response *http.Response, body []byte, reason error) []string {
 	if response.StatusCode/100 == 2 || response.StatusCode/100 == 3 {
@@ -182,7 +182,7 @@ func (c *Contract) undescribed(response *http.Response, body []byte, reason erro
 func options() *openapi3filter.Options {
 	return &openapi3filter.Options{
 		IncludeResponseStatus: true, MultiError: true, SkipSettingDefaults: true, RejectWhenRequestBodyNotSpecified: false,
-		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, // the service judges credentials
+		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, // the service checks credentials
 	}
 }
 

@@ -42,7 +42,7 @@ func TestFindsEachBreach(t *testing.T) {
 		{name: "cacheable", status: 200, header: map[string]string{"Cache-Control": "max-age=1"}, body: good, want: "Cache-Control"},
 		{name: "cookie", status: 200, header: map[string]string{"Set-Cookie": "a=b"}, body: good, want: "cookie"},
 		{name: "error without code", status: 400, body: `{"message":"m","details":{"fields":[]},"ref":"ref-1"}`, want: "code"},
-		{name: "error with a stranger", status: 400, body: `{"code":"InvalidRequest","message":"m","details":{"fields":[]},"ref":"ref-1","stack":"x"}`, want: "stack"},
+		{name: "error with an unknown field", status: 400, body: `{"code":"InvalidRequest","message":"m","details":{"fields":[]},"ref":"ref-1","stack":"x"}`, want: "stack"},
 		{name: "error without details", status: 400, body: `{"code":"InvalidRequest","message":"m","ref":"ref-1"}`, want: "details"},
 		{name: "error in text", status: 400, header: map[string]string{"Content-Type": "text/plain"}, body: "404 page not found", want: "not the error body"},
 		{name: "another ref", status: 400, header: map[string]string{"X-Request-Id": "ref-2"}, body: fault, want: "request id"},
@@ -53,7 +53,7 @@ func TestFindsEachBreach(t *testing.T) {
 		{name: "unknown path", path: "/v1/nothing", status: 404, body: `{"code":"PathNotFound","message":"m","details":{},"ref":"ref-1"}`},
 		{name: "unknown path as a lost resource", path: "/v1/nothing", status: 404, body: `{"code":"ResourceNotFound","message":"m","details":{},"ref":"ref-1"}`, want: "PathNotFound"},
 		{name: "unknown path as text", path: "/v1/nothing", status: 404, body: "not found", want: "not the error body"},
-		{name: "unknown path answers", path: "/v1/nothing", status: 200, body: "{}", want: "no such operation"},
+		{name: "unknown path returns 200", path: "/v1/nothing", status: 200, body: "{}", want: "no such operation"},
 		{name: "redirect", path: "/v1//auth", status: 307, want: "no such operation"},
 	}
 	for _, tt := range tests {
@@ -76,14 +76,14 @@ func TestFindsEachBreach(t *testing.T) {
 	}
 }
 
-// The product's own description must be one that answers can be held against.
+// Responses must be comparable with the product's own description.
 func TestReadsTheDescription(t *testing.T) {
 	c, err := contract.Load("../../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if described := c.Described(); len(described) < 40 {
-		t.Errorf("only %d answers are described", len(described))
+		t.Errorf("only %d responses are described", len(described))
 	}
 }
 
