@@ -9,7 +9,7 @@ import (
 )
 
 func TestCompose(t *testing.T) {
-	options, err := cli.NewProjectOptions([]string{filepath.Join(dir, "compose.yaml")})
+	options, err := cli.NewProjectOptions([]string{filepath.Join(deployDir, "compose.yaml")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestCompose(t *testing.T) {
 		t.Errorf("the container's health is checked by %q", test)
 	}
 	dockerfile := filepath.Join(service.Build.Context, service.Build.Dockerfile)
-	if want, _ := filepath.Abs(filepath.Join(dir, "Dockerfile")); dockerfile != want {
+	if want, _ := filepath.Abs(filepath.Join(deployDir, "Dockerfile")); dockerfile != want {
 		t.Errorf("it builds from %s", dockerfile)
 	}
 }

@@ -1,5 +1,5 @@
-// Package deploy_test holds what is in deploy/ against the program it deploys: settings that exist, probes that are
-// answered, a NetworkPolicy that agrees with the address policy, an image whose recipe builds and runs.
+// Package deploy_test compares the files in deploy/ with the program: settings exist, probes succeed, the NetworkPolicy
+// agrees with the address policy, and the recipe of the image builds and runs.
 //
 // Nothing here has a container engine, a cluster or a running systemd. What is tried instead: every file is read
 // strictly by the types of the program that will read it, the image's build commands are run on exactly the files that
@@ -18,21 +18,21 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-const dir = "../../deploy"
+const deployDir = "../../deploy"
 
 func TestMain(m *testing.M) { os.Exit(instance.Main(m)) }
 
 func mustFile(t *testing.T, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(dir, name))
+	data, err := os.ReadFile(filepath.Join(deployDir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-// beside are the variables that are no settings.
-var beside = []string{"REGWARDEN_MASTER_KEY", "REGWARDEN_BOOTSTRAP_ORG", "REGWARDEN_BOOTSTRAP_EMAIL", "REGWARDEN_BOOTSTRAP_PASSWORD_FILE"}
+// otherVariables are the environment variables that are not settings.
+var otherVariables = []string{"REGWARDEN_MASTER_KEY", "REGWARDEN_BOOTSTRAP_ORG", "REGWARDEN_BOOTSTRAP_EMAIL", "REGWARDEN_BOOTSTRAP_PASSWORD_FILE"}
 
 // settings are the names of the settings, as flags and as variables of the environment, that the binary knows.
 func settings(t *testing.T) (flags, variables []string) {
@@ -48,10 +48,10 @@ func settings(t *testing.T) (flags, variables []string) {
 	if len(flags) < 20 {
 		t.Fatalf("the help of serve lists few settings:\n%s", help)
 	}
-	return flags, append(variables, beside...)
+	return flags, append(variables, otherVariables...)
 }
 
-// knows tells of variables that nothing reads.
+// knows fails for variables that nothing reads.
 func knows(t *testing.T, where string, used []string) {
 	t.Helper()
 	_, variables := settings(t)
@@ -60,7 +60,7 @@ func knows(t *testing.T, where string, used []string) {
 	}
 	for _, name := range used {
 		if !slices.Contains(variables, name) {
-			t.Errorf("%s sets %s, which is no setting", where, name)
+			t.Errorf("%s sets %s, which is not a setting", where, name)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestImage(t *testing.T) {
 	runImage(t, root, config.Env)
 }
 
-// buildImage runs the build stage's commands with /src and /out elsewhere, and lays out the image's root.
+// buildImage runs the build stage's commands with other directories for /src and /out, and lays out the image's root.
 func buildImage(t *testing.T, stage instructions.Stage) string {
 	t.Helper()
 	src, out := buildContext(t), t.TempDir()
@@ -91,7 +91,7 @@ func buildContext(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	product, context := filepath.Join(dir, ".."), t.TempDir()
+	product, context := filepath.Join(deployDir, ".."), t.TempDir()
 	err = filepath.WalkDir(product, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -199,7 +199,7 @@ func runImage(t *testing.T, root string, environment []string) {
 	}
 }
 
-// asImage is a process of the image's user with the image's root; whoever is not root gets there by a user namespace.
+// asImage is a process of the image's user with the image's root; a user other than root needs a user namespace for it.
 func asImage(root string) *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Chroot: root, Pdeathsig: syscall.SIGKILL}
 	if os.Geteuid() == 0 {

@@ -31,7 +31,7 @@ func TestKustomizationNamesEveryManifest(t *testing.T) {
 		APIVersion, Kind, Namespace string
 		Resources                   []string
 	}](t, "kustomization.yaml")
-	files, err := filepath.Glob(filepath.Join(dir, "kubernetes", "*.yaml"))
+	files, err := filepath.Glob(filepath.Join(deployDir, "kubernetes", "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,8 @@ func ipBlocks(t *testing.T) blockList {
 	return list
 }
 
-// edges are the ends of the NetworkPolicy's ranges, of those of the threat model, and what is beside them.
+// edges are the first and last addresses of the NetworkPolicy's ranges and of those of the threat model, and the addresses
+// next to them.
 func edges(t *testing.T, blocks blockList) []netip.Addr {
 	t.Helper()
 	var ranges []netip.Prefix

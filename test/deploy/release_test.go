@@ -61,7 +61,7 @@ func releaseImage(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "image.tar")
 	cmd := exec.Command("go", "run", "./deploy/ociimage", "--version", "1.2.3", "--created", "1795320000", "--out", file,
 		"amd64="+instance.Binary(t), "arm64="+instance.Binary(t))
-	cmd.Dir, cmd.Env = filepath.Join(dir, ".."), append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Dir, cmd.Env = filepath.Join(deployDir, ".."), append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "  image.tar\n") {
 		t.Fatalf("%v\n%s", err, out)
 	}
