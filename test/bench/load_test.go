@@ -20,8 +20,8 @@ import (
 const (
 	pathLogin    = "/v1/auth/authenticate"
 	pathRefresh  = "/v1/auth/refresh/"
-	pathAlerts   = "/v1/projects/alerts" // answered from memory
-	pathProjects = "/v1/projects"        // answered from the store
+	pathAlerts   = "/v1/projects/alerts" // served from memory
+	pathProjects = "/v1/projects"        // served from the store
 	manyClients  = 32
 )
 

@@ -20,7 +20,7 @@ import (
 
 const (
 	attackers     = 64
-	besideMiB     = 70 // for all but the hashes; 10 of it for the runtime of the child process
+	otherMiB      = 70 // for everything except the hashes; 10 of it for the runtime of the child process
 	delayedMS     = 10 // 99th percentile of other requests
 	delayedTimes  = 5  // of the same without logins
 	ownerSeconds  = 10
@@ -34,10 +34,10 @@ const (
 	whileLogins = "during_logins"
 	whileWrong  = "during_wrong_passwords"
 
-	honestRate     = 4 // logins a second
-	honestWithin   = 2 * time.Second
-	honestSucceeds = 95 // percent
-	otherOrg       = "Other"
+	userRate     = 4 // logins a second
+	userWithin   = 2 * time.Second
+	userSucceeds = 95 // percent
+	otherOrg     = "Other"
 
 	users        = 32
 	userPassword = "nine herons by the weir"
@@ -164,7 +164,7 @@ func (l *loginBurst) report(r *report) {
 	r.row(l.prefix+"wrong_passwords", append(l.wrong.metrics(), atMost(l.wrong.seen["200"]+l.wrong.seen["0"], "let-in-or-no-response", 0),
 		atMost(l.failed, "other-requests-failed", 0), atMost(slices.Max(f[l.prefix+"owner s"]), "login-of-owner-s", ownerSeconds))...)
 	// By default the service makes as many hashes at once as there are processors.
-	r.row(l.prefix+"memory", append(f.againstOld(l.prefix+"memory", "MiB"), atMost(slices.Max(f[l.prefix+"memory MiB"]), "MiB", float64(runtime.NumCPU()*hashMiB+besideMiB)))...)
+	r.row(l.prefix+"memory", append(f.againstOld(l.prefix+"memory", "MiB"), atMost(slices.Max(f[l.prefix+"memory MiB"]), "MiB", float64(runtime.NumCPU()*hashMiB+otherMiB)))...)
 }
 
 // attack is one way to keep the hashing of passwords busy.
@@ -195,9 +195,9 @@ func (a attack) measure(r *report) {
 	defer server.Kill()
 	server.Admin(r.b, "", "org", "create", otherOrg)
 	createUsers(r.b, server, otherOrg)
-	honest, attacker := newClient(r.b, server.URL, userAddress), newClient(r.b, server.URL, a.address)
+	user, attacker := newClient(r.b, server.URL, userAddress), newClient(r.b, server.URL, a.address)
 	login := func(n int) error {
-		_, err := honest.login(email(n%users), otherOrg, userPassword)
+		_, err := user.login(email(n%users), otherOrg, userPassword)
 		return err
 	}
 	for n := 0; n < users && a.address == userAddress; n++ {
@@ -214,12 +214,12 @@ func (a attack) measure(r *report) {
 		})
 	})
 	time.Sleep(*roundTime / 2)
-	loop := startOpenLoop(r.b, honestRate, login)
+	loop := startOpenLoop(r.b, userRate, login)
 	time.Sleep(4 * *roundTime)
 	took, failed := loop.stop()
 	attacks.Wait()
-	inTime, _ := slices.BinarySearch(took, honestWithin+1)
-	r.row(a.name, append(responses.metrics(), atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", honestSucceeds), // as if those that failed had been quick
+	inTime, _ := slices.BinarySearch(took, userWithin+1)
+	r.row(a.name, append(responses.metrics(), atLeast(100*(float64(inTime)-failed)/float64(len(took)), "%-within-2s", userSucceeds), // as if those that failed had been quick
 		figure(percentile(took, 50), "p50-ms"), figure(percentile(took, 99), "p99-ms"))...)
 }
 

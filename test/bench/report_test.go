@@ -116,11 +116,11 @@ func withRows(page, name string, rows []string, machine string) string {
 	const begin, end = "| --- | --- | --- |\n", "\n\n"
 	before, rest, _ := strings.Cut(page, begin)
 	table, after, _ := strings.Cut(rest, end)
-	kept := slices.DeleteFunc(strings.SplitAfter(table+"\n", "\n"), func(line string) bool {
+	retained := slices.DeleteFunc(strings.SplitAfter(table+"\n", "\n"), func(line string) bool {
 		return line == "" || strings.HasPrefix(line, "| "+name+"/") || strings.HasPrefix(line, "| **"+name+"** ")
 	})
-	kept = append(append(kept, fmt.Sprintf("| **%s** | %s | |\n", name, machine)), rows...)
-	return before + begin + strings.Join(kept, "") + "\n" + after
+	retained = append(append(retained, fmt.Sprintf("| **%s** | %s | |\n", name, machine)), rows...)
+	return before + begin + strings.Join(retained, "") + "\n" + after
 }
 
 // machine describes where and when the figures were measured.
