@@ -1,5 +1,5 @@
 // Command demoregistry is a real OCI registry (distribution) on loopback for "make demo": TLS by a
-// private CA, one user, one Helm chart. It serves until it is told to end and keeps nothing.
+// private CA, one user, one Helm chart. It serves until it is stopped and stores nothing on disk.
 package main
 
 import (
@@ -55,7 +55,7 @@ func main() {
 }
 
 func run(ctx context.Context, dir string) error {
-	logrus.SetOutput(io.Discard) // the story is told by regwarden
+	logrus.SetOutput(io.Discard) // the demo shows the log of regwarden only
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

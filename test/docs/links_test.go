@@ -76,14 +76,14 @@ func pageText(t *testing.T, name string) string {
 }
 
 var (
-	fenced = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
-	code   = regexp.MustCompile("`[^`\n]*`")
-	linked = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	codeBlock = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	code      = regexp.MustCompile("`[^`\n]*`")
+	linked    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 )
 
 // linksOf returns the relative links of a page.
 func linksOf(page string) (links []string) {
-	prose := code.ReplaceAllString(fenced.ReplaceAllString(page, ""), "code")
+	prose := code.ReplaceAllString(codeBlock.ReplaceAllString(page, ""), "code")
 	for _, found := range linked.FindAllStringSubmatch(prose, -1) {
 		if u, err := url.Parse(found[1]); err != nil || u.Scheme == "" {
 			links = append(links, found[1])
@@ -113,7 +113,7 @@ func followLink(t *testing.T, files []string, from, link string) string {
 // anchorsOf returns the anchors that GitHub gives the headings of a page.
 func anchorsOf(page string) (anchors []string) {
 	seen := map[string]int{}
-	for line := range strings.Lines(fenced.ReplaceAllString(page, "")) {
+	for line := range strings.Lines(codeBlock.ReplaceAllString(page, "")) {
 		if !strings.HasPrefix(line, "#") {
 			continue
 		}

@@ -19,7 +19,7 @@ const (
 	policyFile   = "usr/sbin/policy-rc.d"
 )
 
-// aptGet installs postgresql-common's configuration, notes what an installation of postgresql finds, and waits when it is told to.
+// aptGet installs postgresql-common's configuration, notes what an installation of postgresql finds, and can wait.
 const aptGet = `#!/bin/sh
 conf=$INSTALL_ROOT/` + clusterFile + `
 case " $* " in

@@ -78,7 +78,7 @@ func pair(t testing.TB, cert *x509.Certificate, key *ecdsa.PrivateKey, chain str
 	return Pair{Certificate: encode("CERTIFICATE", cert.Raw) + chain, Key: encode("PRIVATE KEY", der)}
 }
 
-// SelfSigned makes a server certificate for 127.0.0.1 that nobody but its own key vouches for.
+// SelfSigned makes a server certificate for 127.0.0.1 that is signed by its own key only.
 func SelfSigned(t testing.TB) Pair {
 	t.Helper()
 	key := newKey(t)
