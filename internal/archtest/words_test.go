@@ -16,11 +16,11 @@ import (
 	"unicode/utf8"
 )
 
-// clean lists the paths (pathspecs of git) that have none of the words in words.txt. It grows until it is the whole
-// repository.
+// clean lists the paths (pathspecs of git) that have none of the words in words.txt: everything except texts that must
+// stay.
 var clean = []string{
-	".", ":!test", // the tests of the binary are next
-	":!internal/archtest/words*", ":!internal/store/migrations", ":!LICENSE", // texts that stay
+	".",
+	":!internal/archtest/words*", ":!internal/store/migrations", ":!LICENSE",
 }
 
 //go:embed words.txt
@@ -154,6 +154,7 @@ func TestWordsAreFoundInNamesAndText(t *testing.T) {
 		"the amended and bespoken recommendation": false,
 		"// a stored definition is recommended":   false,
 		"is no longer there":                      false,
+		"// colored output":                       false,
 	} {
 		if found := l.find(line); (len(found) > 0) != want {
 			t.Errorf("%q: %q", line, found)
