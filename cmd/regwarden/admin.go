@@ -183,9 +183,9 @@ func newAudit() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rows := make([][]any, len(page.Events))
-		for i, e := range page.Events {
-			rows[i] = []any{e.At, string(e.Action), string(e.Outcome), e.Reason, e.ActorName, e.Object, e.Target, e.Origin.Address, e.UID}
+		rows := make([][]any, len(page.Records))
+		for i, record := range page.Records {
+			rows[i] = []any{record.At, string(record.Action), string(record.Outcome), record.Reason, record.ActorName, record.Object, record.Target, record.Origin.Address, record.UID}
 		}
 		return a.table([]string{"at", "action", "outcome", "reason", "actor", "object", "target", "address", "uid"}, rows)
 	})

@@ -113,9 +113,9 @@ func backupUsage(err error) error {
 // recorded runs an operation on the whole store. Its audit record is written first, so that no operation is without one, and completed
 // with the outcome, also after an interrupt.
 func (a *admin) recorded(action audit.Action, operation func() error) error {
-	event := a.operator.Event(a.origin, action)
-	event.UID, event.At, event.Outcome = audit.NewUID(), time.Now(), audit.Started
-	if err := a.db.InTx(a.ctx, func(tx *store.Tx) error { return tx.Audits.Append(a.ctx, event) }); err != nil {
+	record := a.operator.AuditRecord(a.origin, action)
+	record.UID, record.At, record.Outcome = audit.NewUID(), time.Now(), audit.Started
+	if err := a.db.InTx(a.ctx, func(tx *store.Tx) error { return tx.Audits.Append(a.ctx, record) }); err != nil {
 		return err
 	}
 	err, outcome := operation(), audit.Succeeded
@@ -123,7 +123,7 @@ func (a *admin) recorded(action audit.Action, operation func() error) error {
 		outcome = audit.Failed
 	}
 	ctx := context.WithoutCancel(a.ctx)
-	recordErr := a.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Complete(ctx, event.UID, outcome, "", nil) })
+	recordErr := a.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Complete(ctx, record.UID, outcome, "", nil) })
 	if recordErr != nil {
 		recordErr = fmt.Errorf("record the outcome %q of %s: %w", outcome, action, recordErr)
 	}

@@ -268,10 +268,10 @@ type recorder func(action audit.Action, c store.Channel) error
 // change checks the permission of the caller, calls change and records it, or records the refusal.
 func (s *Service) change(ctx context.Context, p auth.Principal, origin audit.Origin, in Scope, action audit.Action, object string,
 	change func(*store.Tx, []store.Channel, recorder) error) error {
-	event := p.Event(origin, action)
-	event.UID, event.At, event.Object = origin.RecordUID(), s.now(), object
+	record := p.AuditRecord(origin, action)
+	record.UID, record.At, record.Object = origin.RecordUID(), s.now(), object
 	if refusal := p.May(auth.ConfigureAlerts); refusal != nil {
-		return s.refuse(ctx, event, fault.CodeOperationForbidden, refusal)
+		return s.refuse(ctx, record, fault.CodeOperationForbidden, refusal)
 	}
 	if err := checkComponent(in.Component); err != nil {
 		return err
@@ -287,7 +287,7 @@ func (s *Service) change(ctx context.Context, p auth.Principal, origin audit.Ori
 			return err
 		}
 		return change(tx, stored, func(action audit.Action, c store.Channel) error {
-			done := event
+			done := record
 			done.UID, done.Action, done.Object, done.Target, done.Outcome = origin.RecordUID(), action, c.UID, originOf(c.HTTP.URL), audit.Succeeded
 			return tx.Audits.Append(ctx, done)
 		})
@@ -295,7 +295,7 @@ func (s *Service) change(ctx context.Context, p auth.Principal, origin audit.Ori
 	known, is := errors.AsType[*fault.Error](err)
 	switch {
 	case is && known.Kind == fault.Limited:
-		return s.refuse(ctx, event, known.Code, err)
+		return s.refuse(ctx, record, known.Code, err)
 	case err == nil || is:
 		return err
 	}
@@ -303,9 +303,9 @@ func (s *Service) change(ctx context.Context, p auth.Principal, origin audit.Ori
 }
 
 // refuse records a refusal and returns its error.
-func (s *Service) refuse(ctx context.Context, event audit.Event, reason string, refusal error) error {
-	event.Outcome, event.Reason = audit.Refused, reason
-	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) }); err != nil {
+func (s *Service) refuse(ctx context.Context, record audit.Record, reason string, refusal error) error {
+	record.Outcome, record.Reason = audit.Refused, reason
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, record) }); err != nil {
 		return fault.Wrap("record a refusal", err)
 	}
 	return refusal

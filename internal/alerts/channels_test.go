@@ -186,11 +186,11 @@ func TestChangesAreRecorded(t *testing.T) {
 	}
 	var got []string
 	if err := f.db.View(t.Context(), func(tx *store.Tx) error {
-		events, err := tx.Audits.List(t.Context(), store.AuditFilter{}, 10)
-		for _, e := range events {
+		records, err := tx.Audits.List(t.Context(), store.AuditFilter{}, 10)
+		for _, e := range records {
 			got = append(got, fmt.Sprint(e.Action, " ", e.Outcome, " ", e.Object == uid, " ", e.Target))
 			if text, _ := json.Marshal(e); strings.Contains(string(text), "h1dden") || strings.Contains(string(text), "x0x") {
-				t.Error("a secret is on record")
+				t.Error("a secret was recorded")
 			}
 		}
 		return err

@@ -60,7 +60,7 @@ func (s *Service) Confirm(ctx context.Context, origin audit.Origin, token string
 		if err != nil || !first {
 			return err
 		}
-		return tx.Audits.Append(ctx, audit.Event{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address, Method: audit.MethodLink,
+		return tx.Audits.Append(ctx, audit.Record{UID: origin.RecordUID(), At: s.now(), OrgUID: a.OrgUID, ActorName: a.Address, Method: audit.MethodLink,
 			Action: audit.AlertConfirm, Object: a.Address, Outcome: audit.Succeeded, Origin: origin})
 	})
 	return c, err

@@ -220,13 +220,13 @@ func TestLinksConfirm(t *testing.T) {
 	if _, err := f.Confirmation(t.Context(), token); err != nil {
 		t.Errorf("a link that was used: %v", err)
 	}
-	var events []audit.Event
+	var records []audit.Record
 	f.write(func(ctx context.Context, tx *store.Tx) (err error) {
-		events, err = tx.Audits.List(ctx, store.AuditFilter{OrgUID: f.in.OrgUID, Actions: []audit.Action{audit.AlertConfirm}}, 10)
+		records, err = tx.Audits.List(ctx, store.AuditFilter{OrgUID: f.in.OrgUID, Actions: []audit.Action{audit.AlertConfirm}}, 10)
 		return err
 	})
-	if len(events) != 1 || events[0].Object != "ops@other.example" || events[0].Origin.Address != "192.0.2.1" {
-		t.Errorf("records %+v", events)
+	if len(records) != 1 || records[0].Object != "ops@other.example" || records[0].Origin.Address != "192.0.2.1" {
+		t.Errorf("records %+v", records)
 	}
 }
 

@@ -193,9 +193,9 @@ func TestUpdatesDoNotHastenDeliveries(t *testing.T) {
 func (f *fixture) wantRefusals(reason string, want int) {
 	f.t.Helper()
 	if err := f.db.View(f.t.Context(), func(tx *store.Tx) error {
-		events, err := tx.Audits.List(f.t.Context(), store.AuditFilter{OrgUID: f.in.OrgUID, Outcome: audit.Refused}, 100)
+		records, err := tx.Audits.List(f.t.Context(), store.AuditFilter{OrgUID: f.in.OrgUID, Outcome: audit.Refused}, 100)
 		n := 0
-		for _, e := range events {
+		for _, e := range records {
 			if e.Reason == reason {
 				n++
 			}

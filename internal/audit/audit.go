@@ -49,8 +49,8 @@ type Origin struct {
 // RecordUID returns the uid for the record of a change.
 func (o Origin) RecordUID() string { return cmp.Or(o.AuditUID, NewUID()) }
 
-// Event is one record.
-type Event struct {
+// Record is one entry of the audit log.
+type Record struct {
 	UID       string // UUID; a validation's is random, and the AuditUid response header
 	At        time.Time
 	OrgUID    string // empty if no organization is known, as after a login with an unknown organization

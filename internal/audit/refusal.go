@@ -16,14 +16,14 @@ const refusalWindow = time.Minute
 // RefusalUID returns the uid of the record that identical refusals share within a minute: those of one action, for one
 // reason, of one actor or session (none before authentication) from one source. It needs no query, so that replicas
 // agree. Like NewUID it begins with the time.
-func RefusalUID(e Event) string {
+func RefusalUID(record Record) string {
 	object := ""
-	if e.Action.Kind() == "auth" { // a session; other objects may be names chosen by the caller
-		object = e.Object
+	if record.Action.Kind() == "auth" { // a session; other objects may be names chosen by the caller
+		object = record.Object
 	}
-	window := e.At.Truncate(refusalWindow).UnixMilli()
+	window := record.At.Truncate(refusalWindow).UnixMilli()
 	hash := sha256.New()
-	for _, part := range []string{string(e.Action), e.Reason, e.OrgUID, e.ActorUID, string(e.Method), object, e.Origin.Source()} {
+	for _, part := range []string{string(record.Action), record.Reason, record.OrgUID, record.ActorUID, string(record.Method), object, record.Origin.Source()} {
 		_ = binary.Write(hash, binary.BigEndian, uint64(len(part))) // never fails (hash.Hash)
 		hash.Write([]byte(part))
 	}

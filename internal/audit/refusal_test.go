@@ -9,24 +9,24 @@ import (
 )
 
 func TestRefusalsOfOneKindShareAUID(t *testing.T) {
-	first := Event{At: time.Date(2026, 11, 21, 12, 0, 10, 0, time.UTC), OrgUID: "org", ActorUID: "ada", Method: "token",
+	first := Record{At: time.Date(2026, 11, 21, 12, 0, 10, 0, time.UTC), OrgUID: "org", ActorUID: "ada", Method: "token",
 		Action: RegistryCreate, Object: "one", Outcome: Refused, Reason: "OperationForbidden", Origin: Origin{RequestID: "ref-1", Address: "2001:db8::1"}}
 	for _, c := range []struct {
 		name   string
-		change func(*Event)
+		change func(*Record)
 		shared bool
 	}{
-		{"another request", func(e *Event) { e.Origin.RequestID, e.At = "ref-2", e.At.Add(40*time.Second) }, true},
-		{"another object, chosen by the caller", func(e *Event) { e.Object = "two" }, true},
-		{"another address of the same network", func(e *Event) { e.Origin.Address = "2001:db8::2" }, true},
-		{"another name of the same user", func(e *Event) { e.ActorName = "ada@example.com" }, true},
-		{"the next minute", func(e *Event) { e.At = e.At.Add(time.Minute) }, false},
-		{"another source", func(e *Event) { e.Origin.Address = "2001:db8:0:1::1" }, false},
-		{"another user", func(e *Event) { e.ActorUID = "eve" }, false},
-		{"another organization", func(e *Event) { e.OrgUID = "other" }, false},
-		{"another reason", func(e *Event) { e.Reason = "TooManyRequests" }, false},
-		{"another action", func(e *Event) { e.Action = RegistryDelete }, false},
-		{"another method", func(e *Event) { e.Method = "apiKey" }, false},
+		{"another request", func(record *Record) { record.Origin.RequestID, record.At = "ref-2", record.At.Add(40*time.Second) }, true},
+		{"another object, chosen by the caller", func(record *Record) { record.Object = "two" }, true},
+		{"another address of the same network", func(record *Record) { record.Origin.Address = "2001:db8::2" }, true},
+		{"another name of the same user", func(record *Record) { record.ActorName = "ada@example.com" }, true},
+		{"the next minute", func(record *Record) { record.At = record.At.Add(time.Minute) }, false},
+		{"another source", func(record *Record) { record.Origin.Address = "2001:db8:0:1::1" }, false},
+		{"another user", func(record *Record) { record.ActorUID = "eve" }, false},
+		{"another organization", func(record *Record) { record.OrgUID = "other" }, false},
+		{"another reason", func(record *Record) { record.Reason = "TooManyRequests" }, false},
+		{"another action", func(record *Record) { record.Action = RegistryDelete }, false},
+		{"another method", func(record *Record) { record.Method = "apiKey" }, false},
 	} {
 		next := first
 		c.change(&next)
@@ -45,14 +45,14 @@ func TestRefusalsOfOneKindShareAUID(t *testing.T) {
 func TestRefusalUIDsAreOrderedByTime(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		at := time.UnixMilli(rapid.Int64Range(0, 1<<46).Draw(r, "at"))
-		event := Event{At: at, Reason: rapid.String().Draw(r, "reason")}
-		later := Event{At: at.Add(time.Minute), Reason: rapid.String().Draw(r, "later reason")}
-		uid, err := uuid.Parse(RefusalUID(event))
+		record := Record{At: at, Reason: rapid.String().Draw(r, "reason")}
+		later := Record{At: at.Add(time.Minute), Reason: rapid.String().Draw(r, "later reason")}
+		uid, err := uuid.Parse(RefusalUID(record))
 		if err != nil || uid.Version() != 7 || uid.Variant() != uuid.RFC4122 {
 			r.Fatalf("%v: version %d, variant %v, %v", uid, uid.Version(), uid.Variant(), err)
 		}
-		if RefusalUID(event) >= RefusalUID(later) {
-			r.Fatalf("%s is not before %s", RefusalUID(event), RefusalUID(later))
+		if RefusalUID(record) >= RefusalUID(later) {
+			r.Fatalf("%s is not before %s", RefusalUID(record), RefusalUID(later))
 		}
 	})
 }

@@ -60,7 +60,7 @@ func wantFields(t *testing.T, err error, want ...string) {
 func (w *world) wantAudit(t *testing.T, action audit.Action, outcome audit.Outcome, object, orgUID string) {
 	t.Helper()
 	list := w.newAudits(t)
-	if !slices.ContainsFunc(list, func(e audit.Event) bool {
+	if !slices.ContainsFunc(list, func(e audit.Record) bool {
 		return e.Action == action && e.Outcome == outcome && e.Object == object && e.OrgUID == orgUID && e.Origin == origin
 	}) {
 		t.Errorf("recorded: %+v, want %s %s of %s", list, action, outcome, object)

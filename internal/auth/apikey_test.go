@@ -41,7 +41,7 @@ func TestAPIKeyLife(t *testing.T) {
 		t.Errorf("got %+v and a key of %d characters", created, len(key.Reveal()))
 	}
 	if e := w.audits(t, 1)[0]; e.Action != audit.APIKeyCreate || e.Object != created.UID || e.ActorUID != w.user.UID || e.OrgUID != w.org.UID || e.Outcome != audit.Succeeded {
-		t.Errorf("on record: %+v", e)
+		t.Errorf("audit record: %+v", e)
 	}
 	use := func() (Principal, error) { return w.Authenticate(t.Context(), Presented{APIKey: key}) }
 	for _, step := range []struct{ wait, lastUse time.Duration }{{time.Minute, time.Minute}, {4 * time.Minute, time.Minute}, {time.Minute + time.Millisecond, 6*time.Minute + time.Millisecond}} {

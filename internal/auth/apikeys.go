@@ -63,9 +63,9 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 		if err := tx.APIKeys.Insert(ctx, created); err != nil {
 			return err
 		}
-		event := s.succeeded(p, origin, audit.APIKeyCreate, created.UID, now)
-		event.OrgUID = user.OrgUID
-		return tx.Audits.Append(ctx, event)
+		record := s.succeeded(p, origin, audit.APIKeyCreate, created.UID, now)
+		record.OrgUID = user.OrgUID
+		return tx.Audits.Append(ctx, record)
 	})
 	if err != nil {
 		return APIKey{}, "", fault.Wrap("create an API key", keyNameTaken(UserNotFound(err))) // a concurrent request may have deleted the user
@@ -242,9 +242,9 @@ func (s *Service) changeKey(ctx context.Context, p Principal, origin audit.Origi
 		if err := change(tx, key, now); err != nil {
 			return err
 		}
-		event := s.succeeded(p, origin, action, uid, now)
-		event.OrgUID = key.OrgUID
-		return tx.Audits.Append(ctx, event)
+		record := s.succeeded(p, origin, action, uid, now)
+		record.OrgUID = key.OrgUID
+		return tx.Audits.Append(ctx, record)
 	})
 	return fault.Wrap("change an API key", keyNameTaken(err))
 }

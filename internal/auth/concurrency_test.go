@@ -83,7 +83,7 @@ func TestAPasswordChangeIsRepeated(t *testing.T) {
 		}
 	}
 	if e := w.audits(t, 1)[0]; e.Outcome != audit.Succeeded || e.Reason != acceptedRepeat {
-		t.Errorf("on record: %+v", e)
+		t.Errorf("audit record: %+v", e)
 	}
 	if n := w.failures(t); n != 0 {
 		t.Errorf("%d failures are counted", n)

@@ -164,7 +164,7 @@ func (w *world) session(t *testing.T, uid string) (session store.Session) {
 }
 
 // audits returns the newest records, newest first. The clock of the tests stands still, so they are ordered by uid.
-func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
+func (w *world) audits(t *testing.T, n int) (records []audit.Record) {
 	t.Helper()
 	driver, address := "sqlite", filepath.Join(w.dir, "regwarden.db")
 	if url := postgrestest.ReadURL(w.dir); url != "" {
@@ -177,14 +177,14 @@ func (w *world) audits(t *testing.T, n int) (events []audit.Event) {
 	defer func() { _ = raw.Close() }()
 	for _, uid := range uids(t, raw, "SELECT uid FROM audits ORDER BY uid DESC LIMIT $1", n) {
 		if err := w.db.View(t.Context(), func(tx *store.Tx) error {
-			event, err := tx.Audits.Get(t.Context(), uid)
-			events = append(events, event)
+			record, err := tx.Audits.Get(t.Context(), uid)
+			records = append(records, record)
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return events
+	return records
 }
 
 func uids(t *testing.T, raw *sql.DB, query string, args ...any) (list []string) {
@@ -209,7 +209,7 @@ func uids(t *testing.T, raw *sql.DB, query string, args ...any) (list []string) 
 
 // newAudits returns the records that were created or repeated since the last call. The uid of a refusal begins with its
 // minute, so uids do not order refusals among other records.
-func (w *world) newAudits(t *testing.T) (changed []audit.Event) {
+func (w *world) newAudits(t *testing.T) (changed []audit.Record) {
 	t.Helper()
 	for _, e := range w.audits(t, 1000) {
 		if repeats, seen := w.seen[e.UID]; !seen || repeats != e.Repeats {

@@ -123,7 +123,7 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, attempt
 	session := store.Session{UID: uuid.NewString(), OrgUID: found.org.UID, UserUID: found.user.UID, Generation: 1, Address: origin.Address,
 		CreatedAt: now, IdleUntil: now.Add(s.config.SessionIdle), MaxUntil: now.Add(s.config.SessionMax),
 		Email: found.user.Email, Role: found.user.Role, OrgName: found.org.Name}
-	event := audit.Event{UID: audit.NewUID(), At: now, OrgUID: found.org.UID, ActorUID: found.user.UID, ActorName: found.user.Email,
+	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: found.org.UID, ActorUID: found.user.UID, ActorName: found.user.Email,
 		Method: audit.MethodPassword, Action: audit.Login, Origin: origin}
 	accepted, alert := false, false
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
@@ -132,14 +132,14 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, attempt
 			return err
 		}
 		accepted = refusal == ""
-		event.Outcome, event.Reason, event.Object = audit.Refused, refusal, ""
+		record.Outcome, record.Reason, record.Object = audit.Refused, refusal, ""
 		if accepted {
-			event.Outcome, event.Object = audit.Succeeded, session.UID
+			record.Outcome, record.Object = audit.Succeeded, session.UID
 		}
 		if alert, err = s.recordAttempt(ctx, tx, origin, attempt, found.user, accepted, now); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, event)
+		return tx.Audits.Append(ctx, record)
 	})
 	if err == nil && alert {
 		s.logAlert(found.user)

@@ -34,10 +34,10 @@ func TestLogin(t *testing.T) {
 	if principal != want || err != nil {
 		t.Errorf("got %+v, %v", principal, err)
 	}
-	event := w.audits(t, 1)[0]
-	if event.Action != audit.Login || event.Outcome != audit.Succeeded || event.OrgUID != w.org.UID || event.ActorUID != w.user.UID ||
-		event.Origin != origin || event.Method != audit.MethodPassword || event.Object != want.SessionUID {
-		t.Errorf("on record: %+v", event)
+	record := w.audits(t, 1)[0]
+	if record.Action != audit.Login || record.Outcome != audit.Succeeded || record.OrgUID != w.org.UID || record.ActorUID != w.user.UID ||
+		record.Origin != origin || record.Method != audit.MethodPassword || record.Object != want.SessionUID {
+		t.Errorf("audit record: %+v", record)
 	}
 }
 
@@ -60,11 +60,11 @@ func TestRefusedLoginsLookAlikeExceptInTheRecord(t *testing.T) {
 		_, err := w.Login(t.Context(), origin, Credentials{Email: row.email, Org: row.org, Password: secret.String(row.password)})
 		wantFault(t, err, fault.CodeAuthenticationFailed, "")
 		responses = append(responses, err.Error())
-		event := w.newAudits(t)[0]
+		record := w.newAudits(t)[0]
 		known := row.reason == refusedPassword || row.reason == refusedDisabled // else it may be a password in the wrong field
-		if event.Outcome != audit.Refused || event.Reason != row.reason || (event.ActorName == row.email) != known || !known && event.ActorName != "" ||
-			(event.OrgUID == "") != (row.org != goodOrg) {
-			t.Errorf("%+v: on record %+v", row, event)
+		if record.Outcome != audit.Refused || record.Reason != row.reason || (record.ActorName == row.email) != known || !known && record.ActorName != "" ||
+			(record.OrgUID == "") != (row.org != goodOrg) {
+			t.Errorf("%+v: audit record %+v", row, record)
 		}
 	}
 	if slices.Sort(responses); responses[0] != responses[len(responses)-1] {

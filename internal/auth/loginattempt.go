@@ -174,7 +174,7 @@ func limited(wait time.Duration) error {
 
 // recordAlert writes the audit record that logins of an account are throttled for all sources.
 func (s *Service) recordAlert(ctx context.Context, tx *store.Tx, origin audit.Origin, user store.User, now time.Time) error {
-	return tx.Audits.Append(ctx, audit.Event{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
+	return tx.Audits.Append(ctx, audit.Record{UID: audit.NewUID(), At: now, OrgUID: user.OrgUID, ActorUID: user.UID, ActorName: user.Email,
 		Method: audit.MethodPassword, Action: audit.LoginAlert, Object: user.UID, Outcome: audit.Refused, Reason: reasonGuessing, Origin: origin})
 }
 

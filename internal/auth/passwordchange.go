@@ -94,17 +94,17 @@ func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Or
 	}
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()
-		event := s.succeeded(p, origin, audit.PasswordChange, user.UID, now)
-		event.Reason = acceptedRepeat
+		record := s.succeeded(p, origin, audit.PasswordChange, user.UID, now)
+		record.Reason = acceptedRepeat
 		if !repeats {
-			event.Outcome, event.Reason = audit.Refused, refusedPassword
+			record.Outcome, record.Reason = audit.Refused, refusedPassword
 		}
 		for range wrong {
 			if _, err := s.recordAttempt(ctx, tx, origin, attempt, user, false, now); err != nil {
 				return err
 			}
 		}
-		return tx.Audits.Append(ctx, event)
+		return tx.Audits.Append(ctx, record)
 	})
 	return outcome, errors.Join(err, unchecked)
 }

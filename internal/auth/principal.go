@@ -88,9 +88,9 @@ func (p Principal) Can(permission Permission) bool {
 	return p.Role == RoleOperator || granted[p.Role][permission]
 }
 
-// Event returns an audit record of the principal's action, without outcome.
-func (p Principal) Event(origin audit.Origin, action audit.Action) audit.Event {
-	return audit.Event{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Method: p.Method, Action: action, Origin: origin}
+// AuditRecord returns an audit record of the principal's action, without outcome.
+func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.Record {
+	return audit.Record{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Method: p.Method, Action: action, Origin: origin}
 }
 
 // Org returns the organization of a call: for a user its own, whether named or not. An operator has to name one.

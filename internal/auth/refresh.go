@@ -67,15 +67,15 @@ func (s *Service) renew(ctx context.Context, origin audit.Origin, uid string, me
 		if session, decision, err = decide(tx, now); err != nil {
 			return err
 		}
-		event := audit.Event{UID: audit.NewUID(), At: now, OrgUID: session.OrgUID, ActorUID: session.UserUID, ActorName: session.Email,
+		record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: session.OrgUID, ActorUID: session.UserUID, ActorName: session.Email,
 			Method: method, Action: audit.Refresh, Object: uid, Outcome: audit.Succeeded, Origin: origin}
 		switch {
 		case decision == retry:
-			event.Reason = reasonRetried
+			record.Reason = reasonRetried
 		case decision.refuses():
-			event.Outcome, event.Reason = audit.Refused, string(decision)
+			record.Outcome, record.Reason = audit.Refused, string(decision)
 		}
-		return tx.Audits.Append(ctx, event)
+		return tx.Audits.Append(ctx, record)
 	})
 	if err == nil && decision.refuses() {
 		return session, refreshRefused(string(decision))

@@ -37,7 +37,7 @@ func (w *world) wantRefused(t *testing.T, token secret.String, reason string) {
 func (w *world) wantRecord(t *testing.T, outcome audit.Outcome, reason string) {
 	t.Helper()
 	list := w.newAudits(t)
-	if !slices.ContainsFunc(list, func(e audit.Event) bool {
+	if !slices.ContainsFunc(list, func(e audit.Record) bool {
 		return e.Action == audit.Refresh && e.Outcome == outcome && e.Reason == reason && e.OrgUID == w.org.UID && e.ActorName == goodEmail && e.Origin == origin
 	}) {
 		t.Errorf("recorded: %+v, want %s %s", list, outcome, reason)
@@ -141,7 +141,7 @@ func TestARestoredBackupEndsNewerSessions(t *testing.T) {
 	w.newAudits(t)
 	w.wantRefused(t, w.keySet().refreshToken(uuid.New(), 1), ReasonUnknown)
 	if e := w.newAudits(t)[0]; e.Reason != ReasonUnknown || e.Outcome != audit.Refused || e.OrgUID != "" {
-		t.Errorf("on record: %+v", e)
+		t.Errorf("audit record: %+v", e)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestAuthorizationTokenIsExchangedOnce(t *testing.T) {
 	second := w.mustRefresh(t, first.Authorization)
 	w.wantRecord(t, audit.Succeeded, "")
 	if e := w.audits(t, 1)[0]; e.Method != audit.MethodToken {
-		t.Errorf("on record: %+v", e)
+		t.Errorf("audit record: %+v", e)
 	}
 	if second.Refresh != "" || second.Authorization == first.Authorization || second.ExpiresAt.Before(w.clock.now().Add(15*time.Minute-time.Second)) {
 		t.Errorf("got %+v", second)

@@ -119,9 +119,9 @@ func (s *Service) RevokeTokens(ctx context.Context, p Principal, origin audit.Or
 			if _, err := tx.Sessions.End(ctx, session.UID, endedByRevoke, now); err != nil {
 				return err
 			}
-			event := s.succeeded(p, origin, audit.TokensRevoke, session.UID, now)
-			event.OrgUID = session.OrgUID // an operator has none
-			if err := tx.Audits.Append(ctx, event); err != nil {
+			record := s.succeeded(p, origin, audit.TokensRevoke, session.UID, now)
+			record.OrgUID = session.OrgUID // an operator has none
+			if err := tx.Audits.Append(ctx, record); err != nil {
 				return err
 			}
 		}
@@ -173,10 +173,10 @@ func (s *Service) sessionOfToken(ctx context.Context, token secret.String) (stri
 }
 
 // succeeded returns the record of a successful action of the principal.
-func (s *Service) succeeded(p Principal, origin audit.Origin, action audit.Action, object string, at time.Time) audit.Event {
-	event := p.Event(origin, action)
-	event.UID, event.At, event.Object, event.Outcome = audit.NewUID(), at, object, audit.Succeeded
-	return event
+func (s *Service) succeeded(p Principal, origin audit.Origin, action audit.Action, object string, at time.Time) audit.Record {
+	record := p.AuditRecord(origin, action)
+	record.UID, record.At, record.Object, record.Outcome = audit.NewUID(), at, object, audit.Succeeded
+	return record
 }
 
 // asNotFound turns store.ErrNotFound into a fault.

@@ -270,11 +270,11 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 		}
 	}
 	alerts := 0
-	for _, event := range w.audits(t, 1000) {
-		if event.Action == audit.LoginAlert {
+	for _, record := range w.audits(t, 1000) {
+		if record.Action == audit.LoginAlert {
 			alerts++
-			if event.Object != w.user.UID || event.OrgUID != w.org.UID {
-				t.Errorf("on record: %+v", event)
+			if record.Object != w.user.UID || record.OrgUID != w.org.UID {
+				t.Errorf("audit record: %+v", record)
 			}
 		}
 	}

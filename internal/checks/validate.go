@@ -42,7 +42,7 @@ func (s *Service) Validate(ctx context.Context, p auth.Principal, origin audit.O
 		return nil, auditUID, err
 	}
 	defer release()
-	started := s.event(p, origin, r, audit.Started, "")
+	started := s.auditRecord(p, origin, r, audit.Started, "")
 	started.UID, started.Object = cmp.Or(origin.AuditUID, uuid.NewString()), definition.Endpoint
 	if err := s.record(ctx, started); err != nil {
 		auditUID, err = s.recordRefusal(ctx, p, origin, r, err)
@@ -96,16 +96,16 @@ func (s *Service) check(ctx context.Context, auditUID string, d regcheck.Definit
 // recordRefusal records a validation that was refused because of cause. It returns the uid of the record, and cause unless recording
 // it fails.
 func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin audit.Origin, r Request, cause error) (auditUID string, err error) {
-	e := s.event(p, origin, r, audit.Refused, codeOf(cause))
-	if err := s.record(ctx, e); err != nil {
+	record := s.auditRecord(p, origin, r, audit.Refused, codeOf(cause))
+	if err := s.record(ctx, record); err != nil {
 		cause = err
 	}
-	return audit.RefusalUID(e), cause
+	return audit.RefusalUID(record), cause
 }
 
 // record writes an audit record, also if the caller has disconnected.
-func (s *Service) record(ctx context.Context, e audit.Event) error {
-	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, e) })
+func (s *Service) record(ctx context.Context, record audit.Record) error {
+	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, record) })
 	return fault.Wrap("record the validation", err)
 }
 
@@ -128,10 +128,10 @@ func (s *Service) complete(ctx context.Context, auditUID string, report *regchec
 	return fault.Wrap("record the outcome of the validation", err)
 }
 
-func (s *Service) event(p auth.Principal, origin audit.Origin, r Request, outcome audit.Outcome, reason string) audit.Event {
-	e := p.Event(origin, r.Action)
-	e.At, e.OrgUID, e.Outcome, e.Reason = s.now(), cmp.Or(r.OrgUID, e.OrgUID), outcome, reason
-	return e
+func (s *Service) auditRecord(p auth.Principal, origin audit.Origin, r Request, outcome audit.Outcome, reason string) audit.Record {
+	record := p.AuditRecord(origin, r.Action)
+	record.At, record.OrgUID, record.Outcome, record.Reason = s.now(), cmp.Or(r.OrgUID, record.OrgUID), outcome, reason
+	return record
 }
 
 func codeOf(err error) string {

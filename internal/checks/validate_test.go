@@ -63,15 +63,15 @@ func request() Request {
 		Definition: regcheck.Definition{Endpoint: "http://192.0.2.1", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}}}
 }
 
-func (s *Service) auditRecord(t *testing.T, uid string) (event audit.Event) {
+func (s *Service) recorded(t *testing.T, uid string) (record audit.Record) {
 	t.Helper()
 	if err := s.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		event, err = tx.Audits.Get(t.Context(), uid)
+		record, err = tx.Audits.Get(t.Context(), uid)
 		return err
 	}); err != nil {
 		t.Error(err)
 	}
-	return event
+	return record
 }
 
 // validateAsMember validates on one server and returns the outcome in the audit record.
@@ -79,7 +79,7 @@ func validateAsMember(t *testing.T, s *Service) (audit.Outcome, error) {
 	t.Helper()
 	p := auth.Principal{UserUID: "user", OrgUID: "org", Role: auth.RoleMember, Method: audit.MethodToken}
 	_, uid, err := s.Validate(t.Context(), p, audit.Origin{}, request())
-	return s.auditRecord(t, uid).Outcome, err
+	return s.recorded(t, uid).Outcome, err
 }
 
 // Every outcome of a validation is audited under the uid that Validate returns: the caller's if the validation began.
@@ -113,7 +113,7 @@ func TestValidateRecordsEveryOutcome(t *testing.T) {
 			if problems, _ := errors.AsType[*fault.Error](err); row.fields > 0 && (problems == nil || len(problems.Fields) != row.fields) {
 				t.Errorf("%v, want %d fields", err, row.fields)
 			}
-			if record := s.auditRecord(t, uid); record.Outcome != row.outcome || record.Reason != row.reason {
+			if record := s.recorded(t, uid); record.Outcome != row.outcome || record.Reason != row.reason {
 				t.Errorf("audited as %s %s", record.Outcome, record.Reason)
 			}
 		})
@@ -132,7 +132,7 @@ func TestPanicOfTheEngineIsRecorded(t *testing.T) {
 		}()
 		_, _, _ = s.Validate(t.Context(), f.Member, origin, request())
 	}()
-	if record := s.auditRecord(t, origin.AuditUID); record.Outcome != audit.Failed {
+	if record := s.recorded(t, origin.AuditUID); record.Outcome != audit.Failed {
 		t.Errorf("audited as %s %s", record.Outcome, record.Reason)
 	}
 	if running, _ := s.Load(); running != 0 {

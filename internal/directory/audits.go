@@ -42,7 +42,7 @@ type AuditQuery struct {
 
 // AuditPage is a page of a list, newest record first, without reports.
 type AuditPage struct {
-	Events   []audit.Event
+	Records  []audit.Record
 	Continue string // for the next page; empty if there is none
 	Count    int64  // records in the whole list, counted up to 10,000
 	Offset   int    // number of records before the next page
@@ -141,12 +141,12 @@ func auditPage(ctx context.Context, tx *store.Tx, filter store.AuditFilter, q Au
 		filter.Until, filter.BeforeUID = from.at, from.uid
 	}
 	// The query reads one row more than a page, to find out whether there is a next page.
-	page.Events, err = tx.Audits.List(ctx, filter, page.Limit+1)
-	more := len(page.Events) > page.Limit
-	page.Events = page.Events[:min(len(page.Events), page.Limit)]
-	page.Offset = from.offset + len(page.Events)
+	page.Records, err = tx.Audits.List(ctx, filter, page.Limit+1)
+	more := len(page.Records) > page.Limit
+	page.Records = page.Records[:min(len(page.Records), page.Limit)]
+	page.Offset = from.offset + len(page.Records)
 	if more {
-		last := page.Events[len(page.Events)-1]
+		last := page.Records[len(page.Records)-1]
 		page.Continue = position{at: last.At, uid: last.UID, offset: page.Offset}.String()
 	}
 	return page, err
@@ -186,27 +186,27 @@ func parsePosition(text string) (position, error) {
 // read it, since users share reports this way. Other records are for administrators and for the actor.
 //
 // Faults: NotFound, also for records of other organizations.
-func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (audit.Event, error) {
-	var event audit.Event
+func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (audit.Record, error) {
+	var record audit.Record
 	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
-		event, err = tx.Audits.Get(ctx, uid)
+		record, err = tx.Audits.Get(ctx, uid)
 		return err
 	})
-	if errors.Is(err, store.ErrNotFound) || err == nil && !mayReadAudit(p, event) {
-		return audit.Event{}, fault.ResourceNotFound("Audit record not found.")
+	if errors.Is(err, store.ErrNotFound) || err == nil && !mayReadAudit(p, record) {
+		return audit.Record{}, fault.ResourceNotFound("Audit record not found.")
 	}
-	return event, fault.Wrap("look up an audit record", err)
+	return record, fault.Wrap("look up an audit record", err)
 }
 
-func mayReadAudit(p auth.Principal, e audit.Event) bool {
+func mayReadAudit(p auth.Principal, record audit.Record) bool {
 	switch {
 	case p.Role == auth.RoleOperator:
 		return true
-	case p.OrgUID == "" || e.OrgUID != p.OrgUID:
+	case p.OrgUID == "" || record.OrgUID != p.OrgUID:
 		return false
 	}
-	validation := e.Action == audit.RegistryValidate || e.Action == audit.RegistryDiagnose
-	return validation || p.Can(auth.ReadAllAudits) || e.ActorUID == p.UserUID
+	validation := record.Action == audit.RegistryValidate || record.Action == audit.RegistryDiagnose
+	return validation || p.Can(auth.ReadAllAudits) || record.ActorUID == p.UserUID
 }
 
 // list returns the values of a closed list, separated by commas.

@@ -16,7 +16,7 @@ import (
 // mustRecord stores a record and returns its uid.
 func (w *world) mustRecord(t *testing.T, p auth.Principal, action audit.Action, at time.Duration) string {
 	t.Helper()
-	e := p.Event(origin, action)
+	e := p.AuditRecord(origin, action)
 	e.UID, e.At, e.Outcome = uuid.NewString(), start.Add(at), audit.Succeeded
 	if err := w.db.InTx(t.Context(), func(tx *store.Tx) error { return tx.Audits.Append(t.Context(), e) }); err != nil {
 		t.Fatal(err)
@@ -44,10 +44,10 @@ func TestAuditRecordAccess(t *testing.T) {
 		{"zero principal", auth.Principal{}, noOrg, false}, {"administrator", admin, noOrg, false}, {"operator", operator, noOrg, true}, {"operator", operator, login, true},
 		{"operator", operator, "unknown", false},
 	} {
-		event, err := w.Audit(t.Context(), row.who, row.record)
+		record, err := w.Audit(t.Context(), row.who, row.record)
 		if row.sees {
-			if err != nil || event.UID != row.record {
-				t.Errorf("%s: %v, %v", row.name, event.Action, err)
+			if err != nil || record.UID != row.record {
+				t.Errorf("%s: %v, %v", row.name, record.Action, err)
 			}
 			continue
 		}
@@ -64,8 +64,8 @@ func TestAuditRecordAccess(t *testing.T) {
 		{admin, directory.AuditQuery{Kind: "auth", Change: audit.ChangeCreate}, 0}, {admin, directory.AuditQuery{Change: audit.ChangeCreate}, 4},
 	} {
 		page, err := w.Audits(t.Context(), row.who, row.input)
-		if err != nil || len(page.Events) != row.want || page.Count != int64(row.want) || page.Continue != "" {
-			t.Errorf("%s, %+v: %d records, counted %d, %v; want %d", row.who.Email, row.input, len(page.Events), page.Count, err, row.want)
+		if err != nil || len(page.Records) != row.want || page.Count != int64(row.want) || page.Continue != "" {
+			t.Errorf("%s, %+v: %d records, counted %d, %v; want %d", row.who.Email, row.input, len(page.Records), page.Count, err, row.want)
 		}
 	}
 	_, err := w.Audits(t.Context(), member, directory.AuditQuery{ActorUID: friend.UserUID})
@@ -84,10 +84,10 @@ func TestAuditPages(t *testing.T) {
 	input := directory.AuditQuery{Action: audit.Login, Limit: 3}
 	for _, size := range []int{3, 3, 1} {
 		page, err := w.Audits(t.Context(), admin, input)
-		if err != nil || len(page.Events) != size || page.Count != 7 {
-			t.Fatalf("a page of %d, counted %d, %v; want %d", len(page.Events), page.Count, err, size)
+		if err != nil || len(page.Records) != size || page.Count != 7 {
+			t.Fatalf("a page of %d, counted %d, %v; want %d", len(page.Records), page.Count, err, size)
 		}
-		for _, e := range page.Events {
+		for _, e := range page.Records {
 			seen[e.UID] = true
 		}
 		if page.Offset != len(seen) || (page.Continue == "") != (len(seen) == 7) {

@@ -56,9 +56,9 @@ func (d *Directory) bootstrap(ctx context.Context, tx *store.Tx, origin audit.Or
 		return Bootstrapped{}, err
 	}
 	for action, uid := range map[audit.Action]string{audit.OrgCreate: org.UID, audit.ProjectCreate: project.UID, audit.UserCreate: admin.UID} {
-		event := auth.Operator().Event(origin, action)
-		event.UID, event.At, event.OrgUID, event.Object, event.Outcome = audit.NewUID(), now, org.UID, uid, audit.Succeeded
-		if err := tx.Audits.Append(ctx, event); err != nil {
+		record := auth.Operator().AuditRecord(origin, action)
+		record.UID, record.At, record.OrgUID, record.Object, record.Outcome = audit.NewUID(), now, org.UID, uid, audit.Succeeded
+		if err := tx.Audits.Append(ctx, record); err != nil {
 			return Bootstrapped{}, err
 		}
 	}

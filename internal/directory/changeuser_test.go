@@ -45,10 +45,10 @@ func TestRolesAreChangedByOthers(t *testing.T) {
 	if err := w.SetRole(t.Context(), operator, origin, directory.UserRef{Org: "acme", User: admin.UserUID}, auth.RoleMember, true); err != nil {
 		t.Error(err)
 	}
-	refused := slices.ContainsFunc(w.audits(t), func(e audit.Event) bool {
+	refused := slices.ContainsFunc(w.audits(t), func(e audit.Record) bool {
 		return e.Action == audit.UserRole && e.Outcome == audit.Refused && e.ActorUID == member.UserUID
 	})
-	changed := slices.ContainsFunc(w.audits(t), func(e audit.Event) bool {
+	changed := slices.ContainsFunc(w.audits(t), func(e audit.Record) bool {
 		return e.Action == audit.UserRole && e.Outcome == audit.Succeeded && e.Object == member.UserUID && e.OrgUID == acme.UID
 	})
 	if !refused || !changed {

@@ -106,11 +106,11 @@ type changeResult struct{ orgUID, uid string }
 
 // change checks whether the attempt is allowed, makes the change and records the outcome.
 func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx) (changeResult, error)) error {
-	event := a.principal.Event(a.origin, a.action)
-	event.UID, event.At = a.origin.RecordUID(), d.now()
+	record := a.principal.AuditRecord(a.origin, a.action)
+	record.UID, record.At = a.origin.RecordUID(), d.now()
 	if refusal := a.refusal(); refusal != nil {
-		event.Object, event.Outcome, event.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
-		if err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, event) }); err != nil {
+		record.Object, record.Outcome, record.Reason = a.object, audit.Refused, fault.CodeOperationForbidden
+		if err := d.db.InTx(ctx, func(tx *store.Tx) error { return tx.Audits.Append(ctx, record) }); err != nil {
 			return fault.Wrap("record a refusal", err)
 		}
 		return refusal
@@ -120,8 +120,8 @@ func (d *Directory) change(ctx context.Context, a attempt, change func(*store.Tx
 		if err != nil {
 			return err
 		}
-		event.OrgUID, event.Object, event.Outcome = result.orgUID, result.uid, audit.Succeeded
-		return tx.Audits.Append(ctx, event)
+		record.OrgUID, record.Object, record.Outcome = result.orgUID, result.uid, audit.Succeeded
+		return tx.Audits.Append(ctx, record)
 	})
 	return fault.Wrap(string(a.action), err)
 }

@@ -80,15 +80,15 @@ func (w *world) mustUser(t *testing.T, org directory.Org, email string, role aut
 	return auth.Principal{UserUID: user.UID, OrgUID: org.UID, OrgName: org.Name, Email: email, Role: role, Method: audit.MethodToken}
 }
 
-func (w *world) audits(t *testing.T) (events []audit.Event) {
+func (w *world) audits(t *testing.T) (records []audit.Record) {
 	t.Helper()
 	if err := w.db.View(t.Context(), func(tx *store.Tx) (err error) {
-		events, err = tx.Audits.List(t.Context(), store.AuditFilter{}, 100)
+		records, err = tx.Audits.List(t.Context(), store.AuditFilter{}, 100)
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return events
+	return records
 }
 
 func wantCode(t *testing.T, err error, code string) {
@@ -153,12 +153,12 @@ func TestBootstrapOnce(t *testing.T) {
 	for _, e := range w.audits(t) {
 		actions = append(actions, string(e.Action))
 		if e.Outcome != audit.Succeeded || e.OrgUID == "" || e.Object == "" {
-			t.Errorf("on record: %+v", e)
+			t.Errorf("audit record: %+v", e)
 		}
 	}
 	slices.Sort(actions)
 	if !slices.Equal(actions, []string{"auth.login", "org.create", "project.create", "user.create"}) {
-		t.Errorf("on record: %v", actions)
+		t.Errorf("recorded: %v", actions)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 		},
 	} {
 		wantCode(t, refused(), fault.CodeOperationForbidden)
-		found := slices.ContainsFunc(w.audits(t), func(e audit.Event) bool {
+		found := slices.ContainsFunc(w.audits(t), func(e audit.Record) bool {
 			return e.Action == action && e.Outcome == audit.Refused && e.OrgUID == acme.UID && e.ActorUID != ""
 		})
 		if !found {

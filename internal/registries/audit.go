@@ -22,9 +22,9 @@ func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin au
 	if !ok || f.Kind != fault.Forbidden {
 		return refusal
 	}
-	event := p.Event(origin, action)
-	event.UID, event.At, event.Object, event.Outcome, event.Reason = audit.NewUID(), s.now(), object, audit.Refused, f.Code
-	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, event) })
+	record := p.AuditRecord(origin, action)
+	record.UID, record.At, record.Object, record.Outcome, record.Reason = audit.NewUID(), s.now(), object, audit.Refused, f.Code
+	err := s.db.InTxDetached(ctx, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, record) })
 	if err != nil {
 		return fmt.Errorf("record a refusal: %w", err)
 	}
@@ -32,8 +32,8 @@ func (s *Service) recordRefusal(ctx context.Context, p auth.Principal, origin au
 }
 
 // succeeded returns the audit record of a successful change.
-func (s *Service) succeeded(p auth.Principal, origin audit.Origin, action audit.Action, orgUID, uid string) audit.Event {
-	event := p.Event(origin, action)
-	event.UID, event.At, event.OrgUID, event.Object, event.Outcome = origin.RecordUID(), s.now(), orgUID, uid, audit.Succeeded
-	return event
+func (s *Service) succeeded(p auth.Principal, origin audit.Origin, action audit.Action, orgUID, uid string) audit.Record {
+	record := p.AuditRecord(origin, action)
+	record.UID, record.At, record.OrgUID, record.Object, record.Outcome = origin.RecordUID(), s.now(), orgUID, uid, audit.Succeeded
+	return record
 }

@@ -18,8 +18,8 @@ func (s *Server) listAudits(c *call) (response, error) {
 		return response{}, err
 	}
 	meta := api.ListMeta{Limit: cmp.Or(query.Limit, directory.DefaultAudits)}
-	return response{http.StatusOK, items[audit.Event]{
-		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ audit.Event) ([]audit.Event, bool, error) {
+	return response{http.StatusOK, items[audit.Record]{
+		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ audit.Record) ([]audit.Record, bool, error) {
 			query.Limit = limit
 			page, err := s.Directory.Audits(c.Context(), c.principal, query)
 			if !query.Uncounted {
@@ -27,9 +27,9 @@ func (s *Server) listAudits(c *call) (response, error) {
 			}
 			meta.Continue, meta.Offset = page.Continue, page.Offset
 			query.Continue, query.Uncounted = page.Continue, true
-			return page.Events, page.Continue != "", err
+			return page.Records, page.Continue != "", err
 		}),
-		show: func(e audit.Event) any { return auditRecord(e) },
+		show: func(record audit.Record) any { return auditRecord(record) },
 		tail: func() any { return listTail{ListMeta: meta} },
 	}}, nil
 }
@@ -54,27 +54,27 @@ func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Fie
 
 // getAudit is GET /v1/audits/{uid}.
 func (s *Server) getAudit(c *call) (response, error) {
-	event, err := s.Directory.Audit(c.Context(), c.principal, c.PathValue("uid"))
-	return response{http.StatusOK, auditRecord(event)}, err
+	record, err := s.Directory.Audit(c.Context(), c.principal, c.PathValue("uid"))
+	return response{http.StatusOK, auditRecord(record)}, err
 }
 
-func auditRecord(e audit.Event) api.Audit {
+func auditRecord(record audit.Record) api.Audit {
 	actor := "user"
-	if e.Method == audit.MethodCLI {
+	if record.Method == audit.MethodCLI {
 		actor = "system"
 	}
-	message := string(e.Action) + " " + string(e.Outcome)
-	if e.Reason != "" {
-		message += ": " + e.Reason
+	message := string(record.Action) + " " + string(record.Outcome)
+	if record.Reason != "" {
+		message += ": " + record.Reason
 	}
 	return api.Audit{
-		Metadata: api.Metadata{UID: e.UID, Name: string(e.Action), CreationTimestamp: e.At},
+		Metadata: api.Metadata{UID: record.UID, Name: string(record.Action), CreationTimestamp: record.At},
 		Spec: api.AuditSpec{
-			Action: string(e.Action), ActionType: e.Action.Change(), ActionMsg: message,
-			Actor:    api.AuditActor{ActorType: actor, User: api.AuditUser{UID: e.ActorUID, EmailID: e.ActorName}},
-			Resource: api.AuditResource{Kind: e.Action.Kind(), UID: e.Object, Target: e.Target},
-			Outcome:  string(e.Outcome), Reason: e.Reason, Means: string(e.Method),
-			Address: e.Origin.Address, RequestID: e.Origin.RequestID, Repeats: e.Repeats, Report: e.Report,
+			Action: string(record.Action), ActionType: record.Action.Change(), ActionMsg: message,
+			Actor:    api.AuditActor{ActorType: actor, User: api.AuditUser{UID: record.ActorUID, EmailID: record.ActorName}},
+			Resource: api.AuditResource{Kind: record.Action.Kind(), UID: record.Object, Target: record.Target},
+			Outcome:  string(record.Outcome), Reason: record.Reason, Means: string(record.Method),
+			Address: record.Origin.Address, RequestID: record.Origin.RequestID, Repeats: record.Repeats, Report: record.Report,
 		},
 	}
 }

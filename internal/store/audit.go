@@ -84,14 +84,14 @@ type Audits struct{ *conn }
 
 // Append adds a record, in the transaction of the change that it is about. Only the commit may
 // report its failure. A refusal gets the uid of audit.RefusalUID, and is counted by the record of that uid if there is one.
-func (tx Audits) Append(ctx context.Context, e audit.Event) error {
+func (tx Audits) Append(ctx context.Context, record audit.Record) error {
 	query := sqlAppendAudit
-	if e.Outcome == audit.Refused {
-		e.UID, query = audit.RefusalUID(e), sqlRecordRefusal
+	if record.Outcome == audit.Refused {
+		record.UID, query = audit.RefusalUID(record), sqlRecordRefusal
 	}
-	return tx.insert(ctx, query, e.UID, millis(e.At), orNull(e.OrgUID), orNull(e.ActorUID), recordText(e.ActorName),
-		string(e.Method), string(e.Action), recordText(e.Object), string(e.Outcome), recordText(e.Reason),
-		recordText(e.Origin.RequestID), recordText(e.Origin.Address), e.Report, orNull(e.Target))
+	return tx.insert(ctx, query, record.UID, millis(record.At), orNull(record.OrgUID), orNull(record.ActorUID), recordText(record.ActorName),
+		string(record.Method), string(record.Action), recordText(record.Object), string(record.Outcome), recordText(record.Reason),
+		recordText(record.Origin.RequestID), recordText(record.Origin.Address), record.Report, orNull(record.Target))
 }
 
 // Complete gives a started record its outcome, once: a second call is ErrNotFound.
@@ -100,12 +100,12 @@ func (tx Audits) Complete(ctx context.Context, uid string, outcome audit.Outcome
 }
 
 // Get looks a record up in any organization.
-func (tx Audits) Get(ctx context.Context, uid string) (audit.Event, error) {
+func (tx Audits) Get(ctx context.Context, uid string) (audit.Record, error) {
 	return one(ctx, tx.conn, scanAudit, sqlAudit, uid)
 }
 
 // List lists records without their reports, the newest first.
-func (tx Audits) List(ctx context.Context, f AuditFilter, limit int) ([]audit.Event, error) {
+func (tx Audits) List(ctx context.Context, f AuditFilter, limit int) ([]audit.Record, error) {
 	return all(ctx, tx.conn, scanAudit, f.text(sqlAudits, sqlAuditsOfOrg, sqlAuditsOfActor), f.args(limit)...)
 }
 
@@ -120,9 +120,9 @@ func (tx Audits) DeleteBefore(ctx context.Context, before time.Time, limit int) 
 	return tx.change(ctx, sqlDeleteAudits, millis(before), limit)
 }
 
-func scanAudit(row scanner, e *audit.Event) error {
-	return row.Scan(&e.UID, moment{&e.At}, text{&e.OrgUID}, text{&e.ActorUID}, &e.ActorName, &e.Method, &e.Action, &e.Object,
-		&e.Outcome, &e.Reason, &e.Origin.RequestID, &e.Origin.Address, &e.Report, &e.Repeats, text{&e.Target})
+func scanAudit(row scanner, record *audit.Record) error {
+	return row.Scan(&record.UID, moment{&record.At}, text{&record.OrgUID}, text{&record.ActorUID}, &record.ActorName, &record.Method, &record.Action, &record.Object,
+		&record.Outcome, &record.Reason, &record.Origin.RequestID, &record.Origin.Address, &record.Report, &record.Repeats, text{&record.Target})
 }
 
 // recordText returns text from outside for a record that is shown as one line: valid UTF-8, bounded, and

@@ -85,7 +85,7 @@ func refresh(ctx context.Context, db *DB, uid string, generation int64) error {
 		if _, err := tx.Sessions.Advance(ctx, uid, generation, noon, noon.Add(time.Hour)); err != nil {
 			return err
 		}
-		return tx.Audits.Append(ctx, audit.Event{UID: uuid.NewString(), At: noon, Action: audit.Refresh, Outcome: audit.Succeeded})
+		return tx.Audits.Append(ctx, audit.Record{UID: uuid.NewString(), At: noon, Action: audit.Refresh, Outcome: audit.Succeeded})
 	})
 }
 

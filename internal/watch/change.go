@@ -83,14 +83,14 @@ func sentence(a alerts.Alert) string {
 	}
 }
 
-func changeRecord(c finishedCheck, d decision, now time.Time) audit.Event {
-	e := audit.Event{UID: audit.NewUID(), At: now, OrgUID: c.registry.OrgUID, ActorName: string(audit.MethodService), Method: audit.MethodService, Action: audit.RegistryWatch,
+func changeRecord(c finishedCheck, d decision, now time.Time) audit.Record {
+	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: c.registry.OrgUID, ActorName: string(audit.MethodService), Method: audit.MethodService, Action: audit.RegistryWatch,
 		Object: c.registry.UID, Outcome: audit.NotValid, Reason: d.after.State.Code}
 	if d.after.State.Valid {
-		e.Outcome = audit.Valid
+		record.Outcome = audit.Valid
 	}
 	if d.alert == alerts.CertificateExpiresSoon {
-		e.Reason = string(alerts.CertificateExpiresSoon)
+		record.Reason = string(alerts.CertificateExpiresSoon)
 	}
-	return e
+	return record
 }

@@ -164,7 +164,7 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 	}
 	page := admin.records("?action=registry.watch")
 	if len(page.Items) != 2 {
-		t.Errorf("%d changes are on record, want 2", len(page.Items))
+		t.Errorf("%d changes were recorded, want 2", len(page.Items))
 	}
 	text := server.Metrics(t)
 	for _, want := range []string{`regwarden_alert_deliveries_total{channel="http",outcome="delivered"} 2`, `regwarden_watch_checks_total{outcome="notValid"}`,

@@ -53,7 +53,7 @@ func TestUserWithoutPassword(t *testing.T) {
 	}
 }
 
-// A deleted user is gone with all it logged in with; what it did stays on record, and its email is free.
+// A deleted user is gone with all it logged in with; its audit records stay, and its email is free.
 func TestUserLifecycle(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)

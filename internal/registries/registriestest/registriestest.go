@@ -74,8 +74,8 @@ func Definition() regcheck.Definition {
 func (f Fixture) AuditRecords(t *testing.T) (list []string) {
 	t.Helper()
 	err := f.DB.View(t.Context(), func(tx *store.Tx) error {
-		events, err := tx.Audits.List(t.Context(), store.AuditFilter{}, 1000)
-		for _, e := range slices.Backward(events) {
+		records, err := tx.Audits.List(t.Context(), store.AuditFilter{}, 1000)
+		for _, e := range slices.Backward(records) {
 			list = append(list, strings.TrimSpace(fmt.Sprintf("%s %s by %s %s", e.Action, e.Outcome, e.ActorName, e.Reason)))
 		}
 		return err

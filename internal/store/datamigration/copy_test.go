@@ -69,7 +69,7 @@ func furnished(t *testing.T) (dir, orgUID, registryUID string) {
 				return err
 			}
 		}
-		if err := tx.Audits.Append(ctx, audit.Event{UID: uuid.NewString(), At: start, OrgUID: orgUID, Action: audit.Login, Outcome: audit.Valid, Report: []byte{0, 1, 2, 0xff}}); err != nil {
+		if err := tx.Audits.Append(ctx, audit.Record{UID: uuid.NewString(), At: start, OrgUID: orgUID, Action: audit.Login, Outcome: audit.Valid, Report: []byte{0, 1, 2, 0xff}}); err != nil {
 			return err
 		}
 		if err := tx.Registries.Insert(ctx, store.Registry{UID: registryUID, OrgUID: orgUID, Name: "r", Canonical: "r", Version: 1, CreatedAt: start, UpdatedAt: start,

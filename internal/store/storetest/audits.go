@@ -16,10 +16,10 @@ import (
 )
 
 func audits(t *testing.T, db *store.DB) {
-	started := audit.Event{UID: uuid.NewString(), At: start, OrgUID: "org-a", ActorUID: "user", ActorName: "u@example.com\r\n\x1b[31m\u202e" + strings.Repeat("é", 200),
+	started := audit.Record{UID: uuid.NewString(), At: start, OrgUID: "org-a", ActorUID: "user", ActorName: "u@example.com\r\n\x1b[31m\u202e" + strings.Repeat("é", 200),
 		Method: "token", Action: audit.RegistryValidate, Object: "registry.example.com", Target: "https://hooks.example.com:443", Outcome: audit.Started,
 		Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
-	foreign := audit.Event{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Failed, Reason: "unknownOrganization"}
+	foreign := audit.Record{UID: uuid.NewString(), At: start.Add(time.Second), Action: audit.Login, Outcome: audit.Failed, Reason: "unknownOrganization"}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		return errors.Join(tx.Audits.Append(ctx, started), tx.Audits.Append(ctx, foreign))
 	})
@@ -38,7 +38,7 @@ func audits(t *testing.T, db *store.DB) {
 		newest, errN := tx.Audits.List(ctx, store.AuditFilter{}, 10)
 		bare := want
 		bare.Report = nil // not in lists
-		if diff := cmp.Diff([]audit.Event{want, bare, foreign, bare}, append(append([]audit.Event{byUID}, ofOrg...), newest...)); diff != "" {
+		if diff := cmp.Diff([]audit.Record{want, bare, foreign, bare}, append(append([]audit.Record{byUID}, ofOrg...), newest...)); diff != "" {
 			t.Error(diff)
 		}
 		if !bytes.Contains(byUID.Report, []byte("valid")) {
@@ -50,7 +50,7 @@ func audits(t *testing.T, db *store.DB) {
 
 // refusals share a record within a minute.
 func refusals(t *testing.T, db *store.DB) {
-	refused := audit.Event{At: start, OrgUID: "refusals", ActorUID: "user", Action: audit.RegistryCreate, Object: "first",
+	refused := audit.Record{At: start, OrgUID: "refusals", ActorUID: "user", Action: audit.RegistryCreate, Object: "first",
 		Outcome: audit.Refused, Reason: "OperationForbidden", Origin: audit.Origin{RequestID: "ref", Address: "192.0.2.1"}}
 	for i, at := range []time.Duration{0, time.Second, 2 * time.Second, time.Minute} {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -78,8 +78,8 @@ func refusals(t *testing.T, db *store.DB) {
 // auditLists reads records by every filter, and pages that omit and repeat nothing although all records have the same
 // time.
 func auditLists(t *testing.T, db *store.DB) {
-	record := func(org, actor string, action audit.Action, outcome audit.Outcome, at time.Duration) audit.Event {
-		return audit.Event{UID: uuid.NewString(), At: start.Add(at), OrgUID: org, ActorUID: actor, Action: action, Object: "object-" + actor, Outcome: outcome}
+	record := func(org, actor string, action audit.Action, outcome audit.Outcome, at time.Duration) audit.Record {
+		return audit.Record{UID: uuid.NewString(), At: start.Add(at), OrgUID: org, ActorUID: actor, Action: action, Object: "object-" + actor, Outcome: outcome}
 	}
 	mine := record("a", "me", audit.RegistryValidate, audit.NotValid, 3*time.Second)
 	login := record("a", "me", audit.Login, audit.Succeeded, 2*time.Second)
@@ -90,18 +90,18 @@ func auditLists(t *testing.T, db *store.DB) {
 	})
 	for name, row := range map[string]struct {
 		filter store.AuditFilter
-		want   []audit.Event
+		want   []audit.Record
 	}{
-		"all":          {store.AuditFilter{}, []audit.Event{mine, login, other, foreign}},
-		"organization": {store.AuditFilter{OrgUID: "a"}, []audit.Event{mine, login, other}},
-		"actor":        {store.AuditFilter{OrgUID: "a", ActorUID: "me"}, []audit.Event{mine, login}},
+		"all":          {store.AuditFilter{}, []audit.Record{mine, login, other, foreign}},
+		"organization": {store.AuditFilter{OrgUID: "a"}, []audit.Record{mine, login, other}},
+		"actor":        {store.AuditFilter{OrgUID: "a", ActorUID: "me"}, []audit.Record{mine, login}},
 		"no one":       {store.AuditFilter{OrgUID: "c"}, nil},
-		"object":       {store.AuditFilter{OrgUID: "a", Object: "object-other"}, []audit.Event{other}},
-		"outcome":      {store.AuditFilter{OrgUID: "a", Outcome: audit.Succeeded}, []audit.Event{login}},
-		"action":       {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Login}}, []audit.Event{login, other}},
-		"actions":      {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Refresh, audit.RegistryValidate}}, []audit.Event{mine}},
-		"from":         {store.AuditFilter{OrgUID: "a", From: start.Add(2 * time.Second)}, []audit.Event{mine, login}},
-		"until":        {store.AuditFilter{OrgUID: "a", Until: start.Add(2 * time.Second)}, []audit.Event{other}},
+		"object":       {store.AuditFilter{OrgUID: "a", Object: "object-other"}, []audit.Record{other}},
+		"outcome":      {store.AuditFilter{OrgUID: "a", Outcome: audit.Succeeded}, []audit.Record{login}},
+		"action":       {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Login}}, []audit.Record{login, other}},
+		"actions":      {store.AuditFilter{OrgUID: "a", Actions: []audit.Action{audit.Refresh, audit.RegistryValidate}}, []audit.Record{mine}},
+		"from":         {store.AuditFilter{OrgUID: "a", From: start.Add(2 * time.Second)}, []audit.Record{mine, login}},
+		"until":        {store.AuditFilter{OrgUID: "a", Until: start.Add(2 * time.Second)}, []audit.Record{other}},
 	} {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 			got, err := tx.Audits.List(ctx, row.filter, 10)
@@ -120,7 +120,7 @@ func auditPages(t *testing.T, db *store.DB) {
 	want := map[string]bool{}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		for range 25 {
-			e := audit.Event{UID: uuid.NewString(), At: start, OrgUID: "pages", Action: audit.Login, Outcome: audit.Succeeded}
+			e := audit.Record{UID: uuid.NewString(), At: start, OrgUID: "pages", Action: audit.Login, Outcome: audit.Succeeded}
 			want[e.UID] = true
 			if err := tx.Audits.Append(ctx, e); err != nil {
 				return err
