@@ -53,7 +53,7 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 	if t == nil {
 		return authResult{failure: s.authRequired(s.opened.bare)}
 	}
-	g := s.Ask(ctx, t, challenge.Login{}, nil)
+	g := s.RequestToken(ctx, t, challenge.Login{}, nil)
 	s.Rounds += g.Rounds
 	access := &content.Access{Service: t}
 	switch {
@@ -93,11 +93,11 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 		return authResult{failure: f}
 	}
 	facts := s.contentFacts(acc, r)
-	facts.Listed = content.ListsUnknown // the content stage asks
+	facts.Listed = content.ListsUnknown // the content stage requests it
 	if s.opened.bare.Status == 401 && s.opened.offers.Bearer == nil {
 		facts.Malformed = false // every path is denied, valid or not
 	}
-	for facts.Decide().Asks() {
+	for facts.Decide().IsRequest() {
 		below := s.tagsBelow(ctx, acc)
 		if f := s.diagnoseReading(below); f != nil {
 			return authResult{failure: f}

@@ -12,23 +12,23 @@ import (
 // checkByService follows a Bearer challenge. It requests a token without scope first, because the response to a scoped request
 // with a wrong password may be an anonymous token (harbor#11632).
 func (s *session) checkByService(ctx context.Context, t *challenge.Service, who challenge.Login) authResult {
-	// Whether anonymous callers get a token too is asked at the same time: it decides what ours proves.
-	askAnonymous := func() challenge.Grant { return s.Ask(ctx, t, challenge.Login{}, nil) }
+	// Whether anonymous callers get a token too is requested at the same time: it decides what our token proves.
+	requestAnonymous := func() challenge.Grant { return s.RequestToken(ctx, t, challenge.Login{}, nil) }
 	anonymous := make(chan challenge.Grant, 1)
 	if s.hasHTTPS(t) {
-		anonymous = wire.Later(&s.Wire.Work, askAnonymous)
+		anonymous = wire.Later(&s.Wire.Work, requestAnonymous)
 	}
-	g := s.Ask(ctx, t, who, nil)
+	g := s.RequestToken(ctx, t, who, nil)
 	s.Rounds += g.Rounds
 	var scopes []string
 	if g.Bad != nil {
-		g, scopes = s.askScoped(ctx, t, who, g)
+		g, scopes = s.requestScoped(ctx, t, who, g)
 	}
 	if f := s.notGranted(ctx, t, g); f != nil {
 		return authResult{failure: f}.withDetail("the token service issued no token")
 	}
 	if !s.hasHTTPS(t) {
-		anonymous <- askAnonymous()
+		anonymous <- requestAnonymous()
 	}
 	proof := tokenProof{service: t, who: who, granted: g, scopes: scopes}
 	controlReady := s.startControl(ctx, &proof, anonymous)
@@ -60,7 +60,9 @@ func (s *session) startContentToken(ctx context.Context, t *challenge.Service, w
 		none <- challenge.Grant{}
 		return none
 	}
-	return wire.Later(&s.Wire.Work, func() challenge.Grant { return s.Ask(ctx, t, who, []string{content.PullScope(s.plan.contentPath)}) })
+	return wire.Later(&s.Wire.Work, func() challenge.Grant {
+		return s.RequestToken(ctx, t, who, []string{content.PullScope(s.plan.contentPath)})
+	})
 }
 
 func (s *session) hasHTTPS(t *challenge.Service) bool { return t.Origin.Scheme == "https" }
@@ -94,8 +96,8 @@ func (p tokenProof) access() *content.Access {
 	return a
 }
 
-// askScoped repeats a request that got 400 with the scope of the challenge, or of the content: some services require one.
-func (s *session) askScoped(ctx context.Context, t *challenge.Service, who challenge.Login, first challenge.Grant) (challenge.Grant, []string) {
+// requestScoped repeats a request that got 400 with the scope of the challenge, or of the content: some services require one.
+func (s *session) requestScoped(ctx context.Context, t *challenge.Service, who challenge.Login, first challenge.Grant) (challenge.Grant, []string) {
 	tries := [][]string{t.RealScopes()}
 	if s.plan.contentPath != "" {
 		tries = append(tries, []string{content.PullScope(s.plan.contentPath)})
@@ -105,7 +107,7 @@ func (s *session) askScoped(ctx context.Context, t *challenge.Service, who chall
 		if len(scopes) == 0 {
 			continue
 		}
-		g = s.Ask(ctx, t, who, scopes)
+		g = s.RequestToken(ctx, t, who, scopes)
 		s.Rounds += g.Rounds
 		if g.Bad == nil {
 			return g, scopes
@@ -143,7 +145,7 @@ func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authRe
 	if open, known := s.knownControl(); known {
 		return s.cachedResult(v, open, openService)
 	}
-	g := s.askControl(ctx, p)
+	g := s.requestControl(ctx, p)
 	switch {
 	case g.Rejected != nil || g.Bad != nil:
 		s.recordControl(false)
@@ -175,8 +177,8 @@ func (s *session) present(ctx context.Context, p tokenProof, token string) (*wir
 	return s.Read(ctx, p.proven, content.TagsQuery, "Bearer "+token)
 }
 
-// askControl sends random credentials, never the real username, which could lock the account.
-func (s *session) askControl(ctx context.Context, p tokenProof) challenge.Grant {
+// requestControl sends random credentials, never the real username, which could lock the account.
+func (s *session) requestControl(ctx context.Context, p tokenProof) challenge.Grant {
 	if p.control != nil {
 		g := <-p.control
 		p.control <- g // for the next call
@@ -211,7 +213,7 @@ func (s *session) sendControl(ctx context.Context, p tokenProof) challenge.Grant
 	if p.who.Refresh != "" {
 		who = challenge.Login{Refresh: random()}
 	}
-	return s.Ask(ctx, p.service, who, p.scopes)
+	return s.RequestToken(ctx, p.service, who, p.scopes)
 }
 
 // afterRejection continues after a registry rejected a fresh token, which is not conclusive: new Harbor
@@ -237,7 +239,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 		return v.withDetail(rejected)
 	}
 	if s.control {
-		if g := s.askControl(ctx, p); g.Rejected != nil || g.Bad != nil {
+		if g := s.requestControl(ctx, p); g.Rejected != nil || g.Bad != nil {
 			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s issued a token and rejects random credentials, but GET %s with that token returned %s.",
 				wire.ShowURL(p.service.Realm), s.Base.String(), a.Summary())
 			return authResult{failure: f}.withDetail(rejected)
@@ -249,7 +251,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 // tryScopes requests a token with the scopes that the registry may require.
 func (s *session) tryScopes(ctx context.Context, p tokenProof) (authResult, bool) {
 	if scopes := p.service.RealScopes(); len(scopes) > 0 && len(p.scopes) == 0 {
-		g := s.Ask(ctx, p.service, p.who, scopes)
+		g := s.RequestToken(ctx, p.service, p.who, scopes)
 		s.Rounds += g.Rounds
 		if g.Token != "" {
 			a, err := s.getWith(ctx, "Bearer "+g.Token)

@@ -73,11 +73,11 @@ func (s *session) tokenAsBearer(ctx context.Context) authResult {
 
 func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) authResult {
 	who := challenge.Login{Refresh: s.plan.token}
-	g := s.Ask(ctx, t, who, nil)
+	g := s.RequestToken(ctx, t, who, nil)
 	s.Rounds += g.Rounds
 	var scopes []string
 	if g.Bad != nil {
-		g, scopes = s.askScoped(ctx, t, who, g)
+		g, scopes = s.requestScoped(ctx, t, who, g)
 	}
 	if g.Token == "" {
 		return s.refreshRejected(ctx, t, g)

@@ -24,15 +24,15 @@ func (s *session) content(ctx context.Context) outcome {
 	if s.plan.contentPath == "" {
 		return skipped("no baseContentPath is given")
 	}
-	c, f := s.askContent(ctx)
+	c, f := s.requestContent(ctx)
 	if f != nil {
 		return failed(f)
 	}
 	return c.conclude(ctx, c.facts.Decide())
 }
 
-// askContent sends requests until the facts allow a conclusion.
-func (s *session) askContent(ctx context.Context) (*contentCheck, *failure) {
+// requestContent sends requests until the facts allow a conclusion.
+func (s *session) requestContent(ctx context.Context) (*contentCheck, *failure) {
 	c := &contentCheck{session: s, path: s.Tags(ctx, s.access, s.plan.contentPath)}
 	if f := s.diagnoseReading(c.path); f != nil {
 		return nil, f
@@ -41,8 +41,8 @@ func (s *session) askContent(ctx context.Context) (*contentCheck, *failure) {
 		return nil, f
 	}
 	c.facts = s.contentFacts(s.access, c.path)
-	for c.facts.Decide().Asks() {
-		if f := c.ask(ctx, c.facts.Decide()); f != nil {
+	for c.facts.Decide().IsRequest() {
+		if f := c.request(ctx, c.facts.Decide()); f != nil {
 			return nil, f
 		}
 	}
@@ -51,7 +51,7 @@ func (s *session) askContent(ctx context.Context) (*contentCheck, *failure) {
 
 // contentIsReadable reports whether the content path is content that may be read. It reads no manifest.
 func (s *session) contentIsReadable(ctx context.Context) bool {
-	c, f := s.askContent(ctx)
+	c, f := s.requestContent(ctx)
 	if f != nil {
 		return false
 	}
@@ -80,20 +80,20 @@ func (s *session) contentExpired(r content.Reading) *failure {
 	return fail(CodeAuthFailed, ReasonExpired, "%s.", r.Why()).at(s.plan.secretField())
 }
 
-// ask requests what the decision needs, concurrently.
-func (c *contentCheck) ask(ctx context.Context, step content.Step) *failure {
+// request requests what the decision needs, concurrently.
+func (c *contentCheck) request(ctx context.Context, step content.Step) *failure {
 	var work []func(*session)
-	if step != content.AskCatalog {
+	if step != content.RequestCatalog {
 		work = append(work, func(s *session) { c.below = s.tagsBelow(ctx, s.access) })
 	}
-	if step != content.AskBelow {
+	if step != content.RequestBelow {
 		work = append(work, func(s *session) { c.catalog = s.Catalog(ctx, s.access) })
 	}
 	c.concurrently(work...)
-	if step != content.AskBelow {
+	if step != content.RequestBelow {
 		c.facts.Listed, c.facts.Whole = c.catalog.Listing(c.plan.contentPath), c.catalog.Whole
 	}
-	if step == content.AskCatalog {
+	if step == content.RequestCatalog {
 		return nil
 	}
 	c.facts.Below = c.below.State()

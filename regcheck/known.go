@@ -87,7 +87,7 @@ func (s *session) recordControl(open bool) {
 	s.newControl.ControlAt, s.newControl.ControlOpen = s.now(), open
 }
 
-// knownAfter returns what a later check need not ask. If the check was not valid, only the kind of the artifact is retained.
+// knownAfter returns what a later check need not request. If the check was not valid, only the kind of the artifact is retained.
 func (s *session) knownAfter(valid bool) Known {
 	k := Known{artifact: s.artifact}
 	if valid {

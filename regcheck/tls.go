@@ -26,7 +26,7 @@ func (s *session) handshake(ctx context.Context) outcome {
 		s.dropSpare()
 	}
 	s.warnTLS(c)
-	if c.Asked {
+	if c.CertificateRequested {
 		if f := s.certificateRejected(ctx); f != nil {
 			return failed(f)
 		}

@@ -171,14 +171,14 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	first.print(out, log, address, caFile)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", version, address)
-	unasked := []func(context.Context){alerting.Deliver, alerting.WatchKeys}
+	backgroundTasks := []func(context.Context){alerting.Deliver, alerting.WatchKeys}
 	if c.WatchInterval > 0 {
-		unasked = append(unasked, func(ctx context.Context) { scheduled.Run(ctx, c.watch(metrics, log)) })
+		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { scheduled.Run(ctx, c.watch(metrics, log)) })
 	}
-	unasked = append(unasked, func(ctx context.Context) { stored.Recount(ctx, log) }, func(ctx context.Context) {
+	backgroundTasks = append(backgroundTasks, func(ctx context.Context) { stored.Recount(ctx, log) }, func(ctx context.Context) {
 		content.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
 	})
-	defer background(ctx, authService, c.AuditRetention, log, unasked...)() // ends before the store closes
+	defer background(ctx, authService, c.AuditRetention, log, backgroundTasks...)() // ends before the store closes
 	defer serveAuxiliary(metricsListener, "metrics", metrics.Handler(log), log)()
 	if debugListener != nil {
 		defer serveAuxiliary(debugListener, "profiles", profiles(), log)()

@@ -94,8 +94,8 @@ func promptSecret(terminal *os.File, prompt string) (secret.String, error) {
 	return secret.String(typed), nil
 }
 
-// askPassword prompts for a new password twice.
-func askPassword(terminal *os.File) (secret.String, error) {
+// promptPassword prompts for a new password twice.
+func promptPassword(terminal *os.File) (secret.String, error) {
 	first, err := promptSecret(terminal, "Password: ")
 	if err != nil {
 		return "", err

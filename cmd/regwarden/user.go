@@ -112,7 +112,7 @@ func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
 	stdin := cmd.InOrStdin()
 	switch {
 	case isTerminal(stdin):
-		return askPassword(stdin.(*os.File))
+		return promptPassword(stdin.(*os.File))
 	case fromStdin:
 		return readSecretLine(stdin)
 	}

@@ -73,7 +73,7 @@ func hashOf(token string) []byte {
 
 func (s *Service) addressOf(ctx context.Context, tx *store.Tx, token string) (store.AlertAddress, error) {
 	a, err := tx.Addresses.ByToken(ctx, hashOf(token))
-	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.AskedAt) > linkLifetime {
+	if errors.Is(err, store.ErrNotFound) || err == nil && a.ConfirmedAt.IsZero() && s.now().Sub(a.RequestedAt) > linkLifetime {
 		return a, fault.ResourceNotFound(
 			"This link is not valid or has expired. Ask an administrator of the organization to store the alert channel again: a new link is then sent.")
 	}
@@ -120,7 +120,7 @@ var errNoLink = errors.New("no link is sent now")
 // sendLink sends a link to one address, unless another replica does. It returns how long to wait if it fails.
 func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.Org, address string) (time.Duration, error) {
 	token := rand.Text()
-	asked := store.AlertAddress{OrgUID: org.UID, Address: addressKey(address), AskedAt: s.now()}
+	requested := store.AlertAddress{OrgUID: org.UID, Address: addressKey(address), RequestedAt: s.now()}
 	var wait time.Duration
 	err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
 		if wait, err = s.reserveLink(ctx, tx, org.UID); err != nil {
@@ -128,7 +128,7 @@ func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.O
 		}
 		first := false
 		if wait == 0 {
-			first, err = tx.Addresses.Ask(ctx, asked, hashOf(token))
+			first, err = tx.Addresses.Request(ctx, requested, hashOf(token))
 		}
 		if err == nil && !first {
 			return errNoLink
@@ -149,7 +149,7 @@ func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.O
 		return 0, nil
 	}
 	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Addresses.Forget(ctx, asked.OrgUID, asked.Address, asked.AskedAt)
+		return tx.Addresses.Forget(ctx, requested.OrgUID, requested.Address, requested.RequestedAt)
 	})
 	return linkBackoff, err
 }

@@ -341,7 +341,7 @@ func TestAddressesThatCannotConfirmAreRefused(t *testing.T) {
 		t.Errorf("a user of another domain: %s", got)
 	}
 	f.write(func(ctx context.Context, tx *store.Tx) error {
-		_, err := tx.Addresses.Ask(ctx, store.AlertAddress{OrgUID: f.in.OrgUID, Address: "admin@other.example", AskedAt: f.clock}, []byte("hash"))
+		_, err := tx.Addresses.Request(ctx, store.AlertAddress{OrgUID: f.in.OrgUID, Address: "admin@other.example", RequestedAt: f.clock}, []byte("hash"))
 		return err
 	})
 	f.write(func(ctx context.Context, tx *store.Tx) error {

@@ -238,9 +238,9 @@ func TestDeliveryThroughAProxy(t *testing.T) {
 
 // The proxy gets the checked address, since it could resolve the name to another one.
 func TestProxyGetsTheCheckedAddress(t *testing.T) {
-	asked := make(chan string, 1)
+	requested := make(chan string, 1)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.Method + " " + r.Host
+		requested <- r.Method + " " + r.Host
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	t.Cleanup(proxy.Close)
@@ -253,7 +253,7 @@ func TestProxyGetsTheCheckedAddress(t *testing.T) {
 	uid, _ := f.create(Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: "https://good.example.com/x"}})
 	f.raise()
 	f.attempt()
-	if got := <-asked; got != "CONNECT 10.1.2.3:443" {
+	if got := <-requested; got != "CONNECT 10.1.2.3:443" {
 		t.Errorf("request to the proxy: %s", got)
 	}
 	if s := f.channel(uid).Status; s.OK || s.Message != "the outbound proxy did not connect to the receiver: it returned HTTP 403" {

@@ -91,7 +91,7 @@ func TestMasterKeyRotates(t *testing.T) {
 		t.Fatal(err)
 	}
 	tokens := w.mustLogin(t)
-	if _, err := w.RotateMaster(t.Context(), Operator(), origin, seal.NewMasterKey()); !errors.Is(err, store.ErrKeyPlace) {
+	if _, err := w.RotateMaster(t.Context(), Operator(), origin, seal.NewMasterKey()); !errors.Is(err, store.ErrKeySource) {
 		t.Errorf("a key that is not in the file: %v", err)
 	}
 	former, err := w.RotateMaster(t.Context(), Operator(), origin, seal.MasterKey{})

@@ -1,5 +1,5 @@
 // Package seal encrypts secrets at rest with two levels of keys. A master key wraps one keyring. The keyring encrypts all values and binds each to
-// the place where it is stored.
+// the location where it is stored.
 //
 // internal/store stores the wrapped keyring and the encrypted values. A value that cannot be decrypted is always an error.
 package seal
@@ -20,21 +20,21 @@ import (
 // cipher does not distinguish these.
 var ErrWrongKey = errors.New("the master key does not open the keyring of this store")
 
-// ErrDamaged is returned if a value cannot be decrypted for its place: it was changed, moved or encrypted by another
+// ErrDamaged is returned if a value cannot be decrypted for its location: it was changed, moved or encrypted by another
 // keyring.
 var ErrDamaged = errors.New("an encrypted value cannot be decrypted")
 
-// keyringPlace is the associated data of the wrapped keyring, which distinguishes it from other encrypted values.
-const keyringPlace = "regwarden|data_keyset|v1"
+// keyringLocation is the associated data of the wrapped keyring, which distinguishes it from other encrypted values.
+const keyringLocation = "regwarden|data_keyset|v1"
 
-// Place is where an encrypted value is stored. It is authenticated with the value: a ciphertext that was copied to another
+// Location is where an encrypted value is stored. It is authenticated with the value: a ciphertext that was copied to another
 // table, row, organization or column cannot be decrypted there.
-type Place struct {
+type Location struct {
 	Table, Row, Org, Column string // Org is empty for values of the service
 }
 
-// associatedData joins the four parts with their lengths, so that two places never have the same bytes.
-func (p Place) associatedData() []byte {
+// associatedData joins the four parts with their lengths, so that two locations never have the same bytes.
+func (p Location) associatedData() []byte {
 	var b strings.Builder
 	for _, part := range []string{p.Table, p.Row, p.Org, p.Column} {
 		b.WriteString(strconv.Itoa(len(part)))
@@ -68,7 +68,7 @@ func Unwrap(master MasterKey, wrapped []byte) (*Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	handle, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(wrapped)), wrapper, []byte(keyringPlace))
+	handle, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(wrapped)), wrapper, []byte(keyringLocation))
 	if err != nil {
 		return nil, ErrWrongKey // the library's error has no detail that may be shown
 	}
@@ -90,14 +90,14 @@ func (k *Keyring) Wrap(master MasterKey) ([]byte, error) {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if err := k.handle.WriteWithAssociatedData(keyset.NewBinaryWriter(&out), wrapper, []byte(keyringPlace)); err != nil {
+	if err := k.handle.WriteWithAssociatedData(keyset.NewBinaryWriter(&out), wrapper, []byte(keyringLocation)); err != nil {
 		return nil, fmt.Errorf("wrap data keys: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// Encrypt encrypts plain for its place.
-func (k *Keyring) Encrypt(plain []byte, at Place) ([]byte, error) {
+// Encrypt encrypts plain for its location.
+func (k *Keyring) Encrypt(plain []byte, at Location) ([]byte, error) {
 	ciphertext, err := k.cipher.Encrypt(plain, at.associatedData())
 	if err != nil {
 		return nil, fmt.Errorf("encrypt %s.%s: %w", at.Table, at.Column, err)
@@ -105,8 +105,8 @@ func (k *Keyring) Encrypt(plain []byte, at Place) ([]byte, error) {
 	return ciphertext, nil
 }
 
-// Decrypt decrypts what Encrypt returned for the same place. Otherwise it returns ErrDamaged.
-func (k *Keyring) Decrypt(ciphertext []byte, at Place) ([]byte, error) {
+// Decrypt decrypts what Encrypt returned for the same location. Otherwise it returns ErrDamaged.
+func (k *Keyring) Decrypt(ciphertext []byte, at Location) ([]byte, error) {
 	plain, err := k.cipher.Decrypt(ciphertext, at.associatedData())
 	if err != nil {
 		return nil, fmt.Errorf("decrypt %s.%s of row %s: %w", at.Table, at.Column, at.Row, ErrDamaged)

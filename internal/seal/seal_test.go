@@ -26,14 +26,14 @@ func mustKeyring(t *testing.T) *seal.Keyring {
 	return ring
 }
 
-func TestDecryptRequiresSamePlace(t *testing.T) {
+func TestDecryptRequiresSameLocation(t *testing.T) {
 	ring := mustKeyring(t)
 	part := rapid.SampledFrom([]string{"", "a", "b", "a|b", "|", "1:a", "1:a|0:"})
-	place := rapid.Custom(func(r *rapid.T) seal.Place {
-		return seal.Place{Table: part.Draw(r, "table"), Row: part.Draw(r, "row"), Org: part.Draw(r, "org"), Column: part.Draw(r, "column")}
+	location := rapid.Custom(func(r *rapid.T) seal.Location {
+		return seal.Location{Table: part.Draw(r, "table"), Row: part.Draw(r, "row"), Org: part.Draw(r, "org"), Column: part.Draw(r, "column")}
 	})
 	rapid.Check(t, func(r *rapid.T) {
-		encryptedAt, decryptedAt := place.Draw(r, "encrypted at"), place.Draw(r, "decrypted at")
+		encryptedAt, decryptedAt := location.Draw(r, "encrypted at"), location.Draw(r, "decrypted at")
 		plain := []byte("a registry password")
 		ciphertext, err := ring.Encrypt(plain, encryptedAt)
 		if err != nil {
@@ -41,16 +41,16 @@ func TestDecryptRequiresSamePlace(t *testing.T) {
 		}
 		decrypted, err := ring.Decrypt(ciphertext, decryptedAt)
 		if encryptedAt == decryptedAt && !bytes.Equal(decrypted, plain) {
-			r.Fatalf("does not open at its own place: %v", err)
+			r.Fatalf("is not decrypted at its own location: %v", err)
 		}
 		if encryptedAt != decryptedAt && !errors.Is(err, seal.ErrDamaged) {
-			r.Fatalf("opens at another place: %v", err)
+			r.Fatalf("is decrypted at another location: %v", err)
 		}
 	})
 }
 
 func TestDecryptRejectsDamagedValue(t *testing.T) {
-	ring, at := mustKeyring(t), seal.Place{Table: "t", Row: "r", Column: "c"}
+	ring, at := mustKeyring(t), seal.Location{Table: "t", Row: "r", Column: "c"}
 	ciphertext, err := ring.Encrypt([]byte("plain"), at)
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestDecryptRejectsDamagedValue(t *testing.T) {
 
 func TestWrapAndUnwrap(t *testing.T) {
 	ring, master := mustKeyring(t), seal.NewMasterKey()
-	at := seal.Place{Table: "t", Row: "r", Column: "c"}
+	at := seal.Location{Table: "t", Row: "r", Column: "c"}
 	ciphertext, err := ring.Encrypt([]byte("plain"), at)
 	if err != nil {
 		t.Fatal(err)

@@ -65,8 +65,8 @@ const (
 	sqlChannel       = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND uid = $2`
 )
 
-func channelPlace(orgUID, uid string) seal.Place {
-	return seal.Place{Table: "alert_channels", Row: uid, Org: orgUID, Column: "sealed"}
+func channelLocation(orgUID, uid string) seal.Location {
+	return seal.Location{Table: "alert_channels", Row: uid, Org: orgUID, Column: "sealed"}
 }
 
 // Channels reads and changes the channels of alerts.
@@ -81,7 +81,7 @@ func (tx Channels) encode(c Channel) (identifiers string, ciphertext []byte, err
 	if err != nil {
 		return "", nil, fmt.Errorf("encode an alert channel: %w", err)
 	}
-	ciphertext, err = tx.ring.Encrypt(plain, channelPlace(c.OrgUID, c.UID))
+	ciphertext, err = tx.ring.Encrypt(plain, channelLocation(c.OrgUID, c.UID))
 	return identifiers, ciphertext, err
 }
 
@@ -100,7 +100,7 @@ func (tx Channels) scan(row scanner, c *Channel) error {
 	if ciphertext == nil {
 		return nil
 	}
-	plain, err := tx.ring.Decrypt(ciphertext, channelPlace(c.OrgUID, c.UID))
+	plain, err := tx.ring.Decrypt(ciphertext, channelLocation(c.OrgUID, c.UID))
 	if errors.Is(err, seal.ErrDamaged) {
 		c.Damaged = true
 		return nil
@@ -176,7 +176,7 @@ func (tx Channels) Get(ctx context.Context, orgUID, uid string) (Channel, error)
 // AlertAddress is an email address to which an organization sends alerts. Its owner confirms it by a link that is sent to it.
 type AlertAddress struct {
 	OrgUID, Address string // the address in lower case
-	AskedAt         time.Time
+	RequestedAt     time.Time
 	ConfirmedAt     time.Time // zero until then
 	OrgName         string    // read by ByToken only
 }
@@ -184,21 +184,21 @@ type AlertAddress struct {
 const (
 	sqlAlertAddresses      = `SELECT org_uid, address, asked_at, confirmed_at, '' FROM alert_addresses WHERE org_uid = $1`
 	sqlAlertAddressByToken = `SELECT a.org_uid, a.address, a.asked_at, a.confirmed_at, o.name FROM alert_addresses a JOIN orgs o ON o.uid = a.org_uid WHERE a.token_hash = $1`
-	sqlAskAddress          = `INSERT INTO alert_addresses (org_uid, address, token_hash, asked_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
+	sqlRequestAddress      = `INSERT INTO alert_addresses (org_uid, address, token_hash, asked_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
 	sqlForgetAddress       = `DELETE FROM alert_addresses WHERE org_uid = $1 AND address = $2 AND asked_at <= $3 AND confirmed_at IS NULL`
 	sqlConfirmAddress      = `UPDATE alert_addresses SET confirmed_at = $2 WHERE token_hash = $1 AND confirmed_at IS NULL`
-	sqlDeleteAsked         = `DELETE FROM alert_addresses WHERE confirmed_at IS NULL AND (org_uid, address) IN
+	sqlDeleteRequested     = `DELETE FROM alert_addresses WHERE confirmed_at IS NULL AND (org_uid, address) IN
 		(SELECT org_uid, address FROM alert_addresses WHERE confirmed_at IS NULL AND asked_at < $1 LIMIT $2)`
 )
 
 func scanAlertAddress(row scanner, a *AlertAddress) error {
-	return row.Scan(&a.OrgUID, &a.Address, moment{&a.AskedAt}, moment{&a.ConfirmedAt}, &a.OrgName)
+	return row.Scan(&a.OrgUID, &a.Address, moment{&a.RequestedAt}, moment{&a.ConfirmedAt}, &a.OrgName)
 }
 
 // Addresses reads and changes the addresses that get alerts by email.
 type Addresses struct{ *conn }
 
-// List lists the addresses of an organization that confirmed or were asked to.
+// List lists the addresses of an organization that confirmed or were requested to.
 func (tx Addresses) List(ctx context.Context, orgUID string) ([]AlertAddress, error) {
 	return all(ctx, tx.conn, scanAlertAddress, sqlAlertAddresses, orgUID)
 }
@@ -208,14 +208,14 @@ func (tx Addresses) ByToken(ctx context.Context, tokenHash []byte) (AlertAddress
 	return one(ctx, tx.conn, scanAlertAddress, sqlAlertAddressByToken, tokenHash)
 }
 
-// Ask stores that a link is sent to an address, and reports whether it is the first one.
-func (tx Addresses) Ask(ctx context.Context, a AlertAddress, tokenHash []byte) (bool, error) {
-	return tx.changed(ctx, sqlAskAddress, a.OrgUID, a.Address, tokenHash, millis(a.AskedAt))
+// Request stores that a link is sent to an address, and reports whether it is the first one.
+func (tx Addresses) Request(ctx context.Context, a AlertAddress, tokenHash []byte) (bool, error) {
+	return tx.changed(ctx, sqlRequestAddress, a.OrgUID, a.Address, tokenHash, millis(a.RequestedAt))
 }
 
-// Forget deletes an address that did not confirm, so that it can be asked again, unless it was asked after that moment.
-func (tx Addresses) Forget(ctx context.Context, orgUID, address string, askedUntil time.Time) error {
-	return tx.changeAny(ctx, sqlForgetAddress, orgUID, address, millis(askedUntil))
+// Forget deletes an address that did not confirm, so that it can be requested again, unless that was done after requestedUntil.
+func (tx Addresses) Forget(ctx context.Context, orgUID, address string, requestedUntil time.Time) error {
+	return tx.changeAny(ctx, sqlForgetAddress, orgUID, address, millis(requestedUntil))
 }
 
 // Confirm confirms the address whose newest link has that token, and reports whether it was not confirmed before.
@@ -223,7 +223,7 @@ func (tx Addresses) Confirm(ctx context.Context, tokenHash []byte, at time.Time)
 	return tx.changed(ctx, sqlConfirmAddress, tokenHash, millis(at))
 }
 
-// DeleteAsked deletes at most limit addresses that were asked before that moment and did not confirm, and returns how many.
-func (tx Addresses) DeleteAsked(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteAsked, millis(before), limit)
+// DeleteRequested deletes at most limit addresses with a request before that time and no confirmation, and returns how many.
+func (tx Addresses) DeleteRequested(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteRequested, millis(before), limit)
 }

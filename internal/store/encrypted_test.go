@@ -9,9 +9,9 @@ import (
 	"github.com/regwarden/regwarden/internal/seal"
 )
 
-// TestEncryptedValuesAreBoundToTheirPlace: a value is decrypted only in its own row of its own organization, and one that is not
+// TestEncryptedValuesAreBoundToTheirLocation: a value is decrypted only in its own row of its own organization, and one that is not
 // decrypted fails only for the callers that need it.
-func TestEncryptedValuesAreBoundToTheirPlace(t *testing.T) {
+func TestEncryptedValuesAreBoundToTheirLocation(t *testing.T) {
 	db, err := Open(t.Context(), Options{DataDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -132,7 +132,7 @@ func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func
 	defer func() { _ = lock.Close() }()
 	inFile := next.IsZero()
 	if inFile != db.options.MasterKey.IsZero() {
-		return "", ErrKeyPlace
+		return "", ErrKeySource
 	}
 	if inFile {
 		if next, err = seal.WriteNextMasterKey(db.options.keyFile()); err != nil {
@@ -145,8 +145,8 @@ func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func
 	return seal.AdoptNextMasterKey(db.options.keyFile(), db.options.now())
 }
 
-// ErrKeyPlace is returned for a new master key that would be stored in another place than the old one.
-var ErrKeyPlace = errors.New("a master key in a file is rotated without a new key, which is generated; one from the environment is rotated by giving a new key")
+// ErrKeySource is returned for a new master key whose source (file or environment) differs from that of the old one.
+var ErrKeySource = errors.New("a master key in a file is rotated without a new key, which is generated; one from the environment is rotated by giving a new key")
 
 func (db *DB) rewrap(ctx context.Context, next seal.MasterKey, record func(*Tx) error) error {
 	wrapped, err := db.ring.Wrap(next)

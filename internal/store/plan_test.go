@@ -37,7 +37,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqlExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf, "History": sqlHistory,
 		"CountWatchAhead": sqlCountWatchAhead,
 		"SpreadWatch":     sqlSpreadWatch, "CountWatch": sqlCountWatch, "AlertAddresses": sqlAlertAddresses, "AlertAddressByToken": sqlAlertAddressByToken, "ForgetAddress": sqlForgetAddress,
-		"ConfirmAddress": sqlConfirmAddress, "DeleteAsked": sqlDeleteAsked, "ServeChannel": sqlServeChannel, "Channels": sqlChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
+		"ConfirmAddress": sqlConfirmAddress, "DeleteRequested": sqlDeleteRequested, "ServeChannel": sqlServeChannel, "Channels": sqlChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
 		"WakeChannel": sqlWakeChannel, "NextDelivery": sqlNextDelivery, "EndDelivery": sqlEndDelivery, "HurryDeliveries": sqlHurryDeliveries,
 		"DeliveryLeft": sqlDeliveryLeft, "DeleteAlerts": sqlDeleteAlerts, "ChannelsDue": sqlChannelsDue, "ChannelOrgs": sqlChannelOrgs,
 		"ClaimChannels": sqlClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "AlertedEmails": sqlAlertedEmails,

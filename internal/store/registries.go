@@ -69,8 +69,8 @@ const (
 		FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid WHERE r.org_uid = $1 AND r.canonical > $2 ORDER BY r.canonical LIMIT $3`
 )
 
-func registryPlace(orgUID, uid string) seal.Place {
-	return seal.Place{Table: "registry_details", Row: uid, Org: orgUID, Column: "sealed"}
+func registryLocation(orgUID, uid string) seal.Location {
+	return seal.Location{Table: "registry_details", Row: uid, Org: orgUID, Column: "sealed"}
 }
 
 // Registries reads and changes stored registries.
@@ -139,14 +139,14 @@ func (tx Registries) encrypt(r Registry) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode the secrets of a registry: %w", err)
 	}
-	return tx.ring.Encrypt(plain, registryPlace(r.OrgUID, r.UID))
+	return tx.ring.Encrypt(plain, registryLocation(r.OrgUID, r.UID))
 }
 
 func (tx Registries) decrypt(r *Registry, ciphertext []byte) error {
 	if !r.HasPassword && !r.HasToken && !r.HasKey {
 		return nil
 	}
-	text, err := tx.ring.Decrypt(ciphertext, registryPlace(r.OrgUID, r.UID))
+	text, err := tx.ring.Decrypt(ciphertext, registryLocation(r.OrgUID, r.UID))
 	if err != nil {
 		return err
 	}

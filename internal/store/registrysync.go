@@ -38,7 +38,7 @@ const (
 	sqlScheduleSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run) VALUES ($1, $2, $3, 1, 'Pending', '', 1)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = $3, asked = 1, lease_owner = NULL, status = 'Pending', message = '',
 			run = registry_sync.run + 1, resume_after = '', run_repositories = 0, run_tags = 0, failures = 0`
-	sqlAskForSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run) VALUES ($1, $2, $3, 1, 'Pending', '', 1)
+	sqlRequestSync = `INSERT INTO registry_sync (registry_uid, org_uid, next_at, asked, status, message, run) VALUES ($1, $2, $3, 1, 'Pending', '', 1)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = CASE WHEN registry_sync.next_at < $3 THEN registry_sync.next_at ELSE $3 END,
 			asked = 1, lease_owner = NULL, status = 'Pending', message = ''
 		WHERE registry_sync.lease_owner IS NULL OR registry_sync.next_at IS NULL OR registry_sync.next_at <= CAST($4 AS BIGINT)`
@@ -95,7 +95,7 @@ func (tx Syncs) Hold(ctx context.Context, orgUID, registryUID string) error {
 // Request makes a synchronization due at that moment, or earlier if it is. A running one continues, and a paused one is
 // resumed.
 func (tx Syncs) Request(ctx context.Context, orgUID, registryUID string, now, at time.Time) error {
-	return tx.changeAny(ctx, sqlAskForSync, registryUID, orgUID, millis(at), millis(now))
+	return tx.changeAny(ctx, sqlRequestSync, registryUID, orgUID, millis(at), millis(now))
 }
 
 // Drop ends the synchronization of a registry. Its content is no longer shown.
@@ -116,9 +116,9 @@ func (tx Syncs) DueOrgs(ctx context.Context, now time.Time) ([]string, error) {
 	return dueOrgs(ctx, tx.conn, sqlSyncDue, sqlSyncOrgs, now)
 }
 
-// askedAhead is how much earlier a requested synchronization runs. It is bounded, so that the others run in the end, however
+// requestedAhead is how much earlier a requested synchronization runs. It is bounded, so that the others run in the end, however
 // often synchronizations are requested.
-const askedAhead = time.Hour
+const requestedAhead = time.Hour
 
 // Claim claims synchronizations that are due, of each organization at most its share: the longest overdue first, where
 // requested ones count as due an hour longer. The leases are owner's until then. A synchronization that another caller claimed
@@ -143,16 +143,16 @@ func (tx Syncs) Claim(ctx context.Context, owner string, now, until time.Time, s
 }
 
 func (tx Syncs) due(ctx context.Context, share Share, now time.Time) ([]RegistrySync, error) {
-	asked, err := all(ctx, tx.conn, scanSync, sqlDueSyncs, share.OrgUID, 1, millis(now), share.Count)
+	requested, err := all(ctx, tx.conn, scanSync, sqlDueSyncs, share.OrgUID, 1, millis(now), share.Count)
 	if err != nil {
 		return nil, err
 	}
-	unasked, err := all(ctx, tx.conn, scanSync, sqlDueSyncs, share.OrgUID, 0, millis(now), share.Count)
+	unrequested, err := all(ctx, tx.conn, scanSync, sqlDueSyncs, share.OrgUID, 0, millis(now), share.Count)
 	var due []RegistrySync
-	for len(due) < share.Count && len(asked)+len(unasked) > 0 {
-		from := &asked
-		if len(asked) == 0 || len(unasked) > 0 && unasked[0].NextAt.Before(asked[0].NextAt.Add(-askedAhead)) {
-			from = &unasked
+	for len(due) < share.Count && len(requested)+len(unrequested) > 0 {
+		from := &requested
+		if len(requested) == 0 || len(unrequested) > 0 && unrequested[0].NextAt.Before(requested[0].NextAt.Add(-requestedAhead)) {
+			from = &unrequested
 		}
 		due, *from = append(due, (*from)[0]), (*from)[1:]
 	}

@@ -31,8 +31,8 @@ const (
 	sqlServiceKeys      = `SELECT uid, purpose, public, sealed, created_at, retired_at, verify_until FROM service_keys ORDER BY created_at, uid`
 )
 
-func keyPlace(uid string) seal.Place {
-	return seal.Place{Table: "service_keys", Row: uid, Column: "sealed"}
+func keyLocation(uid string) seal.Location {
+	return seal.Location{Table: "service_keys", Row: uid, Column: "sealed"}
 }
 
 // Keys reads and changes the keys that sign tokens.
@@ -40,7 +40,7 @@ type Keys struct{ *conn }
 
 // Insert adds a key in use, and reports whether it did: it does not when another key of that purpose is in use.
 func (tx Keys) Insert(ctx context.Context, k ServiceKey) (bool, error) {
-	ciphertext, err := tx.ring.Encrypt(k.Secret, keyPlace(k.UID))
+	ciphertext, err := tx.ring.Encrypt(k.Secret, keyLocation(k.UID))
 	if err != nil {
 		return false, err
 	}
@@ -60,7 +60,7 @@ func (tx Keys) List(ctx context.Context) ([]ServiceKey, error) {
 		if err != nil {
 			return err
 		}
-		k.Secret, err = tx.ring.Decrypt(ciphertext, keyPlace(k.UID))
+		k.Secret, err = tx.ring.Decrypt(ciphertext, keyLocation(k.UID))
 		return err
 	}, sqlServiceKeys)
 }

@@ -39,7 +39,7 @@ func (l *lister) get(ctx context.Context, at content.Way, rest, query string) (a
 			}
 			return a, "", nil
 		}
-		limited := a != nil && asksToRetry(a)
+		limited := a != nil && isRateLimited(a)
 		switch {
 		case ctx.Err() != nil:
 			return nil, "", &stop{reason: "the time limit of one call was reached."}
@@ -76,7 +76,7 @@ func (l *lister) request(ctx context.Context, rest, query, header string) (a *wi
 		l.thirdPartyHosts[a.URL.Host] = true
 	}
 	switch {
-	case asksToRetry(a):
+	case isRateLimited(a):
 		wait = retryAfter(a, l.Now())
 	case a.Status >= 500:
 		wait = errorBackoff
@@ -86,8 +86,8 @@ func (l *lister) request(ctx context.Context, rest, query, header string) (a *wi
 	return a, "GET " + wire.ShowURL(a.URL) + " returned " + a.Summary() + ".", wait
 }
 
-// asksToRetry reports whether a response is a 429, or a 503 with Retry-After (RFC 9110 section 15.6.4).
-func asksToRetry(a *wire.Response) bool {
+// isRateLimited reports whether a response is a 429, or a 503 with Retry-After (RFC 9110 section 15.6.4).
+func isRateLimited(a *wire.Response) bool {
 	return a.Status == 429 || a.Status == 503 && a.Header.Get("Retry-After") != ""
 }
 

@@ -43,10 +43,10 @@ func TestTLS(t *testing.T) {
 		return want{code: regcheck.CodeTLSFailed, reason: reason, stage: regcheck.StageTLS, field: field}
 	}
 	now := time.Now()
-	good := serving(ca.Issue(t, testca.Ask{}))
+	good := serving(ca.Issue(t, testca.Options{}))
 	skip := noAuth()
 	skip.TLS.Enabled, skip.TLS.InsecureSkipVerify = true, true
-	own := ca.Issue(t, testca.Ask{})
+	own := ca.Issue(t, testca.Options{})
 	pinned := noAuth()
 	pinned.TLS.Enabled, pinned.TLS.Certificate = true, own.Certificate
 	off := trusting(noAuth(), ca.PEM())
@@ -58,21 +58,21 @@ func TestTLS(t *testing.T) {
 		want     want
 	}{
 		{"trusted", good.Endpoint, trusting(noAuth(), ca.PEM()), valid},
-		{"through an intermediate", serving(middle.Issue(t, testca.Ask{})).Endpoint, trusting(noAuth(), ca.PEM()), valid},
-		{"intermediate in the bundle", serving(middle.Issue(t, testca.Ask{})).Endpoint, trusting(noAuth(), middle.PEM()), valid},
+		{"through an intermediate", serving(middle.Issue(t, testca.Options{})).Endpoint, trusting(noAuth(), ca.PEM()), valid},
+		{"intermediate in the bundle", serving(middle.Issue(t, testca.Options{})).Endpoint, trusting(noAuth(), middle.PEM()), valid},
 		{"certificate without key is trusted", serving(own).Endpoint, pinned, valid},
 		{"unverified", good.Endpoint, skip, want{warnings: []regcheck.WarningCode{regcheck.WarnInsecureSkipVerify}}},
-		{"expires soon", serving(ca.Issue(t, testca.Ask{NotAfter: now.Add(72 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()),
+		{"expires soon", serving(ca.Issue(t, testca.Options{NotAfter: now.Add(72 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()),
 			want{warnings: []regcheck.WarningCode{regcheck.WarnCertificateExpiresSoon}}},
 		{"unknown authority", good.Endpoint, noAuth(), failed(regcheck.ReasonUnknownAuthority, "auth.tls.ca")},
 		{"ca that is not enabled", good.Endpoint, off, want{code: regcheck.CodeTLSFailed, stage: regcheck.StageTLS, reason: regcheck.ReasonUnknownAuthority,
 			field: "auth.tls.ca", warnings: []regcheck.WarningCode{regcheck.WarnTLSSettingsIgnored}}},
 		{"another authority", good.Endpoint, trusting(noAuth(), testca.New(t, "other").PEM()), failed(regcheck.ReasonUnknownAuthority, "auth.tls.ca")},
 		{"self-signed", serving(testca.SelfSigned(t)).Endpoint, noAuth(), failed(regcheck.ReasonSelfSigned, "auth.tls.ca")},
-		{"expired", serving(ca.Issue(t, testca.Ask{NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(-24 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()),
+		{"expired", serving(ca.Issue(t, testca.Options{NotBefore: now.Add(-48 * time.Hour), NotAfter: now.Add(-24 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()),
 			failed(regcheck.ReasonExpired, "")},
-		{"not yet valid", serving(ca.Issue(t, testca.Ask{NotBefore: now.Add(24 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()), failed(regcheck.ReasonNotYetValid, "")},
-		{"another name", serving(ca.Issue(t, testca.Ask{Hosts: []string{"registry.example"}})).Endpoint, trusting(noAuth(), ca.PEM()), failed(regcheck.ReasonHostnameMismatch, "endpoint")},
+		{"not yet valid", serving(ca.Issue(t, testca.Options{NotBefore: now.Add(24 * time.Hour)})).Endpoint, trusting(noAuth(), ca.PEM()), failed(regcheck.ReasonNotYetValid, "")},
+		{"another name", serving(ca.Issue(t, testca.Options{Hosts: []string{"registry.example"}})).Endpoint, trusting(noAuth(), ca.PEM()), failed(regcheck.ReasonHostnameMismatch, "endpoint")},
 		{"no TLS there", "https://" + realregistry.Distribution(t, realregistry.Options{}).Host(), noAuth(), failed(regcheck.ReasonNotTLS, "endpoint")},
 		{"http to TLS", "http://" + good.Host(), noAuth(), want{code: regcheck.CodeNotOCI, reason: regcheck.ReasonHTTPSRequired, stage: regcheck.StageAPI, field: "endpoint"}},
 	}
@@ -88,8 +88,8 @@ func TestNginx(t *testing.T) {
 	ca, clients := testca.New(t, "nginx authority"), testca.New(t, "client authority")
 	open := realregistry.DockerRegistry(t, nil)
 	realregistry.Fill(t, open)
-	client := clients.Issue(t, testca.Ask{Name: "robot", Client: true})
-	other := testca.New(t, "other").Issue(t, testca.Ask{Name: "robot", Client: true})
+	client := clients.Issue(t, testca.Options{Name: "robot", Client: true})
+	other := testca.New(t, "other").Issue(t, testca.Options{Name: "robot", Client: true})
 
 	t.Run("client certificates", func(t *testing.T) {
 		registry := realregistry.Nginx(t, open, realregistry.Front{CA: ca, ClientCA: clients})

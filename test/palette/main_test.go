@@ -36,7 +36,7 @@ func start(t *testing.T, flags ...string) *world {
 func startWith(t *testing.T, o instance.Options) *world {
 	t.Helper()
 	ca := testca.New(t, "Platform CA")
-	pair := ca.Issue(t, testca.Ask{Name: "regwarden"})
+	pair := ca.Issue(t, testca.Options{Name: "regwarden"})
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "server.pem"), filepath.Join(dir, "server.key")
 	for name, text := range map[string]string{certFile: pair.Certificate, keyFile: pair.Key} {

@@ -54,7 +54,7 @@ func Nginx(t testing.TB, behind Access, front Front) Access {
 	t.Helper()
 	path := needs.Program(t, "nginx", "nginx")
 	dir := t.TempDir()
-	pair := front.CA.Issue(t, testca.Ask{Name: "nginx"})
+	pair := front.CA.Issue(t, testca.Options{Name: "nginx"})
 	write(t, dir, "server.pem", pair.Certificate)
 	write(t, dir, "server.key", pair.Key)
 	prepare := func(address string) []string {

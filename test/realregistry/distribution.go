@@ -63,7 +63,7 @@ func (o Options) certificate(t testing.TB) *testca.Pair {
 	if o.Serve != nil || o.CA == nil {
 		return o.Serve
 	}
-	pair := o.CA.Issue(t, testca.Ask{Name: "registry"})
+	pair := o.CA.Issue(t, testca.Options{Name: "registry"})
 	return &pair
 }
 

@@ -80,7 +80,7 @@ func TestNginxStandsBeforeARegistry(t *testing.T) {
 	if status, body := get(t, ca, registry.Endpoint+"/v2/"); status != http.StatusBadRequest || !strings.Contains(body, "No required SSL certificate") {
 		t.Errorf("without a client certificate: %d %q, want nginx's 400", status, body)
 	}
-	registry.Client = clients.Issue(t, testca.Ask{Name: "robot", Client: true})
+	registry.Client = clients.Issue(t, testca.Options{Name: "robot", Client: true})
 	realregistry.Fill(t, registry)
 	checkContent(t, registry)
 	root := registry

@@ -59,7 +59,7 @@ func NewTokenServer(t testing.TB, rules TokenRules) *TokenServer {
 	s := &TokenServer{rules: rules, key: key, kid: rand.Text()}
 	server := httptest.NewUnstartedServer(s)
 	if rules.CA != nil {
-		server.TLS = tlsConfig(t, rules.CA.Issue(t, testca.Ask{Name: "token server"}))
+		server.TLS = tlsConfig(t, rules.CA.Issue(t, testca.Options{Name: "token server"}))
 		server.StartTLS()
 	} else {
 		server.Start()

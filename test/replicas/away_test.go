@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	awayFor    = 5 * time.Second
-	awayAsking = 48 // clients at once
+	awayFor     = 5 * time.Second
+	awayClients = 48 // clients at once
 
 	atOnce    = 300 * time.Millisecond // where connections are refused
 	silentFor = 5 * time.Second        // at most, of a database that does not respond
 )
 
-// asked has the responses to clients of one kind while the store was away.
-type asked struct {
+// requestKind has the responses to clients of one kind while the store was away.
+type requestKind struct {
 	name, method, path, body string
 	headers                  []string
 	status                   int // the only one that is right
@@ -39,8 +39,8 @@ type asked struct {
 	other map[int]int // responses with another status
 }
 
-// ask asks again and again until stop.
-func (a *asked) ask(t *testing.T, client *http.Client, url string, stop <-chan struct{}) {
+// send sends the request repeatedly until stop.
+func (a *requestKind) send(t *testing.T, client *http.Client, url string, stop <-chan struct{}) {
 	for going(stop) {
 		request, err := http.NewRequestWithContext(t.Context(), a.method, url+a.path, strings.NewReader(a.body))
 		if err != nil {
@@ -63,7 +63,7 @@ func (a *asked) ask(t *testing.T, client *http.Client, url string, stop <-chan s
 	}
 }
 
-func (a *asked) note(t *testing.T, response *http.Response, took time.Duration) {
+func (a *requestKind) note(t *testing.T, response *http.Response, took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.took = append(a.took, took)
@@ -76,7 +76,7 @@ func (a *asked) note(t *testing.T, response *http.Response, took time.Duration) 
 }
 
 // at is the duration that this share of the responses took at most.
-func (a *asked) at(share float64) time.Duration {
+func (a *requestKind) at(share float64) time.Duration {
 	slices.Sort(a.took)
 	return a.took[int(math.Ceil(share*float64(len(a.took))))-1]
 }
@@ -108,7 +108,7 @@ func TestStoreAway(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = database.Thaw() })
-			stop := askAll(t, replica.URL, kinds)
+			stop := sendAll(t, replica.URL, kinds)
 			time.Sleep(awayFor)
 			during := footprintOf(t, replica, metrics)
 			stop()
@@ -121,7 +121,7 @@ func TestStoreAway(t *testing.T) {
 			}
 			t.Logf("before: %v; in the end: %v", before, during)
 			// Each client has a connection, which two or three goroutines serve.
-			if during.resident > before.resident+64<<10 || during.open > before.open+4*awayAsking || during.goroutines > before.goroutines+6*awayAsking {
+			if during.resident > before.resident+64<<10 || during.open > before.open+4*awayClients || during.goroutines > before.goroutines+6*awayClients {
 				t.Errorf("something piles up: %v before, %v in the end", before, during)
 			}
 			back := time.Now()
@@ -133,10 +133,10 @@ func TestStoreAway(t *testing.T) {
 	}
 }
 
-// whileAway lists what is asked while the store is away, and the only right response.
-func whileAway(tokens instance.Tokens) []*asked {
+// whileAway lists the requests sent while the store is away, and the only right response.
+func whileAway(tokens instance.Tokens) []*requestKind {
 	token := []string{"Authorization", tokens.Authorization}
-	kinds := []*asked{
+	kinds := []*requestKind{
 		{name: "health", method: http.MethodGet, path: "/healthz", status: http.StatusOK},
 		{name: "published keys", method: http.MethodGet, path: "/.well-known/jwks.json", status: http.StatusOK},
 		{name: "description", method: http.MethodGet, path: "/v1/openapi.json", status: http.StatusOK},
@@ -154,18 +154,18 @@ func whileAway(tokens instance.Tokens) []*asked {
 	return kinds
 }
 
-// askAll lets clients of all kinds ask until the returned function is called.
-func askAll(t *testing.T, url string, kinds []*asked) (stop func()) {
-	transport := &http.Transport{MaxIdleConnsPerHost: awayAsking}
+// sendAll sends requests of all kinds concurrently until the returned function is called.
+func sendAll(t *testing.T, url string, kinds []*requestKind) (stop func()) {
+	transport := &http.Transport{MaxIdleConnsPerHost: awayClients}
 	client := &http.Client{Transport: transport, Timeout: 30 * time.Second}
 	stopped := make(chan struct{})
-	var asking sync.WaitGroup
-	for i := range awayAsking {
-		asking.Go(func() { kinds[i%len(kinds)].ask(t, client, url, stopped) })
+	var sending sync.WaitGroup
+	for i := range awayClients {
+		sending.Go(func() { kinds[i%len(kinds)].send(t, client, url, stopped) })
 	}
 	return func() {
 		close(stopped)
-		asking.Wait()
+		sending.Wait()
 		transport.CloseIdleConnections()
 	}
 }

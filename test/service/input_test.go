@@ -116,7 +116,7 @@ func wrongSignIns() []wrongInput {
 func wrongDefinitions(t *testing.T) []wrongInput {
 	t.Helper()
 	ca := testca.New(t, "any authority")
-	one, two := ca.Issue(t, testca.Ask{Client: true}), ca.Issue(t, testca.Ask{Client: true})
+	one, two := ca.Issue(t, testca.Options{Client: true}), ca.Issue(t, testca.Options{Client: true})
 	const there = "http://127.0.0.1:5000"
 	var all []wrongInput
 	bad := func(name, body string, fields ...string) {

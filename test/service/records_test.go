@@ -44,7 +44,7 @@ func TestStoredRegistries(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
-	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
+	certificate := testca.New(t, "Clients").Issue(t, testca.Options{Client: true})
 	auth := object{"type": "basic", "username": " ada ", "password": "pässword", "tls": object{"enabled": true, "insecureSkipVerify": true,
 		"ca": "\n" + certificate.Certificate, "certificate": certificate.Certificate + "\n", "key": certificate.Key}}
 	sent := spec(" HTTPS://Registry.Onion:443/v2/ ", auth, object{"basePath": "/v2/", "baseContentPath": "/a/b/", "providerType": "zarf", "scope": "tenant",

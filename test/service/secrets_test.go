@@ -179,7 +179,7 @@ func sendPasswords(t *testing.T, s *secrets, server *instance.Server, admin pers
 func sendDefinitions(t *testing.T, s *secrets, admin person) {
 	t.Helper()
 	registry := secured(t)
-	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
+	certificate := testca.New(t, "Clients").Issue(t, testca.Options{Client: true})
 	s.keep("client key", strings.Split(certificate.Key, "\n")[2])
 	password, token := s.mark("registry password"), s.mark("registry token")
 	reflecting := serve(t, func(w http.ResponseWriter, r *http.Request) { // it repeats every header
@@ -213,7 +213,7 @@ func sendDefinitions(t *testing.T, s *secrets, admin person) {
 // sendRegistries keeps secrets in the store, in every way that they can be sent, refused, replaced and used.
 func sendRegistries(t *testing.T, s *secrets, server *instance.Server, admin person) {
 	t.Helper()
-	certificate := testca.New(t, "Clients").Issue(t, testca.Ask{Client: true})
+	certificate := testca.New(t, "Clients").Issue(t, testca.Options{Client: true})
 	s.keep("stored client key", strings.Split(certificate.Key, "\n")[2])
 	password, token := s.mark("stored password"), s.mark("stored token")
 	endpoint := unusedEndpoint(t)

@@ -28,8 +28,8 @@ type Pair struct {
 	Certificate, Key string
 }
 
-// Ask says what to sign. The zero value is a server certificate for 127.0.0.1 and localhost, valid now.
-type Ask struct {
+// Options has what to sign. The zero value is a server certificate for 127.0.0.1 and localhost, valid now.
+type Options struct {
 	Name                string
 	Hosts               []string // names and addresses
 	Client              bool     // for clients instead of servers
@@ -63,10 +63,10 @@ func (ca *CA) Pool() *x509.CertPool {
 }
 
 // Issue signs a certificate for a new key.
-func (ca *CA) Issue(t testing.TB, ask Ask) Pair {
+func (ca *CA) Issue(t testing.TB, options Options) Pair {
 	t.Helper()
 	key := newKey(t)
-	return pair(t, sign(t, leaf(ask), ca.cert, &key.PublicKey, ca.key), key, ca.chain)
+	return pair(t, sign(t, leaf(options), ca.cert, &key.PublicKey, ca.key), key, ca.chain)
 }
 
 func pair(t testing.TB, cert *x509.Certificate, key *ecdsa.PrivateKey, chain string) Pair {
@@ -82,7 +82,7 @@ func pair(t testing.TB, cert *x509.Certificate, key *ecdsa.PrivateKey, chain str
 func SelfSigned(t testing.TB) Pair {
 	t.Helper()
 	key := newKey(t)
-	template := leaf(Ask{Name: "self-signed"})
+	template := leaf(Options{Name: "self-signed"})
 	return pair(t, sign(t, template, template, &key.PublicKey, key), key, "")
 }
 
@@ -104,16 +104,16 @@ func authority(name string) *x509.Certificate {
 	}
 }
 
-func leaf(ask Ask) *x509.Certificate {
+func leaf(options Options) *x509.Certificate {
 	cert := &x509.Certificate{
-		SerialNumber: serial(), Subject: pkix.Name{CommonName: ask.Name},
-		NotBefore: ask.NotBefore, NotAfter: ask.NotAfter,
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: options.Name},
+		NotBefore: options.NotBefore, NotAfter: options.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	if ask.Client {
+	if options.Client {
 		cert.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	} else if len(ask.Hosts) == 0 {
-		ask.Hosts = []string{"127.0.0.1", "localhost"}
+	} else if len(options.Hosts) == 0 {
+		options.Hosts = []string{"127.0.0.1", "localhost"}
 	}
 	if cert.NotBefore.IsZero() {
 		cert.NotBefore = time.Now().Add(-time.Hour)
@@ -121,7 +121,7 @@ func leaf(ask Ask) *x509.Certificate {
 	if cert.NotAfter.IsZero() { // past the 30 days in which an expiry is warned of
 		cert.NotAfter = time.Now().Add(60 * 24 * time.Hour)
 	}
-	for _, host := range ask.Hosts {
+	for _, host := range options.Hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			cert.IPAddresses = append(cert.IPAddresses, ip)
 		} else {

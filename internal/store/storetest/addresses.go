@@ -19,10 +19,10 @@ import (
 // alertAddresses get one request from concurrent callers, confirm by the token of their newest link, and belong to one organization.
 func alertAddresses(t *testing.T, db *store.DB) {
 	org, other := mustOrg(t, db, "one"), mustOrg(t, db, "two")
-	asked := store.AlertAddress{OrgUID: org.UID, Address: "a@example.com", AskedAt: start}
+	requested := store.AlertAddress{OrgUID: org.UID, Address: "a@example.com", RequestedAt: start}
 	ask := func(a store.AlertAddress, token string) (first bool) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) (err error) {
-			first, err = tx.Addresses.Ask(ctx, a, []byte(token))
+			first, err = tx.Addresses.Request(ctx, a, []byte(token))
 			return err
 		})
 		return first
@@ -31,13 +31,13 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	var wait sync.WaitGroup
 	for i := range 8 {
 		wait.Go(func() {
-			if ask(asked, strconv.Itoa(i)) {
+			if ask(requested, strconv.Itoa(i)) {
 				firsts.Add(1)
 			}
 		})
 	}
 	wait.Wait()
-	foreign := asked
+	foreign := requested
 	foreign.OrgUID = other.UID
 	if firsts.Load() != 1 || !ask(foreign, "foreign") {
 		t.Errorf("%d requested an address first, want 1 in each organization", firsts.Load())
@@ -50,20 +50,20 @@ func alertAddresses(t *testing.T, db *store.DB) {
 		slices.SortFunc(list, func(a, b store.AlertAddress) int { return strings.Compare(a.Address, b.Address) })
 		return list
 	}
-	if diff := cmp.Diff([]store.AlertAddress{asked}, listed(org.UID)); diff != "" {
+	if diff := cmp.Diff([]store.AlertAddress{requested}, listed(org.UID)); diff != "" {
 		t.Error(diff)
 	}
 	forget := func(until time.Time) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return tx.Addresses.Forget(ctx, org.UID, asked.Address, until)
+			return tx.Addresses.Forget(ctx, org.UID, requested.Address, until)
 		})
 	}
 	forget(start.Add(-time.Millisecond))
-	if ask(asked, "later") {
+	if ask(requested, "later") {
 		t.Error("a second request was stored before the first was deleted")
 	}
 	forget(start)
-	if !ask(asked, "newest") {
+	if !ask(requested, "newest") {
 		t.Error("no request was stored after the first was deleted")
 	}
 	confirmed := 0
@@ -77,21 +77,21 @@ func alertAddresses(t *testing.T, db *store.DB) {
 		})
 	}
 	forget(start.Add(time.Hour))
-	asked.ConfirmedAt = start.Add(time.Hour)
-	if diff := cmp.Diff([]store.AlertAddress{asked}, listed(org.UID)); diff != "" || confirmed != 1 || !listed(other.UID)[0].ConfirmedAt.IsZero() {
+	requested.ConfirmedAt = start.Add(time.Hour)
+	if diff := cmp.Diff([]store.AlertAddress{requested}, listed(org.UID)); diff != "" || confirmed != 1 || !listed(other.UID)[0].ConfirmedAt.IsZero() {
 		t.Errorf("confirmed %d times: %s", confirmed, diff)
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		byToken, err := tx.Addresses.ByToken(ctx, []byte("newest"))
 		_, errNone := tx.Addresses.ByToken(ctx, []byte("unknown"))
-		if want := org.Name; byToken.OrgName != want || byToken.Address != asked.Address || !errors.Is(errNone, store.ErrNotFound) {
+		if want := org.Name; byToken.OrgName != want || byToken.Address != requested.Address || !errors.Is(errNone, store.ErrNotFound) {
 			t.Errorf("by token: %+v, %v", byToken, errNone)
 		}
 		return err
 	})
 	for _, want := range []int64{1, 0} { // confirmed addresses stay
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			n, err := tx.Addresses.DeleteAsked(ctx, start.Add(time.Hour), 10)
+			n, err := tx.Addresses.DeleteRequested(ctx, start.Add(time.Hour), 10)
 			if n != want {
 				t.Errorf("%d deleted, want %d", n, want)
 			}

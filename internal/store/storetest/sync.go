@@ -120,8 +120,8 @@ func syncRuns(t *testing.T, db *store.DB) {
 // syncReplaces runs again over other content, which is shown only when the run is finished.
 func syncReplaces(t *testing.T, db *store.DB, r store.Registry) {
 	at := start.Add(time.Hour)
-	if unasked := take(t, db, r.OrgUID, "c", at, 9); len(unasked) != 0 {
-		t.Errorf("claimed without a request: %+v", unasked)
+	if unrequested := take(t, db, r.OrgUID, "c", at, 9); len(unrequested) != 0 {
+		t.Errorf("claimed without a request: %+v", unrequested)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Request(ctx, r.OrgUID, r.UID, at, at) })
 	run := mustTake(t, db, r.OrgUID, "c", at)
@@ -265,7 +265,7 @@ func syncTurns(t *testing.T, db *store.DB) {
 		t.Errorf("due in an empty store: %v", list)
 	}
 	org, later, never := mustOrg(t, db, "one"), mustOrg(t, db, "later"), mustOrg(t, db, "never")
-	unasked := mustSynced(t, db, org, "unasked", start)
+	unrequested := mustSynced(t, db, org, "unasked", start)
 	s := mustTake(t, db, org.UID, "before", start)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Syncs.Finish(ctx, s, start, start, "") })
 	mustSynced(t, db, later, "later", start.Add(2*time.Hour))
@@ -281,7 +281,7 @@ func syncTurns(t *testing.T, db *store.DB) {
 	for _, s := range take(t, db, org.UID, "a", start.Add(2*time.Hour), 9) {
 		order = append(order, s.RegistryUID)
 	}
-	if diff := cmp.Diff([]string{early.UID, unasked.UID, late.UID}, order); diff != "" {
+	if diff := cmp.Diff([]string{early.UID, unrequested.UID, late.UID}, order); diff != "" {
 		t.Error(diff)
 	}
 }

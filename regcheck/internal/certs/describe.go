@@ -26,7 +26,7 @@ func DescribeConnection(c *wire.Conn) string {
 		leaf := state.PeerCertificates[0]
 		text += fmt.Sprintf(", %q issued by %q, valid until %s", name(leaf.Subject), name(leaf.Issuer), leaf.NotAfter.UTC().Format("2006-01-02"))
 	}
-	if c.Asked && c.Seen().Sent {
+	if c.CertificateRequested && c.Seen().Sent {
 		text += ", client certificate sent"
 	}
 	return text

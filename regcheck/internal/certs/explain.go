@@ -87,10 +87,10 @@ func ExplainAlert(c *wire.Handshake, alert uint8, program string) *Failure {
 		words = "an unknown TLS alert"
 	}
 	switch {
-	case alert == 70 || alert == 40 && !c.Asked:
+	case alert == 70 || alert == 40 && !c.CertificateRequested:
 		return fail("protocol", "%s rejected the handshake; "+program+" offers TLS 1.2 and 1.3.", c.Host).
 			hinting("Contact the registry operator: the server must offer TLS 1.2 or 1.3 with current cipher suites.")
-	case c.Unmet() || c.Asked && slices.Contains(certificateAlerts, alert):
+	case c.Unmet() || c.CertificateRequested && slices.Contains(certificateAlerts, alert):
 		return explainRejection(c, "it ended the connection with "+words, program)
 	default:
 		return fail("protocol", "%s ended the handshake with %s.", c.Host, words)
@@ -191,7 +191,7 @@ func explainInvalid(c *wire.Handshake, err x509.CertificateInvalidError, served 
 // possibly with a reset (RFC 8446 section 4.4.2.4). It returns nil for other causes.
 func ExplainExchange(x *wire.ExchangeError, program string) *Failure {
 	seen := x.Conn.Seen()
-	if alert, sent := x.Conn.Alert(); sent && seen.Asked {
+	if alert, sent := x.Conn.Alert(); sent && seen.CertificateRequested {
 		return ExplainAlert(seen, alert, program)
 	}
 	if seen.Unmet() && !x.Started && x.Conn.Fresh() && wire.IsCutOff(x) {
@@ -206,7 +206,7 @@ const closedUnmet = "it closed the connection without one"
 // ExplainResponse returns the failure of a request that nginx rejects for its client certificate: nginx completes the
 // handshake and then responds 400 with these words. It returns nil for any other response.
 func ExplainResponse(a *wire.Response, program string) *Failure {
-	if a.Status != 400 || !a.Conn.Asked {
+	if a.Status != 400 || !a.Conn.CertificateRequested {
 		return nil
 	}
 	body := string(a.Body)

@@ -84,8 +84,8 @@ func (g Grant) Denial() *wire.Response {
 	return g.Bad
 }
 
-// Ask sends one token request. It follows no redirect: net/http would send the form with the secret again on a 307.
-func (c Client) Ask(ctx context.Context, t *Service, who Login, scopes []string) Grant {
+// RequestToken sends one token request. It follows no redirect: net/http would send the form with the secret again on a 307.
+func (c Client) RequestToken(ctx context.Context, t *Service, who Login, scopes []string) Grant {
 	p, err := c.Wire.Hop(ctx, t.From, t.Origin)
 	if err != nil {
 		return Grant{Err: err}

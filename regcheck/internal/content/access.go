@@ -56,7 +56,7 @@ func (c *Client) Authorize(ctx context.Context, w Way) (header string, g challen
 	if w.Scope != "" {
 		scopes = []string{w.Scope}
 	}
-	g = c.Ask(ctx, w.Service, w.Login, scopes)
+	g = c.RequestToken(ctx, w.Service, w.Login, scopes)
 	c.Rounds += g.Rounds
 	if g.Token == "" {
 		return "", g

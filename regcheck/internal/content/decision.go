@@ -16,7 +16,7 @@ type Listing uint8
 
 // Results of the catalog.
 const (
-	notListed    Listing = iota // not asked
+	notListed    Listing = iota // not requested
 	listsBelow                  // repositories below the path
 	listsPath                   // the path, and nothing below it
 	listsOthers                 // the catalog is complete, and has neither
@@ -24,14 +24,14 @@ const (
 	ListsUnknown                // it cannot be read completely
 )
 
-// Step is what to ask next, or the conclusion.
+// Step is the next request, or the conclusion.
 type Step uint8
 
-// Steps. The first three ask for more.
+// Steps. The first three are requests.
 const (
-	AskBelow Step = iota
-	AskCatalog
-	AskBoth
+	RequestBelow Step = iota
+	RequestCatalog
+	RequestBoth
 	PathTagged    // it is a repository with tags
 	PathEmpty     // it is a repository without tags
 	ListedBelow   // a repository below it, from the catalog, must be read
@@ -42,18 +42,18 @@ const (
 	NoConclusion
 )
 
-// Asks reports whether a step asks for more.
-func (s Step) Asks() bool { return s <= AskBoth }
+// IsRequest reports whether a step is a request rather than a conclusion.
+func (s Step) IsRequest() bool { return s <= RequestBoth }
 
-// Decide returns the next step. It asks for no more than the conclusion needs.
+// Decide returns the next step. It requests no more than the conclusion needs.
 func (f Facts) Decide() Step {
 	switch {
 	case f.Path == HasTags:
 		return PathTagged
 	case f.Malformed && f.Path.rejects():
 		return PathInvalid
-	case f.Path == NoTags && f.Below == NotAsked:
-		return AskBelow
+	case f.Path == NoTags && f.Below == NotRequested:
+		return RequestBelow
 	case f.Path == NoTags && f.Below != NoTags:
 		return PathEmpty
 	case f.Path == NoTags: // the registry returns an empty list for any name
@@ -71,10 +71,10 @@ func (f Facts) Decide() Step {
 func (f Facts) byCatalog(otherwise Step) Step {
 	switch f.Listed {
 	case notListed:
-		if f.Remote && f.Below == NotAsked {
-			return AskBoth // avoids reading one of the repositories
+		if f.Remote && f.Below == NotRequested {
+			return RequestBoth // avoids reading one of the repositories
 		}
-		return AskCatalog
+		return RequestCatalog
 	case listsBelow:
 		if f.Remote && f.Below.Readable() {
 			return BelowReadable
@@ -91,8 +91,8 @@ func (f Facts) byCatalog(otherwise Step) Step {
 // byBelow is for a path that is denied: if nothing below it can be read either, it is denied.
 func (f Facts) byBelow() Step {
 	switch {
-	case f.Below == NotAsked:
-		return AskBelow
+	case f.Below == NotRequested:
+		return RequestBelow
 	case f.Below.Readable():
 		return BelowReadable
 	}
@@ -102,8 +102,8 @@ func (f Facts) byBelow() Step {
 // byBoth is for a path that the registry does not accept as the name of a repository.
 func (f Facts) byBoth() Step {
 	switch {
-	case f.Below == NotAsked:
-		return AskBoth
+	case f.Below == NotRequested:
+		return RequestBoth
 	case f.Below.Readable():
 		return f.byCatalog(BelowReadable)
 	case f.Listed == listsBelow:

@@ -10,16 +10,16 @@ func TestContentDecision(t *testing.T) {
 		"repository":                           {Facts{Path: HasTags}, PathTagged},
 		"repository with a malformed name":     {Facts{Path: HasTags, Malformed: true}, PathTagged},
 		"malformed name":                       {Facts{Path: NoAccess, Malformed: true}, PathInvalid},
-		"malformed name, any name accepted":    {Facts{Path: NoTags, Malformed: true}, AskBelow},
-		"no tags":                              {Facts{Path: NoTags}, AskBelow},
+		"malformed name, any name accepted":    {Facts{Path: NoTags, Malformed: true}, RequestBelow},
+		"no tags":                              {Facts{Path: NoTags}, RequestBelow},
 		"no tags, unlike below":                {Facts{Path: NoTags, Below: NotFound}, PathEmpty},
-		"no tags, for any name":                {Facts{Path: NoTags, Below: NoTags}, AskCatalog},
+		"no tags, for any name":                {Facts{Path: NoTags, Below: NoTags}, RequestCatalog},
 		"no tags, for any name, listed":        {Facts{Path: NoTags, Below: NoTags, Listed: listsPath}, PathEmpty},
 		"no tags, for any name, prefix":        {Facts{Path: NoTags, Below: NoTags, Listed: listsBelow}, ListedBelow},
 		"no tags, for any name, not listed":    {Facts{Path: NoTags, Below: NoTags, Listed: listsOthers}, PathMissing},
 		"no tags, for any name, no catalog":    {Facts{Path: NoTags, Below: NoTags, Listed: ListsUnknown}, NoConclusion},
-		"unknown":                              {Facts{Path: NotFound}, AskCatalog},
-		"unknown, remote tokens":               {Facts{Path: NotFound, Remote: true}, AskBoth},
+		"unknown":                              {Facts{Path: NotFound}, RequestCatalog},
+		"unknown, remote tokens":               {Facts{Path: NotFound, Remote: true}, RequestBoth},
 		"unknown, prefix":                      {Facts{Path: NotFound, Listed: listsBelow}, ListedBelow},
 		"unknown, prefix, remote tokens":       {Facts{Path: NotFound, Below: NotFound, Listed: listsBelow, Remote: true}, BelowReadable},
 		"unknown, denied prefix, remote":       {Facts{Path: NotFound, Below: NoAccess, Listed: listsBelow, Remote: true}, ListedBelow},
@@ -27,11 +27,11 @@ func TestContentDecision(t *testing.T) {
 		"unknown, not listed":                  {Facts{Path: NotFound, Listed: listsOthers}, PathMissing},
 		"unknown, empty catalog":               {Facts{Path: NotFound, Listed: listsNothing}, NoConclusion},
 		"unknown, no catalog":                  {Facts{Path: NotFound, Listed: ListsUnknown}, NoConclusion},
-		"denied":                               {Facts{Path: NoAccess}, AskBelow},
+		"denied":                               {Facts{Path: NoAccess}, RequestBelow},
 		"denied, readable below":               {Facts{Path: NoAccess, Below: NotFound}, BelowReadable},
 		"denied, also below":                   {Facts{Path: NoAccess, Below: NoAccess}, PathDenied},
 		"denied, nothing can be below":         {Facts{Path: NoAccess, Below: NameInvalid}, PathDenied},
-		"project":                              {Facts{Path: BadRequest}, AskBoth},
+		"project":                              {Facts{Path: BadRequest}, RequestBoth},
 		"project, member":                      {Facts{Path: BadRequest, Below: NotFound, Listed: ListsUnknown}, BelowReadable},
 		"project, other user":                  {Facts{Path: BadRequest, Below: NoAccess, Listed: ListsUnknown}, PathDenied},
 		"project, other user, partial catalog": {Facts{Path: BadRequest, Below: NoAccess, Listed: listsOthers}, PathDenied},
@@ -52,19 +52,19 @@ func TestContentDecision(t *testing.T) {
 // For all responses the requests end after two rounds.
 func TestContentDecisionEnds(t *testing.T) {
 	for i := range 1 << 3 {
-		for path := NotAsked; path <= Unclear; path++ {
+		for path := NotRequested; path <= Unclear; path++ {
 			for below := HasTags; below <= Unclear; below++ {
 				for listed := listsBelow; listed <= ListsUnknown; listed++ {
 					f := Facts{Path: path, Malformed: i&1 > 0, Remote: i&2 > 0, Whole: i&4 > 0}
 					rounds := 0
-					for step := f.Decide(); step.Asks(); step = f.Decide() {
+					for step := f.Decide(); step.IsRequest(); step = f.Decide() {
 						if rounds++; rounds > 2 {
 							t.Fatalf("%+v asks a third time", f)
 						}
-						if step != AskCatalog {
+						if step != RequestCatalog {
 							f.Below = below
 						}
-						if step != AskBelow {
+						if step != RequestBelow {
 							f.Listed = listed
 						}
 					}

@@ -27,14 +27,14 @@ type State uint8
 
 // States of a repository.
 const (
-	NotAsked    State = iota
-	HasTags           // 200
-	NoTags            // 200 with an empty list
-	NotFound          // 404
-	NoAccess          // 401, 403, or the token service rejects the request
-	NameInvalid       // the error code NAME_INVALID
-	BadRequest        // any other 400
-	Unclear           // anything else
+	NotRequested State = iota
+	HasTags            // 200
+	NoTags             // 200 with an empty list
+	NotFound           // 404
+	NoAccess           // 401, 403, or the token service rejects the request
+	NameInvalid        // the error code NAME_INVALID
+	BadRequest         // any other 400
+	Unclear            // anything else
 )
 
 // Readable reports whether the registry treats an unknown repository as one that may be read.

@@ -27,8 +27,8 @@ type Conn struct {
 	Cost   int // round trips for opening it that are not counted yet
 	served atomic.Int32
 
-	Asked      bool // the server requested a client certificate
-	acceptable [][]byte
+	CertificateRequested bool // the server requested a client certificate
+	acceptable           [][]byte
 
 	tls    *tls.Conn // nil for plain HTTP
 	closed atomic.Bool

@@ -7,19 +7,19 @@ import (
 
 // Handshake describes a handshake, to explain its failure.
 type Handshake struct {
-	Host       string // host:port
-	Path       string // of the endpoint as written, with its slash; "" for other hosts
-	Home       bool   // the origin of the endpoint, to which the client certificate is sent
-	Asked      bool   // the server requested a client certificate
-	Sent       bool   // and one was sent
-	Leaf       *x509.Certificate
-	Acceptable [][]byte
-	Now        time.Time
+	Host                 string // host:port
+	Path                 string // of the endpoint as written, with its slash; "" for other hosts
+	Home                 bool   // the origin of the endpoint, to which the client certificate is sent
+	CertificateRequested bool   // the server requested a client certificate
+	Sent                 bool   // and one was sent
+	Leaf                 *x509.Certificate
+	Acceptable           [][]byte
+	Now                  time.Time
 }
 
 func (c *Conn) Seen() *Handshake {
 	w := c.Peer.wire
-	s := &Handshake{Host: c.Peer.HostPort(), Home: c.Peer.Origin == w.Home, Asked: c.Asked, Acceptable: c.acceptable, Now: w.Now()}
+	s := &Handshake{Host: c.Peer.HostPort(), Home: c.Peer.Origin == w.Home, CertificateRequested: c.CertificateRequested, Acceptable: c.acceptable, Now: w.Now()}
 	if s.Home {
 		s.Path = w.HomePath
 	}
@@ -30,4 +30,4 @@ func (c *Conn) Seen() *Handshake {
 }
 
 // Unmet reports whether the server requested a client certificate and got none.
-func (s *Handshake) Unmet() bool { return s.Asked && !s.Sent }
+func (s *Handshake) Unmet() bool { return s.CertificateRequested && !s.Sent }

@@ -194,7 +194,7 @@ func (w *Client) tlsConfig(p *Peer, c *Conn) *tls.Config {
 		Time:       w.Now,
 		RootCAs:    w.pool(),
 		GetClientCertificate: func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			c.Asked, c.acceptable = true, info.AcceptableCAs
+			c.CertificateRequested, c.acceptable = true, info.AcceptableCAs
 			if pair := w.ClientCert; pair != nil && p.Origin == w.Home {
 				return pair, nil
 			}
