@@ -1,10 +1,58 @@
 package definitions
 
 import (
+	"errors"
+	"fmt"
 	"path"
+	"slices"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 )
+
+// kubernetesFormats reads Kubernetes objects.
+var kubernetesFormats = []format{{Kubernetes, isKubernetes, readKubernetes}}
+
+// maxLists limits lists within lists.
+const maxLists = 5
+
+func isKubernetes(f *file) bool {
+	documents, _ := f.nodes()
+	return slices.ContainsFunc(documents, isObject)
+}
+
+func isObject(n *node.Node) bool {
+	return n.Get("apiVersion").IsText() && n.Get("kind").IsText()
+}
+
+func readKubernetes(f *file) {
+	documents, err := f.nodes()
+	if errors.Is(err, node.ErrLimit) {
+		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The %v.", err)
+	}
+	f.syntaxProblems(ProblemNotYAML, err)
+	for _, document := range documents {
+		f.readObject(document, 0)
+	}
+}
+
+func (f *file) readObject(n *node.Node, lists int) {
+	if !isObject(n) {
+		return
+	}
+	if items := n.Get("items"); items.IsArray() && n.Get("spec") == nil {
+		if lists == maxLists {
+			f.scanner.problem(f.at(n.Line, ""), ProblemWrongShape, "Lists are nested more than %d times.", maxLists)
+			return
+		}
+		for _, item := range items.Items() {
+			f.readObject(item, lists+1)
+		}
+		return
+	}
+	f.scanner.cluster.add(f.scanner, &object{f, n, n.Get("apiVersion").Text(), n.Get("kind").Text(),
+		n.Get("metadata", "namespace").Text(), n.Get("metadata", "name").Text()})
+}
 
 // maxClusterValues limits the Kubernetes objects that are stored until all files have been read.
 const maxClusterValues = 2_000_000
@@ -37,7 +85,7 @@ type objects struct {
 type resolver func(*Scanner, *object)
 
 // kinds has what resolves the objects of each kind; the key is group/Kind, or only Kind in the core group. Other kinds are not stored.
-var kinds = joinKinds(coreKinds, fluxKinds, argoKinds)
+var kinds = joinKinds(coreKinds, workloadKinds, fluxKinds, argoKinds)
 
 func joinKinds(lists ...map[string]resolver) map[string][]resolver {
 	joined := map[string][]resolver{}
@@ -104,15 +152,64 @@ func (c *cluster) find(kind, namespace, name string) *object {
 	return c.named[objectName{kind, namespace, name, ""}].last
 }
 
-// near returns the object of this name in the namespace of o that o refers to: one of the same file, else of the same directory, else
+// near returns the object that o refers to: one of the same file, else of the same directory, else
 // of any file. Files of several environments repeat names, and their credentials must not be mixed: ambiguous reports that there are several.
-func (c *cluster) near(o *object, kind, name string) (found *object, ambiguous bool) {
+func (c *cluster) near(o *object, kind, namespace, name string) (found *object, ambiguous bool) {
 	for _, within := range o.scopes() {
-		if all := c.named[objectName{kind, o.namespace, name, within}]; all.count > 0 {
+		if all := c.named[objectName{kind, namespace, name, within}]; all.count > 0 {
 			return all.last, all.count > 1
 		}
 	}
 	return nil, false
+}
+
+// producedName returns the name of the Secret that an ExternalSecret creates, and the name of all other objects.
+func (o *object) producedName() string {
+	if o.groupKind() == externalSecret {
+		if name := o.node.Get("spec", "target", "name").Text(); name != "" {
+			return name
+		}
+	}
+	return o.name
+}
+
+// gap is why something that an object refers to is not known.
+type gap struct {
+	reason UnresolvedReason
+	detail Detail
+}
+
+func gapf(reason UnresolvedReason, format string, args ...any) *gap {
+	return &gap{reason, Detail(fmt.Sprintf(format, args...))}
+}
+
+// lacks makes r unresolved. The first reason stays.
+func (r *Registry) lacks(g *gap) {
+	if r.Reason == "" && g != nil {
+		r.Reason, r.Detail = g.reason, g.detail
+	}
+}
+
+const readInstead = "Scan the Secret that it becomes, such as the output of kubectl get secret -o yaml."
+
+// secret returns the Secret in the namespace of o that o refers to.
+func (c *cluster) secret(o *object, name string) (*object, *gap) {
+	found, ambiguous := c.near(o, "Secret", o.namespace, name)
+	switch {
+	case ambiguous:
+		return nil, gapf(UnresolvedAmbiguous, "Several files have the Secret %q. Scan one environment at a time.", dockerauth.Show(name))
+	case found != nil && found.isEncrypted():
+		return nil, gapf(UnresolvedEncrypted, "The Secret %q is encrypted with SOPS. "+readInstead, dockerauth.Show(name))
+	case found != nil:
+		return found, nil
+	}
+	if sealed, _ := c.near(o, sealedSecret, o.namespace, name); sealed != nil {
+		return nil, gapf(UnresolvedEncrypted, "The Secret %q is encrypted in a SealedSecret. "+readInstead, dockerauth.Show(name))
+	}
+	if external, _ := c.near(o, externalSecret, o.namespace, name); external != nil {
+		return nil, gapf(UnresolvedReferenceMissing, "An ExternalSecret creates the Secret %q from another store. "+readInstead, dockerauth.Show(name))
+	}
+	return nil, gapf(UnresolvedReferenceMissing, "The Secret %q was not read.", dockerauth.Show(name))
 }
 
 // resolve adds what the objects define.

@@ -202,7 +202,7 @@ func (f *file) syntaxProblems(reason ProblemReason, err error) {
 			return
 		}
 		language := map[ProblemReason]string{ProblemNotJSON: "JSON", ProblemNotYAML: "YAML"}[reason]
-		f.scanner.problem(f.at(e.Line, ""), reason, "The text is not valid %s: %v.", language, e)
+		f.scanner.problem(f.at(e.Line, ""), reason, "The text is not valid %s: %s.", language, e.Message)
 	}
 }
 

@@ -1,67 +1,243 @@
 package definitions
 
 import (
-	"errors"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"net/netip"
+	"regexp"
 	"slices"
+	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
 )
 
-// kubernetesFormats reads Kubernetes objects.
-var kubernetesFormats = []format{{Kubernetes, isKubernetes, readKubernetes}}
+const (
+	dockerConfigSecret = "kubernetes.io/dockerconfigjson"
+	dockercfgSecret    = "kubernetes.io/dockercfg"
+	sealedSecret       = "bitnami.com/SealedSecret"
+	externalSecret     = "external-secrets.io/ExternalSecret"
+)
 
-// maxLists limits lists within lists.
-const maxLists = 5
+// dockerKeys has the key of each type of Secret that kubelet uses.
+var dockerKeys = map[string]string{dockerConfigSecret: ".dockerconfigjson", dockercfgSecret: ".dockercfg"}
 
-func isKubernetes(f *file) bool {
-	documents, _ := f.nodes()
-	return slices.ContainsFunc(documents, isObject)
+// coreKinds has what resolves the objects of Kubernetes itself, and of controllers that create Secrets.
+var coreKinds = map[string]resolver{
+	"Secret":       resolveSecret,
+	sealedSecret:   resolveSealedSecret,
+	externalSecret: resolveExternalSecret,
 }
 
-func isObject(n *node.Node) bool {
-	return n.Get("apiVersion").IsText() && n.Get("kind").IsText()
-}
+func (o *object) secretType() string { return o.node.Get("type").Text() }
 
-func readKubernetes(f *file) {
-	documents, err := f.nodes()
-	if errors.Is(err, node.ErrLimit) {
-		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The %v.", err)
+// isEncrypted reports whether SOPS encrypted the object.
+func (o *object) isEncrypted() bool {
+	if o.node.Get("sops").IsObject() {
+		return true
 	}
-	f.syntaxProblems(ProblemNotYAML, err)
-	for _, document := range documents {
-		f.readObject(document, 0)
+	for _, member := range []string{"data", "stringData"} {
+		for _, p := range o.node.Get(member).Pairs() {
+			if isSOPS(p.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isSOPS(n *node.Node) bool { return strings.HasPrefix(n.Text(), "ENC[AES256_GCM,") }
+
+// secretValue is a value of a Secret.
+type secretValue struct {
+	text string
+	at   *node.Node // nil if the Secret does not have it
+	gap  *gap       // why it cannot be read
+}
+
+// secretValue reads the value of one key. stringData has precedence over data.
+func (o *object) secretValue(key string) secretValue {
+	if n := o.node.Get("stringData", key); n != nil {
+		return secretValue{n.Text(), n, o.placeholder(key, n.Text())}
+	}
+	n := o.node.Get("data", key)
+	if n == nil {
+		return secretValue{}
+	}
+	decoded, err := base64.StdEncoding.DecodeString(n.Text())
+	if err == nil {
+		return secretValue{string(decoded), n, nil}
+	}
+	if g := o.placeholder(key, n.Text()); g != nil {
+		return secretValue{"", n, g}
+	}
+	return secretValue{"", n, gapf(UnresolvedIncomplete, "The value %q of the Secret %q is not valid base64, which Kubernetes rejects.", key, dockerauth.Show(o.name))}
+}
+
+// placeholder returns a gap for a value that is replaced before Kubernetes reads it: by Helm, Flux, envsubst, or Argo CD's Vault plugin.
+func (o *object) placeholder(key, text string) *gap {
+	if !isTemplate(text) {
+		return nil
+	}
+	return gapf(UnresolvedTemplate, "The value %q of the Secret %q is a placeholder, which is replaced before Kubernetes reads it.", key, dockerauth.Show(o.name))
+}
+
+var templates = regexp.MustCompile(`\{\{.*\}\}|\$\{\w+[^{}]*\}|^<[^<>]*>$`)
+
+func isTemplate(text string) bool { return templates.MatchString(text) }
+
+func resolveSecret(s *Scanner, o *object) {
+	_, docker := dockerKeys[o.secretType()]
+	switch {
+	case o.isEncrypted():
+		if docker || isSOPS(o.node.Get("type")) {
+			s.skip(o.at(nil), SkipEncrypted, "SOPS encrypted the Secret. "+readInstead)
+		}
+	case docker:
+		s.addPullSecret(o)
+	case o.namespace == "zarf" && o.name == "zarf-state":
+		s.addZarfState(o)
+	default:
+		s.reportWrongType(o)
 	}
 }
 
-func (f *file) readObject(n *node.Node, lists int) {
-	if !isObject(n) {
+// reportWrongType reports a Secret that has a key of a pull Secret, but another type. It is not decoded.
+func (s *Scanner) reportWrongType(o *object) {
+	for secretType, key := range dockerKeys {
+		for _, member := range []string{"data", "stringData"} {
+			if n := o.node.Get(member, key); n != nil {
+				s.problem(o.at(n), ProblemWrongShape, "The Secret has the key %s, but not the type %s, without which kubelet and Flux ignore the key. Delete the Secret and create it with this type.", key, secretType)
+				return
+			}
+		}
+	}
+}
+
+func (s *Scanner) addPullSecret(o *object) {
+	key := dockerKeys[o.secretType()]
+	config, v, problem := o.dockerConfig()
+	switch {
+	case v.at == nil:
+		s.problem(o.at(nil), ProblemWrongShape, "Kubernetes rejects the Secret: its type %s needs the key %s.", o.secretType(), key)
+		return
+	case v.gap != nil && v.gap.reason == UnresolvedTemplate:
+		s.skip(o.at(v.at), SkipTemplate, "The value %s is a placeholder. %s", key, readInstead)
+		return
+	case v.gap != nil:
+		s.problem(o.at(v.at), ProblemInvalidBase64, "Kubernetes rejects the Secret: the value %s is not valid base64. Encode it with base64 -w0, or move it to stringData.", key)
+		return
+	case problem != nil:
+		s.problem(o.at(v.at), ProblemNotJSON, "Kubernetes rejects the Secret: the value %s is not valid JSON.", key)
 		return
 	}
-	if items := n.Get("items"); items.IsArray() && n.Get("spec") == nil {
-		if lists == maxLists {
-			f.scanner.problem(f.at(n.Line, ""), ProblemWrongShape, "Lists are nested more than %d times.", maxLists)
-			return
-		}
-		for _, item := range items.Items() {
-			f.readObject(item, lists+1)
-		}
+	if hint := shapeHint(o.secretType(), v.text, config); hint != "" {
+		s.problem(o.at(v.at), ProblemWrongShape, "%s", hint)
 		return
 	}
-	f.scanner.cluster.add(f.scanner, &object{f, n, n.Get("apiVersion").Text(), n.Get("kind").Text(),
-		n.Get("metadata", "namespace").Text(), n.Get("metadata", "name").Text()})
-}
-
-// coreKinds has what resolves the objects of Kubernetes itself.
-var coreKinds = map[string]resolver{}
-
-// producedName returns the name of the Secret that an ExternalSecret creates, and the name of all other objects.
-func (o *object) producedName() string {
-	if o.groupKind() == externalSecret {
-		if name := o.node.Get("spec", "target", "name").Text(); name != "" {
-			return name
-		}
+	consumer := s.consumer(Kubelet)
+	rules := rulesOf(consumer, Kubernetes)
+	s.addCredentials(credentialFile{config, Kubernetes, consumer, rules, func(int, string) Source { return o.at(v.at) }})
+	if rules == dockerauth.Kubelet && (config.Store != "" || len(config.Helpers) > 0) && !hasCredentials(config) {
+		s.problem(o.at(v.at), ProblemAuthMissing, "The Secret has no credentials: they are in credsStore or credHelpers of another machine, which kubelet ignores. Create the Secret with kubectl create secret docker-registry.")
 	}
-	return o.name
 }
 
-const externalSecret = "external-secrets.io/ExternalSecret"
+// dockerConfig reads what a pull Secret has. The error is for a text that is not JSON.
+func (o *object) dockerConfig() (*dockerauth.Config, secretValue, error) {
+	v := o.secretValue(dockerKeys[o.secretType()])
+	if v.at == nil || v.gap != nil {
+		return nil, v, nil
+	}
+	config, err := dockerauth.Parse([]byte(v.text), o.secretType() == dockercfgSecret)
+	return config, v, err
+}
+
+// shapeHint returns what is wrong with a value that has the entries of the other type.
+func shapeHint(secretType, text string, config *dockerauth.Config) string {
+	nested := strings.Contains(text, `"auths"`)
+	switch entries := config.Entries(dockerauth.Kubelet); {
+	case secretType == dockercfgSecret && nested:
+		return "kubelet finds no credentials: with the type " + dockercfgSecret + ", the value has its entries without auths. Use the type " + dockerConfigSecret + "."
+	case secretType == dockerConfigSecret && !nested && len(entries) == 0 && config.Store == "" && len(config.Helpers) == 0:
+		return "kubelet finds no credentials: with the type " + dockerConfigSecret + ", the value must have its entries in auths."
+	}
+	return ""
+}
+
+func hasCredentials(config *dockerauth.Config) bool {
+	return slices.ContainsFunc(config.Entries(dockerauth.Kubelet), func(e *dockerauth.Entry) bool { return !e.Empty() })
+}
+
+func resolveSealedSecret(s *Scanner, o *object) {
+	if _, docker := dockerKeys[o.node.Get("spec", "template", "type").Text()]; docker {
+		s.skip(o.at(nil), SkipEncrypted, "The SealedSecret is encrypted. "+readInstead)
+	}
+}
+
+func resolveExternalSecret(s *Scanner, o *object) {
+	if _, docker := dockerKeys[o.node.Get("spec", "target", "template", "type").Text()]; docker {
+		s.skip(o.at(nil), SkipTemplate, "The ExternalSecret is a template for a Secret, whose values are in another store. "+readInstead)
+	}
+}
+
+// zarfPort is the NodePort of Zarf's registry unless it is set.
+const zarfPort = 31999
+
+// addZarfState adds the registry of Zarf. Nodes pull from it with one user, and Zarf pushes to it with another.
+func (s *Scanner) addZarfState(o *object) {
+	v := o.secretValue("state")
+	if v.at == nil || v.gap != nil {
+		s.problem(o.at(v.at), ProblemWrongShape, "Zarf needs the key state with the state in JSON.")
+		return
+	}
+	root, err := node.JSON([]byte(v.text))
+	if err != nil {
+		s.problem(o.at(v.at), ProblemNotJSON, "Zarf cannot read its state: the value is not valid JSON.")
+		return
+	}
+	info := root.Get("registryInfo")
+	address := info.Get("address").Text()
+	if address == "" {
+		address = fmt.Sprintf("127.0.0.1:%d", zarfPort)
+	}
+	for _, user := range []string{"pull", "push"} {
+		c := dockerauth.Credential{Username: info.Get(user + "Username").Text(), Password: secret.String(info.Get(user + "Password").Text())}
+		if c == (dockerauth.Credential{}) {
+			continue
+		}
+		r := Registry{Sources: []Source{o.at(v.at)}, Format: Kubernetes, Consumer: Kubelet}
+		host, path, _ := strings.Cut(address, "/")
+		r.Definition = regcheck.Definition{Endpoint: endpointOf(host), BaseContentPath: path, ProviderType: regcheck.Zarf}
+		r.reachedFrom(host)
+		r.use(c, dockerauth.Kubelet)
+		s.found(r)
+	}
+}
+
+// reachedFrom adds notices about hosts that only a node or the cluster reaches. containerd, which pulls for kubelet, connects to the node
+// itself without TLS.
+func (r *Registry) reachedFrom(host string) {
+	name := host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		name = h
+	}
+	address, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	switch {
+	case name == "localhost" || err == nil && address.IsLoopback():
+		r.notice(NoticeOnlyFromTheNode, "%s is each node of the cluster itself. Run the check on a node.", host)
+		if r.Consumer == Kubelet {
+			r.plainHTTP("containerd connects to the node itself without TLS.")
+		}
+	case strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local"):
+		r.notice(NoticeOnlyFromTheCluster, "%s is a Service of the cluster. Run the check in the cluster.", host)
+	}
+}
+
+func (r *Registry) plainHTTP(message string) {
+	r.Definition.Endpoint = "http://" + strings.TrimPrefix(r.Definition.Endpoint, "https://")
+	r.notice(NoticePlainHTTP, "%s", message)
+}

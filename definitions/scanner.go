@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/regcheck"
@@ -94,7 +95,9 @@ func (s *Scanner) found(r Registry) {
 	}
 	key := identity(r)
 	if i, ok := s.known[key]; ok {
-		s.result.Registries[i].Sources = append(s.result.Registries[i].Sources, r.Sources...)
+		if known := &s.result.Registries[i]; !slices.Equal(known.Sources[len(known.Sources)-1:], r.Sources) {
+			known.Sources = append(known.Sources, r.Sources...)
+		}
 		return
 	}
 	s.known[key] = len(s.result.Registries)

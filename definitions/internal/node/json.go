@@ -41,7 +41,7 @@ func (r *jsonReader) located(err error) error {
 		message, offset = syntax.Err.Error(), syntax.ByteOffset
 	}
 	line := 1 + bytes.Count(r.data[:min(max(offset, 0), int64(len(r.data)))], []byte("\n"))
-	return SyntaxErrors{{line, fmt.Sprintf("line %d: %s", line, message)}}
+	return SyntaxErrors{{line, message}}
 }
 
 // here returns the line of the token that was just read.

@@ -3,6 +3,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -16,13 +17,13 @@ const (
 // ErrLimit means that a file exceeds a limit.
 var ErrLimit = errors.New("file exceeds a limit")
 
-// SyntaxError is a part of a file that cannot be read. Its text has nothing of the file except single characters, so that it shows no secret.
+// SyntaxError is a part of a file that cannot be read. Message has nothing of the file except single characters, so that it shows no secret.
 type SyntaxError struct {
 	Line    int
 	Message string
 }
 
-func (e *SyntaxError) Error() string { return e.Message }
+func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
 
 // SyntaxErrors are all documents of a file that cannot be read, at least one.
 type SyntaxErrors []*SyntaxError

@@ -143,7 +143,7 @@ func flow(b byte) bool { return strings.IndexByte(`"'[]{},?:`, b) >= 0 }
 
 var yamlErrorLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
 
-// syntaxError returns an error of the parser with the line of the file, and without text of the file. Part is what precedes the document.
+// syntaxError returns an error of the parser with the line of the file, and without text of the file. before is the number of lines that precede the document.
 func syntaxError(err error, before int) *SyntaxError {
 	message := err.Error()
 	found := yamlErrorLine.FindStringSubmatch(message)
@@ -152,6 +152,5 @@ func syntaxError(err error, before int) *SyntaxError {
 	if strings.HasPrefix(message, "unknown anchor") {
 		message = "an alias refers to an anchor that does not exist; quote a value that begins with *"
 	}
-	line = before + max(line, 1)
-	return &SyntaxError{line, fmt.Sprintf("line %d: %s", line, message)}
+	return &SyntaxError{before + max(line, 1), message}
 }
