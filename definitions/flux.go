@@ -89,7 +89,7 @@ func (s *Scanner) helmRepository(o *object) *fluxSource {
 		f.r.notice(NoticeTypeMissing, "Flux looks for a classic Helm repository at this URL, and fails. Add type: oci to the spec.")
 	}
 	if f.spec.Get("insecure").Bool() {
-		f.r.plainHTTP("Flux connects without TLS, because spec.insecure is true.")
+		f.r.plainHTTP("With spec.insecure, Flux")
 	}
 	f.addCertificates()
 	f.addHelmCredentials()
@@ -340,7 +340,7 @@ func resolveImageRepository(s *Scanner, o *object) {
 		return
 	}
 	if f.spec.Get("insecure").Bool() {
-		f.r.plainHTTP("Flux connects without TLS, because spec.insecure is true.")
+		f.r.plainHTTP("With spec.insecure, Flux")
 	}
 	f.addCertificates()
 	if !f.addProvider() {

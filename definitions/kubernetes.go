@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -79,15 +78,11 @@ func (o *object) secretValue(key string) secretValue {
 
 // placeholder returns a gap for a value that is replaced before Kubernetes reads it: by Helm, Flux, envsubst, or Argo CD's Vault plugin.
 func (o *object) placeholder(key, text string) *gap {
-	if !isTemplate(text) {
+	if argoVault := strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">"); !argoVault && !isTemplate(text) {
 		return nil
 	}
 	return gapf(UnresolvedTemplate, "The value %q of the Secret %q is a placeholder, which is replaced before Kubernetes reads it.", key, dockerauth.Show(o.name))
 }
-
-var templates = regexp.MustCompile(`\{\{.*\}\}|\$\{\w+[^{}]*\}|^<[^<>]*>$`)
-
-func isTemplate(text string) bool { return templates.MatchString(text) }
 
 func resolveSecret(s *Scanner, o *object) {
 	_, docker := dockerKeys[o.secretType()]
@@ -230,14 +225,9 @@ func (r *Registry) reachedFrom(host string) {
 	case name == "localhost" || err == nil && address.IsLoopback():
 		r.notice(NoticeOnlyFromTheNode, "%s is each node of the cluster itself. Run the check on a node.", host)
 		if r.Consumer == Kubelet {
-			r.plainHTTP("containerd connects to the node itself without TLS.")
+			r.plainHTTP("containerd")
 		}
 	case strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local"):
 		r.notice(NoticeOnlyFromTheCluster, "%s is a Service of the cluster. Run the check in the cluster.", host)
 	}
-}
-
-func (r *Registry) plainHTTP(message string) {
-	r.Definition.Endpoint = "http://" + strings.TrimPrefix(r.Definition.Endpoint, "https://")
-	r.notice(NoticePlainHTTP, "%s", message)
 }
