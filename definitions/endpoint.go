@@ -17,7 +17,7 @@ func endpointOf(host string) string {
 // splitReference splits a reference as docker writes it (host[:port]/path[:tag][@digest]) into host and path. Without a host it is on
 // Docker Hub, where a path without a namespace is in "library".
 func splitReference(reference string) (host, path string) {
-	reference, _, _ = strings.Cut(reference, "@")
+	reference = cutTag(reference)
 	first, rest, found := strings.Cut(reference, "/")
 	switch {
 	case found && (strings.ContainsAny(first, ".:") || first == "localhost"):
@@ -27,8 +27,14 @@ func splitReference(reference string) (host, path string) {
 	default:
 		host, path = "docker.io", "library/"+reference
 	}
-	if colon := strings.LastIndexByte(path, ':'); colon > strings.LastIndexByte(path, '/') {
-		path = path[:colon]
-	}
 	return host, path
+}
+
+// cutTag returns a reference without tag and digest. The host of a reference without a path must not have a port.
+func cutTag(reference string) string {
+	reference, _, _ = strings.Cut(reference, "@")
+	if colon := strings.LastIndexByte(reference, ':'); colon > strings.LastIndexByte(reference, '/') {
+		return reference[:colon]
+	}
+	return reference
 }

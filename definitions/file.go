@@ -106,8 +106,8 @@ func (f *file) onMachine(name string) ([]byte, error) {
 // referenced reads another file of the tree. It fails for names outside of the tree, for everything but regular files, and for files that
 // are too large. Files name each other at will, so the sum of what is read is limited.
 func (f *file) referenced(name string) ([]byte, error) {
-	if f.tree == nil {
-		return nil, errors.New("the file is read alone")
+	if f.tree == nil || path.IsAbs(name) {
+		return nil, errors.New("the file is not in the directory that is read")
 	}
 	if f.scanner.referenced > maxReferenced {
 		return nil, fmt.Errorf("the files that others refer to are larger than %d MiB", maxReferenced>>20)

@@ -284,7 +284,7 @@ func (a runtimeAuth) encoded(f *file, at Source, r *Registry) bool {
 	return true
 }
 
-var templatePattern = regexp.MustCompile(`\{\{|\{%|<%|\$\{|\$\(|^\$[A-Za-z_][A-Za-z0-9_]*$`)
+var templatePattern = regexp.MustCompile(`\{\{|\{%|<%|\$\{|\$\(|^\$[A-Za-z_][A-Za-z0-9_]*$|^ref\+`)
 
 // isTemplate reports whether another program puts in the value before the file is used.
 func isTemplate(text string) bool { return templatePattern.MatchString(text) }

@@ -1,0 +1,144 @@
+// Package argorepo has Argo CD's rules for repositories: which Secret and which credential template are used for a URL, and what a
+// repository inherits from a template.
+package argorepo
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Repository is a Secret of the type repository or repo-creds (a credential template), as far as OCI registries need it.
+type Repository struct {
+	URL, Type, Project   string
+	Username             string
+	Password             secret.String
+	Certificate          string // of the client
+	Key                  secret.String
+	Proxy, NoProxy       string
+	EnableOCI, ForceHTTP bool
+	Insecure             bool
+	AzureIdentity        bool
+	GitCredentials       bool // credentials that only Git uses
+}
+
+// HasCredentials reports whether the repository has a credential field, even one that OCI registries ignore. If it has, no template
+// applies.
+func (r *Repository) HasCredentials() bool {
+	return r.Username != "" || r.Password != "" || r.Certificate != "" || r.AzureIdentity || r.GitCredentials
+}
+
+// Inherit completes a repository without credentials by a template. The booleans are overwritten even if the repository has them;
+// Insecure is not inherited.
+func (r *Repository) Inherit(template *Repository) {
+	r.Username, r.Password, r.Certificate = template.Username, template.Password, template.Certificate
+	if r.Key == "" {
+		r.Key = template.Key
+	}
+	if r.Proxy == "" {
+		r.Proxy = template.Proxy
+	}
+	if r.NoProxy == "" {
+		r.NoProxy = template.NoProxy
+	}
+	if r.Type == "" {
+		r.Type = template.Type
+	}
+	r.GitCredentials = template.GitCredentials
+	r.EnableOCI, r.ForceHTTP, r.AzureIdentity = template.EnableOCI, template.ForceHTTP, template.AzureIdentity
+}
+
+// Set has the repositories and templates of all Secrets. The zero value is empty.
+type Set struct {
+	repositories, templates map[string][]*Repository // by normalized URL
+}
+
+// AddRepository adds a Secret of the type repository.
+func (s *Set) AddRepository(r *Repository) {
+	if s.repositories == nil {
+		s.repositories = map[string][]*Repository{}
+	}
+	s.repositories[key(r.URL)] = append(s.repositories[key(r.URL)], r)
+}
+
+// AddTemplate adds a Secret of the type repo-creds.
+func (s *Set) AddTemplate(r *Repository) {
+	if s.templates == nil {
+		s.templates = map[string][]*Repository{}
+	}
+	s.templates[normalize(r.URL)] = append(s.templates[normalize(r.URL)], r)
+}
+
+// Repositories returns the Secrets that Argo CD uses for the URL in an Application of this project: those of the project, else those
+// without a project. It uses any one of several. Those that do not count are ignored.
+func (s *Set) Repositories(address, project string, counts func(*Repository) bool) []*Repository {
+	var own, shared []*Repository
+	for _, r := range s.repositories[key(address)] {
+		switch {
+		case address == "" || !counts(r):
+		case r.Project == project:
+			own = append(own, r)
+		case r.Project == "":
+			shared = append(shared, r)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return shared
+}
+
+// Templates returns the templates that Argo CD uses for the URL: those with the longest URL that is a prefix of it, even if that ends
+// within a host name. It uses any one of several. Those that do not count are ignored.
+func (s *Set) Templates(address string, counts func(*Repository) bool) []*Repository {
+	normal := normalize(address)
+	for length := len(normal); length > 0; length-- {
+		var found []*Repository
+		for _, r := range s.templates[normal[:length]] {
+			if counts(r) {
+				found = append(found, r)
+			}
+		}
+		if len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// normalize returns the form in which Argo CD compares URLs, "" for one that cannot be parsed. Among the latter are an IP address with a
+// port and without a scheme, because the part before the colon is not a scheme.
+func normalize(address string) string {
+	u, err := url.Parse(strings.TrimSuffix(strings.ToLower(strings.TrimSpace(address)), ".git"))
+	if err != nil {
+		return ""
+	}
+	return u.String()
+}
+
+// key is normalize for the lookup of repositories, which also finds those whose URL cannot be parsed.
+func key(address string) string {
+	if normal := normalize(address); normal != "" {
+		return normal
+	}
+	return address
+}
+
+// SameHost reports whether a template gives its credentials to the host of the URL: the template's host has no port or the same. Argo CD
+// also sends them to hosts whose names only begin like the template's.
+func SameHost(template, address string) bool {
+	given, wanted := host(template), host(address)
+	name, _, _ := strings.Cut(wanted, ":")
+	return given != "" && (given == wanted || given == name)
+}
+
+// host returns the host of a URL with or without scheme, with its port, as it is compared.
+func host(address string) string {
+	address = normalize(address)
+	if _, rest, found := strings.Cut(address, "://"); found {
+		address = rest
+	}
+	host, _, _ := strings.Cut(address, "/")
+	return host
+}

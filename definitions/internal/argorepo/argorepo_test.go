@@ -1,0 +1,148 @@
+package argorepo
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func all(*Repository) bool { return true }
+
+// The rules of Argo CD 3.5 and 3.6, util/db/repository_secrets.go and util/git/git.go: each row was read there, those marked [m] were
+// measured with its own functions.
+func TestTemplates(t *testing.T) {
+	for _, test := range []struct {
+		name, url string
+		templates []string
+		want      string // URL of the template, "" for none
+	}{
+		{"exact", "oci://registry.example.com/charts", []string{"oci://registry.example.com/charts"}, "oci://registry.example.com/charts"},
+		{"prefix", "oci://registry.example.com/charts", []string{"oci://registry.example.com"}, "oci://registry.example.com"},
+		{"the longest", "registry.example.com/team/a", []string{"registry.example.com", "registry.example.com/team", "registry.example.com/other"}, "registry.example.com/team"},
+		{"the longest is first", "registry.example.com/team/a", []string{"registry.example.com/team", "registry.example.com"}, "registry.example.com/team"},
+		{"within a host [m]", "registry.example.com.evil.test/x", []string{"registry.example.com"}, "registry.example.com"},
+		{"within a path [m]", "registry.example.com/teamwork", []string{"registry.example.com/team"}, "registry.example.com/team"},
+		{"boundary", "registry.example.com.evil.test/x", []string{"registry.example.com/"}, ""},
+		{"boundary excludes the bare host", "registry.example.com", []string{"registry.example.com/"}, ""},
+		{"case [m]", "OCI://Registry.Example.com/Charts", []string{"oci://registry.EXAMPLE.com/charts"}, "oci://registry.EXAMPLE.com/charts"},
+		{"white space", "registry.example.com/a", []string{" registry.example.com\n"}, " registry.example.com\n"},
+		{"scheme only in the repository [m]", "oci://registry.example.com", []string{"registry.example.com"}, ""},
+		{"scheme only in the template [m]", "registry.example.com", []string{"oci://registry.example.com"}, ""},
+		{"host with port", "registry.example.com:5000/a", []string{"registry.example.com:5000"}, "registry.example.com:5000"},
+		{"template without the port", "registry.example.com:5000/a", []string{"registry.example.com"}, "registry.example.com"},
+		{"address with port [m]", "192.0.2.1:5000/a", []string{"192.0.2.1:5000"}, ""},
+		{"address with port, template without [m]", "192.0.2.1:5000/a", []string{"192.0.2.1"}, ""},
+		{"address with port and scheme", "oci://192.0.2.1:5000/a", []string{"oci://192.0.2.1:5000"}, "oci://192.0.2.1:5000"},
+		{"host that begins with a digit", "1registry.example.com:5000/a", []string{"1registry.example.com:5000"}, ""},
+		{".git is cut", "oci://registry.example.com/a.git", []string{"oci://registry.example.com/a"}, "oci://registry.example.com/a"},
+		{"an empty URL matches nothing", "registry.example.com", []string{""}, ""},
+		{"a scheme matches everything", "oci://registry.example.com", []string{"oci://"}, "oci://"},
+		{"longer than the repository", "registry.example.com", []string{"registry.example.com/team"}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var s Set
+			for _, u := range test.templates {
+				s.AddTemplate(&Repository{URL: u})
+			}
+			got := ""
+			if found := s.Templates(test.url, all); len(found) > 0 {
+				got = found[0].URL
+			}
+			if got != test.want {
+				t.Errorf("template %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTemplatesThatDoNotCount(t *testing.T) {
+	var s Set
+	s.AddTemplate(&Repository{URL: "registry.example.com/team", Username: "other"})
+	s.AddTemplate(&Repository{URL: "registry.example.com", Username: "own"})
+	found := s.Templates("registry.example.com/team", func(r *Repository) bool { return r.Username == "own" })
+	if len(found) != 1 || found[0].Username != "own" {
+		t.Errorf("found %v, want the template that counts", found)
+	}
+}
+
+func TestRepositories(t *testing.T) {
+	var s Set
+	for _, r := range []*Repository{
+		{URL: "registry.example.com", Username: "shared"},
+		{URL: "Registry.example.com", Username: "team", Project: "team"},
+		{URL: "192.0.2.1:5000", Username: "address"},
+		{URL: "registry.example.com", Username: "shared too"},
+	} {
+		s.AddRepository(r)
+	}
+	for _, test := range []struct {
+		url, project string
+		want         []string
+	}{
+		{"REGISTRY.example.com", "team", []string{"team"}},
+		{"registry.example.com", "", []string{"shared", "shared too"}},
+		{"registry.example.com", "other", []string{"shared", "shared too"}},
+		{"registry.example.com/", "team", nil},
+		{"192.0.2.1:5000", "team", []string{"address"}},
+		{"", "", nil},
+	} {
+		var got []string
+		for _, r := range s.Repositories(test.url, test.project, all) {
+			got = append(got, r.Username)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%q of project %q (-want +got):\n%s", test.url, test.project, diff)
+		}
+	}
+	if got := s.Repositories("registry.example.com", "", func(*Repository) bool { return false }); len(got) > 0 {
+		t.Errorf("found %v, although none counts", got)
+	}
+}
+
+func TestInherit(t *testing.T) {
+	template := &Repository{URL: "oci://a", Type: "oci", Username: "robot", Password: "hunter2", Certificate: "c", Key: "k", Proxy: "p", NoProxy: "n", Insecure: true, Project: "team"}
+	got := Repository{URL: "oci://a/b", EnableOCI: true, ForceHTTP: true}
+	got.Inherit(template)
+	want := Repository{URL: "oci://a/b", Type: "oci", Username: "robot", Password: "hunter2", Certificate: "c", Key: "k", Proxy: "p", NoProxy: "n"}
+	if got != want {
+		t.Errorf("from the template: %+v, want %+v", got, want)
+	}
+	got = Repository{Type: "helm", Key: "own", Proxy: "own", NoProxy: "own", Insecure: true}
+	got.Inherit(&Repository{Type: "oci", Key: "k", Proxy: "p", NoProxy: "n", EnableOCI: true, ForceHTTP: true, AzureIdentity: true, GitCredentials: true})
+	want = Repository{Type: "helm", Key: "own", Proxy: "own", NoProxy: "own", Insecure: true, EnableOCI: true, ForceHTTP: true, AzureIdentity: true, GitCredentials: true}
+	if got != want {
+		t.Errorf("with own values: %+v, want %+v", got, want)
+	}
+}
+
+func TestHasCredentials(t *testing.T) {
+	for _, r := range []Repository{{Username: "u"}, {Password: "p"}, {Certificate: "c"}, {AzureIdentity: true}, {GitCredentials: true}} {
+		if !r.HasCredentials() {
+			t.Errorf("%+v has credentials", r)
+		}
+	}
+	none := Repository{URL: "u", Type: "oci", Project: "p", Key: "k", Proxy: "p", NoProxy: "n", EnableOCI: true, ForceHTTP: true, Insecure: true}
+	if none.HasCredentials() {
+		t.Errorf("%+v has no credentials", none)
+	}
+}
+
+func TestSameHost(t *testing.T) {
+	for _, test := range []struct {
+		template, url string
+		want          bool
+	}{
+		{"registry.example.com", "registry.example.com/a", true},
+		{"oci://registry.example.com", "oci://Registry.example.com/a", true},
+		{"registry.example.com", "registry.example.com:5000/a", true},
+		{"registry.example.com:5000", "registry.example.com:5000/a", true},
+		{"registry.example.com:500", "registry.example.com:5000/a", false},
+		{"registry.example.com", "registry.example.com.evil.test/a", false},
+		{"oci://registry", "oci://registry.example.com", false},
+		{"oci://", "oci://registry.example.com", false},
+	} {
+		if got := SameHost(test.template, test.url); got != test.want {
+			t.Errorf("SameHost(%q, %q) = %v", test.template, test.url, got)
+		}
+	}
+}
