@@ -85,6 +85,21 @@ func readAddress(text string) (endpoint, path string, reason SkipReason) {
 	}
 }
 
+// hostOf returns host[:port] of an address.
+func hostOf(address string) string {
+	if _, rest, found := strings.Cut(address, "://"); found {
+		address = rest
+	}
+	host, _, _ := strings.Cut(address, "/")
+	return host
+}
+
+// isECR reports whether an address is a registry of AWS, whose passwords are made with AWS credentials.
+func isECR(address string) bool {
+	host := hostOf(address)
+	return strings.Contains(host, ".dkr.ecr") && strings.Contains(host, ".amazonaws.com") || host == "public.ecr.aws"
+}
+
 // secretNotice is for a password that is in a file of a repository. instead is what to use, as an imperative sentence.
 func secretNotice(instead string) Notice {
 	return Notice{NoticeSecretInRepository, "The file has the password itself, which everyone who can read the repository can use. " + instead + " Then replace the password."}

@@ -1,4 +1,214 @@
 package definitions
 
-// renovateFormats reads Renovate's hostRules.
-var renovateFormats []format
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// renovateFormats reads Renovate's host rules.
+var renovateFormats = []format{{Renovate, isRenovate, readRenovate}}
+
+func isRenovate(f *file) bool {
+	if !bytes.Contains(f.data, []byte("hostRules")) {
+		return false
+	}
+	return isRenovateProgram(f.data) || renovateRules(f).IsArray()
+}
+
+// isRenovateProgram reports whether a file is a configuration in JavaScript.
+func isRenovateProgram(data []byte) bool {
+	return bytes.Contains(data, []byte("module.exports")) || bytes.Contains(data, []byte("export default"))
+}
+
+// renovateRules returns the host rules of renovate.json or of package.json, nil if there are none.
+func renovateRules(f *file) *node.Node {
+	root, err := node.JSON5(f.data)
+	if err != nil {
+		return nil
+	}
+	if renovate := root.Get("renovate"); renovate.IsObject() {
+		return renovate.Get("hostRules")
+	}
+	return root.Get("hostRules")
+}
+
+func readRenovate(f *file) {
+	if isRenovateProgram(f.data) && !f.looksLikeJSON() {
+		f.scanner.problem(f.at(0, ""), ProblemProgram, "The configuration is a program, which is not run. Write its host rules as JSON, or read the JSON that the program exports.")
+		return
+	}
+	if _, err := node.JSON5(f.data); err != nil {
+		f.scanner.problem(f.at(0, ""), ProblemNotJSON, "The file is not valid JSON5: %v.", err)
+		return
+	}
+	var rules []hostRule
+	for _, n := range renovateRules(f).Items() {
+		rules = append(rules, readHostRule(n))
+	}
+	seen := map[string]bool{}
+	for _, rule := range rules {
+		if f.skipHostRule(rule) {
+			continue
+		}
+		if endpoint, _, _ := readAddress(rule.matchHost); !seen[endpoint] {
+			seen[endpoint] = true
+			f.hostRuleEntry(rule, rules)
+		}
+	}
+}
+
+// hostRule is an element of Renovate's hostRules.
+type hostRule struct {
+	node      *node.Node
+	hostType  string
+	matchHost string
+}
+
+// readHostRule reads a rule. A host with a port or a path becomes a URL, as in Renovate. Older names of matchHost are still used.
+func readHostRule(n *node.Node) hostRule {
+	r := hostRule{node: n, hostType: n.Get("hostType").Text()}
+	for _, name := range []string{"matchHost", "hostName", "domainName", "baseUrl", "host", "endpoint"} {
+		if r.matchHost == "" {
+			r.matchHost = n.Get(name).Text()
+		}
+	}
+	if !strings.Contains(r.matchHost, "://") && strings.ContainsAny(r.matchHost, "/:") {
+		r.matchHost = "https://" + r.matchHost
+	}
+	return r
+}
+
+// rank orders rules: those that Renovate applies later have a higher one.
+func (r hostRule) rank() int {
+	switch {
+	case r.hostType != "" && r.matchHost != "":
+		return 3
+	case r.matchHost != "":
+		return 2
+	case r.hostType != "":
+		return 1
+	}
+	return 0
+}
+
+// matches reports whether Renovate applies the rule to a URL of a registry: a URL is a prefix, and a host is a suffix of the host.
+func (r hostRule) matches(url string) bool {
+	switch {
+	case r.hostType != "" && r.hostType != "docker":
+		return false
+	case r.matchHost == "":
+		return true
+	case strings.Contains(r.matchHost, "://"):
+		return strings.HasPrefix(url, r.matchHost)
+	}
+	host, _, _ := strings.Cut(hostOf(url), ":")
+	return host == r.matchHost || strings.HasSuffix(host, "."+strings.TrimPrefix(r.matchHost, "."))
+}
+
+// notRegistries are hosts for which rules without a type are common, and which are not OCI registries.
+var notRegistries = []string{"github.com", "api.github.com", "raw.githubusercontent.com", "gitlab.com", "bitbucket.org", "dev.azure.com",
+	"registry.npmjs.org", "npm.pkg.github.com", "maven.pkg.github.com", "nuget.pkg.github.com", "pypi.org", "repo.maven.apache.org",
+	"rubygems.org", "packagist.org", "proxy.golang.org", "crates.io", "api.nuget.org"}
+
+// skipHostRule skips what is not a rule for one registry with credentials.
+func (f *file) skipHostRule(r hostRule) bool {
+	at := f.at(r.node.Line, "hostRules")
+	host := hostOf(r.matchHost)
+	switch {
+	case r.hostType == "helm":
+		f.scanner.skip(at, SkipClassicHelm, "Renovate uses rules of the type helm for classic repositories with an index.yaml. Set hostType to docker for OCI registries.")
+	case r.hostType != "" && r.hostType != "docker" || r.hostType == "" && slices.Contains(notRegistries, host):
+		f.scanner.skip(at, SkipNotARegistry, "The rule is not for an OCI registry.")
+	case r.node.Get("enabled") != nil && !r.node.Get("enabled").Bool():
+		f.scanner.skip(at, SkipBlocked, "Renovate does not connect to this host: enabled is false.")
+	case r.matchHost == "" || strings.HasPrefix(r.matchHost, "."):
+		f.scanner.skip(at, SkipWildcard, "The rule is for several hosts. Renovate applies it to registries that the rule does not name.")
+	case strings.Contains(r.matchHost, "{{"):
+		f.scanner.skip(at, SkipTemplate, "%s", addressMessages[SkipTemplate])
+	case !r.hasCredentials() && !r.node.Get("insecureRegistry").Bool():
+		f.scanner.skip(at, SkipEmptyEntry, "The rule has no credentials.")
+	default:
+		return false
+	}
+	return true
+}
+
+func (r hostRule) hasCredentials() bool {
+	for _, name := range []string{"username", "password", "token", "encrypted"} {
+		if r.node.Get(name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// hostRuleEntry adds the registry of a rule with what all matching rules have: Renovate merges them, those without a host or a type first, the shorter
+// host first, and later ones win.
+func (f *file) hostRuleEntry(r hostRule, rules []hostRule) {
+	e := entry{at: f.at(r.node.Line, "hostRules"), address: r.matchHost, path: pathIgnored}
+	e.Format = Renovate
+	endpoint, _, _ := readAddress(r.matchHost)
+	if endpoint == dockerHub {
+		endpoint = "https://index.docker.io" // the name by which Renovate matches Docker Hub
+		if r.matchHost == "registry-1.docker.io" {
+			r.matchHost = "docker.io"
+		}
+	}
+	sorted := slices.Clone(rules)
+	slices.SortStableFunc(sorted, func(a, b hostRule) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(len(a.matchHost), len(b.matchHost)))
+	})
+	merged := map[string]*node.Node{}
+	for _, rule := range sorted {
+		if rule.matches(endpoint + "/v2/") {
+			for _, member := range rule.node.Pairs() {
+				merged[member.Key] = member.Value
+			}
+		}
+	}
+	if !r.matches(endpoint + "/v2/") {
+		e.Reason, e.Detail = UnresolvedNoMatchingEntry, "Renovate requests URLs that begin with the host and /v2/, which do not begin with this matchHost. Set matchHost to the host alone."
+		e.Notices = append(e.Notices, Notice{NoticeNotUsedByConsumer, "Renovate does not use the rule for a registry, because of the path in matchHost."})
+		e.add(f.scanner)
+		return
+	}
+	if merged["insecureRegistry"].Bool() {
+		e.address = "http://" + strings.TrimPrefix(endpoint, "https://")
+	}
+	hostRuleAuth(&e, merged)
+	e.add(f.scanner)
+}
+
+func hostRuleAuth(e *entry, rule map[string]*node.Node) {
+	auth := basicAuth(rule["username"].Text(), rule["password"].Text())
+	token := rule["token"].Text()
+	if token != "" && (auth.Username == "" || auth.Password == "") {
+		auth = &regcheck.Auth{Token: secret.String(token)}
+		if rule["authType"].Text() == "Basic" { // the token is the encoded username and password
+			text, _ := base64.StdEncoding.DecodeString(token)
+			username, password, _ := strings.Cut(string(text), ":")
+			auth = basicAuth(username, password)
+		}
+	}
+	e.Definition.Auth = auth
+	text := auth.Username + auth.Password.Reveal() + auth.Token.Reveal()
+	switch {
+	case isECR(e.address):
+		e.Reason, e.Detail = UnresolvedCloudIdentity, "Renovate gets a password from AWS, with the rule as its keys. Check the registry with a password of AWS."
+	case rule["encrypted"] != nil:
+		e.Reason, e.Detail = UnresolvedEncrypted, "Only Renovate's server can decrypt the values in encrypted. Check the registry with the values themselves."
+	case strings.Contains(text, "{{"):
+		e.Reason, e.Detail = UnresolvedTemplate, "The value is a secret of Renovate's own configuration. Check the registry with the value itself."
+	case text != "" && auth.Kind() == regcheck.Basic && (auth.Username == "" || auth.Password == ""):
+		e.Reason, e.Detail = UnresolvedIncomplete, "Renovate uses a username only with a password. Set both, or token."
+	case text != "":
+		e.Notices = append(e.Notices, secretNotice("Use the encrypted values or the secrets of Renovate."))
+	}
+}

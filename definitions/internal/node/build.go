@@ -15,3 +15,14 @@ func (n *Node) addMember(line int, key string, value *Node) {
 	n.size += value.size
 	n.pairs = append(n.pairs, Pair{key, line, value})
 }
+
+// TextLine returns the line in which a text begins: the one below the node's if it is a block.
+func (n *Node) TextLine() int {
+	if n == nil || n.yaml == nil {
+		return 0
+	}
+	if n.yaml.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		return n.Line + 1
+	}
+	return n.Line
+}

@@ -1,0 +1,313 @@
+// Package shell splits a script into its simple commands, to find those that are known. It runs nothing and expands nothing: a word with an
+// expansion is not literal.
+package shell
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxScript limits the part of a script that is read.
+const maxScript = 1 << 20
+
+// Word is a word of a command. Text is what is literal of it.
+type Word struct {
+	Text    string
+	Literal bool
+}
+
+// Command is a simple command. Methods accept nil.
+type Command struct {
+	Words      []Word
+	Line       int      // in the script, from 0
+	Input      *Command // whose output it reads, nil if there is none
+	HereString *Word    // text that it reads, nil if there is none
+}
+
+// Is reports whether the command begins with these words.
+func (c *Command) Is(words string) bool {
+	fields := strings.Fields(words)
+	if c == nil || len(c.Words) < len(fields) {
+		return false
+	}
+	for i, field := range fields {
+		if !c.Words[i].Literal || c.Words[i].Text != field {
+			return false
+		}
+	}
+	return true
+}
+
+// Has reports whether the command has this word.
+func (c *Command) Has(word string) bool {
+	return slices.Contains(c.Words, Word{word, true})
+}
+
+// Option returns the value of an option, nil if the command has none.
+func (c *Command) Option(short, long string) *Word {
+	for i, w := range c.Words {
+		if w.Text == short || w.Text == long {
+			if i+1 < len(c.Words) {
+				return &c.Words[i+1]
+			}
+			return nil
+		}
+		if value, ok := strings.CutPrefix(w.Text, long+"="); ok {
+			return &Word{value, w.Literal}
+		}
+		if value, ok := strings.CutPrefix(w.Text, short); ok && !strings.HasPrefix(w.Text, "--") {
+			return &Word{strings.TrimPrefix(value, "="), w.Literal}
+		}
+	}
+	return nil
+}
+
+// Arguments returns the words behind the first skip words that are neither options nor their values. flags are options without a value.
+func (c *Command) Arguments(skip int, flags []string) (arguments []Word) {
+	for i := skip; i < len(c.Words); i++ {
+		text := c.Words[i].Text
+		switch {
+		case !strings.HasPrefix(text, "-") || text == "-":
+			arguments = append(arguments, c.Words[i])
+		case strings.Contains(text, "=") || slices.Contains(flags, text):
+		case !strings.HasPrefix(text, "--") && (len(text) > 2 || !c.Words[i].Literal): // -pVALUE
+		default:
+			i++
+		}
+	}
+	return arguments
+}
+
+// prefixes are words that may be before a command.
+var prefixes = []string{"sudo", "if", "then", "else", "elif", "while", "until", "do", "!", "time", "exec", "command", "env", "{"}
+
+// Commands returns the simple commands of a script, in their order.
+func Commands(script string) []Command {
+	p := parser{text: script[:min(len(script), maxScript)]}
+	for p.text != "" {
+		p.next()
+	}
+	p.endWord()
+	p.endCommand(false)
+	return p.commands
+}
+
+type parser struct {
+	text     string // what is left
+	line     int
+	commands []Command
+
+	command    Command
+	word       Word
+	inWord     bool
+	redirected bool // whether the next word is the target of a redirection
+	hereString bool // whether the next word is the standard input
+	heredocs   []string
+}
+
+func (p *parser) advance(n int) string {
+	n = min(n, len(p.text))
+	text := p.text[:n]
+	p.line += strings.Count(text, "\n")
+	p.text = p.text[n:]
+	return text
+}
+
+func (p *parser) accept(prefix string) bool {
+	if !strings.HasPrefix(p.text, prefix) {
+		return false
+	}
+	p.advance(len(prefix))
+	return true
+}
+
+// begin begins a word, if there is none yet.
+func (p *parser) begin() {
+	if !p.inWord {
+		p.inWord, p.word = true, Word{Literal: true}
+	}
+	if len(p.command.Words) == 0 {
+		p.command.Line = p.line
+	}
+}
+
+func (p *parser) endWord() {
+	if !p.inWord {
+		return
+	}
+	p.inWord = false
+	switch {
+	case p.hereString:
+		word := p.word
+		p.command.HereString = &word
+	case p.redirected:
+	case len(p.command.Words) == 0 && p.isPrefix():
+	default:
+		p.command.Words = append(p.command.Words, p.word)
+	}
+	p.hereString, p.redirected = false, false
+}
+
+// isPrefix reports whether the word is before the command: a word of the shell, an assignment, or an option of sudo.
+func (p *parser) isPrefix() bool {
+	name, _, assigned := strings.Cut(p.word.Text, "=")
+	isName := name != "" && strings.IndexFunc(name, func(c rune) bool {
+		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	}) < 0
+	return assigned && isName || slices.Contains(prefixes, p.word.Text) || strings.HasPrefix(p.word.Text, "-")
+}
+
+// endCommand ends a command; piped is whether the next one reads its output.
+func (p *parser) endCommand(piped bool) {
+	var next Command
+	if len(p.command.Words) > 0 {
+		p.commands = append(p.commands, p.command)
+		if piped {
+			command := p.command
+			command.Input = nil // of a pipeline, only the command before is of interest
+			next.Input = &command
+		}
+	}
+	p.command, p.hereString, p.redirected = next, false, false
+}
+
+// next reads one part of the script.
+func (p *parser) next() {
+	switch c := p.text[0]; {
+	case c == ' ' || c == '\t' || c == '\r':
+		p.endWord()
+		p.advance(1)
+	case p.accept("\\\n") || p.accept("\\\r\n"):
+	case c == '\n':
+		p.endWord()
+		p.endCommand(false)
+		p.advance(1)
+		p.skipHeredocs()
+	case c == '#' && !p.inWord:
+		p.advance(max(strings.IndexByte(p.text+"\n", '\n'), 1))
+	case strings.IndexByte(";&()", c) >= 0:
+		p.endWord()
+		p.endCommand(false)
+		p.advance(1)
+	case c == '|':
+		p.endWord()
+		p.endCommand(!strings.HasPrefix(p.text, "||"))
+		p.advance(len(p.text) - len(strings.TrimLeft(p.text, "|&")))
+	case c == '<' || c == '>':
+		p.redirection()
+	default:
+		p.begin()
+		p.part(c)
+	}
+}
+
+// redirection reads < and > with what they are part of. The number before them is not a word.
+func (p *parser) redirection() {
+	if p.inWord && p.word.Literal && strings.Trim(p.word.Text, "0123456789") == "" {
+		p.inWord = false
+	}
+	p.endWord()
+	switch {
+	case p.accept("<<<"):
+		p.hereString = true
+	case p.accept("<<"):
+		p.accept("-")
+		rest := strings.TrimLeft(p.text, " \t")
+		delimiter := rest[:min(len(rest), max(strings.IndexAny(rest+"\n", " \t\r\n;|&<>"), 0))]
+		p.heredocs = append(p.heredocs, strings.Trim(delimiter, `'"\`))
+		p.command.HereString = &Word{}
+		p.redirected = true
+	case p.text[0] == '<':
+		p.advance(1)
+		p.command.Input, p.redirected = &Command{Words: []Word{{"cat", true}}}, true
+	default:
+		p.advance(len(p.text) - len(strings.TrimLeft(p.text, ">&|")))
+		p.redirected = true
+	}
+}
+
+// skipHeredocs moves behind the texts of the heredocs of the line before.
+func (p *parser) skipHeredocs() {
+	for _, delimiter := range p.heredocs {
+		for p.text != "" {
+			line := p.advance(strings.IndexByte(p.text+"\n", '\n') + 1)
+			if strings.TrimSpace(line) == delimiter {
+				break
+			}
+		}
+	}
+	p.heredocs = nil
+}
+
+// part reads a part of a word.
+func (p *parser) part(c byte) {
+	switch {
+	case c == '\'':
+		p.advance(1)
+		quoted, _, _ := strings.Cut(p.text, "'")
+		p.advance(len(quoted) + 1)
+		text, _, expression := strings.Cut(quoted, "${{") // GitHub replaces it before the shell reads the quotes
+		p.add(text, !expression)
+	case c == '"':
+		p.advance(1)
+		for p.text != "" && !p.accept(`"`) {
+			p.character()
+		}
+	default:
+		p.character()
+	}
+}
+
+func (p *parser) add(text string, literal bool) {
+	if p.word.Literal {
+		p.word.Text += text
+	}
+	p.word.Literal = p.word.Literal && literal
+}
+
+// character reads a character, an escaped one or an expansion, within double quotes or outside of quotes.
+func (p *parser) character() {
+	switch {
+	case p.accept("\\\n"):
+	case p.text[0] == '\\' && len(p.text) > 1:
+		p.advance(1)
+		p.add(p.advance(1), true)
+	case strings.HasPrefix(p.text, "${{"):
+		p.skip("}}")
+	case strings.HasPrefix(p.text, "$("):
+		p.skipNested('(', ')')
+	case strings.HasPrefix(p.text, "${"):
+		p.skipNested('{', '}')
+	case p.text[0] == '`':
+		p.advance(1)
+		p.skip("`")
+	case p.text[0] == '$':
+		p.advance(1)
+		p.add("", false)
+	default:
+		p.add(p.advance(1), true)
+	}
+}
+
+// skip moves behind the next end.
+func (p *parser) skip(end string) {
+	p.add("", false)
+	text, _, _ := strings.Cut(p.text, end)
+	p.advance(len(text) + len(end))
+}
+
+// skipNested moves behind the bracket that ends an expansion.
+func (p *parser) skipNested(open, end byte) {
+	p.add("", false)
+	p.advance(1)
+	for depth := 0; p.text != ""; {
+		switch c := p.advance(1)[0]; c {
+		case open:
+			depth++
+		case end:
+			if depth--; depth == 0 {
+				return
+			}
+		}
+	}
+}

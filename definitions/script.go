@@ -1,0 +1,126 @@
+package definitions
+
+import (
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/shell"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// loginCommands are the words with which a login begins, and whose rules its credentials are for.
+var loginCommands = []struct {
+	words    string
+	consumer Consumer
+}{
+	{"docker login", Docker}, {"nerdctl login", Docker}, {"podman login", Podman}, {"buildah login", Podman}, {"skopeo login", Podman},
+	{"helm registry login", Helm}, {"oras login", ""}, {"crane auth login", ""},
+}
+
+// readScript adds the logins of a script, which is a text or a list of texts. instead is what to use instead of a literal password.
+func (f *file) readScript(format Format, script *node.Node, object, instead string) {
+	for _, line := range script.Items() {
+		f.readScript(format, line, object, instead)
+	}
+	if !script.IsText() || !strings.Contains(script.Text(), "login") {
+		return
+	}
+	for _, command := range shell.Commands(script.Text()) {
+		e := entry{at: f.at(script.TextLine()+command.Line, object), path: pathIgnored}
+		e.Format = format
+		if name := command.Option("-n", "--name"); command.Is("az acr login") && name != nil {
+			f.azureLogin(e, *name)
+		}
+		for _, known := range loginCommands {
+			if command.Is(known.words) {
+				e.Consumer = known.consumer
+				f.loginCommand(e, command, len(strings.Fields(known.words)), instead)
+			}
+		}
+	}
+}
+
+func (f *file) azureLogin(e entry, name shell.Word) {
+	e.Consumer, e.address = Docker, strings.TrimSuffix(name.Text, ".azurecr.io")+".azurecr.io"
+	e.Reason, e.Detail = UnresolvedCloudIdentity, "The script gets the password with its identity at Azure."
+	if !name.Literal {
+		f.scanner.skip(e.at, SkipTemplate, "%s", addressMessages[SkipTemplate])
+		return
+	}
+	e.add(f.scanner)
+}
+
+// loginCommand adds the registry of a login command, Docker Hub if it has none.
+func (f *file) loginCommand(e entry, command shell.Command, words int, instead string) {
+	e.address = dockerHub
+	if arguments := command.Arguments(words, loginFlags); len(arguments) > 0 {
+		e.address = arguments[0].Text
+		if !arguments[0].Literal {
+			f.scanner.skip(e.at, SkipTemplate, "%s", addressMessages[SkipTemplate])
+			return
+		}
+	}
+	username, password := command.Option("-u", "--username"), command.Option("-p", "--password")
+	if password == nil && command.Has("--password-stdin") {
+		password = e.standardInput(command)
+	}
+	e.setLogin(username, password, instead)
+	if command.Has("--tls-verify=false") || command.Has("--insecure") {
+		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
+	}
+	if command.Has("--plain-http") {
+		e.address = "http://" + hostOf(e.address)
+	}
+	e.add(f.scanner)
+}
+
+// loginFlags are the flags of login commands that have no value.
+var loginFlags = []string{"--password-stdin", "--insecure", "--plain-http", "--tls-verify", "--get-login", "--verbose", "-v", "--debug", "-d"}
+
+// standardInput returns the password that the command reads: what echo or printf writes, or a here-string.
+func (e *entry) standardInput(command shell.Command) *shell.Word {
+	if command.HereString != nil {
+		return command.HereString
+	}
+	input := command.Input
+	switch {
+	case input == nil:
+	case input.Is("echo") || input.Is("printf"):
+		if arguments := input.Arguments(1, []string{"-n", "-e", "-E"}); len(arguments) > 0 {
+			return &arguments[len(arguments)-1]
+		}
+	case input.Is("aws") || input.Is("gcloud") || input.Is("az"):
+		e.Reason, e.Detail = UnresolvedCloudIdentity, "The script gets the password with its identity at a cloud provider."
+	case input.Is("cat"):
+		e.Reason, e.Detail = UnresolvedConfigFile, "The script reads the password from a file."
+	}
+	return &shell.Word{}
+}
+
+// setLogin sets the credentials of a login command.
+func (e *entry) setLogin(username, password *shell.Word, instead string) {
+	var user, secret shell.Word
+	if username != nil {
+		user = *username
+	}
+	if password != nil {
+		secret = *password
+	}
+	e.Definition.Auth = basicAuth("", "")
+	if user.Literal {
+		e.Definition.Auth.Username = user.Text
+	}
+	if secret.Literal {
+		e.Definition.Auth = basicAuth(e.Definition.Auth.Username, secret.Text)
+		e.Notices = append(e.Notices, secretNotice(instead))
+	}
+	switch {
+	case e.Reason != "":
+	case isECR(e.address):
+		e.Reason, e.Detail = UnresolvedCloudIdentity, "The password comes from AWS. Check the registry with a password of AWS."
+	case username != nil && !user.Literal || password != nil && !secret.Literal:
+		e.Reason, e.Detail = UnresolvedTemplate, "The script computes the credentials. Check the registry with the values themselves."
+	case username == nil || password == nil:
+		e.Reason, e.Detail = UnresolvedIncomplete, "The command has no username or no password."
+	}
+}
