@@ -64,6 +64,7 @@ type credentialFile struct {
 	consumer Consumer
 	rules    dockerauth.Rules
 	at       func(line int, key string) Source // place of an entry, by its line in the config
+	notices  []Notice                          // of every entry with a secret
 }
 
 // consumerOf returns who uses a file of credentials if the user names nobody.
@@ -96,7 +97,7 @@ func rulesOf(consumer Consumer, format Format) dockerauth.Rules {
 func (s *Scanner) newCredentialFile(data []byte, format Format, at func(line int, key string) Source) (credentialFile, error) {
 	config, err := dockerauth.Parse(data, format == Dockercfg)
 	consumer := s.consumer(consumerOf(format))
-	return credentialFile{config, format, consumer, rulesOf(consumer, format), at}, err
+	return credentialFile{config: config, format: format, consumer: consumer, rules: rulesOf(consumer, format), at: at}, err
 }
 
 func readerOfCredentials(format Format) func(*file) {
@@ -227,6 +228,7 @@ func (l *lister) setCredentials(r *Registry, e *dockerauth.Entry, key dockerauth
 		r.notice(NoticeNotUsedByConsumer, "%s never uses the key %q.%s", l.rules, dockerauth.Show(e.Key), hubHint(l.rules, key.Host))
 	}
 	r.use(e.Credential, l.rules)
+	r.Notices = append(r.Notices, l.notices...)
 	return true
 }
 

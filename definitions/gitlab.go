@@ -2,7 +2,9 @@ package definitions
 
 import (
 	"slices"
+	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 )
 
@@ -56,8 +58,21 @@ func (f *file) gitlabJob(job *node.Node, object string) {
 	}
 }
 
-// dockerAuthConfig reads the credentials that the runner uses for images.
+// dockerAuthConfig reads the credentials that the runner uses for images, by docker's rules.
 func (f *file) dockerAuthConfig(config *node.Node, object string) {
-	at := f.at(config.TextLine(), object+" DOCKER_AUTH_CONFIG")
-	f.scanner.skip(at, SkipTemplate, "The value of DOCKER_AUTH_CONFIG is a variable, whose value is not in the file.")
+	place := func(line int, key string) Source {
+		return f.at(config.TextLine()+max(line-1, 0), strings.TrimSpace(object+" DOCKER_AUTH_CONFIG "+dockerauth.Show(key)))
+	}
+	if strings.Contains(config.Text(), "$") {
+		f.scanner.skip(place(0, ""), SkipTemplate, "The value of DOCKER_AUTH_CONFIG has variables, whose values are not in the file.")
+		return
+	}
+	c, err := f.scanner.newCredentialFile([]byte(config.Text()), DockerConfig, place)
+	if err != nil {
+		f.scanner.problem(place(0, ""), ProblemNotJSON, "The value of DOCKER_AUTH_CONFIG is not valid JSON.")
+		return
+	}
+	c.format = GitLabCI
+	c.notices = []Notice{secretNotice("Define DOCKER_AUTH_CONFIG as a masked variable of the project.")}
+	f.scanner.addCredentials(c)
 }
