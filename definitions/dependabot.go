@@ -15,8 +15,10 @@ func isDependabot(f *file) bool {
 }
 
 func readDependabot(f *file) {
-	for _, registry := range f.root().Get("registries").Pairs() {
-		f.dependabotRegistry(registry)
+	for _, root := range f.readable() {
+		for _, registry := range root.Get("registries").Pairs() {
+			f.dependabotRegistry(registry)
+		}
 	}
 }
 

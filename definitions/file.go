@@ -193,6 +193,20 @@ func (f *file) unrecognized() {
 	}
 }
 
+// readable returns the documents of a YAML or JSON file, and reports those that cannot be read.
+func (f *file) readable() []*node.Node {
+	documents, err := f.nodes()
+	reason := ProblemNotYAML
+	if f.looksLikeJSON() {
+		reason = ProblemNotJSON
+	}
+	if errors.Is(err, node.ErrLimit) {
+		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The %v.", err)
+	}
+	f.syntaxProblems(reason, err)
+	return documents
+}
+
 // syntaxProblems reports every document of the file that cannot be read.
 func (f *file) syntaxProblems(reason ProblemReason, err error) {
 	broken, _ := errors.AsType[node.SyntaxErrors](err)

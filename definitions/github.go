@@ -27,7 +27,12 @@ func isWorkflow(f *file) bool {
 }
 
 func readWorkflow(f *file) {
-	root := f.root()
+	for _, root := range f.readable() {
+		f.workflow(root)
+	}
+}
+
+func (f *file) workflow(root *node.Node) {
 	f.workflowSteps(root.Get("runs"), "action")
 	for _, job := range root.Get("jobs").Pairs() {
 		object := "job " + job.Key

@@ -15,8 +15,8 @@ var gitlabFormats = []format{{GitLabCI, isGitLabCI, readGitLabCI}}
 var scriptKeys = []string{"before_script", "script", "after_script"}
 
 func isGitLabCI(f *file) bool {
-	documents, err := f.nodes()
-	return err == nil && slices.ContainsFunc(documents, func(root *node.Node) bool {
+	documents, _ := f.nodes()
+	return slices.ContainsFunc(documents, func(root *node.Node) bool {
 		return root.Get("apiVersion") == nil && root.Get("jobs") == nil && (isGitLabJob(root) || slices.ContainsFunc(root.Pairs(), func(job node.Pair) bool {
 			return isGitLabJob(job.Value)
 		}))
@@ -29,12 +29,7 @@ func isGitLabJob(n *node.Node) bool {
 }
 
 func readGitLabCI(f *file) {
-	documents, err := f.nodes()
-	if err != nil {
-		f.unrecognized()
-		return
-	}
-	for _, root := range documents {
+	for _, root := range f.readable() {
 		f.gitlabJob(root, "")
 		for _, job := range root.Pairs() {
 			if job.Key != "variables" {

@@ -34,16 +34,14 @@ func isHarbor(f *file) bool {
 }
 
 func readHarbor(f *file) {
-	for _, n := range listed(f.root()) {
-		f.harborRegistry(n)
+	for _, document := range f.readable() {
+		for _, n := range listed(document) {
+			f.harborRegistry(n)
+		}
 	}
 }
 
 func (f *file) harborRegistry(n *node.Node) {
-	if n == nil {
-		f.unrecognized()
-		return
-	}
 	e := entry{at: f.at(n.Line, "registry "+n.Get("name").Text()), address: harborAddress(n.Get("type").Text(), n.Get("url").Text())}
 	e.Format = HarborRegistries
 	if f.skipHarborKind(e.at, n.Get("type").Text()) {

@@ -43,10 +43,7 @@ func DefinitionJSON(data []byte) ([]byte, error) {
 }
 
 func isDefinition(f *file) bool {
-	documents, err := f.nodes()
-	if err != nil {
-		return false
-	}
+	documents, _ := f.nodes()
 	for _, document := range documents {
 		for _, n := range listed(document) {
 			if spec, _ := definitionOf(n); spec != nil {
@@ -89,12 +86,7 @@ func definitionOf(n *node.Node) (spec, metadata *node.Node) {
 }
 
 func readDefinitions(f *file) {
-	documents, err := f.nodes()
-	if err != nil {
-		f.unrecognized()
-		return
-	}
-	for _, document := range documents {
+	for _, document := range f.readable() {
 		for _, n := range listed(document) {
 			f.readDefinition(n)
 		}
@@ -140,6 +132,10 @@ func fieldList(wrong []fault.Field) (text string) {
 
 func (f *file) foundDefinition(at Source, sent api.OCIRegistryRequestSpec) {
 	r := Registry{Sources: []Source{at}, Format: RegistryDefinition, Definition: sent.Definition}
+	if strings.TrimSpace(sent.Endpoint) == "" {
+		f.scanner.problem(at, ProblemNoHost, "The definition has no endpoint.")
+		return
+	}
 	if hasVariable(sent.Endpoint) {
 		f.scanner.skip(at, SkipTemplate, "The endpoint is a template. Read the file in which it is filled in.")
 		return

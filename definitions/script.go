@@ -28,8 +28,8 @@ func (f *file) readScript(format Format, script *node.Node, object, instead stri
 	for _, command := range shell.Commands(script.Text()) {
 		e := entry{at: f.at(script.TextLine()+command.Line, object), path: pathIgnored}
 		e.Format = format
-		if name := command.Option("-n", "--name"); command.Is("az acr login") && name != nil {
-			f.azureLogin(e, *name)
+		if command.Is("az acr login") {
+			f.azureLogin(e, command)
 		}
 		for _, known := range loginCommands {
 			if command.Is(known.words) {
@@ -40,7 +40,12 @@ func (f *file) readScript(format Format, script *node.Node, object, instead stri
 	}
 }
 
-func (f *file) azureLogin(e entry, name shell.Word) {
+func (f *file) azureLogin(e entry, command shell.Command) {
+	_, options := command.Parse(3, nil)
+	name := options.Get("-n", "--name")
+	if name == nil {
+		return
+	}
 	e.Consumer, e.address = Docker, strings.TrimSuffix(name.Text, ".azurecr.io")+".azurecr.io"
 	e.Reason, e.Detail = UnresolvedCloudIdentity, "The script gets the password with its identity at Azure."
 	if !name.Literal {
@@ -53,22 +58,23 @@ func (f *file) azureLogin(e entry, name shell.Word) {
 // loginCommand adds the registry of a login command, Docker Hub if it has none.
 func (f *file) loginCommand(e entry, command shell.Command, words int, instead string) {
 	e.address = dockerHub
-	if arguments := command.Arguments(words, loginFlags); len(arguments) > 0 {
+	arguments, options := command.Parse(words, loginFlags)
+	if len(arguments) > 0 {
 		e.address = arguments[0].Text
 		if !arguments[0].Literal {
 			f.scanner.skip(e.at, SkipTemplate, "%s", addressMessages[SkipTemplate])
 			return
 		}
 	}
-	username, password := command.Option("-u", "--username"), command.Option("-p", "--password")
-	if password == nil && command.Has("--password-stdin") {
+	username, password := options.Get("-u", "--username"), options.Get("-p", "--password")
+	if password == nil && options.Get("--password-stdin") != nil {
 		password = e.standardInput(command)
 	}
 	e.setLogin(username, password, instead)
-	if command.Has("--tls-verify=false") || command.Has("--insecure") {
+	if verify := options.Get("--tls-verify"); options.Get("--insecure") != nil || verify != nil && verify.Text == "false" {
 		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
 	}
-	if command.Has("--plain-http") {
+	if options.Get("--plain-http") != nil {
 		e.address = "http://" + hostOf(e.address)
 	}
 	e.add(f.scanner)
@@ -86,7 +92,7 @@ func (e *entry) standardInput(command shell.Command) *shell.Word {
 	switch {
 	case input == nil:
 	case input.Is("echo") || input.Is("printf"):
-		if arguments := input.Arguments(1, []string{"-n", "-e", "-E"}); len(arguments) > 0 {
+		if arguments, _ := input.Parse(1, []string{"-n", "-e", "-E"}); len(arguments) > 0 {
 			return &arguments[len(arguments)-1]
 		}
 	case input.Is("aws") || input.Is("gcloud") || input.Is("az"):

@@ -30,11 +30,12 @@ func readTerraform(f *file) {
 		f.readHCL()
 		return
 	}
-	root, err := node.JSON(f.data)
-	if err != nil {
-		f.unrecognized()
-		return
+	for _, root := range f.readable() {
+		f.readTerraformJSON(root)
 	}
+}
+
+func (f *file) readTerraformJSON(root *node.Node) {
 	for _, resource := range root.Get("resources").Items() { // terraform.tfstate
 		for _, instance := range resource.Get("instances").Items() {
 			f.terraformResource(resource, tfValues{values: instance.Get("attributes")}, stateAddress(resource, instance))

@@ -9,19 +9,18 @@ func newScalar(line int, k kind, value string) *Node {
 
 func newObject(line int) *Node { return &Node{Line: line, kind: object, size: 1} }
 
-// addMember adds a member to an object whose members are complete, so that its size is known. Blocks, which are added before, count
-// for themselves: a limit counts all values of the file.
+// addMember adds a member whose value is complete, so that its size is known.
 func (n *Node) addMember(line int, key string, value *Node) {
 	n.size += value.size
 	n.pairs = append(n.pairs, Pair{key, line, value})
 }
 
-// TextLine returns the line in which a text begins: the one below the node's if it is a block.
+// TextLine returns the line in which a text begins: the one below the node's if it is a block of lines in YAML.
 func (n *Node) TextLine() int {
-	if n == nil || n.yaml == nil {
+	switch {
+	case n == nil:
 		return 0
-	}
-	if n.yaml.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+	case n.block:
 		return n.Line + 1
 	}
 	return n.Line

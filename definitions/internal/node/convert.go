@@ -43,6 +43,7 @@ func (c *converter) convert(from *yaml.Node, depth int) (n *Node, height int, er
 		height, err = c.elements(n, from, depth)
 	default:
 		n.kind = scalarKind(from.Tag)
+		n.block = from.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
 		if n.kind != null {
 			n.value = from.Value
 		}

@@ -120,34 +120,44 @@ func (r *hclReader) body(into *Node, depth int) error {
 
 // member reads what follows the name of an attribute or block.
 func (r *hclReader) member(object *Node, line int, name string, depth int) error {
+	var value *Node
+	var err error
 	if strings.HasPrefix(r.text, "=") && !strings.HasPrefix(r.text, "==") {
 		r.advance(1)
-		value, err := r.value("\n}", depth+1)
-		if err == nil {
-			object.addMember(line, name, value)
-		}
-		return err
+		value, err = r.value("\n}", depth+1)
+	} else {
+		value, err = r.block(line, depth+1)
 	}
-	for {
-		if r.accept("{") {
-			block := newObject(line)
-			object.addMember(line, name, block)
-			return r.body(block, depth+1)
-		}
-		label, literal := "", true
-		if strings.HasPrefix(r.text, `"`) {
-			label, literal = r.quoted()
-		} else {
-			label = r.identifier()
-		}
-		if label == "" || !literal {
-			return errors.New("an attribute or block is expected")
-		}
-		labeled := newObject(line)
-		object.addMember(line, name, labeled)
-		object, name = labeled, label
-		r.blank(false)
+	if err == nil {
+		object.addMember(line, name, value)
 	}
+	return err
+}
+
+// block reads the labels and the body of a block.
+func (r *hclReader) block(line, depth int) (*Node, error) {
+	object := newObject(line)
+	if r.accept("{") {
+		return object, r.body(object, depth)
+	}
+	if err := r.limit(depth); err != nil {
+		return nil, err
+	}
+	label, literal := "", true
+	if strings.HasPrefix(r.text, `"`) {
+		label, literal = r.quoted()
+	} else {
+		label = r.identifier()
+	}
+	if label == "" || !literal {
+		return nil, errors.New("an attribute or block is expected")
+	}
+	r.blank(false)
+	labeled, err := r.block(line, depth+1)
+	if err == nil {
+		object.addMember(line, label, labeled)
+	}
+	return object, err
 }
 
 // value reads the value of an attribute or element up to one of the bytes in end. A value that is not one literal is an expression.

@@ -47,6 +47,7 @@ type Node struct {
 	Line   int
 	kind   kind
 	inline bool // a table or array of TOML that is the value of a key
+	block  bool // whether it is a text that YAML has in lines of its own
 	size   int32
 	value  string
 	pairs  []Pair

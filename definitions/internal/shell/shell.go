@@ -38,44 +38,41 @@ func (c *Command) Is(words string) bool {
 	return true
 }
 
-// Has reports whether the command has this word.
-func (c *Command) Has(word string) bool {
-	return slices.Contains(c.Words, Word{word, true})
-}
+// Options are the options of a command by their names, such as -u and --username. One without a value is empty.
+type Options map[string]Word
 
-// Option returns the value of an option, nil if the command has none.
-func (c *Command) Option(short, long string) *Word {
-	for i, w := range c.Words {
-		if w.Text == short || w.Text == long {
-			if i+1 < len(c.Words) {
-				return &c.Words[i+1]
-			}
-			return nil
-		}
-		if value, ok := strings.CutPrefix(w.Text, long+"="); ok {
-			return &Word{value, w.Literal}
-		}
-		if value, ok := strings.CutPrefix(w.Text, short); ok && !strings.HasPrefix(w.Text, "--") {
-			return &Word{strings.TrimPrefix(value, "="), w.Literal}
+// Get returns the option with one of the names, nil if the command has none.
+func (o Options) Get(names ...string) *Word {
+	for _, name := range names {
+		if value, ok := o[name]; ok {
+			return &value
 		}
 	}
 	return nil
 }
 
-// Arguments returns the words behind the first skip words that are neither options nor their values. flags are options without a value.
-func (c *Command) Arguments(skip int, flags []string) (arguments []Word) {
-	for i := skip; i < len(c.Words); i++ {
-		text := c.Words[i].Text
+// Parse returns the arguments and the options behind the first skip words. flags are the options that have no value.
+func (c *Command) Parse(skip int, flags []string) (arguments []Word, options Options) {
+	options = Options{}
+	for i := min(skip, len(c.Words)); i < len(c.Words); i++ {
+		word := c.Words[i]
+		name, value, assigned := strings.Cut(word.Text, "=")
 		switch {
-		case !strings.HasPrefix(text, "-") || text == "-":
-			arguments = append(arguments, c.Words[i])
-		case strings.Contains(text, "=") || slices.Contains(flags, text):
-		case !strings.HasPrefix(text, "--") && (len(text) > 2 || !c.Words[i].Literal): // -pVALUE
-		default:
+		case !strings.HasPrefix(word.Text, "-") || word.Text == "-":
+			arguments = append(arguments, word)
+		case slices.Contains(flags, word.Text):
+			options[word.Text] = Word{Literal: true}
+		case !strings.HasPrefix(word.Text, "--") && (len(word.Text) > 2 || !word.Literal): // -pVALUE, -p=VALUE
+			short := word.Text[:min(2, len(word.Text))]
+			options[short] = Word{strings.TrimPrefix(word.Text[len(short):], "="), word.Literal}
+		case assigned || !word.Literal:
+			options[name] = Word{value, word.Literal}
+		case i+1 < len(c.Words):
 			i++
+			options[name] = c.Words[i]
 		}
 	}
-	return arguments
+	return arguments, options
 }
 
 // prefixes are words that may be before a command.

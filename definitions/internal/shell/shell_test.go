@@ -37,31 +37,34 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-func TestOptionsAndArguments(t *testing.T) {
-	command := shell.Commands(`docker login -u robot --password="$X" --tls-verify=false --config dir -k host last`)[0]
-	if got := command.Arguments(2, []string{"-k"}); !cmp.Equal(got, lit("host", "last")) {
-		t.Errorf("arguments: %+v", got)
+func TestParse(t *testing.T) {
+	for script, want := range map[string]struct {
+		arguments []shell.Word
+		options   shell.Options
+	}{
+		`docker login -u robot --password="$X" --tls-verify=false --config dir -k host last`: {lit("host", "last"), shell.Options{
+			"-u": {"robot", true}, "--password": {}, "--tls-verify": {"false", true}, "--config": {"dir", true}, "-k": {"", true}}},
+		`docker login -urobot -p=secret host`: {lit("host"), shell.Options{"-u": {"robot", true}, "-p": {"secret", true}}},
+		`docker login -p"$X" host`:            {lit("host"), shell.Options{"-p": {}}},
+		`docker login -u -psecret host`:       {lit("host"), shell.Options{"-u": {"-psecret", true}}},
+		`docker login - -p`:                   {lit("-"), shell.Options{}},
+		`docker`:                              {nil, shell.Options{}},
+	} {
+		command := shell.Commands(script)[0]
+		arguments, options := command.Parse(2, []string{"-k"})
+		if diff := cmp.Diff(want.arguments, arguments) + cmp.Diff(want.options, options); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", script, diff)
+		}
 	}
-	if got := command.Option("-u", "--username"); got == nil || *got != (shell.Word{Text: "robot", Literal: true}) {
-		t.Errorf("username: %+v", got)
+	options := shell.Options{"-u": {"a", true}}
+	if options.Get("-p", "--password") != nil || options.Get("--username", "-u").Text != "a" {
+		t.Error("an option is not found by its names")
 	}
-	if got := command.Option("-p", "--password"); got == nil || *got != (shell.Word{}) {
-		t.Errorf("password: %+v", got)
-	}
-	if got := command.Option("-x", "--x"); got != nil {
-		t.Errorf("missing option: %+v", got)
-	}
-	if !command.Is("docker login") || command.Is("docker") == command.Is("podman") || !command.Has("--tls-verify=false") || (*shell.Command)(nil).Is("a") {
+}
+
+func TestIs(t *testing.T) {
+	command := shell.Commands("docker login $X")[0]
+	if !command.Is("docker login") || command.Is("docker") == command.Is("podman") || command.Is("docker login x") || (*shell.Command)(nil).Is("a") {
 		t.Error("the command is not recognized")
-	}
-	attached := shell.Commands(`docker login -urobot -p=secret host`)[0]
-	if user, password := attached.Option("-u", "--username"), attached.Option("-p", "--password"); user.Text != "robot" || password.Text != "secret" {
-		t.Errorf("attached options: %+v, %+v", user, password)
-	}
-	if got := attached.Arguments(2, nil); !cmp.Equal(got, lit("host")) {
-		t.Errorf("arguments: %+v", got)
-	}
-	if last := shell.Commands(`docker login -p`)[0]; last.Option("-p", "--password") != nil {
-		t.Error("an option without a value has one")
 	}
 }
