@@ -38,3 +38,51 @@ func cutTag(reference string) string {
 	}
 	return reference
 }
+
+func joinPath(a, b string) string { return strings.Trim(a+"/"+strings.Trim(b, "/"), "/") }
+
+// readAddress reads [scheme://]host[:port][/path], without a user, a query and a fragment. The reason is why it is not the address of
+// a registry, "" if it is.
+func readAddress(text string) (endpoint, path string, reason SkipReason) {
+	scheme, rest, found := strings.Cut(strings.TrimSpace(text), "://")
+	if !found {
+		scheme, rest = "https", strings.TrimSpace(text)
+	}
+	if cut := strings.IndexAny(rest, "?#"); cut >= 0 {
+		rest = rest[:cut]
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	if at := strings.LastIndexByte(host, '@'); at >= 0 {
+		host = host[at+1:]
+	}
+	host, path = strings.ToLower(host), strings.Trim(path, "/")
+	switch {
+	case strings.Contains(host, "*"):
+		return "", "", SkipWildcard
+	case host == "" || strings.ContainsAny(host, " \t\r\n\"'\\<>{}$") || strings.Trim(host, ".:") == "":
+		return "", "", SkipNoHost
+	}
+	switch strings.ToLower(scheme) {
+	case "https", "oci":
+		return endpointOf(host), path, ""
+	case "http":
+		return "http://" + host, path, ""
+	default:
+		return "", "", SkipUnsupportedScheme
+	}
+}
+
+// hostOf returns host[:port] of an address.
+func hostOf(address string) string {
+	if _, rest, found := strings.Cut(address, "://"); found {
+		address = rest
+	}
+	host, _, _ := strings.Cut(address, "/")
+	return host
+}
+
+// isECR reports whether an address is a registry of AWS, whose passwords are made with AWS credentials.
+func isECR(address string) bool {
+	host := hostOf(address)
+	return strings.Contains(host, ".dkr.ecr") && strings.Contains(host, ".amazonaws.com") || host == "public.ecr.aws"
+}

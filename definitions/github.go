@@ -12,14 +12,11 @@ var githubFormats = []format{{GitHubWorkflow, isWorkflow, readWorkflow}}
 
 func isWorkflow(f *file) bool {
 	root := f.root()
-	if root.Get("apiVersion") != nil {
-		return false
-	}
 	if root.Get("runs", "using").Text() == "composite" {
 		return true
 	}
 	for _, job := range root.Get("jobs").Pairs() {
-		if job.Value.Get("steps").IsArray() || job.Value.Get("runs-on") != nil || job.Value.Get("uses").IsText() {
+		if root.Get("on") != nil && (job.Value.Get("steps").IsArray() || job.Value.Get("runs-on") != nil || job.Value.Get("uses").IsText()) {
 			return true
 		}
 	}
@@ -158,4 +155,53 @@ func (f *file) ecrLoginStep(step *node.Node, object, region string) {
 		e.Reason, e.Detail = UnresolvedCloudIdentity, "The workflow gets the password with its identity at AWS. Check the registry with a password of AWS."
 		e.add(f.scanner)
 	}
+}
+
+// dependabotFormats reads the private registries of dependabot.yml.
+var dependabotFormats = []format{{Dependabot, isDependabot, readDependabot}}
+
+func isDependabot(f *file) bool {
+	root := f.root()
+	return root.Get("updates").IsArray() && root.Get("version") != nil && root.Get("registries").IsObject()
+}
+
+func readDependabot(f *file) {
+	for _, root := range f.readable() {
+		for _, registry := range root.Get("registries").Pairs() {
+			f.dependabotRegistry(registry)
+		}
+	}
+}
+
+func (f *file) dependabotRegistry(registry node.Pair) {
+	n := registry.Value
+	e := entry{at: f.at(registry.KeyLine, "registry "+registry.Key), address: n.Get("url").Text()}
+	e.Format = Dependabot
+	kind := n.Get("type").Text()
+	if e.address == "" { // the default of docker-registry
+		e.address = n.Get("registry").Text()
+	}
+	switch {
+	case kind == "helm-registry" && !strings.HasPrefix(e.address, "oci://"):
+		f.scanner.skip(e.at, SkipClassicHelm, "The URL does not begin with oci://, so that it is a classic repository with an index.yaml.")
+		return
+	case kind != "docker-registry" && kind != "helm-registry":
+		f.scanner.skip(e.at, SkipNotARegistry, "The type %.40q is not an OCI registry.", kind)
+		return
+	case isExpression(e.address):
+		f.scanner.skip(e.at, SkipTemplate, "%s", addressMessages[SkipTemplate])
+		return
+	case e.address == "" && kind == "docker-registry":
+		e.address = dockerHub
+	}
+	if kind == "helm-registry" {
+		e.Consumer = Helm
+	} else {
+		e.Consumer = Docker
+	}
+	f.workflowAuth(&e, n.Get("username").Text(), n.Get("password").Text())
+	if role := n.Get("aws-role-name"); role != nil || n.Get("tenant-id") != nil {
+		e.Reason, e.Detail = UnresolvedCloudIdentity, "Dependabot gets the password with its identity at a cloud provider."
+	}
+	e.add(f.scanner)
 }

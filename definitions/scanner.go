@@ -131,3 +131,54 @@ func (s *Scanner) skip(at Source, reason SkipReason, format string, args ...any)
 func (s *Scanner) problem(at Source, reason ProblemReason, format string, args ...any) {
 	s.result.Problems = append(s.result.Problems, Problem{at, reason, fmt.Sprintf(format, args...)})
 }
+
+// entry is a registry as a file of another program has it.
+type entry struct {
+	Registry
+	at      Source
+	address string // [scheme://]host[:port][/path]
+	path    pathUse
+}
+
+// pathUse is what the path of an address is for.
+type pathUse int
+
+const (
+	pathOfContent pathUse = iota
+	pathOfAPI
+	pathIgnored // by the consumer, which uses the host only
+)
+
+// add adds the registry, or what its address is instead of one.
+func (e entry) add(s *Scanner) {
+	endpoint, path, reason := readAddress(e.address)
+	if reason != "" {
+		s.skip(e.at, reason, "%s", addressMessages[reason])
+		return
+	}
+	e.Sources = []Source{e.at}
+	e.Definition.Endpoint = endpoint
+	switch e.path {
+	case pathOfContent:
+		e.Definition.BaseContentPath = joinPath(path, e.Definition.BaseContentPath)
+	case pathOfAPI:
+		e.Definition.BasePath = joinPath(path, e.Definition.BasePath)
+	}
+	if e.Definition.Auth == nil {
+		e.Definition.Auth = &regcheck.Auth{}
+	}
+	e.Notices = append(e.Notices, connectionNotices(endpoint, e.Definition.Auth.TLS)...)
+	s.found(e.Registry)
+}
+
+var addressMessages = map[SkipReason]string{
+	SkipNoHost:            "The entry has no registry host.",
+	SkipTemplate:          "The address is an expression, whose value is not in the file.",
+	SkipUnsupportedScheme: "The scheme of the address is not https, http or oci.",
+	SkipWildcard:          "The entry is for several registries. Give the registry that is used.",
+}
+
+// secretNotice is for a password that is in a file of a repository. instead is what to use, as an imperative sentence.
+func secretNotice(instead string) Notice {
+	return Notice{NoticeSecretInRepository, "The file has the password itself, which everyone who can read the repository can use. " + instead + " Then replace the password."}
+}

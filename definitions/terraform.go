@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"bytes"
 	"regexp"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -16,7 +17,7 @@ var terraformFile = regexp.MustCompile(`(?m)^[ \t]*(resource[ \t]+"?(spectroclou
 
 func isTerraform(f *file) bool {
 	if !f.looksLikeJSON() {
-		return terraformFile.Match(f.data)
+		return bytes.Contains(f.data, []byte("registr")) && terraformFile.Match(f.data)
 	}
 	root := f.root()
 	if root.Get("lineage") != nil && root.Get("terraform_version") != nil {
