@@ -25,3 +25,19 @@ func TestShortHelpFitsOneLine(t *testing.T) {
 		t.Errorf("%d commands were checked", count)
 	}
 }
+
+func TestHelpHasExitCodesAndExamples(t *testing.T) {
+	root := newRoot()
+	for _, cmd := range root.Commands() {
+		eachListed(cmd, func(cmd *cobra.Command) {
+			if !cmd.HasSubCommands() && (!strings.Contains(cmd.Long, "Exit codes: 0") || !strings.HasPrefix(cmd.Example, "  regwarden "+shortPath(cmd))) {
+				t.Errorf("%s: the help lacks exit codes or examples: %q, %q", cmd.CommandPath(), cmd.Long, cmd.Example)
+			}
+		})
+	}
+	for path := range examples {
+		if cmd, _, err := root.Find(strings.Fields(path)); err != nil || shortPath(cmd) != path {
+			t.Errorf("%q has an example and does not exist", path)
+		}
+	}
+}
