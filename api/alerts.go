@@ -68,7 +68,7 @@ type AlertChannelRequest struct {
 	HTTP          *AlertChannelHTTPRequest `json:"http"`
 }
 
-// AlertChannelHTTPRequest is the request that a channel shall send.
+// AlertChannelHTTPRequest is the request that a channel is to send.
 type AlertChannelHTTPRequest struct {
 	URL     secret.String            `json:"url"`
 	Method  string                   `json:"method"`

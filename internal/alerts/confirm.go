@@ -149,7 +149,7 @@ func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.O
 		return 0, nil
 	}
 	err = s.record(ctx, func(ctx context.Context, tx *store.Tx) error {
-		return tx.Addresses.Forget(ctx, requested.OrgUID, requested.Address, requested.RequestedAt)
+		return tx.Addresses.DeleteUnconfirmed(ctx, requested.OrgUID, requested.Address, requested.RequestedAt)
 	})
 	return linkBackoff, err
 }

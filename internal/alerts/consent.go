@@ -146,7 +146,7 @@ func (s *Service) renewLinks(ctx context.Context, tx *store.Tx, c store.Channel)
 	before := s.now().Add(-linkInterval)
 	for _, address := range addresses {
 		if consent.hasLink(address) && !consent.given(address) && !consent.known[addressKey(address)].RequestedAt.After(before) {
-			if err := tx.Addresses.Forget(ctx, c.OrgUID, addressKey(address), before); err != nil {
+			if err := tx.Addresses.DeleteUnconfirmed(ctx, c.OrgUID, addressKey(address), before); err != nil {
 				return err
 			}
 		}

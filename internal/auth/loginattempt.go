@@ -160,7 +160,7 @@ func (a *loginAttempt) recordSuccess(ctx context.Context, tx *store.Tx, now time
 	if err := tx.Throttling.NoteSuccess(ctx, a.account, a.source, now, now.Add(forgetSuccess)); err != nil || ownAllowance(pair) {
 		return err
 	}
-	return tx.Throttling.Forget(ctx, a.account, every)
+	return tx.Throttling.Delete(ctx, a.account, every)
 }
 
 // limited returns the fault of an attempt that has to wait, nil if it does not.

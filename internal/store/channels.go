@@ -182,12 +182,12 @@ type AlertAddress struct {
 }
 
 const (
-	sqlAlertAddresses      = `SELECT org_uid, address, asked_at, confirmed_at, '' FROM alert_addresses WHERE org_uid = $1`
-	sqlAlertAddressByToken = `SELECT a.org_uid, a.address, a.asked_at, a.confirmed_at, o.name FROM alert_addresses a JOIN orgs o ON o.uid = a.org_uid WHERE a.token_hash = $1`
-	sqlRequestAddress      = `INSERT INTO alert_addresses (org_uid, address, token_hash, asked_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
-	sqlForgetAddress       = `DELETE FROM alert_addresses WHERE org_uid = $1 AND address = $2 AND asked_at <= $3 AND confirmed_at IS NULL`
-	sqlConfirmAddress      = `UPDATE alert_addresses SET confirmed_at = $2 WHERE token_hash = $1 AND confirmed_at IS NULL`
-	sqlDeleteRequested     = `DELETE FROM alert_addresses WHERE confirmed_at IS NULL AND (org_uid, address) IN
+	sqlAlertAddresses          = `SELECT org_uid, address, asked_at, confirmed_at, '' FROM alert_addresses WHERE org_uid = $1`
+	sqlAlertAddressByToken     = `SELECT a.org_uid, a.address, a.asked_at, a.confirmed_at, o.name FROM alert_addresses a JOIN orgs o ON o.uid = a.org_uid WHERE a.token_hash = $1`
+	sqlRequestAddress          = `INSERT INTO alert_addresses (org_uid, address, token_hash, asked_at) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`
+	sqlDeleteUnconfirmed       = `DELETE FROM alert_addresses WHERE org_uid = $1 AND address = $2 AND asked_at <= $3 AND confirmed_at IS NULL`
+	sqlConfirmAddress          = `UPDATE alert_addresses SET confirmed_at = $2 WHERE token_hash = $1 AND confirmed_at IS NULL`
+	sqlDeleteUnconfirmedBefore = `DELETE FROM alert_addresses WHERE confirmed_at IS NULL AND (org_uid, address) IN
 		(SELECT org_uid, address FROM alert_addresses WHERE confirmed_at IS NULL AND asked_at < $1 LIMIT $2)`
 )
 
@@ -213,9 +213,9 @@ func (tx Addresses) Request(ctx context.Context, a AlertAddress, tokenHash []byt
 	return tx.changed(ctx, sqlRequestAddress, a.OrgUID, a.Address, tokenHash, millis(a.RequestedAt))
 }
 
-// Forget deletes an address that did not confirm, so that it can be requested again, unless that was done after requestedUntil.
-func (tx Addresses) Forget(ctx context.Context, orgUID, address string, requestedUntil time.Time) error {
-	return tx.changeAny(ctx, sqlForgetAddress, orgUID, address, millis(requestedUntil))
+// DeleteUnconfirmed deletes an address that did not confirm, so that it can be requested again, unless that was done after requestedUntil.
+func (tx Addresses) DeleteUnconfirmed(ctx context.Context, orgUID, address string, requestedUntil time.Time) error {
+	return tx.changeAny(ctx, sqlDeleteUnconfirmed, orgUID, address, millis(requestedUntil))
 }
 
 // Confirm confirms the address whose newest link has that token, and reports whether it was not confirmed before.
@@ -223,7 +223,7 @@ func (tx Addresses) Confirm(ctx context.Context, tokenHash []byte, at time.Time)
 	return tx.changed(ctx, sqlConfirmAddress, tokenHash, millis(at))
 }
 
-// DeleteRequested deletes at most limit addresses with a request before that time and no confirmation, and returns how many.
-func (tx Addresses) DeleteRequested(ctx context.Context, before time.Time, limit int) (int64, error) {
-	return tx.change(ctx, sqlDeleteRequested, millis(before), limit)
+// DeleteUnconfirmedBefore deletes at most limit addresses with a request before that time and no confirmation, and returns how many.
+func (tx Addresses) DeleteUnconfirmedBefore(ctx context.Context, before time.Time, limit int) (int64, error) {
+	return tx.change(ctx, sqlDeleteUnconfirmedBefore, millis(before), limit)
 }

@@ -119,8 +119,8 @@ func (tx Throttling) NoteSuccess(ctx context.Context, account, source []byte, at
 	return tx.changeOne(ctx, sqlNoteSuccess, account, source, millis(at), millis(forgetAt))
 }
 
-// Forget deletes one row.
-func (tx Throttling) Forget(ctx context.Context, account, source []byte) error {
+// Delete deletes one row.
+func (tx Throttling) Delete(ctx context.Context, account, source []byte) error {
 	return tx.changeAny(ctx, sqlForgetFailures, account, source)
 }
 

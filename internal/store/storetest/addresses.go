@@ -55,7 +55,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	}
 	forget := func(until time.Time) {
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			return tx.Addresses.Forget(ctx, org.UID, requested.Address, until)
+			return tx.Addresses.DeleteUnconfirmed(ctx, org.UID, requested.Address, until)
 		})
 	}
 	forget(start.Add(-time.Millisecond))
@@ -91,7 +91,7 @@ func alertAddresses(t *testing.T, db *store.DB) {
 	})
 	for _, want := range []int64{1, 0} { // confirmed addresses stay
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
-			n, err := tx.Addresses.DeleteRequested(ctx, start.Add(time.Hour), 10)
+			n, err := tx.Addresses.DeleteUnconfirmedBefore(ctx, start.Add(time.Hour), 10)
 			if n != want {
 				t.Errorf("%d deleted, want %d", n, want)
 			}

@@ -189,7 +189,7 @@ func throttles(t *testing.T, db *store.DB) {
 		if early != 0 || late != 1 {
 			t.Errorf("deleted %d early, %d late", early, late)
 		}
-		return errors.Join(errE, errL, tx.Throttling.Forget(ctx, account, bytes.Clone(source)))
+		return errors.Join(errE, errL, tx.Throttling.Delete(ctx, account, bytes.Clone(source)))
 	})
 }
 
