@@ -67,13 +67,9 @@ func mustRefusalWorld(t *testing.T, cost HashCost) (*world, []Credentials) {
 }
 
 // timeLoginRefusals times 1,000 interleaved refusals, 250 of each kind. For each pair of kinds it computes the share of
-// pairs of samples in which the first is slower (the area under the ROC curve of a guess by time alone; Mann and
-// Whitney's U over its maximum). With 250 samples, random variation is 0.026 around one half. The limit is 0.17,
-// because under the race detector reading a user's row takes some tens of microseconds instead of a few; without it the
-// shares are 0.48 to 0.53. The test also checks that it detects a service that skips the hash for one kind.
-//
-// On a busy machine one round can deviate in either direction. A real difference shows in every round, so a pair counts
-// only if all rounds show it.
+// pairs of samples in which the first is slower (Mann and Whitney's U over its maximum; 0.5 if time reveals nothing). The
+// limit of 0.17 around that allows for the race detector, without which the shares are 0.48 to 0.53. A pair fails only if
+// all rounds show it, since a busy machine can disturb one. The test also checks that it detects a skipped hash.
 func timeLoginRefusals(t *testing.T) {
 	const perKind, limit, rounds = 250, 0.17, 3
 	apart := distinguishable(t, timeRefusals(t, perKind, false), limit)

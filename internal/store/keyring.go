@@ -113,17 +113,12 @@ func unwrap(master seal.MasterKey, wrapped []byte, o Options) (*seal.Keyring, er
 	return ring, nil
 }
 
-// RotateMaster encrypts the keyring with another master key. record runs in the same transaction. next is zero when the
-// key is stored in a file: then a new one is generated and written there.
+// RotateMaster encrypts the keyring with another master key, for a key that others may know. It does not help if the
+// database was stolen too, since values stay encrypted with the same keyring. record runs in the same transaction.
 //
-// The order is: next in a second file, durable; the row; the second file replaces the key file. Until the row is committed
-// the old file opens the store, and afterwards the second one, which Open then puts in its place. The lock of opening
-// prevents that two rotations, or a rotation and Open, run at once.
-//
-// former is the file that the old key is stored in, for backups made under it; empty when the key was given.
-//
-// What the keyring encrypted stays encrypted with the same keys: this is for a master key that others may know, not
-// for one that was stolen together with the database.
+// If the key is in a file, next is zero and a new key is generated. It is written to a second file before the transaction
+// and replaces the key file after it; Open completes an interrupted rotation. former is the file of the old key, which
+// earlier backups need, or "" if the key was given. The lock excludes a concurrent rotation or Open.
 func (db *DB) RotateMaster(ctx context.Context, next seal.MasterKey, record func(*Tx) error) (former string, err error) {
 	lock, err := sqldb.OpenRaw(ctx, db.options.database())
 	if err != nil {
