@@ -102,7 +102,9 @@ func (s *Service) sweep(ctx context.Context) error {
 	before := s.now().Add(-alertRetention)
 	for _, step := range []func(*store.Tx) (int64, error){
 		func(tx *store.Tx) (int64, error) { return tx.Outbox.DeleteBefore(ctx, before, sweepBatch) },
-		func(tx *store.Tx) (int64, error) { return tx.Addresses.DeleteUnconfirmedBefore(ctx, before, sweepBatch) },
+		func(tx *store.Tx) (int64, error) {
+			return tx.Addresses.DeleteUnconfirmedBefore(ctx, before, sweepBatch)
+		},
 	} {
 		for n := int64(sweepBatch); n == sweepBatch; {
 			if err := s.db.InTx(ctx, func(tx *store.Tx) (err error) {
