@@ -33,23 +33,27 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	buildDir = dir
 	binary := filepath.Join(dir, "regwarden")
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", binary, "./cmd/regwarden")
 	cmd.Dir = productDir
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("build regwarden: %w\n%s", err, out)
+		return "", fmt.Errorf("build regwarden: %w\n%s", err, out)
 	}
 	return binary, nil
 })
 
 var load = sync.OnceValues(func() (*contract.Contract, error) { return contract.Load(description) })
 
+// buildDir is the directory that build created, if it ran.
+var buildDir string
+
 // Main runs a package's tests and deletes the binary if they built it. Use it in TestMain.
 func Main(m *testing.M) int {
 	defer func() {
-		if binary, err := build(); err == nil && binary != os.Getenv(builtBinary) {
-			_ = os.RemoveAll(filepath.Dir(binary))
+		if buildDir != "" {
+			_ = os.RemoveAll(buildDir)
 		}
 	}()
 	return m.Run()
