@@ -68,7 +68,7 @@ the definition is a stored one with its secrets, which are used only with the st
 the server then apply, as given in --config or the environment.
 
 Give the password in ` + envRegistryPassword + ` or with --password-stdin, the token in ` + envRegistryToken + ` or with
---token-stdin. They are no arguments, since every user of the machine can read those.
+--token-stdin. They are not arguments, since every user of the machine can read those.
 
 Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 the definition could not be
 checked, 130 interrupted, 143 terminated.`,

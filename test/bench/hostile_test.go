@@ -27,7 +27,7 @@ const (
 	fewestLatencies = 200
 )
 
-// hostileServers are servers of the kit that never respond or never end. The last is no server: connecting to it never ends.
+// hostileServers are servers of the kit that never respond or never end. The last one never completes a connection.
 var hostileServers = []string{"accept-silent", "slow", "drip-headers", "drip-body", "endless-headers", "flood-1xx", "endless-body", "gzip-bomb", "swallow-packets"}
 
 // BenchmarkHostile sends 500 validations at once of registries that never end, and other requests at a fixed rate.

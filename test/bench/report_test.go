@@ -111,7 +111,7 @@ func (r *report) end() {
 	noError(r.b, os.WriteFile(page, []byte(withRows(string(old), r.name(), r.rows, machine())), 0o600))
 }
 
-// withRows returns a page with other rows of one benchmark. The first of them says where and when it was measured.
+// withRows returns a page with other rows of one benchmark. The first of them has the time and the machine of the measurement.
 func withRows(page, name string, rows []string, machine string) string {
 	const begin, end = "| --- | --- | --- |\n", "\n\n"
 	before, rest, _ := strings.Cut(page, begin)

@@ -35,7 +35,7 @@ var everywhere = []string{
 	"Referrer-Policy", "Strict-Transport-Security", "X-Content-Type-Options",
 }
 
-// What every response must say to browsers and caches, whatever its status.
+// Headers for browsers and caches that every response must have.
 var always = map[string]string{
 	"Cache-Control":           "no-store",
 	"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",

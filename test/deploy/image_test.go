@@ -182,7 +182,7 @@ func runImage(t *testing.T, root string, environment []string) {
 	select {
 	case address = <-output.found:
 	case <-time.After(20 * time.Second):
-		t.Fatalf("it does not say where it serves\n%s", output)
+		t.Fatalf("it does not print its address\n%s", output)
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		health := exec.Command("/regwarden", "health", "--listen", strings.TrimPrefix(address, "http://"), "--ready="+strconv.FormatBool(path == "/readyz"))

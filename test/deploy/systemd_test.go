@@ -46,7 +46,7 @@ func TestSettingsFileOfTheUnit(t *testing.T) {
 	flags, _ := settings(t)
 	for name := range file {
 		if !slices.Contains(flags, name) {
-			t.Errorf("%s is no setting", name)
+			t.Errorf("%s is not a setting", name)
 		}
 	}
 	if len(file) < 4 {

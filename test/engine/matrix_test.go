@@ -61,7 +61,7 @@ func TestMatrixAgainstORAS(t *testing.T) {
 	t.Logf("%v\n%s", counts, strings.Join(differ, "\n"))
 }
 
-const otherwise = "oras-go says otherwise, and the row says why ours is truer"
+const otherwise = "oras-go differs, and the row has the reason"
 
 // againstORAS tries one row and returns the kind of its outcome.
 func againstORAS(t *testing.T, row matrixRow) string {
@@ -70,7 +70,7 @@ func againstORAS(t *testing.T, row matrixRow) string {
 	agree := (used == nil) == row.Want.Valid
 	switch {
 	case agree && row.Truer != "":
-		t.Errorf("oras-go agrees, yet the row says %q", row.Truer)
+		t.Errorf("oras-go agrees, but the row has the reason %q", row.Truer)
 	case !agree && row.Truer == "":
 		t.Errorf("on %s valid is %t, but oras-go, %s: %v", row.Server, row.Want.Valid, tried, used)
 	case !agree:
@@ -186,7 +186,7 @@ func definitionOf(t *testing.T, g *regchecktest.Registry, row matrixRow) regchec
 	if err != nil {
 		t.Fatal(err)
 	}
-	for word, text := range words { // the words stand in JSON strings
+	for word, text := range words { // the words are in JSON strings
 		quoted, err := json.Marshal(text)
 		if err != nil {
 			t.Fatal(err)

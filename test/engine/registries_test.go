@@ -25,7 +25,7 @@ func TestOpenRegistries(t *testing.T) {
 			realregistry.Fill(t, registry)
 			rows := append(contentRows(noAuth()), absentRow(noAuth()), halfNameRow(noAuth()),
 				row{"anonymous", noAuth(), "", "", valid},
-				row{"anybody", basic(user, "any"), "", "", want{warnings: []regcheck.WarningCode{inClear, notChecked}}},
+				row{"any user", basic(user, "any"), "", "", want{warnings: []regcheck.WarningCode{inClear, notChecked}}},
 				row{"any token", token("any-token"), "", "", want{warnings: []regcheck.WarningCode{inClear, notChecked}}},
 			)
 			runRows(t, registry, rows)

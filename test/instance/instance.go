@@ -112,7 +112,7 @@ func Start(t testing.TB, o Options) *Server {
 	case <-s.done:
 		t.Fatalf("regwarden ended at its start: %v\n%s", s.err, s.Log())
 	case <-time.After(startWait):
-		t.Fatalf("regwarden does not say where it serves\n%s", s.Log())
+		t.Fatalf("regwarden does not print its address\n%s", s.Log())
 	}
 	s.awaitReady(began, o.Insecure)
 	return s
@@ -170,7 +170,7 @@ func (s *Server) line(line string, address chan<- string) {
 	if match := servesOn.FindStringSubmatch(line); match != nil {
 		select {
 		case address <- match[1]:
-		default: // said before
+		default: // printed before
 		}
 	}
 }

@@ -172,7 +172,7 @@ func TestRule03CodeIsAString(t *testing.T) {
 	})
 }
 
-// Rule 4: no error has an empty body; each says something, in words of its own, with a ref.
+// Rule 4: no error has an empty body; each has a message other than its code, and a ref.
 func TestRule04ErrorsHaveABody(t *testing.T) {
 	each(t, func(t *testing.T, _ wrong, _ response, seen *apiError) {
 		if seen.Message == "" || seen.Ref == "" || seen.Message == seen.Code {
@@ -181,7 +181,7 @@ func TestRule04ErrorsHaveABody(t *testing.T) {
 	})
 }
 
-// Rule 5: what is not there is 404 with exactly ResourceNotFound, whatever is asked of it; nothing else says so.
+// Rule 5: a missing resource is 404 with exactly ResourceNotFound for every operation; nothing else has that code.
 func TestRule05NotFoundToTheLetter(t *testing.T) {
 	each(t, func(t *testing.T, tt wrong, _ response, seen *apiError) {
 		if (seen.Code == "ResourceNotFound") != (tt.code == "ResourceNotFound") {

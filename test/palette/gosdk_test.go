@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// goSDK is the transport of the Go SDK, on which the provider stands as well: its headers, its reading of responses
+// goSDK is the transport of the Go SDK, which the provider uses too: its headers, its reading of responses
 // and its retries. The pauses between attempts are left out.
 type goSDK struct {
 	wire       *wire
@@ -139,7 +139,7 @@ func consumer(contentType string) (media, problem string) {
 	return media, ""
 }
 
-// decodeError reads the error body. Its code must be a string, or status and raw text stand for it.
+// decodeError reads the error body. If its code is not a string, status and raw text replace it.
 func decodeError(resp response, media string) *apiError {
 	e := &apiError{Status: resp.status}
 	var body struct {

@@ -52,7 +52,7 @@ func TestRule15HeaderNamesInAnySpelling(t *testing.T) {
 	}
 }
 
-// Rule 16: the token stands in Authorization bare; with Bearer it is as good.
+// Rule 16: the token is in Authorization without a scheme; Bearer is accepted too.
 func TestRule16BareToken(t *testing.T) {
 	w := start(t, "--default-org", instance.Org)
 	token := w.sdk().login()
@@ -104,7 +104,7 @@ func TestRule18HTTPS(t *testing.T) {
 	}
 }
 
-// Rule 19: a path parameter can be a name, escaped. It is one segment, and not found is said as for a uid.
+// Rule 19: a path parameter can be a name, escaped. It is one segment, and an unknown name is not found like an unknown uid.
 func TestRule19NamesInPaths(t *testing.T) {
 	w := start(t)
 	p := w.plugin()

@@ -105,7 +105,7 @@ func TestRule08SyncSupportedAsSent(t *testing.T) {
 	}
 }
 
-// Rule 9: what the configuration says comes back to the letter.
+// Rule 9: the configuration is returned unchanged.
 func TestRule09FieldsComeBackToTheLetter(t *testing.T) {
 	w := start(t)
 	pem := harbor(t).Certificate
@@ -221,7 +221,7 @@ func TestRule12ListsHaveMetadata(t *testing.T) {
 	check(map[string]int{lists[0]: 2, lists[1]: 1})
 }
 
-// Rule 13: moments are RFC 3339, and the zero ones of requests are no moments.
+// Rule 13: times are RFC 3339, and the zero times of requests are ignored.
 func TestRule13Timestamps(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
@@ -246,7 +246,7 @@ func TestRule13Timestamps(t *testing.T) {
 	}
 }
 
-// timestamps finds the members whose names say that they are moments.
+// timestamps finds the members with the name of a time.
 func timestamps(path string, v any) map[string]string {
 	all := map[string]string{}
 	switch v := v.(type) {

@@ -58,7 +58,7 @@ func TestSignIns(t *testing.T) {
 func renew(t *testing.T, c goSDK, token string) {
 	t.Helper()
 	if strings.ContainsAny(token, "/?#%+ ") || token == "" {
-		t.Fatalf("the token %q cannot stand in a path as it is", token)
+		t.Fatalf("the token %q cannot be a path segment unescaped", token)
 	}
 	c.jwt = ""
 	var tokens struct{ Authorization string }

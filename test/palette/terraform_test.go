@@ -110,7 +110,7 @@ func TestWaitForSync(t *testing.T) {
 	}
 }
 
-// A synchronization that fails leaves the resource and says why.
+// A failed synchronization leaves the resource and shows the reason.
 func TestWaitForSyncFails(t *testing.T) {
 	w := start(t)
 	p := w.plugin()

@@ -136,7 +136,7 @@ func (w *wire) connect() error {
 	return nil
 }
 
-// A request is what it says: the models stand on it.
+// A request is sent as written: the models depend on it.
 func TestRequestsAreWrittenAsGoWritesThem(t *testing.T) {
 	r := goSDK{key: "k"}.request(http.MethodPost, "/v1/x?skipPackSync=false", `{"a":1}`)
 	want := strings.ReplaceAll(`POST /v1/x?skipPackSync=false HTTP/1.1

@@ -40,10 +40,10 @@ http: {addr: %q, secret: one test}
 	return Access{Endpoint: "http://" + startListening(t, path, prepare, respondsHTTP)}
 }
 
-// Front says how nginx stands before a registry.
+// Front configures nginx in front of a registry.
 type Front struct {
 	CA       *testca.CA // its certificate is of this authority
-	ClientCA *testca.CA // clients must show a certificate of this one; nginx says so by a 400 after the handshake
+	ClientCA *testca.CA // clients must show a certificate of this one; otherwise nginx returns 400 after the handshake
 	Path     string     // "/some/path": the registry is at /some/path/v2/, and nothing else is anywhere
 	Users    map[string]string
 	OneEach  bool // HTTP/2, and each connection is closed gracefully after its first request

@@ -21,7 +21,7 @@ import (
 	"github.com/regwarden/regwarden/test/testca"
 )
 
-// Options says what a registry asks of its clients. The zero value is open, over plain HTTP.
+// Options configures a registry. The zero value is open, over plain HTTP.
 type Options struct {
 	Users map[string]string // htpasswd: username to password
 	Token *TokenServer      // bearer tokens of this server; excludes Users

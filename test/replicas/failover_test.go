@@ -74,7 +74,7 @@ func TestFailover(t *testing.T) {
 	t.Logf("%d rounds; the slowest return of service was %v", rounds(2), slowest.Round(time.Millisecond))
 }
 
-// lose takes a primary away: it ends, or it only says nothing any more.
+// lose stops a primary: it ends, or it only stops responding.
 func lose(t *testing.T, primary *postgrestest.Server, silent bool) {
 	t.Helper()
 	away := primary.KillHard

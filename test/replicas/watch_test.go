@@ -132,7 +132,7 @@ func TestTenStartAtOnce(t *testing.T) {
 		}
 	}
 	if first != 1 {
-		t.Errorf("%d replicas say that they made the first organization", first)
+		t.Errorf("%d replicas created the first organization", first)
 	}
 	s := story{f, t, f.client(t)}
 	authorization := s.on(0, http.MethodPost, "/v1/auth", loginAs(instance.Email)).Want(http.StatusOK).Tokens().Authorization

@@ -191,7 +191,7 @@ func field(ts *testscript.TestScript, negated bool, args []string) {
 	ts.Setenv("FIELD", fmt.Sprint(list[0][args[1]]))
 }
 
-// What differs from run to run, and what stands for it.
+// Text that differs between runs, and its placeholder.
 var unsteady = []struct {
 	what *regexp.Regexp
 	with string

@@ -17,7 +17,7 @@ import (
 )
 
 // Each row of the table of errors that a client can bring about with a running service. What needs
-// another service or a broken one stands in tests of its own below.
+// other services and broken ones have separate tests below.
 func TestErrorTable(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
@@ -98,7 +98,7 @@ func checkSameResponse(t *testing.T, server *instance.Server) {
 	}
 }
 
-// Every code of the 422 row, over HTTP, from registries that stand on loopback.
+// Every code of the 422 row, over HTTP, from registries on loopback.
 func TestNotValidOverHTTP(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
@@ -129,7 +129,7 @@ func TestNotValidOverHTTP(t *testing.T) {
 				t.Errorf("%s at stage %s, field %q; want %s, %s, %q\n%s", f.Code, f.Details.Stage, f.Details.Field, tt.code, tt.stage, tt.field, response.Body)
 			}
 			if f.Details.Valid == nil || *f.Details.Valid || f.Details.Hint == "" {
-				t.Errorf("the details are no report with a hint: %s", response.Body)
+				t.Errorf("the details are not a report with a hint: %s", response.Body)
 			}
 			var report struct{ Code string }
 			client.Do(http.MethodPost, diagnose, tt.body, "Authorization", tokens.Authorization).Want(http.StatusOK).Into(&report)

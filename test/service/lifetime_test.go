@@ -7,7 +7,7 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// What is over is refused, and the response says why.
+// Expired and ended credentials are refused with a reason.
 func TestLifetimes(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--token-lifetime", "1s", "--refresh-grace", "1s"}})

@@ -28,7 +28,7 @@ func newKey(name, user, expiry string) string {
 
 func tomorrow() string { return time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339) }
 
-// person is somebody's requests with one credential.
+// person sends requests with one credential.
 type person struct {
 	t          *testing.T
 	client     *instance.Client

@@ -122,7 +122,7 @@ func TestListsOfRegistries(t *testing.T) {
 	uids := map[string]string{}
 	for name, s := range map[string]object{
 		"b":       spec("http://127.0.0.1:5000", open, object{"isSyncSupported": true, "isPrivate": true, "scope": "system"}),
-		"A":       spec("http://127.0.0.1:5000", open, nil), // the same endpoint twice is no conflict
+		"A":       spec("http://127.0.0.1:5000", open, nil), // the same endpoint twice is not a conflict
 		"summary": spec("http://127.0.0.1:5001", open, nil),
 		"basic":   spec("http://127.0.0.1:5002", open, nil),
 	} {

@@ -45,7 +45,7 @@ func TestLogout(t *testing.T) {
 	}
 	p.refused("POST", "/v1/auth/logout", "", 401, "UnAuthorizedAccess")
 	p.client.Do("GET", refresh+tokens.RefreshToken, "").Want(http.StatusUnauthorized)
-	key.do("GET", alerts, "").Want(http.StatusOK) // a key is no session
+	key.do("GET", alerts, "").Want(http.StatusOK) // a key is not a session
 }
 
 func TestTokensAreRevoked(t *testing.T) {

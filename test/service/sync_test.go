@@ -144,7 +144,7 @@ func TestSynchronizationIsRefused(t *testing.T) {
 	}
 }
 
-// A secret that does not open fails the synchronization of its registry alone, and says what to do.
+// A secret that cannot be decrypted fails the synchronization of its registry only, with a message on what to do.
 func TestSynchronizationWithoutItsSecret(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
