@@ -41,6 +41,7 @@ func TestGettingStarted(t *testing.T) {
 	script := strings.NewReplacer("https://ghcr.io", registry.Endpoint, "127.0.0.1:8080", address).
 		Replace(strings.Join(examples(t, "docs/getting-started.md", "sh"), "\n"))
 
+	programs := filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "-euxc", script)
@@ -49,7 +50,7 @@ func TestGettingStarted(t *testing.T) {
 	endAll := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel = endAll
 	cmd.Env = []string{
-		"PATH=" + filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + cmd.Dir,
+		"PATH=" + programs, "HOME=" + cmd.Dir,
 		"REGWARDEN_LISTEN=" + address, "REGWARDEN_EGRESS_ALLOW=127.0.0.0/8", "REGWARDEN_EGRESS_DNS=127.0.0.1:9", "REGWARDEN_LOGIN_WAIT=30s",
 	}
 	out, err := cmd.CombinedOutput()
