@@ -104,7 +104,7 @@ func restore(cmd *cobra.Command, o store.Options, backup, keyFile string) error 
 
 // backupUsage marks errors that the caller can correct as usage errors.
 func backupUsage(err error) error {
-	if errors.Is(err, sqldb.ErrInTheWay) || errors.Is(err, sqldb.ErrNoBackup) || errors.Is(err, sqldb.ErrNoFile) || errors.Is(err, os.ErrNotExist) || errors.Is(err, seal.ErrWrongKey) {
+	if errors.Is(err, sqldb.ErrFileExists) || errors.Is(err, sqldb.ErrNoBackup) || errors.Is(err, sqldb.ErrNoFile) || errors.Is(err, os.ErrNotExist) || errors.Is(err, seal.ErrWrongKey) {
 		return usageError{err}
 	}
 	return err

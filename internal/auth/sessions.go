@@ -72,7 +72,7 @@ func earlier(a, b time.Time) time.Time {
 
 // EndSession ends one of the principal's own sessions.
 //
-// Faults: NotFound for a session that is unknown, over, or another user's; the responses are the same.
+// Faults: NotFound for a session that is unknown, ended, or of another user; the responses are the same.
 func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		now := s.now()

@@ -106,7 +106,7 @@ func TestBackupReplacesNothing(t *testing.T) {
 	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), path); !errors.Is(err, sqldb.ErrInTheWay) {
+	if err := db.Backup(t.Context(), path); !errors.Is(err, sqldb.ErrFileExists) {
 		t.Errorf("over a file: %v", err)
 	}
 	if content, err := os.ReadFile(path); err != nil || string(content) != "mine" {
@@ -130,12 +130,12 @@ func TestRestoreRejects(t *testing.T) {
 			masterKeyOf(t, dir, to)
 			writeFile(t, filepath.Join(to, "regwarden.db"), []byte("x"))
 			return backup
-		}, sqldb.ErrInTheWay},
+		}, sqldb.ErrFileExists},
 		{"a log without its database", func(t *testing.T, to string) string {
 			masterKeyOf(t, dir, to)
 			writeFile(t, filepath.Join(to, "regwarden.db-wal"), []byte("x"))
 			return backup
-		}, sqldb.ErrInTheWay},
+		}, sqldb.ErrFileExists},
 		{"no master key", func(*testing.T, string) string { return backup }, fs.ErrNotExist},
 		{"another master key", func(t *testing.T, to string) string {
 			if _, err := seal.LoadOrCreateMasterKey(filepath.Join(to, "master.key")); err != nil {
@@ -266,7 +266,7 @@ func TestBackupReplacesAStalePartFile(t *testing.T) {
 	if err := syscall.Flock(int(running.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), target); !errors.Is(err, sqldb.ErrInTheWay) {
+	if err := db.Backup(t.Context(), target); !errors.Is(err, sqldb.ErrFileExists) {
 		t.Errorf("next to a running backup: %v", err)
 	}
 	if err := running.Close(); err != nil { // as the end of the process does
@@ -285,7 +285,7 @@ func TestBackupReplacesAStalePartFile(t *testing.T) {
 	if err := os.Symlink(target, other+".part"); err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Backup(t.Context(), other); !errors.Is(err, sqldb.ErrInTheWay) {
+	if err := db.Backup(t.Context(), other); !errors.Is(err, sqldb.ErrFileExists) {
 		t.Errorf("with a link in the place of the part file: %v", err)
 	}
 }

@@ -14,13 +14,13 @@ import (
 
 // Errors of Backup and Restore that an operator can correct.
 var (
-	ErrInTheWay = errors.New("already exists")                     // after the name of the file
-	ErrNoBackup = errors.New("is not a complete regwarden backup") // after the name of the file
-	ErrNoFile   = errors.New("the store is in PostgreSQL; back it up and restore it with the tools of PostgreSQL: pg_basebackup, pg_dump")
+	ErrFileExists = errors.New("already exists")                     // after the name of the file
+	ErrNoBackup   = errors.New("is not a complete regwarden backup") // after the name of the file
+	ErrNoFile     = errors.New("the store is in PostgreSQL; back it up and restore it with the tools of PostgreSQL: pg_basebackup, pg_dump")
 )
 
 // Backup writes a consistent copy of the database to a new file of mode 0600, while other transactions run. The file has
-// its name, and is durable, only when Backup returns nil. ErrInTheWay: there is a file of that name. ErrNoFile: the database
+// its name, and is durable, only when Backup returns nil. ErrFileExists: there is a file of that name. ErrNoFile: the database
 // is not a file.
 func (db *DB) Backup(ctx context.Context, target string) (err error) {
 	s, isFile := db.engine.(*sqliteDB)
@@ -75,7 +75,7 @@ func createPart(path string) (*os.File, error) {
 // removeStale removes a part file unless a running backup holds its lock, which ends with the process.
 func removeStale(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s %w and is not a regular file; remove it", filepath.Base(path), ErrInTheWay)
+		return fmt.Errorf("%s %w and is not a regular file; remove it", filepath.Base(path), ErrFileExists)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0) // #nosec G304 -- as above
 	if err != nil {
@@ -84,7 +84,7 @@ func removeStale(path string) error {
 	defer func() { _ = file.Close() }()
 	taken, err := lockFile(file)
 	if err == nil && !taken {
-		err = fmt.Errorf("%s %w: another backup is writing it", filepath.Base(path), ErrInTheWay)
+		err = fmt.Errorf("%s %w: another backup is writing it", filepath.Base(path), ErrFileExists)
 	}
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func removeStale(path string) error {
 }
 
 func nameTaken(path string) error {
-	return fmt.Errorf("%s %w; choose another name", filepath.Base(path), ErrInTheWay)
+	return fmt.Errorf("%s %w; choose another name", filepath.Base(path), ErrFileExists)
 }
 
 // publish gives a finished file its name, which must not exist: a link fails where a rename would replace.
@@ -141,7 +141,7 @@ func Restore(ctx context.Context, dir, backup string, check, change func(context
 	target := filepath.Join(dir, FileName)
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if _, err := os.Lstat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
-			return errors.Join(err, fmt.Errorf("%s %w; move it to another directory", target+suffix, ErrInTheWay))
+			return errors.Join(err, fmt.Errorf("%s %w; move it to another directory", target+suffix, ErrFileExists))
 		}
 	}
 	part := target + ".part"
