@@ -33,7 +33,7 @@ func result() definitions.Result {
 				Definition: definition("https://registry.example.com", ""),
 				Report:     report(false),
 			},
-			{ // the same place but for the line
+			{ // another line of the same file
 				Sources: []definitions.Source{{File: "docker/config.json", Line: 9, Object: "https://bob:hunter2@registry.example.com"}},
 				Format:  definitions.DockerConfig, Consumer: definitions.Docker, Resolution: definitions.Resolved,
 				Definition: definition("https://registry.example.com", ""),

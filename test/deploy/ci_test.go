@@ -1,0 +1,339 @@
+package deploy_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const releasedVersion = "1.2.3"
+
+// published is a release as its download page has it. PATH has a curl that reads from it instead of the network.
+type published struct {
+	files     string
+	path      string
+	checksums string // SHA-256 of checksums.txt
+}
+
+func newRelease(t *testing.T, program []byte) published {
+	t.Helper()
+	r := published{files: t.TempDir()}
+	name := fmt.Sprintf("regwarden_%s_%s_%s", releasedVersion, runtime.GOOS, runtime.GOARCH)
+	archive := archiveOf(t, name+"/regwarden", program)
+	r.write(t, name+".tar.gz", archive)
+	r.write(t, "checksums.txt", []byte(fmt.Sprintf("%s  other.tar.gz\n%s  %s.tar.gz\n", strings.Repeat("0", 64), sum(archive), name)))
+	r.checksums = sum(mustRead(t, filepath.Join(r.files, "checksums.txt")))
+	programs := t.TempDir()
+	curl := `#!/bin/sh
+while [ $# -gt 1 ]; do case $1 in --output) output=$2; shift ;; esac; shift; done
+case $1 in https://github.com/regwarden/regwarden/releases/download/v` + releasedVersion + `/*) cp "` + r.files + `/${1##*/}" "$output" ;; *) exit 22 ;; esac
+`
+	if err := os.WriteFile(filepath.Join(programs, "curl"), []byte(curl), 0o700); err != nil { // #nosec G306 -- a program
+		t.Fatal(err)
+	}
+	r.path = programs + string(os.PathListSeparator) + os.Getenv("PATH")
+	return r
+}
+
+func (r published) write(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(r.files, name), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sum(data []byte) string {
+	s := sha256.Sum256(data)
+	return hex.EncodeToString(s[:])
+}
+
+func archiveOf(t *testing.T, name string, data []byte) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	zipped, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tar.NewWriter(zipped)
+	if err := files.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(data))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := files.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := files.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := zipped.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// run runs a shell in a directory with the files of a repository.
+func (r published) run(t *testing.T, dir string, env []string, command ...string) (string, error) {
+	t.Helper()
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Env = dir, append([]string{"PATH=" + r.path, "HOME=" + t.TempDir()}, env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// repository returns a directory with a problem, and without anything to check.
+func repository(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	text := `{"auths": {"registry.example.com": {"auth": "not base64"}}}`
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func ci(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(filepath.Join(deployDir, "ci", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The program of a release is used only if its checksum is right.
+func TestInstallOfRelease(t *testing.T) {
+	for name, row := range map[string]struct {
+		version string
+		change  func(*testing.T, *published)
+		want    string // in the output of a failure; empty: it succeeds
+	}{
+		"release":              {releasedVersion, func(*testing.T, *published) {}, ""},
+		"tag":                  {"v" + releasedVersion, func(*testing.T, *published) {}, ""},
+		"without pin":          {releasedVersion, func(_ *testing.T, r *published) { r.checksums = "" }, ""},
+		"other version":        {"9.9.9", func(*testing.T, *published) {}, "cannot be downloaded"},
+		"hostile version":      {"1/../..", func(*testing.T, *published) {}, "must be that of a release"},
+		"other pin":            {releasedVersion, func(_ *testing.T, r *published) { r.checksums = strings.Repeat("0", 64) }, "is not the one that is pinned"},
+		"other archive":        {releasedVersion, changeArchive, "does not have the checksum"},
+		"archive not in list":  {releasedVersion, changeChecksums, "does not have the checksum"},
+		"changed list, pinned": {releasedVersion, func(t *testing.T, r *published) { r.write(t, "checksums.txt", nil) }, "is not the one that is pinned"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, dir := newRelease(t, []byte("#!/bin/sh\necho started\n")), t.TempDir()
+			row.change(t, &r)
+			out, err := r.run(t, dir, nil, "sh", ci(t, "install"), row.version, "programs", r.checksums)
+			if row.want != "" {
+				if left, _ := filepath.Glob(filepath.Join(dir, "programs", "*")); err == nil || !strings.Contains(out, row.want) || len(left) > 0 {
+					t.Fatalf("%v, left %v\n%s", err, left, out)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			r.files = "" // it is downloaded once
+			again, err := r.run(t, dir, nil, "sh", ci(t, "install"), row.version, "programs", r.checksums)
+			if err != nil || again != out {
+				t.Errorf("%v\n%s", err, again)
+			}
+			if started, err := r.run(t, dir, nil, filepath.Join(strings.TrimSpace(out), "regwarden")); err != nil || started != "started\n" {
+				t.Errorf("%v\n%s", err, started)
+			}
+		})
+	}
+}
+
+func changeArchive(t *testing.T, r *published) {
+	t.Helper()
+	archives, _ := filepath.Glob(filepath.Join(r.files, "*.tar.gz"))
+	r.write(t, filepath.Base(archives[0]), append(mustRead(t, archives[0]), 0))
+}
+
+func changeChecksums(t *testing.T, r *published) {
+	t.Helper()
+	r.write(t, "checksums.txt", []byte("\n"))
+	r.checksums = ""
+}
+
+// The action reads strictly, no input is part of its script, and its flags are those of the program.
+func TestGitHubAction(t *testing.T) {
+	var action struct {
+		Name, Description, Author string
+		Branding                  struct{ Icon, Color string }
+		Inputs                    map[string]struct {
+			Description, Default string
+			Required             bool
+		}
+		Runs struct {
+			Using string
+			Steps []struct {
+				Shell, Run string
+				Env        map[string]string
+			}
+		}
+	}
+	decodeStrictly(t, ci(t, "action.yml"), &action)
+	step := action.Runs.Steps[0]
+	if action.Runs.Using != "composite" || len(action.Runs.Steps) != 1 || step.Shell != "bash" || strings.Contains(step.Run, "${{") {
+		t.Fatalf("%+v", action.Runs)
+	}
+	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
+	values := map[string]string{
+		"version": releasedVersion, "checksums": r.checksums, "list": "true", "sarif": "report $(touch injected).sarif", "junit": "report.xml",
+		"paths": "config.json\n\n./\n", "fail-on": "unresolved",
+	}
+	env := []string{"GITHUB_ACTION_PATH=" + ci(t, ""), "RUNNER_TEMP=" + t.TempDir(), "GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary.md")}
+	used := map[string]bool{}
+	for name, expression := range step.Env {
+		input := regexp.MustCompile(`^\$\{\{ inputs\.([a-z-]+) \}\}$`).FindStringSubmatch(expression)
+		if input == nil || values[input[1]] == "" {
+			t.Fatalf("%s is %q", name, expression)
+		}
+		used[input[1]] = true
+		env = append(env, name+"="+values[input[1]])
+	}
+	if len(used) != len(action.Inputs) {
+		t.Errorf("the script uses %v of %v", used, action.Inputs)
+	}
+	out, err := r.run(t, dir, env, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step.Run)
+	if exitCode(err) != 1 || !strings.Contains(out, "::error file=config.json,") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	exist(t, dir, "report.xml", "summary.md", "report $(touch injected).sarif")
+	if _, err := os.Stat(filepath.Join(dir, "injected")); err == nil {
+		t.Error("an input was run as a command")
+	}
+}
+
+// The template has inputs with a use each, the same installation as the action, and its reports are where GitLab looks for them.
+func TestGitLabTemplate(t *testing.T) {
+	header, text, found := strings.Cut(string(mustFile(t, "ci/gitlab.yml")), "\n---\n")
+	var spec struct {
+		Spec struct {
+			Inputs map[string]struct {
+				Description string
+				Default     *string
+			}
+		}
+	}
+	decode(t, []byte(header), &spec)
+	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
+	for name, input := range spec.Spec.Inputs {
+		value := map[string]string{"version": releasedVersion, "checksums": r.checksums, "paths": "config.json ./", "fail-on": "notValid", "stage": "test", "image": "alpine"}[name]
+		placeholder := "$[[ inputs." + name + " ]]"
+		if value == "" || input.Description == "" || !strings.Contains(text, placeholder) {
+			t.Errorf("input %s: %+v", name, input)
+		}
+		text = strings.ReplaceAll(text, placeholder, value)
+	}
+	var jobs map[string]struct {
+		Stage, Image string
+		Variables    map[string]string
+		Script       []string
+		Artifacts    struct {
+			When    string
+			Reports struct{ JUnit, CodeQuality string }
+		}
+	}
+	decode(t, []byte(text), &jobs)
+	job := jobs["regwarden-scan"]
+	if !found || strings.Contains(text, "$[[") || job.Artifacts.When != "always" || !strings.Contains(job.Script[0], string(mustFile(t, "ci/install"))) {
+		t.Fatalf("%+v", job)
+	}
+	var env []string
+	for name, value := range job.Variables {
+		env = append(env, name+"="+value)
+	}
+	script := strings.ReplaceAll(strings.Join(job.Script, "\n"), "/tmp/", t.TempDir()+"/")
+	out, err := r.run(t, dir, env, "sh", "-ec", script)
+	if exitCode(err) != 1 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	exist(t, dir, job.Artifacts.Reports.JUnit, job.Artifacts.Reports.CodeQuality)
+}
+
+// pre-commit looks for the hooks at the root of the repository, and runs them in the user's.
+func TestPreCommitHook(t *testing.T) {
+	var hooks []struct {
+		ID, Name, Description, Entry, Language string
+		Types                                  []string
+		Serial                                 bool `yaml:"require_serial"`
+	}
+	root := ci(t, "../..")
+	decodeStrictly(t, filepath.Join(root, ".pre-commit-hooks.yaml"), &hooks)
+	clone := t.TempDir() // of the tag
+	for _, name := range []string{hooks[0].Entry, "deploy/ci/install"} {
+		path := filepath.Join(clone, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, mustRead(t, filepath.Join(root, name)), mode(t, filepath.Join(root, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changelog := strings.Replace(string(mustRead(t, filepath.Join(root, "CHANGELOG.md"))), "## Unreleased\n", "## Unreleased\n\n## "+releasedVersion+" - 2027-01-01\n", 1)
+	if err := os.WriteFile(filepath.Join(clone, "CHANGELOG.md"), []byte(changelog), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, dir := newRelease(t, mustRead(t, instance.Binary(t))), repository(t)
+	out, err := r.run(t, dir, nil, filepath.Join(clone, hooks[0].Entry), "--checksums="+r.checksums, "config.json")
+	if exitCode(err) != 1 || !strings.Contains(out, "config.json") || !strings.Contains(out, "invalidBase64") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if out, err := r.run(t, dir, nil, filepath.Join(clone, hooks[0].Entry), "--checksums=0", "config.json"); exitCode(err) != 2 {
+		t.Errorf("another pin: %v\n%s", err, out)
+	}
+}
+
+func mode(t *testing.T, path string) os.FileMode {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}
+
+func exitCode(err error) int {
+	if exit, ok := err.(*exec.ExitError); ok {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+func exist(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func decodeStrictly(t *testing.T, path string, to any) {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader(mustRead(t, path)))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func decode(t *testing.T, data []byte, to any) {
+	t.Helper()
+	if err := yaml.Unmarshal(data, to); err != nil {
+		t.Fatal(err)
+	}
+}
