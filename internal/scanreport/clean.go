@@ -1,7 +1,9 @@
 package scanreport
 
 import (
+	"cmp"
 	"encoding/base64"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -29,16 +31,18 @@ type cleaner struct {
 // newCleaner returns a cleaner that masks the secrets of a result. No text should have them; a registry could repeat one of another
 // definition.
 func newCleaner(r definitions.Result) *cleaner {
-	var forms []string
+	known := map[string]bool{}
 	for _, found := range r.Registries {
 		if a := found.Definition.Auth; a != nil {
 			for _, s := range []string{a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal(), a.Username + ":" + a.Password.Reveal()} {
-				forms = append(forms, secretForms(s)...)
+				for _, form := range secretForms(s) {
+					known[form] = true
+				}
 			}
 		}
 	}
 	// A form may be the beginning of another one: the longest is replaced.
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	forms := slices.SortedFunc(maps.Keys(known), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	var pairs []string
 	for _, form := range forms {
 		pairs = append(pairs, form, secret.Mask)
@@ -52,7 +56,7 @@ func secretForms(s string) []string {
 	quoted := strconv.Quote(s)
 	for _, form := range []string{s, printable(s), quoted[1 : len(quoted)-1], url.QueryEscape(s), url.PathEscape(s),
 		strings.TrimRight(base64.StdEncoding.EncodeToString([]byte(s)), "="), strings.TrimRight(base64.URLEncoding.EncodeToString([]byte(s)), "=")} {
-		if len(form) >= minMasked && !strings.HasPrefix(form, ":") && !strings.HasSuffix(form, ":") && !slices.Contains(forms, form) {
+		if len(form) >= minMasked && !strings.HasPrefix(form, ":") && !strings.HasSuffix(form, ":") {
 			forms = append(forms, form)
 		}
 	}

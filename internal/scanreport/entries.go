@@ -192,15 +192,16 @@ func (e *entry) where(at definitions.Source) string {
 	return cmp.Or(strings.Join(names, ": "), e.rule.id)
 }
 
-// unique returns names that were not returned before, and the same ones for the same sequence.
-type unique map[string]bool
+// unique returns names that were not returned before, and the same ones for the same sequence. It has how often each was given.
+type unique map[string]int
 
 func (u unique) next(name string) string {
 	candidate := name
-	for n := 2; u[candidate]; n++ {
-		candidate = fmt.Sprintf("%s #%d", name, n)
+	for u[candidate] > 0 {
+		u[name]++
+		candidate = fmt.Sprintf("%s #%d", name, u[name])
 	}
-	u[candidate] = true
+	u[candidate]++
 	return candidate
 }
 
