@@ -87,8 +87,11 @@ func rulesOf(consumer Consumer, format Format) dockerauth.Rules {
 	case Helm, ArgoCD:
 		return dockerauth.ORAS
 	}
-	if format == DockerAuthConfigEnv {
+	switch format {
+	case DockerAuthConfigEnv:
 		return dockerauth.DockerEnv
+	case GitLabCI:
+		return dockerauth.GitLabRunner
 	}
 	return dockerauth.Docker
 }

@@ -111,15 +111,26 @@ var loginActions = map[string]*loginInputs{
 	"redhat-actions/podman-login": {"registry", "username", "password"},
 }
 
-// loginStep reads a step that logs in. Without a registry it is Docker Hub.
+// loginStep reads a step that logs in: at one registry, or at those that registry-auth lists as YAML.
 func (f *file) loginStep(step *node.Node, object string, inputs *loginInputs) {
 	with := step.Get("with")
-	registry := with.Get(inputs.registry)
-	e := entry{at: f.at(step.Get("uses").Line, object), address: registry.Text(), path: pathIgnored}
-	e.Format, e.Consumer = GitHubWorkflow, Docker
-	if registry != nil {
-		e.at.Line = registry.Line
+	list := with.Get("registry-auth")
+	if list == nil {
+		f.login(with, f.at(step.Get("uses").Line, object), inputs)
+		return
 	}
+	documents, _ := node.YAML([]byte(list.Text()))
+	for _, document := range documents {
+		for _, item := range document.Items() {
+			f.login(item, f.at(list.TextLine()+item.Line-1, object), inputs)
+		}
+	}
+}
+
+// login reads what logs in at one registry, without a name at Docker Hub.
+func (f *file) login(with *node.Node, at Source, inputs *loginInputs) {
+	e := entry{at: at, address: with.Get(inputs.registry).Text(), path: pathIgnored}
+	e.Format, e.Consumer = GitHubWorkflow, Docker
 	switch {
 	case isExpression(e.address):
 		f.scanner.skip(e.at, SkipTemplate, "%s", addressMessages[SkipTemplate])

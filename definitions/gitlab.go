@@ -30,44 +30,72 @@ func isGitLabJob(n *node.Node) bool {
 
 func readGitLabCI(f *file) {
 	for _, root := range f.readable() {
-		f.gitlabJob(root, "")
+		config := f.gitlabJob(root, "", nil)
 		for _, job := range root.Pairs() {
 			if job.Key != "variables" {
-				f.gitlabJob(job.Value, "job "+job.Key)
+				f.gitlabJob(job.Value, "job "+job.Key, config)
 			}
 		}
 	}
 }
 
-// gitlabJob reads a job, or the defaults of all jobs.
-func (f *file) gitlabJob(job *node.Node, object string) {
+// gitlabJob reads a job, or the defaults of all jobs. It returns the credentials for images, which the job may have from the defaults.
+func (f *file) gitlabJob(job *node.Node, object string, config *credentialFile) *credentialFile {
 	for _, key := range scriptKeys {
 		f.readScript(GitLabCI, job.Get(key), object, "Use a masked variable of the project with --password-stdin.")
 	}
-	config := job.Get("variables", "DOCKER_AUTH_CONFIG")
-	if value := config.Get("value"); value != nil {
-		config = value
+	variable := job.Get("variables", "DOCKER_AUTH_CONFIG")
+	if value := variable.Get("value"); value != nil {
+		variable = value
+	}
+	if variable != nil {
+		config = f.dockerAuthConfig(variable, object)
 	}
 	if config != nil {
-		f.dockerAuthConfig(config, object)
+		for _, image := range append([]*node.Node{job.Get("image")}, job.Get("services").Items()...) {
+			f.gitlabImage(image, object, config)
+		}
 	}
+	return config
 }
 
-// dockerAuthConfig reads the credentials that the runner uses for images, by docker's rules.
-func (f *file) dockerAuthConfig(config *node.Node, object string) {
+// dockerAuthConfig adds the credentials that the runner uses for images, and returns them, nil if they cannot be used.
+func (f *file) dockerAuthConfig(variable *node.Node, object string) *credentialFile {
 	place := func(line int, key string) Source {
-		return f.at(config.TextLine()+max(line-1, 0), strings.TrimSpace(object+" DOCKER_AUTH_CONFIG "+dockerauth.Show(key)))
+		return f.at(variable.TextLine()+max(line-1, 0), strings.TrimSpace(object+" DOCKER_AUTH_CONFIG "+dockerauth.Show(key)))
 	}
-	if strings.Contains(config.Text(), "$") {
+	if strings.Contains(variable.Text(), "$") {
 		f.scanner.skip(place(0, ""), SkipTemplate, "The value of DOCKER_AUTH_CONFIG has variables, whose values are not in the file.")
-		return
+		return nil
 	}
-	c, err := f.scanner.newCredentialFile([]byte(config.Text()), DockerConfig, place)
+	c, err := f.scanner.newCredentialFile([]byte(variable.Text()), GitLabCI, place)
 	if err != nil {
 		f.scanner.problem(place(0, ""), ProblemNotJSON, "The value of DOCKER_AUTH_CONFIG is not valid JSON.")
-		return
+		return nil
 	}
-	c.format = GitLabCI
 	c.notices = []Notice{secretNotice("Define DOCKER_AUTH_CONFIG as a masked variable of the project.")}
 	f.scanner.addCredentials(c)
+	if c.config.Rejected(c.rules) != nil {
+		return nil
+	}
+	return &c
+}
+
+// gitlabImage adds the image of a job for which there are credentials. Others are not registries of the user.
+func (f *file) gitlabImage(image *node.Node, object string, c *credentialFile) {
+	if name := image.Get("name"); name != nil {
+		image = name
+	}
+	if !image.IsText() || strings.Contains(image.Text(), "$") {
+		return
+	}
+	host, path := splitReference(image.Text())
+	r := Registry{Sources: []Source{f.at(image.Line, strings.TrimSpace(object+" image"))}, Format: GitLabCI, Consumer: c.consumer}
+	r.Definition.Endpoint, r.Definition.BaseContentPath = endpointOf(host), path
+	choice := f.scanner.choose(&r, c.config, c.rules, host+"/"+path)
+	if r.Definition.Registry() == "" || choice.FromStore || choice.Helper == "" && len(choice.Entries) == 0 {
+		return
+	}
+	r.Notices = append(r.Notices, c.notices...)
+	f.scanner.found(r)
 }

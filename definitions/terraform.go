@@ -212,7 +212,7 @@ func (v tfValues) missing(names ...string) (UnresolvedReason, Detail) {
 }
 
 // entry adds what all kinds have: the address in one attribute, the values that must be known, and a notice for a literal secret.
-func (v tfValues) entry(f *file, e entry, address, secret string, needed ...string) {
+func (v tfValues) entry(f *file, e entry, address string, needed ...string) {
 	if _, detail := v.missing(address); detail != "" {
 		f.scanner.skip(e.at, SkipTemplate, "%s", detail)
 		return
@@ -224,7 +224,7 @@ func (v tfValues) entry(f *file, e entry, address, secret string, needed ...stri
 	if e.Reason == "" {
 		e.Reason, e.Detail = v.missing(needed...)
 	}
-	if v.literal != nil && v.text(secret) != "" {
+	if auth := e.Definition.Auth; v.literal != nil && auth != nil && auth.Password+auth.Token != "" {
 		e.Notices = append(e.Notices, *v.literal)
 	}
 	e.add(f.scanner)
@@ -245,7 +245,7 @@ func (f *file) spectrocloudRegistry(v tfValues, address string) {
 	}
 	if v.text("type") == "ecr" {
 		e.Reason, e.Detail = UnresolvedCloudIdentity, "Palette uses the AWS credentials of the resource to get a password. Check the registry with a password of AWS."
-		v.entry(f, e, "endpoint", "")
+		v.entry(f, e, "endpoint")
 		return
 	}
 	if e.Reason, e.Detail = credentials.missing("credential_type", "username", "password"); e.Reason == "" {
@@ -257,28 +257,35 @@ func (f *file) spectrocloudRegistry(v tfValues, address string) {
 			e.Reason, e.Detail = UnresolvedIncomplete, "The state has no password: the resource was imported. Run terraform apply, then read the state again."
 		}
 	}
-	if v.literal != nil && auth.Password != "" {
-		e.Notices = append(e.Notices, *v.literal)
-	}
-	v.entry(f, e, "endpoint", "", "type", "endpoint_suffix", "base_content_path", "provider_type")
+	v.entry(f, e, "endpoint", "type", "endpoint_suffix", "base_content_path", "provider_type")
 }
 
-// dockerProvider follows the provider docker: a configuration file takes precedence, and is the default.
+// dockerProvider follows the provider docker: a username takes precedence over the configuration in the block, and that over a file.
 func (f *file) dockerProvider(v tfValues, address string) {
 	e := entry{at: v.at(f, "address", address), path: pathIgnored}
 	e.Consumer = Docker
-	e.Definition.Auth = basicAuth(v.text("username"), v.text("password"))
-	switch {
+	switch content := v.get("config_file_content"); {
 	case v.get("auth_disabled").Bool():
-		e.Definition.Auth = nil
-	case v.get("config_file_content") != nil:
-		e.Reason, e.Detail = UnresolvedConfigFile, "The provider uses config_file_content instead of username and password. Read that text as a file."
-	case v.get("config_file") != nil:
-		e.Reason, e.Detail = UnresolvedConfigFile, "The provider uses config_file instead of username and password. Read that file."
-	case v.get("username") == nil && v.get("password") == nil:
+	case v.get("username") != nil:
+		e.Definition.Auth = basicAuth(v.text("username"), v.text("password"))
+	case content.IsText():
+		f.dockerProviderContent(&e, content.Text(), v.text("address"))
+	case content == nil && v.get("config_file") != nil:
+		e.Reason, e.Detail = UnresolvedConfigFile, "The credentials are in config_file. Read that file."
+	case content == nil:
 		e.Reason, e.Detail = UnresolvedConfigFile, "The provider uses its environment variables or ~/.docker/config.json. Read that file."
 	}
-	v.entry(f, e, "address", "password", "username", "password", "auth_disabled")
+	v.entry(f, e, "address", "username", "password", "config_file_content", "auth_disabled")
+}
+
+// dockerProviderContent chooses the credentials of a file that is in a text.
+func (f *file) dockerProviderContent(e *entry, content, address string) {
+	c, err := f.scanner.newCredentialFile([]byte(content), DockerConfig, nil)
+	if err != nil {
+		e.Reason, e.Detail = UnresolvedIncomplete, "The text in config_file_content is not valid JSON."
+		return
+	}
+	f.scanner.choose(&e.Registry, c.config, c.rules, hostOf(address))
 }
 
 // helmProvider follows the provider helm, which logs in to the host of the URL.
@@ -286,7 +293,7 @@ func (f *file) helmProvider(v tfValues, address string) {
 	e := entry{at: v.at(f, "url", address), path: pathIgnored}
 	e.Consumer = Helm
 	e.Definition.Auth = basicAuth(v.text("username"), v.text("password"))
-	v.entry(f, e, "url", "password", "username", "password")
+	v.entry(f, e, "url", "username", "password")
 }
 
 func (f *file) harborResource(v tfValues, address string) {
@@ -301,7 +308,7 @@ func (f *file) harborResource(v tfValues, address string) {
 		return
 	}
 	e.address = harborAddress(kind, v.text("endpoint_url"))
-	v.entry(f, e, "endpoint_url", "access_secret", "provider_name", "access_id", "access_secret", "insecure", "ca_certificate")
+	v.entry(f, e, "endpoint_url", "provider_name", "access_id", "access_secret", "insecure", "ca_certificate")
 }
 
 func basicAuth(username, password string) *regcheck.Auth {

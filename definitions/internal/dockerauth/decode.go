@@ -79,9 +79,9 @@ func (c *Config) rejectedText(rules Rules) *Rejection {
 func (r Rules) reads(member string) bool {
 	switch member {
 	case "credsStore":
-		return r == Docker || r == ORAS
+		return r == Docker || r == ORAS || r == GitLabRunner
 	case "credHelpers":
-		return r == Docker || r == ORAS || r == Podman
+		return r == Docker || r == ORAS || r == Podman || r == GitLabRunner
 	case unknownMember:
 		return r == DockerEnv
 	}
@@ -200,7 +200,7 @@ func (e *Entry) decodeAuth(rules Rules, auth string) {
 	case !found:
 		e.reject("noPassword", "has an auth that is not the base64 of username:password: it has no colon")
 		return
-	case username == "" && (rules == Docker || rules == DockerEnv):
+	case username == "" && (rules == Docker || rules == DockerEnv || rules == GitLabRunner):
 		e.reject("noUser", "has an auth without a username")
 		return
 	}

@@ -8,18 +8,19 @@ import "github.com/regwarden/regwarden/secret"
 type Rules int
 
 // Docker is docker/cli, ORAS is oras-go (Helm), Podman is containers/image, Kubelet is k8s.io/kubernetes/pkg/credentialprovider.
-// DockerEnv is docker/cli for the value of DOCKER_AUTH_CONFIG.
+// DockerEnv is docker/cli for the value of DOCKER_AUTH_CONFIG. GitLabRunner reads as docker/cli, and compares keys with paths.
 const (
 	Docker Rules = iota
 	ORAS
 	Podman
 	Kubelet
 	DockerEnv
+	GitLabRunner
 )
 
 // String returns the consumer as messages name it.
 func (r Rules) String() string {
-	return [...]string{"docker", "Helm (ORAS)", "podman", "kubelet", "docker"}[r]
+	return [...]string{"docker", "Helm (ORAS)", "podman", "kubelet", "docker", "GitLab's runner"}[r]
 }
 
 // Credential is what an entry has. At most one of Password, IdentityToken and RegistryToken is used, see the consumer's rules.

@@ -29,7 +29,7 @@ func ReadKey(rules Rules, key string, legacy bool) Key {
 			return k
 		}
 		k.Host, k.Path, _ = strings.Cut(pattern, "/")
-	case rules == Podman && !legacy && k.Scheme == "":
+	case (rules == Podman || rules == GitLabRunner) && !legacy && k.Scheme == "":
 		k.Host, k.Path, _ = strings.Cut(key, "/")
 	default:
 		k.Host = rules.hostOf(key, legacy)

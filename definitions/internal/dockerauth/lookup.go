@@ -27,6 +27,8 @@ func (c *Config) Lookup(rules Rules, reference string) Choice {
 		l.kubelet(reference)
 	case Podman:
 		l.podman(reference, host)
+	case GitLabRunner:
+		l.gitlabRunner(reference, host)
 	default:
 		l.docker(host)
 	}
@@ -86,7 +88,7 @@ func (l *lookup) serverAddress(host string) string {
 // hostOf returns the host that the consumer sees in a key when no key is exactly what it looks for.
 func (r Rules) hostOf(key string, legacy bool) string {
 	switch {
-	case r == Podman:
+	case r == Podman || r == GitLabRunner:
 		return podmanHost(key, legacy)
 	case r == ORAS:
 		key = strings.TrimPrefix(strings.TrimPrefix(key, "http://"), "https://")

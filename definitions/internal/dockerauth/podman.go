@@ -2,7 +2,7 @@ package dockerauth
 
 import "strings"
 
-// podman uses the longest key that is the reference or a parent of it, and then any key with this host.
+// podman uses a helper of the host, or else an entry by its path.
 func (l *lookup) podman(reference, host string) {
 	if name, found := l.config.helpers[host]; found {
 		l.helper(name, host, "credHelpers has %q for %q; podman compares only the host.", Show(name), Show(host))
@@ -11,6 +11,11 @@ func (l *lookup) podman(reference, host string) {
 	if l.config.Store != "" {
 		l.step("podman ignores credsStore.")
 	}
+	l.byPath(reference, host)
+}
+
+// byPath chooses the longest key that is the reference or a parent of it, or else any key with the host.
+func (l *lookup) byPath(reference, host string) {
 	if e := l.longest(reference, host); e != nil {
 		l.choose(e)
 		l.step("The key %q is the longest that is %s or a parent of it.", Show(e.Key), Show(reference))

@@ -15,9 +15,29 @@ provider "docker" {
   }
   registry_auth {
     address             = "content.example.com"
-    config_file_content = "{}"
+    config_file_content = <<-JSON
+      {"auths": {"content.example.com": {"auth": "cm9ib3Q6aHVudGVyMg=="}}}
+    JSON
   }
   registry_auth { address = "default.example.com" }
+  registry_auth {
+    address             = "nothing.example.com"
+    config_file_content = "{}"
+  }
+  registry_auth {
+    address             = "broken.example.com"
+    config_file_content = "hunter2"
+  }
+  registry_auth {
+    address             = "computed.example.com"
+    config_file_content = jsonencode({ auths = {} })
+  }
+  registry_auth {
+    address     = "both.example.com"
+    username    = "robot"
+    password    = "hunter2-both"
+    config_file = "config.json"
+  }
   registry_auth {
     address       = "open.example.com"
     auth_disabled = true
