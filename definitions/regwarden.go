@@ -162,10 +162,10 @@ func (f *file) foundDefinition(at Source, sent api.OCIRegistryRequestSpec) {
 // connectionNotices returns what a definition gives up of TLS.
 func connectionNotices(endpoint string, tls regcheck.TLS) (notices []Notice) {
 	if strings.HasPrefix(strings.ToLower(endpoint), "http://") {
-		notices = append(notices, Notice{NoticePlainHTTP, "Credentials and content are sent without TLS."})
+		notices = append(notices, Notice{NoticePlainHTTP, "The connection is without TLS: everyone on the network can read the credentials and change the content."})
 	}
 	if tls.Enabled && tls.InsecureSkipVerify {
-		notices = append(notices, Notice{NoticeInsecureSkipVerify, "The certificate is not verified. Trust its CA instead (auth.tls.ca)."})
+		notices = append(notices, Notice{NoticeInsecureSkipVerify, "The certificate of the registry is not verified. Set the CA certificate instead."})
 	}
 	return notices
 }
