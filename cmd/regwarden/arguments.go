@@ -12,7 +12,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/flagvalue"
 )
+
+// numberVar and durationVar define flags whose values have bounds.
+var numberVar, durationVar = flagvalue.Number, flagvalue.Duration
+
+const day, week, longest = flagvalue.Day, flagvalue.Week, flagvalue.Longest
 
 // noArgs refuses arguments. Where a flag takes what was typed, the error names it.
 func noArgs(cmd *cobra.Command, args []string) error {
@@ -179,4 +185,24 @@ func flagProblem(p fault.Field) string {
 		}
 	}
 	return fmt.Sprintf("%s %s", flagOf(p.Field), strings.NewReplacer(pairs...).Replace(p.Problem))
+}
+
+// Maximum distance in letters between an unknown name and the suggested one.
+const (
+	maxTypos      = 4 // of a setting
+	maxShortTypos = 2 // of a command or a flag
+)
+
+// nearest returns the known name that differs least from name, in at most so many letters, or "". It uses cobra's suggestions.
+func nearest(name string, known []string, typos int) string {
+	names := &cobra.Command{}
+	for _, k := range known {
+		names.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
+	}
+	for names.SuggestionsMinimumDistance = 1; names.SuggestionsMinimumDistance <= typos; names.SuggestionsMinimumDistance++ {
+		if like := names.SuggestionsFor(name); len(like) > 0 {
+			return like[0]
+		}
+	}
+	return ""
 }

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"log/slog"
 	"net/url"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -46,8 +50,8 @@ func (s *settings) value(f *pflag.Flag) any {
 	if v, err := s.flags.GetBool(f.Name); err == nil {
 		return v
 	}
-	if v, ok := f.Value.(*number); ok {
-		return *v.value
+	if v, err := strconv.Atoi(f.Value.String()); err == nil && f.Value.Type() == "int" {
+		return v
 	}
 	if v, err := s.flags.GetStringSlice(f.Name); err == nil {
 		return v
@@ -69,4 +73,37 @@ func (s *settings) shown(f *pflag.Flag) string {
 	}
 	u.User = url.User(secret.Mask)
 	return u.String()
+}
+
+// otherVariables are our environment variables that are not settings.
+var otherVariables = []string{
+	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, envRegistryPassword, envRegistryToken,
+}
+
+// warnUnknownVariables logs environment variables with our prefix that are not settings, such as misspelled ones. They are not refused,
+// since a platform may set variables with this prefix. Their values are not logged.
+func warnUnknownVariables(log *slog.Logger, environ []string) {
+	known := slices.Clone(otherVariables)
+	newSettings().flags.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if value == "" || !strings.HasPrefix(name, envPrefix) || slices.Contains(known, name) || ofKubernetes(name, environ) {
+			continue
+		}
+		log.Warn("unknown environment variable ignored", "variable", name, "nearest", nearest(name, known, maxTypos))
+	}
+}
+
+// ofKubernetes reports whether Kubernetes sets this variable in each container for a Service, such as regwarden or regwarden-db.
+func ofKubernetes(name string, environ []string) bool {
+	services := []string{strings.TrimSuffix(envPrefix, "_")}
+	for _, entry := range environ {
+		other, _, _ := strings.Cut(entry, "=")
+		if service, ok := strings.CutSuffix(other, "_SERVICE_HOST"); ok {
+			services = append(services, service)
+		}
+	}
+	return slices.ContainsFunc(services, func(service string) bool {
+		return strings.HasPrefix(name, service+"_SERVICE_") || strings.HasPrefix(name, service+"_PORT")
+	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/selfsigned"
 	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -165,7 +166,7 @@ func TestHintsNameFlagsThatExist(t *testing.T) {
 func TestSecretFilesOpenToOthersAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "secret")
-	certFile, keyFile, err := selfSigned(dir, "127.0.0.1:0", time.Now())
+	certFile, keyFile, err := selfsigned.Files(dir, "127.0.0.1:0", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

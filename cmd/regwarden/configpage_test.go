@@ -76,11 +76,8 @@ var usageDefault = regexp.MustCompile(`^(.*) \(default: (.*)\)$`)
 // configRow describes a setting. A default that is not a fixed value is part of the usage text.
 func configRow(f *pflag.Flag) string {
 	usage, standard, bounds := f.Usage, "", ""
-	switch v := f.Value.(type) {
-	case *number:
-		bounds = fmt.Sprintf("%d–%d", v.least, v.most)
-	case *duration:
-		bounds = v.bounds()
+	if v, ok := f.Value.(interface{ Bounds() string }); ok {
+		bounds = v.Bounds()
 	}
 	if f.DefValue != "" && f.DefValue != "[]" {
 		standard = "`" + f.DefValue + "`"

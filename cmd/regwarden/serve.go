@@ -29,6 +29,7 @@ import (
 	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/seal"
+	"github.com/regwarden/regwarden/internal/selfsigned"
 	"github.com/regwarden/regwarden/internal/server"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
@@ -327,7 +328,7 @@ func (c *Config) tls() (*tls.Config, string, error) {
 			return nil, "", fmt.Errorf("create the data directory: %w", err)
 		}
 		var err error
-		if certFile, keyFile, err = selfSigned(c.DataDir, c.Listen, time.Now()); err != nil {
+		if certFile, keyFile, err = selfsigned.Files(c.DataDir, c.Listen, time.Now()); err != nil {
 			return nil, "", fmt.Errorf("generate a certificate: %w", err)
 		}
 		caFile = certFile

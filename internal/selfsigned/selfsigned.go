@@ -1,4 +1,5 @@
-package main
+// Package selfsigned creates the self-signed certificate of a server that is tried out.
+package selfsigned
 
 import (
 	"crypto/ecdsa"
@@ -16,13 +17,13 @@ import (
 )
 
 const (
-	selfSignedLife  = 365 * 24 * time.Hour
-	selfSignedRenew = 30 * 24 * time.Hour // renewed that long before it expires
+	lifetime    = 365 * 24 * time.Hour
+	renewBefore = 30 * 24 * time.Hour // its end
 )
 
-// selfSigned returns the files of a self-signed certificate for this machine. It is stored in the data directory, so that clients can
+// Files returns the files of a self-signed certificate for this machine. It is stored in the data directory, so that clients can
 // continue to trust it, and renewed if it expires soon or does not have the listening address.
-func selfSigned(dataDir, listen string, now time.Time) (certFile, keyFile string, err error) {
+func Files(dataDir, listen string, now time.Time) (certFile, keyFile string, err error) {
 	certFile = filepath.Join(dataDir, "self-signed.crt")
 	keyFile = filepath.Join(dataDir, "self-signed.key")
 	host, _, err := net.SplitHostPort(listen)
@@ -30,11 +31,11 @@ func selfSigned(dataDir, listen string, now time.Time) (certFile, keyFile string
 		return "", "", err
 	}
 	if pair, err := tls.LoadX509KeyPair(certFile, keyFile); err == nil {
-		if leaf := pair.Leaf; leaf.NotAfter.Sub(now) > selfSignedRenew && leaf.VerifyHostname(nameOf(host)) == nil {
+		if leaf := pair.Leaf; leaf.NotAfter.Sub(now) > renewBefore && leaf.VerifyHostname(nameOf(host)) == nil {
 			return certFile, keyFile, nil
 		}
 	}
-	certPEM, keyPEM, err := generateSelfSigned(nameOf(host), now)
+	certPEM, keyPEM, err := generate(nameOf(host), now)
 	if err != nil {
 		return "", "", err
 	}
@@ -52,7 +53,7 @@ func nameOf(host string) string {
 	return host
 }
 
-func generateSelfSigned(host string, now time.Time) (certPEM, keyPEM []byte, err error) {
+func generate(host string, now time.Time) (certPEM, keyPEM []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
@@ -60,7 +61,7 @@ func generateSelfSigned(host string, now time.Time) (certPEM, keyPEM []byte, err
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "regwarden (self-made)"},
 		NotBefore:   now.Add(-time.Hour), // clocks differ
-		NotAfter:    now.Add(selfSignedLife),
+		NotAfter:    now.Add(lifetime),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		DNSNames:    []string{"localhost"},

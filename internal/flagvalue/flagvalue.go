@@ -1,4 +1,5 @@
-package main
+// Package flagvalue defines flags whose values have bounds: whole numbers, and durations in days and weeks.
+package flagvalue
 
 import (
 	"fmt"
@@ -16,8 +17,8 @@ type number struct {
 	least, most int
 }
 
-// numberVar defines a flag for a whole number from least to most. The default may be outside the bounds.
-func numberVar(flags *pflag.FlagSet, value *int, name string, standard, least, most int, usage string) {
+// Number defines a flag for a whole number from least to most. The default may be outside the bounds.
+func Number(flags *pflag.FlagSet, value *int, name string, standard, least, most int, usage string) {
 	*value = standard
 	flags.Var(&number{value, least, most}, name, usage)
 }
@@ -25,7 +26,7 @@ func numberVar(flags *pflag.FlagSet, value *int, name string, standard, least, m
 func (n *number) Set(text string) error {
 	parsed, err := strconv.Atoi(text)
 	if err != nil || parsed < n.least || parsed > n.most {
-		return fmt.Errorf("must be a whole number, %d–%d", n.least, n.most)
+		return fmt.Errorf("must be a whole number, %s", n.Bounds())
 	}
 	*n.value = parsed
 	return nil
@@ -34,6 +35,9 @@ func (n *number) Set(text string) error {
 func (n *number) String() string { return strconv.Itoa(*n.value) }
 func (n *number) Type() string   { return "int" }
 
+// Bounds describes the values that are accepted.
+func (n *number) Bounds() string { return fmt.Sprintf("%d–%d", n.least, n.most) }
+
 // duration is a time.Duration whose text may have weeks and days: 1w, 30d, 1d12h.
 type duration struct {
 	value       *time.Duration
@@ -41,14 +45,15 @@ type duration struct {
 	zero        string // what 0 means; empty: 0 is outside the bounds
 }
 
+// Long durations.
 const (
-	day     = 24 * time.Hour
-	week    = 7 * day
-	longest = 10 * 365 * day // of the settings that need no bound of their own
+	Day     = 24 * time.Hour
+	Week    = 7 * Day
+	Longest = 10 * 365 * Day // of the settings that need no bound of their own
 )
 
-// durationVar defines a flag for a duration from least to most, or 0 where zero says what that means.
-func durationVar(flags *pflag.FlagSet, value *time.Duration, name string, standard, least, most time.Duration, zero, usage string) {
+// Duration defines a flag for a duration from least to most, or 0 where zero says what that means.
+func Duration(flags *pflag.FlagSet, value *time.Duration, name string, standard, least, most time.Duration, zero, usage string) {
 	*value = standard
 	flags.Var(&duration{value, least, most, zero}, name, usage)
 }
@@ -59,37 +64,38 @@ func (d *duration) Set(text string) error {
 	parts := leadingDays.FindStringSubmatch(text)
 	weeks, _ := strconv.Atoi(parts[1]) // "" is 0
 	days, _ := strconv.Atoi(parts[2])
-	parsed := time.Duration(weeks)*week + time.Duration(days)*day
+	parsed := time.Duration(weeks)*Week + time.Duration(days)*Day
 	if rest := text[len(parts[0]):]; rest != "" || text == "" {
 		more, err := time.ParseDuration(rest)
 		if err != nil {
-			return fmt.Errorf("must be a duration such as 90s, 15m, 12h or 30d, and %s", d.bounds())
+			return fmt.Errorf("must be a duration such as 90s, 15m, 12h or 30d, and %s", d.Bounds())
 		}
 		parsed += more
 	}
 	if (parsed < d.least || parsed > d.most) && (parsed != 0 || d.zero == "") {
-		return fmt.Errorf("must be %s", d.bounds())
+		return fmt.Errorf("must be %s", d.Bounds())
 	}
 	*d.value = parsed
 	return nil
 }
 
-func (d *duration) String() string { return durationText(*d.value) }
+func (d *duration) String() string { return DurationText(*d.value) }
 func (d *duration) Type() string   { return "duration" }
 
-func (d *duration) bounds() string {
-	text := durationText(d.least) + "–" + durationText(d.most)
+// Bounds describes the values that are accepted.
+func (d *duration) Bounds() string {
+	text := DurationText(d.least) + "–" + DurationText(d.most)
 	if d.zero != "" {
 		text += ", or 0s: " + d.zero
 	}
 	return text
 }
 
-// durationText writes a duration in its largest units: 30d, 1d12h, 90s as 1m30s.
-func durationText(d time.Duration) string {
+// DurationText writes a duration in its largest units: 30d, 1d12h, 90s as 1m30s.
+func DurationText(d time.Duration) string {
 	text := ""
-	if d >= day {
-		text, d = strconv.Itoa(int(d/day))+"d", d%day
+	if d >= Day {
+		text, d = strconv.Itoa(int(d/Day))+"d", d%Day
 		if d == 0 {
 			return text
 		}

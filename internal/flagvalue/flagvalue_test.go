@@ -1,6 +1,7 @@
-package main
+package flagvalue
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -9,17 +10,17 @@ import (
 
 func TestDurationsHaveDaysAndWeeks(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "30d": 30 * day, "2w": 2 * week, "1w2d3h4m": 9*day + 3*time.Hour + 4*time.Minute, "0": 0, "0s": 0, "0d": 0,
+		"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "30d": 30 * Day, "2w": 2 * Week, "1w2d3h4m": 9*Day + 3*time.Hour + 4*time.Minute, "0": 0, "0s": 0, "0d": 0,
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		var got time.Duration
-		durationVar(flags, &got, "age", time.Hour, time.Second, 10*week, "all", "")
+		Duration(flags, &got, "age", time.Hour, time.Second, 10*Week, "all", "")
 		if err := flags.Set("age", text); err != nil || got != want {
 			t.Errorf("%q is %v, want %v: %v", text, got, want, err)
 		}
 		var again time.Duration
-		if err := (&duration{&again, 0, longest, "all"}).Set(durationText(got)); err != nil || again != got {
-			t.Errorf("%v is written %q, which is read as %v: %v", got, durationText(got), again, err)
+		if err := (&duration{&again, 0, Longest, "all"}).Set(DurationText(got)); err != nil || again != got {
+			t.Errorf("%v is written %q, which is read as %v: %v", got, DurationText(got), again, err)
 		}
 	}
 }
@@ -40,10 +41,10 @@ func TestValuesOutsideTheirBoundsAreRefused(t *testing.T) {
 		{"--count=201", "must be a whole number, 1–200"},
 	} {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		durationVar(flags, new(time.Duration), "age", time.Hour, time.Minute, 10*week, "", "")
-		numberVar(flags, new(int), "count", 7, 1, 200, "")
+		Duration(flags, new(time.Duration), "age", time.Hour, time.Minute, 10*Week, "", "")
+		Number(flags, new(int), "count", 7, 1, 200, "")
 		err := flags.Parse([]string{row.args})
-		if got := valueProblem(err); got == nil || got.Error() != row.want {
+		if got := errors.Unwrap(err); got == nil || got.Error() != row.want {
 			t.Errorf("%s: %v, want %q", row.args, err, row.want)
 		}
 	}
@@ -51,8 +52,8 @@ func TestValuesOutsideTheirBoundsAreRefused(t *testing.T) {
 
 func TestDurationsAreWrittenInTheirLargestUnits(t *testing.T) {
 	for d, want := range map[time.Duration]string{0: "0s", time.Second: "1s", 90 * time.Second: "1m30s", 15 * time.Minute: "15m", time.Hour: "1h", 12 * time.Hour: "12h", 90 * time.Minute: "1h30m",
-		day: "1d", 36 * time.Hour: "1d12h", 365 * day: "365d", 10 * time.Millisecond: "10ms", 20 * time.Minute: "20m", 10 * time.Hour: "10h", 100 * time.Second: "1m40s"} {
-		if got := durationText(d); got != want {
+		Day: "1d", 36 * time.Hour: "1d12h", 365 * Day: "365d", 10 * time.Millisecond: "10ms", 20 * time.Minute: "20m", 10 * time.Hour: "10h", 100 * time.Second: "1m40s"} {
+		if got := DurationText(d); got != want {
 			t.Errorf("%v is written %q, want %q", time.Duration(d), got, want)
 		}
 	}
