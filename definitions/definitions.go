@@ -53,6 +53,18 @@ const (
 	Containerd Consumer = "containerd"
 )
 
+// Consumers lists all consumers.
+var Consumers = []Consumer{Docker, Podman, Kubelet, Flux, ArgoCD, Helm, Containerd}
+
+// ConsumerNames lists the names of all consumers.
+func ConsumerNames() []string {
+	names := make([]string, len(Consumers))
+	for i, c := range Consumers {
+		names[i] = string(c)
+	}
+	return names
+}
+
 // Source is a place in a file. Line counts from 1; it is 0 if the format has no lines. Object is a name within the file, such as
 // "HelmRepository flux-system/podinfo".
 type Source struct {
@@ -141,6 +153,16 @@ type Summary struct {
 	Unresolved int `json:"unresolved"`
 	Skipped    int `json:"skipped"`
 	Problems   int `json:"problems"`
+}
+
+// Validate sets DefinitionProblems of complete definitions, which needs no check, and Summary.
+func (r *Result) Validate() {
+	for i := range r.Registries {
+		if found := &r.Registries[i]; found.Resolution == Resolved {
+			found.DefinitionProblems = found.Definition.Problems()
+		}
+	}
+	r.Summarize()
 }
 
 // Summarize sets r.Summary from the rest, after reports have been added.

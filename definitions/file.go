@@ -84,7 +84,11 @@ func (f *file) looksLikeJSON() bool {
 
 // beside reads another file of the tree; name is relative to the directory of f.
 func (f *file) beside(name string) ([]byte, error) {
-	return f.referenced(path.Join(path.Dir(f.path), name))
+	inTree := path.Join(path.Dir(f.path), name)
+	if outside := f.scanner.options.ReadFile; outside != nil && f.tree != nil && !fs.ValidPath(inTree) {
+		return outside(path.Join(path.Dir(f.name), name))
+	}
+	return f.referenced(inTree)
 }
 
 // onMachine reads a file that f names by its path on the machine where f is used. A relative path begins at the directory of f. An absolute
@@ -97,7 +101,11 @@ func (f *file) onMachine(name string) ([]byte, error) {
 		return f.referenced(strings.TrimPrefix(name, root))
 	}
 	for dir := path.Dir(f.path); ; dir = path.Dir(dir) {
-		if data, err := f.referenced(path.Join(dir, name)); err == nil || dir == "." {
+		data, err := f.referenced(path.Join(dir, name))
+		if outside := f.scanner.options.ReadFile; err != nil && dir == "." && outside != nil {
+			return outside(name)
+		}
+		if err == nil || dir == "." {
 			return data, err
 		}
 	}
@@ -220,14 +228,21 @@ func (f *file) syntaxProblems(reason ProblemReason, err error) {
 	}
 }
 
-// KnownFormat returns the format of this name, and an error that lists all formats if there is none.
-func KnownFormat(name string) (Format, error) {
+// FormatNames lists the names of all formats.
+func FormatNames() []string {
 	var names []string
 	for _, f := range formats {
-		if string(f.name) == name {
-			return f.name, nil
+		if !slices.Contains(names, string(f.name)) {
+			names = append(names, string(f.name))
 		}
-		names = append(names, string(f.name))
 	}
-	return "", fmt.Errorf("unknown format %q; formats: %s", name, strings.Join(names, ", "))
+	return names
+}
+
+// KnownFormat returns the format of this name, and an error that lists all formats if there is none.
+func KnownFormat(name string) (Format, error) {
+	if names := FormatNames(); !slices.Contains(names, name) {
+		return "", fmt.Errorf("unknown format %q; formats: %s", name, strings.Join(names, ", "))
+	}
+	return Format(name), nil
 }

@@ -23,6 +23,8 @@ type Options struct {
 	Helper Helper `json:"-"`
 	// Now is the time against which credentials expire; the zero value means time.Now.
 	Now time.Time
+	// ReadFile reads a file outside of the tree that a scanned file names. nil: such files are not read.
+	ReadFile func(name string) ([]byte, error) `json:"-"`
 }
 
 // Scanner collects what many files have. Objects of one file may refer to those of another, so that the result is known when all have
@@ -100,6 +102,9 @@ func (s *Scanner) found(r Registry) {
 		}
 		return
 	}
+	if s.full() {
+		return
+	}
 	s.known[key] = len(s.result.Registries)
 	s.result.Registries = append(s.result.Registries, r)
 }
@@ -125,10 +130,16 @@ func identity(r Registry) string {
 }
 
 func (s *Scanner) skip(at Source, reason SkipReason, format string, args ...any) {
+	if s.full() {
+		return
+	}
 	s.result.Skipped = append(s.result.Skipped, Skipped{at, reason, fmt.Sprintf(format, args...)})
 }
 
 func (s *Scanner) problem(at Source, reason ProblemReason, format string, args ...any) {
+	if s.full() {
+		return
+	}
 	s.result.Problems = append(s.result.Problems, Problem{at, reason, fmt.Sprintf(format, args...)})
 }
 
@@ -181,4 +192,19 @@ var addressMessages = map[SkipReason]string{
 // secretNotice is for a password that is in a file of a repository. instead is what to use, as an imperative sentence.
 func secretNotice(instead string) Notice {
 	return Notice{NoticeSecretInRepository, "The file has the password itself, which everyone who can read the repository can use. " + instead + " Then replace the password."}
+}
+
+// maxEntries is how many definitions, skipped entries and problems a result has: a small file can have many.
+const maxEntries = 100_000
+
+// full reports whether the result can have no more, which is one more problem of the result.
+func (s *Scanner) full() bool {
+	r := &s.result
+	switch n := len(r.Registries) + len(r.Skipped) + len(r.Problems); {
+	case n < maxEntries:
+		return false
+	case n == maxEntries:
+		r.Problems = append(r.Problems, Problem{Reason: ProblemWrongShape, Message: fmt.Sprintf("More than %d entries were found; the others are not shown.", maxEntries)})
+	}
+	return true
 }

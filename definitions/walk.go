@@ -46,6 +46,9 @@ func (s *Scanner) AddFile(name string, fsys fs.FS, p string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path.Join(name, p))
 	}
+	if info.Size() > maxFile {
+		return errTooLarge
+	}
 	s.addFile(name, fsys, p)
 	return nil
 }
