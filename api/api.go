@@ -24,6 +24,7 @@ const (
 	PathLogout               = "/v1/auth/logout"
 	PathValidate             = "/v1/registries/oci/basic/validate"
 	PathDiagnose             = "/v1/registries/oci/basic/diagnose"
+	PathScan                 = "/v1/registries/oci/basic/scan"
 	PathOCIRegistries        = "/v1/registries/oci/basic"
 	PathOCIRegistry          = "/v1/registries/oci/{uid}/basic"
 	PathOCIRegistryOfAnyType = "/v1/registries/oci/{uid}"

@@ -55,6 +55,14 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// reference allows a reference, and a file before it.
+func reference(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 || len(args) > 2 {
+		return usage(cmd, fmt.Errorf("%s --from takes [FILE] REFERENCE, such as ghcr.io/acme/charts", shortPath(cmd)))
+	}
+	return nil
+}
+
 // group returns a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
@@ -74,7 +82,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	if like := nearest(args[0], names, maxShortTypos); like != "" {
+	if like := flagvalue.Nearest(args[0], names, maxShortTypos); like != "" {
 		text += fmt.Sprintf("; did you mean %q?", like)
 	}
 	return usage(cmd, errors.New(text))
@@ -88,7 +96,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if like := nearest(unknown.GetSpecifiedName(), names, maxShortTypos); like != "" {
+		if like := flagvalue.Nearest(unknown.GetSpecifiedName(), names, maxShortTypos); like != "" {
 			err = fmt.Errorf("%w; did you mean --%s?", err, like)
 		}
 	}
@@ -192,17 +200,3 @@ const (
 	maxTypos      = 4 // of a setting
 	maxShortTypos = 2 // of a command or a flag
 )
-
-// nearest returns the known name that differs least from name, in at most so many letters, or "". It uses cobra's suggestions.
-func nearest(name string, known []string, typos int) string {
-	names := &cobra.Command{}
-	for _, k := range known {
-		names.AddCommand(&cobra.Command{Use: k, Run: func(*cobra.Command, []string) {}})
-	}
-	for names.SuggestionsMinimumDistance = 1; names.SuggestionsMinimumDistance <= typos; names.SuggestionsMinimumDistance++ {
-		if like := names.SuggestionsFor(name); len(like) > 0 {
-			return like[0]
-		}
-	}
-	return ""
-}

@@ -4,26 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
-	"github.com/regwarden/regwarden/internal/strictjson"
+	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
-	"github.com/regwarden/regwarden/secret"
 )
 
 // Secrets of a definition come from the environment, a file or standard input: every user of the machine can read arguments.
@@ -48,24 +43,30 @@ type checkFlags struct {
 	passwordStdin, tokenStdin             bool
 	caFile, certFile, keyFile             string
 	insecure                              bool
-	proxy, proxyConnect                   string
-	timeout                               time.Duration
-	noColor                               bool
+	engine                                engineFlags
 	output                                string
 
 	registry, org string // a stored definition
-	settings      *settings
+
+	from    string // the format of a file of another program
+	sources sourceFlags
+	explain bool
+
+	settings *settings
 }
 
 func newCheck() *cobra.Command {
 	f := checkFlags{settings: newSettings()}
 	cmd := &cobra.Command{
-		Use:   "check [FILE|-]",
+		Use:   "check [FILE|-] [REFERENCE]",
 		Short: "Check an OCI registry definition, without a server",
-		Long: `Check reads a registry definition in the JSON format of the HTTP interface from FILE, or from standard input if FILE is -,
-and reports whether it is valid by using the registry. Flags replace fields of the definition, or give all of it. With --registry,
+		Long: `Check reads a registry definition in the JSON format of the HTTP interface, or the same as YAML, from FILE, or from standard input
+if FILE is -, and reports whether it is valid by using the registry. Flags replace fields of the definition, or give all of it. With --registry,
 the definition is a stored one with its secrets, which are used only with the stored endpoint and auth.tls. The egress settings of
 the server then apply, as given in --config or the environment.
+
+With --from, the definition is what a consumer such as docker would use for REFERENCE (host[:port]/path), given its file of
+credentials: FILE, or the locations where the consumer looks. --explain shows how it is chosen.
 
 Give the password in ` + envRegistryPassword + ` or with --password-stdin, the token in ` + envRegistryToken + ` or with
 --token-stdin. They are not arguments, since every user of the machine can read those.
@@ -75,8 +76,14 @@ checked, 130 interrupted, 143 terminated.`,
 		Example: `  regwarden check --endpoint ghcr.io --content stefanprodan/charts/podinfo
   regwarden check registry.json --output json
   regwarden check --endpoint harbor.example.com --username 'robot$ci' --password-stdin < password
+  regwarden check --from docker-config ghcr.io/acme/charts --explain
   regwarden check --registry harbor --org Acme --content charts/podinfo`,
-		Args: oneFile,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.from == "" {
+				return oneFile(cmd, args)
+			}
+			return reference(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return unchecked(cmd.Context(), f.run(cmd, args)) },
 	}
 	flags := cmd.Flags()
@@ -93,13 +100,13 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
 	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
-	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
-	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
-	durationVar(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of the check, 1s–60s")
-	flags.BoolVar(&f.noColor, "no-color", false, "disable color on terminals")
+	f.engine.addTo(flags)
 	outputFlag(cmd, &f.output)
 	flags.StringVar(&f.registry, "registry", "", "name or uid of a stored registry")
 	flags.StringVar(&f.org, "org", "", "name of the organization of --registry")
+	flags.StringVar(&f.from, "from", "", "format of a file of credentials: docker-config, docker-auth-config-env, dockercfg or containers-auth")
+	f.sources.addConsumer(flags)
+	flags.BoolVar(&f.explain, "explain", false, "show how the entry of --from is chosen")
 	f.settings.addTo(flags, storeFlags...)
 	return cmd
 }
@@ -109,16 +116,19 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if !isProxyConnect(f.proxyConnect) {
-		return usageError{errors.New("--egress-proxy-connect must be address or name")}
-	}
-	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.noColor}
-	if f.registry != "" {
-		return f.runStored(show, args)
-	}
-	checker, err := f.checker()
+	checker, err := f.engine.checker()
 	if err != nil {
 		return err
+	}
+	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.engine.noColor}
+	if f.from != "" {
+		return f.runFrom(show, checker, args)
+	}
+	if f.explain || f.sources.as != "" || len(f.sources.helpers.Allowed) > 0 {
+		return usageError{errors.New("--explain, --as and --allow-exec require --from")}
+	}
+	if f.registry != "" {
+		return f.runStored(show, args)
 	}
 	if f.org != "" {
 		return usageError{errors.New("--org requires --registry")}
@@ -152,14 +162,8 @@ func (f *checkFlags) runStored(show shown, args []string) error {
 	if err != nil {
 		return err
 	}
-	checker.Limits.Total = f.timeout
-	if f.proxy != "" {
-		if checker.Proxy, err = proxyFunc(f.proxy); err != nil {
-			return usageError{err}
-		}
-	}
-	if f.proxyConnect != "" {
-		checker.ProxyConnect = proxyConnects[f.proxyConnect]
+	if err := f.engine.apply(checker); err != nil {
+		return err
 	}
 	stored := registries.New(db, registries.Limits{}, time.Now)
 	opened, err := stored.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
@@ -174,6 +178,62 @@ func (f *checkFlags) runStored(show shown, args []string) error {
 		})
 		return report, err
 	})
+}
+
+// notWithFrom are the flags whose values --from finds in the file.
+var notWithFrom = []string{"endpoint", "base-path", "content", "auth-type", "username", "password-stdin", "token-stdin", "registry", "org"}
+
+// runFrom checks the definition that a consumer uses for a reference.
+func (f *checkFlags) runFrom(show shown, checker *regcheck.Checker, args []string) error {
+	for _, name := range notWithFrom {
+		if show.cmd.Flag(name).Changed {
+			return usageError{fmt.Errorf("--from cannot be combined with --%s", name)}
+		}
+	}
+	found, steps, err := f.lookup(show.cmd, args)
+	if err != nil {
+		return asUsage(err)
+	}
+	notes := show.cmd.OutOrStdout()
+	if show.asJSON {
+		notes = show.cmd.ErrOrStderr()
+	}
+	if !f.explain {
+		steps = nil
+	}
+	for _, n := range found.Notices {
+		steps = append(steps, fmt.Sprintf("%s: %s", n.Code, n.Message))
+	}
+	for _, step := range steps {
+		fmt.Fprintln(notes, scan.Clean(step))
+	}
+	if found.Resolution == definitions.Unresolved {
+		return fmt.Errorf("unresolved (%s): %s", found.Reason, scan.Clean(string(found.Detail)))
+	}
+	if err := asUsage(f.overlayTLS(found.Definition.Auth)); err != nil {
+		return err
+	}
+	set(&found.Definition.ProviderType, regcheck.ProviderType(f.provider))
+	return show.check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
+		return checker.Check(show.cmd.Context(), found.Definition, observe)
+	})
+}
+
+// lookup returns the definition for the reference, which is the last argument, and the reasoning.
+func (f *checkFlags) lookup(cmd *cobra.Command, args []string) (definitions.Registry, []string, error) {
+	ctx := cmd.Context()
+	f.sources.format = f.from
+	options, err := f.sources.options(ctx, "--from")
+	if err != nil {
+		return definitions.Registry{}, nil, err
+	}
+	file := ""
+	if len(args) == 2 {
+		file = args[0]
+	}
+	home, _ := os.UserHomeDir() // without one, locations below it do not exist
+	environment := scan.Environment{Getenv: os.Getenv, Home: home, UID: os.Getuid()}
+	return scan.Lookup(file, args[len(args)-1], untilDone{ctx, cmd.InOrStdin()}, options, environment)
 }
 
 func asUsage(err error) error {
@@ -218,15 +278,43 @@ func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Rep
 	return err
 }
 
-func (f *checkFlags) checker() (*regcheck.Checker, error) {
-	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), ProxyConnect: proxyConnects[f.proxyConnect], Words: wording.Engine()}
-	checker.Limits.Total = f.timeout
+// engineFlags are the flags of commands that check without a server.
+type engineFlags struct {
+	proxy, proxyConnect string
+	timeout             time.Duration
+	noColor             bool
+}
+
+func (f *engineFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
+	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
+	durationVar(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of a check, 1s–60s")
+	flags.BoolVar(&f.noColor, "no-color", false, "disable color on terminals")
+}
+
+// checker returns the engine with the address policy of the command line.
+func (f *engineFlags) checker() (*regcheck.Checker, error) {
+	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), Words: wording.Engine()}
+	return checker, f.apply(checker)
+}
+
+// apply sets what the flags set.
+func (f *engineFlags) apply(checker *regcheck.Checker) error {
+	if !isProxyConnect(f.proxyConnect) {
+		return usageError{errors.New("--egress-proxy-connect must be address or name")}
+	}
 	proxy, err := proxyFunc(f.proxy)
 	if err != nil {
-		return nil, usageError{err}
+		return usageError{err}
 	}
-	checker.Proxy = proxy
-	return checker, nil
+	checker.Limits.Total = f.timeout
+	if f.proxy != "" {
+		checker.Proxy = proxy
+	}
+	if f.proxyConnect != "" {
+		checker.ProxyConnect = proxyConnects[f.proxyConnect]
+	}
+	return nil
 }
 
 // unchecked returns the error of a check without a result, for its exit code: a signal ended it, or it failed.
@@ -239,147 +327,4 @@ func unchecked(ctx context.Context, err error) error {
 		return fmt.Errorf("check %w; no result", cause)
 	}
 	return notChecked{err}
-}
-
-// definition reads the file, replaces fields by the flags, and reports all problems at once.
-func (f *checkFlags) definition(ctx context.Context, stdin io.Reader, args []string) (regcheck.Definition, error) {
-	var d regcheck.Definition
-	if len(args) == 0 && f.endpoint == "" {
-		return d, usageError{errors.New("give a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
-	}
-	if f.passwordStdin && f.tokenStdin || len(args) == 1 && args[0] == "-" && (f.passwordStdin || f.tokenStdin) {
-		return d, usageError{errors.New("standard input can be only one of: the definition, the password, the token")}
-	}
-	var wrong []fault.Field
-	if len(args) == 1 {
-		data, err := readDefinition(ctx, args[0], stdin)
-		if err != nil {
-			return d, err
-		}
-		var sent api.OCIRegistryDefinition
-		if wrong, err = strictjson.Decode(data, &sent); err != nil {
-			return d, unreadable(args[0], err)
-		}
-		wrong = fault.Join(wrong, registries.LabelProblems(sent.RegistryUID, sent.Scope))
-		d = sent.Definition
-		d.NoteUnknown(strictjson.Unknown(data, new(api.OCIRegistryRequestSpec)))
-	}
-	if err := asUsage(f.overlay(&d, stdin)); err != nil {
-		return d, err
-	}
-	show := fieldProblem
-	if len(args) == 0 {
-		show = flagProblem
-	}
-	return d, definitionProblems(wrong, slices.Concat(d.Unknown, d.Problems()), show)
-}
-
-// fieldProblem returns a problem of a definition that was not given by flags.
-func fieldProblem(p fault.Field) string { return p.Field + ": " + p.Problem }
-
-// definitionProblems returns the usage error that lists the problems of a definition, nil if there are none.
-func definitionProblems(wrong []fault.Field, problems []regcheck.Problem, show func(fault.Field) string) error {
-	more := make([]fault.Field, len(problems))
-	for i, p := range problems {
-		more[i] = fault.Field{Field: p.Field, Problem: p.Problem}
-	}
-	all := fault.Join(wrong, more)
-	if len(all) == 0 {
-		return nil
-	}
-	text := "the definition is not usable:"
-	for _, p := range all {
-		text += "\n  " + show(p)
-	}
-	return usageError{errors.New(text)}
-}
-
-// unreadable describes why a definition file is not unambiguous JSON.
-func unreadable(name string, err error) error {
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || len(f.Fields) != 1 || f.Fields[0].Field != strictjson.Body {
-		return err
-	}
-	problem := f.Fields[0].Problem
-	if extension := filepath.Ext(name); strings.HasPrefix(problem, "is not valid JSON") && (extension == ".yaml" || extension == ".yml") {
-		problem = "is not JSON, the format of definitions"
-	}
-	if name == "-" {
-		name = "standard input"
-	}
-	return usageError{fmt.Errorf("%s %s", name, problem)}
-}
-
-func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
-	source := io.Reader(untilDone{ctx, stdin})
-	if name != "-" {
-		file, err := os.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usageError{fmt.Errorf("cannot read %s: no such file; to check a registry by its address: regwarden check --endpoint %[1]s", name)}
-		}
-		if err != nil {
-			return nil, usageError{err}
-		}
-		defer file.Close()
-		source = file
-	}
-	data, err := io.ReadAll(io.LimitReader(source, maxDefinition+1))
-	if err == nil && len(data) > maxDefinition {
-		err = fmt.Errorf("%s is larger than 1 MiB, the limit of a definition file", name)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return data, asUsage(err)
-}
-
-// overlay replaces fields of the definition by the flags and the environment.
-func (f *checkFlags) overlay(d *regcheck.Definition, stdin io.Reader) error {
-	if d.Auth == nil {
-		d.Auth = &regcheck.Auth{}
-	}
-	a := d.Auth
-	set(&d.Endpoint, f.endpoint)
-	set(&d.BasePath, f.basePath)
-	set(&d.BaseContentPath, f.content)
-	set(&d.ProviderType, regcheck.ProviderType(f.provider))
-	set(&a.Type, regcheck.AuthType(f.authType))
-	set(&a.Username, f.username)
-	set(&a.Password, secret.String(os.Getenv(envRegistryPassword)))
-	set(&a.Token, secret.String(os.Getenv(envRegistryToken)))
-	if f.insecure {
-		a.TLS.Enabled, a.TLS.InsecureSkipVerify = true, true
-	}
-	var key string
-	for _, file := range []struct {
-		flag, name string
-		into       *string
-	}{{"ca", f.caFile, &a.TLS.CA}, {"cert", f.certFile, &a.TLS.Certificate}, {"key", f.keyFile, &key}} {
-		if file.name == "" {
-			continue
-		}
-		data, err := readFlagFile(file.flag, file.name)
-		if err != nil {
-			return err
-		}
-		a.TLS.Enabled, *file.into = true, string(data)
-	}
-	set(&a.TLS.Key, secret.String(key))
-	if !f.passwordStdin && !f.tokenStdin {
-		return nil
-	}
-	prompt, into := "Password: ", &a.Password
-	if f.tokenStdin {
-		prompt, into = "Token: ", &a.Token
-	}
-	var err error
-	*into, err = readSecret(stdin, prompt)
-	return err
-}
-
-// set sets a field unless the value is empty.
-func set[T ~string](field *T, value T) {
-	if value != "" {
-		*field = value
-	}
 }

@@ -7,9 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -20,10 +22,13 @@ const completionTimeout = 2 * time.Second
 // flagValues are the closed lists of values of flags. A flag has the same values in every command.
 var flagValues = map[string][]string{
 	"action":               asStrings(audit.Actions),
+	"as":                   definitions.ConsumerNames(),
 	"auth-type":            asStrings([]regcheck.AuthType{regcheck.NoAuth, regcheck.Basic, regcheck.Token}),
 	"egress-profile":       {"private", "public"},
 	"egress-proxy":         {proxyFromEnvironment},
 	"egress-proxy-connect": {"address", "name"},
+	"fail-on":              asStrings(scan.Levels),
+	"format":               definitions.FormatNames(),
 	"log-format":           {"text", "json"},
 	"log-level":            {"debug", "info", "warn", "error"},
 	"login-isolation":      {isolateProcess, isolateNothing},
@@ -54,7 +59,7 @@ func texts[T any](list []T, text func(T) string) []string {
 
 // addCompletions adds what shells complete: values of flags, and arguments. Commands that take a file keep the completion of files.
 func addCompletions(cmd *cobra.Command) {
-	if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") {
+	if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "PATH") {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
 	for flag, values := range flagValues {

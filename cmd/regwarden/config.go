@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -278,7 +279,7 @@ func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
 func didYouMean(name string, known *pflag.FlagSet) string {
 	var names []string
 	known.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if like := nearest(name, names, maxTypos); like != "" {
+	if like := flagvalue.Nearest(name, names, maxTypos); like != "" {
 		return "; did you mean " + like + "?"
 	}
 	return ""

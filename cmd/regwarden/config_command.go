@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/regwarden/regwarden/internal/flagvalue"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -62,7 +64,7 @@ func (s *settings) value(f *pflag.Flag) any {
 // shown returns the text of a setting with masked secrets: passwords in URLs.
 func (s *settings) shown(f *pflag.Flag) string {
 	if f.Name == "database-url" && s.DatabaseURL != "" {
-		return maskDatabaseURL(s.DatabaseURL)
+		return sqldb.MaskURL(s.DatabaseURL)
 	}
 	if f.Name != "egress-proxy" {
 		return f.Value.String()
@@ -90,7 +92,7 @@ func warnUnknownVariables(log *slog.Logger, environ []string) {
 		if value == "" || !strings.HasPrefix(name, envPrefix) || slices.Contains(known, name) || ofKubernetes(name, environ) {
 			continue
 		}
-		log.Warn("unknown environment variable ignored", "variable", name, "nearest", nearest(name, known, maxTypos))
+		log.Warn("unknown environment variable ignored", "variable", name, "nearest", flagvalue.Nearest(name, known, maxTypos))
 	}
 }
 

@@ -162,7 +162,7 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate(currentVersion().String())
-	addGroup(root, "Registry Commands:", newCheck(), newRegistry())
+	addGroup(root, "Registry Commands:", newCheck(), newScan(), newRegistry(), newImport())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
 	addGroup(root, "Access Commands:", newOrg(), newProject(), newUser(), newAPIKey(), newAudit())
 	root.AddCommand(newHashPasswords(), newVersion())

@@ -159,6 +159,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		Alerts:         alerting,
 		Metrics:        metrics,
 		Responses:      server.NewResponseBudget(int64(c.ResponseMemory) << 20),
+		ScanBytes:      min(8<<20, int64(c.RequestMemory)<<20/8), // half of what one client address may use
 		Ready:          db.Ready,
 		Log:            log,
 		TrustedProxies: proxies,

@@ -20,6 +20,7 @@ var (
 	Refresh          = action("auth.refresh")
 	RegistryValidate = action("registry.validate")
 	RegistryDiagnose = action("registry.diagnose")
+	RegistryScan     = action("registry.scan") // definitions in a file were listed
 	RegistryCreate   = action("registry.create")
 	RegistryUpdate   = action("registry.update")
 	RegistryDelete   = action("registry.delete")
@@ -78,7 +79,7 @@ func (a Action) Kind() string {
 // Change is the kind of change, "" for actions that change nothing.
 func (a Action) Change() string {
 	switch a {
-	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistrySync, RegistryCheck, StoreBackup, RegistryWatch:
+	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistryScan, RegistrySync, RegistryCheck, StoreBackup, RegistryWatch:
 		return ChangeNone
 	}
 	switch _, verb, _ := strings.Cut(string(a), "."); verb {

@@ -5,6 +5,8 @@ package checks
 import (
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -30,12 +32,14 @@ type Service struct {
 	checker    *regcheck.Checker
 	limiter    *limiter
 	perMinute  *perMinute
+	scans      *semaphore.Weighted
 	now        func() time.Time
 }
 
 // New returns a service that checks with checker and fills in secrets of stored registries.
 func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, limits Limits, now func() time.Time) *Service {
-	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now}
+	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now,
+		scans: semaphore.NewWeighted(1)}
 }
 
 // Load returns how many validations run and how many callers wait.

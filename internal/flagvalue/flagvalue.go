@@ -1,4 +1,5 @@
-// Package flagvalue defines flags whose values have bounds: whole numbers, and durations in days and weeks.
+// Package flagvalue defines flags whose values have bounds: whole numbers, and durations in days
+// and weeks. It finds the name that a mistyped one is nearest to.
 package flagvalue
 
 import (

@@ -200,6 +200,11 @@ func (c *call) body() ([]byte, error) {
 	if c.principal.UserUID == "" {
 		limit = maxAnonymousBody
 	}
+	return c.readBody(limit)
+}
+
+// readBody reads the whole body within the limits of size and time.
+func (c *call) readBody(limit int64) ([]byte, error) {
 	control := http.NewResponseController(c.w)
 	arriving := &arrivingBody{http.MaxBytesReader(nil, c.Body, limit), control, time.Now().Add(bodyTimeout)}
 	body, err := io.ReadAll(arriving)
@@ -259,10 +264,18 @@ func (c *call) read(v any, problems func() []fault.Field) error {
 	return invalid(fault.Join(wrong, problems()))
 }
 
-// checkContentType returns a fault unless the body is announced as plain JSON.
-func (c *call) checkContentType() error {
+// checkEncoding returns a fault for a compressed body.
+func (c *call) checkEncoding() error {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must not be compressed."}
+	}
+	return nil
+}
+
+// checkContentType returns a fault unless the body is announced as plain JSON.
+func (c *call) checkContentType() error {
+	if err := c.checkEncoding(); err != nil {
+		return err
 	}
 	media, parameters, err := mime.ParseMediaType(strings.Join(c.Header.Values("Content-Type"), ", "))
 	charset := parameters["charset"]

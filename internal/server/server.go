@@ -50,6 +50,7 @@ type Server struct {
 	Responses      *ResponseBudget // nil means no limit
 	TrustedProxies []netip.Prefix  // proxies whose X-Forwarded-For is trusted
 	TLS            bool            // served over TLS, so that HSTS is sent
+	ScanBytes      int64           // maximum size of a file to scan; 0 means that of other bodies
 	Hairpin        string          // sent in validations of this service; requests that contain it are refused
 }
 
@@ -63,6 +64,7 @@ func (s *Server) routes() []route {
 
 		{method: "POST", path: api.PathValidate, handle: s.validate, requiresAuth: true, announced: true, recordsRefusals: true},
 		{method: "POST", path: api.PathDiagnose, handle: s.diagnose, requiresAuth: true, announced: true, recordsRefusals: true},
+		{method: "POST", path: api.PathScan, handle: s.scan, requiresAuth: true, announced: true, recordsRefusals: true},
 
 		{method: "POST", path: api.PathOCIRegistries, handle: s.createRegistry, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathOCIRegistry, handle: s.getRegistry, requiresAuth: true},

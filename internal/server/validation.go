@@ -1,11 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/regcheck"
@@ -57,4 +62,34 @@ func (s *Server) readCheck(c *call) (request checks.Request, err error) {
 	sent.NoteUnknown(strictjson.Unknown(body, new(api.OCIRegistryRequestSpec)))
 	request.Definition = registries.SentDefinition{Definition: sent.Definition, RegistryUID: sent.RegistryUID, Scope: sent.Scope}
 	return request, nil
+}
+
+// scan is POST /v1/registries/oci/basic/scan: the definitions that a file has, as a definitions.Result. Nothing is stored or contacted.
+func (s *Server) scan(c *call) (response, error) {
+	request, err := s.readScan(c)
+	request.Refusal = err
+	result, auditUID, err := s.Checks.Scan(c.Context(), c.principal, c.origin, request)
+	setAuditUID(c.w, auditUID)
+	return response{http.StatusOK, result}, err
+}
+
+// readScan reads a file of any type.
+func (s *Server) readScan(c *call) (request checks.ScanRequest, err error) {
+	if err := s.findProject(c); err != nil {
+		return request, err
+	}
+	query := readQuery(c.URL.RawQuery)
+	format, as := query.text("format"), definitions.Consumer(query.text("as"))
+	if format != "" && !slices.Contains(definitions.FormatNames(), format) {
+		query.problems = append(query.problems, fault.Field{Field: "format", Problem: "must be one of " + strings.Join(definitions.FormatNames(), ", ")})
+	}
+	if as != "" && !slices.Contains(definitions.Consumers, as) {
+		query.problems = append(query.problems, fault.Field{Field: "as", Problem: "must be one of " + strings.Join(definitions.ConsumerNames(), ", ")})
+	}
+	if err := cmp.Or(invalid(query.problems), c.checkEncoding()); err != nil {
+		return request, err
+	}
+	request.Name, request.Options = strictjson.Body, definitions.Options{Format: definitions.Format(format), As: as}
+	request.File, err = c.readBody(cmp.Or(s.ScanBytes, maxBody))
+	return request, err
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/internal/scan"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// sourceFlags are the flags of commands that read definitions from files of other programs.
+type sourceFlags struct {
+	format, as string
+	helpers    scan.Helpers
+	allowFiles bool
+}
+
+func (f *sourceFlags) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.format, "format", "", "format of all files (default: detected from the content of each)")
+	f.addConsumer(flags)
+	flags.BoolVar(&f.allowFiles, "allow-files", false, "read files that the scanned files name outside of their directory")
+}
+
+// addConsumer adds the flags for choosing credentials.
+func (f *sourceFlags) addConsumer(flags *pflag.FlagSet) {
+	flags.StringVar(&f.as, "as", "", "consumer by whose rules credentials are chosen: docker, podman, kubelet, flux, argocd, helm or containerd (default: the format's)")
+	flags.StringArrayVar(&f.helpers.Allowed, "allow-exec", nil, "credential helper that may be started, such as docker-credential-pass; repeatable")
+}
+
+// options returns how to read, and a usage error for values that do not exist. formatFlag is the flag of the format.
+func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o definitions.Options, err error) {
+	if f.format != "" {
+		if o.Format, err = definitions.KnownFormat(f.format); err != nil {
+			return o, usageError{fmt.Errorf("%s: %w", formatFlag, err)}
+		}
+	}
+	if o.As = definitions.Consumer(f.as); f.as != "" && !slices.Contains(definitions.Consumers, o.As) {
+		return o, usageError{fmt.Errorf("--as must be one of %s, not %q", strings.Join(definitions.ConsumerNames(), ", "), f.as)}
+	}
+	if err := f.helpers.Check(); err != nil {
+		return o, usageError{fmt.Errorf("--allow-exec %w", err)}
+	}
+	if len(f.helpers.Allowed) > 0 {
+		o.Helper = func(program, host string) (string, secret.String, error) { return f.helpers.Get(ctx, program, host) }
+	}
+	if f.allowFiles {
+		o.ReadFile = scan.ReadFile
+	}
+	return o, nil
+}
+
+// read reads the files, directories or standard input of the arguments.
+func (f *sourceFlags) read(cmd *cobra.Command, args []string) (definitions.Result, error) {
+	ctx := cmd.Context()
+	options, err := f.options(ctx, "--format")
+	if err != nil {
+		return definitions.Result{}, err
+	}
+	if at := slices.Index(args, scan.Stdin); at >= 0 && slices.Contains(args[at+1:], scan.Stdin) {
+		return definitions.Result{}, usageError{errors.New("standard input can be given only once")}
+	}
+	result, err := scan.Read(ctx, args, untilDone{ctx, cmd.InOrStdin()}, options)
+	if err != nil && ctx.Err() == nil {
+		err = usageError{err}
+	}
+	return result, err
+}
+
+// somePaths requires at least one path.
+func somePaths(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage(cmd, fmt.Errorf("%s requires files or directories, or - for standard input", shortPath(cmd)))
+	}
+	return nil
+}
+
+// ended returns the error of a command that a signal ended, nil if none did.
+func ended(ctx context.Context, text string) error {
+	if cause, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
+		return fmt.Errorf("%w; %s", cause, text)
+	}
+	return nil
+}

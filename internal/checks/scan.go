@@ -1,0 +1,67 @@
+package checks
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// ScanRequest is a file in which to find definitions.
+type ScanRequest struct {
+	Name    string // of the file in the result
+	File    []byte
+	Options definitions.Options
+	Refusal error // why the request is refused regardless of its content; may be nil
+}
+
+// Scan returns the definitions that a file has. It reads no other file, starts no program and contacts no registry. One file is read at
+// a time, since reading needs a multiple of its size in memory.
+//
+// auditUID identifies the audit record. Errors are a *fault.Error, or that of ctx if the caller has disconnected.
+func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origin, r ScanRequest) (result definitions.Result, auditUID string, err error) {
+	record := Request{Action: audit.RegistryScan}
+	release, err := s.admitScan(ctx, p, r)
+	if err != nil {
+		auditUID, err = s.recordRefusal(ctx, p, origin, record, err)
+		return result, auditUID, err
+	}
+	defer release()
+	e := s.event(p, origin, record, audit.Succeeded, "")
+	e.UID = origin.RecordUID()
+	if err := s.record(ctx, e); err != nil {
+		return result, e.UID, err
+	}
+	scanner := definitions.NewScanner(r.Options)
+	if err := scanner.AddReader(r.Name, bytes.NewReader(r.File)); err != nil {
+		return result, e.UID, err
+	}
+	result = scanner.Result()
+	result.Validate()
+	return result, e.UID, nil
+}
+
+// admitScan returns the function that ends a scan once it may begin. Scans count against the same limit per minute as validations.
+func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest) (release func(), err error) {
+	if r.Refusal != nil {
+		return nil, r.Refusal
+	}
+	if err := p.May(auth.ValidateRegistries); err != nil {
+		return nil, err
+	}
+	if err := s.perMinute.await(ctx, p.UserUID); err != nil {
+		return nil, err
+	}
+	waitCtx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if err := s.scans.Acquire(waitCtx, 1); err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, fault.Busy("Too many files are being read. Try again later.", maxWait)
+	}
+	return func() { s.scans.Release(1) }, nil
+}

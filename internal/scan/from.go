@@ -1,0 +1,115 @@
+package scan
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions"
+)
+
+// Environment is what the locations of credentials depend on.
+type Environment struct {
+	Getenv func(string) string
+	Home   string
+	UID    int
+}
+
+// maxCredentialFile is the size of a file of credentials.
+const maxCredentialFile = 8 << 20
+
+// Lookup returns the definition that a consumer uses for a reference, and the reasoning, one sentence per step. file is a path, Stdin, or
+// "" for the locations where the consumer looks, in their order: the first that has an entry for the reference decides.
+func Lookup(file, reference string, stdin io.Reader, o definitions.Options, e Environment) (definitions.Registry, []string, error) {
+	switch file {
+	case "":
+		return lookupInLocations(reference, o, e)
+	case Stdin:
+		data, err := readLimited(stdin)
+		if err != nil {
+			return definitions.Registry{}, nil, err
+		}
+		return definitions.Lookup(stdinName, data, reference, o)
+	}
+	data, err := readCredentialFile(file)
+	if err != nil {
+		return definitions.Registry{}, nil, cannotRead(file, err)
+	}
+	return definitions.Lookup(file, data, reference, o)
+}
+
+// consumers are those whose locations are searched for a format unless another is given.
+var consumers = map[definitions.Format]definitions.Consumer{definitions.DockerConfig: definitions.Docker, definitions.DockerAuthConfigEnv: definitions.Docker,
+	definitions.Dockercfg: definitions.Kubelet, definitions.ContainersAuth: definitions.Podman}
+
+func lookupInLocations(reference string, o definitions.Options, e Environment) (found definitions.Registry, steps []string, err error) {
+	locations := definitions.Locations(cmp.Or(o.As, consumers[o.Format]), e.Getenv, e.Home, e.UID)
+	if !slices.ContainsFunc(locations, func(l definitions.Location) bool { return l.Format == o.Format }) {
+		return found, nil, fmt.Errorf("give the file: %s does not look for the format %s in a location of its own", cmp.Or(o.As, consumers[o.Format], "the consumer"), o.Format)
+	}
+	var names []string
+	read := false
+	for _, l := range locations {
+		name, data, err := readLocation(l, e)
+		names = append(names, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			steps = append(steps, name+" does not exist.")
+			continue
+		}
+		if err != nil {
+			return found, steps, cannotRead(name, err)
+		}
+		own := o
+		own.Format, read = l.Format, true
+		r, more, err := definitions.Lookup(name, data, reference, own)
+		if err != nil {
+			return found, steps, err
+		}
+		found, steps = r, append(append(steps, "Reading "+name+"."), more...)
+		if !slices.ContainsFunc(r.Notices, func(n definitions.Notice) bool { return n.Code == definitions.NoticeNoMatchingCredentials }) {
+			break
+		}
+	}
+	if !read {
+		return found, steps, fmt.Errorf("no file of credentials in %s; give the file", strings.Join(names, ", "))
+	}
+	return found, steps, nil
+}
+
+func readLocation(l definitions.Location, e Environment) (name string, data []byte, err error) {
+	if l.Variable != "" {
+		return "the variable " + l.Variable, []byte(e.Getenv(l.Variable)), nil
+	}
+	data, err = readCredentialFile(l.Path)
+	return l.Path, data, err
+}
+
+// readCredentialFile reads a file, also through a symbolic link, since the user or the consumer names it.
+func readCredentialFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readLimited(file)
+}
+
+func readLimited(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxCredentialFile+1))
+	if err == nil && len(data) > maxCredentialFile {
+		err = errors.New("larger than 8 MiB")
+	}
+	return data, err
+}

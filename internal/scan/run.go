@@ -1,0 +1,169 @@
+// Package scan reads the files and directories of a command line, checks the registry definitions that package definitions finds in
+// them, and shows the result in a terminal.
+package scan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"sync"
+
+	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// DefaultConcurrency is the number of checks at the same time.
+const DefaultConcurrency = 16
+
+// defaultPerHost is the number of checks at the same time for one host: a registry may limit or block clients that send more.
+const defaultPerHost = 4
+
+// Interrupted is why a definition was not checked if the scan was canceled before.
+const Interrupted = "The scan was interrupted."
+
+// Checks is how to check the definitions of a result. Only Check is required.
+type Checks struct {
+	Check       func(context.Context, regcheck.Definition) (*regcheck.Report, error)
+	Concurrency int // checks at the same time; default DefaultConcurrency
+	PerHost     int // of those, for one host and port; default 4
+	// Progress is called when a check of a registry begins or ends, by one goroutine at a time.
+	Progress func(done, total int, registry string)
+}
+
+// Run checks every distinct definition of the result once, and adds the report to all registries that have it. A check that has no
+// report is in NotChecked; so are those that did not begin before ctx ended.
+func (c Checks) Run(ctx context.Context, result *definitions.Result) {
+	result.Validate()
+	q := newQueue(result, cmp.Or(c.PerHost, defaultPerHost))
+	progress := progress{report: c.Progress, total: len(q.pending)}
+	var workers sync.WaitGroup
+	for range min(cmp.Or(c.Concurrency, DefaultConcurrency), len(q.pending)) {
+		workers.Go(func() {
+			for j := q.next(ctx); j != nil; j = q.next(ctx) {
+				progress.begin(j.host)
+				report, err := c.Check(ctx, j.definition)
+				j.attach(ctx, report, err)
+				progress.end(j.host)
+				q.release(j)
+			}
+		})
+	}
+	workers.Wait()
+	for _, j := range q.pending {
+		j.attach(ctx, nil, context.Cause(ctx))
+	}
+	result.Summarize()
+}
+
+// job is one check for all registries with the same definition.
+type job struct {
+	definition regcheck.Definition
+	host       string
+	registries []*definitions.Registry
+}
+
+// attach adds the outcome of a check to its registries.
+func (j *job) attach(ctx context.Context, report *regcheck.Report, err error) {
+	invalid, isInvalid := errors.AsType[*regcheck.DefinitionError](err)
+	if report != nil && j.definition.ProviderType == "" {
+		report.Warnings = slices.DeleteFunc(report.Warnings, ofKind)
+	}
+	for _, r := range j.registries {
+		switch {
+		case isInvalid:
+			r.DefinitionProblems = invalid.Problems
+		case err == nil:
+			r.Report = report
+		case ctx.Err() != nil:
+			r.NotChecked = Interrupted
+		default:
+			r.NotChecked = err.Error()
+		}
+	}
+}
+
+// ofKind reports whether a warning compares the content with a kind of artifact. The engine's default kind must not be compared: a file
+// without a kind may be for any.
+func ofKind(w regcheck.Warning) bool { return w.Code == regcheck.WarnContentKindMismatch }
+
+// queue has the checks that have not begun, in order, and how many run for each host.
+type queue struct {
+	mu      sync.Mutex
+	changed sync.Cond
+	pending []*job
+	running map[string]int
+	perHost int
+}
+
+func newQueue(result *definitions.Result, perHost int) *queue {
+	q := &queue{running: map[string]int{}, perHost: perHost}
+	q.changed.L = &q.mu
+	known := map[string]*job{}
+	for i := range result.Registries {
+		r := &result.Registries[i]
+		if r.Resolution != definitions.Resolved || len(r.DefinitionProblems) > 0 {
+			continue
+		}
+		key := definitions.Key(r.Definition)
+		if known[key] == nil {
+			known[key] = &job{definition: r.Definition, host: hostOf(r.Definition)}
+			q.pending = append(q.pending, known[key])
+		}
+		known[key].registries = append(known[key].registries, r)
+	}
+	return q
+}
+
+func hostOf(d regcheck.Definition) string {
+	u, err := url.Parse(d.Registry())
+	if err != nil {
+		return d.Endpoint
+	}
+	return u.Host
+}
+
+// next returns the first check whose host has a free slot. It waits for a slot, and returns nil if no check is left or ctx ended.
+func (q *queue) next(ctx context.Context) *job {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.pending) > 0 && ctx.Err() == nil {
+		i := slices.IndexFunc(q.pending, func(j *job) bool { return q.running[j.host] < q.perHost })
+		if i >= 0 {
+			j := q.pending[i]
+			q.pending = slices.Delete(q.pending, i, i+1)
+			q.running[j.host]++
+			return j
+		}
+		q.changed.Wait() // a running check ends, also when ctx ends
+	}
+	return nil
+}
+
+func (q *queue) release(j *job) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running[j.host]--
+	q.changed.Broadcast()
+}
+
+// progress counts the checks that ended.
+type progress struct {
+	mu          sync.Mutex
+	report      func(done, total int, registry string)
+	done, total int
+}
+
+func (p *progress) begin(registry string) { p.add(0, registry) }
+func (p *progress) end(registry string)   { p.add(1, registry) }
+
+func (p *progress) add(n int, registry string) {
+	if p.report == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	p.report(p.done, p.total, registry)
+}

@@ -1,0 +1,40 @@
+package scan
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// WriteFile writes a file so that its readers see the old or the new content. A device or a pipe is written to as it is.
+func WriteFile(name string, content []byte) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return os.WriteFile(name, content, 0o600)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // fails after the rename
+	_, err = temporary.Write(content)
+	if closeErr := temporary.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(temporary.Name(), 0o644); err != nil { // #nosec G302 -- other programs read reports
+		return err
+	}
+	return os.Rename(temporary.Name(), name)
+}
+
+// appendFile appends to a file, which is created if it does not exist.
+func appendFile(name string, content []byte) error {
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Close())
+}
