@@ -214,6 +214,9 @@ func (f *checkFlags) runFrom(show shown, checker *regcheck.Checker, args []strin
 		return err
 	}
 	set(&found.Definition.ProviderType, regcheck.ProviderType(f.provider))
+	if err := definitionProblems(nil, found.Definition.Problems(), fieldProblem); err != nil {
+		return err
+	}
 	return show.check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
 		return checker.Check(show.cmd.Context(), found.Definition, observe)
 	})

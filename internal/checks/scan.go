@@ -23,25 +23,25 @@ type ScanRequest struct {
 //
 // auditUID identifies the audit record. Errors are a *fault.Error, or that of ctx if the caller has disconnected.
 func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origin, r ScanRequest) (result definitions.Result, auditUID string, err error) {
-	record := Request{Action: audit.RegistryScan}
+	of := Request{Action: audit.RegistryScan}
 	release, err := s.admitScan(ctx, p, r)
 	if err != nil {
-		auditUID, err = s.recordRefusal(ctx, p, origin, record, err)
+		auditUID, err = s.recordRefusal(ctx, p, origin, of, err)
 		return result, auditUID, err
 	}
 	defer release()
-	e := s.event(p, origin, record, audit.Succeeded, "")
-	e.UID = origin.RecordUID()
-	if err := s.record(ctx, e); err != nil {
-		return result, e.UID, err
+	record := s.auditRecord(p, origin, of, audit.Succeeded, "")
+	record.UID = origin.RecordUID()
+	if err := s.record(ctx, record); err != nil {
+		return result, record.UID, err
 	}
 	scanner := definitions.NewScanner(r.Options)
 	if err := scanner.AddReader(r.Name, bytes.NewReader(r.File)); err != nil {
-		return result, e.UID, err
+		return result, record.UID, err
 	}
 	result = scanner.Result()
 	result.Validate()
-	return result, e.UID, nil
+	return result, record.UID, nil
 }
 
 // admitScan returns the function that ends a scan once it may begin. Scans count against the same limit per minute as validations.
