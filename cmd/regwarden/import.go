@@ -23,6 +23,9 @@ func newImport() *cobra.Command {
 		}
 		stored := registries.New(a.db, registries.Limits{}, time.Now)
 		imported, err := stored.Import(a.ctx, a.operator, a.origin, org, found.Registries, dryRun)
+		if err != nil && len(imported) == 0 {
+			return err
+		}
 		return errors.Join(err, printImported(a, found, imported))
 	})
 	cmd.Long = `Import stores the definitions that "regwarden scan PATH…" finds, with encrypted secrets and an audit record each. Names are derived
