@@ -76,14 +76,15 @@ func consumerOf(format Format) Consumer {
 	return Docker
 }
 
-// rulesOf returns by which rules a consumer chooses entries. Flux's OCIRepository and containerd, which gets credentials from
-// kubelet, have kubelet's; Argo CD runs Helm.
+// rulesOf returns by which rules a consumer chooses entries. containerd gets credentials from kubelet, and Argo CD runs Helm.
 func rulesOf(consumer Consumer, format Format) dockerauth.Rules {
 	switch consumer {
 	case Podman:
 		return dockerauth.Podman
-	case Kubelet, Flux, Containerd:
+	case Kubelet, Containerd:
 		return dockerauth.Kubelet
+	case Flux:
+		return dockerauth.Keychain
 	case Helm, ArgoCD:
 		return dockerauth.ORAS
 	}
@@ -121,7 +122,7 @@ func (s *Scanner) addCredentials(c credentialFile) {
 		s.addRejected(c, rejected)
 		return
 	}
-	l := lister{scanner: s, credentialFile: c, choices: map[string]*dockerauth.Choice{}}
+	l := lister{scanner: s, credentialFile: c, choices: map[string]*listedChoice{}}
 	for _, e := range c.config.Entries(c.rules) {
 		l.add(e)
 	}
@@ -145,7 +146,7 @@ func (s *Scanner) addRejected(c credentialFile, rejected *dockerauth.Rejection) 
 type lister struct {
 	scanner *Scanner
 	credentialFile
-	choices map[string]*dockerauth.Choice // by reference
+	choices map[string]*listedChoice // by reference
 }
 
 func (l *lister) add(e *dockerauth.Entry) {
@@ -205,26 +206,21 @@ func (l *lister) addKeyNotices(r *Registry, e *dockerauth.Entry, key dockerauth.
 
 // setCredentials sets what the consumer would use for the host of an entry. It returns false if there is nothing to check.
 func (l *lister) setCredentials(r *Registry, e *dockerauth.Entry, key dockerauth.Key) bool {
-	choice := l.choice(key.Reference)
+	choice := l.choice(e, key.Reference)
 	switch {
-	case l.rules == dockerauth.Kubelet: // which tries all entries that match
-		choice = &dockerauth.Choice{Entries: []*dockerauth.Entry{e}}
 	case choice.Helper != "":
 		if !e.Empty() {
 			r.notice(NoticeShadowedCredentials, "%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.rules)
 		}
-		l.scanner.useHelper(r, l.rules, choice)
+		l.scanner.useHelper(r, l.rules, &choice.Choice)
 		return true
-	case choice.Ambiguous && slices.Contains(choice.Entries, e):
-		r.unresolved(UnresolvedAmbiguous, "%s", ambiguousDetail(l.rules, choice))
+	case choice.Ambiguous && choice.has[e]:
+		r.unresolved(UnresolvedAmbiguous, "%s", ambiguousDetail(l.rules, &choice.Choice))
 		return true
-	}
-	if e.Empty() {
+	case e.Empty():
 		l.scanner.skip(r.Sources[0], SkipEmptyEntry, "The entry %q has no credentials%s.", dockerauth.Show(e.Key), l.ignoredStore())
 		return false
-	}
-	switch {
-	case slices.Contains(choice.Entries, e):
+	case choice.has[e]:
 	case len(choice.Entries) > 0:
 		r.notice(NoticeShadowedCredentials, "%s uses the entry %q instead of this one.", l.rules, dockerauth.Show(choice.Entries[0].Key))
 	default:
@@ -233,6 +229,11 @@ func (l *lister) setCredentials(r *Registry, e *dockerauth.Entry, key dockerauth
 	r.use(e.Credential, l.rules)
 	r.Notices = append(r.Notices, l.notices...)
 	return true
+}
+
+// matchesPatterns reports whether keys are kubelet's patterns, and helpers are ignored.
+func (c credentialFile) matchesPatterns() bool {
+	return c.rules == dockerauth.Kubelet || c.rules == dockerauth.Keychain
 }
 
 // hubHint names the key for Docker Hub, for which docker does not use docker.io.
@@ -251,9 +252,22 @@ func (l *lister) ignoredStore() string {
 	return ""
 }
 
-func (l *lister) choice(reference string) *dockerauth.Choice {
+// listedChoice is a choice with its entries as a set, since hostile files have many for one host.
+type listedChoice struct {
+	dockerauth.Choice
+	has map[*dockerauth.Entry]bool
+}
+
+// choice returns what the consumer uses for a reference of an entry. All entries whose pattern matches are used for some reference.
+func (l *lister) choice(e *dockerauth.Entry, reference string) *listedChoice {
+	if l.matchesPatterns() {
+		return &listedChoice{dockerauth.Choice{Entries: []*dockerauth.Entry{e}}, map[*dockerauth.Entry]bool{e: true}}
+	}
 	if l.choices[reference] == nil {
-		choice := l.config.Lookup(l.rules, reference)
+		choice := listedChoice{l.config.Lookup(l.rules, reference), map[*dockerauth.Entry]bool{}}
+		for _, chosen := range choice.Entries {
+			choice.has[chosen] = true
+		}
 		l.choices[reference] = &choice
 	}
 	return l.choices[reference]
@@ -279,15 +293,15 @@ func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 		l.scanner.skip(at, SkipNotARegistry, "The credential helper %q is for %q, which is not the host of a registry.", dockerauth.Show(h.Name), dockerauth.Show(h.Host))
 		return
 	}
-	switch choice := l.choice(key.Reference); {
-	case l.rules == dockerauth.Kubelet:
-		r.notice(NoticeNotUsedByConsumer, "kubelet ignores credHelpers, and connects without credentials.")
-		r.unresolved(UnresolvedCredentialHelper, "The credentials are in docker-credential-%s, which kubelet never starts.", dockerauth.Show(h.Name))
-	case choice.Helper == "":
+	program := "docker-credential-" + dockerauth.Show(h.Name)
+	if l.matchesPatterns() {
+		r.notice(NoticeNotUsedByConsumer, "%s ignores credHelpers, and connects without credentials.", l.rules)
+		r.unresolved(UnresolvedCredentialHelper, "The credentials are in %s, which %s never starts.", program, l.rules)
+	} else if choice := l.choice(nil, key.Reference); choice.Helper == h.Name {
+		l.scanner.useHelper(&r, l.rules, &choice.Choice)
+	} else {
 		r.notice(NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.rules, dockerauth.Show(h.Host), hubHint(l.rules, key.Host))
-		r.unresolved(UnresolvedCredentialHelper, "The credentials are in docker-credential-%s.", dockerauth.Show(h.Name))
-	default:
-		l.scanner.useHelper(&r, l.rules, choice)
+		r.unresolved(UnresolvedCredentialHelper, "The credentials are in %s.", program)
 	}
 	l.scanner.found(r)
 }

@@ -20,7 +20,7 @@ func splitReference(reference string) (host, path string) {
 	reference = cutTag(reference)
 	first, rest, found := strings.Cut(reference, "/")
 	switch {
-	case found && (strings.ContainsAny(first, ".:") || first == "localhost"):
+	case found && (strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first):
 		host, path = first, rest
 	case found:
 		host, path = "docker.io", reference

@@ -35,7 +35,7 @@ func Lookup(name string, config []byte, reference string, o Options) (Registry, 
 	host, content := splitReference(reference)
 	r := Registry{Sources: []Source{{File: name}}, Format: c.format, Consumer: c.consumer}
 	r.Definition = regcheck.Definition{Endpoint: endpointOf(host), BaseContentPath: content}
-	choice := s.choose(&r, c.config, c.rules, host+"/"+content)
+	choice := s.choose(&r, c.config, c.rules, dockerauth.Reference(c.rules, host, content))
 	if len(choice.Entries) > 0 {
 		r.Sources = []Source{c.at(choice.Entries[0].Line, choice.Entries[0].Key)}
 	}

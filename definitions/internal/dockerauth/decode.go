@@ -32,6 +32,9 @@ func (c *Config) as(rules Rules) *decoded {
 	seen := map[string]bool{}
 	for i, raw := range c.entries {
 		e := raw.decode(rules)
+		if _, ok := KubeletPattern(e.Key); !ok && rules == Keychain {
+			e.reject("wrongShape", "has a key that is not a URL")
+		}
 		used := c.last[raw.key] == i
 		if d.rejected == nil && e.Problem != "" && rules.fatal(e, used) {
 			d.rejected = &Rejection{e.Line, e.Problem, e.Message}
@@ -63,7 +66,7 @@ func (c *Config) rejected(rules Rules) *Rejection {
 }
 
 func (c *Config) rejectedText(rules Rules) *Rejection {
-	strict := rules == Kubelet || rules == Podman
+	strict := rules == Kubelet || rules == Keychain || rules == Podman
 	switch {
 	case c.quirks.byteOrderMark:
 		return &Rejection{1, "notJSON", "The file begins with a byte order mark, which JSON does not allow."}
@@ -96,7 +99,7 @@ func (r Rules) fatal(e *Entry, used bool) bool {
 		return false
 	case Podman:
 		return e.Problem == "wrongShape"
-	case Kubelet:
+	case Kubelet, Keychain:
 		return true
 	}
 	return used || e.Problem == "wrongShape"
@@ -111,7 +114,7 @@ func (r Rules) members() []string {
 		return []string{"auth", "username", "password", "email"}
 	case DockerEnv:
 		return []string{"auth"}
-	case ORAS:
+	case ORAS, Keychain:
 		return []string{"auth", "username", "password", "identitytoken", "registrytoken"}
 	}
 	return []string{"auth", "username", "password", "identitytoken", "registrytoken", "serveraddress"}
@@ -179,7 +182,8 @@ func (e *Entry) reject(problem, what string) {
 // decodeAuth replaces username and password by those of auth, as every consumer does.
 func (e *Entry) decodeAuth(rules Rules, auth string) {
 	encoding := base64.StdEncoding
-	if rules == Kubelet && !strings.HasSuffix(strings.TrimSpace(auth), "=") {
+	unpadded := rules == Kubelet || rules == Keychain
+	if unpadded && !strings.HasSuffix(strings.TrimSpace(auth), "=") {
 		encoding = base64.RawStdEncoding
 	}
 	decoded, err := encoding.DecodeString(auth)
@@ -204,7 +208,7 @@ func (e *Entry) decodeAuth(rules Rules, auth string) {
 		e.reject("noUser", "has an auth without a username")
 		return
 	}
-	if rules != ORAS && rules != Kubelet {
+	if rules == Docker || rules == DockerEnv || rules == Podman {
 		password = strings.Trim(password, "\x00")
 	}
 	e.Credential.Username, e.Credential.Password = username, secret.String(password)
@@ -212,7 +216,7 @@ func (e *Entry) decodeAuth(rules Rules, auth string) {
 
 // paddingHint names the usual cause of base64 that cannot be decoded.
 func paddingHint(rules Rules, auth string) string {
-	if _, err := base64.RawStdEncoding.DecodeString(auth); err == nil && rules != Kubelet {
+	if _, err := base64.RawStdEncoding.DecodeString(auth); err == nil && rules != Kubelet && rules != Keychain {
 		return ": the padding with = is missing"
 	}
 	return ""

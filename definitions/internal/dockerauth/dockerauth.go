@@ -9,6 +9,8 @@ type Rules int
 
 // Docker is docker/cli, ORAS is oras-go (Helm), Podman is containers/image, Kubelet is k8s.io/kubernetes/pkg/credentialprovider.
 // DockerEnv is docker/cli for the value of DOCKER_AUTH_CONFIG. GitLabRunner reads as docker/cli, and compares keys with paths.
+// DockerEnv is docker/cli for the value of DOCKER_AUTH_CONFIG, Keychain is go-containerregistry's for pull Secrets (Flux's OCIRepository
+// and ImageRepository), which has kubelet's patterns.
 const (
 	Docker Rules = iota
 	ORAS
@@ -16,11 +18,12 @@ const (
 	Kubelet
 	DockerEnv
 	GitLabRunner
+	Keychain
 )
 
 // String returns the consumer as messages name it.
 func (r Rules) String() string {
-	return [...]string{"docker", "Helm (ORAS)", "podman", "kubelet", "docker", "GitLab's runner"}[r]
+	return [...]string{"docker", "Helm (ORAS)", "podman", "kubelet", "docker", "GitLab's runner", "Flux"}[r]
 }
 
 // Credential is what an entry has. At most one of Password, IdentityToken and RegistryToken is used, see the consumer's rules.

@@ -23,7 +23,7 @@ func ReadKey(rules Rules, key string, legacy bool) Key {
 	}
 	_, written, _ := strings.Cut(rest, "/")
 	switch {
-	case rules == Kubelet:
+	case rules == Kubelet || rules == Keychain:
 		pattern, ok := KubeletPattern(key)
 		if !ok {
 			return k
@@ -37,14 +37,18 @@ func ReadKey(rules Rules, key string, legacy bool) Key {
 			k.IgnoredPath = "/" + written
 		}
 	}
-	k.Reference = strings.TrimSuffix(reference(rules, k.Host)+"/"+k.Path, "/")
+	k.Reference = strings.TrimSuffix(Reference(rules, k.Host, k.Path), "/")
 	return k
 }
 
-// reference returns the host as references have it: all but oras-go replace index.docker.io by docker.io.
-func reference(rules Rules, host string) string {
-	if host == "index.docker.io" && rules != ORAS {
-		return "docker.io"
+// Reference returns the reference that Lookup expects: all but oras-go write docker.io for index.docker.io, and put its images of one
+// word into "library".
+func Reference(rules Rules, host, path string) string {
+	if rules != ORAS && (host == "index.docker.io" || host == "docker.io") {
+		host = "docker.io"
+		if path != "" && !strings.Contains(path, "/") {
+			path = "library/" + path
+		}
 	}
-	return host
+	return host + "/" + path
 }

@@ -14,19 +14,7 @@ func (l *lookup) kubelet(reference string) {
 	if l.config.Store != "" || len(l.config.Helpers) > 0 {
 		l.step("kubelet ignores credsStore and credHelpers.")
 	}
-	patterns := map[*Entry]string{}
-	for _, e := range l.entries {
-		pattern, ok := KubeletPattern(e.Key)
-		if !ok {
-			l.step("kubelet ignores the entry %q: its key is not a URL.", Show(e.Key))
-			continue
-		}
-		patterns[e] = pattern
-		if kubeletMatch(pattern, reference) {
-			l.choose(e)
-		}
-	}
-	slices.SortStableFunc(l.choice.Entries, func(a, b *Entry) int { return strings.Compare(patterns[b], patterns[a]) })
+	patterns := l.match(reference)
 	for _, e := range l.choice.Entries {
 		l.step("The key %q matches as %q.", Show(e.Key), Show(patterns[e]))
 	}
@@ -36,6 +24,45 @@ func (l *lookup) kubelet(reference string) {
 	if len(l.choice.Entries) > 1 {
 		l.step("kubelet tries these entries in this order until one works.")
 	}
+}
+
+// match chooses the entries whose pattern matches, in reverse order of the patterns. It returns the patterns of all entries.
+func (l *lookup) match(reference string) map[*Entry]string {
+	patterns := map[*Entry]string{}
+	for _, e := range l.entries {
+		pattern, ok := KubeletPattern(e.Key)
+		if !ok {
+			l.step("%s ignores the entry %q: its key is not a URL.", l.rules, Show(e.Key))
+			continue
+		}
+		patterns[e] = pattern
+		if kubeletMatch(pattern, reference) {
+			l.choose(e)
+		}
+	}
+	slices.SortStableFunc(l.choice.Entries, func(a, b *Entry) int { return strings.Compare(patterns[b], patterns[a]) })
+	return patterns
+}
+
+// keychain uses only the first pattern that matches; docker.io is index.docker.io.
+func (l *lookup) keychain(reference string) {
+	if l.config.Store != "" || len(l.config.Helpers) > 0 {
+		l.step("Flux ignores credsStore and credHelpers.")
+	}
+	if rest, ok := strings.CutPrefix(reference, "docker.io"); ok && (rest == "" || rest[0] == '/') {
+		reference = "index.docker.io" + rest
+		l.step("Flux looks for %s, its name of Docker Hub.", Show(reference))
+	}
+	patterns := l.match(reference)
+	matching := l.choice.Entries
+	for i, e := range matching {
+		if patterns[e] != patterns[matching[0]] {
+			l.choice.Entries = matching[:i]
+			break
+		}
+		l.step("The key %q matches as %q.", Show(e.Key), Show(patterns[e]))
+	}
+	l.ambiguous()
 }
 
 // kubeletHub uses the entries of index.docker.io for Docker Hub if nothing else matches.
