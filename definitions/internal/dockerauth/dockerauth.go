@@ -9,7 +9,7 @@ type Rules int
 
 // Docker is docker/cli, ORAS is oras-go (Helm), Podman is containers/image, Kubelet is k8s.io/kubernetes/pkg/credentialprovider.
 // DockerEnv is docker/cli for the value of DOCKER_AUTH_CONFIG. GitLabRunner reads as docker/cli, and compares keys with paths.
-// DockerEnv is docker/cli for the value of DOCKER_AUTH_CONFIG, Keychain is go-containerregistry's for pull Secrets (Flux's OCIRepository
+// Keychain is that of go-containerregistry for pull Secrets (Flux's OCIRepository
 // and ImageRepository), which has kubelet's patterns.
 const (
 	Docker Rules = iota
