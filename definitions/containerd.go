@@ -89,7 +89,7 @@ func readHostsFile(f *file) {
 		return
 	}
 	for _, host := range r.root.Get("host").Pairs() {
-		if !r.valid(host.Key, r.hosts.Hosts[host.Key], host.Value) {
+		if !r.ignored(host.Value) && !r.valid(host.Key, r.hosts.Hosts[host.Key], host.Value) {
 			return
 		}
 	}
@@ -210,14 +210,19 @@ func hostURL(written string) (*url.URL, error) {
 	return url.Parse(written)
 }
 
-// mirror adds one host of the file. containerd reads hosts only from tables with a header of their own.
+// ignored reports whether containerd ignores a host, because its table has no header.
+func (r hostsReader) ignored(host *node.Node) bool {
+	return host.IsInline() || r.root.Get("host").IsInline()
+}
+
+// mirror adds one host of the file.
 func (r hostsReader) mirror(name string, line int, n *node.Node) {
 	table := r.hosts.Hosts[name]
 	found := r.address(name, line, table)
 	if found == nil {
 		return
 	}
-	if n.IsInline() || r.root.Get("host").IsInline() {
+	if r.ignored(n) {
 		found.notice(NoticeNotUsedByConsumer, `containerd reads hosts only from tables with their own header. Write [host.%s].`, shown(name))
 	}
 	if r.hosts.SkipVerify != nil && *r.hosts.SkipVerify && table.SkipVerify == nil {
@@ -230,13 +235,13 @@ func (r hostsReader) mirror(name string, line int, n *node.Node) {
 func (r hostsReader) address(written string, line int, table hostTable) *Registry {
 	u, err := hostURL(written)
 	switch {
-	case err != nil || isTemplate(written):
+	case isTemplate(written):
 		r.scanner.skip(r.at(line, ""), SkipTemplate, "The host is a template or an expression.")
 		return nil
-	case !slices.Contains([]string{"", "http", "https"}, u.Scheme):
+	case err == nil && !slices.Contains([]string{"", "http", "https"}, u.Scheme):
 		r.scanner.skip(r.at(line, ""), SkipUnsupportedScheme, "containerd takes what is before the first colon for a scheme. Write https:// before the host.")
 		return nil
-	case u.Host == "":
+	case err != nil || u.Host == "":
 		r.scanner.problem(r.at(line, ""), ProblemNoHost, "The address has no host. If its name begins with http, write https:// before it.")
 		return nil
 	}
@@ -255,17 +260,17 @@ func (r hostsReader) address(written string, line int, table hostTable) *Registr
 // connect sets how containerd connects to a host: any setting of TLS, also skip_verify = false, makes it try HTTPS before plain HTTP.
 func (r hostsReader) connect(found *Registry, u *url.URL, t hostTable) {
 	found.header(t.Header)
+	files := tlsFiles{skipVerify: t.SkipVerify != nil && *t.SkipVerify}
+	files.ca, _ = fileNames(t.CA)
+	files.clients, _ = filePairs(t.Client)
 	if u.Scheme == "http" {
-		if u.Port() == "80" || t.CA == nil && t.Client == nil && t.SkipVerify == nil {
+		if u.Port() == "80" || t.CA == nil && files.clients == nil && t.SkipVerify == nil {
 			found.plainHTTP("containerd")
 			return
 		}
 		found.notice(NoticePlainHTTPFallback, "containerd tries HTTPS first because TLS is configured, then plain HTTP. "+
 			"Write https://, or remove skip_verify, ca and client.")
 	}
-	files := tlsFiles{skipVerify: t.SkipVerify != nil && *t.SkipVerify}
-	files.ca, _ = fileNames(t.CA)
-	files.clients, _ = filePairs(t.Client)
 	files.apply(r.file, found)
 }
 

@@ -72,7 +72,7 @@ type confReader struct {
 	*file
 	root   *node.Node
 	conf   registriesConf
-	lastIn map[string]string // the last drop-in that defines a prefix
+	lastIn map[string]string // the file that sets a prefix last
 }
 
 func readRegistriesConf(f *file) {
@@ -86,7 +86,7 @@ func readRegistriesConf(f *file) {
 		r.reject(line, reason, "%s", text)
 		return
 	}
-	r.lastIn = r.dropIns()
+	r.lastIn = r.lastSettings()
 	seen := map[string]bool{}
 	for i, registry := range r.conf.Registries {
 		r.registry(registry, item(r.root.Get("registry"), i), seen[registry.Prefix])
@@ -281,25 +281,36 @@ func isRepository(name string) bool {
 	return found && (strings.ContainsAny(host, ".:") || host == "localhost") && isDomain(host) && pathPattern.MatchString(repository)
 }
 
-// dropIns returns which file in registries.conf.d defines each prefix last. The directory is next to the main file, or that of the file.
-func (r confReader) dropIns() map[string]string {
-	directory := path.Join(path.Dir(r.path), "registries.conf.d")
-	key := path.Join(path.Dir(r.name), "registries.conf.d")
-	if isDropIn(r.path) {
-		directory, key = path.Dir(r.path), path.Dir(r.name)
+// search is the key of unqualified-search-registries in confReader.lastIn: no prefix is empty.
+const search = ""
+
+// lastSettings returns which file sets each prefix last: registries.conf is first, then come the files of registries.conf.d by name.
+func (r confReader) lastSettings() map[string]string {
+	directory, key := path.Dir(r.path), path.Dir(r.name)
+	switch {
+	case isDropIn(r.path):
+		directory, key = path.Dir(directory), path.Dir(key)
+	case path.Base(r.path) != "registries.conf":
+		return nil
 	}
-	if last, ok := r.scanner.dropIns[key]; ok || r.tree == nil {
+	if last, ok := r.scanner.lastSettings[key]; ok {
 		return last
 	}
 	last := map[string]string{}
-	r.scanner.dropIns[key] = last
-	for _, entry := range r.list(directory) {
+	r.scanner.lastSettings[key] = last
+	names := []string{path.Join(directory, "registries.conf")}
+	for _, entry := range r.list(path.Join(directory, "registries.conf.d")) {
+		names = append(names, path.Join(directory, "registries.conf.d", entry.Name()))
+	}
+	for _, name := range names {
 		var conf registriesConf
-		name := path.Join(directory, entry.Name())
 		if data, err := r.referenced(name); path.Ext(name) != ".conf" || err != nil || node.DecodeTOML(data, &conf) != nil {
 			continue
 		}
 		conf.normalize()
+		if conf.Unqualified != nil {
+			last[search] = name
+		}
 		for _, registry := range conf.Registries {
 			last[registry.Prefix] = name
 		}
@@ -307,19 +318,24 @@ func (r confReader) dropIns() map[string]string {
 	return last
 }
 
+// replaced returns the name of the file that replaces a setting of this one, "" if none does.
+func (r confReader) replaced(setting string) string {
+	if name := r.lastIn[setting]; name != r.path {
+		return path.Base(name)
+	}
+	return ""
+}
+
 // registry adds a registry and its mirrors. again means that an entry before it has the same prefix, which is used instead.
 func (r confReader) registry(registry confRegistry, n *node.Node, again bool) {
 	at := r.at(lineOf(n.Get("prefix"), n.Get("location"), n), registry.Prefix)
-	replaced := r.lastIn[registry.Prefix]
-	if replaced == r.path {
-		replaced = ""
-	}
+	replaced := r.replaced(registry.Prefix)
 	notice := func(found *Registry) {
 		switch {
 		case again:
 			found.notice(NoticeNotUsedByConsumer, "An entry before this one has the same prefix and is used instead.")
 		case replaced != "":
-			found.notice(NoticeNotUsedByConsumer, "The entry in %s has the same prefix and replaces this one.", shown(path.Base(replaced)))
+			found.notice(NoticeNotUsedByConsumer, "The entry in %s has the same prefix and replaces this one.", shown(replaced))
 		}
 	}
 	if registry.Blocked {
@@ -361,12 +377,16 @@ func (r confReader) helpers(found *Registry) {
 	}
 }
 
-// unqualified adds a registry that is searched for short names, unless an entry of the file is for it.
+// unqualified adds a registry that is searched for short names, unless an entry is for it.
 func (r confReader) unqualified(host string, line int) {
-	if slices.ContainsFunc(r.conf.Registries, func(registry confRegistry) bool { return registry.Prefix == host }) {
+	if r.lastIn[host] != "" || slices.ContainsFunc(r.conf.Registries, func(registry confRegistry) bool { return registry.Prefix == host }) {
 		return
 	}
-	r.location(r.at(line, "unqualified-search-registries"), confEndpoint{Location: host}, func(*Registry) {})
+	r.location(r.at(line, "unqualified-search-registries"), confEndpoint{Location: host}, func(found *Registry) {
+		if replaced := r.replaced(search); replaced != "" {
+			found.notice(NoticeNotUsedByConsumer, "%s has other unqualified-search-registries, which replace these.", shown(replaced))
+		}
+	})
 }
 
 // version1 adds the registries of a file of version 1.

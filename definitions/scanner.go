@@ -35,9 +35,9 @@ type Scanner struct {
 	known   map[string]int // index in result.Registries by everything but the sources
 	cluster cluster
 
-	referenced int                          // bytes of files that others refer to
-	certsd     map[string]bool              // directories of certificates that have been read
-	dropIns    map[string]map[string]string // file that defines each prefix last, by directory of drop-ins of registries.conf
+	referenced   int                          // bytes of files that others refer to
+	certsd       map[string]bool              // directories of certificates that have been read
+	lastSettings map[string]map[string]string // file that sets each prefix last, by directory of registries.conf
 }
 
 // NewScanner returns a Scanner without files.
@@ -45,7 +45,7 @@ func NewScanner(o Options) *Scanner {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
-	return &Scanner{options: o, known: map[string]int{}, certsd: map[string]bool{}, dropIns: map[string]map[string]string{}}
+	return &Scanner{options: o, known: map[string]int{}, certsd: map[string]bool{}, lastSettings: map[string]map[string]string{}}
 }
 
 // Read returns what the files of fsys have.

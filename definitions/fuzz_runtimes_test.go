@@ -1,0 +1,104 @@
+package definitions
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+// fuzzRuntime reads generated files of one format under a name, next to certificates. The seeds are the samples of the format.
+func fuzzRuntime(f *testing.F, name string, formats ...Format) {
+	f.Helper()
+	for _, format := range formats {
+		err := filepath.WalkDir(filepath.Join("testdata", "samples", string(format)), func(p string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Base(p) == "want.json" {
+				return err
+			}
+			data, err := os.ReadFile(p)
+			f.Add(data)
+			return err
+		})
+		if err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tree := fstest.MapFS{name: {Data: data}}
+		for _, certificate := range []string{"ca.crt", "client.cert", "client.key"} {
+			tree[filepath.Join(filepath.Dir(name), certificate)] = &fstest.MapFile{Data: []byte("-----BEGIN PRIVATE KEY-----\n" + keyText + "\n-----END PRIVATE KEY-----\n")}
+		}
+		start := time.Now()
+		for _, format := range append(formats, "") {
+			result, err := Read(context.Background(), tree, Options{Format: format})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkFuzzed(t, data, result)
+		}
+		if elapsed := time.Since(start); elapsed > 20*time.Second {
+			t.Errorf("%d bytes were read in %v", len(data), elapsed)
+		}
+	})
+}
+
+var keyText = base64.StdEncoding.EncodeToString([]byte("the key " + marked))
+
+// checkFuzzed holds what is true of every result: it is complete, limited by the size of the file, and shows no secret that is not in an
+// address or a name.
+func checkFuzzed(t *testing.T, data []byte, result Result) {
+	t.Helper()
+	text, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := len(result.Registries) + len(result.Skipped) + len(result.Problems); found > 20*len(data)+20 {
+		t.Errorf("%d results of %d bytes", found, len(data))
+	}
+	if bytes.Contains(text, []byte(keyText)) {
+		t.Errorf("the result shows a private key: %s", text)
+	}
+	for _, r := range result.Registries {
+		auth := r.Definition.Auth
+		if r.Definition.Endpoint == "" || len(r.Sources) == 0 || (r.Resolution == Unresolved) != (r.Reason != "") {
+			t.Errorf("incomplete: %s", text)
+		}
+		for _, hidden := range []string{auth.Password.Reveal(), auth.Token.Reveal()} {
+			if strings.Contains(hidden, marked) && strings.Count(string(data), hidden) <= 1 && bytes.Contains(text, []byte(hidden)) {
+				t.Errorf("the result shows a secret: %s", text)
+			}
+		}
+	}
+}
+
+// FuzzContainerdHosts reads hosts.toml.
+func FuzzContainerdHosts(f *testing.F) {
+	fuzzRuntime(f, "certs.d/registry.example.com/hosts.toml", ContainerdHosts)
+}
+
+// FuzzCertsDirectory reads the certificates of docker and podman.
+func FuzzCertsDirectory(f *testing.F) {
+	fuzzRuntime(f, "etc/docker/certs.d/registry.example.com/fuzzed.crt", ContainerdHosts)
+}
+
+// FuzzContainerdConfig reads config.toml of containerd and buildkitd.toml.
+func FuzzContainerdConfig(f *testing.F) {
+	fuzzRuntime(f, "etc/containerd/config.toml", ContainerdConfig, Buildkitd)
+}
+
+// FuzzRegistriesConf reads registries.conf, also as a drop-in.
+func FuzzRegistriesConf(f *testing.F) {
+	fuzzRuntime(f, "registries.conf.d/fuzzed.conf", ContainersRegistries)
+}
+
+// FuzzK3sRegistries reads registries.yaml.
+func FuzzK3sRegistries(f *testing.F) {
+	fuzzRuntime(f, "registries.yaml", K3sRegistries)
+}
