@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
@@ -30,28 +31,37 @@ func readKubernetes(f *file) {
 	if errors.Is(err, node.ErrLimit) {
 		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The %v.", err)
 	}
-	f.syntaxProblems(ProblemNotYAML, err)
+	reason := ProblemNotYAML
+	if f.looksLikeJSON() {
+		reason = ProblemNotJSON
+	}
+	f.syntaxProblems(reason, err)
 	for _, document := range documents {
-		f.readObject(document, 0)
+		if isObject(document) {
+			f.readObject(document, document.Get("apiVersion").Text(), document.Get("kind").Text(), 0)
+		}
 	}
 }
 
-func (f *file) readObject(n *node.Node, lists int) {
-	if !isObject(n) {
+// readObject reads an object or a list of objects. The API omits apiVersion and kind in lists of one kind, such as SecretList.
+func (f *file) readObject(n *node.Node, apiVersion, kind string, lists int) {
+	items := n.Get("items")
+	if !items.IsArray() || !strings.HasSuffix(kind, "List") {
+		f.scanner.cluster.add(f.scanner, &object{f, n, apiVersion, kind, n.Get("metadata", "namespace").Text(), n.Get("metadata", "name").Text()})
 		return
 	}
-	if items := n.Get("items"); items.IsArray() && n.Get("spec") == nil {
-		if lists == maxLists {
-			f.scanner.problem(f.at(n.Line, ""), ProblemWrongShape, "Lists are nested more than %d times.", maxLists)
-			return
-		}
-		for _, item := range items.Items() {
-			f.readObject(item, lists+1)
-		}
+	if lists == maxLists {
+		f.scanner.problem(f.at(n.Line, ""), ProblemWrongShape, "Lists are nested more than %d times.", maxLists)
 		return
 	}
-	f.scanner.cluster.add(f.scanner, &object{f, n, n.Get("apiVersion").Text(), n.Get("kind").Text(),
-		n.Get("metadata", "namespace").Text(), n.Get("metadata", "name").Text()})
+	for _, item := range items.Items() {
+		switch {
+		case isObject(item):
+			f.readObject(item, item.Get("apiVersion").Text(), item.Get("kind").Text(), lists+1)
+		case item.Get("kind") == nil:
+			f.readObject(item, apiVersion, strings.TrimSuffix(kind, "List"), lists+1)
+		}
+	}
 }
 
 // maxClusterValues limits the Kubernetes objects that are stored until all files have been read.

@@ -136,6 +136,9 @@ func (s *Scanner) addPullSecret(o *object) {
 	consumer := s.consumer(Kubelet)
 	rules := rulesOf(consumer, Kubernetes)
 	s.addCredentials(credentialFile{config: config, format: Kubernetes, consumer: consumer, rules: rules, at: func(int, string) Source { return o.at(v.at) }})
+	if len(config.Entries(rules)) == 0 && config.Store == "" && len(config.Helpers) == 0 && config.Rejected(rules) == nil {
+		s.skip(o.at(v.at), SkipEmptyEntry, "The Secret has no entries.")
+	}
 	if rules == dockerauth.Kubelet && (config.Store != "" || len(config.Helpers) > 0) && !hasCredentials(config) {
 		s.problem(o.at(v.at), ProblemAuthMissing, "The Secret has no credentials: they are in credsStore or credHelpers of another machine, which kubelet ignores. Create the Secret with kubectl create secret docker-registry.")
 	}

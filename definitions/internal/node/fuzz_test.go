@@ -34,7 +34,7 @@ func parsed(n *yaml.Node) int {
 }
 
 func FuzzYAML(f *testing.F) {
-	for _, seed := range []string{"a: &a [1, *a]\n---\nb: {<<: {c: d}, ? e : f}\n", "[?,?,\"a\":b,:]", "- ? - ? x\n", "\xff\xfe-\x00 \x00a\x00", "*hunter2", "%YAML 1.1\n--- !!str |\n x\r\n...\n"} {
+	for _, seed := range []string{"a: &a [1, *a]\n---\nb: {<<: {c: d}, ? e : f}\n", "[?,?,\"a\":b,:]", "- ? - ? x\n", "\xff\xfe-\x00 \x00a\x00", "*hunter2", "0:", "%YAML 1.1\n--- !!str |\n x\r\n...\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

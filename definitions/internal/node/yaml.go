@@ -115,7 +115,7 @@ func hasContent(data []byte) bool {
 // values returns at least how many values the text of a document has, and not many more, without parsing it: the parser would
 // store all of a hostile file. Bytes that UTF-16 and Unicode's line breaks have count too.
 func values(data []byte) int {
-	count := 2
+	count := 4
 	for i, b := range data {
 		switch b {
 		case '\n', '\r', 0x85, 0xa8, 0xa9, '[', '{':

@@ -1,0 +1,37 @@
+package definitions
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestClusterIsLimited(t *testing.T) {
+	s := NewScanner(Options{})
+	s.cluster.values = maxClusterValues - 20
+	var text strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&text, "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: r%d}\nspec: {type: oci, url: oci://r%d.example.com}\n", i, i)
+	}
+	if err := s.AddReader("in", strings.NewReader(text.String())); err != nil {
+		t.Fatal(err)
+	}
+	r := s.Result()
+	if r.Summary.Found != 2 || len(r.Problems) != 1 || r.Problems[0].Reason != ProblemWrongShape || r.Problems[0].Source.Line != 12 {
+		t.Errorf("got %d definitions, problems %v", r.Summary.Found, r.Problems)
+	}
+}
+
+// A Secret that is not for a registry is not decoded, whatever it has.
+func TestSecretsOfOtherTypesAreNotDecoded(t *testing.T) {
+	for _, secretType := range []string{"Opaque", "kubernetes.io/tls", "kubernetes.io/basic-auth", "helm.sh/release.v1", ""} {
+		s := NewScanner(Options{})
+		text := "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: " + secretType + "\ndata: {username: cm9ib3Q=, password: '!', config.json: eyJhdXRocyI6e319}\n"
+		if err := s.AddReader("in", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		if r := s.Result(); r.Summary != (Summary{}) {
+			t.Errorf("%s: %+v", secretType, r)
+		}
+	}
+}
