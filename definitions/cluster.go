@@ -145,12 +145,18 @@ func (c *cluster) add(s *Scanner, o *object) {
 	if c.named == nil {
 		c.named = map[objectName]objects{}
 	}
-	for _, within := range o.scopes() {
+	for _, within := range append(o.scopes(), anyNamespace) {
 		key := objectName{o.groupKind(), o.namespace, o.producedName(), within}
+		if within == anyNamespace {
+			key.namespace = ""
+		}
 		c.named[key] = objects{o, c.named[key].count + 1}
 	}
 	c.objects = append(c.objects, o)
 }
+
+// anyNamespace is the scope of names in all files and namespaces.
+const anyNamespace = "*"
 
 // scopes returns what near searches, in this order: the object's file, its directory, all files.
 func (o *object) scopes() []string {
@@ -213,11 +219,14 @@ func (c *cluster) secret(o *object, name string) (*object, *gap) {
 	case found != nil:
 		return found, nil
 	}
-	if sealed, _ := c.near(o, sealedSecret, o.namespace, name); sealed != nil {
+	if encrypted, _ := c.near(o, bitnamiSecret, o.namespace, name); encrypted != nil {
 		return nil, gapf(UnresolvedEncrypted, "The Secret %q is encrypted in a SealedSecret. "+readInstead, dockerauth.Show(name))
 	}
 	if external, _ := c.near(o, externalSecret, o.namespace, name); external != nil {
 		return nil, gapf(UnresolvedReferenceMissing, "An ExternalSecret creates the Secret %q from another store. "+readInstead, dockerauth.Show(name))
+	}
+	if other := c.named[objectName{"Secret", "", name, anyNamespace}].last; other != nil {
+		return nil, gapf(UnresolvedReferenceMissing, "The Secret %q was read in the namespace %q, not in that of the %s, where it must be.", dockerauth.Show(name), dockerauth.Show(other.namespace), o.kind)
 	}
 	return nil, gapf(UnresolvedReferenceMissing, "The Secret %q was not read.", dockerauth.Show(name))
 }

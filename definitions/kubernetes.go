@@ -17,7 +17,7 @@ import (
 const (
 	dockerConfigSecret = "kubernetes.io/dockerconfigjson"
 	dockercfgSecret    = "kubernetes.io/dockercfg"
-	sealedSecret       = "bitnami.com/SealedSecret"
+	bitnamiSecret      = "bitnami.com/SealedSecret"
 	externalSecret     = "external-secrets.io/ExternalSecret"
 )
 
@@ -27,7 +27,7 @@ var dockerKeys = map[string]string{dockerConfigSecret: ".dockerconfigjson", dock
 // coreKinds has what resolves the objects of Kubernetes itself, and of controllers that create Secrets.
 var coreKinds = map[string]resolver{
 	"Secret":       resolveSecret,
-	sealedSecret:   resolveSealedSecret,
+	bitnamiSecret:  resolveBitnamiSecret,
 	externalSecret: resolveExternalSecret,
 }
 
@@ -170,7 +170,7 @@ func hasCredentials(config *dockerauth.Config) bool {
 	return slices.ContainsFunc(config.Entries(dockerauth.Kubelet), func(e *dockerauth.Entry) bool { return !e.Empty() })
 }
 
-func resolveSealedSecret(s *Scanner, o *object) {
+func resolveBitnamiSecret(s *Scanner, o *object) {
 	if _, docker := dockerKeys[o.node.Get("spec", "template", "type").Text()]; docker {
 		s.skip(o.at(nil), SkipEncrypted, "The SealedSecret is encrypted. "+readInstead)
 	}
