@@ -64,15 +64,19 @@ func (f *file) readObject(n *node.Node, apiVersion, kind string, lists int) {
 	}
 }
 
-// maxClusterValues limits the Kubernetes objects that are stored until all files have been read.
-const maxClusterValues = 2_000_000
+// Limits of the Kubernetes objects that are stored until all files have been read: their values, and the size of their files.
+const (
+	maxClusterValues = 2_000_000
+	maxClusterBytes  = 128 << 20
+)
 
 // cluster has the Kubernetes objects of all files. References between them are resolved when all are known.
 type cluster struct {
-	objects []*object
-	named   map[objectName]objects
-	values  int
-	full    bool
+	objects       []*object
+	named         map[objectName]objects
+	last          *file // of the objects
+	values, bytes int
+	full          bool
 }
 
 // object is one Kubernetes object.
@@ -137,9 +141,14 @@ func (c *cluster) add(s *Scanner, o *object) {
 	if len(kinds[o.groupKind()]) == 0 || c.full {
 		return
 	}
-	if c.values += o.node.Size(); c.values > maxClusterValues {
+	if c.last != o.file {
+		c.last = o.file
+		c.bytes += len(o.file.data)
+	}
+	if c.values += o.node.Size(); c.values > maxClusterValues || c.bytes > maxClusterBytes {
 		c.full = true
-		s.problem(o.at(nil), ProblemWrongShape, "The files have more than %d values in Kubernetes objects; the rest is not read. Scan fewer files at once.", maxClusterValues)
+		s.problem(o.at(nil), ProblemWrongShape, "The files have more Kubernetes objects than %d values and %d MiB; the rest is not read. Scan fewer files at once.",
+			maxClusterValues, maxClusterBytes>>20)
 		return
 	}
 	if c.named == nil {

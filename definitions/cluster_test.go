@@ -16,8 +16,25 @@ func TestClusterIsLimited(t *testing.T) {
 	if err := s.AddReader("in", strings.NewReader(text.String())); err != nil {
 		t.Fatal(err)
 	}
+	if f := s.cluster.objects[0].file; f.data != nil || f.documents != nil {
+		t.Error("the content of the file is stored")
+	}
 	r := s.Result()
 	if r.Summary.Found != 2 || len(r.Problems) != 1 || r.Problems[0].Reason != ProblemWrongShape || r.Problems[0].Source.Line != 12 {
+		t.Errorf("got %d definitions, problems %v", r.Summary.Found, r.Problems)
+	}
+}
+
+func TestClusterLimitsSizeOfFiles(t *testing.T) {
+	s := NewScanner(Options{})
+	s.cluster.bytes = maxClusterBytes - 100
+	for i := range 3 {
+		text := fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nspec: {type: oci, url: oci://r%d.example.com}\n", i)
+		if err := s.AddReader("in", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := s.Result(); r.Summary.Found != 0 || len(r.Problems) != 1 {
 		t.Errorf("got %d definitions, problems %v", r.Summary.Found, r.Problems)
 	}
 }

@@ -168,8 +168,9 @@ type format struct {
 var formats = slices.Concat(dockerFormats, containerdFormats, registriesConfFormats, k3sFormats, buildkitdFormats, terraformFormats, kubernetesFormats,
 	imageUpdaterFormats, helmFormats, harborFormats, renovateFormats, dependabotFormats, githubFormats, gitlabFormats, regwardenFormats)
 
-// add reads one file.
+// add reads one file. Objects that are resolved later refer to the file, but not to its content.
 func (s *Scanner) add(f *file) {
+	defer func() { f.data, f.documents = nil, nil }()
 	if len(f.data) > maxFile {
 		s.problem(f.at(0, ""), ProblemWrongShape, "The file is larger than %d MiB.", maxFile>>20)
 		return
