@@ -83,9 +83,15 @@ func (k keyring) match(reference string) (entries []*dockerauth.Entry, rejected 
 		}
 		entries = append(entries, choice.Entries...)
 	}
+	if direct := slices.DeleteFunc(slices.Clone(entries), isHubFallback); strings.HasPrefix(reference, "docker.io/") && len(direct) > 0 {
+		entries = direct
+	}
 	slices.SortStableFunc(entries, func(a, b *dockerauth.Entry) int { return strings.Compare(pattern(b), pattern(a)) })
 	return entries, ""
 }
+
+// isHubFallback reports whether the entry is used for Docker Hub only if no other matches.
+func isHubFallback(e *dockerauth.Entry) bool { return pattern(e) == "index.docker.io" }
 
 func pattern(e *dockerauth.Entry) string {
 	p, _ := dockerauth.KubeletPattern(e.Key)
