@@ -64,6 +64,11 @@ test-long: deps ## Run the long forms of the tests that kill, lose and time, for
 	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionsKeepTheirRules' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
 
+# A module of its own: kube-apiserver has hundreds of dependencies.
+test-kubernetes: ## Scan what a Kubernetes API server returns, for every night; builds the server, which takes minutes
+	@test/install-deps etcd:etcd-server
+	cd test/kubernetes && $(GO) test -count=1 -timeout 60m ./...
+
 deps: ## Install the Debian packages that the tests need
 	@test/install-deps
 
@@ -159,4 +164,4 @@ release-check: ## Build two snapshots, compare them byte by byte, and check what
 clean: ## Remove what was built; data stays
 	rm -rf bin dist tmp
 
-.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean
+.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean

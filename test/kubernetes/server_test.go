@@ -1,0 +1,170 @@
+package kubernetes_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const token = "token-of-this-test"
+
+// apiServer is kube-apiserver with an etcd of its own, both on loopback.
+type apiServer struct {
+	url    string
+	client *http.Client
+}
+
+func startAPIServer(t *testing.T) *apiServer {
+	dir := t.TempDir()
+	etcd, err := exec.LookPath("etcd")
+	if err != nil {
+		t.Fatal("needs the Debian package etcd-server: apt-get install --no-install-recommends etcd-server")
+	}
+	clientURL, peerURL := "http://"+freeAddress(t), "http://"+freeAddress(t)
+	start(t, etcd, "--name=test", "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+clientURL, "--advertise-client-urls="+clientURL,
+		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=test="+peerURL)
+
+	tokens, key := filepath.Join(dir, "tokens.csv"), filepath.Join(dir, "key.pem")
+	writeFile(t, tokens, token+",admin,admin,system:masters\n")
+	writeFile(t, key, newKey(t))
+	address := freeAddress(t)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(t, strings.TrimSpace(string(run(t, nil, "go", "tool", "-n", "kube-apiserver"))), "--etcd-servers="+clientURL, "--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1", "--secure-port="+port, "--external-hostname=localhost", "--endpoint-reconciler-type=none", "--cert-dir="+dir,
+		"--token-auth-file="+tokens, "--authorization-mode=AlwaysAllow", "--disable-admission-plugins=ServiceAccount", "--service-cluster-ip-range=10.0.0.0/24",
+		"--service-account-issuer=https://localhost", "--service-account-signing-key-file="+key, "--service-account-key-file="+key)
+	s := &apiServer{url: "https://" + address}
+	s.trust(t, filepath.Join(dir, "apiserver.crt"))
+	s.await(t, "/readyz")
+	return s
+}
+
+// trust waits for the certificate that the server makes for itself.
+func (s *apiServer) trust(t *testing.T, file string) {
+	roots := x509.NewCertPool()
+	eventually(t, "the certificate of kube-apiserver", func() bool {
+		certificate, err := os.ReadFile(file)
+		return err == nil && roots.AppendCertsFromPEM(certificate)
+	})
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	t.Cleanup(transport.CloseIdleConnections)
+	s.client = &http.Client{Transport: transport, Timeout: 30 * time.Second}
+}
+
+// await waits until a path returns 200.
+func (s *apiServer) await(t *testing.T, path string) {
+	eventually(t, path, func() bool {
+		status, _, err := s.do(http.MethodGet, path, "")
+		return err == nil && status == http.StatusOK
+	})
+}
+
+// do sends and receives YAML.
+func (s *apiServer) do(method, path, body string) (int, string, error) {
+	req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	req.Header.Set("Accept", "application/yaml")
+	req.Header.Set("Content-Type", "application/yaml")
+	response, err := s.client.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(text), err
+}
+
+func (s *apiServer) get(t *testing.T, path string) string {
+	t.Helper()
+	status, text, err := s.do(http.MethodGet, path, "")
+	if err != nil || status != http.StatusOK {
+		t.Fatalf("GET %s: %d %s %v", path, status, text, err)
+	}
+	return text
+}
+
+// start runs a program until the test ends, and shows the end of its output if the test failed.
+func start(t *testing.T, program string, args ...string) {
+	t.Helper()
+	var output bytes.Buffer
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait()
+		kill.Stop()
+		if t.Failed() {
+			text := output.String()
+			t.Logf("%s: …%s", filepath.Base(program), text[max(0, len(text)-4000):])
+		}
+	})
+}
+
+func run(t *testing.T, stdin io.Reader, program string, args ...string) []byte {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	var errors bytes.Buffer
+	cmd.Stdin, cmd.Stderr = stdin, &errors
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", program, args, err, &errors)
+	}
+	return out
+}
+
+// newKey returns a key for the tokens of service accounts.
+func newKey(t *testing.T) string {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+}
+
+func freeAddress(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func writeFile(t *testing.T, name, text string) {
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(3 * time.Minute); !done(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s is not ready after three minutes", what)
+		}
+	}
+}
