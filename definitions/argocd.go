@@ -1,4 +1,447 @@
 package definitions
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/argorepo"
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
 // argoKinds has what resolves the objects of Argo CD.
-var argoKinds = map[string]resolver{}
+var argoKinds = map[string]resolver{
+	"Secret":                     resolveArgoSecret,
+	"ConfigMap":                  resolveUpdaterConfig,
+	updaterFile:                  resolveUpdaterFile,
+	bitnamiSecret:                resolveArgoUnreadable,
+	externalSecret:               resolveArgoUnreadable,
+	"argoproj.io/Application":    resolveApplication,
+	"argoproj.io/ApplicationSet": resolveApplicationSet,
+}
+
+// argoSecrets is what the Secrets of Argo CD have.
+type argoSecrets struct {
+	readers, writers argorepo.Set
+	of               map[*argorepo.Repository]*argoSecret
+	bySecret         map[*object]*argoSecret
+	namespaces       map[string]bool
+	certificates     []*object // ConfigMaps
+	unreadable       *gap      // Secrets exist whose URL is not known
+}
+
+// argoSecret is a Secret with a repository or a credential template.
+type argoSecret struct {
+	argorepo.Repository
+	o        *object
+	template bool
+	write    bool
+	gap      *gap   // why a credential is not known
+	urlGap   *gap   // why the URL is not known
+	wrong    string // the key for which Argo CD rejects the Secret
+}
+
+// argoLabel returns the label by which Argo CD finds its Secrets, for a Secret and what creates one.
+func (o *object) argoLabel() string {
+	for _, path := range [][]string{{"metadata"}, {"spec", "template", "metadata"}, {"spec", "target", "template", "metadata"}} {
+		if label := o.node.Get(path...).Get("labels", "argocd.argoproj.io/secret-type").Text(); label != "" {
+			return label
+		}
+	}
+	return ""
+}
+
+// argoCD returns what the Secrets of Argo CD have, which are read once.
+func (c *cluster) argoCD() *argoSecrets {
+	if c.argo != nil {
+		return c.argo
+	}
+	c.argo = &argoSecrets{of: map[*argorepo.Repository]*argoSecret{}, bySecret: map[*object]*argoSecret{}, namespaces: map[string]bool{}}
+	for _, o := range c.objects {
+		switch label := o.argoLabel(); {
+		case o.kind == "ConfigMap" && o.name == "argocd-tls-certs-cm":
+			c.argo.certificates = append(c.argo.certificates, o)
+		case !isOneOf(label, "repository", "repo-creds", "repository-write", "repo-write-creds"):
+		case o.kind == "Secret":
+			c.argo.add(readArgoSecret(o, label))
+		default:
+			c.argo.unreadable = gapf(UnresolvedEncrypted, "A %s creates a Secret of Argo CD, which may have the credentials. %s", o.kind, readInstead)
+		}
+	}
+	return c.argo
+}
+
+func (a *argoSecrets) add(r *argoSecret) {
+	a.namespaces[r.o.namespace] = true
+	a.of[&r.Repository], a.bySecret[r.o] = r, r
+	set := a.set(r)
+	switch {
+	case r.urlGap != nil && r.urlGap.reason != UnresolvedIncomplete:
+		a.unreadable = gapf(r.urlGap.reason, "The URL in the Secret %q is not known, which may have the credentials. %s", dockerauth.Show(r.o.name), readInstead)
+	case r.urlGap != nil: // Kubernetes rejects the Secret
+	case r.template:
+		set.AddTemplate(&r.Repository)
+	default:
+		set.AddRepository(&r.Repository)
+	}
+}
+
+func readArgoSecret(o *object, label string) *argoSecret {
+	r := &argoSecret{o: o, template: strings.HasSuffix(label, "creds"), write: strings.Contains(label, "write")}
+	address := func(key string) string { return r.text(key, &r.urlGap) }
+	value := func(key string) string { return r.text(key, &r.gap) }
+	r.URL, r.Type, r.Project = address("url"), address("type"), address("project")
+	r.Username, r.Password = value("username"), secret.String(value("password"))
+	r.Certificate, r.Key = value("tlsClientCertData"), secret.String(value("tlsClientCertKey"))
+	r.Proxy, r.NoProxy = value("proxy"), value("noProxy")
+	r.EnableOCI, r.ForceHTTP = r.boolean("enableOCI"), r.boolean("insecureOCIForceHttp")
+	r.Insecure, r.AzureIdentity = r.boolean("insecure"), r.boolean("useAzureWorkloadIdentity")
+	r.GitCredentials = slices.ContainsFunc([]string{"bearerToken", "sshPrivateKey", "githubAppPrivateKey", "azureServicePrincipalClientSecret"},
+		func(key string) bool { return o.secretValue(key).at != nil })
+	return r
+}
+
+// text returns a value of the Secret. A value that is not known sets the gap.
+func (r *argoSecret) text(key string, g **gap) string {
+	v := r.o.secretValue(key)
+	switch {
+	case v.at == nil || v.at.Text() == "":
+	case isSOPS(v.at):
+		v.text, v.gap = "", gapf(UnresolvedEncrypted, "The Secret %q is encrypted with SOPS. %s", dockerauth.Show(r.o.name), readInstead)
+	case !v.at.IsText():
+		r.wrong = key
+	case isMask(v.text):
+		v.gap = gapf(UnresolvedMasked, "The value %q of the Secret %q is masked.", key, dockerauth.Show(r.o.name))
+	}
+	if *g == nil {
+		*g = v.gap
+	}
+	if v.gap != nil {
+		return ""
+	}
+	return v.text
+}
+
+// unusable returns why the repository cannot be used as it is in the Secret, nil if it can.
+func (r *argoSecret) unusable() *gap {
+	switch {
+	case r == nil:
+		return nil
+	case r.wrong != "":
+		return gapf(UnresolvedIncomplete, "Argo CD cannot read the Secret %q because of the value of %s.", dockerauth.Show(r.o.name), r.wrong)
+	}
+	return r.gap
+}
+
+// boolean returns a value that Argo CD reads as strconv.ParseBool does. For another value it ignores the whole Secret.
+func (r *argoSecret) boolean(key string) bool {
+	text := r.text(key, &r.gap)
+	value, err := strconv.ParseBool(text)
+	if err != nil && text != "" {
+		r.wrong = key
+	}
+	return value
+}
+
+func resolveArgoUnreadable(s *Scanner, o *object) {
+	switch {
+	case o.argoLabel() == "":
+	case o.kind == "SealedSecret":
+		s.skip(o.at(nil), SkipEncrypted, "The SealedSecret with a repository of Argo CD is encrypted. %s", readInstead)
+	default:
+		s.skip(o.at(nil), SkipTemplate, "The ExternalSecret is a template for a repository of Argo CD, whose values are in another store. %s", readInstead)
+	}
+}
+
+func resolveArgoSecret(s *Scanner, o *object) {
+	r := s.cluster.argoCD().bySecret[o]
+	if r == nil {
+		return
+	}
+	at := o.at(o.secretValue("url").at)
+	used := &argoUse{argoCD: s.cluster.argoCD(), o: o, Repository: r.Repository, from: r, gap: r.gap}
+	if !r.template {
+		used.inherit()
+	}
+	if !r.isOCI(s, at, used) {
+		return
+	}
+	e := entry{at: at, address: r.URL}
+	if r.template {
+		r.templateNotices(&e, used.argoCD)
+	} else {
+		r.repositoryNotices(&e, used)
+	}
+	if r.write {
+		e.notice(NoticeNotUsedByConsumer, "Argo CD uses this Secret only to push to Git repositories.")
+	}
+	used.add(s, e)
+}
+
+func (r *argoSecret) repositoryNotices(e *entry, used *argoUse) {
+	a := used.argoCD
+	if _, several := a.nearest(r.o, a.set(r).Repositories(r.URL, r.Project, a.visibleTo(r.o))); several {
+		e.notice(NoticeConflictingEntries, "Another Secret has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
+	}
+	switch {
+	case strings.HasPrefix(r.URL, "oci://") && used.Type != "oci":
+		e.notice(NoticeTypeMissing, "Argo CD uses the repository for Applications, but its own test of the connection fails. Set type to oci.")
+	case r.EnableOCI && !used.EnableOCI:
+		e.notice(NoticeIgnoredField, "The credential template replaces enableOCI, so that Argo CD's own test of the connection fails. Set enableOCI in the template too.")
+	}
+}
+
+func (r *argoSecret) templateNotices(e *entry, a *argoSecrets) {
+	same := a.set(r).Templates(r.URL, a.visibleTo(r.o))
+	if _, several := a.nearest(r.o, same); several {
+		e.notice(NoticeConflictingEntries, "Another credential template has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
+	}
+	switch {
+	case len(same) == 0:
+		e.notice(NoticeNotUsedByConsumer, "Argo CD uses this credential template for no repository, because it cannot compare an IP address with a port and without a scheme. Use a host name, or repositories of type oci.")
+	case !strings.HasSuffix(r.URL, "/"):
+		e.notice(NoticePrefixWithoutBoundary, "Argo CD uses these credentials for every URL that begins like this one, even in the middle of a name, such as %s. End the URL with /, if the repositories that use it have a path.", dockerauth.Show(argorepo.Longer(r.URL)))
+	}
+}
+
+// set returns where a Secret and the templates for it are.
+func (a *argoSecrets) set(r *argoSecret) *argorepo.Set {
+	if r != nil && r.write {
+		return &a.writers
+	}
+	return &a.readers
+}
+
+// isOCI reports whether the Secret is for an OCI registry, and adds why it is not. Argo CD also uses a Helm repository as such whose template
+// does not repeat enableOCI.
+func (r *argoSecret) isOCI(s *Scanner, at Source, used *argoUse) bool {
+	helm, enabled := used.Type == "helm", used.EnableOCI || r.EnableOCI
+	hasScheme := strings.Contains(r.URL, "://")
+	switch {
+	case r.wrong != "":
+		s.problem(at, ProblemWrongShape, "Argo CD cannot read the Secret: the value of %s must be text, such as \"true\" in quotes for a boolean.", r.wrong)
+	case r.urlGap != nil && r.urlGap.reason == UnresolvedTemplate:
+		s.skip(at, SkipTemplate, "%s", addressMessages[SkipTemplate])
+	case r.urlGap != nil && r.urlGap.reason == UnresolvedEncrypted:
+		s.skip(at, SkipEncrypted, "%s", r.urlGap.detail)
+	case r.urlGap != nil:
+		s.problem(at, ProblemInvalidBase64, "%s", r.urlGap.detail)
+	case r.URL == "":
+		s.problem(at, ProblemNoHost, "The Secret has no url.")
+	case strings.HasPrefix(r.URL, "oci://"), helm && enabled && !hasScheme:
+		return true
+	case used.Type == "oci":
+		s.problem(at, ProblemWrongShape, "Argo CD rejects the URL, because that of a repository of type oci must begin with oci://.")
+	case helm && enabled:
+		s.problem(at, ProblemWrongShape, "Argo CD rejects the URL, because that of a Helm repository with enableOCI must not have a scheme. Remove it, or set type to oci and begin the URL with oci://.")
+	case helm:
+		s.skip(at, SkipClassicHelm, "The repository is a classic Helm repository. If it is an OCI registry, set enableOCI to \"true\".")
+	default:
+		s.skip(at, SkipGit, "The repository is a Git repository, because its type is not oci or helm.")
+	}
+	return false
+}
+
+func resolveApplication(s *Scanner, o *object) {
+	s.addArgoSources(o, o.node.Get("spec"))
+}
+
+func resolveApplicationSet(s *Scanner, o *object) {
+	s.addArgoSources(o, o.node.Get("spec", "template", "spec"))
+}
+
+// addArgoSources adds what an Application is made of. If it has several sources, the single one is ignored.
+func (s *Scanner) addArgoSources(o *object, spec *node.Node) {
+	sources := spec.Get("sources").Items()
+	if single := spec.Get("source"); len(sources) == 0 && single.IsObject() {
+		sources = []*node.Node{single}
+	}
+	for _, source := range sources {
+		s.addArgoSource(o, spec.Get("project").Text(), source)
+	}
+}
+
+func (s *Scanner) addArgoSource(o *object, project string, source *node.Node) {
+	address, chart := source.Get("repoURL").Text(), source.Get("chart").Text()
+	at := o.at(source)
+	if line := source.Get("repoURL"); line != nil {
+		at = o.at(line)
+	}
+	e := entry{at: at, address: address}
+	switch {
+	case isTemplate(address + chart):
+		s.skip(at, SkipTemplate, "%s", addressMessages[SkipTemplate])
+		return
+	case address == "":
+		s.skip(at, SkipNoHost, "The source has no repoURL.")
+		return
+	case strings.HasPrefix(address, "oci://") && chart != "":
+		e.notice(NoticeIgnoredField, "Argo CD ignores chart if repoURL begins with oci://. Append the chart to repoURL, or remove oci:// from it.")
+	case strings.HasPrefix(address, "oci://"):
+	case chart != "" && !strings.Contains(address, "://"):
+		e.address = strings.TrimSuffix(address, "/") + "/" + chart
+	case chart != "":
+		s.skip(at, SkipClassicHelm, "The source is a classic Helm repository.")
+		return
+	default:
+		s.skip(at, SkipGit, "The source is a Git repository.")
+		return
+	}
+	used := s.cluster.argoCD().repository(o, address, project)
+	used.add(s, e)
+}
+
+// argoUse is a repository as Argo CD uses it: with what it inherits.
+type argoUse struct {
+	argorepo.Repository
+	argoCD *argoSecrets
+	o      *object     // that names the repository
+	from   *argoSecret // the Secret of the repository, nil if there is none
+	gap    *gap
+	notice []Notice
+}
+
+// repository returns the repository for the URL of an Application.
+func (a *argoSecrets) repository(o *object, address, project string) *argoUse {
+	u := &argoUse{argoCD: a, o: o, Repository: argorepo.Repository{URL: address}}
+	found, several := a.nearest(o, a.readers.Repositories(address, project, a.visibleTo(o)))
+	switch {
+	case several:
+		u.gap = gapf(UnresolvedAmbiguous, "Several Secrets have this repository, with different values. Argo CD uses any one of them, by chance. Remove all but one, and scan one environment at a time.")
+	case found != nil:
+		u.Repository, u.from = found.Repository, found
+	}
+	u.inherit()
+	return u
+}
+
+// inherit adds what a repository without credentials inherits from a template.
+func (u *argoUse) inherit() {
+	if u.gap == nil {
+		u.gap = u.from.unusable()
+	}
+	if u.gap != nil || u.HasCredentials() {
+		return
+	}
+	a := u.argoCD
+	template, several := a.nearest(u.o, a.set(u.from).Templates(u.URL, a.visibleTo(u.o)))
+	switch {
+	case several:
+		u.gap = gapf(UnresolvedAmbiguous, "Several credential templates have the same URL, with different values. Argo CD uses any one of them, by chance. Remove all but one, and scan one environment at a time.")
+	case template == nil:
+	case !argorepo.SameHost(template.URL, u.URL):
+		u.gap = gapf(UnresolvedNoMatchingEntry, "The credentials are for another host, and are not sent to this one. Argo CD sends them, because the URL begins like that of the credential template %q.", dockerauth.Show(template.o.name))
+		u.notice = append(u.notice, Notice{NoticePrefixWithoutBoundary, "Argo CD sends the credentials of a template to every host whose name begins like the one in its URL. End the URL of the template with /."})
+	default:
+		u.gap = template.unusable()
+		u.Inherit(&template.Repository)
+	}
+}
+
+// visibleTo returns whether a Secret counts for an object: Argo CD reads those of its own namespace, for Applications of all namespaces.
+// Secrets without a namespace are for any.
+func (a *argoSecrets) visibleTo(o *object) func(*argorepo.Repository) bool {
+	anywhere := o.namespace == "" || o.kind != "Secret" && !a.namespaces[o.namespace]
+	return func(r *argorepo.Repository) bool {
+		namespace := a.of[r].o.namespace
+		return anywhere || namespace == o.namespace || namespace == ""
+	}
+}
+
+// nearest returns the one that is in the same file as the object, else in the same directory, else anywhere. Several that differ are
+// reported, because Argo CD uses any one of them.
+func (a *argoSecrets) nearest(o *object, found []*argorepo.Repository) (nearest *argoSecret, several bool) {
+	for i, scope := range o.scopes() {
+		for _, r := range found {
+			switch candidate := a.of[r]; {
+			case candidate.o.scopes()[i] != scope:
+			case nearest == nil:
+				nearest = candidate
+			case candidate.Repository != nearest.Repository:
+				return nil, true
+			}
+		}
+		if nearest != nil {
+			return nearest, false
+		}
+	}
+	return nil, false
+}
+
+// add adds the definition of a repository.
+func (u *argoUse) add(s *Scanner, e entry) {
+	e.Format, e.Consumer = Kubernetes, ArgoCD
+	e.Definition.Auth = &regcheck.Auth{}
+	e.Notices = append(e.Notices, u.notice...)
+	e.lacks(u.gap)
+	u.addCredentials(&e)
+	u.addConnection(&e)
+	e.reachedFrom(argorepo.Host(u.URL))
+	e.add(s)
+}
+
+func (u *argoUse) addCredentials(e *entry) {
+	switch {
+	case e.Reason != "":
+	case u.AzureIdentity && !strings.HasPrefix(u.URL, "oci://"):
+		e.lacks(gapf(UnresolvedCloudIdentity, "Argo CD gets credentials from Azure by the identity of its pod."))
+	case u.Username != "" && u.Password != "":
+		e.setAuth(&regcheck.Auth{Username: u.Username, Password: u.Password})
+	case u.Username != "":
+		e.lacks(gapf(UnresolvedIncomplete, "The repository has a username and no password. No credential template applies to it."))
+	case u.Password != "":
+		e.lacks(gapf(UnresolvedIncomplete, "The repository has a password and no username. No credential template applies to it."))
+	case u.AzureIdentity || u.GitCredentials:
+		e.notice(NoticeIgnoredField, "Argo CD ignores these credentials for this type of repository, and uses no credential template because of them: it connects without credentials.")
+	case u.Certificate != "":
+	case u.argoCD.unreadable != nil:
+		e.lacks(u.argoCD.unreadable)
+	default:
+		e.notice(NoticeNoMatchingCredentials, "No Secret of Argo CD has credentials for this URL, and no credential template matches it: Argo CD connects without credentials.")
+	}
+}
+
+func (u *argoUse) addConnection(e *entry) {
+	tls := &e.Definition.Auth.TLS
+	if u.ForceHTTP {
+		e.address = "http://" + strings.TrimPrefix(e.address, "oci://")
+	} else {
+		tls.InsecureSkipVerify = u.Insecure
+		u.addCA(e)
+		u.addClientCertificate(e)
+		tls.Enabled = *tls != regcheck.TLS{}
+	}
+	if !u.BypassesProxy() {
+		e.notice(NoticeOnlyFromTheCluster, "Argo CD connects through the proxy in its Secret, which the check does not use.")
+	}
+}
+
+// addCA adds the certificates for the host. Argo CD trusts them instead of the system's roots; a check trusts both.
+func (u *argoUse) addCA(e *entry) {
+	name, _, _ := strings.Cut(argorepo.Host(u.URL), ":")
+	for _, o := range u.argoCD.certificates {
+		value := o.node.Get("data", name)
+		if value == nil || u.o.namespace != "" && o.namespace != "" && u.o.kind == "Secret" && o.namespace != u.o.namespace {
+			continue
+		}
+		e.Definition.Auth.TLS.CA, _ = pemBlocks([]byte(value.Text()))
+		if e.Definition.Auth.TLS.CA == "" {
+			e.notice(NoticeIgnoredField, "The ConfigMap argocd-tls-certs-cm has no certificate in PEM for this host: Argo CD trusts the roots of its system.")
+		}
+		return
+	}
+}
+
+func (u *argoUse) addClientCertificate(e *entry) {
+	tls := &e.Definition.Auth.TLS
+	switch {
+	case u.Certificate != "" && u.Key != "":
+		tls.Certificate, _ = pemBlocks([]byte(u.Certificate))
+		tls.Key = u.Key
+	case u.Certificate != "" || u.Key != "":
+		e.notice(NoticeIgnoredField, "Argo CD uses a client certificate only if both tlsClientCertData and tlsClientCertKey are set.")
+	}
+}

@@ -77,6 +77,7 @@ type cluster struct {
 	last          *file // of the objects
 	values, bytes int
 	full          bool
+	argo          *argoSecrets // nil until the first object of Argo CD is resolved
 }
 
 // object is one Kubernetes object.

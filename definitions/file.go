@@ -165,8 +165,8 @@ type format struct {
 }
 
 // formats lists every format once; more specific ones are first.
-var formats = slices.Concat(dockerFormats, containerdFormats, registriesConfFormats, k3sFormats, buildkitdFormats, terraformFormats, kubernetesFormats,
-	imageUpdaterFormats, helmFormats, harborFormats, renovateFormats, dependabotFormats, githubFormats, gitlabFormats, regwardenFormats)
+var formats = slices.Concat(dockerFormats, imageUpdaterFormats, containerdFormats, registriesConfFormats, k3sFormats, buildkitdFormats, terraformFormats, kubernetesFormats,
+	helmFormats, harborFormats, renovateFormats, dependabotFormats, githubFormats, gitlabFormats, regwardenFormats)
 
 // add reads one file. Objects that are resolved later refer to the file, but not to its content.
 func (s *Scanner) add(f *file) {

@@ -2,7 +2,6 @@ package definitions
 
 import (
 	"bytes"
-	"encoding/pem"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,6 +25,9 @@ func isHelmRepositories(f *file) bool {
 }
 
 func readHelmRepositories(f *file) {
+	if f.root() == nil {
+		f.unrecognized()
+	}
 	for _, n := range f.root().Get("repositories").Items() {
 		f.scanner.skip(f.at(n.Line, "repository "+n.Get("name").Text()), SkipClassicHelm,
 			"Helm uses repositories.yaml only for classic repositories. Charts in OCI registries are used by their URL (oci://…).")
@@ -46,6 +48,9 @@ func isHelmChart(f *file) bool {
 func isOneOf(text string, list ...string) bool { return slices.Contains(list, text) }
 
 func readHelmChart(f *file) {
+	if f.root() == nil {
+		f.unrecognized()
+	}
 	for _, n := range f.root().Get("dependencies").Items() {
 		f.helmDependency(n)
 	}
@@ -117,6 +122,10 @@ func hasItemWith(list *node.Node, key string) bool {
 
 func readHelmfile(f *file) {
 	documents, err := f.nodes()
+	if err != nil && !bytes.Contains(f.data, []byte("{{")) {
+		f.unrecognized()
+		return
+	}
 	if err != nil {
 		f.scanner.problem(f.at(0, ""), ProblemTemplate, "The helmfile is a template. Scan the output of: helmfile build")
 		return
@@ -247,11 +256,12 @@ func sameRegistry(a, b string) bool {
 
 // useRegistryConfig chooses the credentials from a file such as docker's, which the repository names.
 func (h *helmfile) useRegistryConfig(e *entry, r *chartRepository) {
-	data := h.fileOf(e, r, "registryConfig")
-	if e.Reason != "" {
+	data, err := h.onMachine(r.text("registryConfig"))
+	if err != nil {
+		e.unresolved(UnresolvedConfigFile, "The file in registryConfig was not read. Scan the directory that has it.")
 		return
 	}
-	config, err := dockerauth.Parse([]byte(data), false)
+	config, err := dockerauth.Parse(data, false)
 	if err != nil {
 		e.unresolved(UnresolvedConfigFile, "The file in registryConfig is not valid JSON.")
 		return
@@ -271,7 +281,7 @@ func (r *chartRepository) credentials(e *entry) {
 	username, password := r.text("username"), r.text("password")
 	variable := strings.ToUpper(strings.ReplaceAll(r.name, "-", "_"))
 	switch {
-	case isTemplate(username) || isTemplate(password):
+	case isTemplate(username+password) || strings.HasPrefix(password, "ref+"): // of vals
 		e.unresolved(UnresolvedTemplate, "The credentials are a template. Scan the output of: helmfile build")
 	case username == "":
 		e.unresolved(UnresolvedIncomplete, "helmfile takes the username from the environment variable %s_USERNAME.", variable)
@@ -283,44 +293,15 @@ func (r *chartRepository) credentials(e *entry) {
 	}
 }
 
-// addCertificates adds what the certificate files of a repository have.
+// addCertificates adds what the certificate files of a repository have. Their paths are relative to the helmfile.
 func (h *helmfile) addCertificates(e *entry, r *chartRepository) {
-	if r == nil {
-		return
-	}
 	tls := &e.Definition.Auth.TLS
-	tls.CA = onlyCertificates(h.fileOf(e, r, "caFile"))
-	if r.text("certFile") != "" && r.text("keyFile") != "" { // Helm uses none without the other
-		tls.Certificate = onlyCertificates(h.fileOf(e, r, "certFile"))
-		tls.Key = secret.String(h.fileOf(e, r, "keyFile"))
+	if r != nil && r.text("caFile") != "" {
+		tls.CA, _ = h.pem(&e.Registry, r.text("caFile"))
 	}
-}
-
-// fileOf returns the content of a file that a repository names, "" if it names none. Its path is relative to the helmfile. Without the
-// file the definition is not complete.
-func (h *helmfile) fileOf(e *entry, r *chartRepository, key string) string {
-	name := r.text(key)
-	if name == "" {
-		return ""
-	}
-	data, err := h.beside(name)
-	if err != nil && e.Reason == "" {
-		e.unresolved(UnresolvedConfigFile, "The file in %s was not read. Scan the directory that has it.", key)
-	}
-	return string(data)
-}
-
-// onlyCertificates returns the certificates of a PEM text, without anything that must not be shown, such as a key that follows them. A text
-// without a certificate gives "".
-func onlyCertificates(text string) string {
-	var certificates []byte
-	for rest := []byte(text); ; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			return string(certificates)
-		}
-		if block.Type == "CERTIFICATE" {
-			certificates = append(certificates, pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes})...)
-		}
+	if r != nil && r.text("certFile") != "" && r.text("keyFile") != "" { // Helm uses none without the other
+		tls.Certificate, _ = h.pem(&e.Registry, r.text("certFile"))
+		_, key := h.pem(&e.Registry, r.text("keyFile"))
+		tls.Key = secret.String(key)
 	}
 }

@@ -63,16 +63,22 @@ func (f *file) pem(r *Registry, name string) (certificates, keys string) {
 		r.unresolved(UnresolvedConfigFile, "The file %s is not in the directory that is read. Read a directory that has it at this path.", shown(name))
 		return "", ""
 	}
-	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
-		switch text := string(pem.EncodeToMemory(block)); {
-		case block.Type == "CERTIFICATE":
-			certificates += text
-		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
-			keys += text
-		}
-	}
+	certificates, keys = pemBlocks(data)
 	if certificates == "" && keys == "" {
 		r.unresolved(UnresolvedConfigFile, "The file %s has no certificate and no key in PEM format.", shown(name))
+	}
+	return certificates, keys
+}
+
+// pemBlocks returns the certificates and private keys of a text, without anything else that it has.
+func pemBlocks(text []byte) (certificates, keys string) {
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		switch one := string(pem.EncodeToMemory(block)); {
+		case block.Type == "CERTIFICATE":
+			certificates += one
+		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
+			keys += one
+		}
 	}
 	return certificates, keys
 }

@@ -4,6 +4,7 @@ package argorepo
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/secret"
@@ -128,17 +129,41 @@ func key(address string) string {
 // SameHost reports whether a template gives its credentials to the host of the URL: the template's host has no port or the same. Argo CD
 // also sends them to hosts whose names only begin like the template's.
 func SameHost(template, address string) bool {
-	given, wanted := host(template), host(address)
+	given, wanted := strings.ToLower(Host(template)), strings.ToLower(Host(address))
 	name, _, _ := strings.Cut(wanted, ":")
 	return given != "" && (given == wanted || given == name)
 }
 
-// host returns the host of a URL with or without scheme, with its port, as it is compared.
-func host(address string) string {
-	address = normalize(address)
-	if _, rest, found := strings.Cut(address, "://"); found {
-		address = rest
+// Host returns the host of a URL with or without scheme, with its port, "" if it has none.
+func Host(address string) string {
+	_, rest, found := strings.Cut(strings.TrimSpace(address), "://")
+	if !found {
+		rest = strings.TrimSpace(address)
 	}
-	host, _, _ := strings.Cut(address, "/")
-	return host
+	u, err := url.Parse("oci://" + rest)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// Longer returns an example of a URL of another registry, or of another path, that begins like this one.
+func Longer(address string) string {
+	switch host := Host(address); {
+	case !strings.HasSuffix(address, host): // it has a path
+		return address + "-other"
+	case strings.Contains(host, ":"):
+		return address + "0"
+	}
+	return address + ".example.net"
+}
+
+// BypassesProxy reports whether Argo CD connects to the host without the proxy of the repository.
+func (r *Repository) BypassesProxy() bool {
+	host := Host(r.URL)
+	name, _, _ := strings.Cut(host, ":")
+	return r.Proxy == "" || slices.ContainsFunc(strings.Split(r.NoProxy, ","), func(rule string) bool {
+		rule = strings.TrimPrefix(strings.TrimSpace(rule), ".")
+		return rule != "" && (rule == "*" || rule == host || rule == name || strings.HasSuffix(name, "."+rule))
+	})
 }

@@ -146,3 +146,56 @@ func TestSameHost(t *testing.T) {
 		}
 	}
 }
+
+func TestHost(t *testing.T) {
+	for address, want := range map[string]string{
+		"Registry.example.com/a":          "Registry.example.com",
+		"oci://registry.example.com:5000": "registry.example.com:5000",
+		" 192.0.2.1:5000/a\n":             "192.0.2.1:5000",
+		"oci://user:hunter2@host.test/a":  "host.test",
+		"oci://[2001:db8::1]:5000/a":      "[2001:db8::1]:5000",
+		"oci://":                          "",
+		"a b/c":                           "",
+	} {
+		if got := Host(address); got != want {
+			t.Errorf("Host(%q) = %q, want %q", address, got, want)
+		}
+	}
+}
+
+func TestLonger(t *testing.T) {
+	for address, want := range map[string]string{
+		"registry.example.com":            "registry.example.com.example.net",
+		"oci://registry.example.com:5000": "oci://registry.example.com:50000",
+		"oci://registry.example.com/team": "oci://registry.example.com/team-other",
+	} {
+		if got := Longer(address); got != want {
+			t.Errorf("Longer(%q) = %q, want %q", address, got, want)
+		}
+	}
+}
+
+func TestBypassesProxy(t *testing.T) {
+	for _, test := range []struct {
+		url, noProxy string
+		want         bool
+	}{
+		{"oci://registry.example.com:5000/a", "", false},
+		{"oci://registry.example.com:5000/a", "cluster.local, example.com", true},
+		{"oci://registry.example.com:5000/a", ".example.com", true},
+		{"oci://registry.example.com:5000/a", "registry.example.com:5000", true},
+		{"oci://registry.example.com:5000/a", "registry.example.com", true},
+		{"oci://registry.example.com:5000/a", "registry.example.com:443", false},
+		{"oci://registry.example.com/a", "ample.com", false},
+		{"oci://registry.example.com/a", "*", true},
+		{"oci://registry.example.com/a", " , ", false},
+	} {
+		r := Repository{URL: test.url, Proxy: "http://proxy.test", NoProxy: test.noProxy}
+		if got := r.BypassesProxy(); got != test.want {
+			t.Errorf("%q without a proxy for %q: %v", test.url, test.noProxy, got)
+		}
+	}
+	if r := (Repository{URL: "oci://registry.example.com"}); !r.BypassesProxy() {
+		t.Error("a repository without a proxy uses one")
+	}
+}
