@@ -29,9 +29,15 @@ type argoSecrets struct {
 	of               map[*argorepo.Repository]*argoSecret
 	bySecret         map[*object]*argoSecret
 	namespaces       map[string]bool
-	certificates     []*object // ConfigMaps
-	unreadable       *gap      // Secrets exist whose URL is not known
+	certificates     argorepo.Index[certificateText] // by host
+	unreadable       *gap                            // Secrets exist whose URL is not known
 }
+
+// certificateText is a value of the ConfigMap argocd-tls-certs-cm.
+type certificateText string
+
+// Same reports whether the texts are the same.
+func (t certificateText) Same(other certificateText) bool { return t == other }
 
 // argoSecret is a Secret with a repository or a credential template.
 type argoSecret struct {
@@ -63,7 +69,9 @@ func (c *cluster) argoCD() *argoSecrets {
 	for _, o := range c.objects {
 		switch label := o.argoLabel(); {
 		case o.kind == "ConfigMap" && o.name == "argocd-tls-certs-cm":
-			c.argo.certificates = append(c.argo.certificates, o)
+			for _, p := range o.node.Get("data").Pairs() {
+				c.argo.certificates.Add(c.argo.place(o), p.Key, certificateText(p.Value.Text()))
+			}
 		case !isOneOf(label, "repository", "repo-creds", "repository-write", "repo-write-creds"):
 		case o.kind == "Secret":
 			c.argo.add(readArgoSecret(o, label))
@@ -83,9 +91,9 @@ func (a *argoSecrets) add(r *argoSecret) {
 		a.unreadable = gapf(r.urlGap.reason, "The URL in the Secret %q is not known, which may have the credentials. %s", dockerauth.Show(r.o.name), readInstead)
 	case r.urlGap != nil: // Kubernetes rejects the Secret
 	case r.template:
-		set.AddTemplate(&r.Repository)
+		set.AddTemplate(&r.Repository, a.place(r.o))
 	default:
-		set.AddRepository(&r.Repository)
+		set.AddRepository(&r.Repository, a.place(r.o))
 	}
 }
 
@@ -101,6 +109,7 @@ func readArgoSecret(o *object, label string) *argoSecret {
 	r.Insecure, r.AzureIdentity = r.boolean("insecure"), r.boolean("useAzureWorkloadIdentity")
 	r.GitCredentials = slices.ContainsFunc([]string{"bearerToken", "sshPrivateKey", "githubAppPrivateKey", "azureServicePrincipalClientSecret"},
 		func(key string) bool { return o.secretValue(key).at != nil })
+	r.Unknown = r.gap != nil || r.wrong != ""
 	return r
 }
 
@@ -183,7 +192,7 @@ func resolveArgoSecret(s *Scanner, o *object) {
 
 func (r *argoSecret) repositoryNotices(e *entry, used *argoUse) {
 	a := used.argoCD
-	if _, several := a.nearest(r.o, a.set(r).Repositories(r.URL, r.Project, a.visibleTo(r.o))); several {
+	if _, count := a.set(r).Repository(r.URL, r.Project, a.place(r.o)); count > 1 {
 		e.notice(NoticeConflictingEntries, "Another Secret has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
 	}
 	switch {
@@ -195,12 +204,12 @@ func (r *argoSecret) repositoryNotices(e *entry, used *argoUse) {
 }
 
 func (r *argoSecret) templateNotices(e *entry, a *argoSecrets) {
-	same := a.set(r).Templates(r.URL, a.visibleTo(r.o))
-	if _, several := a.nearest(r.o, same); several {
+	_, count := a.set(r).Template(r.URL, a.place(r.o))
+	if count > 1 {
 		e.notice(NoticeConflictingEntries, "Another credential template has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
 	}
 	switch {
-	case len(same) == 0:
+	case count == 0:
 		e.notice(NoticeNotUsedByConsumer, "Argo CD uses this credential template for no repository, because it cannot compare an IP address with a port and without a scheme. Use a host name, or repositories of type oci.")
 	case !strings.HasSuffix(r.URL, "/"):
 		e.notice(NoticePrefixWithoutBoundary, "Argo CD uses these credentials for every URL that begins like this one, even in the middle of a name, such as %s. End the URL with /, if the repositories that use it have a path.", dockerauth.Show(argorepo.Longer(r.URL)))
@@ -307,12 +316,13 @@ type argoUse struct {
 // repository returns the repository for the URL of an Application.
 func (a *argoSecrets) repository(o *object, address, project string) *argoUse {
 	u := &argoUse{argoCD: a, o: o, Repository: argorepo.Repository{URL: address}}
-	found, several := a.nearest(o, a.readers.Repositories(address, project, a.visibleTo(o)))
-	switch {
-	case several:
+	found, count := a.readers.Repository(address, project, a.place(o))
+	switch count {
+	case 0:
+	case 1:
+		u.Repository, u.from = *found, a.of[found]
+	default:
 		u.gap = gapf(UnresolvedAmbiguous, "Several Secrets have this repository, with different values. Argo CD uses any one of them, by chance. Remove all but one, and scan one environment at a time.")
-	case found != nil:
-		u.Repository, u.from = found.Repository, found
 	}
 	u.inherit()
 	return u
@@ -327,48 +337,23 @@ func (u *argoUse) inherit() {
 		return
 	}
 	a := u.argoCD
-	template, several := a.nearest(u.o, a.set(u.from).Templates(u.URL, a.visibleTo(u.o)))
+	template, count := a.set(u.from).Template(u.URL, a.place(u.o))
 	switch {
-	case several:
+	case count > 1:
 		u.gap = gapf(UnresolvedAmbiguous, "Several credential templates have the same URL, with different values. Argo CD uses any one of them, by chance. Remove all but one, and scan one environment at a time.")
-	case template == nil:
+	case count == 0:
 	case !argorepo.SameHost(template.URL, u.URL):
-		u.gap = gapf(UnresolvedNoMatchingEntry, "The credentials are for another host, and are not sent to this one. Argo CD sends them, because the URL begins like that of the credential template %q.", dockerauth.Show(template.o.name))
+		u.gap = gapf(UnresolvedNoMatchingEntry, "The credentials are for another host, and are not sent to this one. Argo CD sends them, because the URL begins like that of the credential template %q.", dockerauth.Show(a.of[template].o.name))
 		u.notice = append(u.notice, Notice{NoticePrefixWithoutBoundary, "Argo CD sends the credentials of a template to every host whose name begins like the one in its URL. End the URL of the template with /."})
 	default:
-		u.gap = template.unusable()
-		u.Inherit(&template.Repository)
+		u.gap = a.of[template].unusable()
+		u.Inherit(template)
 	}
 }
 
-// visibleTo returns whether a Secret counts for an object: Argo CD reads those of its own namespace, for Applications of all namespaces.
-// Secrets without a namespace are for any.
-func (a *argoSecrets) visibleTo(o *object) func(*argorepo.Repository) bool {
-	anywhere := o.namespace == "" || o.kind != "Secret" && !a.namespaces[o.namespace]
-	return func(r *argorepo.Repository) bool {
-		namespace := a.of[r].o.namespace
-		return anywhere || namespace == o.namespace || namespace == ""
-	}
-}
-
-// nearest returns the one that is in the same file as the object, else in the same directory, else anywhere. Several that differ are
-// reported, because Argo CD uses any one of them.
-func (a *argoSecrets) nearest(o *object, found []*argorepo.Repository) (nearest *argoSecret, several bool) {
-	for i, scope := range o.scopes() {
-		for _, r := range found {
-			switch candidate := a.of[r]; {
-			case candidate.o.scopes()[i] != scope:
-			case nearest == nil:
-				nearest = candidate
-			case candidate.Repository != nearest.Repository:
-				return nil, true
-			}
-		}
-		if nearest != nil {
-			return nearest, false
-		}
-	}
-	return nil, false
+// place returns where an object is. Argo CD reads the Secrets of its own namespace, for Applications of all namespaces.
+func (a *argoSecrets) place(o *object) argorepo.Place {
+	return argorepo.Place{Namespace: o.namespace, Scopes: o.scopes(), Anywhere: o.kind != "Secret" && !a.namespaces[o.namespace]}
 }
 
 // add adds the definition of a repository.
@@ -422,16 +407,13 @@ func (u *argoUse) addConnection(e *entry) {
 // addCA adds the certificates for the host. Argo CD trusts them instead of the system's roots; a check trusts both.
 func (u *argoUse) addCA(e *entry) {
 	name, _, _ := strings.Cut(argorepo.Host(u.URL), ":")
-	for _, o := range u.argoCD.certificates {
-		value := o.node.Get("data", name)
-		if value == nil || u.o.namespace != "" && o.namespace != "" && u.o.kind == "Secret" && o.namespace != u.o.namespace {
-			continue
-		}
-		e.Definition.Auth.TLS.CA, _ = pemBlocks([]byte(value.Text()))
-		if e.Definition.Auth.TLS.CA == "" {
-			e.notice(NoticeIgnoredField, "The ConfigMap argocd-tls-certs-cm has no certificate in PEM for this host: Argo CD trusts the roots of its system.")
-		}
-		return
+	text, count := u.argoCD.certificates.Find(u.argoCD.place(u.o), name)
+	tls := &e.Definition.Auth.TLS
+	switch tls.CA, _ = pemBlocks([]byte(text)); {
+	case count > 1:
+		e.lacks(gapf(UnresolvedAmbiguous, "Several files have the ConfigMap argocd-tls-certs-cm, with different certificates for this host. Scan one environment at a time."))
+	case count == 1 && tls.CA == "":
+		e.notice(NoticeIgnoredField, "The ConfigMap argocd-tls-certs-cm has no certificate in PEM for this host: Argo CD trusts the roots of its system.")
 	}
 }
 

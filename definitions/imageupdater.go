@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"bytes"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -38,6 +39,9 @@ type updater struct {
 }
 
 func isUpdaterFile(f *file) bool {
+	if !bytes.Contains(f.data, []byte("api_url")) {
+		return false
+	}
 	root := f.root()
 	return root.Get("kind") == nil && slices.ContainsFunc(root.Get("registries").Items(), func(n *node.Node) bool { return n.Get("api_url").IsText() })
 }

@@ -22,12 +22,13 @@ type Repository struct {
 	Insecure             bool
 	AzureIdentity        bool
 	GitCredentials       bool // credentials that only Git uses
+	Unknown              bool // credentials that are not known
 }
 
 // HasCredentials reports whether the repository has a credential field, even one that OCI registries ignore. If it has, no template
 // applies.
 func (r *Repository) HasCredentials() bool {
-	return r.Username != "" || r.Password != "" || r.Certificate != "" || r.AzureIdentity || r.GitCredentials
+	return r.Username != "" || r.Password != "" || r.Certificate != "" || r.AzureIdentity || r.GitCredentials || r.Unknown
 }
 
 // Inherit completes a repository without credentials by a template. The booleans are overwritten even if the repository has them;
@@ -46,66 +47,64 @@ func (r *Repository) Inherit(template *Repository) {
 	if r.Type == "" {
 		r.Type = template.Type
 	}
-	r.GitCredentials = template.GitCredentials
+	r.GitCredentials, r.Unknown = template.GitCredentials, template.Unknown
 	r.EnableOCI, r.ForceHTTP, r.AzureIdentity = template.EnableOCI, template.ForceHTTP, template.AzureIdentity
 }
 
 // Set has the repositories and templates of all Secrets. The zero value is empty.
 type Set struct {
-	repositories, templates map[string][]*Repository // by normalized URL
+	repositories, templates Index[*Repository]
+	lengths                 map[int]bool // of the URLs of templates
 }
 
 // AddRepository adds a Secret of the type repository.
-func (s *Set) AddRepository(r *Repository) {
-	if s.repositories == nil {
-		s.repositories = map[string][]*Repository{}
-	}
-	s.repositories[key(r.URL)] = append(s.repositories[key(r.URL)], r)
+func (s *Set) AddRepository(r *Repository, at Place) {
+	s.repositories.Add(at, repositoryName(r.URL, r.Project), r)
 }
 
 // AddTemplate adds a Secret of the type repo-creds.
-func (s *Set) AddTemplate(r *Repository) {
-	if s.templates == nil {
-		s.templates = map[string][]*Repository{}
+func (s *Set) AddTemplate(r *Repository, at Place) {
+	if s.lengths == nil {
+		s.lengths = map[int]bool{}
 	}
-	s.templates[normalize(r.URL)] = append(s.templates[normalize(r.URL)], r)
+	prefix := normalize(r.URL)
+	s.lengths[len(prefix)] = true
+	s.templates.Add(at, prefix, r)
 }
 
-// Repositories returns the Secrets that Argo CD uses for the URL in an Application of this project: those of the project, else those
-// without a project. It uses any one of several. Those that do not count are ignored.
-func (s *Set) Repositories(address, project string, counts func(*Repository) bool) []*Repository {
-	var own, shared []*Repository
-	for _, r := range s.repositories[key(address)] {
-		switch {
-		case address == "" || !counts(r):
-		case r.Project == project:
-			own = append(own, r)
-		case r.Project == "":
-			shared = append(shared, r)
-		}
+// Same reports whether the values are the same.
+func (r *Repository) Same(other *Repository) bool { return *r == *other }
+
+func repositoryName(address, project string) string { return project + " " + key(address) }
+
+// Repository returns the Secret that Argo CD uses for the URL in an Application of this project: that of the project, else that without a
+// project. count is 0 if there is none, and 2 if there are several with different values, of which Argo CD uses any one.
+func (s *Set) Repository(address, project string, from Place) (found *Repository, count int) {
+	if address == "" {
+		return nil, 0
 	}
-	if len(own) > 0 {
-		return own
+	if found, count = s.repositories.Find(from, repositoryName(address, project)); count > 0 {
+		return found, count
 	}
-	return shared
+	return s.repositories.Find(from, repositoryName(address, ""))
 }
 
-// Templates returns the templates that Argo CD uses for the URL: those with the longest URL that is a prefix of it, even if that ends
-// within a host name. It uses any one of several. Those that do not count are ignored.
-func (s *Set) Templates(address string, counts func(*Repository) bool) []*Repository {
+// maxURL is the length of a URL for which templates are looked up.
+const maxURL = 1024
+
+// Template returns the template that Argo CD uses for the URL: that with the longest URL that is a prefix of it, even if the prefix ends
+// within a host name. count is that of Repository.
+func (s *Set) Template(address string, from Place) (found *Repository, count int) {
 	normal := normalize(address)
-	for length := len(normal); length > 0; length-- {
-		var found []*Repository
-		for _, r := range s.templates[normal[:length]] {
-			if counts(r) {
-				found = append(found, r)
-			}
+	for length := min(len(normal), maxURL); length > 0; length-- {
+		if !s.lengths[length] {
+			continue
 		}
-		if len(found) > 0 {
-			return found
+		if found, count = s.templates.Find(from, normal[:length]); count > 0 {
+			return found, count
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // normalize returns the form in which Argo CD compares URLs, "" for one that cannot be parsed. Among the latter are an IP address with a

@@ -1,12 +1,11 @@
 package argorepo
 
 import (
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
-func all(*Repository) bool { return true }
+var everywhere = Place{Anywhere: true, Scopes: []string{""}}
 
 // The rules of Argo CD 3.5 and 3.6, util/db/repository_secrets.go and util/git/git.go: each row was read there, those marked [m] were
 // measured with its own functions.
@@ -42,11 +41,11 @@ func TestTemplates(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var s Set
 			for _, u := range test.templates {
-				s.AddTemplate(&Repository{URL: u})
+				s.AddTemplate(&Repository{URL: u}, everywhere)
 			}
 			got := ""
-			if found := s.Templates(test.url, all); len(found) > 0 {
-				got = found[0].URL
+			if found, count := s.Template(test.url, everywhere); count == 1 {
+				got = found.URL
 			}
 			if got != test.want {
 				t.Errorf("template %q, want %q", got, test.want)
@@ -55,47 +54,91 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-func TestTemplatesThatDoNotCount(t *testing.T) {
+func TestTemplateOfLongURL(t *testing.T) {
 	var s Set
-	s.AddTemplate(&Repository{URL: "registry.example.com/team", Username: "other"})
-	s.AddTemplate(&Repository{URL: "registry.example.com", Username: "own"})
-	found := s.Templates("registry.example.com/team", func(r *Repository) bool { return r.Username == "own" })
-	if len(found) != 1 || found[0].Username != "own" {
-		t.Errorf("found %v, want the template that counts", found)
+	long := "registry.example.com/" + strings.Repeat("a", maxURL)
+	s.AddTemplate(&Repository{URL: "registry.example.com"}, everywhere)
+	s.AddTemplate(&Repository{URL: long}, everywhere)
+	if found, _ := s.Template(long, everywhere); found == nil || found.URL != "registry.example.com" {
+		t.Errorf("found %v, want the short template: the lookup is limited", found)
 	}
 }
 
-func TestRepositories(t *testing.T) {
+func TestRepository(t *testing.T) {
 	var s Set
 	for _, r := range []*Repository{
 		{URL: "registry.example.com", Username: "shared"},
 		{URL: "Registry.example.com", Username: "team", Project: "team"},
 		{URL: "192.0.2.1:5000", Username: "address"},
-		{URL: "registry.example.com", Username: "shared too"},
+		{URL: "twice.example.com", Username: "one"},
+		{URL: "twice.example.com", Username: "two"},
+		{URL: "twice.example.com", Username: "three"},
+		{URL: "same.example.com", Username: "same"},
+		{URL: "same.example.com", Username: "same"},
 	} {
-		s.AddRepository(r)
+		s.AddRepository(r, everywhere)
 	}
 	for _, test := range []struct {
-		url, project string
-		want         []string
+		url, project, want string
+		count              int
 	}{
-		{"REGISTRY.example.com", "team", []string{"team"}},
-		{"registry.example.com", "", []string{"shared", "shared too"}},
-		{"registry.example.com", "other", []string{"shared", "shared too"}},
-		{"registry.example.com/", "team", nil},
-		{"192.0.2.1:5000", "team", []string{"address"}},
-		{"", "", nil},
+		{"REGISTRY.example.com", "team", "team", 1},
+		{"registry.example.com", "", "shared", 1},
+		{"registry.example.com", "other", "shared", 1},
+		{"registry.example.com/", "team", "", 0},
+		{"192.0.2.1:5000", "team", "address", 1},
+		{"twice.example.com", "", "one", 2},
+		{"same.example.com", "", "same", 1},
+		{"", "", "", 0},
 	} {
-		var got []string
-		for _, r := range s.Repositories(test.url, test.project, all) {
-			got = append(got, r.Username)
+		found, count := s.Repository(test.url, test.project, everywhere)
+		got := ""
+		if found != nil {
+			got = found.Username
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%q of project %q (-want +got):\n%s", test.url, test.project, diff)
+		if got != test.want || count != test.count {
+			t.Errorf("%q of project %q: %q and %d, want %q and %d", test.url, test.project, got, count, test.want, test.count)
 		}
 	}
-	if got := s.Repositories("registry.example.com", "", func(*Repository) bool { return false }); len(got) > 0 {
-		t.Errorf("found %v, although none counts", got)
+}
+
+// Of the objects of several environments, the nearest counts.
+func TestPlaces(t *testing.T) {
+	at := func(namespace, directory, file string) Place {
+		return Place{Namespace: namespace, Scopes: []string{directory + "/" + file, directory + "/", ""}}
+	}
+	var s Set
+	for name, place := range map[string]Place{
+		"dev":          at("argocd", "dev", "secrets"),
+		"production 1": at("argocd", "production", "one"),
+		"production 2": at("argocd", "production", "two"),
+		"team":         at("team", "team", "secrets"),
+	} {
+		s.AddTemplate(&Repository{URL: "registry.example.com/", Username: name}, place)
+	}
+	s.AddTemplate(&Repository{URL: "registry.example.com/", Username: "without a namespace"}, at("", "base", "secrets"))
+	anywhere := at("other", "other", "apps")
+	anywhere.Anywhere = true
+	for _, test := range []struct {
+		name  string
+		from  Place
+		want  string
+		count int
+	}{
+		{"same file", at("argocd", "dev", "secrets"), "dev", 1},
+		{"same directory", at("argocd", "dev", "apps"), "dev", 1},
+		{"same file of two in the directory", at("argocd", "production", "two"), "production 2", 1},
+		{"two in the directory", at("argocd", "production", "three"), "", 2},
+		{"other directory", at("argocd", "other", "apps"), "", 2},
+		{"other namespace in the same directory", at("other", "dev", "secrets"), "without a namespace", 1},
+		{"Secret without a namespace", at("argocd", "base", "apps"), "without a namespace", 1},
+		{"object without a namespace", at("", "team", "apps"), "team", 1},
+		{"anywhere", anywhere, "", 2},
+	} {
+		found, count := s.Template("registry.example.com/app", test.from)
+		if count != test.count || count == 1 && found.Username != test.want {
+			t.Errorf("%s: %+v and %d, want %q and %d", test.name, found, count, test.want, test.count)
+		}
 	}
 }
 
@@ -108,15 +151,15 @@ func TestInherit(t *testing.T) {
 		t.Errorf("from the template: %+v, want %+v", got, want)
 	}
 	got = Repository{Type: "helm", Key: "own", Proxy: "own", NoProxy: "own", Insecure: true}
-	got.Inherit(&Repository{Type: "oci", Key: "k", Proxy: "p", NoProxy: "n", EnableOCI: true, ForceHTTP: true, AzureIdentity: true, GitCredentials: true})
-	want = Repository{Type: "helm", Key: "own", Proxy: "own", NoProxy: "own", Insecure: true, EnableOCI: true, ForceHTTP: true, AzureIdentity: true, GitCredentials: true}
+	got.Inherit(&Repository{Type: "oci", Key: "k", Proxy: "p", NoProxy: "n", EnableOCI: true, ForceHTTP: true, AzureIdentity: true, GitCredentials: true, Unknown: true})
+	want = Repository{Type: "helm", Key: "own", Proxy: "own", NoProxy: "own", Insecure: true, EnableOCI: true, ForceHTTP: true, AzureIdentity: true, GitCredentials: true, Unknown: true}
 	if got != want {
 		t.Errorf("with own values: %+v, want %+v", got, want)
 	}
 }
 
 func TestHasCredentials(t *testing.T) {
-	for _, r := range []Repository{{Username: "u"}, {Password: "p"}, {Certificate: "c"}, {AzureIdentity: true}, {GitCredentials: true}} {
+	for _, r := range []Repository{{Username: "u"}, {Password: "p"}, {Certificate: "c"}, {AzureIdentity: true}, {GitCredentials: true}, {Unknown: true}} {
 		if !r.HasCredentials() {
 			t.Errorf("%+v has credentials", r)
 		}
