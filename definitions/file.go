@@ -170,7 +170,7 @@ var formats = slices.Concat(dockerFormats, imageUpdaterFormats, containerdFormat
 
 // add reads one file. Objects that are resolved later refer to the file, but not to its content.
 func (s *Scanner) add(f *file) {
-	defer func() { f.data, f.documents = nil, nil }()
+	defer func() { f.data, f.documents, f.tomlRoot = nil, nil, nil }()
 	if len(f.data) > maxFile {
 		s.problem(f.at(0, ""), ProblemWrongShape, "The file is larger than %d MiB.", maxFile>>20)
 		return

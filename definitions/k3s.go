@@ -58,8 +58,13 @@ func readK3sRegistries(f *file) {
 		return
 	}
 	for _, mirror := range f.root().Get("mirrors").Pairs() {
-		for _, endpoint := range mirror.Value.Get("endpoint").Items() {
-			r.mirror(mirror.Key, endpoint, mirror.Value.Get("rewrite"))
+		paths, notices := rewrittenPaths(mirror.Value.Get("rewrite"))
+		endpoints := mirror.Value.Get("endpoint").Items()
+		if len(endpoints) > maxRewrittenEndpoints {
+			paths = []string{""}
+		}
+		for _, endpoint := range endpoints {
+			r.mirror(mirror.Key, endpoint, paths, notices)
 		}
 	}
 	for _, config := range f.root().Get("configs").Pairs() {
@@ -85,7 +90,7 @@ func wrongK3sValue(root *node.Node) *node.Node {
 }
 
 // mirror adds an endpoint of a mirror: once for each path to which its rewrites move content.
-func (r k3sReader) mirror(name string, written, rewrites *node.Node) {
+func (r k3sReader) mirror(name string, written *node.Node, paths []string, notices []Notice) {
 	at := r.at(written.Line, "mirror of "+name)
 	found, u := r.file.endpoint(K3sRegistries, Containerd, at, written.Text(), k3sScheme)
 	if found == nil {
@@ -99,7 +104,8 @@ func (r k3sReader) mirror(name string, written, rewrites *node.Node) {
 	if !r.settings(found, key, u, at) {
 		return
 	}
-	for _, path := range rewrittenPaths(found, rewrites) {
+	found.Notices = append(found.Notices, notices...)
+	for _, path := range paths {
 		moved := *found
 		moved.Definition.BaseContentPath = strings.Trim(found.Definition.BaseContentPath+"/"+path, "/")
 		auth := *found.Definition.Auth
@@ -108,14 +114,18 @@ func (r k3sReader) mirror(name string, written, rewrites *node.Node) {
 	}
 }
 
-const maxRewrites = 20 // of a mirror, each of which is a definition for each endpoint
+// Each rewrite of a mirror is a definition for each of its endpoints. More than these are one definition without a path.
+const (
+	maxRewrites           = 10
+	maxRewrittenEndpoints = 10
+)
 
-// rewrittenPaths returns the fixed beginning of the path that each rewrite makes, [""] without rewrites.
-func rewrittenPaths(found *Registry, rewrites *node.Node) (paths []string) {
+// rewrittenPaths returns the fixed beginning of the path that each rewrite makes, [""] without rewrites, and notices of invalid ones.
+func rewrittenPaths(rewrites *node.Node) (paths []string, notices []Notice) {
 	pairs := rewrites.Pairs()
 	for _, rewrite := range pairs[:min(len(pairs), maxRewrites)] {
 		if _, err := regexp.Compile(rewrite.Key); err != nil {
-			found.notice(NoticeIgnoredField, "k3s does not apply the rewrite %s: it is not a regular expression of Go.", shown(rewrite.Key))
+			notices = append(notices, Notice{NoticeIgnoredField, "k3s does not apply the rewrite " + shown(rewrite.Key) + ": it is not a regular expression of Go."})
 			continue
 		}
 		fixed, _, _ := strings.Cut(rewrite.Value.Text(), "$")
@@ -125,9 +135,9 @@ func rewrittenPaths(found *Registry, rewrites *node.Node) (paths []string) {
 		}
 	}
 	if len(paths) == 0 {
-		return []string{""}
+		paths = []string{""}
 	}
-	return paths
+	return paths, notices
 }
 
 // k3sScheme returns the scheme that k3s uses for an endpoint without one: HTTP for another port of the machine itself.
