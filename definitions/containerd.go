@@ -1,16 +1,15 @@
 package definitions
 
 import (
-	"errors"
 	"net"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/runtimeconf"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -19,23 +18,6 @@ import (
 var containerdFormats = []format{
 	{ContainerdHosts, isHosts, readHosts},
 	{ContainerdConfig, isContainerdConfig, readContainerdConfig},
-}
-
-// hostsFile is hosts.toml, with containerd's types: it rejects a file with others.
-type hostsFile struct {
-	hostTable
-	Server string               `toml:"server"`
-	Hosts  map[string]hostTable `toml:"host"`
-}
-
-type hostTable struct {
-	Capabilities []string       `toml:"capabilities"`
-	CA           any            `toml:"ca"`
-	Client       any            `toml:"client"`
-	SkipVerify   *bool          `toml:"skip_verify"`
-	Header       map[string]any `toml:"header"`
-	OverridePath bool           `toml:"override_path"`
-	DialTimeout  string         `toml:"dial_timeout"`
 }
 
 func isHosts(f *file) bool { return isCertsDirectory(f) || isHostsFile(f) }
@@ -68,7 +50,7 @@ func hasAny(n *node.Node, keys ...string) bool {
 type hostsReader struct {
 	*file
 	root  *node.Node
-	hosts hostsFile
+	hosts runtimeconf.Hosts
 }
 
 func readHostsFile(f *file) {
@@ -85,11 +67,11 @@ func readHostsFile(f *file) {
 		return
 	}
 	r.root = f.toml()
-	if !r.valid(r.hosts.Server, r.hosts.hostTable, r.root) {
+	if r.rejects(r.hosts.Server, r.hosts.HostTable, r.root) {
 		return
 	}
 	for _, host := range r.root.Get("host").Pairs() {
-		if !r.ignored(host.Value) && !r.valid(host.Key, r.hosts.Hosts[host.Key], host.Value) {
+		if !r.ignored(host.Value) && r.rejects(host.Key, r.hosts.Hosts[host.Key], host.Value) {
 			return
 		}
 	}
@@ -101,113 +83,17 @@ func readHostsFile(f *file) {
 
 const hostsRejected = " containerd only logs this: the mirrors of the file disappear, and the .crt files next to it are used."
 
-// reject reports why containerd rejects the file, and reads what it uses instead.
-func (r hostsReader) reject(line int, reason ProblemReason, format string, args ...any) {
-	r.scanner.problem(r.at(line, ""), reason, format+hostsRejected, args...)
-	r.certificatesInstead()
-}
-
-// valid reports whether containerd accepts a table; if not, it rejects the whole file.
-func (r hostsReader) valid(name string, t hostTable, n *node.Node) bool {
-	for _, capability := range t.Capabilities {
-		if !slices.Contains([]string{"pull", "resolve", "push", "referrers"}, strings.ToLower(capability)) {
-			r.reject(lineOf(n.Get("capabilities"), n), ProblemUnknownCapability, "The capability %s is unknown; use pull, resolve and push.", shown(capability))
-			return false
-		}
+// rejects reports whether containerd rejects the file because of a table. If so, it reads what is used instead.
+func (r hostsReader) rejects(address string, t runtimeconf.HostTable, n *node.Node) bool {
+	if isTemplate(address) {
+		address = ""
 	}
-	_, errCA := fileNames(t.CA)
-	_, errClient := filePairs(t.Client)
-	_, errTimeout := time.ParseDuration(t.DialTimeout)
-	_, errURL := hostURL(name)
-	switch {
-	case errCA != nil:
-		r.reject(lineOf(n.Get("ca"), n), ProblemWrongShape, "ca must be the name of a file, or a list of names.")
-	case errClient != nil:
-		r.reject(lineOf(n.Get("client"), n), ProblemWrongShape, "client must be the name of a file, a list of names, or a list of pairs of certificate and key.")
-	case !validHeader(t.Header):
-		r.reject(lineOf(n.Get("header"), n), ProblemWrongShape, "The values of header must be texts, or lists of texts.")
-	case errTimeout != nil && t.DialTimeout != "":
-		r.reject(lineOf(n.Get("dial_timeout"), n), ProblemWrongShape, "dial_timeout must be a duration such as 5s.")
-	case errURL != nil && !isTemplate(name):
-		r.reject(lineOf(n), ProblemNoHost, "The address %s is not a URL.", shown(name))
-	default:
-		return true
+	p := t.Problem(address, n)
+	if p != nil {
+		r.scanner.problem(r.at(p.Line, ""), ProblemReason(p.Kind), "%s", p.Text+hostsRejected)
+		r.certificatesInstead()
 	}
-	return false
-}
-
-// lineOf returns the line of the first node that exists, 0 if none does.
-func lineOf(nodes ...*node.Node) int {
-	for _, n := range nodes {
-		if n != nil {
-			return n.Line
-		}
-	}
-	return 0
-}
-
-func validHeader(header map[string]any) bool {
-	for _, value := range header {
-		if _, err := fileNames(value); err != nil {
-			return false
-		}
-	}
-	return true
-}
-
-var errShape = errors.New("wrong type")
-
-// fileNames reads a text or a list of texts.
-func fileNames(value any) (names []string, err error) {
-	switch value := value.(type) {
-	case nil:
-	case string:
-		names = append(names, value)
-	case []any:
-		for _, item := range value {
-			name, ok := item.(string)
-			if !ok {
-				return nil, errShape
-			}
-			names = append(names, name)
-		}
-	default:
-		return nil, errShape
-	}
-	return names, err
-}
-
-// filePairs reads client certificates: one file, a list of files, or a list of pairs.
-func filePairs(value any) (pairs [][2]string, err error) {
-	list, isList := value.([]any)
-	if !isList {
-		names, err := fileNames(value)
-		for _, name := range names {
-			pairs = append(pairs, [2]string{name, ""})
-		}
-		return pairs, err
-	}
-	for _, item := range list {
-		names, err := fileNames(item)
-		_, isPair := item.([]any)
-		switch {
-		case err != nil || isPair != (len(names) == 2):
-			return nil, errShape
-		case isPair:
-			pairs = append(pairs, [2]string(names))
-		default:
-			pairs = append(pairs, [2]string{names[0], ""})
-		}
-	}
-	return pairs, nil
-}
-
-// hostURL reads an address as containerd does, for which everything that begins with http is a URL.
-func hostURL(written string) (*url.URL, error) {
-	if !strings.HasPrefix(written, "http") {
-		written = "https://" + written
-	}
-	return url.Parse(written)
+	return p != nil
 }
 
 // ignored reports whether containerd ignores a host, because its table has no header.
@@ -232,8 +118,8 @@ func (r hostsReader) mirror(name string, line int, n *node.Node) {
 }
 
 // address returns the definition of a host with an address, nil if it has none.
-func (r hostsReader) address(written string, line int, table hostTable) *Registry {
-	u, err := hostURL(written)
+func (r hostsReader) address(written string, line int, table runtimeconf.HostTable) *Registry {
+	u, err := runtimeconf.HostURL(written)
 	switch {
 	case isTemplate(written):
 		r.scanner.skip(r.at(line, ""), SkipTemplate, "The host is a template or an expression.")
@@ -258,11 +144,11 @@ func (r hostsReader) address(written string, line int, table hostTable) *Registr
 }
 
 // connect sets how containerd connects to a host: any setting of TLS, also skip_verify = false, makes it try HTTPS before plain HTTP.
-func (r hostsReader) connect(found *Registry, u *url.URL, t hostTable) {
+func (r hostsReader) connect(found *Registry, u *url.URL, t runtimeconf.HostTable) {
 	found.header(t.Header)
 	files := tlsFiles{skipVerify: t.SkipVerify != nil && *t.SkipVerify}
-	files.ca, _ = fileNames(t.CA)
-	files.clients, _ = filePairs(t.Client)
+	files.ca, _ = runtimeconf.FileNames(t.CA)
+	files.clients, _ = runtimeconf.FilePairs(t.Client)
 	if u.Scheme == "http" {
 		if u.Port() == "80" || t.CA == nil && files.clients == nil && t.SkipVerify == nil {
 			found.plainHTTP("containerd")
@@ -277,7 +163,7 @@ func (r hostsReader) connect(found *Registry, u *url.URL, t hostTable) {
 // header sets the credentials of a header, the only ones that hosts.toml can have.
 func (r *Registry) header(header map[string]any) {
 	for name, value := range header {
-		values, _ := fileNames(value)
+		values, _ := runtimeconf.FileNames(value)
 		if !strings.EqualFold(name, "authorization") || len(values) == 0 {
 			continue
 		}
@@ -296,10 +182,10 @@ func (r *Registry) header(header map[string]any) {
 // server adds the server, the last host that containerd tries: without one in the file, the host of the directory.
 func (r hostsReader) server() {
 	if r.hosts.Server == "" {
-		r.directoryHost(r.hosts.hostTable, r.unusedCertificates)
+		r.directoryHost(r.hosts.HostTable, r.unusedCertificates)
 		return
 	}
-	if found := r.address(r.hosts.Server, lineOf(r.root.Get("server")), r.hosts.hostTable); found != nil {
+	if found := r.address(r.hosts.Server, runtimeconf.LineOf(r.root.Get("server")), r.hosts.HostTable); found != nil {
 		r.unusedCertificates(found)
 		r.scanner.found(*found)
 	}
@@ -316,7 +202,7 @@ func (r hostsReader) unusedCertificates(found *Registry) {
 
 // certificatesInstead adds the host of the directory with the certificates there.
 func (r hostsReader) certificatesInstead() {
-	var table hostTable
+	var table runtimeconf.HostTable
 	files := r.certificates(path.Dir(r.path))
 	for _, name := range files.ca {
 		table.CA = append(asList(table.CA), name)
@@ -337,7 +223,7 @@ func asList(value any) []any {
 }
 
 // directoryHost adds the registry that the directory is named after.
-func (r hostsReader) directoryHost(t hostTable, add func(*Registry)) {
+func (r hostsReader) directoryHost(t runtimeconf.HostTable, add func(*Registry)) {
 	host, ok := r.directory()
 	if !ok {
 		return

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/runtimeconf"
 )
 
 // criPlugins has the name of containerd's CRI plugin by version of config.toml.
@@ -76,7 +77,7 @@ type criReader struct {
 func (r criReader) read() {
 	settings := r.plugin.Registry
 	if settings.ConfigPath != "" && len(settings.Mirrors) > 0 {
-		r.scanner.problem(r.at(lineOf(r.root.Get("mirrors")), ""), ProblemConflictingEntries,
+		r.scanner.problem(r.at(runtimeconf.LineOf(r.root.Get("mirrors")), ""), ProblemConflictingEntries,
 			"mirrors cannot be combined with config_path: containerd starts without its CRI plugin. Move the mirrors into hosts.toml files below config_path.")
 		return
 	}
@@ -92,7 +93,7 @@ func (r criReader) read() {
 		r.auths(old.Key, old.KeyLine)
 	}
 	if settings.ConfigPath != "" {
-		r.scanner.skip(r.at(lineOf(r.root.Get("config_path")), ""), SkipNotARegistry,
+		r.scanner.skip(r.at(runtimeconf.LineOf(r.root.Get("config_path")), ""), SkipNotARegistry,
 			"containerd reads the registries below %s too; their hosts.toml files are read if they are in the directory that is read.", shown(settings.ConfigPath))
 	}
 }

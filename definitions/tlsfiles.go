@@ -8,10 +8,9 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/runtimeconf"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -296,4 +295,4 @@ var templatePattern = regexp.MustCompile(`\{\{|\{%|<%|\$\{|\$\(|^\$[A-Za-z_][A-Z
 func isTemplate(text string) bool { return templatePattern.MatchString(text) }
 
 // shown quotes a text of a file for a message.
-func shown(text string) string { return strconv.Quote(dockerauth.Show(text)) }
+func shown(text string) string { return runtimeconf.Show(text) }
