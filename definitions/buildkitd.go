@@ -108,11 +108,12 @@ func (r *Registry) buildkit(f *file, name string, settings buildkitRegistry) {
 
 // certificatesIn adds the certificates of a directory that the configuration names.
 func (f *file) certificatesIn(r *Registry, directory string, files *tlsFiles) {
-	inTree := strings.TrimPrefix(directory, "/")
-	if !path.IsAbs(directory) {
-		inTree = path.Join(path.Dir(f.path), directory)
+	var found tlsFiles
+	for _, place := range f.inTree(directory) {
+		if found = f.certificates(place); len(found.ca)+len(found.clients) > 0 {
+			break
+		}
 	}
-	found := f.certificates(inTree)
 	if len(found.ca)+len(found.clients) == 0 {
 		r.unresolved(UnresolvedConfigFile, "The directory %s has no certificates, or is not in the directory that is read. Read a directory that has it at this path.", shown(directory))
 	}

@@ -61,7 +61,7 @@ func readHostsFile(f *file) {
 	}
 	if err := node.DecodeTOML(f.data, &r.hosts); err != nil {
 		f.tomlProblem(hostsRejected, err)
-		if !isTemplate(string(f.data)) {
+		if !f.looksLikeTemplate() {
 			r.certificatesInstead()
 		}
 		return

@@ -1,11 +1,16 @@
 package definitions
 
 import (
+	"errors"
+	"io/fs"
 	"net/url"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/runtimeconf"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // criPlugins has the name of containerd's CRI plugin by version of config.toml.
@@ -58,7 +63,9 @@ func readContainerdConfig(f *file) {
 	for _, plugin := range f.toml().Get("plugins").Pairs() {
 		for version, name := range criPlugins {
 			if plugin.Key == name && plugin.Value.Get("registry").IsObject() {
-				criReader{f, plugin.Value.Get("registry"), config.Plugins[name], version, max(config.Version, 1), map[string]bool{}}.read()
+				r := criReader{f, plugin.Value.Get("registry"), config.Plugins[name], version, max(config.Version, 1), map[string]bool{}, nil}
+				r.hosts = r.belowConfigPath()
+				r.read()
 			}
 		}
 	}
@@ -72,6 +79,36 @@ type criReader struct {
 	version int // that the name of the plugin belongs to
 	actual  int // of the file
 	mirrors map[string]bool
+	hosts   map[string]Registry // below config_path
+}
+
+// belowConfigPath returns the hosts in the hosts.toml files below config_path, as far as they are in the tree. They have the TLS settings that
+// belong to the credentials of this file.
+func (r criReader) belowConfigPath() map[string]Registry {
+	inside := NewScanner(r.scanner.options)
+	inside.referenced = r.scanner.referenced
+	for _, root := range strings.FieldsFunc(r.plugin.Registry.ConfigPath, func(c rune) bool { return c == ':' }) {
+		for _, directory := range r.inTree(root) {
+			r.scanner.referenced = inside.referenced
+			for _, entry := range r.list(directory) {
+				name := path.Join(directory, entry.Name(), "hosts.toml")
+				f := &file{scanner: inside, name: name, tree: r.tree, path: name}
+				if data, err := f.referenced(name); entry.IsDir() && (err == nil || errors.Is(err, fs.ErrNotExist)) {
+					f.data = data
+					readHostsFile(f)
+				}
+			}
+		}
+	}
+	r.scanner.referenced = inside.referenced
+	hosts := map[string]Registry{}
+	for _, found := range inside.result.Registries {
+		_, host, _ := strings.Cut(found.Definition.Endpoint, "://")
+		if _, known := hosts[host]; !known && found.Definition.Auth.Type == regcheck.NoAuth {
+			hosts[host] = found
+		}
+	}
+	return hosts
 }
 
 func (r criReader) read() {
@@ -130,6 +167,11 @@ func (r criReader) config(host string, line int) {
 	if found == nil {
 		return
 	}
+	if below, ok := r.hosts[host]; ok {
+		found.Definition, found.Notices, found.Reason, found.Detail = below.Definition, slices.Clone(below.Notices), below.Reason, below.Detail
+		found.Definition.Auth = &regcheck.Auth{TLS: below.Definition.Auth.TLS}
+		u.Scheme, _, _ = strings.Cut(below.Definition.Endpoint, "://")
+	}
 	found.keyMatchesHost(host, u)
 	r.add(found, u, r.plugin.Registry.Configs[host], at)
 }
@@ -161,7 +203,7 @@ func (r criReader) add(found *Registry, u *url.URL, config criRegistry, at Sourc
 		found.notice(NoticeNotUsedByConsumer, "In a file of version %d, the plugin is named %q; containerd ignores the settings of %q.",
 			r.actual, criPlugins[r.actual], criPlugins[r.version])
 	}
-	if u.Scheme == "http" {
+	if u.Scheme == "http" && !strings.HasPrefix(found.Definition.Endpoint, "http:") {
 		found.plainHTTP("containerd")
 	} else if config.TLS != nil {
 		if r.plugin.Registry.ConfigPath != "" {

@@ -91,22 +91,35 @@ func (f *file) beside(name string) ([]byte, error) {
 	return f.referenced(inTree)
 }
 
-// onMachine reads a file that f names by its path on the machine where f is used. A relative path begins at the directory of f. An absolute
-// path is looked for below every directory that f is in, since a tree may be the copy of a machine's files.
-func (f *file) onMachine(name string) ([]byte, error) {
+// onMachine reads a file that f names by its path on the machine where f is used.
+func (f *file) onMachine(name string) (data []byte, err error) {
 	if !path.IsAbs(name) {
 		return f.beside(name)
 	}
+	for _, inTree := range f.inTree(name) {
+		if data, err = f.referenced(inTree); err == nil {
+			return data, nil
+		}
+	}
+	if outside := f.scanner.options.ReadFile; outside != nil {
+		return outside(name)
+	}
+	return nil, err
+}
+
+// inTree returns where a path on the machine may be in the tree, at least one place. A relative path begins at the directory of f. An
+// absolute path is looked for below every directory that f is in, since a tree may be the copy of a machine's files.
+func (f *file) inTree(name string) (places []string) {
+	if !path.IsAbs(name) {
+		return []string{path.Join(path.Dir(f.path), name)}
+	}
 	if root, ok := strings.CutSuffix(f.name, f.path); ok && path.IsAbs(root) && strings.HasPrefix(name, root) {
-		return f.referenced(strings.TrimPrefix(name, root))
+		return []string{strings.TrimPrefix(name, root)}
 	}
 	for dir := path.Dir(f.path); ; dir = path.Dir(dir) {
-		data, err := f.referenced(path.Join(dir, name))
-		if outside := f.scanner.options.ReadFile; err != nil && dir == "." && outside != nil {
-			return outside(name)
-		}
-		if err == nil || dir == "." {
-			return data, err
+		places = append(places, path.Join(dir, name))
+		if dir == "." {
+			return places
 		}
 	}
 }
@@ -138,6 +151,11 @@ func (f *file) list(directory string) []fs.DirEntry {
 	return entries
 }
 
+// looksLikeTemplate reports whether a file that cannot be read is a template of Go, Jinja or similar.
+func (f *file) looksLikeTemplate() bool {
+	return bytes.Contains(f.data, []byte("{{")) || bytes.Contains(f.data, []byte("{%"))
+}
+
 // tomlProblem adds the problem of a file that cannot be decoded. Its message ends with what the consumer does then.
 func (f *file) tomlProblem(consequence string, err error) {
 	at := f.at(0, "")
@@ -146,7 +164,7 @@ func (f *file) tomlProblem(consequence string, err error) {
 	}
 	reason := ProblemNotTOML
 	switch {
-	case isTemplate(string(f.data)):
+	case f.looksLikeTemplate():
 		f.scanner.skip(at, SkipTemplate, "The file is a template. Scan what is rendered from it.")
 		return
 	case errors.Is(err, node.ErrType), errors.Is(err, node.ErrLimit):

@@ -256,8 +256,8 @@ func quoted(key string, values []string) (lines []string) {
 }
 
 // Every generated registries.conf is read by containers/image's own package, alone and with a drop-in. Both reject the same files. Otherwise
-// our definitions are what it contacts for images of each prefix, and for short names. Version 1, which that package rejects since 5.40 and
-// whose hosts are in our definitions for older ones, is not generated.
+// our definitions are what it contacts for images of each prefix, and for short names. Version 1 is not generated: that package rejects it,
+// and our definitions have its hosts for older programs.
 func TestRegistriesConfLikeContainersImage(t *testing.T) {
 	rejected, compared := 0, 0
 	for seed := range generatedFiles {
