@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 )
 
@@ -32,11 +33,11 @@ func readWorkflow(f *file) {
 func (f *file) workflow(root *node.Node) {
 	f.workflowSteps(root.Get("runs"), "action")
 	for _, job := range root.Get("jobs").Pairs() {
-		object := "job " + job.Key
+		object := "job " + dockerauth.Show(job.Key)
 		f.workflowSteps(job.Value, object)
 		f.containerCredentials(job.Value.Get("container"), object+" container")
 		for _, service := range job.Value.Get("services").Pairs() {
-			f.containerCredentials(service.Value, object+" service "+service.Key)
+			f.containerCredentials(service.Value, object+" service "+dockerauth.Show(service.Key))
 		}
 	}
 }
@@ -186,7 +187,7 @@ func readDependabot(f *file) {
 
 func (f *file) dependabotRegistry(registry node.Pair) {
 	n := registry.Value
-	e := entry{at: f.at(registry.KeyLine, "registry "+registry.Key), address: n.Get("url").Text()}
+	e := entry{at: f.at(registry.KeyLine, "registry "+dockerauth.Show(registry.Key)), address: n.Get("url").Text()}
 	e.Format = Dependabot
 	kind := n.Get("type").Text()
 	if e.address == "" { // the default of docker-registry

@@ -33,7 +33,7 @@ func readGitLabCI(f *file) {
 		config := f.gitlabJob(root, "", nil)
 		for _, job := range root.Pairs() {
 			if job.Key != "variables" {
-				f.gitlabJob(job.Value, "job "+job.Key, config)
+				f.gitlabJob(job.Value, "job "+dockerauth.Show(job.Key), config)
 			}
 		}
 	}

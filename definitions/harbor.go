@@ -3,6 +3,7 @@ package definitions
 import (
 	"slices"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -42,7 +43,7 @@ func readHarbor(f *file) {
 }
 
 func (f *file) harborRegistry(n *node.Node) {
-	e := entry{at: f.at(n.Line, "registry "+n.Get("name").Text()), address: harborAddress(n.Get("type").Text(), n.Get("url").Text())}
+	e := entry{at: f.at(n.Line, "registry "+dockerauth.Show(n.Get("name").Text())), address: harborAddress(n.Get("type").Text(), n.Get("url").Text())}
 	e.Format = HarborRegistries
 	if f.skipHarborKind(e.at, n.Get("type").Text()) {
 		return
@@ -71,9 +72,9 @@ func harborAddress(kind, url string) string {
 func (f *file) skipHarborKind(at Source, kind string) bool {
 	switch {
 	case slices.Contains(harborCloudAPIs, kind):
-		f.scanner.skip(at, SkipCloudAPI, "Harbor reaches registries of the type %q with the keys of the cloud provider's API.", kind)
+		f.scanner.skip(at, SkipCloudAPI, "Harbor reaches registries of the type %.40q with the keys of the cloud provider's API.", kind)
 	case slices.Contains(harborNotOCI, kind):
-		f.scanner.skip(at, SkipNotOCI, "The type %q is a list of charts and not an OCI registry.", kind)
+		f.scanner.skip(at, SkipNotOCI, "The type %.40q is a list of charts and not an OCI registry.", kind)
 	default:
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/strictjson"
@@ -33,7 +34,7 @@ func DefinitionJSON(data []byte) ([]byte, error) {
 	case len(documents) == 0:
 		return nil, nil
 	case !documents[0].IsObject():
-		return nil, errors.New("is neither JSON nor YAML with the fields of a definition")
+		return nil, errors.New("must be JSON or YAML with the fields of a definition")
 	}
 	body, err := documents[0].EncodeJSON()
 	if err != nil {
@@ -102,7 +103,7 @@ func (f *file) readDefinition(n *node.Node) {
 	}
 	at.Line = spec.Get("endpoint").Line
 	if name := metadata.Get("name").Text(); name != "" {
-		at.Object = "registry " + name
+		at.Object = "registry " + dockerauth.Show(name)
 	}
 	var sent api.OCIRegistryRequestSpec
 	body, err := spec.EncodeJSON()

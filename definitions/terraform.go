@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
@@ -187,6 +188,7 @@ func (v tfValues) text(name string) string { return v.get(name).Text() }
 
 // at returns the line of an attribute, or of the block if it has none.
 func (v tfValues) at(f *file, name, address string) Source {
+	address = dockerauth.Show(address)
 	line := v.get(name)
 	if line == nil {
 		line = v.values

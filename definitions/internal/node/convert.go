@@ -46,6 +46,7 @@ func (c *converter) convert(from *yaml.Node, depth int) (n *Node, height int, er
 		n.block = from.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0
 		if n.kind != null {
 			n.value = from.Value
+			n.size += int32(weight(from.Value))
 		}
 	}
 	if from.Anchor != "" {
@@ -72,6 +73,9 @@ func (c *converter) count(n int) error {
 	}
 	return nil
 }
+
+// weight returns as how many further values a text counts, since an alias may repeat a long text.
+func weight(text string) int { return len(text) >> 8 }
 
 func (c *converter) alias(from *yaml.Node, depth int) (*Node, int, error) {
 	target := c.anchors[from.Alias]
@@ -115,6 +119,9 @@ func (c *converter) members(n *Node, from *yaml.Node, depth int) (height int, er
 		}
 		if key.Kind == yaml.AliasNode {
 			key = key.Alias
+			if err := c.count(weight(key.Value)); err != nil {
+				return 0, err
+			}
 		}
 		if key.Kind != yaml.ScalarNode {
 			return 0, fmt.Errorf("line %d: a key is not a scalar", key.Line)

@@ -346,7 +346,7 @@ func (r *hclReader) skipTemplate() {
 	}
 }
 
-// heredoc reads <<END or <<-END up to the line END.
+// heredoc reads <<END or <<-END up to END in a line of its own.
 func (r *hclReader) heredoc() (*Node, error) {
 	line := r.line
 	r.advance(2)

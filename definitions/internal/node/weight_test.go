@@ -1,0 +1,23 @@
+package node
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// A long text that aliases repeat counts for its length, so that using all values does not read gigabytes.
+func TestRepeatedTextsAreLimited(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, text := range map[string]string{
+		"values": "a: &a " + long + "\nb: [" + strings.Repeat("*a, ", 1000) + "]\n",
+		"keys":   "a: &a " + long + "\nb:\n" + strings.Repeat("- {*a : x}\n", 1000),
+	} {
+		if _, err := YAML([]byte(text)); !errors.Is(err, ErrLimit) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if documents, err := YAML([]byte("a: &a " + long + "\nb: *a\n")); err != nil || documents[0].Get("b").Text() != long {
+		t.Error("a text that is repeated once is not read", err)
+	}
+}
