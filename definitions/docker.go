@@ -65,6 +65,7 @@ type credentialFile struct {
 	rules    dockerauth.Rules
 	at       func(line int, key string) Source // place of an entry, by its line in the config
 	notices  []Notice                          // of every entry with a secret
+	lookups  int                               // comparisons of entries with references, of which there may be many
 }
 
 // consumerOf returns who uses a file of credentials if the user names nobody.

@@ -81,14 +81,18 @@ func (f *file) dockerAuthConfig(variable *node.Node, object string) *credentialF
 	return &c
 }
 
+// maxLookups limits how often an entry of DOCKER_AUTH_CONFIG is compared with an image.
+const maxLookups = 1_000_000
+
 // gitlabImage adds the image of a job for which there are credentials. Others are not registries of the user.
 func (f *file) gitlabImage(image *node.Node, object string, c *credentialFile) {
 	if name := image.Get("name"); name != nil {
 		image = name
 	}
-	if !image.IsText() || strings.Contains(image.Text(), "$") {
+	if !image.IsText() || strings.Contains(image.Text(), "$") || c.lookups > maxLookups {
 		return
 	}
+	c.lookups += 1 + len(c.config.Entries(c.rules))
 	host, path := splitReference(image.Text())
 	r := Registry{Sources: []Source{f.at(image.Line, strings.TrimSpace(object+" image"))}, Format: GitLabCI, Consumer: c.consumer}
 	r.Definition.Endpoint, r.Definition.BaseContentPath = endpointOf(host), path

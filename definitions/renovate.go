@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,6 +15,9 @@ import (
 
 // renovateFormats reads Renovate's host rules.
 var renovateFormats = []format{{Renovate, isRenovate, readRenovate}}
+
+// maxHostRules limits the rules, each of which is compared with all others.
+const maxHostRules = 1000
 
 func isRenovate(f *file) bool {
 	if !bytes.Contains(f.data, []byte("hostRules")) {
@@ -48,10 +52,19 @@ func readRenovate(f *file) {
 		f.scanner.problem(f.at(0, ""), ProblemNotJSON, "The file is not valid JSON5: %v.", err)
 		return
 	}
+	elements := renovateRules(f).Items()
+	if len(elements) > maxHostRules {
+		f.scanner.problem(f.at(0, ""), ProblemWrongShape, "The file has more than %d host rules.", maxHostRules)
+		return
+	}
 	var rules []hostRule
-	for _, n := range renovateRules(f).Items() {
+	for _, n := range elements {
 		rules = append(rules, readHostRule(n))
 	}
+	sorted := slices.Clone(rules)
+	slices.SortStableFunc(sorted, func(a, b hostRule) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(len(a.matchHost), len(b.matchHost)))
+	})
 	seen := map[string]bool{}
 	for _, rule := range rules {
 		if f.skipHostRule(rule) {
@@ -59,7 +72,7 @@ func readRenovate(f *file) {
 		}
 		if endpoint, _, _ := readAddress(rule.matchHost); !seen[endpoint] {
 			seen[endpoint] = true
-			f.hostRuleEntry(rule, rules)
+			f.hostRuleEntry(rule, sorted)
 		}
 	}
 }
@@ -69,11 +82,20 @@ type hostRule struct {
 	node      *node.Node
 	hostType  string
 	matchHost string
+	members   map[string]*node.Node // those of ruleMembers that it has
 }
+
+// ruleMembers are the members of a rule that decide how Renovate connects to a registry.
+var ruleMembers = []string{"username", "password", "token", "encrypted", "authType", "insecureRegistry"}
 
 // readHostRule reads a rule. A host with a port or a path becomes a URL, as in Renovate. Older names of matchHost are still used.
 func readHostRule(n *node.Node) hostRule {
-	r := hostRule{node: n, hostType: n.Get("hostType").Text()}
+	r := hostRule{node: n, hostType: n.Get("hostType").Text(), members: map[string]*node.Node{}}
+	for _, name := range ruleMembers {
+		if value := n.Get(name); value != nil {
+			r.members[name] = value
+		}
+	}
 	for _, name := range []string{"matchHost", "hostName", "domainName", "baseUrl", "host", "endpoint"} {
 		if r.matchHost == "" {
 			r.matchHost = n.Get(name).Text()
@@ -132,7 +154,7 @@ func (f *file) skipHostRule(r hostRule) bool {
 		f.scanner.skip(at, SkipWildcard, "The rule is for several hosts. Renovate applies it to registries that the rule does not name.")
 	case strings.Contains(r.matchHost, "{{"):
 		f.scanner.skip(at, SkipTemplate, "%s", addressMessages[SkipTemplate])
-	case !r.hasCredentials() && !r.node.Get("insecureRegistry").Bool():
+	case !r.hasCredentials() && !r.members["insecureRegistry"].Bool():
 		f.scanner.skip(at, SkipEmptyEntry, "The rule has no credentials.")
 	default:
 		return false
@@ -141,17 +163,12 @@ func (f *file) skipHostRule(r hostRule) bool {
 }
 
 func (r hostRule) hasCredentials() bool {
-	for _, name := range []string{"username", "password", "token", "encrypted"} {
-		if r.node.Get(name) != nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ruleMembers[:4], func(name string) bool { return r.members[name] != nil })
 }
 
-// hostRuleEntry adds the registry of a rule with what all matching rules have: Renovate merges them, those without a host or a type first, the shorter
-// host first, and later ones win.
-func (f *file) hostRuleEntry(r hostRule, rules []hostRule) {
+// hostRuleEntry adds the registry of a rule with what all matching rules have. Renovate merges them, and later ones win: those without
+// a host or a type are first, and of two with both the one with the shorter host.
+func (f *file) hostRuleEntry(r hostRule, sorted []hostRule) {
 	e := entry{at: f.at(r.node.Line, "hostRules"), address: r.matchHost, path: pathIgnored}
 	e.Format = Renovate
 	endpoint, _, _ := readAddress(r.matchHost)
@@ -161,16 +178,10 @@ func (f *file) hostRuleEntry(r hostRule, rules []hostRule) {
 			r.matchHost = "docker.io"
 		}
 	}
-	sorted := slices.Clone(rules)
-	slices.SortStableFunc(sorted, func(a, b hostRule) int {
-		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(len(a.matchHost), len(b.matchHost)))
-	})
 	merged := map[string]*node.Node{}
 	for _, rule := range sorted {
 		if rule.matches(endpoint + "/v2/") {
-			for _, member := range rule.node.Pairs() {
-				merged[member.Key] = member.Value
-			}
+			maps.Copy(merged, rule.members)
 		}
 	}
 	if !r.matches(endpoint + "/v2/") {

@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
@@ -95,7 +96,8 @@ type parser struct {
 	commands []Command
 
 	command    Command
-	word       Word
+	word       []byte
+	literal    bool // whether all of the word so far is in it
 	inWord     bool
 	redirected bool // whether the next word is the target of a redirection
 	hereString bool // whether the next word is the standard input
@@ -110,6 +112,14 @@ func (p *parser) advance(n int) string {
 	return text
 }
 
+// lineLength returns the length of the rest of the line with its newline.
+func (p *parser) lineLength() int {
+	if end := strings.IndexByte(p.text, '\n'); end >= 0 {
+		return end + 1
+	}
+	return len(p.text)
+}
+
 func (p *parser) accept(prefix string) bool {
 	if !strings.HasPrefix(p.text, prefix) {
 		return false
@@ -121,7 +131,7 @@ func (p *parser) accept(prefix string) bool {
 // begin begins a word, if there is none yet.
 func (p *parser) begin() {
 	if !p.inWord {
-		p.inWord, p.word = true, Word{Literal: true}
+		p.inWord, p.word, p.literal = true, nil, true
 	}
 	if len(p.command.Words) == 0 {
 		p.command.Line = p.line
@@ -133,25 +143,25 @@ func (p *parser) endWord() {
 		return
 	}
 	p.inWord = false
+	word := Word{string(p.word), p.literal}
 	switch {
 	case p.hereString:
-		word := p.word
 		p.command.HereString = &word
 	case p.redirected:
-	case len(p.command.Words) == 0 && p.isPrefix():
+	case len(p.command.Words) == 0 && isPrefix(word.Text):
 	default:
-		p.command.Words = append(p.command.Words, p.word)
+		p.command.Words = append(p.command.Words, word)
 	}
 	p.hereString, p.redirected = false, false
 }
 
 // isPrefix reports whether the word is before the command: a word of the shell, an assignment, or an option of sudo.
-func (p *parser) isPrefix() bool {
-	name, _, assigned := strings.Cut(p.word.Text, "=")
+func isPrefix(word string) bool {
+	name, _, assigned := strings.Cut(word, "=")
 	isName := name != "" && strings.IndexFunc(name, func(c rune) bool {
 		return c != '_' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
 	}) < 0
-	return assigned && isName || slices.Contains(prefixes, p.word.Text) || strings.HasPrefix(p.word.Text, "-")
+	return assigned && isName || slices.Contains(prefixes, word) || strings.HasPrefix(word, "-")
 }
 
 // endCommand ends a command; piped is whether the next one reads its output.
@@ -181,7 +191,7 @@ func (p *parser) next() {
 		p.advance(1)
 		p.skipHeredocs()
 	case c == '#' && !p.inWord:
-		p.advance(max(strings.IndexByte(p.text+"\n", '\n'), 1))
+		p.advance(len(strings.TrimSuffix(p.text[:p.lineLength()], "\n")))
 	case strings.IndexByte(";&()", c) >= 0:
 		p.endWord()
 		p.endCommand(false)
@@ -200,7 +210,7 @@ func (p *parser) next() {
 
 // redirection reads < and > with what they are part of. The number before them is not a word.
 func (p *parser) redirection() {
-	if p.inWord && p.word.Literal && strings.Trim(p.word.Text, "0123456789") == "" {
+	if p.inWord && p.literal && len(bytes.Trim(p.word, "0123456789")) == 0 {
 		p.inWord = false
 	}
 	p.endWord()
@@ -210,7 +220,10 @@ func (p *parser) redirection() {
 	case p.accept("<<"):
 		p.accept("-")
 		rest := strings.TrimLeft(p.text, " \t")
-		delimiter := rest[:min(len(rest), max(strings.IndexAny(rest+"\n", " \t\r\n;|&<>"), 0))]
+		delimiter := rest
+		if end := strings.IndexAny(rest, " \t\r\n;|&<>"); end >= 0 {
+			delimiter = rest[:end]
+		}
 		p.heredocs = append(p.heredocs, strings.Trim(delimiter, `'"\`))
 		p.command.HereString = &Word{}
 		p.redirected = true
@@ -227,7 +240,7 @@ func (p *parser) redirection() {
 func (p *parser) skipHeredocs() {
 	for _, delimiter := range p.heredocs {
 		for p.text != "" {
-			line := p.advance(strings.IndexByte(p.text+"\n", '\n') + 1)
+			line := p.advance(p.lineLength())
 			if strings.TrimSpace(line) == delimiter {
 				break
 			}
@@ -256,10 +269,10 @@ func (p *parser) part(c byte) {
 }
 
 func (p *parser) add(text string, literal bool) {
-	if p.word.Literal {
-		p.word.Text += text
+	if p.literal {
+		p.word = append(p.word, text...)
 	}
-	p.word.Literal = p.word.Literal && literal
+	p.literal = p.literal && literal
 }
 
 // character reads a character, an escaped one or an expansion, within double quotes or outside of quotes.
