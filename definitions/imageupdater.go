@@ -208,7 +208,7 @@ func (u *updater) addSecret(e *entry, kind, name, apiURL string) {
 		e.lacks(gapf(UnresolvedIncomplete, "Argo CD Image Updater cannot read credentials: a Secret must be NAMESPACE/NAME, with #KEY after secret:."))
 		return
 	}
-	o, g := u.cluster.secret(&object{file: u.o.file, namespace: namespace}, name)
+	o, g := u.cluster.secret(&object{file: u.o.file, kind: "credentials", namespace: namespace}, name)
 	if g != nil {
 		e.lacks(g)
 		return
