@@ -118,16 +118,18 @@ func (o *object) at(n *node.Node) Source {
 	if n != nil {
 		line = n.Line
 	}
-	return o.file.at(line, o.kind+" "+o.fullName(o.name))
+	name := o.kind + " "
+	if o.namespace != "" {
+		name += o.namespace + "/"
+	}
+	if name += o.name; len(name) > maxObjectName {
+		name = strings.ToValidUTF8(name[:maxObjectName], "") + "…"
+	}
+	return o.file.at(line, name)
 }
 
-// fullName returns namespace/name of an object in the namespace of o.
-func (o *object) fullName(name string) string {
-	if o.namespace == "" {
-		return name
-	}
-	return o.namespace + "/" + name
-}
+// maxObjectName limits the name of an object in a result. Kubernetes has no names as long.
+const maxObjectName = 400
 
 // groupKind returns group/Kind, and only Kind in the core group.
 func (o *object) groupKind() string {

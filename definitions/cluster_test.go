@@ -39,6 +39,17 @@ func TestClusterLimitsSizeOfFiles(t *testing.T) {
 	}
 }
 
+func TestLongNamesAreCut(t *testing.T) {
+	s := NewScanner(Options{})
+	text := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: " + strings.Repeat("é", 100_000) + "}\nspec: {type: oci, url: oci://r.example.com}\n"
+	if err := s.AddReader("in", strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	if object := s.Result().Registries[0].Sources[0].Object; len(object) > maxObjectName+3 || !strings.HasSuffix(object, "é…") {
+		t.Errorf("%d bytes: %.20s", len(object), object)
+	}
+}
+
 // A Secret that is not for a registry is not decoded, whatever it has.
 func TestSecretsOfOtherTypesAreNotDecoded(t *testing.T) {
 	for _, secretType := range []string{"Opaque", "kubernetes.io/tls", "kubernetes.io/basic-auth", "helm.sh/release.v1", ""} {
