@@ -180,7 +180,7 @@ func readDocuments(t *testing.T, file string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Split(string(text), "---\n")[1:]
+	return strings.Split(strings.TrimPrefix(string(text), "---\n"), "\n---\n")
 }
 
 // regwarden returns the path of the binary, which is built unless BINARY_UNDER_TEST names it.

@@ -119,7 +119,7 @@ func start(t *testing.T, program string, args ...string) {
 		kill.Stop()
 		if t.Failed() {
 			text := output.String()
-			t.Logf("%s: …%s", filepath.Base(program), text[max(0, len(text)-4000):])
+			t.Logf("%s: …%s", filepath.Base(program), text[max(0, len(text)-1000):])
 		}
 	})
 }
