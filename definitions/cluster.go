@@ -175,11 +175,6 @@ func (o *object) scopes() []string {
 	return []string{o.file.name, path.Dir(o.file.name) + "/", ""}
 }
 
-// find returns an object of this name, nil if none was read; kind is as in kinds.
-func (c *cluster) find(kind, namespace, name string) *object {
-	return c.named[objectName{kind, namespace, name, ""}].last
-}
-
 // near returns the object that o refers to: one of the same file, else of the same directory, else
 // of any file. Files of several environments repeat names, and their credentials must not be mixed: ambiguous reports that there are several.
 func (c *cluster) near(o *object, kind, namespace, name string) (found *object, ambiguous bool) {
