@@ -41,19 +41,21 @@ func TestAPIServer(t *testing.T) {
 // What the API returns for objects must be read as the files from which they were created.
 func testObjects(t *testing.T, server *apiServer, binary string) {
 	documents := readDocuments(t, "testdata/accepted.yaml")
-	var single []string
+	var inYAML, inJSON, lists []string
 	for _, document := range documents {
-		single = append(single, server.create(t, document))
+		path := server.create(t, document)
+		inYAML = append(inYAML, server.get(t, path, asYAML))
+		inJSON = append(inJSON, server.get(t, path, asJSON))
 	}
-	var lists []string
 	for _, c := range collections {
-		lists = append(lists, server.get(t, c.api+"/"+c.resource))
+		lists = append(lists, server.get(t, c.api+"/"+c.resource, asYAML))
 	}
+	likeKubectl := `{"apiVersion": "v1", "kind": "List", "items": [` + strings.Join(inJSON, ",") + `]}`
 	want := scan(t, binary, documents)
 	if n := len(want); n < 20 {
 		t.Fatalf("the files have %d definitions, skipped entries and problems", n)
 	}
-	for name, texts := range map[string][]string{"objects": single, "lists": lists} {
+	for name, texts := range map[string][]string{"objects": inYAML, "lists of one kind": lists, "list as kubectl prints it": {likeKubectl}} {
 		got := scan(t, binary, texts)
 		for _, text := range want {
 			if !slices.Contains(got, text) {
@@ -105,7 +107,7 @@ func testRejectedSecrets(t *testing.T, server *apiServer, binary string) {
 	for _, document := range readDocuments(t, "testdata/secrets.yaml") {
 		found := strings.Join(scan(t, binary, []string{document}), "\n")
 		reported := strings.Contains(found, "Kubernetes rejects the Secret")
-		status, text, err := server.do(http.MethodPost, "/api/v1/namespaces/apps/secrets", document)
+		status, text, err := server.do(http.MethodPost, "/api/v1/namespaces/apps/secrets", document, asYAML)
 		if err != nil || reported != (status/100 == 4) {
 			t.Errorf("%s\nreported: %s\nKubernetes: %d %s %v", document, found, status, text, err)
 		}
@@ -141,7 +143,7 @@ spec:
 	}
 }
 
-// create returns the object as the API returns it.
+// create creates an object, and returns its path.
 func (s *apiServer) create(t *testing.T, document string) string {
 	t.Helper()
 	namespace := field(t, document, "  namespace: ")
@@ -149,7 +151,7 @@ func (s *apiServer) create(t *testing.T, document string) string {
 		if c.kind == field(t, document, "kind: ") {
 			path := c.api + "/namespaces/" + namespace + "/" + c.resource
 			s.post(t, path, document)
-			return s.get(t, path+"/"+field(t, document, "  name: "))
+			return path + "/" + field(t, document, "  name: ")
 		}
 	}
 	t.Fatalf("the kind is not in collections: %s", document)
@@ -158,7 +160,7 @@ func (s *apiServer) create(t *testing.T, document string) string {
 
 func (s *apiServer) post(t *testing.T, path, document string) {
 	t.Helper()
-	if status, text, err := s.do(http.MethodPost, path, document); err != nil || status != http.StatusCreated {
+	if status, text, err := s.do(http.MethodPost, path, document, asYAML); err != nil || status != http.StatusCreated {
 		t.Fatalf("POST %s: %d %s %v", path, status, text, err)
 	}
 }

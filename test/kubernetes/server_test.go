@@ -71,20 +71,26 @@ func (s *apiServer) trust(t *testing.T, file string) {
 // await waits until a path returns 200.
 func (s *apiServer) await(t *testing.T, path string) {
 	eventually(t, path, func() bool {
-		status, _, err := s.do(http.MethodGet, path, "")
+		status, _, err := s.do(http.MethodGet, path, "", asYAML)
 		return err == nil && status == http.StatusOK
 	})
 }
 
-// do sends and receives YAML.
-func (s *apiServer) do(method, path, body string) (int, string, error) {
+// Media types of responses.
+const (
+	asYAML = "application/yaml"
+	asJSON = "application/json"
+)
+
+// do sends YAML.
+func (s *apiServer) do(method, path, body, accept string) (int, string, error) {
 	req, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set("Accept", "application/yaml")
-	req.Header.Set("Content-Type", "application/yaml")
+	req.Header.Set("Accept", accept)
+	req.Header.Set("Content-Type", asYAML)
 	response, err := s.client.Do(req)
 	if err != nil {
 		return 0, "", err
@@ -94,9 +100,9 @@ func (s *apiServer) do(method, path, body string) (int, string, error) {
 	return response.StatusCode, string(text), err
 }
 
-func (s *apiServer) get(t *testing.T, path string) string {
+func (s *apiServer) get(t *testing.T, path, accept string) string {
 	t.Helper()
-	status, text, err := s.do(http.MethodGet, path, "")
+	status, text, err := s.do(http.MethodGet, path, "", accept)
 	if err != nil || status != http.StatusOK {
 		t.Fatalf("GET %s: %d %s %v", path, status, text, err)
 	}
