@@ -82,8 +82,8 @@ func (f *file) looksLikeJSON() bool {
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
 }
 
-// beside reads another file of the tree; name is relative to the directory of f.
-func (f *file) beside(name string) ([]byte, error) {
+// sibling reads another file of the tree; name is relative to the directory of f.
+func (f *file) sibling(name string) ([]byte, error) {
 	inTree := path.Join(path.Dir(f.path), name)
 	if outside := f.scanner.options.ReadFile; outside != nil && f.tree != nil && !fs.ValidPath(inTree) {
 		return outside(path.Join(path.Dir(f.name), name))
@@ -94,7 +94,7 @@ func (f *file) beside(name string) ([]byte, error) {
 // onMachine reads a file that f names by its path on the machine where f is used.
 func (f *file) onMachine(name string) (data []byte, err error) {
 	if !path.IsAbs(name) {
-		return f.beside(name)
+		return f.sibling(name)
 	}
 	for _, inTree := range f.inTree(name) {
 		if data, err = f.referenced(inTree); err == nil {
