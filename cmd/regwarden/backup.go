@@ -33,14 +33,6 @@ func newBackup() *cobra.Command {
 			args[0], float64(info.Size())/(1<<20), time.Since(began).Round(time.Millisecond))
 		return err
 	})
-	cmd.Long = `Copy the database, as of one moment, to FILE, which must not exist yet. The server may run at the same time. Secrets in the
-copy are encrypted with the master key, which is not part of it. A database on PostgreSQL is backed up with PostgreSQL's own tools.
-
-The audit record is written before the copy and completed with the outcome. Without the record nothing is copied. If only the
-outcome cannot be written, the copy is complete, the record stays "started" and the exit code is 1.
-
-Exit codes: 0 complete, 1 failed, 2 the command line or the settings cannot be used.`
-	cmd.Example = "  regwarden backup /var/backups/regwarden.db"
 	return cmd
 }
 
@@ -49,18 +41,7 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup into a data directory",
-		Long: `Restore a backup into a data directory that has no database. The master key must be available (master.key in the
-directory, ` + envName("master-key-file") + ` or ` + envMasterKey + `). The whole backup is verified before anything is changed.
-
-A backup from before a rotation of the master key can be opened only with the former key: give its file with --master-key-file, such as
-master.key.<time>. The restored store is then encrypted with the current key. Without a current key, the server needs the former key
-from then on.
-
-Sessions and API keys are restored as they were at the time of the backup: revoke again what was revoked since.
-
-Exit codes: 0 restored, 1 failed, 2 the command line, the settings or the backup cannot be used.`,
-		Example: "  regwarden restore /var/backups/regwarden.db",
-		Args:    oneArg,
+		Args:  oneArg,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := settings.load(os.Getenv); err != nil {

@@ -21,14 +21,7 @@ func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check that the server on this machine responds",
-		Long: `Check that the server on this machine or in this container responds on the address of --listen, such as for a container's health
-check. Give the command the same settings as the server, which is easiest through the environment or the settings file. With
---ready the server must also be able to use its database.
-
-Exit codes: 0 the server is healthy, 1 it is not or does not respond within 3s, 2 the settings cannot be used.`,
-		Example: `  regwarden health
-  regwarden health --ready --config /etc/regwarden/regwarden.yaml`,
-		Args: noArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.load(os.Getenv); err != nil {
 				return err

@@ -32,12 +32,6 @@ func newKey() *cobra.Command {
 		_, err = fmt.Fprintln(a.cmd.ErrOrStderr(), rotatedWarning(former, time.Now()))
 		return err
 	})
-	rotate.Long = `Rotate the keys for authorization and refresh tokens. Tokens signed with the old keys stay valid until they expire. A running
-server uses the new keys within a second.
-
-With --master the key that encrypts the store is replaced. A key file gets a new key, and the former key stays next to it as
-FILE.<time>: backups from before the rotation open only with it. A key from the environment cannot be written: set
-` + envNextMasterKey + ` for this command, and its value as ` + envMasterKey + ` from then on, and keep the former value.`
 	rotate.Flags().BoolVar(&master, "master", false, "replace the master key")
 	return group("key", "Manage the keys of the service", rotate)
 }

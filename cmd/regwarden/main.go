@@ -167,7 +167,7 @@ func newRoot() *cobra.Command {
 	addGroup(root, "Access Commands:", newOrg(), newProject(), newUser(), newAPIKey(), newAudit())
 	root.AddCommand(newHashPasswords(), newVersion())
 	addCompletions(root)
-	completeHelp(root)
+	addHelp(root)
 	return root
 }
 

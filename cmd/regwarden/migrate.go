@@ -21,16 +21,7 @@ func newMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate --from sqlite:DIR --to postgres://HOST/DATABASE?sslmode=verify-full",
 		Short: "Copy a store from SQLite to PostgreSQL",
-		Long: `Copy a store from its data directory to an empty PostgreSQL database. Stop the server first. All tables are copied in one
-transaction, read back, and compared by the number and a digest of their rows. If they differ, the database stays empty.
-The data directory is not changed.
-
-Do not give a password as an argument: omit --to and give the URL in ` + envName("database-url") + ` or with --database-url-file, or
-the password in a PGPASSFILE. Secrets stay encrypted with the same master key, which the servers on the new database need: give
-master.key of the data directory with --master-key-file, or its content in ` + envMasterKey + `.
-
-Exit codes: 0 copied, 1 failed, 2 the command line, the settings or the database cannot be used.`,
-		Args: noArgs,
+		Args:  noArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		asJSON, err := wantsJSON(output)

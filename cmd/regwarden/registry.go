@@ -36,8 +36,6 @@ func newRegistry() *cobra.Command {
 		cmd.ValidArgsFunction = completeFirst(registryNames)
 	}
 	registry := group("registry", "Show and check stored registry definitions", list, show, check, history)
-	registry.Long = "Show and check stored registry definitions. NAME may also be the uid of a definition."
-	history.Long = "List the status history of a stored registry, newest first. Consecutive checks with equal results are one entry."
 	return registry
 }
 
@@ -100,13 +98,6 @@ func newRegistryCheck(org *string) *cobra.Command {
 	cmd := adminCommand("check NAME --org ORG", "Have a server check a stored registry now", oneArg, true, func(a *admin, args []string) error {
 		return unchecked(a.ctx, checkRegistry(a, shown{cmd: a.cmd, asJSON: a.json, noColor: noColor}, *org, args[0], timeout))
 	})
-	cmd.Long = `Request a check of a stored registry and wait until a server has done it. The egress settings of the server apply, the result is
-part of the status history, and a change raises alerts. The request stays pending if the wait ends first.
-
-To check it without a server, without recording the result or with other settings: regwarden check --registry NAME --org ORG
-
-Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 not checked, 130 interrupted,
-143 terminated.`
 	durationVar(cmd.Flags(), &timeout, "timeout", timeout, 100*time.Millisecond, day, "", "maximum wait for the report")
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "no color, also on a terminal")
 	return cmd

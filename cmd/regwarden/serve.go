@@ -50,16 +50,7 @@ func newServe() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the HTTP interface",
-		Long: `Serve the HTTP interface. The first start creates the data directory, the keys and one organization with an administrator, and
-shows the administrator's password once. Ctrl-C stops the server after running requests have ended.
-
-Every setting is a flag, a key of the settings file, and an environment variable: --login-wait is REGWARDEN_LOGIN_WAIT.
-Flags take precedence over the environment, and the environment over the file.
-
-Exit codes: 0 stopped, 1 failed, 2 the command line or the settings cannot be used.`,
-		Example: `  regwarden serve
-  regwarden serve --config /etc/regwarden/regwarden.yaml`,
-		Args: noArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.load(os.Getenv); err != nil {
 				return err

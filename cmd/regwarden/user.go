@@ -41,7 +41,6 @@ func newUser() *cobra.Command {
 		cmd.Flags().StringSliceVar(&f.projects, "project", nil, "name of a project that a member may see; may be repeated")
 	}
 	projects.Flags().BoolVar(&f.clear, "clear", false, "remove all memberships")
-	projects.Long = "Make a user a member of the projects named by --project, and of no others."
 	create.Flags().StringVar(&f.role, "role", string(auth.RoleMember), "role of the user: admin or member")
 	role.Flags().StringVar(&f.newRole, "role", "", "role of the user: admin or member")
 	return group("user", "Manage users", create, list, password, disable, enable, role, projects)
