@@ -1,0 +1,32 @@
+package scan
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/definitions"
+)
+
+// pipelineCommand is a row that GitHub's runner or Azure's agent takes for a command.
+var pipelineCommand = regexp.MustCompile(`(?m)^\s*::.*::|##(vso)?\[`)
+
+// Names of files and texts of registries do not begin commands of a pipeline, wherever the row is broken.
+func TestTextHasNoPipelineCommands(t *testing.T) {
+	for length := range 80 {
+		hostile := "::stop-commands::x ##[error]y ##vso[task.setvariable]z " + strings.Repeat("a", length) + " ::add-mask::x"
+		result := definitions.Result{Problems: []definitions.Problem{{
+			Source: definitions.Source{File: hostile, Line: 1, Object: hostile}, Reason: definitions.ProblemNotYAML, Message: hostile,
+		}}}
+		var out strings.Builder
+		if err := (Text{Width: 60}).Write(&out, result); err != nil {
+			t.Fatal(err)
+		}
+		if found := pipelineCommand.FindString(out.String()); found != "" {
+			t.Fatalf("%q in\n%s", found, out.String())
+		}
+		if !strings.Contains(out.String(), ": :stop-commands::x") {
+			t.Fatalf("%q is not shown in\n%s", hostile, out.String())
+		}
+	}
+}
