@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/definitions/internal/node"
 	"github.com/regwarden/regwarden/definitions/internal/runtimeconf"
 )
@@ -123,7 +124,7 @@ func (r confReader) replaced(setting string) string {
 
 // registry adds a registry and its mirrors. again means that an entry before it has the same prefix, which is used instead.
 func (r confReader) registry(registry runtimeconf.Registry, n *node.Node, again bool) {
-	at := r.at(runtimeconf.LineOf(n.Get("prefix"), n.Get("location"), n), registry.Prefix)
+	at := r.at(runtimeconf.LineOf(n.Get("prefix"), n.Get("location"), n), dockerauth.Show(registry.Prefix))
 	replaced := r.replaced(registry.Prefix)
 	notice := func(found *Registry) {
 		switch {
@@ -138,7 +139,7 @@ func (r confReader) registry(registry runtimeconf.Registry, n *node.Node, again 
 		return
 	}
 	for i, mirror := range registry.Mirrors {
-		r.location(r.at(runtimeconf.LineOf(runtimeconf.Item(n.Get("mirror"), i)), "mirror of "+registry.Prefix), mirror, notice)
+		r.location(r.at(runtimeconf.LineOf(runtimeconf.Item(n.Get("mirror"), i)), "mirror of "+dockerauth.Show(registry.Prefix)), mirror, notice)
 	}
 	if registry.Location == "" {
 		r.scanner.skip(at, SkipWildcard, "The entry is for all hosts that match %s.", shown(registry.Prefix))

@@ -141,6 +141,10 @@ func (f *file) foundDefinition(at Source, sent api.OCIRegistryRequestSpec) {
 		f.scanner.skip(at, SkipTemplate, "The endpoint is a template. Read the file in which it is filled in.")
 		return
 	}
+	if strings.Contains(sent.Endpoint, "@") { // the address is shown, and a password must not be
+		f.scanner.problem(at, ProblemWrongShape, "The endpoint has user information. Set auth.username and auth.password instead.")
+		return
+	}
 	for _, unknown := range sent.Unknown {
 		r.Notices = append(r.Notices, Notice{NoticeIgnoredField, fmt.Sprintf("%q %s", unknown.Field, unknown.Problem)})
 	}
