@@ -111,9 +111,21 @@ func printable(s string) string {
 	}, s)), " ")
 }
 
-var userInfo = regexp.MustCompile(`://[^/?#\s"']*@`)
+// userInfo is user:password@, also without a scheme. The @ of a digest follows a name with a tag, which looks like it.
+var userInfo = regexp.MustCompile(`(://[^/?#\s"']*|(?:^|[\s"'])[^\s"'/@:]+:[^\s"'/@]+)@(sha(?:256|512):)?`)
 
-func withoutUserInfo(s string) string { return userInfo.ReplaceAllString(s, "://") }
+func withoutUserInfo(s string) string {
+	return userInfo.ReplaceAllStringFunc(s, func(found string) string {
+		switch {
+		case strings.HasSuffix(found, ":"):
+			return found
+		case strings.HasPrefix(found, "://"):
+			return "://"
+		}
+		before, _, _ := strings.Cut(found, strings.TrimLeft(found, "\"' \t\r\n"))
+		return before
+	})
+}
 
 // address returns where a definition's registry is, without user information.
 func address(d regcheck.Definition) string {

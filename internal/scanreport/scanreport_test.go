@@ -127,7 +127,7 @@ func TestManyEqualEntries(t *testing.T) {
 		if len(summary) > 1<<20 || kind == "github" && !strings.Contains(summary, "more are not shown.") {
 			t.Errorf("a summary of %d bytes", len(summary))
 		}
-		if kind == "junit" && !strings.Contains(report, "Secret default/pull #20000") {
+		if kind == "junit" && !strings.Contains(report, "registry.example.com/a #20000") {
 			t.Error("the last problem has no name of its own")
 		}
 	}

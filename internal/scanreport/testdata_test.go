@@ -67,7 +67,8 @@ func result() definitions.Result {
 			{Source: definitions.Source{File: "apps/argo.yaml", Line: 8, Object: "Secret argocd/git"}, Reason: definitions.SkipGit, Message: hostile},
 		},
 		Problems: []definitions.Problem{
-			{Source: definitions.Source{File: "apps/secret.yaml", Line: 5, Object: "Secret default/pull"}, Reason: definitions.ProblemInvalidBase64, Message: hostile},
+			{Source: definitions.Source{File: "apps/secret.yaml", Line: 5, Object: "bob:hunter2@registry.example.com/a"}, Reason: definitions.ProblemInvalidBase64,
+				Message: "The image podinfo:6.7@sha256:0123 is at \"bob:hunter2@registry.example.com\". " + hostile},
 		},
 	}
 	r.Summarize()
