@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,15 +120,13 @@ func linesWith(text, part string) (lines []string) {
 // A hostile file may have very many equal entries. Each gets a name of its own, and the step summary is not larger than GitHub accepts.
 func TestManyEqualEntries(t *testing.T) {
 	r := result()
-	for len(r.Problems) < 20_000 {
-		r.Problems = append(r.Problems, r.Problems[0])
-	}
+	r.Problems = slices.Repeat([]definitions.Problem{{Source: definitions.Source{File: "a"}, Reason: definitions.ProblemNotYAML, Message: "x"}}, 10_000)
 	for _, kind := range scanreport.Kinds() {
 		report, summary := write(t, kind, r, scanreport.Options{})
 		if len(summary) > 1<<20 || kind == "github" && !strings.Contains(summary, "more are not shown.") {
 			t.Errorf("a summary of %d bytes", len(summary))
 		}
-		if kind == "junit" && !strings.Contains(report, "registry.example.com/a #20000") {
+		if kind == "junit" && !strings.Contains(report, "problem/notYAML #10000") {
 			t.Error("the last problem has no name of its own")
 		}
 	}
