@@ -165,8 +165,21 @@ func (p *Printer) paint(sgr, text string) string {
 
 func (p *Printer) line(text string) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.W, text+"\n")
+		_, p.err = io.WriteString(p.W, WithoutPipelineCommand(text)+"\n")
 	}
+}
+
+var loggingCommand = strings.NewReplacer("##[", "# #[", "##vso[", "# #vso[")
+
+// WithoutPipelineCommand returns a row of text that pipelines do not take for a command, as texts of registries and names of files could
+// be: GitHub reads "::command::" after blanks, and GitHub and Azure DevOps read "##[command]" anywhere.
+func WithoutPipelineCommand(row string) string {
+	row = loggingCommand.Replace(row)
+	text := strings.TrimLeft(row, " ")
+	if rest, found := strings.CutPrefix(text, "::"); found && strings.Contains(rest, "::") {
+		return row[:len(row)-len(text)] + ": :" + rest
+	}
+	return row
 }
 
 // wrap breaks a text at blanks and within words that are longer than a row. It returns at least one row.

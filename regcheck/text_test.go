@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +70,25 @@ func TestTree(t *testing.T) {
 			if width := max(row.width, 44); !row.color && row.width > 0 && utf8.RuneCountInString(strings.TrimSpace(line)) > width {
 				t.Errorf("%s: wider than %d: %q", name, width, line)
 			}
+		}
+	}
+}
+
+// A registry could begin commands of a pipeline by texts that are shown at the beginning of a row.
+func TestTreeHasNoPipelineCommands(t *testing.T) {
+	command := regexp.MustCompile(`(?m)^\s*::.*::|##(vso)?\[`)
+	for length := range 80 {
+		hostile := strings.Repeat("a", length) + " ::stop-commands::x ##[error]y ##vso[task.setvariable]z"
+		report := &regcheck.Report{
+			Code: regcheck.CodeContentNotFound, Message: hostile, Hint: hostile, Warnings: []regcheck.Warning{{Code: regcheck.WarnRedirected, Message: hostile}},
+			Stages: []regcheck.StageResult{{Name: regcheck.StageContent, Status: regcheck.OK, Detail: hostile}},
+		}
+		var out bytes.Buffer
+		if err := report.WriteTree(&out, false, 60); err != nil {
+			t.Fatal(err)
+		}
+		if found := command.FindString(out.String()); found != "" || !strings.Contains(out.String(), "stop-commands::x") {
+			t.Fatalf("%q in\n%s", found, out.String())
 		}
 	}
 }

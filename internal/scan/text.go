@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // Text is how to show a result in a terminal.
@@ -296,21 +297,8 @@ func (p *printer) paint(sgr, text string) string {
 
 func (p *printer) line(text string) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.w, withoutCommand(strings.TrimRight(text, " "))+"\n")
+		_, p.err = io.WriteString(p.w, regcheck.WithoutPipelineCommand(strings.TrimRight(text, " "))+"\n")
 	}
-}
-
-var loggingCommand = strings.NewReplacer("##[", "# #[", "##vso[", "# #vso[")
-
-// withoutCommand returns a row that pipelines do not take for a command, as names of files and texts of registries could be: GitHub reads
-// "::command::" after blanks, and GitHub and Azure DevOps read "##[command]" anywhere.
-func withoutCommand(row string) string {
-	row = loggingCommand.Replace(row)
-	text := strings.TrimLeft(row, " ")
-	if rest, found := strings.CutPrefix(text, "::"); found && strings.Contains(rest, "::") {
-		return row[:len(row)-len(text)] + ": :" + rest
-	}
-	return row
 }
 
 func width(text string) int { return utf8.RuneCountInString(text) }
