@@ -183,7 +183,7 @@ func (l *lister) notARegistry(e *dockerauth.Entry, at Source) bool {
 	case strings.HasSuffix(e.Key, "hub-tool-token"), e.Key == "cloud.openshift.com":
 		l.scanner.skip(at, SkipNotARegistry, "The entry %q is for another service than a registry.", dockerauth.Show(e.Key))
 	case e.Problem != "":
-		l.scanner.problem(at, ProblemReason(e.Problem), "%s %s fails for this registry.", e.Message, l.rules)
+		l.scanner.problem(at, ProblemReason(e.Problem), "%s %s", e.Message, consequence(l.rules, e))
 	default:
 		return false
 	}
@@ -209,6 +209,9 @@ func (l *lister) addKeyNotices(r *Registry, e *dockerauth.Entry, key dockerauth.
 func (l *lister) setCredentials(r *Registry, e *dockerauth.Entry, key dockerauth.Key) bool {
 	choice := l.choice(e, key.Reference)
 	switch {
+	case choice.Rejected != "":
+		r.unresolved(UnresolvedIncomplete, "%s cannot use the file for this registry. %s", l.rules, choice.Rejected)
+		return true
 	case choice.Helper != "":
 		if !e.Empty() {
 			r.notice(NoticeShadowedCredentials, "%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.rules)

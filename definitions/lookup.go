@@ -49,7 +49,7 @@ func (s *Scanner) choose(r *Registry, config *dockerauth.Config, rules dockeraut
 	choice := config.Lookup(rules, reference)
 	switch {
 	case choice.Rejected != "":
-		r.unresolved(UnresolvedIncomplete, "%s rejects the whole file of credentials. %s", rules, choice.Rejected)
+		r.unresolved(UnresolvedIncomplete, "%s cannot use the file of credentials. %s", rules, choice.Rejected)
 	case choice.Helper != "":
 		s.useHelper(r, rules, &choice)
 	case len(choice.Entries) == 0:
@@ -73,13 +73,23 @@ func (s *Scanner) useFirst(r *Registry, rules dockerauth.Rules, entries []*docke
 		r.notice(NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", len(entries), rules, dockerauth.Show(first.Key))
 	}
 	switch {
+	case first.Problem == string(ProblemNoPassword) && rules == dockerauth.Podman:
+		r.notice(NoticeNoMatchingCredentials, "%s %s", first.Message, consequence(rules, first))
 	case first.Problem != "":
-		r.unresolved(UnresolvedIncomplete, "%s %s fails for this registry.", first.Message, rules)
+		r.unresolved(UnresolvedIncomplete, "%s %s", first.Message, consequence(rules, first))
 	case first.Empty():
 		r.notice(NoticeNoMatchingCredentials, "The entry %q is empty: %s connects without credentials.", dockerauth.Show(first.Key), rules)
 	default:
 		r.use(first.Credential, rules)
 	}
+}
+
+// consequence returns what a consumer does that finds an entry with a problem.
+func consequence(rules dockerauth.Rules, e *dockerauth.Entry) string {
+	if rules == dockerauth.Podman && e.Problem == string(ProblemNoPassword) {
+		return "podman connects without credentials."
+	}
+	return rules.String() + " fails for this registry."
 }
 
 // use sets the credentials of an entry. As docker does, a bearer token is preferred to an identity token, and that to a password.

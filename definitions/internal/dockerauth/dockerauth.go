@@ -80,6 +80,6 @@ type Choice struct {
 	HelperServer string   // what the helper is asked for
 	FromStore    bool     // Helper is credsStore, not one of credHelpers
 	Ambiguous    bool     // the consumer uses any one of Entries, which have different credentials
-	Rejected     string   // why the consumer rejects the whole file, "" if it does not
+	Rejected     string   // why the consumer fails instead of connecting: mostly, it rejects the whole file; "" if it does not
 	Steps        []string // the reasoning, one sentence per step, for --explain
 }

@@ -148,6 +148,7 @@ func (l *lookup) ambiguous() {
 // conclude adds the last step.
 func (l *lookup) conclude(reference string) {
 	switch c := &l.choice; {
+	case c.Rejected != "":
 	case c.Helper != "":
 		l.step("%s asks docker-credential-%s for %q.", l.rules, Show(c.Helper), Show(c.HelperServer))
 	case len(c.Entries) == 0:

@@ -1,10 +1,19 @@
 package dockerauth
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // podman uses a helper of the host, or else an entry by its path.
 func (l *lookup) podman(reference, host string) {
-	if name, found := l.config.helpers[host]; found {
+	name, found := l.config.helpers[host]
+	if found && name == "" {
+		l.choice.Rejected = fmt.Sprintf("credHelpers has an empty name for %q, which podman cannot start.", Show(host))
+		l.step("%s", l.choice.Rejected)
+		return
+	}
+	if found {
 		l.helper(name, host, "credHelpers has %q for %q; podman compares only the host.", Show(name), Show(host))
 		return
 	}
