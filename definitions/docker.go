@@ -162,6 +162,9 @@ func (l *lister) add(e *dockerauth.Entry) {
 	case key.Host == "":
 		l.scanner.skip(at, SkipNoHost, "The key %q has no host.", dockerauth.Show(e.Key))
 		return
+	case strings.ContainsAny(key.Host, "*?[") && !l.matchesPatterns():
+		l.scanner.skip(at, SkipWildcard, "%s has no patterns, and never uses the key %q.", l.rules, dockerauth.Show(e.Key))
+		return
 	case strings.ContainsAny(key.Host, "*?["):
 		l.scanner.skip(at, SkipWildcard, "The key %q is a pattern for several registries. Check a reference that it matches.", dockerauth.Show(e.Key))
 		return
@@ -277,11 +280,12 @@ func (l *lister) choice(e *dockerauth.Entry, reference string) *listedChoice {
 	return l.choices[reference]
 }
 
-// addHelpers adds the hosts of credHelpers that have no entry, and reports a store whose registries are not known.
+// addHelpers adds the helpers that no entry has shown, and reports a store whose registries are not known.
 func (l *lister) addHelpers() {
 	entries := l.config.Entries(l.rules)
 	for _, h := range l.config.Helpers {
-		if key := dockerauth.ReadKey(l.rules, h.Host, false); h.Name != "" && l.choices[key.Reference] == nil {
+		key := dockerauth.ReadKey(l.rules, h.Host, false)
+		if listed := l.choices[key.Reference]; h.Name != "" && (listed == nil || listed.Helper != h.Name) {
 			l.addHelper(h, key)
 		}
 	}

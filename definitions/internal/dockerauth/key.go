@@ -26,7 +26,7 @@ func ReadKey(rules Rules, key string, legacy bool) Key {
 	case rules == Kubelet || rules == Keychain:
 		pattern, ok := KubeletPattern(key)
 		if !ok {
-			return k
+			pattern = key
 		}
 		k.Host, k.Path, _ = strings.Cut(pattern, "/")
 	case (rules == Podman || rules == GitLabRunner) && !legacy && k.Scheme == "":
@@ -37,18 +37,24 @@ func ReadKey(rules Rules, key string, legacy bool) Key {
 			k.IgnoredPath = "/" + written
 		}
 	}
-	k.Reference = strings.TrimSuffix(Reference(rules, k.Host, k.Path), "/")
+	k.Reference = strings.TrimSuffix(referenceHost(rules, k.Host)+"/"+k.Path, "/")
 	return k
 }
 
-// Reference returns the reference that Lookup expects: all but oras-go write docker.io for index.docker.io, and put its images of one
-// word into "library".
+// referenceHost returns the host as references have it: all but oras-go write docker.io for index.docker.io.
+func referenceHost(rules Rules, host string) string {
+	if rules != ORAS && host == "index.docker.io" {
+		return "docker.io"
+	}
+	return host
+}
+
+// Reference returns the reference that Lookup expects for a host and a path. On Docker Hub, images of one word are in "library", except
+// for oras-go.
 func Reference(rules Rules, host, path string) string {
-	if rules != ORAS && (host == "index.docker.io" || host == "docker.io") {
-		host = "docker.io"
-		if path != "" && !strings.Contains(path, "/") {
-			path = "library/" + path
-		}
+	host = referenceHost(rules, host)
+	if host == "docker.io" && rules != ORAS && path != "" && !strings.Contains(path, "/") {
+		path = "library/" + path
 	}
 	return host + "/" + path
 }
