@@ -68,6 +68,7 @@ func (c *Config) firstValue(text []byte) ([]byte, error) {
 		c.quirks.empty = true
 		return nil, nil
 	} else if err != nil {
+		_, err = node.JSON(text) // its errors have a line, and no names of members
 		return nil, err
 	}
 	end := decoder.InputOffset()
