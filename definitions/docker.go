@@ -225,7 +225,7 @@ func (l *lister) setCredentials(r *Registry, e *dockerauth.Entry, key dockerauth
 		r.unresolved(UnresolvedAmbiguous, "%s", ambiguousDetail(l.rules, &choice.Choice))
 		return true
 	case e.Empty():
-		l.scanner.skip(r.Sources[0], SkipEmptyEntry, "The entry %q has no credentials%s.", dockerauth.Show(e.Key), l.ignoredStore())
+		l.scanner.skip(r.Sources[0], SkipEmptyEntry, "The entry %q has no credentials%s.", dockerauth.Show(e.Key), l.whyEmpty(e))
 		return false
 	case choice.has[e]:
 	case len(choice.Entries) > 0:
@@ -251,8 +251,11 @@ func hubHint(rules dockerauth.Rules, host string) string {
 	return ""
 }
 
-// ignoredStore explains empty entries to users of kubelet and podman, which do not read credsStore.
-func (l *lister) ignoredStore() string {
+// whyEmpty explains empty entries to users of kubelet and podman, which do not read everything that docker does.
+func (l *lister) whyEmpty(e *dockerauth.Entry) string {
+	if len(e.Ignored) > 0 {
+		return " that " + l.rules.String() + " uses: it ignores " + strings.Join(e.Ignored, " and ")
+	}
 	if l.config.Store != "" {
 		return "; they are in the credentials store " + dockerauth.Show(l.config.Store) + ", which " + l.rules.String() + " does not use"
 	}

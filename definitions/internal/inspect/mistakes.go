@@ -18,6 +18,9 @@ var (
 var placeholders = []string{"changeme", "replaceme", "password", "yourpassword", "mypassword", "token", "yourtoken", "mytoken", "todo", "fixme", "redacted",
 	"placeholder", "username", "yourusername", "youraccesstoken", "yourapikey"}
 
+// separators are left out of a value that is compared with the placeholders.
+var separators = strings.NewReplacer("-", "", "_", "", " ", "")
+
 // IsTemplate reports whether a value has an expression that some program replaces.
 func IsTemplate(value string) bool { return template.MatchString(value) }
 
@@ -27,7 +30,7 @@ func IsPlaceholder(value string) bool {
 	if bracketed.MatchString(value) || repeated.MatchString(value) {
 		return true
 	}
-	return slices.Contains(placeholders, strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(value)))
+	return slices.Contains(placeholders, separators.Replace(strings.ToLower(value)))
 }
 
 // WhiteSpace returns where a value has white space that is probably a mistake, "" if it has none.

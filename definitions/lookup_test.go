@@ -1,0 +1,171 @@
+package definitions
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/secret"
+)
+
+const ghcr = `{"auths": {
+	"ghcr.io": {"auth": "dTpw"},
+	"*.io": {"auth": "YTpi"},
+	"bad.test": {"auth": "dTpw"}, "bad.test/a": {"auth": "YTpi"},
+	"half.test": {"username": "u"}, "none.test": {}},
+	"credHelpers": {"h.test": "one", "fails.test": "two", "anonymous.test": "three", "identity.test": "four", "other.test": "five", "path.test": "../six"}}`
+
+// helper has credentials for some servers; it fails for two, and five must not be started.
+func helper(program, server string) (string, secret.String, error) {
+	switch program {
+	case "docker-credential-one":
+		return "from", secret.String(server), nil
+	case "docker-credential-two":
+		return "", "", errors.New("exit status 1")
+	case "docker-credential-three":
+		return "", "", nil
+	case "docker-credential-four":
+		return "<token>", "identity", nil
+	case "docker-credential-five":
+		return "", "", ErrHelperNotAllowed
+	}
+	panic("unexpected " + program)
+}
+
+// Each case is a reference with what is used for it: the line and the key of the entry, the credentials, the reason and the notices.
+func TestLookup(t *testing.T) {
+	for _, test := range []struct {
+		as               Consumer
+		reference, wants string
+	}{
+		{Docker, "ghcr.io/acme/charts:1.0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
+		{Docker, "ghcr.io/acme/charts@sha256:0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
+		{Docker, "nginx", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},
+		{Docker, "none.test/a", "5 none.test https://none.test a noAuth   noMatchingCredentials"},
+		{Docker, "half.test/a", "5 half.test https://half.test a noAuth   incomplete"},
+		{Helm, "bad.test/b", "4 bad.test https://bad.test b basic u p"},
+		{Docker, "h.test/a", "0  https://h.test a basic from h.test"},
+		{Docker, "fails.test/a", "0  https://fails.test a noAuth   credentialHelper"},
+		{Docker, "anonymous.test/a", "0  https://anonymous.test a noAuth   noMatchingCredentials"},
+		{Docker, "identity.test/a", "0  https://identity.test a token  identity"},
+		{Docker, "other.test/a", "0  https://other.test a noAuth   credentialHelper"},
+		{Docker, "path.test/a", "0  https://path.test a noAuth   credentialHelper"},
+		{Podman, "bad.test/a/b", "4 bad.test/a https://bad.test a/b basic a b"},
+		{Kubelet, "ghcr.io/acme", "2 ghcr.io https://ghcr.io acme basic u p ambiguousCredentials"},
+		{Kubelet, "h.test/a", "0  https://h.test a noAuth   noMatchingCredentials"},
+		{Flux, "ghcr.io/acme", "2 ghcr.io https://ghcr.io acme basic u p"},
+	} {
+		r, steps, err := Lookup("config.json", []byte(ghcr), test.reference, Options{Format: DockerConfig, As: test.as, Helper: helper})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := r.Definition.Auth
+		got := fmt.Sprint(r.Sources[0].Line, " ", r.Sources[0].Object, " ", r.Definition.Endpoint, " ", r.Definition.BaseContentPath, " ",
+			a.Kind(), " ", a.Username, " ", a.Password.Reveal()+a.Token.Reveal())
+		for _, word := range append([]string{string(r.Reason)}, codes(r.Notices)...) {
+			got = strings.TrimSuffix(got+" "+word, " ")
+		}
+		if got != test.wants {
+			t.Errorf("%s as %s: %q, want %q", test.reference, test.as, got, test.wants)
+		}
+		if len(steps) == 0 || slices.Contains(steps, "") {
+			t.Errorf("%s as %s: steps %q", test.reference, test.as, steps)
+		}
+	}
+}
+
+func codes(notices []Notice) (codes []string) {
+	for _, n := range notices {
+		codes = append(codes, string(n.Code))
+	}
+	return codes
+}
+
+func TestLookupSteps(t *testing.T) {
+	config := `{"auths": {"https://ghcr.io/a": {"auth": "dTpw"}, "https://ghcr.io/b": {"auth": "YTpi"}}}`
+	r, steps, err := Lookup("f", []byte(config), "ghcr.io/a", Options{Format: DockerConfig})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`The host of the key "https://ghcr.io/a" is the same; docker ignores scheme and path.`,
+		`The host of the key "https://ghcr.io/b" is the same; docker ignores scheme and path.`,
+		"The credentials differ, and docker uses any one of these entries, by chance.",
+	}
+	if diff := cmp.Diff(want, steps); diff != "" || r.Reason != UnresolvedAmbiguous {
+		t.Errorf("%s: %s", r.Reason, diff)
+	}
+}
+
+func TestLookupErrors(t *testing.T) {
+	if _, _, err := Lookup("f", []byte("{"), "ghcr.io/a", Options{Format: DockerConfig}); err == nil || !strings.Contains(err.Error(), "f is not valid JSON") {
+		t.Errorf("%v", err)
+	}
+	if _, _, err := Lookup("f", []byte("{}"), "ghcr.io/a", Options{Format: Kubernetes}); err == nil || !strings.Contains(err.Error(), `"kubernetes"`) {
+		t.Errorf("%v", err)
+	}
+	r, steps, err := Lookup("f", []byte(`{"auths": {"a.test": {"auth": "x"}}}`), "ghcr.io/a", Options{Format: DockerConfig})
+	if err != nil || r.Reason != UnresolvedIncomplete || !strings.Contains(string(r.Detail), `"a.test"`) || len(steps) != 2 {
+		t.Errorf("%+v, %q, %v", r, steps, err)
+	}
+}
+
+func TestLocations(t *testing.T) {
+	const home = "/home/u"
+	for _, test := range []struct {
+		consumer    Consumer
+		environment map[string]string
+		want        []string
+	}{
+		{Docker, nil, []string{"docker-config /home/u/.docker/config.json"}},
+		{Docker, map[string]string{"DOCKER_CONFIG": "/d", "DOCKER_AUTH_CONFIG": "{}"}, []string{"docker-auth-config-env $DOCKER_AUTH_CONFIG", "docker-config /d/config.json"}},
+		{Helm, nil, []string{"docker-config /home/u/.config/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{Helm, map[string]string{"XDG_CONFIG_HOME": "/x"}, []string{"docker-config /x/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{Helm, map[string]string{"XDG_CONFIG_HOME": "/x", "HELM_CONFIG_HOME": "/h"}, []string{"docker-config /h/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{Helm, map[string]string{"HELM_CONFIG_HOME": "/h", "HELM_REGISTRY_CONFIG": "/r.json"}, []string{"docker-config /r.json", "docker-config /home/u/.docker/config.json"}},
+		{Podman, nil, []string{"containers-auth /run/containers/1000/auth.json", "containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
+		{Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "XDG_CONFIG_HOME": "/x", "DOCKER_CONFIG": "/d"}, []string{"containers-auth /run/u/containers/auth.json", "containers-auth /x/containers/auth.json", "docker-config /d/config.json", "dockercfg /home/u/.dockercfg"}},
+		{Podman, map[string]string{"REGISTRY_AUTH_FILE": "/a.json"}, []string{"containers-auth /a.json"}},
+		{Kubelet, nil, []string{"docker-config /var/lib/kubelet/config.json", "docker-config /home/u/.docker/config.json", "docker-config /.docker/config.json",
+			"dockercfg /var/lib/kubelet/.dockercfg", "dockercfg /home/u/.dockercfg", "dockercfg /.dockercfg"}},
+		{Flux, nil, nil},
+	} {
+		var got []string
+		for _, l := range Locations(test.consumer, func(name string) string { return test.environment[name] }, home, 1000) {
+			where := l.Path
+			if l.Variable != "" {
+				where = "$" + l.Variable
+			}
+			got = append(got, string(l.Format)+" "+where)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s with %v: %s", test.consumer, test.environment, diff)
+		}
+	}
+}
+
+// All entries of one host are listed. Their number is such that comparing each with each would take minutes.
+func TestManyEntries(t *testing.T) {
+	const entries = 20_000
+	var config strings.Builder
+	config.WriteString(`{"auths": {"x.test": {"auth": "dTpw"}`)
+	for i := range entries {
+		fmt.Fprintf(&config, `,"r.test/%d": {"auth": %q}`, i, base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "u%d:p", i)))
+	}
+	config.WriteString("}}")
+	for _, as := range []Consumer{Docker, Helm, Podman, Kubelet, Flux} {
+		s := NewScanner(Options{Format: DockerConfig, As: as, Now: time.Unix(0, 0)})
+		if err := s.AddReader("f", strings.NewReader(config.String())); err != nil {
+			t.Fatal(err)
+		}
+		if n := s.Result().Summary.Found; n != entries+1 {
+			t.Errorf("%s: %d", as, n)
+		}
+	}
+}
