@@ -68,7 +68,7 @@ type credentialFile struct {
 	lookups  int                               // comparisons of entries with references, of which there may be many
 }
 
-// consumerOf returns the default consumer of a file of credentials.
+// consumerOf returns who uses a file of credentials unless the options name a consumer.
 func consumerOf(format Format) Consumer {
 	switch format {
 	case ContainersAuth, Dockercfg: // docker does not read .dockercfg since version 1.7
