@@ -3,14 +3,9 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/http/pprof"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"time"
 
@@ -18,14 +13,6 @@ import (
 	"github.com/regwarden/regwarden/internal/hashing"
 
 	"github.com/spf13/cobra"
-)
-
-const (
-	auxiliaryHeaderTimeout = 5 * time.Second
-	auxiliaryTimeout       = 90 * time.Second // a profile takes 30 s by default
-
-	blockProfileRate     = 100_000 // nanoseconds of blocking per sample
-	mutexProfileFraction = 100     // contention events per sample
 )
 
 // background runs the work that no request causes, until stop is called, which waits for its end: polling for changes of other
@@ -60,50 +47,6 @@ func sweepHourly(ctx context.Context, a *auth.Service, auditRetention time.Durat
 		case <-time.After(time.Hour):
 		}
 	}
-}
-
-// listenAuxiliary binds the address of an auxiliary server, such as that of metrics. It returns nil for an empty address.
-func listenAuxiliary(address, what string) (net.Listener, error) {
-	if address == "" {
-		return nil, nil
-	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen on %s for %s: %w", address, what, err)
-	}
-	return listener, nil
-}
-
-// serveAuxiliary serves handler until stop is called. It does nothing without a listener.
-func serveAuxiliary(listener net.Listener, what string, handler http.Handler, log *slog.Logger) (stop func()) {
-	if listener == nil {
-		return func() {}
-	}
-	s := &http.Server{Handler: handler, ReadHeaderTimeout: auxiliaryHeaderTimeout, ReadTimeout: auxiliaryTimeout, WriteTimeout: auxiliaryTimeout, IdleTimeout: auxiliaryTimeout,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("auxiliary server ended", "content", what, "error", err)
-		}
-	})
-	log.Info("serving "+what, "address", listener.Addr().String())
-	return func() {
-		_ = s.Close() // collectors retry
-		running.Wait()
-	}
-}
-
-// profiles serves the profiles of net/http/pprof. Block and mutex profiles have a cost, so they are recorded only if profiles are
-// served.
-func profiles() http.Handler {
-	runtime.SetBlockProfileRate(blockProfileRate)
-	runtime.SetMutexProfileFraction(mutexProfileFraction)
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index) // heap, block, mutex, goroutine
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
 }
 
 // Values of --login-isolation. isolateThreads is the former name of isolateProcess.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/auxiliary"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
@@ -96,11 +97,11 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
 	}
 	defer listener.Close() // the server closes it too; this is for earlier returns
-	metricsListener, err := listenAuxiliary(c.MetricsListen, "metrics")
+	metricsListener, err := auxiliary.Listen(c.MetricsListen, "metrics")
 	if err != nil {
 		return err
 	}
-	debugListener, err := listenAuxiliary(c.DebugListen, "profiles")
+	debugListener, err := auxiliary.Listen(c.DebugListen, "profiles")
 	if err != nil {
 		return err
 	}
@@ -172,9 +173,9 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		content.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
 	})
 	defer background(ctx, authService, c.AuditRetention, log, backgroundTasks...)() // ends before the store closes
-	defer serveAuxiliary(metricsListener, "metrics", metrics.Handler(log), log)()
+	defer auxiliary.Serve(metricsListener, "metrics", metrics.Handler(log), log)()
 	if debugListener != nil {
-		defer serveAuxiliary(debugListener, "profiles", profiles(), log)()
+		defer auxiliary.Serve(debugListener, "profiles", auxiliary.Profiles(), log)()
 	}
 	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", version)
 	return listen(ctx, s.HTTPServer(), limited, tlsConfig, log)

@@ -1,0 +1,66 @@
+// Package auxiliary serves metrics and profiles on addresses of their own.
+package auxiliary
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"runtime"
+	"sync"
+	"time"
+)
+
+const (
+	headerTimeout = 5 * time.Second
+	timeout       = 90 * time.Second // a profile takes 30 s by default
+
+	blockProfileRate     = 100_000 // nanoseconds of blocking per sample
+	mutexProfileFraction = 100     // contention events per sample
+)
+
+// Listen binds the address of an auxiliary server, such as that of metrics. It returns nil for an empty address.
+func Listen(address, what string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s for %s: %w", address, what, err)
+	}
+	return listener, nil
+}
+
+// Serve serves handler until stop is called. It does nothing without a listener.
+func Serve(listener net.Listener, what string, handler http.Handler, log *slog.Logger) (stop func()) {
+	if listener == nil {
+		return func() {}
+	}
+	s := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: timeout, WriteTimeout: timeout, IdleTimeout: timeout,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("auxiliary server ended", "content", what, "error", err)
+		}
+	})
+	log.Info("serving "+what, "address", listener.Addr().String())
+	return func() {
+		_ = s.Close() // collectors retry
+		running.Wait()
+	}
+}
+
+// Profiles serves the profiles of net/http/pprof. Block and mutex profiles have a cost, so they are recorded only if profiles are
+// served.
+func Profiles() http.Handler {
+	runtime.SetBlockProfileRate(blockProfileRate)
+	runtime.SetMutexProfileFraction(mutexProfileFraction)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index) // heap, block, mutex, goroutine
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}
