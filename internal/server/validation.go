@@ -90,6 +90,8 @@ func (s *Server) readScan(c *call) (request checks.ScanRequest, err error) {
 		return request, err
 	}
 	request.Name, request.Options = strictjson.Body, definitions.Options{Format: definitions.Format(format), As: as}
-	request.File, err = c.readBody(cmp.Or(s.ScanBytes, maxBody))
+	if request.File, err = c.readBody(cmp.Or(s.ScanBytes, maxBody)); err == nil && len(request.File) == 0 {
+		err = fault.InvalidFields(fault.Field{Field: strictjson.Body, Problem: "is required"})
+	}
 	return request, err
 }

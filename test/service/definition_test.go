@@ -11,6 +11,7 @@ import (
 const (
 	validate = "/v1/registries/oci/basic/validate"
 	diagnose = "/v1/registries/oci/basic/diagnose"
+	scan     = "/v1/registries/oci/basic/scan"
 	alerts   = "/v1/projects/alerts"
 	refresh  = "/v1/auth/refresh/"
 

@@ -162,7 +162,7 @@ func TestTooManyRequests(t *testing.T) {
 	server := instance.Start(t, instance.Options{Flags: []string{"--check-per-minute", "1"}})
 	client := server.Client(t)
 	tokens := client.Login()
-	for _, path := range []string{validate, diagnose} {
+	for _, path := range []string{validate, diagnose, scan} {
 		var last instance.Response
 		for range 3 {
 			last = client.Do(http.MethodPost, path, noAuth(unusedEndpoint(t)), "Authorization", tokens.Authorization)
@@ -229,6 +229,7 @@ func TestInternalError(t *testing.T) {
 		{method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "GET", path: refresh + known.RefreshToken},
+		{method: "POST", path: scan, body: `{"auths":{}}`},
 		{method: "GET", path: "/v1/alerts/confirmations/token"},
 		{method: "POST", path: "/v1/alerts/confirmations/token"},
 	}, operations...) {

@@ -1,0 +1,97 @@
+package service_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+const hunter2 = "hunter2"
+
+// A file is read as regwarden scan --list reads it: nothing is contacted, and no secret is returned.
+func TestScan(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	authorization := client.Login().Authorization
+	entry := base64.StdEncoding.EncodeToString([]byte("ada:" + hunter2))
+	docker := `{"auths":{"ghcr.io":{"auth":"` + entry + `"}},"credHelpers":{"helper.example.com":"ecr-login"}}`
+	object := "apiVersion: v1\nkind: Secret\nmetadata: {name: pull, namespace: apps}\ntype: kubernetes.io/dockerconfigjson\n" +
+		"stringData:\n  .dockerconfigjson: '" + docker + "'\n"
+	for _, tt := range []struct {
+		name, query, body, contentType string
+		consumer                       string
+		found, unresolved, problems    int
+	}{
+		{"docker", "", docker, "application/json", "docker", 2, 1, 0},
+		{"another consumer", "?as=kubelet", docker, "application/json", "kubelet", 2, 1, 0},
+		{"format", "?format=docker-config", docker, "application/octet-stream", "docker", 2, 1, 0},
+		{"YAML", "", object, "application/yaml", "kubelet", 2, 1, 0},
+		{"nothing", "", "text", "application/octet-stream", "", 0, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			response := client.Do(http.MethodPost, scan+tt.query, tt.body, "Authorization", authorization, "Content-Type", tt.contentType).Want(http.StatusOK)
+			if strings.Contains(response.Body, hunter2) || strings.Contains(response.Body, entry) {
+				t.Errorf("a secret in %s", response.Body)
+			}
+			var result struct {
+				Registries []struct {
+					Consumer   string
+					Definition struct {
+						Endpoint string
+						Auth     struct{ Username, Password string }
+					}
+					Source []struct{ File string }
+					Report any
+				}
+				Summary struct{ Found, Checked, Unresolved, Problems int }
+			}
+			response.Into(&result)
+			if s := result.Summary; s.Found != tt.found || s.Unresolved != tt.unresolved || s.Problems != tt.problems || s.Checked != 0 {
+				t.Errorf("%+v in %s", s, response.Body)
+			}
+			if tt.found == 0 {
+				return
+			}
+			r := result.Registries[0]
+			if r.Consumer != tt.consumer || r.Definition.Endpoint != "https://ghcr.io" || r.Definition.Auth.Username != "ada" ||
+				r.Definition.Auth.Password != "********" || r.Source[0].File != "body" || r.Report != nil {
+				t.Errorf("%+v", r)
+			}
+		})
+	}
+}
+
+func TestScanRefusals(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{Flags: []string{"--request-memory", "8"}})
+	client := server.Client(t)
+	good := []string{"Authorization", client.Login().Authorization}
+	client.Do(http.MethodPost, scan, `{}`).Want(http.StatusUnauthorized)
+	client.Do(http.MethodPost, scan, `{}`, append(good, "ProjectUid", noUID)...).Want(http.StatusNotFound)
+	client.Do(http.MethodPost, scan, `{}`, append(good, "Content-Encoding", "gzip")...).Want(http.StatusUnsupportedMediaType)
+	client.Do(http.MethodPost, scan, strings.Repeat(" ", 1<<20+1), good...).Want(http.StatusRequestEntityTooLarge)
+	client.Do(http.MethodPost, scan, strings.Repeat(" ", 1<<20), append(good, "Content-Type", "application/octet-stream")...).Want(http.StatusOK)
+	wantFields(t, client.Do(http.MethodPost, scan+"?format=docker&as=kubectl", `{}`, good...).Want(http.StatusBadRequest).Fault(), "as", "format")
+	wantFields(t, client.Do(http.MethodPost, scan, "", good...).Want(http.StatusBadRequest).Fault(), "body")
+	bomb := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {
+		previous := string(name[0] - 1)
+		bomb += name + ": &" + name + " [" + strings.TrimSuffix(strings.Repeat("*"+previous+", ", 10), ", ") + "]\n"
+	}
+	client.Do(http.MethodPost, scan, bomb, append(good, "Content-Type", "application/octet-stream")...).Want(http.StatusOK)
+
+	uid := client.Do(http.MethodPost, scan, `{"auths":{}}`, good...).Want(http.StatusOK).Header.Get("AuditUid")
+	kinds := map[string]int{}
+	for _, r := range auditRecords(t, server) {
+		if kinds[r.kind]++; r.uid == uid && r.kind != "registry.scan succeeded" {
+			t.Errorf("the record of %s is %q", uid, r.kind)
+		}
+	}
+	if kinds["registry.scan succeeded"] != 3 || kinds["registry.scan refused"] == 0 {
+		t.Errorf("audit records: %v", kinds)
+	}
+}
