@@ -86,8 +86,8 @@ lint: vet ## Check format; run vet, staticcheck and gosec
 golden: ## Write the expected output of the command-line scripts anew
 	cd test && $(GO) test ./script -update
 
-docs: ## Write docs/codes.md from the table of codes, and docs/configuration.md from the flags
-	$(GO) test ./internal/wording ./cmd/regwarden -run Page -update
+docs: ## Write docs/codes.md and the words of docs/scan.md from their tables, and docs/configuration.md from the flags
+	$(GO) test ./internal/wording ./internal/scan ./cmd/regwarden -run Page -update
 
 matrix: ## Print the matrix of definitions: what each should come to, and what it did
 	$(GO) test ./regcheck -run 'TestMatrix' -v
@@ -122,6 +122,9 @@ bench-onetoken: ## 32 clients on one refresh token for a minute
 
 bench-engine: ## Checks of registries: processor time, allocations, 64 at once
 	$(bench_run) Engine $(BENCH)
+
+bench-scan: ## Reading 5,000 definitions in 1,000 files; 500 checks compared with their round trips
+	$(bench_run) Scan $(BENCH)
 
 bench-growth: ## A million sessions, ten million audit records, and their cleaning; takes minutes and 7 GiB
 	$(bench_run) Growth $(BENCH)

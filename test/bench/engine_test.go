@@ -70,10 +70,10 @@ func realExchanges(b *testing.B) []exchange {
 	basic := realregistry.Distribution(b, realregistry.Options{Users: users, CA: ca}).Endpoint
 	bearer := realregistry.Distribution(b, realregistry.Options{Token: tokens, CA: ca}).Endpoint
 	config := &tls.Config{RootCAs: ca.Pool()}
-	c := &regcheck.Checker{Egress: loopbackPolicy(b), Dialer: distant{&net.Dialer{}}, Roots: ca.Pool()}
+	c := &regcheck.Checker{Egress: loopbackPolicy(b), Dialer: distant{&net.Dialer{}, oneWay}, Roots: ca.Pool()}
 	return []exchange{
 		{"net_http_with_Basic", 0, func(ctx context.Context) (int, error) {
-			_, err := bareGet(ctx, distant{&net.Dialer{}}, config, basic+"/v2/", basicAuth)
+			_, err := bareGet(ctx, distant{&net.Dialer{}, oneWay}, config, basic+"/v2/", basicAuth)
 			return 0, err
 		}},
 		{"net_http_with_token_service", 0, func(ctx context.Context) (int, error) { return 0, bareTokenGet(ctx, config, bearer, tokens.URL) }},
@@ -94,12 +94,12 @@ func bareGet(ctx context.Context, dialer egress.Dialer, config *tls.Config, url,
 
 // bareTokenGet is the least that any client sends before it may use such a registry.
 func bareTokenGet(ctx context.Context, config *tls.Config, endpoint, service string) error {
-	registry := &client{endpoint, &http.Transport{DialContext: distant{&net.Dialer{}}.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true}}
+	registry := &client{endpoint, &http.Transport{DialContext: distant{&net.Dialer{}, oneWay}.DialContext, TLSClientConfig: config, ForceAttemptHTTP2: true}}
 	defer registry.transport.CloseIdleConnections()
 	if r, err := registry.send(ctx, http.MethodGet, "/v2/", "", ""); r.status != http.StatusUnauthorized {
 		return errors.Join(err, errors.New("the registry must demand a token"))
 	}
-	body, err := bareGet(ctx, distant{&net.Dialer{}}, config, service+"?service=test+registry+service", basicAuth)
+	body, err := bareGet(ctx, distant{&net.Dialer{}, oneWay}, config, service+"?service=test+registry+service", basicAuth)
 	var granted struct{ Token string }
 	if err = errors.Join(err, json.Unmarshal([]byte(body), &granted)); err != nil {
 		return err
@@ -131,7 +131,7 @@ func kitExchanges(b *testing.B) (exchanges []exchange) {
 	limits := map[string]float64{"htpasswd": basicTrips, "htpasswd-http2": basicTrips, "bearer-other-host": bearerTrips, "dockerhub": bearerTrips}
 	for _, server := range []string{"htpasswd", "htpasswd-http2", "htpasswd-http", "bearer", "bearer-other-host", "dockerhub", "harbor", "harbor-refuses-scopeless", "gitea", "open"} {
 		g := regchecktest.Start(b, server)
-		c := &regcheck.Checker{Resolver: g, Dialer: distant{g}, Roots: g.Roots()}
+		c := &regcheck.Checker{Resolver: g, Dialer: distant{g, oneWay}, Roots: g.Roots()}
 		exchanges = append(exchanges, exchange{"kit_" + server, limits[server], check(c, g.Endpoint, g.BasePath, regcheck.TLS{})})
 	}
 	return exchanges
@@ -194,24 +194,27 @@ func (r redirected) check(b *testing.B) func(int) error {
 }
 
 // distant is a dialer of connections on which everything takes oneWay to arrive.
-type distant struct{ egress.Dialer }
+type distant struct {
+	egress.Dialer
+	oneWay time.Duration
+}
 
 // DialContext returns after the round trip of a TCP handshake.
 func (d distant) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	arrives := time.Now().Add(2 * oneWay)
+	arrives := time.Now().Add(2 * d.oneWay)
 	far, err := d.Dialer.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	near, middle := net.Pipe()
-	go carry(middle, far)
-	go carry(far, middle)
+	go carry(middle, far, d.oneWay)
+	go carry(far, middle, d.oneWay)
 	sleepUntil(arrives)
 	return near, nil
 }
 
 // carry delivers bytes in order, each oneWay after it was sent. Bytes on their way do not wait for each other.
-func carry(from, to net.Conn) {
+func carry(from, to net.Conn, oneWay time.Duration) {
 	type parcel struct {
 		bytes   []byte
 		arrives time.Time
