@@ -36,7 +36,7 @@ func silent(t *testing.T) (endpoint string, asked <-chan net.Conn) {
 	return "http://" + listener.Addr().String(), conns
 }
 
-// running is a check that is under way, and what it printed when it has ended.
+// running is a command that is under way, and what it printed when it has ended.
 type running struct {
 	*exec.Cmd
 	out, errs bytes.Buffer
@@ -44,7 +44,7 @@ type running struct {
 
 func start(t *testing.T, stdin io.Reader, args ...string) *running {
 	t.Helper()
-	r := &running{Cmd: instance.Command(t.Context(), t, append([]string{"check"}, args...)...)}
+	r := &running{Cmd: instance.Command(t.Context(), t, args...)}
 	r.Stdin, r.Stdout, r.Stderr = stdin, &r.out, &r.errs
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestSignalEndsACheckWithoutResult(t *testing.T) {
 		{syscall.SIGINT, []string{"--output", "json"}, 130, "", "regwarden: check interrupted; no result\n"},
 	} {
 		endpoint, asked := silent(t)
-		check := start(t, nil, append(tt.args, "--endpoint", endpoint)...)
+		check := start(t, nil, append([]string{"check", "--endpoint", endpoint}, tt.args...)...)
 		<-asked
 		check.signal(t, tt.signal)
 		_ = check.Wait() // the exit code says more
@@ -92,7 +92,7 @@ func TestSignalEndsACheckWithoutResult(t *testing.T) {
 // A second signal ends the check at once.
 func TestTwoSignalsEndACheck(t *testing.T) {
 	endpoint, asked := silent(t)
-	check := start(t, nil, "--endpoint", endpoint)
+	check := start(t, nil, "check", "--endpoint", endpoint)
 	<-asked
 	check.signal(t, syscall.SIGINT, syscall.SIGINT)
 	_ = check.Wait()
@@ -109,7 +109,7 @@ func TestSignalEndsACheckThatReadsStandardInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = out.Close() }() // not earlier: it is to wait for more
-	check := start(t, in, "-")
+	check := start(t, in, "check", "-")
 	if _, err := out.Write(bytes.Repeat([]byte(" "), 200<<10)); err != nil { // more than a pipe holds: it reads
 		t.Fatal(err)
 	}
