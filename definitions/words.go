@@ -121,7 +121,7 @@ var wordLists = []WordList{
 		{string(UnresolvedUnknownUntilApply), "Terraform knows the value only after apply."},
 	}},
 	{"Reasons for skipped entries", []Word{
-		{string(SkipAlias), "The repository is an alias that another file defines."},
+		{string(SkipAlias), "The repository is an alias, which another file defines."},
 		{string(SkipAliasOnly), "The entry only renames a registry."},
 		{string(SkipBlocked), "The consumer is configured not to use the registry."},
 		{string(SkipClassicHelm), "A classic Helm repository with an index.yaml is not an OCI registry."},
