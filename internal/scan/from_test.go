@@ -1,0 +1,52 @@
+package scan
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/definitions"
+)
+
+const withEntry = `{"auths": {"one.test": {"username": "%s", "auth": "YWRhOmh1bnRlcjI="}}}`
+
+func TestLookupInLocations(t *testing.T) {
+	home := t.TempDir()
+	docker := write(t, filepath.Join(home, ".docker", "config.json"), strings.ReplaceAll(withEntry, "%s", "ada"))
+	environment := Environment{Home: home, UID: 1000, Getenv: func(name string) string {
+		return map[string]string{"XDG_RUNTIME_DIR": filepath.Join(home, "run")}[name]
+	}}
+	for _, tt := range []struct {
+		name, file, reference, stdin string
+		o                            definitions.Options
+		user, source, fails          string
+	}{
+		{name: "docker's file", reference: "one.test/charts", o: definitions.Options{Format: definitions.DockerConfig}, user: "ada", source: docker},
+		{name: "docker's file as the last of podman's", reference: "one.test/charts:1", o: definitions.Options{Format: definitions.ContainersAuth}, user: "ada", source: docker},
+		{name: "no entry", reference: "two.test/charts", o: definitions.Options{Format: definitions.DockerConfig}, source: docker},
+		{name: "file", file: docker, reference: "one.test", o: definitions.Options{Format: definitions.DockerConfig}, source: docker},
+		{name: "standard input", file: Stdin, stdin: withEntry, reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, user: "ada", source: stdinName},
+		{name: "missing", file: filepath.Join(home, "missing"), reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, fails: "no such file or directory"},
+		{name: "directory", file: home, reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, fails: "not a regular file"},
+		{name: "not JSON", file: Stdin, stdin: "text", reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, fails: "not valid JSON"},
+		{name: "no location of the format", reference: "one.test/a", o: definitions.Options{Format: definitions.ContainersAuth, As: definitions.Docker}, fails: "give the file"},
+		{name: "no consumer of the format", reference: "one.test/a", o: definitions.Options{Format: definitions.Kubernetes}, fails: "give the file"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			found, steps, err := Lookup(tt.file, tt.reference, strings.NewReader(tt.stdin), tt.o, environment)
+			if tt.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) {
+					t.Errorf("%v, want %q", err, tt.fails)
+				}
+				return
+			}
+			if err != nil || found.Sources[0].File != tt.source || found.Definition.Auth.Username != tt.user || len(steps) == 0 {
+				t.Errorf("%v: user %q of %v, want %q of %s; steps %q", err, found.Definition.Auth.Username, found.Sources, tt.user, tt.source, steps)
+			}
+		})
+	}
+	environment.Home = t.TempDir()
+	if _, _, err := Lookup("", "one.test/a", nil, definitions.Options{Format: definitions.DockerConfig}, environment); err == nil || !strings.Contains(err.Error(), "no file of credentials in") {
+		t.Errorf("without a file: %v", err)
+	}
+}
