@@ -78,7 +78,7 @@ type printer struct {
 }
 
 func (p *printer) file(name string, found *definitions.Result) {
-	p.line(p.paint(bold, Clean(name)))
+	p.line(p.paint(bold, cmp.Or(Clean(name), "(all files)")))
 	address, consumer := 0, 0
 	for _, r := range found.Registries {
 		address, consumer = max(address, width(p.address(r))), max(consumer, width(string(r.Consumer)))
