@@ -30,3 +30,18 @@ func TestTextHasNoPipelineCommands(t *testing.T) {
 		}
 	}
 }
+
+// A name in a file may have millions of characters.
+func TestTextIsLimited(t *testing.T) {
+	long := strings.Repeat("a", 1<<20)
+	result := definitions.Result{Problems: []definitions.Problem{{
+		Source: definitions.Source{File: "a.yaml", Line: 1, Object: long}, Reason: definitions.ProblemNotYAML, Message: long,
+	}}}
+	var out strings.Builder
+	if err := (Text{}).Write(&out, result); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() > 10*maxShown || !strings.Contains(out.String(), "aaa…") {
+		t.Errorf("%d bytes", out.Len())
+	}
+}

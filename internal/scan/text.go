@@ -30,7 +30,8 @@ const (
 	defaultWidth = 80
 	lineIndent   = "  "
 	detailIndent = "      "
-	maxPlaces    = 3 // of a definition that are named
+	maxPlaces    = 3    // of a definition that are named
+	maxShown     = 2000 // characters of a text: a name in a file may have millions
 )
 
 // Write writes the result, grouped by file, and a summary.
@@ -303,9 +304,16 @@ func (p *printer) line(text string) {
 
 func width(text string) int { return utf8.RuneCountInString(text) }
 
-// Clean returns a text of one line. Names in files may contain escape sequences of terminals, and characters that change the direction
-// of text.
+// Clean returns a text of one line of limited length. Names in files may contain escape sequences of terminals, and characters that change
+// the direction of text.
 func Clean(text string) string {
+	count := 0
+	for i := range text {
+		if count++; count > maxShown {
+			text = text[:i] + "…"
+			break
+		}
+	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
