@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 	"github.com/regwarden/regwarden/regcheck"
@@ -17,7 +18,7 @@ type Helper func(program, server string) (username string, password secret.Strin
 // ErrHelperNotAllowed is the error of a Helper that did not start the program.
 var ErrHelperNotAllowed = errors.New("the program was not allowed")
 
-// Lookup returns the definition that a consumer would use for a reference (host[:port]/path, with or without tag), given its file of
+// Lookup returns the definition that a consumer would use for a reference (host[:port][/path], with or without tag), given its file of
 // credentials, and the reasoning, one sentence per step. name is shown as the file. o.Format is one of DockerConfig, DockerAuthConfigEnv,
 // Dockercfg and ContainersAuth; the error is for another one, and for a file that is not JSON. A file that the consumer rejects, and
 // credentials that are not in it, are not an error: the definition is unresolved.
@@ -32,7 +33,7 @@ func Lookup(name string, config []byte, reference string, o Options) (Registry, 
 	if err != nil {
 		return Registry{}, nil, fmt.Errorf("%s is not valid JSON: %w", name, err)
 	}
-	host, content := splitReference(reference)
+	host, content := splitWritten(reference)
 	r := Registry{Sources: []Source{{File: name}}, Format: c.format, Consumer: c.consumer}
 	r.Definition = regcheck.Definition{Endpoint: endpointOf(host), BaseContentPath: content}
 	choice := s.choose(&r, c.config, c.rules, dockerauth.Reference(c.rules, host, content))
@@ -41,6 +42,19 @@ func Lookup(name string, config []byte, reference string, o Options) (Registry, 
 	}
 	s.found(r)
 	return s.result.Registries[0], choice.Steps, nil
+}
+
+// splitWritten splits a reference as users write it: also with the scheme that Helm and skopeo need, and a host alone.
+func splitWritten(reference string) (host, path string) {
+	for _, scheme := range []string{"oci://", "docker://", "https://"} {
+		reference = strings.TrimPrefix(reference, scheme)
+	}
+	name, _, _ := strings.Cut(reference, ":")
+	if !strings.Contains(reference, "/") && (strings.Contains(name, ".") || name == "localhost") {
+		return reference, ""
+	}
+	host, path = splitReference(reference)
+	return host, strings.Trim(path, "/")
 }
 
 // choose sets the credentials that a consumer uses for a reference (host[:port][/path], without tag and digest), with notices, or why

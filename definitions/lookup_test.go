@@ -46,6 +46,10 @@ func TestLookup(t *testing.T) {
 	}{
 		{Docker, "ghcr.io/acme/charts:1.0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
 		{Docker, "ghcr.io/acme/charts@sha256:0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
+		{Docker, "ghcr.io", "2 ghcr.io https://ghcr.io  basic u p"},
+		{Docker, "localhost:5000", "0  https://localhost:5000  noAuth   noMatchingCredentials"},
+		{Helm, "oci://ghcr.io/acme/charts/", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
+		{Docker, "nginx:1.25", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},
 		{Docker, "nginx", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},
 		{Docker, "none.test/a", "5 none.test https://none.test a noAuth   noMatchingCredentials"},
 		{Docker, "half.test/a", "5 half.test https://half.test a noAuth   incomplete"},

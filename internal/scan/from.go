@@ -71,7 +71,7 @@ func lookupInLocations(reference string, o definitions.Options, e Environment) (
 			return found, steps, err
 		}
 		found, steps = r, append(append(steps, "Reading "+name+"."), more...)
-		if !slices.ContainsFunc(r.Notices, func(n definitions.Notice) bool { return n.Code == definitions.NoticeNoMatchingCredentials }) {
+		if decides(l, r) {
 			break
 		}
 	}
@@ -79,6 +79,14 @@ func lookupInLocations(reference string, o definitions.Options, e Environment) (
 		return found, steps, fmt.Errorf("no file of credentials in %s; give the file", strings.Join(names, ", "))
 	}
 	return found, steps, nil
+}
+
+// decides reports whether the consumer looks no further. docker ignores a variable that it does not understand.
+func decides(l definitions.Location, r definitions.Registry) bool {
+	if l.Variable != "" && r.Reason == definitions.UnresolvedIncomplete {
+		return false
+	}
+	return !slices.ContainsFunc(r.Notices, func(n definitions.Notice) bool { return n.Code == definitions.NoticeNoMatchingCredentials })
 }
 
 func readLocation(l definitions.Location, e Environment) (name string, data []byte, err error) {

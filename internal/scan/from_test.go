@@ -2,6 +2,7 @@ package scan
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestLookupInLocations(t *testing.T) {
 		{name: "docker's file", reference: "one.test/charts", o: definitions.Options{Format: definitions.DockerConfig}, user: "ada", source: docker},
 		{name: "docker's file as the last of podman's", reference: "one.test/charts:1", o: definitions.Options{Format: definitions.ContainersAuth}, user: "ada", source: docker},
 		{name: "no entry", reference: "two.test/charts", o: definitions.Options{Format: definitions.DockerConfig}, source: docker},
-		{name: "file", file: docker, reference: "one.test", o: definitions.Options{Format: definitions.DockerConfig}, source: docker},
+		{name: "file", file: docker, reference: "one.test", o: definitions.Options{Format: definitions.DockerConfig}, user: "ada", source: docker},
 		{name: "standard input", file: Stdin, stdin: withEntry, reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, user: "ada", source: stdinName},
 		{name: "missing", file: filepath.Join(home, "missing"), reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, fails: "no such file or directory"},
 		{name: "directory", file: home, reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, fails: "not a regular file"},
@@ -48,5 +49,29 @@ func TestLookupInLocations(t *testing.T) {
 	environment.Home = t.TempDir()
 	if _, _, err := Lookup("", "one.test/a", nil, definitions.Options{Format: definitions.DockerConfig}, environment); err == nil || !strings.Contains(err.Error(), "no file of credentials in") {
 		t.Errorf("without a file: %v", err)
+	}
+}
+
+// docker continues after a DOCKER_AUTH_CONFIG that it does not understand.
+func TestVariableBeforeFile(t *testing.T) {
+	const good = `{"auths": {"ghcr.io": {"auth": "ZW52Omh1bnRlcjI="}}}`
+	home := t.TempDir()
+	file := write(t, filepath.Join(home, ".docker", "config.json"), `{"auths": {"ghcr.io": {"auth": "ZmlsZTpodW50ZXIy"}, "quay.io": {"auth": "ZmlsZTpodW50ZXIy"}}}`)
+	for _, test := range []struct{ variable, reference, username, read string }{
+		{"", "ghcr.io/acme/app", "file", "Reading " + file + "."},
+		{good, "ghcr.io/acme/app", "env", "Reading the variable DOCKER_AUTH_CONFIG."},
+		{good, "quay.io/acme/app", "file", "Reading " + file + "."},
+		{`{"auths": {"ghcr.io": {"username": "env", "password": "hunter2"}}}`, "ghcr.io/acme/app", "file", "Reading " + file + "."},
+	} {
+		environment := Environment{Home: home, Getenv: func(name string) string {
+			return map[string]string{"DOCKER_AUTH_CONFIG": test.variable}[name]
+		}}
+		r, steps, err := Lookup("", test.reference, nil, definitions.Options{Format: definitions.DockerConfig}, environment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Definition.Auth.Username; got != test.username || !slices.Contains(steps, test.read) {
+			t.Errorf("%s with %s: %q, want %q; %q", test.reference, test.variable, got, test.username, steps)
+		}
 	}
 }
