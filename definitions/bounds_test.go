@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // The name of one job is in the places of all its services, and is shortened there.
 func TestLongNamesAreShortened(t *testing.T) {
 	text := "on: push\njobs:\n  ? " + strings.Repeat("long ", 200_000) + "\n  : steps: []\n    services:\n" +
 		strings.Repeat("      a:\n        credentials: {username: u, password: p}\n        image: a.test/b\n", 100)
-	s := NewScanner(Options{})
+	s := NewScanner(model.Options{})
 	if err := s.AddFile("", fstest.MapFS{"f.yaml": {Data: []byte(text)}}, "f.yaml"); err != nil {
 		t.Fatal(err)
 	}

@@ -6,13 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/definitions/model"
+
 	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
 )
 
 // A consumer reads a hostile file, and chooses for a hostile reference. No result shows a secret that is only in auth.
 func FuzzDockerConfig(f *testing.F) {
-	consumers := []Consumer{Docker, Podman, Kubelet, Flux, Helm}
-	formats := []Format{DockerConfig, DockerAuthConfigEnv, Dockercfg}
+	consumers := []model.Consumer{model.Docker, model.Podman, model.Kubelet, model.Flux, model.Helm}
+	formats := []model.Format{model.DockerConfig, model.DockerAuthConfigEnv, model.Dockercfg}
 	for _, seed := range []string{
 		`{"auths": {"r.test": {"auth": "dTpodW50ZXIyc2VjcmV0"}, "https://index.docker.io/v1/": {"identitytoken": "hunter2secret"}}, "credHelpers": {"a": "b"}}`,
 		`{"auths": {"*.r.test:5000/a": {"username": "u", "password": "hunter2secret"}, "u:p@r.test/x": {"auth": "eA=="}, "r.test/y": {}}, "credsStore": "c"}`,
@@ -24,7 +26,7 @@ func FuzzDockerConfig(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte, reference string, which byte) {
-		options := Options{Format: formats[int(which)/len(consumers)%len(formats)], As: consumers[int(which)%len(consumers)], Now: time.Unix(0, 0)}
+		options := model.Options{Format: formats[int(which)/len(consumers)%len(formats)], As: consumers[int(which)%len(consumers)], Now: time.Unix(0, 0)}
 		s := NewScanner(options)
 		if err := s.AddReader("f", bytes.NewReader(data)); err != nil {
 			t.Fatal(err)
@@ -38,8 +40,8 @@ func FuzzDockerConfig(f *testing.F) {
 	})
 }
 
-func checkHidden(t *testing.T, data []byte, format Format, text []byte) {
-	config, err := dockerauth.Parse(data, format == Dockercfg)
+func checkHidden(t *testing.T, data []byte, format model.Format, text []byte) {
+	config, err := dockerauth.Parse(data, format == model.Dockercfg)
 	if err != nil {
 		return
 	}

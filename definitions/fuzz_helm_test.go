@@ -9,11 +9,13 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // fuzzReader gives a reader hostile files. The seeds are the samples of its format, and texts. The result is complete, and does not show a secret
 // that is once in the file.
-func fuzzReader(f *testing.F, format Format, name string, texts ...string) {
+func fuzzReader(f *testing.F, format model.Format, name string, texts ...string) {
 	files, err := filepath.Glob("testdata/samples/" + string(format) + "/*/in/*")
 	if err != nil || len(files) == 0 {
 		f.Fatal("no samples", err)
@@ -27,7 +29,7 @@ func fuzzReader(f *testing.F, format Format, name string, texts ...string) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := NewScanner(Options{Format: format, Now: time.Unix(0, 0)})
+		s := NewScanner(model.Options{Format: format, Now: time.Unix(0, 0)})
 		if err := s.AddFile("", fstest.MapFS{name: {Data: data}}, name); err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +39,7 @@ func fuzzReader(f *testing.F, format Format, name string, texts ...string) {
 			t.Fatal(err)
 		}
 		for _, r := range result.Registries {
-			if len(r.Sources) == 0 || r.Definition.Endpoint == "" || (r.Resolution == Unresolved) != (r.Reason != "") {
+			if len(r.Sources) == 0 || r.Definition.Endpoint == "" || (r.Resolution == model.Unresolved) != (r.Reason != "") {
 				t.Errorf("incomplete: %s", text)
 			}
 			password := r.Definition.Auth.Password.Reveal()
@@ -48,10 +50,10 @@ func fuzzReader(f *testing.F, format Format, name string, texts ...string) {
 	})
 }
 
-func FuzzHelmfile(f *testing.F) { fuzzReader(f, Helmfile, "helmfile.yaml") }
+func FuzzHelmfile(f *testing.F) { fuzzReader(f, model.Helmfile, "helmfile.yaml") }
 
-func FuzzHelmChart(f *testing.F) { fuzzReader(f, HelmChart, "Chart.yaml") }
+func FuzzHelmChart(f *testing.F) { fuzzReader(f, model.HelmChart, "Chart.yaml") }
 
-func FuzzHelmRepositories(f *testing.F) { fuzzReader(f, HelmRepositories, "repositories.yaml") }
+func FuzzHelmRepositories(f *testing.F) { fuzzReader(f, model.HelmRepositories, "repositories.yaml") }
 
-func FuzzImageUpdater(f *testing.F) { fuzzReader(f, ArgoCDImageUpdater, "registries.conf") }
+func FuzzImageUpdater(f *testing.F) { fuzzReader(f, model.ArgoCDImageUpdater, "registries.conf") }

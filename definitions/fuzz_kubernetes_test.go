@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // FuzzKubernetes reads Kubernetes objects. The seeds are the samples.
@@ -21,7 +23,7 @@ func FuzzKubernetes(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := NewScanner(Options{Format: Kubernetes})
+		s := NewScanner(model.Options{Format: model.Kubernetes})
 		if err := s.AddReader("in", strings.NewReader(string(data))); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +33,7 @@ func FuzzKubernetes(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, r := range result.Registries {
-			if r.Definition.Endpoint == "" || len(r.Sources) == 0 || (r.Resolution == Unresolved) != (r.Reason != "") {
+			if r.Definition.Endpoint == "" || len(r.Sources) == 0 || (r.Resolution == model.Unresolved) != (r.Reason != "") {
 				t.Errorf("incomplete: %s", text)
 			}
 			for _, secret := range []string{r.Definition.Auth.Password.Reveal(), r.Definition.Auth.TLS.Key.Reveal()} {

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // fuzzRuntime reads generated files of one format under a name, next to certificates. The seeds are the samples of the format.
-func fuzzRuntime(f *testing.F, name string, formats ...Format) {
+func fuzzRuntime(f *testing.F, name string, formats ...model.Format) {
 	f.Helper()
 	for _, format := range formats {
 		err := filepath.WalkDir(filepath.Join("testdata", "samples", string(format)), func(p string, entry fs.DirEntry, err error) error {
@@ -35,7 +37,7 @@ func fuzzRuntime(f *testing.F, name string, formats ...Format) {
 			tree[filepath.Join(filepath.Dir(name), certificate)] = &fstest.MapFile{Data: []byte("-----BEGIN PRIVATE KEY-----\n" + keyText + "\n-----END PRIVATE KEY-----\n")}
 		}
 		for _, format := range append(formats, "") {
-			result, err := Read(context.Background(), tree, Options{Format: format})
+			result, err := Read(context.Background(), tree, model.Options{Format: format})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,7 +50,7 @@ var keyText = base64.StdEncoding.EncodeToString([]byte("the key " + marked))
 
 // checkFuzzed holds what is true of every result: it is complete, limited by the size of the file, and shows no secret that is not in an
 // address or a name.
-func checkFuzzed(t *testing.T, data []byte, result Result) {
+func checkFuzzed(t *testing.T, data []byte, result model.Result) {
 	t.Helper()
 	text, err := json.Marshal(result)
 	if err != nil {
@@ -62,7 +64,7 @@ func checkFuzzed(t *testing.T, data []byte, result Result) {
 	}
 	for _, r := range result.Registries {
 		auth := r.Definition.Auth
-		if r.Definition.Endpoint == "" || len(r.Sources) == 0 || (r.Resolution == Unresolved) != (r.Reason != "") {
+		if r.Definition.Endpoint == "" || len(r.Sources) == 0 || (r.Resolution == model.Unresolved) != (r.Reason != "") {
 			t.Errorf("incomplete: %s", text)
 		}
 		for _, hidden := range []string{auth.Password.Reveal(), auth.Token.Reveal()} {
@@ -75,25 +77,25 @@ func checkFuzzed(t *testing.T, data []byte, result Result) {
 
 // FuzzContainerdHosts reads hosts.toml.
 func FuzzContainerdHosts(f *testing.F) {
-	fuzzRuntime(f, "certs.d/registry.example.com/hosts.toml", ContainerdHosts)
+	fuzzRuntime(f, "certs.d/registry.example.com/hosts.toml", model.ContainerdHosts)
 }
 
 // FuzzCertsDirectory reads the certificates of docker and podman.
 func FuzzCertsDirectory(f *testing.F) {
-	fuzzRuntime(f, "etc/docker/certs.d/registry.example.com/fuzzed.crt", ContainerdHosts)
+	fuzzRuntime(f, "etc/docker/certs.d/registry.example.com/fuzzed.crt", model.ContainerdHosts)
 }
 
 // FuzzContainerdConfig reads config.toml of containerd and buildkitd.toml.
 func FuzzContainerdConfig(f *testing.F) {
-	fuzzRuntime(f, "etc/containerd/config.toml", ContainerdConfig, Buildkitd)
+	fuzzRuntime(f, "etc/containerd/config.toml", model.ContainerdConfig, model.Buildkitd)
 }
 
 // FuzzRegistriesConf reads registries.conf, also as a drop-in.
 func FuzzRegistriesConf(f *testing.F) {
-	fuzzRuntime(f, "registries.conf.d/fuzzed.conf", ContainersRegistries)
+	fuzzRuntime(f, "registries.conf.d/fuzzed.conf", model.ContainersRegistries)
 }
 
 // FuzzK3sRegistries reads registries.yaml.
 func FuzzK3sRegistries(f *testing.F) {
-	fuzzRuntime(f, "registries.yaml", K3sRegistries)
+	fuzzRuntime(f, "registries.yaml", model.K3sRegistries)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/definitions/model"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/regwarden/regwarden/secret"
@@ -33,7 +35,7 @@ func helper(program, server string) (string, secret.String, error) {
 	case "docker-credential-four":
 		return "<token>", "identity", nil
 	case "docker-credential-five":
-		return "", "", ErrHelperNotAllowed
+		return "", "", model.ErrHelperNotAllowed
 	}
 	panic("unexpected " + program)
 }
@@ -41,31 +43,31 @@ func helper(program, server string) (string, secret.String, error) {
 // Each case is a reference with what is used for it: the line and the key of the entry, the credentials, the reason and the notices.
 func TestLookup(t *testing.T) {
 	for _, test := range []struct {
-		as               Consumer
+		as               model.Consumer
 		reference, wants string
 	}{
-		{Docker, "ghcr.io/acme/charts:1.0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
-		{Docker, "ghcr.io/acme/charts@sha256:0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
-		{Docker, "ghcr.io", "2 ghcr.io https://ghcr.io  basic u p"},
-		{Docker, "localhost:5000", "0  https://localhost:5000  noAuth   noMatchingCredentials"},
-		{Helm, "oci://ghcr.io/acme/charts/", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
-		{Docker, "nginx:1.25", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},
-		{Docker, "nginx", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},
-		{Docker, "none.test/a", "5 none.test https://none.test a noAuth   noMatchingCredentials"},
-		{Docker, "half.test/a", "5 half.test https://half.test a noAuth   incomplete"},
-		{Helm, "bad.test/b", "4 bad.test https://bad.test b basic u p"},
-		{Docker, "h.test/a", "0  https://h.test a basic from h.test"},
-		{Docker, "fails.test/a", "0  https://fails.test a noAuth   credentialHelper"},
-		{Docker, "anonymous.test/a", "0  https://anonymous.test a noAuth   noMatchingCredentials"},
-		{Docker, "identity.test/a", "0  https://identity.test a token  identity"},
-		{Docker, "other.test/a", "0  https://other.test a noAuth   credentialHelper"},
-		{Docker, "path.test/a", "0  https://path.test a noAuth   credentialHelper"},
-		{Podman, "bad.test/a/b", "4 bad.test/a https://bad.test a/b basic a b"},
-		{Kubelet, "ghcr.io/acme", "2 ghcr.io https://ghcr.io acme basic u p ambiguousCredentials"},
-		{Kubelet, "h.test/a", "0  https://h.test a noAuth   noMatchingCredentials"},
-		{Flux, "ghcr.io/acme", "2 ghcr.io https://ghcr.io acme basic u p"},
+		{model.Docker, "ghcr.io/acme/charts:1.0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
+		{model.Docker, "ghcr.io/acme/charts@sha256:0", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
+		{model.Docker, "ghcr.io", "2 ghcr.io https://ghcr.io  basic u p"},
+		{model.Docker, "localhost:5000", "0  https://localhost:5000  noAuth   noMatchingCredentials"},
+		{model.Helm, "oci://ghcr.io/acme/charts/", "2 ghcr.io https://ghcr.io acme/charts basic u p"},
+		{model.Docker, "nginx:1.25", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},
+		{model.Docker, "nginx", "0  https://registry-1.docker.io library/nginx noAuth   noMatchingCredentials"},
+		{model.Docker, "none.test/a", "5 none.test https://none.test a noAuth   noMatchingCredentials"},
+		{model.Docker, "half.test/a", "5 half.test https://half.test a noAuth   incomplete"},
+		{model.Helm, "bad.test/b", "4 bad.test https://bad.test b basic u p"},
+		{model.Docker, "h.test/a", "0  https://h.test a basic from h.test"},
+		{model.Docker, "fails.test/a", "0  https://fails.test a noAuth   credentialHelper"},
+		{model.Docker, "anonymous.test/a", "0  https://anonymous.test a noAuth   noMatchingCredentials"},
+		{model.Docker, "identity.test/a", "0  https://identity.test a token  identity"},
+		{model.Docker, "other.test/a", "0  https://other.test a noAuth   credentialHelper"},
+		{model.Docker, "path.test/a", "0  https://path.test a noAuth   credentialHelper"},
+		{model.Podman, "bad.test/a/b", "4 bad.test/a https://bad.test a/b basic a b"},
+		{model.Kubelet, "ghcr.io/acme", "2 ghcr.io https://ghcr.io acme basic u p ambiguousCredentials"},
+		{model.Kubelet, "h.test/a", "0  https://h.test a noAuth   noMatchingCredentials"},
+		{model.Flux, "ghcr.io/acme", "2 ghcr.io https://ghcr.io acme basic u p"},
 	} {
-		r, steps, err := Lookup("config.json", []byte(ghcr), test.reference, Options{Format: DockerConfig, As: test.as, Helper: helper})
+		r, steps, err := Lookup("config.json", []byte(ghcr), test.reference, model.Options{Format: model.DockerConfig, As: test.as, Helper: helper})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func codes(notices []Notice) (codes []string) {
+func codes(notices []model.Notice) (codes []string) {
 	for _, n := range notices {
 		codes = append(codes, string(n.Code))
 	}
@@ -93,7 +95,7 @@ func codes(notices []Notice) (codes []string) {
 
 func TestLookupSteps(t *testing.T) {
 	config := `{"auths": {"https://ghcr.io/a": {"auth": "dTpw"}, "https://ghcr.io/b": {"auth": "YTpi"}}}`
-	r, steps, err := Lookup("f", []byte(config), "ghcr.io/a", Options{Format: DockerConfig})
+	r, steps, err := Lookup("f", []byte(config), "ghcr.io/a", model.Options{Format: model.DockerConfig})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,20 +104,20 @@ func TestLookupSteps(t *testing.T) {
 		`The host of the key "https://ghcr.io/b" is the same; docker ignores scheme and path.`,
 		"The credentials differ, and docker uses any one of these entries, by chance.",
 	}
-	if diff := cmp.Diff(want, steps); diff != "" || r.Reason != UnresolvedAmbiguous {
+	if diff := cmp.Diff(want, steps); diff != "" || r.Reason != model.UnresolvedAmbiguous {
 		t.Errorf("%s: %s", r.Reason, diff)
 	}
 }
 
 func TestLookupErrors(t *testing.T) {
-	if _, _, err := Lookup("f", []byte("{"), "ghcr.io/a", Options{Format: DockerConfig}); err == nil || !strings.Contains(err.Error(), "f is not valid JSON") {
+	if _, _, err := Lookup("f", []byte("{"), "ghcr.io/a", model.Options{Format: model.DockerConfig}); err == nil || !strings.Contains(err.Error(), "f is not valid JSON") {
 		t.Errorf("%v", err)
 	}
-	if _, _, err := Lookup("f", []byte("{}"), "ghcr.io/a", Options{Format: Kubernetes}); err == nil || !strings.Contains(err.Error(), `"kubernetes"`) {
+	if _, _, err := Lookup("f", []byte("{}"), "ghcr.io/a", model.Options{Format: model.Kubernetes}); err == nil || !strings.Contains(err.Error(), `"kubernetes"`) {
 		t.Errorf("%v", err)
 	}
-	r, steps, err := Lookup("f", []byte(`{"auths": {"a.test": {"auth": "x"}}}`), "ghcr.io/a", Options{Format: DockerConfig})
-	if err != nil || r.Reason != UnresolvedIncomplete || !strings.Contains(string(r.Detail), `"a.test"`) || len(steps) != 2 {
+	r, steps, err := Lookup("f", []byte(`{"auths": {"a.test": {"auth": "x"}}}`), "ghcr.io/a", model.Options{Format: model.DockerConfig})
+	if err != nil || r.Reason != model.UnresolvedIncomplete || !strings.Contains(string(r.Detail), `"a.test"`) || len(steps) != 2 {
 		t.Errorf("%+v, %q, %v", r, steps, err)
 	}
 }
@@ -123,22 +125,22 @@ func TestLookupErrors(t *testing.T) {
 func TestLocations(t *testing.T) {
 	const home = "/home/u"
 	for _, test := range []struct {
-		consumer    Consumer
+		consumer    model.Consumer
 		environment map[string]string
 		want        []string
 	}{
-		{Docker, nil, []string{"docker-config /home/u/.docker/config.json"}},
-		{Docker, map[string]string{"DOCKER_CONFIG": "/d", "DOCKER_AUTH_CONFIG": "{}"}, []string{"docker-auth-config-env $DOCKER_AUTH_CONFIG", "docker-config /d/config.json"}},
-		{Helm, nil, []string{"docker-config /home/u/.config/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
-		{Helm, map[string]string{"XDG_CONFIG_HOME": "/x"}, []string{"docker-config /x/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
-		{Helm, map[string]string{"XDG_CONFIG_HOME": "/x", "HELM_CONFIG_HOME": "/h"}, []string{"docker-config /h/registry/config.json", "docker-config /home/u/.docker/config.json"}},
-		{Helm, map[string]string{"HELM_CONFIG_HOME": "/h", "HELM_REGISTRY_CONFIG": "/r.json"}, []string{"docker-config /r.json", "docker-config /home/u/.docker/config.json"}},
-		{Podman, nil, []string{"containers-auth /run/containers/1000/auth.json", "containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
-		{Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "XDG_CONFIG_HOME": "/x", "DOCKER_CONFIG": "/d"}, []string{"containers-auth /run/u/containers/auth.json", "containers-auth /x/containers/auth.json", "docker-config /d/config.json", "dockercfg /home/u/.dockercfg"}},
-		{Podman, map[string]string{"REGISTRY_AUTH_FILE": "/a.json"}, []string{"containers-auth /a.json"}},
-		{Kubelet, nil, []string{"docker-config /var/lib/kubelet/config.json", "docker-config /home/u/.docker/config.json", "docker-config /.docker/config.json",
+		{model.Docker, nil, []string{"docker-config /home/u/.docker/config.json"}},
+		{model.Docker, map[string]string{"DOCKER_CONFIG": "/d", "DOCKER_AUTH_CONFIG": "{}"}, []string{"docker-auth-config-env $DOCKER_AUTH_CONFIG", "docker-config /d/config.json"}},
+		{model.Helm, nil, []string{"docker-config /home/u/.config/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Helm, map[string]string{"XDG_CONFIG_HOME": "/x"}, []string{"docker-config /x/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Helm, map[string]string{"XDG_CONFIG_HOME": "/x", "HELM_CONFIG_HOME": "/h"}, []string{"docker-config /h/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Helm, map[string]string{"HELM_CONFIG_HOME": "/h", "HELM_REGISTRY_CONFIG": "/r.json"}, []string{"docker-config /r.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Podman, nil, []string{"containers-auth /run/containers/1000/auth.json", "containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
+		{model.Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "XDG_CONFIG_HOME": "/x", "DOCKER_CONFIG": "/d"}, []string{"containers-auth /run/u/containers/auth.json", "containers-auth /x/containers/auth.json", "docker-config /d/config.json", "dockercfg /home/u/.dockercfg"}},
+		{model.Podman, map[string]string{"REGISTRY_AUTH_FILE": "/a.json"}, []string{"containers-auth /a.json"}},
+		{model.Kubelet, nil, []string{"docker-config /var/lib/kubelet/config.json", "docker-config /home/u/.docker/config.json", "docker-config /.docker/config.json",
 			"dockercfg /var/lib/kubelet/.dockercfg", "dockercfg /home/u/.dockercfg", "dockercfg /.dockercfg"}},
-		{Flux, nil, nil},
+		{model.Flux, nil, nil},
 	} {
 		var got []string
 		for _, l := range Locations(test.consumer, func(name string) string { return test.environment[name] }, home, 1000) {
@@ -163,8 +165,8 @@ func TestManyEntries(t *testing.T) {
 		fmt.Fprintf(&config, `,"r.test/%d": {"auth": %q}`, i, base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "u%d:p", i)))
 	}
 	config.WriteString("}}")
-	for _, as := range []Consumer{Docker, Helm, Podman, Kubelet, Flux} {
-		s := NewScanner(Options{Format: DockerConfig, As: as, Now: time.Unix(0, 0)})
+	for _, as := range []model.Consumer{model.Docker, model.Helm, model.Podman, model.Kubelet, model.Flux} {
+		s := NewScanner(model.Options{Format: model.DockerConfig, As: as, Now: time.Unix(0, 0)})
 		if err := s.AddReader("f", strings.NewReader(config.String())); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/definitions/model"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -35,7 +37,7 @@ func TestSamples(t *testing.T) {
 
 func testSample(t *testing.T, dir string) {
 	t.Parallel()
-	options := Options{Now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
+	options := model.Options{Now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
 	if text, err := os.ReadFile(filepath.Join(dir, "options")); err == nil {
 		if err := json.Unmarshal(text, &options); err != nil {
 			t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/checks"
@@ -207,7 +207,7 @@ func (f *checkFlags) runFrom(show shown, checker *regcheck.Checker, args []strin
 	for _, step := range steps {
 		fmt.Fprintln(notes, scan.Clean(step))
 	}
-	if found.Resolution == definitions.Unresolved {
+	if found.Resolution == model.Unresolved {
 		return fmt.Errorf("unresolved (%s): %s", found.Reason, scan.Clean(string(found.Detail)))
 	}
 	if err := asUsage(f.overlayTLS(found.Definition.Auth)); err != nil {
@@ -223,12 +223,12 @@ func (f *checkFlags) runFrom(show shown, checker *regcheck.Checker, args []strin
 }
 
 // lookup returns the definition for the reference, which is the last argument, and the reasoning.
-func (f *checkFlags) lookup(cmd *cobra.Command, args []string) (definitions.Registry, []string, error) {
+func (f *checkFlags) lookup(cmd *cobra.Command, args []string) (model.Registry, []string, error) {
 	ctx := cmd.Context()
 	f.sources.format = f.from
 	options, err := f.sources.options(ctx, "--from")
 	if err != nil {
-		return definitions.Registry{}, nil, err
+		return model.Registry{}, nil, err
 	}
 	file := ""
 	if len(args) == 2 {

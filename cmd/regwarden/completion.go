@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
@@ -22,7 +23,7 @@ const completionTimeout = 2 * time.Second
 // flagValues are the closed lists of values of flags. A flag has the same values in every command.
 var flagValues = map[string][]string{
 	"action":               asStrings(audit.Actions),
-	"as":                   definitions.ConsumerNames(),
+	"as":                   model.ConsumerNames(),
 	"auth-type":            asStrings([]regcheck.AuthType{regcheck.NoAuth, regcheck.Basic, regcheck.Token}),
 	"egress-profile":       {"private", "public"},
 	"egress-proxy":         {proxyFromEnvironment},

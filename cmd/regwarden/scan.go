@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/internal/scanreport"
 	"github.com/regwarden/regwarden/regcheck"
@@ -105,7 +105,7 @@ func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // check checks what was found, with the progress on a terminal.
-func (f *scanFlags) check(ctx context.Context, checker *regcheck.Checker, result *definitions.Result) {
+func (f *scanFlags) check(ctx context.Context, checker *regcheck.Checker, result *model.Result) {
 	checks := scan.Checks{Concurrency: f.concurrency, Check: func(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
 		return checker.Check(ctx, d, nil)
 	}}
@@ -118,7 +118,7 @@ func (f *scanFlags) check(ctx context.Context, checker *regcheck.Checker, result
 }
 
 // show writes the result to standard output.
-func (f *scanFlags) show(cmd *cobra.Command, asJSON bool, result definitions.Result) error {
+func (f *scanFlags) show(cmd *cobra.Command, asJSON bool, result model.Result) error {
 	out := cmd.OutOrStdout()
 	if asJSON {
 		return scan.WriteJSON(out, result, f.showSecrets)
@@ -128,7 +128,7 @@ func (f *scanFlags) show(cmd *cobra.Command, asJSON bool, result definitions.Res
 }
 
 // scanError returns the error for the exit code of a scan whose result was shown.
-func scanError(ctx context.Context, failOn scan.Level, result definitions.Result) error {
+func scanError(ctx context.Context, failOn scan.Level, result model.Result) error {
 	notDone := scan.NotChecked(result)
 	switch err := ended(ctx, fmt.Sprintf("not checked: %d", notDone)); {
 	case err != nil:

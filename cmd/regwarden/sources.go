@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/secret"
@@ -37,14 +38,14 @@ func (f *sourceFlags) addConsumer(flags *pflag.FlagSet) {
 }
 
 // options returns how to read, and a usage error for values that do not exist. formatFlag is the flag of the format.
-func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o definitions.Options, err error) {
+func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o model.Options, err error) {
 	if f.format != "" {
 		if o.Format, err = definitions.KnownFormat(f.format); err != nil {
 			return o, usageError{fmt.Errorf("%s: %w", formatFlag, err)}
 		}
 	}
-	if o.As = definitions.Consumer(f.as); f.as != "" && !slices.Contains(definitions.Consumers, o.As) {
-		return o, usageError{fmt.Errorf("--as must be one of %s, not %q", strings.Join(definitions.ConsumerNames(), ", "), f.as)}
+	if o.As = model.Consumer(f.as); f.as != "" && !slices.Contains(model.Consumers, o.As) {
+		return o, usageError{fmt.Errorf("--as must be one of %s, not %q", strings.Join(model.ConsumerNames(), ", "), f.as)}
 	}
 	if err := f.helpers.Check(); err != nil {
 		return o, usageError{fmt.Errorf("--allow-exec %w", err)}
@@ -59,14 +60,14 @@ func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o definit
 }
 
 // read reads the files, directories or standard input of the arguments.
-func (f *sourceFlags) read(cmd *cobra.Command, args []string) (definitions.Result, error) {
+func (f *sourceFlags) read(cmd *cobra.Command, args []string) (model.Result, error) {
 	ctx := cmd.Context()
 	options, err := f.options(ctx, "--format")
 	if err != nil {
-		return definitions.Result{}, err
+		return model.Result{}, err
 	}
 	if at := slices.Index(args, scan.Stdin); at >= 0 && slices.Contains(args[at+1:], scan.Stdin) {
-		return definitions.Result{}, usageError{errors.New("standard input can be given only once")}
+		return model.Result{}, usageError{errors.New("standard input can be given only once")}
 	}
 	result, err := scan.Read(ctx, args, untilDone{ctx, cmd.InOrStdin()}, options)
 	if err != nil && ctx.Err() == nil {
@@ -120,11 +121,11 @@ stored: their credentials are not in the files.`
 }
 
 // printImported prints what happened to each definition, and problems of the files on standard error.
-func printImported(a *admin, found definitions.Result, imported []registries.Imported) error {
+func printImported(a *admin, found model.Result, imported []registries.Imported) error {
 	rows := make([][]any, len(imported))
 	for i, r := range imported {
 		of := found.Registries[i]
-		rows[i] = []any{string(r.Result), r.Name, scan.Clean(definitions.Address(of.Definition)), scan.Place(of.Sources[0]), r.UID, scan.Clean(r.Detail)}
+		rows[i] = []any{string(r.Result), r.Name, scan.Clean(model.Address(of.Definition)), scan.Place(of.Sources[0]), r.UID, scan.Clean(r.Detail)}
 	}
 	for _, p := range found.Problems {
 		fmt.Fprintf(a.cmd.ErrOrStderr(), "%s: %s\n", scan.Place(p.Source), scan.Clean(p.Message))

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -14,7 +15,7 @@ import (
 type ScanRequest struct {
 	Name    string // of the file in the result
 	File    []byte
-	Options definitions.Options
+	Options model.Options
 	Refusal error // why the request is refused regardless of its content; may be nil
 }
 
@@ -22,7 +23,7 @@ type ScanRequest struct {
 // a time, since reading needs a multiple of its size in memory.
 //
 // auditUID identifies the audit record. Errors are a *fault.Error, or that of ctx if the caller has disconnected.
-func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origin, r ScanRequest) (result definitions.Result, auditUID string, err error) {
+func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origin, r ScanRequest) (result model.Result, auditUID string, err error) {
 	of := Request{Action: audit.RegistryScan}
 	release, err := s.admitScan(ctx, p, r)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -36,7 +36,7 @@ type Imported struct {
 // already. A dry run stores nothing. The list has the definitions in their order, up to the one that failed.
 //
 // Faults: as Create; only an operator may import.
-func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Origin, org string, found []definitions.Registry, dryRun bool) ([]Imported, error) {
+func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Origin, org string, found []model.Registry, dryRun bool) ([]Imported, error) {
 	i := importer{service: s, principal: p, origin: origin, org: org, dryRun: dryRun, names: map[string]bool{}, known: map[string]string{}}
 	if err := i.readStored(ctx); err != nil {
 		return nil, fault.Wrap("read the stored registries", err)
@@ -91,23 +91,23 @@ func (i *importer) readStored(ctx context.Context) error {
 // importKey is equal for definitions that need not be stored twice.
 func importKey(d regcheck.Definition) string {
 	d.ProviderType = cmp.Or(d.ProviderType, regcheck.Helm)
-	return definitions.Key(d)
+	return model.Key(d)
 }
 
 // add stores a definition unless it is stored already.
-func (i *importer) add(ctx context.Context, r definitions.Registry) (Imported, error) {
+func (i *importer) add(ctx context.Context, r model.Registry) (Imported, error) {
 	key := importKey(r.Definition)
 	name, exists := i.known[key]
 	problems := r.Definition.Problems()
 	switch {
-	case r.Resolution == definitions.Unresolved:
+	case r.Resolution == model.Unresolved:
 		return Imported{Result: ImportUnresolved, Detail: cmp.Or(string(r.Detail), string(r.Reason))}, nil
 	case len(problems) > 0:
 		return Imported{Result: ImportNotValid, Detail: problems[0].Field + " " + problems[0].Problem}, nil
 	case exists:
 		return Imported{Result: ImportExists, Name: name}, nil
 	}
-	name = i.newName(definitions.Address(r.Definition))
+	name = i.newName(model.Address(r.Definition))
 	i.names[auth.Canonical(name)], i.known[key] = true, name
 	if i.dryRun {
 		return Imported{Result: ImportNew, Name: name}, nil

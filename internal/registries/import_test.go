@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -14,8 +14,8 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-func foundIn(endpoint, content, username string, password secret.String) definitions.Registry {
-	return definitions.Registry{Resolution: definitions.Resolved, Definition: regcheck.Definition{Endpoint: endpoint, BaseContentPath: content,
+func foundIn(endpoint, content, username string, password secret.String) model.Registry {
+	return model.Registry{Resolution: model.Resolved, Definition: regcheck.Definition{Endpoint: endpoint, BaseContentPath: content,
 		Auth: &regcheck.Auth{Username: username, Password: password}}}
 }
 
@@ -24,8 +24,8 @@ func TestImportStoresEachDefinitionOnce(t *testing.T) {
 		k := newFixture(f, Limits{})
 		k.mustCreate(t, input("already there"))
 		unresolved := foundIn("https://helper.example.com", "", "", "")
-		unresolved.Resolution, unresolved.Detail = definitions.Unresolved, "A helper has them."
-		found := []definitions.Registry{
+		unresolved.Resolution, unresolved.Detail = model.Unresolved, "A helper has them."
+		found := []model.Registry{
 			foundIn("https://ghcr.io", "acme", "ada", "one"), foundIn("ghcr.io/", "/acme/", "ada", "one"), foundIn("https://ghcr.io", "acme", "ada", "two"),
 			foundIn("https://r.example.com", "", "ada", registriestest.Password), unresolved, foundIn("https://newline.example.com", "", "ada", "one\n"),
 			foundIn("https://long.test", strings.Repeat("p/", 150)+"p", "", ""),

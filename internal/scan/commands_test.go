@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // pipelineCommand is a row that GitHub's runner or Azure's agent takes for a command.
@@ -15,8 +15,8 @@ var pipelineCommand = regexp.MustCompile(`(?m)^\s*::.*::|##(vso)?\[`)
 func TestTextHasNoPipelineCommands(t *testing.T) {
 	for length := range 80 {
 		hostile := "::stop-commands::x ##[error]y ##vso[task.setvariable]z " + strings.Repeat("a", length) + " ::add-mask::x"
-		result := definitions.Result{Problems: []definitions.Problem{{
-			Source: definitions.Source{File: hostile, Line: 1, Object: hostile}, Reason: definitions.ProblemNotYAML, Message: hostile,
+		result := model.Result{Problems: []model.Problem{{
+			Source: model.Source{File: hostile, Line: 1, Object: hostile}, Reason: model.ProblemNotYAML, Message: hostile,
 		}}}
 		var out strings.Builder
 		if err := (Text{Width: 60}).Write(&out, result); err != nil {
@@ -34,8 +34,8 @@ func TestTextHasNoPipelineCommands(t *testing.T) {
 // A name in a file may have millions of characters.
 func TestTextIsLimited(t *testing.T) {
 	long := strings.Repeat("a", 1<<20)
-	result := definitions.Result{Problems: []definitions.Problem{{
-		Source: definitions.Source{File: "a.yaml", Line: 1, Object: long}, Reason: definitions.ProblemNotYAML, Message: long,
+	result := model.Result{Problems: []model.Problem{{
+		Source: model.Source{File: "a.yaml", Line: 1, Object: long}, Reason: model.ProblemNotYAML, Message: long,
 	}}}
 	var out strings.Builder
 	if err := (Text{}).Write(&out, result); err != nil {

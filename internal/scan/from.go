@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // Environment is what the locations of credentials depend on.
@@ -25,31 +26,31 @@ const maxCredentialFile = 8 << 20
 
 // Lookup returns the definition that a consumer uses for a reference, and the reasoning, one sentence per step. file is a path, Stdin, or
 // "" for the locations where the consumer looks, in their order: the first that has an entry for the reference decides.
-func Lookup(file, reference string, stdin io.Reader, o definitions.Options, e Environment) (definitions.Registry, []string, error) {
+func Lookup(file, reference string, stdin io.Reader, o model.Options, e Environment) (model.Registry, []string, error) {
 	switch file {
 	case "":
 		return lookupInLocations(reference, o, e)
 	case Stdin:
 		data, err := readLimited(stdin)
 		if err != nil {
-			return definitions.Registry{}, nil, err
+			return model.Registry{}, nil, err
 		}
 		return definitions.Lookup(stdinName, data, reference, o)
 	}
 	data, err := readCredentialFile(file)
 	if err != nil {
-		return definitions.Registry{}, nil, cannotRead(file, err)
+		return model.Registry{}, nil, cannotRead(file, err)
 	}
 	return definitions.Lookup(file, data, reference, o)
 }
 
 // consumers are those whose locations are searched for a format unless another is given.
-var consumers = map[definitions.Format]definitions.Consumer{definitions.DockerConfig: definitions.Docker, definitions.DockerAuthConfigEnv: definitions.Docker,
-	definitions.Dockercfg: definitions.Kubelet, definitions.ContainersAuth: definitions.Podman}
+var consumers = map[model.Format]model.Consumer{model.DockerConfig: model.Docker, model.DockerAuthConfigEnv: model.Docker,
+	model.Dockercfg: model.Kubelet, model.ContainersAuth: model.Podman}
 
-func lookupInLocations(reference string, o definitions.Options, e Environment) (found definitions.Registry, steps []string, err error) {
+func lookupInLocations(reference string, o model.Options, e Environment) (found model.Registry, steps []string, err error) {
 	locations := definitions.Locations(cmp.Or(o.As, consumers[o.Format]), e.Getenv, e.Home, e.UID)
-	if !slices.ContainsFunc(locations, func(l definitions.Location) bool { return l.Format == o.Format }) {
+	if !slices.ContainsFunc(locations, func(l model.Location) bool { return l.Format == o.Format }) {
 		return found, nil, fmt.Errorf("give the file: %s does not look for the format %s in a location of its own", cmp.Or(o.As, consumers[o.Format], "the consumer"), o.Format)
 	}
 	var names []string
@@ -82,14 +83,14 @@ func lookupInLocations(reference string, o definitions.Options, e Environment) (
 }
 
 // decides reports whether the consumer looks no further. docker ignores a variable that it does not understand.
-func decides(l definitions.Location, r definitions.Registry) bool {
-	if l.Variable != "" && r.Reason == definitions.UnresolvedIncomplete {
+func decides(l model.Location, r model.Registry) bool {
+	if l.Variable != "" && r.Reason == model.UnresolvedIncomplete {
 		return false
 	}
-	return !slices.ContainsFunc(r.Notices, func(n definitions.Notice) bool { return n.Code == definitions.NoticeNoMatchingCredentials })
+	return !slices.ContainsFunc(r.Notices, func(n model.Notice) bool { return n.Code == model.NoticeNoMatchingCredentials })
 }
 
-func readLocation(l definitions.Location, e Environment) (name string, data []byte, err error) {
+func readLocation(l model.Location, e Environment) (name string, data []byte, err error) {
 	if l.Variable != "" {
 		return "the variable " + l.Variable, []byte(e.Getenv(l.Variable)), nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 const withEntry = `{"auths": {"one.test": {"username": "%s", "auth": "YWRhOmh1bnRlcjI="}}}`
@@ -19,19 +19,19 @@ func TestLookupInLocations(t *testing.T) {
 	}}
 	for _, tt := range []struct {
 		name, file, reference, stdin string
-		o                            definitions.Options
+		o                            model.Options
 		user, source, fails          string
 	}{
-		{name: "docker's file", reference: "one.test/charts", o: definitions.Options{Format: definitions.DockerConfig}, user: "ada", source: docker},
-		{name: "docker's file as the last of podman's", reference: "one.test/charts:1", o: definitions.Options{Format: definitions.ContainersAuth}, user: "ada", source: docker},
-		{name: "no entry", reference: "two.test/charts", o: definitions.Options{Format: definitions.DockerConfig}, source: docker},
-		{name: "file", file: docker, reference: "one.test", o: definitions.Options{Format: definitions.DockerConfig}, user: "ada", source: docker},
-		{name: "standard input", file: Stdin, stdin: withEntry, reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, user: "ada", source: stdinName},
-		{name: "missing", file: filepath.Join(home, "missing"), reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, fails: "no such file or directory"},
-		{name: "directory", file: home, reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, fails: "not a regular file"},
-		{name: "not JSON", file: Stdin, stdin: "text", reference: "one.test/a", o: definitions.Options{Format: definitions.DockerConfig}, fails: "not valid JSON"},
-		{name: "no location of the format", reference: "one.test/a", o: definitions.Options{Format: definitions.ContainersAuth, As: definitions.Docker}, fails: "give the file"},
-		{name: "no consumer of the format", reference: "one.test/a", o: definitions.Options{Format: definitions.Kubernetes}, fails: "give the file"},
+		{name: "docker's file", reference: "one.test/charts", o: model.Options{Format: model.DockerConfig}, user: "ada", source: docker},
+		{name: "docker's file as the last of podman's", reference: "one.test/charts:1", o: model.Options{Format: model.ContainersAuth}, user: "ada", source: docker},
+		{name: "no entry", reference: "two.test/charts", o: model.Options{Format: model.DockerConfig}, source: docker},
+		{name: "file", file: docker, reference: "one.test", o: model.Options{Format: model.DockerConfig}, user: "ada", source: docker},
+		{name: "standard input", file: Stdin, stdin: withEntry, reference: "one.test/a", o: model.Options{Format: model.DockerConfig}, user: "ada", source: stdinName},
+		{name: "missing", file: filepath.Join(home, "missing"), reference: "one.test/a", o: model.Options{Format: model.DockerConfig}, fails: "no such file or directory"},
+		{name: "directory", file: home, reference: "one.test/a", o: model.Options{Format: model.DockerConfig}, fails: "not a regular file"},
+		{name: "not JSON", file: Stdin, stdin: "text", reference: "one.test/a", o: model.Options{Format: model.DockerConfig}, fails: "not valid JSON"},
+		{name: "no location of the format", reference: "one.test/a", o: model.Options{Format: model.ContainersAuth, As: model.Docker}, fails: "give the file"},
+		{name: "no consumer of the format", reference: "one.test/a", o: model.Options{Format: model.Kubernetes}, fails: "give the file"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			found, steps, err := Lookup(tt.file, tt.reference, strings.NewReader(tt.stdin), tt.o, environment)
@@ -47,7 +47,7 @@ func TestLookupInLocations(t *testing.T) {
 		})
 	}
 	environment.Home = t.TempDir()
-	if _, _, err := Lookup("", "one.test/a", nil, definitions.Options{Format: definitions.DockerConfig}, environment); err == nil || !strings.Contains(err.Error(), "no file of credentials in") {
+	if _, _, err := Lookup("", "one.test/a", nil, model.Options{Format: model.DockerConfig}, environment); err == nil || !strings.Contains(err.Error(), "no file of credentials in") {
 		t.Errorf("without a file: %v", err)
 	}
 }
@@ -66,7 +66,7 @@ func TestVariableBeforeFile(t *testing.T) {
 		environment := Environment{Home: home, Getenv: func(name string) string {
 			return map[string]string{"DOCKER_AUTH_CONFIG": test.variable}[name]
 		}}
-		r, steps, err := Lookup("", test.reference, nil, definitions.Options{Format: definitions.DockerConfig}, environment)
+		r, steps, err := Lookup("", test.reference, nil, model.Options{Format: model.DockerConfig}, environment)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -42,10 +42,10 @@ func (h Helpers) Check() error {
 	return nil
 }
 
-// Get returns the credentials that a helper has for a host, empty ones if it has none: it is a definitions.Helper. The program is searched for in PATH, and started without a shell.
+// Get returns the credentials that a helper has for a host, empty ones if it has none: it is a model.Helper. The program is searched for in PATH, and started without a shell.
 func (h Helpers) Get(ctx context.Context, program, host string) (username string, password secret.String, err error) {
 	if !slices.Contains(h.Allowed, program) {
-		return "", "", definitions.ErrHelperNotAllowed
+		return "", "", model.ErrHelperNotAllowed
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(h.Timeout, helperTimeout))
 	defer cancel()

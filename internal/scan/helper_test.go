@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 func TestCredentialHelpers(t *testing.T) {
@@ -49,7 +49,7 @@ func TestCredentialHelpers(t *testing.T) {
 			t.Errorf("%s: %v, want %q", tt.program, err, tt.want)
 		}
 	}
-	if _, _, err := (Helpers{Allowed: []string{"docker-credential-none"}}).Get(t.Context(), "docker-credential-good", "one.test"); !errors.Is(err, definitions.ErrHelperNotAllowed) {
+	if _, _, err := (Helpers{Allowed: []string{"docker-credential-none"}}).Get(t.Context(), "docker-credential-good", "one.test"); !errors.Is(err, model.ErrHelperNotAllowed) {
 		t.Errorf("not allowed: %v", err)
 	}
 }

@@ -9,12 +9,12 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
 // WriteJSON writes a result as JSON. Secrets are masked unless secrets is true.
-func WriteJSON(w io.Writer, result definitions.Result, secrets bool) error {
+func WriteJSON(w io.Writer, result model.Result, secrets bool) error {
 	var shown any = result
 	if secrets {
 		shown = reveal(result)
@@ -51,12 +51,12 @@ func escapeUnprintable(text []byte) []byte {
 
 // revealed is a Result with its secrets.
 type revealed struct {
-	definitions.Result
+	model.Result
 	Registries []revealedRegistry `json:"registries"`
 }
 
 type revealedRegistry struct {
-	definitions.Registry
+	model.Registry
 	Definition revealedDefinition `json:"definition"`
 }
 
@@ -77,7 +77,7 @@ type revealedTLS struct {
 	Key string `json:"key,omitempty"`
 }
 
-func reveal(result definitions.Result) revealed {
+func reveal(result model.Result) revealed {
 	shown := revealed{Result: result, Registries: make([]revealedRegistry, len(result.Registries))}
 	for i, r := range result.Registries {
 		a := *r.Definition.Auth

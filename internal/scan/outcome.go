@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // Level is what a scan fails on. Each level includes those before it.
@@ -39,7 +39,7 @@ func list[T ~string](values []T) string {
 }
 
 // FailsAt reports whether a result has something at this level.
-func FailsAt(level Level, result definitions.Result) bool {
+func FailsAt(level Level, result model.Result) bool {
 	s := result.Summary
 	switch level {
 	case NotValid:
@@ -52,10 +52,10 @@ func FailsAt(level Level, result definitions.Result) bool {
 	return false
 }
 
-func warns(r definitions.Registry) bool { return r.Report != nil && len(r.Report.Warnings) > 0 }
+func warns(r model.Registry) bool { return r.Report != nil && len(r.Report.Warnings) > 0 }
 
 // NotChecked returns how many complete definitions have no report because their check failed.
-func NotChecked(result definitions.Result) (n int) {
+func NotChecked(result model.Result) (n int) {
 	for _, r := range result.Registries {
 		if r.NotChecked != "" {
 			n++

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // Stdin is the path that stands for standard input.
@@ -20,11 +21,11 @@ const stdinName = "standard input"
 
 // Read returns what files and directories have. Those outside of the named directories, or of the directory of a named file, are not
 // opened, also not through symbolic links. The error means that a path cannot be read.
-func Read(ctx context.Context, paths []string, stdin io.Reader, o definitions.Options) (definitions.Result, error) {
+func Read(ctx context.Context, paths []string, stdin io.Reader, o model.Options) (model.Result, error) {
 	s := definitions.NewScanner(o)
 	for _, path := range paths {
 		if err := add(ctx, s, path, stdin); err != nil {
-			return definitions.Result{}, err
+			return model.Result{}, err
 		}
 	}
 	result := s.Result()
@@ -104,7 +105,7 @@ func cannotRead(path string, err error) error {
 // maxNamedFile is the size of a file that a scanned file names, such as a certificate.
 const maxNamedFile = 1 << 20
 
-// ReadFile reads a regular file of limited size. It is a definitions.Options.ReadFile.
+// ReadFile reads a regular file of limited size. It is a model.Options.ReadFile.
 func ReadFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {

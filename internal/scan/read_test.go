@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 const definition = `{"endpoint": "https://one.test", "auth": {"type": "basic", "username": "ada", "password": "hunter2"}}`
@@ -23,7 +23,7 @@ func write(t *testing.T, name, content string) string {
 	return name
 }
 
-func files(result definitions.Result) (names []string) {
+func files(result model.Result) (names []string) {
 	for _, r := range result.Registries {
 		for _, s := range r.Sources {
 			names = append(names, s.File)
@@ -57,7 +57,7 @@ func TestReadPaths(t *testing.T) {
 		{"link to a file, which the user named", linked, dir + "/a.json"},
 		{"standard input", Stdin, stdinName},
 	} {
-		result, err := Read(t.Context(), []string{tt.path}, strings.NewReader(definition), definitions.Options{})
+		result, err := Read(t.Context(), []string{tt.path}, strings.NewReader(definition), model.Options{})
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
@@ -81,13 +81,13 @@ func TestPathsThatCannotBeRead(t *testing.T) {
 	for path, want := range map[string]string{
 		filepath.Join(dir, "missing"): "no such file or directory", loop: "too many links", large: "larger than 8 MiB", os.DevNull: "not a file or directory", Stdin: "standard input is empty",
 	} {
-		if _, err := Read(t.Context(), []string{path}, strings.NewReader(""), definitions.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(t.Context(), []string{path}, strings.NewReader(""), model.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Read(ctx, []string{dir}, nil, definitions.Options{}); err == nil {
+	if _, err := Read(ctx, []string{dir}, nil, model.Options{}); err == nil {
 		t.Error("reads although ctx ended")
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/scanreport"
 )
 
@@ -38,7 +38,7 @@ func ParseReports(values []string, stdoutInUse bool) ([]Report, error) {
 }
 
 // WriteReports writes reports of a result. summaryFile is the file for the summary of a step of a GitHub workflow, "" for none.
-func WriteReports(stdout io.Writer, reports []Report, summaryFile string, result definitions.Result, o scanreport.Options) (err error) {
+func WriteReports(stdout io.Writer, reports []Report, summaryFile string, result model.Result, o scanreport.Options) (err error) {
 	if o.Dir, err = os.Getwd(); err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func WriteReports(stdout io.Writer, reports []Report, summaryFile string, result
 	return nil
 }
 
-func (r Report) write(stdout io.Writer, summaryFile string, result definitions.Result, o scanreport.Options) error {
+func (r Report) write(stdout io.Writer, summaryFile string, result model.Result, o scanreport.Options) error {
 	var out, summary bytes.Buffer
 	if r.kind == kindGitHub && summaryFile != "" {
 		o.Summary = &summary

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -34,7 +34,7 @@ type Checks struct {
 
 // Run checks every distinct definition of the result once, and adds the report to all registries that have it. A check that has no
 // report is in NotChecked; so are those that did not begin before ctx ended.
-func (c Checks) Run(ctx context.Context, result *definitions.Result) {
+func (c Checks) Run(ctx context.Context, result *model.Result) {
 	result.Validate()
 	q := newQueue(result, cmp.Or(c.PerHost, defaultPerHost))
 	progress := progress{report: c.Progress, total: len(q.pending)}
@@ -61,7 +61,7 @@ func (c Checks) Run(ctx context.Context, result *definitions.Result) {
 type job struct {
 	definition regcheck.Definition
 	host       string
-	registries []*definitions.Registry
+	registries []*model.Registry
 }
 
 // attach adds the outcome of a check to its registries.
@@ -97,16 +97,16 @@ type queue struct {
 	perHost int
 }
 
-func newQueue(result *definitions.Result, perHost int) *queue {
+func newQueue(result *model.Result, perHost int) *queue {
 	q := &queue{running: map[string]int{}, perHost: perHost}
 	q.changed.L = &q.mu
 	known := map[string]*job{}
 	for i := range result.Registries {
 		r := &result.Registries[i]
-		if r.Resolution != definitions.Resolved || len(r.DefinitionProblems) > 0 {
+		if r.Resolution != model.Resolved || len(r.DefinitionProblems) > 0 {
 			continue
 		}
-		key := definitions.Key(r.Definition)
+		key := model.Key(r.Definition)
 		if known[key] == nil {
 			known[key] = &job{definition: r.Definition, host: hostOf(r.Definition)}
 			q.pending = append(q.pending, known[key])

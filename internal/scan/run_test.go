@@ -10,16 +10,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
 // found returns a resolved definition with a password.
-func found(host, user string, password secret.String) definitions.Registry {
+func found(host, user string, password secret.String) model.Registry {
 	auth := &regcheck.Auth{Username: user, Password: password}
 	auth.Type = auth.Kind()
-	return definitions.Registry{Resolution: definitions.Resolved, Sources: []definitions.Source{{File: "a.yaml", Line: 1}}, Notices: []definitions.Notice{},
+	return model.Registry{Resolution: model.Resolved, Sources: []model.Source{{File: "a.yaml", Line: 1}}, Notices: []model.Notice{},
 		Definition: regcheck.Definition{Endpoint: "https://" + host, Auth: auth}}
 }
 
@@ -63,18 +63,18 @@ func (r *recorder) count(host string, n int) {
 
 func TestEqualDefinitionsAreCheckedOnce(t *testing.T) {
 	kubelet := found("one.test", "ada", "x")
-	kubelet.Consumer = definitions.Kubelet
+	kubelet.Consumer = model.Kubelet
 	slash := found("one.test", "ada", "x")
 	slash.Definition.Endpoint += "/"
 	withoutTLS := found("one.test", "ada", "x")
 	withoutTLS.Definition.Auth.TLS.CA = "not used"
-	result := definitions.Result{Registries: []definitions.Registry{
+	result := model.Result{Registries: []model.Registry{
 		found("one.test", "ada", "x"), kubelet, slash, withoutTLS, found("one.test", "ada", "y"), found("one.test", "wrong", "x"), found("two.test", "ada", "x"),
 	}}
 	path := found("one.test", "ada", "x")
 	path.Definition.BaseContentPath = "charts"
 	unresolved := found("three.test", "", "")
-	unresolved.Resolution, unresolved.Reason = definitions.Unresolved, definitions.UnresolvedTemplate
+	unresolved.Resolution, unresolved.Reason = model.Unresolved, model.UnresolvedTemplate
 	unusable := found("four.test", "ada", "line\nbreak")
 	result.Registries = append(result.Registries, path, unresolved, unusable)
 	r := &recorder{}
@@ -93,7 +93,7 @@ func TestEqualDefinitionsAreCheckedOnce(t *testing.T) {
 	if got := result.Registries[9]; got.Report != nil || len(got.DefinitionProblems) != 1 || got.DefinitionProblems[0].Field != "auth.password" {
 		t.Errorf("a password with a line break: %v %v", got.Report, got.DefinitionProblems)
 	}
-	want := definitions.Summary{Found: 10, Checked: 8, Valid: 7, NotValid: 2, Unresolved: 1}
+	want := model.Summary{Found: 10, Checked: 8, Valid: 7, NotValid: 2, Unresolved: 1}
 	if result.Summary != want {
 		t.Errorf("summary %+v, want %+v", result.Summary, want)
 	}
@@ -102,7 +102,7 @@ func TestEqualDefinitionsAreCheckedOnce(t *testing.T) {
 // A registry is never contacted by more than PerHost checks at a time, and all others are not delayed by it.
 func TestConcurrencyIsLimitedInAllAndPerHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var result definitions.Result
+		var result model.Result
 		for i := range 40 {
 			result.Registries = append(result.Registries, found("slow.test", fmt.Sprint("user", i), "x"))
 		}
@@ -123,7 +123,7 @@ func TestConcurrencyIsLimitedInAllAndPerHost(t *testing.T) {
 
 func TestInterruptedScanShowsWhatIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var result definitions.Result
+		var result model.Result
 		for i := range 10 {
 			result.Registries = append(result.Registries, found(fmt.Sprintf("host%d.test", i), "ada", "x"))
 		}
@@ -147,7 +147,7 @@ func TestInterruptedScanShowsWhatIsDone(t *testing.T) {
 }
 
 func TestFaultOfACheckIsNotItsResult(t *testing.T) {
-	result := definitions.Result{Registries: []definitions.Registry{found("one.test", "ada", "x")}}
+	result := model.Result{Registries: []model.Registry{found("one.test", "ada", "x")}}
 	Checks{Check: (&recorder{err: errors.New("no memory")}).check}.Run(t.Context(), &result)
 	if got := result.Registries[0]; got.NotChecked != "no memory" || got.Report != nil || result.Summary.NotValid != 0 {
 		t.Errorf("%q %v %+v", got.NotChecked, got.Report, result.Summary)
@@ -155,7 +155,7 @@ func TestFaultOfACheckIsNotItsResult(t *testing.T) {
 }
 
 func TestProgressCountsChecks(t *testing.T) {
-	result := definitions.Result{Registries: []definitions.Registry{found("one.test", "ada", "x"), found("one.test", "ada", "y")}}
+	result := model.Result{Registries: []model.Registry{found("one.test", "ada", "x"), found("one.test", "ada", "y")}}
 	var shown []string
 	Checks{Check: (&recorder{}).check, Concurrency: 1, Progress: func(done, total int, registry string) {
 		shown = append(shown, fmt.Sprintf("%d/%d %s", done, total, registry))
@@ -172,7 +172,7 @@ func TestDefaultKindIsNotCompared(t *testing.T) {
 	}
 	withKind := found("one.test", "ada", "x")
 	withKind.Definition.ProviderType = regcheck.Zarf
-	result := definitions.Result{Registries: []definitions.Registry{found("one.test", "ada", "x"), withKind}}
+	result := model.Result{Registries: []model.Registry{found("one.test", "ada", "x"), withKind}}
 	Checks{Check: mismatch}.Run(t.Context(), &result)
 	if without, with := result.Registries[0].Report.Warnings, result.Registries[1].Report.Warnings; len(without) != 1 || len(with) != 2 {
 		t.Errorf("%d warnings without a kind and %d with one, want 1 and 2", len(without), len(with))
@@ -184,15 +184,15 @@ func TestLevels(t *testing.T) {
 	warned.Report = &regcheck.Report{Valid: true, Warnings: []regcheck.Warning{{}}}
 	for _, tt := range []struct {
 		name   string
-		result definitions.Result
+		result model.Result
 		fails  []Level
 	}{
-		{"nothing", definitions.Result{}, nil},
-		{"not valid", definitions.Result{Summary: definitions.Summary{NotValid: 1}}, []Level{NotValid, Warning, Unresolved}},
-		{"problem", definitions.Result{Summary: definitions.Summary{Problems: 1}}, []Level{NotValid, Warning, Unresolved}},
-		{"warning", definitions.Result{Registries: []definitions.Registry{warned}}, []Level{Warning, Unresolved}},
-		{"unresolved", definitions.Result{Summary: definitions.Summary{Unresolved: 1}}, []Level{Unresolved}},
-		{"skipped", definitions.Result{Summary: definitions.Summary{Skipped: 1}}, nil},
+		{"nothing", model.Result{}, nil},
+		{"not valid", model.Result{Summary: model.Summary{NotValid: 1}}, []Level{NotValid, Warning, Unresolved}},
+		{"problem", model.Result{Summary: model.Summary{Problems: 1}}, []Level{NotValid, Warning, Unresolved}},
+		{"warning", model.Result{Registries: []model.Registry{warned}}, []Level{Warning, Unresolved}},
+		{"unresolved", model.Result{Summary: model.Summary{Unresolved: 1}}, []Level{Unresolved}},
+		{"skipped", model.Result{Summary: model.Summary{Skipped: 1}}, nil},
 	} {
 		for _, level := range Levels {
 			if got, want := FailsAt(level, tt.result), slices.Contains(tt.fails, level); got != want {

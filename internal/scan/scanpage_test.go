@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 var update = flag.Bool("update", false, "write the words into docs/scan.md")
@@ -44,7 +45,7 @@ func TestScanPageHasTheWords(t *testing.T) {
 
 func wordTables() string {
 	var out strings.Builder
-	for _, list := range definitions.WordLists() {
+	for _, list := range model.WordLists() {
 		fmt.Fprintf(&out, "\n### %s\n\n| word | meaning |\n| --- | --- |\n", list.Title)
 		for _, w := range list.Words {
 			fmt.Fprintf(&out, "| `%s` | %s |\n", w.Word, w.Meaning)

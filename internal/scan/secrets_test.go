@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/scanreport"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -30,7 +30,7 @@ var marked = regexp.MustCompile(`hunter2|aHVudGVyM|h1bnRlcj|odW50ZXIy`)
 
 // No output of checked samples shows a secret.
 func TestCheckedSamplesShowNoSecret(t *testing.T) {
-	result, err := Read(t.Context(), []string{"../../definitions/testdata/samples"}, nil, definitions.Options{})
+	result, err := Read(t.Context(), []string{"../../definitions/testdata/samples"}, nil, model.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

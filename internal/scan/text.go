@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -35,7 +35,7 @@ const (
 )
 
 // Write writes the result, grouped by file, and a summary.
-func (t Text) Write(w io.Writer, result definitions.Result) error {
+func (t Text) Write(w io.Writer, result model.Result) error {
 	p := &printer{Text: t, w: w}
 	p.Width = max(cmp.Or(t.Width, defaultWidth), minWidth)
 	files := group(result, t.List)
@@ -47,11 +47,11 @@ func (t Text) Write(w io.Writer, result definitions.Result) error {
 }
 
 // group returns a part of the result for each file. A definition is part of the first file that uses it.
-func group(result definitions.Result, skipped bool) map[string]*definitions.Result {
-	files := map[string]*definitions.Result{}
-	of := func(s definitions.Source) *definitions.Result {
+func group(result model.Result, skipped bool) map[string]*model.Result {
+	files := map[string]*model.Result{}
+	of := func(s model.Source) *model.Result {
 		if files[s.File] == nil {
-			files[s.File] = &definitions.Result{}
+			files[s.File] = &model.Result{}
 		}
 		return files[s.File]
 	}
@@ -78,7 +78,7 @@ type printer struct {
 	err error
 }
 
-func (p *printer) file(name string, found *definitions.Result) {
+func (p *printer) file(name string, found *model.Result) {
 	p.line(p.paint(bold, cmp.Or(Clean(name), "(all files)")))
 	address, consumer := 0, 0
 	for _, r := range found.Registries {
@@ -97,7 +97,7 @@ func (p *printer) file(name string, found *definitions.Result) {
 }
 
 // registry writes one line, and details of everything that is not simply valid.
-func (p *printer) registry(r definitions.Registry, address, consumer int) {
+func (p *printer) registry(r model.Registry, address, consumer int) {
 	o := p.outcome(r)
 	head := fmt.Sprintf("%-*s  %-*s", address, p.address(r), consumer, r.Consumer)
 	if consumer == 0 {
@@ -113,8 +113,8 @@ func (p *printer) registry(r definitions.Registry, address, consumer int) {
 }
 
 // address is what is shown of a definition: its address and, on request, the user.
-func (p *printer) address(r definitions.Registry) string {
-	text := cmp.Or(Clean(definitions.Address(r.Definition)), "(no address)")
+func (p *printer) address(r model.Registry) string {
+	text := cmp.Or(Clean(model.Address(r.Definition)), "(no address)")
 	if user := r.Definition.Auth.Username; p.Users && user != "" {
 		text += " as " + Clean(user)
 	}
@@ -124,9 +124,9 @@ func (p *printer) address(r definitions.Registry) string {
 // outcome is how the line of a definition shows its result.
 type outcome struct{ mark, color, text string }
 
-func (p *printer) outcome(r definitions.Registry) outcome {
+func (p *printer) outcome(r model.Registry) outcome {
 	switch {
-	case r.Resolution == definitions.Unresolved:
+	case r.Resolution == model.Unresolved:
 		return outcome{"?", yellow, "unresolved (" + string(r.Reason) + ")"}
 	case len(r.DefinitionProblems) > 0:
 		return outcome{"✗", red, "not valid (" + r.DefinitionProblems[0].Field + ")"}
@@ -149,7 +149,7 @@ func (p *printer) outcome(r definitions.Registry) outcome {
 var credentials = map[string]string{"noAuth": "no credentials", "basic": "password", "token": "token"}
 
 // details writes places, causes and what to do.
-func (p *printer) details(r definitions.Registry, o outcome) {
+func (p *printer) details(r model.Registry, o outcome) {
 	if o.color != green {
 		p.labeled("", "", inFile(r.Sources[0]))
 	}
@@ -177,7 +177,7 @@ func (p *printer) details(r definitions.Registry, o outcome) {
 }
 
 // places names the first places of a definition.
-func places(sources []definitions.Source) string {
+func places(sources []model.Source) string {
 	var list []string
 	for _, s := range sources[:min(len(sources), maxPlaces)] {
 		list = append(list, Place(s))
@@ -189,7 +189,7 @@ func places(sources []definitions.Source) string {
 }
 
 // Place names a place as "file:line".
-func Place(s definitions.Source) string {
+func Place(s model.Source) string {
 	if s.Line == 0 {
 		return Clean(s.File)
 	}
@@ -197,7 +197,7 @@ func Place(s definitions.Source) string {
 }
 
 // inFile names a place within its file.
-func inFile(s definitions.Source) string {
+func inFile(s model.Source) string {
 	var parts []string
 	if s.Line > 0 {
 		parts = append(parts, fmt.Sprintf("line %d", s.Line))
@@ -209,7 +209,7 @@ func inFile(s definitions.Source) string {
 }
 
 // entry writes a problem or a skipped entry.
-func (p *printer) entry(mark, color, kind, reason string, at definitions.Source, message string) {
+func (p *printer) entry(mark, color, kind, reason string, at model.Source, message string) {
 	text := kind + " (" + reason + ")"
 	if place := inFile(at); place != "" {
 		text += ": " + place
@@ -218,7 +218,7 @@ func (p *printer) entry(mark, color, kind, reason string, at definitions.Source,
 	p.labeled("", "", message)
 }
 
-func (p *printer) summary(s definitions.Summary) {
+func (p *printer) summary(s model.Summary) {
 	if s.Found+s.Skipped+s.Problems == 0 {
 		p.line("No registry definitions found.")
 		return

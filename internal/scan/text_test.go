@@ -8,28 +8,28 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
 // sample has every kind of entry, and names that control a terminal.
-func sample() definitions.Result {
+func sample() model.Result {
 	valid := found("one.test", "robot", "hunter2")
-	valid.Report, valid.Consumer = &regcheck.Report{Valid: true, Warnings: []regcheck.Warning{{Code: regcheck.WarnRedirected, Message: "It was redirected."}}}, definitions.Flux
-	valid.Sources = append(valid.Sources, definitions.Source{File: "b.yaml", Line: 9}, definitions.Source{File: "b.yaml"}, definitions.Source{File: "c"}, definitions.Source{File: "d"})
+	valid.Report, valid.Consumer = &regcheck.Report{Valid: true, Warnings: []regcheck.Warning{{Code: regcheck.WarnRedirected, Message: "It was redirected."}}}, model.Flux
+	valid.Sources = append(valid.Sources, model.Source{File: "b.yaml", Line: 9}, model.Source{File: "b.yaml"}, model.Source{File: "c"}, model.Source{File: "d"})
 	bad := found("two.test", "robot", "hunter2")
 	bad.Sources[0].Object = "Secret x/\x1b]0;title\a"
 	bad.Report = &regcheck.Report{Code: regcheck.CodeAuthFailed, Reason: "refused", Message: "The credentials were rejected.", Field: "auth.password", Hint: "Correct them."}
 	unresolved := found("three.test", "", "")
-	unresolved.Resolution, unresolved.Reason, unresolved.Detail = definitions.Unresolved, definitions.UnresolvedTemplate, "The value is a template."
+	unresolved.Resolution, unresolved.Reason, unresolved.Detail = model.Unresolved, model.UnresolvedTemplate, "The value is a template."
 	unresolved.Definition.BaseContentPath = "charts/\x1b[31mred\u202e"
-	unresolved.Notices = []definitions.Notice{{Code: definitions.NoticePlainHTTP, Message: "No TLS."}}
+	unresolved.Notices = []model.Notice{{Code: model.NoticePlainHTTP, Message: "No TLS."}}
 	unusable := found("four.test", "robot", "hunter2\n")
 	fault := found("five.test", "robot", "hunter2")
 	fault.NotChecked = Interrupted
-	result := definitions.Result{Registries: []definitions.Registry{valid, bad, unresolved, unusable, fault},
-		Problems: []definitions.Problem{{Source: definitions.Source{File: "\x1b[2Jz.yaml", Line: 3}, Reason: definitions.ProblemNotYAML, Message: "It is\nnot YAML."}},
-		Skipped:  []definitions.Skipped{{Source: definitions.Source{File: "a.yaml", Line: 7}, Reason: definitions.SkipGit, Message: "A Git repository."}}}
+	result := model.Result{Registries: []model.Registry{valid, bad, unresolved, unusable, fault},
+		Problems: []model.Problem{{Source: model.Source{File: "\x1b[2Jz.yaml", Line: 3}, Reason: model.ProblemNotYAML, Message: "It is\nnot YAML."}},
+		Skipped:  []model.Skipped{{Source: model.Source{File: "a.yaml", Line: 7}, Reason: model.SkipGit, Message: "A Git repository."}}}
 	result.Validate()
 	return result
 }
@@ -92,7 +92,7 @@ func TestTextFitsTheTerminal(t *testing.T) {
 
 func TestEmptyResult(t *testing.T) {
 	var out strings.Builder
-	if err := (Text{}).Write(&out, definitions.Result{}); err != nil || out.String() != "No registry definitions found.\n" {
+	if err := (Text{}).Write(&out, model.Result{}); err != nil || out.String() != "No registry definitions found.\n" {
 		t.Errorf("%q %v", out.String(), err)
 	}
 }
@@ -121,7 +121,7 @@ func TestJSONMasksAndEscapes(t *testing.T) {
 			Definition regcheck.Definition
 			Report     *regcheck.Report
 		}
-		Problems []definitions.Problem
+		Problems []model.Problem
 	}
 	for _, out := range []*bytes.Buffer{&masked, &revealed} {
 		if err := json.Unmarshal(out.Bytes(), &decoded); err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -30,7 +30,7 @@ type cleaner struct {
 
 // newCleaner returns a cleaner that masks the secrets of a result. No text should have them; a registry could repeat one of another
 // definition.
-func newCleaner(r definitions.Result) *cleaner {
+func newCleaner(r model.Result) *cleaner {
 	known := map[string]bool{}
 	for _, found := range r.Registries {
 		if a := found.Definition.Auth; a != nil {
@@ -64,7 +64,7 @@ func secretForms(s string) []string {
 }
 
 // forUser returns a cleaner that also masks the username of a definition, unless it is a word of our own texts.
-func (c *cleaner) forUser(r definitions.Registry, show bool) *cleaner {
+func (c *cleaner) forUser(r model.Registry, show bool) *cleaner {
 	if show || r.Definition.Auth == nil || len(r.Definition.Auth.Username) < 3 || ownWords[r.Definition.Auth.Username] {
 		return c
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -59,8 +59,8 @@ type scan struct{ entries []entry }
 type entry struct {
 	outcome  outcome
 	rule     rule
-	places   []definitions.Source // at least one
-	registry string               // address of the API; empty for problems and skipped entries
+	places   []model.Source // at least one
+	registry string         // address of the API; empty for problems and skipped entries
 	content  string
 	user     string // empty unless it may be shown
 	consumer string
@@ -78,7 +78,7 @@ type remark struct {
 	message string
 }
 
-func newScan(r definitions.Result, o Options) *scan {
+func newScan(r model.Result, o Options) *scan {
 	s := &scan{}
 	clean := newCleaner(r)
 	for _, found := range r.Registries {
@@ -100,17 +100,17 @@ func newScan(r definitions.Result, o Options) *scan {
 	return s
 }
 
-func otherEntry(is outcome, reason string, at definitions.Source, message string) entry {
-	return entry{outcome: is, rule: ruleOf(string(is), reason), places: []definitions.Source{at}, message: message}
+func otherEntry(is outcome, reason string, at model.Source, message string) entry {
+	return entry{outcome: is, rule: ruleOf(string(is), reason), places: []model.Source{at}, message: message}
 }
 
-func registryEntry(r definitions.Registry, clean *cleaner, o Options) entry {
+func registryEntry(r model.Registry, clean *cleaner, o Options) entry {
 	e := entry{
 		places: slices.Clone(r.Sources), registry: address(r.Definition), content: name(r.Definition.BaseContentPath),
 		consumer: name(string(r.Consumer)), format: name(string(r.Format)), report: r.Report,
 	}
 	if len(e.places) == 0 {
-		e.places = []definitions.Source{{}}
+		e.places = []model.Source{{}}
 	}
 	if a := r.Definition.Auth; a != nil && o.ShowUsers {
 		e.user = name(a.Username)
@@ -131,9 +131,9 @@ func registryEntry(r definitions.Registry, clean *cleaner, o Options) entry {
 }
 
 // setOutcome sets what was found out about a definition, and why.
-func (e *entry) setOutcome(r definitions.Registry, clean *cleaner) {
+func (e *entry) setOutcome(r model.Registry, clean *cleaner) {
 	switch {
-	case r.Resolution == definitions.Unresolved:
+	case r.Resolution == model.Unresolved:
 		e.outcome, e.rule, e.message = unresolved, ruleOf("unresolved", string(r.Reason)), clean.text(string(r.Detail))
 	case len(r.DefinitionProblems) > 0:
 		e.outcome, e.rule, e.message = notValid, ruleOf("", invalidDefinition), clean.text(problemText(r.DefinitionProblems))
@@ -158,7 +158,7 @@ func problemText(problems []regcheck.Problem) string {
 }
 
 // place returns a source with the name of the file as pipelines expect it: with slashes, and relative to the working directory.
-func place(s definitions.Source, o Options) definitions.Source {
+func place(s model.Source, o Options) model.Source {
 	s.File = cmp.Or(s.File, "-")
 	if o.Dir != "" && filepath.IsAbs(s.File) {
 		if inside, err := filepath.Rel(o.Dir, s.File); err == nil && filepath.IsLocal(inside) {
@@ -184,7 +184,7 @@ func (e *entry) target() string {
 }
 
 // where returns the name of an entry at one of its places. It has no line, so that it survives other changes of the file.
-func (e *entry) where(at definitions.Source) string {
+func (e *entry) where(at model.Source) string {
 	names := slices.DeleteFunc([]string{shown(at.Object), e.target()}, func(s string) bool { return s == "" })
 	return cmp.Or(strings.Join(names, ": "), e.rule.id)
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // unique returns names that were not returned before, and the same ones for the same sequence. It has how often each was given.
@@ -26,7 +26,7 @@ type issue struct {
 	rule        rule
 	level       level
 	message     string // begins with the name of the entry
-	at          definitions.Source
+	at          model.Source
 	fingerprint string
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 type junitSuites struct {
@@ -77,7 +77,7 @@ func writeJUnit(w io.Writer, s *scan, _ Options) error {
 	return err
 }
 
-func (s *junitSuite) add(e *entry, at definitions.Source, names unique, duration string) {
+func (s *junitSuite) add(e *entry, at model.Source, names unique, duration string) {
 	file := shown(at.File)
 	c := junitCase{Class: file, File: file, Time: duration, Out: e.details(at)}
 	c.Name = strings.TrimPrefix(names.next(file+"\x00"+e.where(at)), file+"\x00")
@@ -98,7 +98,7 @@ func (s *junitSuite) add(e *entry, at definitions.Source, names unique, duration
 }
 
 // details are the line and the remarks of a test case.
-func (e *entry) details(at definitions.Source) string {
+func (e *entry) details(at model.Source) string {
 	var lines []string
 	if at.Line > 0 {
 		lines = append(lines, shown(at.File)+":"+strconv.Itoa(at.Line))

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -82,7 +82,7 @@ func checkedEntries(s *scan) (checked []*entry, labels []string) {
 }
 
 func (e *entry) labels() string {
-	first := slices.MinFunc(e.places, func(a, b definitions.Source) int {
+	first := slices.MinFunc(e.places, func(a, b model.Source) int {
 		return cmp.Or(strings.Compare(a.File, b.File), strings.Compare(a.Object, b.Object))
 	})
 	pairs := []string{

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -52,7 +52,7 @@ func makeRules() map[string]rule {
 		add(kind, word, rule{sentence: e.Sentence, fix: e.Hint, page: docs + "codes.md#" + strings.ToLower(heading)})
 	}
 	kinds := []string{string(unresolved), string(skipped), string(problem), "notice"} // in the order of the lists
-	for i, list := range definitions.WordLists() {
+	for i, list := range model.WordLists() {
 		anchor := strings.ReplaceAll(strings.ToLower(list.Title), " ", "-")
 		for _, w := range list.Words {
 			add(kinds[i], w.Word, rule{sentence: w.Meaning, page: docs + "scan.md#" + anchor})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -114,7 +114,7 @@ func writeSARIF(w io.Writer, s *scan, o Options) error {
 	return encoder.Encode(sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
 }
 
-func (run *sarifRun) notify(e *entry, at definitions.Source) {
+func (run *sarifRun) notify(e *entry, at model.Source) {
 	n := sarifNotification{Level: "note", Message: sarifMessage(e.message), Locations: []sarifLocation{sarifLocate(at)}}
 	n.Descriptor.ID = e.rule.id
 	run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, n)
@@ -137,7 +137,7 @@ func (run *sarifRun) ruleIndex(r rule) int {
 // sarifMessage returns a text that viewers show as it is: "](" would end the text of a link (SARIF 3.11.6).
 func sarifMessage(text string) sarifText { return sarifText{strings.ReplaceAll(text, "](", "] (")} }
 
-func sarifLocate(at definitions.Source) (l sarifLocation) {
+func sarifLocate(at model.Source) (l sarifLocation) {
 	l.Physical.Artifact = sarifURI(at.File)
 	l.Physical.Region.StartLine = max(at.Line, 1) // viewers need one
 	if at.Object != "" {

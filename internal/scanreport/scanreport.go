@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // Options is how a report is written.
@@ -47,7 +47,7 @@ func Kinds() []string {
 }
 
 // Write writes a report of one kind. The kind github writes workflow commands to w, which has to be the standard output of the step.
-func Write(w io.Writer, kind string, result definitions.Result, o Options) error {
+func Write(w io.Writer, kind string, result model.Result, o Options) error {
 	for _, known := range writers {
 		if known.kind == kind {
 			return known.write(w, newScan(result, o), o)

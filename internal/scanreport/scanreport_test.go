@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/scanreport"
 )
 
@@ -46,7 +46,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func write(t *testing.T, kind string, r definitions.Result, o scanreport.Options) (report, summary string) {
+func write(t *testing.T, kind string, r model.Result, o scanreport.Options) (report, summary string) {
 	t.Helper()
 	var out, markdown bytes.Buffer
 	o.Summary = &markdown
@@ -120,7 +120,7 @@ func linesWith(text, part string) (lines []string) {
 // A hostile file may have very many equal entries. Each gets a name of its own, and the step summary is not larger than GitHub accepts.
 func TestManyEqualEntries(t *testing.T) {
 	r := result()
-	r.Problems = slices.Repeat([]definitions.Problem{{Source: definitions.Source{File: "a"}, Reason: definitions.ProblemNotYAML, Message: "x"}}, 10_000)
+	r.Problems = slices.Repeat([]model.Problem{{Source: model.Source{File: "a"}, Reason: model.ProblemNotYAML, Message: "x"}}, 10_000)
 	for _, kind := range scanreport.Kinds() {
 		report, summary := write(t, kind, r, scanreport.Options{})
 		if len(summary) > 1<<20 || kind == "github" && !strings.Contains(summary, "more are not shown.") {

@@ -3,7 +3,7 @@ package scanreport_test
 import (
 	"time"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -14,60 +14,60 @@ const hostile = "a\x00b\x1b[31mred\x1b[0m \u202egnp.exe\u2029\r\n::error file=x:
 	" | `code` [link](https://evil.test) ![i](x) @admin www.evil.test <script>alert(1)</script> \"quoted\" \\ {0} \xff end"
 
 // result has every outcome, hostile texts in all fields that others choose, and a secret wherever there may be one.
-func result() definitions.Result {
-	r := definitions.Result{
-		Registries: []definitions.Registry{
+func result() model.Result {
+	r := model.Result{
+		Registries: []model.Registry{
 			{
-				Sources: []definitions.Source{
+				Sources: []model.Source{
 					{File: "./apps/flux.yaml", Line: 12, Object: "HelmRepository flux-system/podinfo"},
 					{File: "/work/apps/other.yaml", Line: 3, Object: "HelmRepository apps/podinfo"},
 				},
-				Format: definitions.Kubernetes, Consumer: definitions.Flux, Resolution: definitions.Resolved,
+				Format: model.Kubernetes, Consumer: model.Flux, Resolution: model.Resolved,
 				Definition: definition("https://ghcr.io", "stefanprodan/charts"),
 				Report:     report(true),
-				Notices:    []definitions.Notice{{Code: definitions.NoticeSuspended, Message: "The object is suspended. " + hostile}},
+				Notices:    []model.Notice{{Code: model.NoticeSuspended, Message: "The object is suspended. " + hostile}},
 			},
 			{
-				Sources: []definitions.Source{{File: "docker/config.json", Line: 4, Object: "https://bob:hunter2@registry.example.com"}},
-				Format:  definitions.DockerConfig, Consumer: definitions.Docker, Resolution: definitions.Resolved,
+				Sources: []model.Source{{File: "docker/config.json", Line: 4, Object: "https://bob:hunter2@registry.example.com"}},
+				Format:  model.DockerConfig, Consumer: model.Docker, Resolution: model.Resolved,
 				Definition: definition("https://registry.example.com", ""),
 				Report:     report(false),
 			},
 			{ // another line of the same file
-				Sources: []definitions.Source{{File: "docker/config.json", Line: 9, Object: "https://bob:hunter2@registry.example.com"}},
-				Format:  definitions.DockerConfig, Consumer: definitions.Docker, Resolution: definitions.Resolved,
+				Sources: []model.Source{{File: "docker/config.json", Line: 9, Object: "https://bob:hunter2@registry.example.com"}},
+				Format:  model.DockerConfig, Consumer: model.Docker, Resolution: model.Resolved,
 				Definition: definition("https://registry.example.com", ""),
 				Report:     report(false),
 			},
 			{
-				Sources: []definitions.Source{{File: "a:b,c/" + hostile + ".yaml", Line: 1, Object: hostile}},
-				Format:  definitions.Kubernetes, Consumer: definitions.ArgoCD, Resolution: definitions.Unresolved, Reason: definitions.UnresolvedTemplate,
-				Detail:     definitions.Detail("The password of https://bob:hunter2@evil.test is a template. " + hostile),
+				Sources: []model.Source{{File: "a:b,c/" + hostile + ".yaml", Line: 1, Object: hostile}},
+				Format:  model.Kubernetes, Consumer: model.ArgoCD, Resolution: model.Unresolved, Reason: model.UnresolvedTemplate,
+				Detail:     model.Detail("The password of https://bob:hunter2@evil.test is a template. " + hostile),
 				Definition: definition("https://bob:hunter2@evil.test/"+hostile, hostile),
 			},
 			{
-				Sources: []definitions.Source{{File: "-"}},
-				Format:  definitions.RegistryDefinition, Resolution: definitions.Resolved,
+				Sources: []model.Source{{File: "-"}},
+				Format:  model.RegistryDefinition, Resolution: model.Resolved,
 				Definition: definition("https://slow.example.com", "charts"),
 				NotChecked: "The scan was interrupted. " + hostile,
 			},
 			{
-				Sources: []definitions.Source{{File: "../outside.yaml", Line: 2}},
-				Format:  definitions.RegistryDefinition, Resolution: definitions.Resolved,
+				Sources: []model.Source{{File: "../outside.yaml", Line: 2}},
+				Format:  model.RegistryDefinition, Resolution: model.Resolved,
 				Definition:         definition("bob:hunter2@example.com:x", "charts"),
 				DefinitionProblems: []regcheck.Problem{{Field: "endpoint", Problem: "must be a host"}, {Field: "auth.password", Problem: hostile}},
 			},
 			{
-				Sources: []definitions.Source{{File: "/etc/containerd/certs.d/hosts.toml", Line: 7}},
-				Format:  definitions.ContainerdHosts, Consumer: definitions.Containerd, Resolution: definitions.Resolved,
+				Sources: []model.Source{{File: "/etc/containerd/certs.d/hosts.toml", Line: 7}},
+				Format:  model.ContainerdHosts, Consumer: model.Containerd, Resolution: model.Resolved,
 				Definition: definition("https://listed.example.com", ""),
 			},
 		},
-		Skipped: []definitions.Skipped{
-			{Source: definitions.Source{File: "apps/argo.yaml", Line: 8, Object: "Secret argocd/git"}, Reason: definitions.SkipGit, Message: hostile},
+		Skipped: []model.Skipped{
+			{Source: model.Source{File: "apps/argo.yaml", Line: 8, Object: "Secret argocd/git"}, Reason: model.SkipGit, Message: hostile},
 		},
-		Problems: []definitions.Problem{
-			{Source: definitions.Source{File: "apps/secret.yaml", Line: 5, Object: "bob:hunter2@registry.example.com/a"}, Reason: definitions.ProblemInvalidBase64,
+		Problems: []model.Problem{
+			{Source: model.Source{File: "apps/secret.yaml", Line: 5, Object: "bob:hunter2@registry.example.com/a"}, Reason: model.ProblemInvalidBase64,
 				Message: "The image podinfo:6.7@sha256:0123 is at \"bob:hunter2@registry.example.com\". " + hostile},
 		},
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -64,7 +65,7 @@ func (s *Server) readCheck(c *call) (request checks.Request, err error) {
 	return request, nil
 }
 
-// scan is POST /v1/registries/oci/basic/scan: the definitions that a file has, as a definitions.Result. Nothing is stored or contacted.
+// scan is POST /v1/registries/oci/basic/scan: the definitions that a file has, as a model.Result. Nothing is stored or contacted.
 func (s *Server) scan(c *call) (response, error) {
 	request, err := s.readScan(c)
 	request.Refusal = err
@@ -79,17 +80,17 @@ func (s *Server) readScan(c *call) (request checks.ScanRequest, err error) {
 		return request, err
 	}
 	query := readQuery(c.URL.RawQuery)
-	format, as := query.text("format"), definitions.Consumer(query.text("as"))
+	format, as := query.text("format"), model.Consumer(query.text("as"))
 	if format != "" && !slices.Contains(definitions.FormatNames(), format) {
 		query.problems = append(query.problems, fault.Field{Field: "format", Problem: "must be one of " + strings.Join(definitions.FormatNames(), ", ")})
 	}
-	if as != "" && !slices.Contains(definitions.Consumers, as) {
-		query.problems = append(query.problems, fault.Field{Field: "as", Problem: "must be one of " + strings.Join(definitions.ConsumerNames(), ", ")})
+	if as != "" && !slices.Contains(model.Consumers, as) {
+		query.problems = append(query.problems, fault.Field{Field: "as", Problem: "must be one of " + strings.Join(model.ConsumerNames(), ", ")})
 	}
 	if err := cmp.Or(invalid(query.problems), c.checkEncoding()); err != nil {
 		return request, err
 	}
-	request.Name, request.Options = strictjson.Body, definitions.Options{Format: definitions.Format(format), As: as}
+	request.Name, request.Options = strictjson.Body, model.Options{Format: model.Format(format), As: as}
 	if request.File, err = c.readBody(cmp.Or(s.ScanBytes, maxBody)); err == nil && len(request.File) == 0 {
 		err = fault.InvalidFields(fault.Field{Field: strictjson.Body, Problem: "is required"})
 	}

@@ -17,7 +17,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
@@ -116,9 +116,9 @@ func scanList(b *testing.B, tree string) (time.Duration, float64) {
 func checkAll(b *testing.B, registry redirected) (allowed, took time.Duration) {
 	b.Helper()
 	checker := &regcheck.Checker{Resolver: registry, Dialer: distant{registry, scanOneWay}, Egress: loopbackPolicy(b)}
-	var result definitions.Result
+	var result model.Result
 	for i := range distinct {
-		result.Registries = append(result.Registries, definitions.Registry{Resolution: definitions.Resolved, Definition: regcheck.Definition{
+		result.Registries = append(result.Registries, model.Registry{Resolution: model.Resolved, Definition: regcheck.Definition{
 			Endpoint: fmt.Sprintf("https://registry%d.test", i), Auth: &regcheck.Auth{Type: regcheck.Basic, Username: regchecktest.User,
 				Password: secret.String(regchecktest.Password), TLS: regcheck.TLS{Enabled: true, InsecureSkipVerify: true}}}})
 	}

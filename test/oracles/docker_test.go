@@ -16,7 +16,7 @@ import (
 	"oras.land/oras-go/v2/registry"
 	orascredentials "oras.land/oras-go/v2/registry/remote/credentials"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 func notLegacy(c testCase) bool { return !c.legacy }
@@ -28,7 +28,7 @@ func fromDocker(a types.AuthConfig) credentials {
 func TestDocker(t *testing.T) {
 	helpers(t)
 	t.Setenv("DOCKER_AUTH_CONFIG", "")
-	oracle{consumer: definitions.Docker, format: definitions.DockerConfig, applies: notLegacy, lookup: func(c testCase) (credentials, error) {
+	oracle{consumer: model.Docker, format: model.DockerConfig, applies: notLegacy, lookup: func(c testCase) (credentials, error) {
 		file := configfile.New("")
 		if err := file.LoadFromReader(strings.NewReader(c.config)); err != nil {
 			return credentials{}, err
@@ -58,7 +58,7 @@ func TestDockerEnvironment(t *testing.T) {
 	stderr := os.Stderr
 	os.Stderr = printed
 	defer func() { os.Stderr = stderr }()
-	empty := oracle{consumer: definitions.Docker, format: definitions.DockerAuthConfigEnv, lookup: func(c testCase) (credentials, error) {
+	empty := oracle{consumer: model.Docker, format: model.DockerAuthConfigEnv, lookup: func(c testCase) (credentials, error) {
 		t.Setenv("DOCKER_AUTH_CONFIG", c.config)
 		named, err := reference.ParseNormalizedNamed(c.reference)
 		if err != nil {
@@ -82,7 +82,7 @@ func TestORAS(t *testing.T) {
 	helpers(t)
 	dir := t.TempDir()
 	anotherCase := testCase{config: `{"Auths": {"ghcr.io": {"auth": "dTpw"}}}`, reference: "ghcr.io/acme/app"}
-	oracle{consumer: definitions.Helm, format: definitions.DockerConfig, applies: notLegacy, lookup: func(c testCase) (credentials, error) {
+	oracle{consumer: model.Helm, format: model.DockerConfig, applies: notLegacy, lookup: func(c testCase) (credentials, error) {
 		path, err := writeFile(dir, "config.json", c.config)
 		if err != nil {
 			return credentials{}, err
@@ -110,7 +110,7 @@ func TestGoContainerRegistry(t *testing.T) {
 	t.Setenv("HOME", dir)
 	t.Setenv("DOCKER_CONFIG", dir)
 	repositoryKey := func(c testCase) bool { return strings.Contains(c.config, `"`+c.reference+`"`) }
-	oracle{consumer: definitions.Docker, format: definitions.DockerConfig, applies: notLegacy, lookup: func(c testCase) (credentials, error) {
+	oracle{consumer: model.Docker, format: model.DockerConfig, applies: notLegacy, lookup: func(c testCase) (credentials, error) {
 		if _, err := writeFile(dir, "config.json", c.config); err != nil {
 			return credentials{}, err
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 // resolve uses go-containerregistry's keychain of pull Secrets, which Flux has and whose patterns are kubelet's.
@@ -43,7 +43,7 @@ var emptySecret = difference{"an empty value of a Secret is no file; kubelet and
 	testCase{reference: "ghcr.io/acme/app"}}
 
 func TestFlux(t *testing.T) {
-	oracle{consumer: definitions.Flux, format: definitions.DockerConfig, lookup: func(c testCase) (credentials, error) {
+	oracle{consumer: model.Flux, format: model.DockerConfig, lookup: func(c testCase) (credentials, error) {
 		return resolve(c, c.reference)
 	}, differs: []difference{emptySecret}}.check(t)
 }
@@ -65,7 +65,7 @@ func TestKubelet(t *testing.T) {
 	contains := func(text string) func(testCase) bool {
 		return func(c testCase) bool { return strings.Contains(c.config, text) }
 	}
-	oracle{consumer: definitions.Kubelet, format: definitions.DockerConfig, lookup: func(c testCase) (credentials, error) {
+	oracle{consumer: model.Kubelet, format: model.DockerConfig, lookup: func(c testCase) (credentials, error) {
 		named, err := reference.ParseNormalizedNamed(c.reference)
 		if err != nil {
 			return credentials{}, err

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -27,8 +28,8 @@ type credentials struct{ username, password, identityToken, registryToken string
 
 // oracle looks for credentials with a consumer's own library. The error means that the consumer fails instead of connecting.
 type oracle struct {
-	consumer definitions.Consumer
-	format   definitions.Format // of files that are not legacy
+	consumer model.Consumer
+	format   model.Format // of files that are not legacy
 	applies  func(testCase) bool
 	lookup   func(testCase) (credentials, error)
 	differs  []difference
@@ -64,9 +65,9 @@ func outcomeOf(c credentials, err error) outcome {
 func ours(t interface{ Fatal(...any) }, o oracle, c testCase) (result outcome, helped bool, steps []string) {
 	format := o.format
 	if c.legacy {
-		format = definitions.Dockercfg
+		format = model.Dockercfg
 	}
-	r, steps, err := definitions.Lookup("config.json", []byte(c.config), c.reference, definitions.Options{Format: format, As: o.consumer,
+	r, steps, err := definitions.Lookup("config.json", []byte(c.config), c.reference, model.Options{Format: format, As: o.consumer,
 		Helper: func(program, server string) (string, secret.String, error) {
 			helped = true
 			return program, secret.String(server), nil
@@ -74,7 +75,7 @@ func ours(t interface{ Fatal(...any) }, o oracle, c testCase) (result outcome, h
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Resolution == definitions.Resolved {
+	if r.Resolution == model.Resolved {
 		a := r.Definition.Auth
 		switch a.Kind() {
 		case regcheck.Token:
@@ -85,11 +86,11 @@ func ours(t interface{ Fatal(...any) }, o oracle, c testCase) (result outcome, h
 		return outcome{kind: "anonymous"}, helped, steps
 	}
 	switch {
-	case r.Reason == definitions.UnresolvedAmbiguous:
+	case r.Reason == model.UnresolvedAmbiguous:
 		return outcome{kind: "ambiguous"}, helped, steps
-	case r.Reason == definitions.UnresolvedIncomplete && strings.HasPrefix(string(r.Detail), "The entry has a "):
+	case r.Reason == model.UnresolvedIncomplete && strings.HasPrefix(string(r.Detail), "The entry has a "):
 		return outcome{kind: "incomplete"}, helped, steps
-	case r.Reason == definitions.UnresolvedIncomplete:
+	case r.Reason == model.UnresolvedIncomplete:
 		return outcome{kind: "fails"}, helped, steps
 	}
 	return outcome{kind: string(r.Reason)}, helped, steps

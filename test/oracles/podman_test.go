@@ -9,7 +9,7 @@ import (
 	podman "go.podman.io/image/v5/pkg/docker/config"
 	podmantypes "go.podman.io/image/v5/types"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 )
 
 func TestPodman(t *testing.T) {
@@ -20,7 +20,7 @@ func TestPodman(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	oracle{consumer: definitions.Podman, format: definitions.ContainersAuth, lookup: func(c testCase) (credentials, error) {
+	oracle{consumer: model.Podman, format: model.ContainersAuth, lookup: func(c testCase) (credentials, error) {
 		path, err := writeFile(dir, "auth.json", c.config)
 		if err != nil {
 			return credentials{}, err

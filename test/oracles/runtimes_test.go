@@ -14,6 +14,7 @@ import (
 	containerd "github.com/containerd/containerd/v2/core/remotes/docker/config"
 	"github.com/containerd/log"
 	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/test/testca"
 	"go.podman.io/image/v5/docker/reference"
 	"go.podman.io/image/v5/pkg/sysregistriesv2"
@@ -24,20 +25,20 @@ import (
 const generatedFiles = 300
 
 // readTree reads a directory as a scan does, without the definitions that the consumer does not use.
-func readTree(t *testing.T, dir string) definitions.Result {
+func readTree(t *testing.T, dir string) model.Result {
 	t.Helper()
-	result, err := definitions.Read(t.Context(), os.DirFS(dir), definitions.Options{})
+	result, err := definitions.Read(t.Context(), os.DirFS(dir), model.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	result.Registries = slices.DeleteFunc(result.Registries, func(r definitions.Registry) bool {
-		return notice(r, definitions.NoticeNotUsedByConsumer) != "" && !strings.Contains(notice(r, definitions.NoticeNotUsedByConsumer), "hosts.toml is in the same")
+	result.Registries = slices.DeleteFunc(result.Registries, func(r model.Registry) bool {
+		return notice(r, model.NoticeNotUsedByConsumer) != "" && !strings.Contains(notice(r, model.NoticeNotUsedByConsumer), "hosts.toml is in the same")
 	})
 	return result
 }
 
 // notice returns the message of a notice, "" if the definition has none.
-func notice(r definitions.Registry, code definitions.NoticeCode) string {
+func notice(r model.Registry, code model.NoticeCode) string {
 	for _, n := range r.Notices {
 		if n.Code == code {
 			return n.Message
@@ -137,7 +138,7 @@ func TestHostsLikeContainerd(t *testing.T) {
 		if err != nil {
 			failed++
 			plain := strings.Contains(made[0]+made[1], "test:80\"") || made[0] == "localhost:80" // containerd reads certificates that it does not use
-			if !plain && !slices.ContainsFunc(ours.Registries, func(r definitions.Registry) bool { return r.Resolution == definitions.Unresolved }) && len(ours.Problems) == 0 {
+			if !plain && !slices.ContainsFunc(ours.Registries, func(r model.Registry) bool { return r.Resolution == model.Unresolved }) && len(ours.Problems) == 0 {
 				t.Errorf("containerd: %v; ours has no problem\n%s", err, made[1])
 			}
 			continue
@@ -154,7 +155,7 @@ func TestHostsLikeContainerd(t *testing.T) {
 			}
 		}
 		compared++
-		if slices.ContainsFunc(ours.Problems, func(p definitions.Problem) bool { return strings.Contains(p.Message, "containerd only logs this") }) {
+		if slices.ContainsFunc(ours.Problems, func(p model.Problem) bool { return strings.Contains(p.Message, "containerd only logs this") }) {
 			rejected++
 		}
 		if !slices.Equal(want, got) {
@@ -190,10 +191,10 @@ func trustsMore(pool *x509.CertPool) bool {
 	return pool != nil && (err != nil || !pool.Equal(system))
 }
 
-func describeDefinition(r definitions.Registry) string {
+func describeDefinition(r model.Registry) string {
 	d := r.Definition
 	path := strings.TrimSuffix("/"+d.BasePath, "/")
-	if !strings.Contains(notice(r, definitions.NoticeOverridePath), "without adding /v2") {
+	if !strings.Contains(notice(r, model.NoticeOverridePath), "without adding /v2") {
 		path += "/v2"
 	}
 	if d.BaseContentPath != "" {
@@ -202,7 +203,7 @@ func describeDefinition(r definitions.Registry) string {
 	text := d.Endpoint + path
 	tls := d.Auth.TLS
 	switch {
-	case notice(r, definitions.NoticePlainHTTPFallback) != "":
+	case notice(r, model.NoticePlainHTTPFallback) != "":
 		text += " fallback"
 	case strings.HasPrefix(d.Endpoint, "https:"):
 		text += fmt.Sprintf(" skip=%v ca=%v client=%v", tls.InsecureSkipVerify, tls.CA != "", tls.Certificate != "")
@@ -355,10 +356,10 @@ func place(location string, insecure bool) string {
 	return fmt.Sprintf("%s %s insecure=%v", host, path, insecure)
 }
 
-func located(ours definitions.Result) (places []string) {
+func located(ours model.Result) (places []string) {
 	for _, r := range ours.Registries {
 		places = append(places, fmt.Sprintf("%s %s insecure=%v", strings.TrimPrefix(r.Definition.Endpoint, "https://"), r.Definition.BaseContentPath,
-			notice(r, definitions.NoticePlainHTTPFallback) != ""))
+			notice(r, model.NoticePlainHTTPFallback) != ""))
 	}
 	slices.Sort(places)
 	return slices.Compact(places)

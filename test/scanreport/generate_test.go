@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -34,17 +34,17 @@ func anyBytes() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(rapid.Byte(), 0, 8), func(b []byte) string { return string(b) })
 }
 
-func source() *rapid.Generator[definitions.Source] {
-	return rapid.Custom(func(t *rapid.T) definitions.Source {
-		return definitions.Source{File: text().Draw(t, "file"), Line: rapid.IntRange(0, 3).Draw(t, "line"), Object: text().Draw(t, "object")}
+func source() *rapid.Generator[model.Source] {
+	return rapid.Custom(func(t *rapid.T) model.Source {
+		return model.Source{File: text().Draw(t, "file"), Line: rapid.IntRange(0, 3).Draw(t, "line"), Object: text().Draw(t, "object")}
 	})
 }
 
-func registry() *rapid.Generator[definitions.Registry] {
-	return rapid.Custom(func(t *rapid.T) definitions.Registry {
-		r := definitions.Registry{
-			Sources: rapid.SliceOfN(source(), 0, 3).Draw(t, "sources"), Format: definitions.Format(text().Draw(t, "format")),
-			Consumer: definitions.Consumer(text().Draw(t, "consumer")), Resolution: definitions.Resolved,
+func registry() *rapid.Generator[model.Registry] {
+	return rapid.Custom(func(t *rapid.T) model.Registry {
+		r := model.Registry{
+			Sources: rapid.SliceOfN(source(), 0, 3).Draw(t, "sources"), Format: model.Format(text().Draw(t, "format")),
+			Consumer: model.Consumer(text().Draw(t, "consumer")), Resolution: model.Resolved,
 			Definition: regcheck.Definition{
 				Endpoint:        rapid.OneOf(text(), rapid.Just("https://registry.example.com")).Draw(t, "endpoint"),
 				BaseContentPath: text().Draw(t, "content"),
@@ -52,12 +52,12 @@ func registry() *rapid.Generator[definitions.Registry] {
 			},
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "notices") {
-			r.Notices = append(r.Notices, definitions.Notice{Code: definitions.NoticeCode(text().Draw(t, "notice")), Message: text().Draw(t, "message")})
+			r.Notices = append(r.Notices, model.Notice{Code: model.NoticeCode(text().Draw(t, "notice")), Message: text().Draw(t, "message")})
 		}
 		switch rapid.SampledFrom([]string{"unresolved", "problems", "not checked", "listed", "checked", "checked"}).Draw(t, "outcome") {
 		case "unresolved":
-			r.Resolution, r.Reason = definitions.Unresolved, definitions.UnresolvedReason(text().Draw(t, "reason"))
-			r.Detail = definitions.Detail(text().Draw(t, "detail"))
+			r.Resolution, r.Reason = model.Unresolved, model.UnresolvedReason(text().Draw(t, "reason"))
+			r.Detail = model.Detail(text().Draw(t, "detail"))
 		case "problems":
 			r.DefinitionProblems = []regcheck.Problem{{Field: text().Draw(t, "field"), Problem: text().Draw(t, "problem")}}
 		case "not checked":
@@ -87,14 +87,14 @@ func report() *rapid.Generator[*regcheck.Report] {
 	})
 }
 
-func result() *rapid.Generator[definitions.Result] {
-	return rapid.Custom(func(t *rapid.T) definitions.Result {
-		r := definitions.Result{Registries: rapid.SliceOfN(registry(), 0, 4).Draw(t, "registries")}
+func result() *rapid.Generator[model.Result] {
+	return rapid.Custom(func(t *rapid.T) model.Result {
+		r := model.Result{Registries: rapid.SliceOfN(registry(), 0, 4).Draw(t, "registries")}
 		for range rapid.IntRange(0, 2).Draw(t, "problems") {
-			r.Problems = append(r.Problems, definitions.Problem{Source: source().Draw(t, "source"), Reason: definitions.ProblemNotYAML, Message: text().Draw(t, "message")})
+			r.Problems = append(r.Problems, model.Problem{Source: source().Draw(t, "source"), Reason: model.ProblemNotYAML, Message: text().Draw(t, "message")})
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "skipped") {
-			r.Skipped = append(r.Skipped, definitions.Skipped{Source: source().Draw(t, "source"), Reason: definitions.SkipGit, Message: text().Draw(t, "message")})
+			r.Skipped = append(r.Skipped, model.Skipped{Source: source().Draw(t, "source"), Reason: model.SkipGit, Message: text().Draw(t, "message")})
 		}
 		return r
 	})
@@ -112,7 +112,7 @@ type counts struct {
 	checked     int // of OpenMetrics
 }
 
-func count(r definitions.Result) (c counts) {
+func count(r model.Result) (c counts) {
 	for _, found := range r.Registries {
 		c.entries++
 		places := max(len(found.Sources), 1)
@@ -124,7 +124,7 @@ func count(r definitions.Result) (c counts) {
 		}
 		reported := 1
 		switch {
-		case found.Resolution == definitions.Unresolved:
+		case found.Resolution == model.Unresolved:
 		case found.NotChecked != "":
 			c.errors += places
 		case len(found.DefinitionProblems) > 0, found.Report != nil && !found.Report.Valid:

@@ -1,0 +1,254 @@
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// Formats reads Kubernetes objects.
+var Formats = []scanner.Reader{{Name: model.Kubernetes, Is: isKubernetes, Read: readKubernetes}}
+
+// maxLists limits lists within lists.
+const maxLists = 5
+
+func isKubernetes(f *scanner.File) bool {
+	documents, _ := f.Nodes()
+	return slices.ContainsFunc(documents, isObject)
+}
+
+func isObject(n *node.Node) bool {
+	return n.Get("apiVersion").IsText() && n.Get("kind").IsText()
+}
+
+func readKubernetes(f *scanner.File) {
+	documents, err := f.Nodes()
+	if errors.Is(err, node.ErrLimit) {
+		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
+	}
+	reason := model.ProblemNotYAML
+	if f.LooksLikeJSON() {
+		reason = model.ProblemNotJSON
+	}
+	f.SyntaxProblems(reason, err)
+	for _, document := range documents {
+		if isObject(document) {
+			readObject(f, document, document.Get("apiVersion").Text(), document.Get("kind").Text(), 0)
+		}
+	}
+}
+
+// readObject reads an object or a list of objects. The API omits apiVersion and kind in lists of one kind, such as SecretList.
+func readObject(f *scanner.File, n *node.Node, apiVersion, kind string, lists int) {
+	items := n.Get("items")
+	if !items.IsArray() || !strings.HasSuffix(kind, "List") {
+		clusterOf(f.Scanner).add(f.Scanner, &object{f, n, apiVersion, kind, n.Get("metadata", "namespace").Text(), n.Get("metadata", "name").Text()})
+		return
+	}
+	if lists == maxLists {
+		f.Scanner.Problem(f.At(n.Line, ""), model.ProblemWrongShape, "Lists are nested more than %d times.", maxLists)
+		return
+	}
+	for _, item := range items.Items() {
+		switch {
+		case isObject(item):
+			readObject(f, item, item.Get("apiVersion").Text(), item.Get("kind").Text(), lists+1)
+		case item.Get("kind") == nil:
+			readObject(f, item, apiVersion, strings.TrimSuffix(kind, "List"), lists+1)
+		}
+	}
+}
+
+// Limits of the Kubernetes objects that are stored until all files have been read: their values, and the size of their files.
+const (
+	maxClusterValues = 2_000_000
+	maxClusterBytes  = 128 << 20
+)
+
+// cluster has the Kubernetes objects of all files. References between them are resolved when all are known.
+type cluster struct {
+	objects       []*object
+	named         map[objectName]objects
+	last          *scanner.File // of the objects
+	values, bytes int
+	full          bool
+	argo          *argoSecrets // nil until the first object of Argo CD is resolved
+}
+
+// object is one Kubernetes object.
+type object struct {
+	file                              *scanner.File
+	node                              *node.Node
+	apiVersion, kind, namespace, name string
+}
+
+// objectName is the name of objects in a file, in a directory, or in all files if within is empty.
+type objectName struct{ kind, namespace, name, within string }
+
+// objects are those of one name.
+type objects struct {
+	last  *object
+	count int
+}
+
+// resolver adds what an object defines. It ignores objects that are not its own.
+type resolver func(*scanner.Scanner, *object)
+
+// kinds has what resolves the objects of each kind; the key is group/Kind, or only Kind in the core group. Other kinds are not stored.
+var kinds = joinKinds(coreKinds, workloadKinds, fluxKinds, argoKinds)
+
+func joinKinds(lists ...map[string]resolver) map[string][]resolver {
+	joined := map[string][]resolver{}
+	for _, list := range lists {
+		for kind, resolve := range list {
+			joined[kind] = append(joined[kind], resolve)
+		}
+	}
+	return joined
+}
+
+// at returns the place of a value of the object.
+func (o *object) at(n *node.Node) model.Source {
+	line := o.node.Line
+	if n != nil {
+		line = n.Line
+	}
+	name := o.kind + " "
+	if o.namespace != "" {
+		name += o.namespace + "/"
+	}
+	if name += o.name; len(name) > maxObjectName {
+		name = strings.ToValidUTF8(name[:maxObjectName], "") + "…"
+	}
+	return o.file.At(line, name)
+}
+
+// maxObjectName limits the name of an object in a result. Kubernetes has no names as long.
+const maxObjectName = 400
+
+// groupKind returns group/Kind, and only Kind in the core group.
+func (o *object) groupKind() string {
+	if group, version := path.Split(o.apiVersion); version != o.apiVersion {
+		return group + o.kind
+	}
+	return o.kind
+}
+
+// clusterOf returns the objects that a scan has found so far.
+func clusterOf(s *scanner.Scanner) *cluster { return scanner.State[cluster](s) }
+
+// add stores an object if something resolves its kind.
+func (c *cluster) add(s *scanner.Scanner, o *object) {
+	if len(kinds[o.groupKind()]) == 0 || c.full {
+		return
+	}
+	if c.last != o.file {
+		c.last = o.file
+		c.bytes += len(o.file.Data)
+	}
+	if c.values += o.node.Size(); c.values > maxClusterValues || c.bytes > maxClusterBytes {
+		c.full = true
+		s.Problem(o.at(nil), model.ProblemWrongShape, "The files have more Kubernetes objects than %d values and %d MiB; the rest is not read. Scan fewer files at once.",
+			maxClusterValues, maxClusterBytes>>20)
+		return
+	}
+	if c.named == nil {
+		c.named = map[objectName]objects{}
+		s.WhenAllAreRead(func() { c.resolve(s) })
+	}
+	for _, within := range append(o.scopes(), anyNamespace) {
+		key := objectName{o.groupKind(), o.namespace, o.producedName(), within}
+		if within == anyNamespace {
+			key.namespace = ""
+		}
+		c.named[key] = objects{o, c.named[key].count + 1}
+	}
+	c.objects = append(c.objects, o)
+}
+
+// anyNamespace is the scope of names in all files and namespaces.
+const anyNamespace = "*"
+
+// scopes returns what near searches, in this order: the object's file, its directory, all files.
+func (o *object) scopes() []string {
+	return []string{o.file.Name, path.Dir(o.file.Name) + "/", ""}
+}
+
+// near returns the object that o refers to: one of the same file, else of the same directory, else
+// of any file. Files of several environments repeat names, and their credentials must not be mixed: ambiguous reports that there are several.
+func (c *cluster) near(o *object, kind, namespace, name string) (found *object, ambiguous bool) {
+	for _, within := range o.scopes() {
+		if all := c.named[objectName{kind, namespace, name, within}]; all.count > 0 {
+			return all.last, all.count > 1
+		}
+	}
+	return nil, false
+}
+
+// producedName returns the name of the Secret that an ExternalSecret creates, and the name of all other objects.
+func (o *object) producedName() string {
+	if o.groupKind() == externalSecret {
+		if name := o.node.Get("spec", "target", "name").Text(); name != "" {
+			return name
+		}
+	}
+	return o.name
+}
+
+// gap is why something that an object refers to is not known.
+type gap struct {
+	reason model.UnresolvedReason
+	detail model.Detail
+}
+
+func gapf(reason model.UnresolvedReason, format string, args ...any) *gap {
+	return &gap{reason, model.Detail(fmt.Sprintf(format, args...))}
+}
+
+// lacks makes r unresolved. The first reason stays.
+func lacks(r *model.Registry, g *gap) {
+	if r.Reason == "" && g != nil {
+		r.Reason, r.Detail = g.reason, g.detail
+	}
+}
+
+const readInstead = "Scan the Secret that it becomes, such as the output of kubectl get secret -o yaml."
+
+// secret returns the Secret in the namespace of o that o refers to.
+func (c *cluster) secret(o *object, name string) (*object, *gap) {
+	found, ambiguous := c.near(o, "Secret", o.namespace, name)
+	switch {
+	case ambiguous:
+		return nil, gapf(model.UnresolvedAmbiguous, "Several files have the Secret %q. Scan one environment at a time.", dockerauth.Show(name))
+	case found != nil && found.isEncrypted():
+		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted with SOPS. "+readInstead, dockerauth.Show(name))
+	case found != nil:
+		return found, nil
+	}
+	if encrypted, _ := c.near(o, bitnamiSecret, o.namespace, name); encrypted != nil {
+		return nil, gapf(model.UnresolvedEncrypted, "The Secret %q is encrypted in a SealedSecret. "+readInstead, dockerauth.Show(name))
+	}
+	if external, _ := c.near(o, externalSecret, o.namespace, name); external != nil {
+		return nil, gapf(model.UnresolvedReferenceMissing, "An ExternalSecret creates the Secret %q from another store. "+readInstead, dockerauth.Show(name))
+	}
+	if other := c.named[objectName{"Secret", "", name, anyNamespace}].last; other != nil {
+		return nil, gapf(model.UnresolvedReferenceMissing, "The Secret %q was read in the namespace %q, not in that of the %s, where it must be.", dockerauth.Show(name), dockerauth.Show(other.namespace), o.kind)
+	}
+	return nil, gapf(model.UnresolvedReferenceMissing, "The Secret %q was not read.", dockerauth.Show(name))
+}
+
+// resolve adds what the objects define.
+func (c *cluster) resolve(s *scanner.Scanner) {
+	for _, o := range c.objects {
+		for _, resolve := range kinds[o.groupKind()] {
+			resolve(s, o)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package kubernetes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+func TestClusterIsLimited(t *testing.T) {
+	s := scanner.New(model.Options{}, Formats)
+	clusterOf(s).values = maxClusterValues - 20
+	var text strings.Builder
+	for i := range 5 {
+		fmt.Fprintf(&text, "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: r%d}\nspec: {type: oci, url: oci://r%d.example.com}\n", i, i)
+	}
+	if err := s.AddReader("in", strings.NewReader(text.String())); err != nil {
+		t.Fatal(err)
+	}
+	if f := clusterOf(s).objects[0].file; f.Data != nil {
+		t.Error("the content of the file is stored")
+	}
+	r := s.Result()
+	if r.Summary.Found != 2 || len(r.Problems) != 1 || r.Problems[0].Reason != model.ProblemWrongShape || r.Problems[0].Source.Line != 12 {
+		t.Errorf("got %d definitions, problems %v", r.Summary.Found, r.Problems)
+	}
+}
+
+func TestClusterLimitsSizeOfFiles(t *testing.T) {
+	s := scanner.New(model.Options{}, Formats)
+	clusterOf(s).bytes = maxClusterBytes - 100
+	for i := range 3 {
+		text := fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nspec: {type: oci, url: oci://r%d.example.com}\n", i)
+		if err := s.AddReader("in", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := s.Result(); r.Summary.Found != 0 || len(r.Problems) != 1 {
+		t.Errorf("got %d definitions, problems %v", r.Summary.Found, r.Problems)
+	}
+}
+
+func TestLongNamesAreCut(t *testing.T) {
+	s := scanner.New(model.Options{}, Formats)
+	text := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: " + strings.Repeat("é", 100_000) + "}\nspec: {type: oci, url: oci://r.example.com}\n"
+	if err := s.AddReader("in", strings.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	if object := s.Result().Registries[0].Sources[0].Object; len(object) > maxObjectName+3 || !strings.HasSuffix(object, "é…") {
+		t.Errorf("%d bytes: %.20s", len(object), object)
+	}
+}
+
+// A Secret that is not for a registry is not decoded, whatever it has.
+func TestSecretsOfOtherTypesAreNotDecoded(t *testing.T) {
+	for _, secretType := range []string{"Opaque", "kubernetes.io/tls", "kubernetes.io/basic-auth", "helm.sh/release.v1", ""} {
+		s := scanner.New(model.Options{}, Formats)
+		text := "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ntype: " + secretType + "\ndata: {username: cm9ib3Q=, password: '!', config.json: eyJhdXRocyI6e319}\n"
+		if err := s.AddReader("in", strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+		if r := s.Result(); r.Summary != (model.Summary{}) {
+			t.Errorf("%s: %+v", secretType, r)
+		}
+	}
+}

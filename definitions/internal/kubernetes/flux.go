@@ -1,0 +1,418 @@
+package kubernetes
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const helmRepository = "source.toolkit.fluxcd.io/HelmRepository"
+
+// fluxKinds has what resolves the objects of Flux.
+var fluxKinds = map[string]resolver{
+	helmRepository:                            resolveHelmRepository,
+	"source.toolkit.fluxcd.io/HelmChart":      resolveHelmChart,
+	"helm.toolkit.fluxcd.io/HelmRelease":      resolveHelmRelease,
+	"source.toolkit.fluxcd.io/OCIRepository":  resolveOCIRepository,
+	"image.toolkit.fluxcd.io/ImageRepository": resolveImageRepository,
+}
+
+// fluxSource is an object of Flux that names a registry.
+type fluxSource struct {
+	s          *scanner.Scanner
+	o          *object
+	spec       *node.Node
+	host, path string
+	r          model.Registry
+}
+
+// newFluxSource reads host and path of an address, which at has without its scheme. It returns nil, and reports why, if there is nothing to check.
+func newFluxSource(s *scanner.Scanner, o *object, at *node.Node, address string) *fluxSource {
+	if scanner.IsTemplate(at.Text()) {
+		s.Skip(o.at(at), model.SkipTemplate, "The address is a placeholder. Scan what is rendered from it, or the objects of the cluster.")
+		return nil
+	}
+	f := &fluxSource{s: s, o: o, spec: o.node.Get("spec")}
+	f.host, f.path, _ = strings.Cut(strings.TrimRight(address, "/"), "/")
+	f.r = model.Registry{Sources: []model.Source{o.at(at)}, Format: model.Kubernetes, Consumer: model.Flux}
+	f.r.Definition = regcheck.Definition{Endpoint: scanner.EndpointOf(f.host), BaseContentPath: f.path, Auth: &regcheck.Auth{}}
+	switch {
+	case f.host == "":
+		s.Problem(o.at(at), model.ProblemNoHost, "The address has no host.")
+		return nil
+	case strings.Contains(f.host, "@"):
+		s.Problem(o.at(at), model.ProblemWrongShape, "The address has credentials, which Flux does not accept. Move them to a Secret, and refer to it with spec.secretRef.")
+		return nil
+	case f.r.Definition.Registry() == "":
+		s.Problem(o.at(at), model.ProblemNoHost, "The address %q does not name a registry.", dockerauth.Show(at.Text()))
+		return nil
+	}
+	reachedFrom(&f.r, f.host)
+	f.suspended(o)
+	return f
+}
+
+func (f *fluxSource) suspended(o *object) {
+	if o.node.Get("spec", "suspend").Bool() {
+		scanner.Notice(&f.r, model.NoticeSuspended, "The %s is suspended: Flux does not use it until spec.suspend is removed.", o.kind)
+	}
+}
+
+func resolveHelmRepository(s *scanner.Scanner, o *object) {
+	if f := newHelmRepository(s, o); f != nil {
+		s.Found(f.r)
+	}
+}
+
+// newHelmRepository returns what a HelmRepository defines. It returns nil, and reports why, if there is nothing to check.
+func newHelmRepository(s *scanner.Scanner, o *object) *fluxSource {
+	at := o.node.Get("spec", "url")
+	address, oci := strings.CutPrefix(at.Text(), "oci://")
+	typed := o.node.Get("spec", "type").Text() == "oci"
+	switch {
+	case !typed && !oci:
+		s.Skip(o.at(at), model.SkipClassicHelm, "The HelmRepository is a classic one with an index.yaml. In an OCI registry it has type: oci and a URL with oci://.")
+		return nil
+	case !oci && !scanner.IsTemplate(at.Text()):
+		s.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the HelmRepository: with type: oci, the URL must begin with oci://.")
+		return nil
+	}
+	f := newFluxSource(s, o, at, address)
+	if f == nil {
+		return nil
+	}
+	if !typed {
+		scanner.Notice(&f.r, model.NoticeTypeMissing, "Flux looks for a classic Helm repository at this URL, and fails. Add type: oci to the spec.")
+	}
+	if f.spec.Get("insecure").Bool() {
+		scanner.PlainHTTP(&f.r, "With spec.insecure, Flux")
+	}
+	f.addCertificates()
+	f.addHelmCredentials()
+	return f
+}
+
+// addHelmCredentials adds the credentials of a HelmRepository.
+func (f *fluxSource) addHelmCredentials() {
+	name := f.spec.Get("secretRef", "name").Text()
+	if name == "" {
+		f.addProvider()
+		return
+	}
+	f.ignoreProvider("secretRef")
+	found, g := clusterOf(f.s).secret(f.o, name)
+	switch {
+	case g != nil:
+		lacks(&f.r, g)
+	case found.secretType() == dockerConfigSecret:
+		f.useDockerConfig(found)
+	default:
+		f.useBasic(found)
+	}
+}
+
+// provider returns the cloud provider whose identity Flux uses without a Secret, "" if there is none.
+func (f *fluxSource) provider() string {
+	if provider := f.spec.Get("provider").Text(); provider != "generic" {
+		return provider
+	}
+	return ""
+}
+
+// addProvider makes the definition unresolved, and returns true, if it has a cloud provider.
+func (f *fluxSource) addProvider() bool {
+	provider := f.provider()
+	if provider != "" {
+		lacks(&f.r, gapf(model.UnresolvedCloudIdentity, "Flux gets credentials from the identity of its pod at the cloud provider %q.", dockerauth.Show(provider)))
+	}
+	return provider != ""
+}
+
+func (f *fluxSource) ignoreProvider(because string) {
+	if f.provider() != "" {
+		scanner.Notice(&f.r, model.NoticeIgnoredField, "Flux ignores spec.provider, because spec.%s is set.", because)
+	}
+}
+
+// useBasic uses the keys username and password of a Secret, whatever its type is except that of a docker config.
+func (f *fluxSource) useBasic(o *object) {
+	if f.spec.Get("certSecretRef") == nil && f.useCertificates(o) == nil {
+		scanner.Notice(&f.r, model.NoticeDeprecatedKeys, "Flux uses the certificates of the Secret %q, but this is deprecated. Set spec.certSecretRef.", dockerauth.Show(o.name))
+	}
+	username, password := o.secretValue("username"), o.secretValue("password")
+	lacks(&f.r, username.gap)
+	lacks(&f.r, password.gap)
+	switch {
+	case username.gap != nil || password.gap != nil:
+	case username.text == "" && password.text == "" && (username.at == nil) == (password.at == nil):
+		scanner.Notice(&f.r, model.NoticeNoMatchingCredentials, "The Secret %q has neither username and password nor the type %s: Flux connects without credentials.", dockerauth.Show(o.name), dockerConfigSecret)
+	case username.text == "" || password.text == "":
+		lacks(&f.r, gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both username and password.", dockerauth.Show(o.name)))
+	default:
+		scanner.SetAuth(&f.r, &regcheck.Auth{Username: username.text, Password: secret.String(password.text)})
+	}
+}
+
+// useDockerConfig uses the entry of a docker config as Helm's part of Flux does: like docker, but without docker's other names for Docker Hub.
+func (f *fluxSource) useDockerConfig(o *object) {
+	config, g := o.readableConfig()
+	if g != nil {
+		lacks(&f.r, g)
+		return
+	}
+	if rejected := config.Rejected(dockerauth.Docker); rejected != nil {
+		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret %q.", rejected.Message, dockerauth.Show(o.name)))
+		return
+	}
+	entries := f.sameHost(config)
+	switch {
+	case f.usesHelper(config):
+	case len(entries) == 0 && scanner.EndpointOf(f.host) == scanner.DockerHub:
+		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry, "The Secret %q has no entry for %s, and Flux fails. The key %s, which kubectl writes, is only for oci://index.docker.io.", dockerauth.Show(o.name), f.host, dockerauth.HubKey))
+	case len(entries) == 0:
+		lacks(&f.r, gapf(model.UnresolvedNoMatchingEntry, "The Secret %q has no entry for %s, and Flux fails.", dockerauth.Show(o.name), f.host))
+	case len(entries) > 1:
+		lacks(&f.r, gapf(model.UnresolvedAmbiguous, "The Secret %q has %d entries for %s. Flux uses any one of them, by chance. Remove all but one.", dockerauth.Show(o.name), len(entries), f.host))
+	case entries[0].Credential.Password == "":
+		scanner.Notice(&f.r, model.NoticeNoMatchingCredentials, "The entry %q has no password, and Flux reads nothing else for a HelmRepository: it connects without credentials.", dockerauth.Show(entries[0].Key))
+	default:
+		scanner.Use(&f.r, dockerauth.Credential{Username: entries[0].Credential.Username, Password: entries[0].Credential.Password}, dockerauth.Docker)
+	}
+}
+
+// sameHost returns the entry whose key is the host, or else all entries whose key has this host.
+func (f *fluxSource) sameHost(config *dockerauth.Config) []*dockerauth.Entry {
+	var found []*dockerauth.Entry
+	for _, e := range config.Entries(dockerauth.Docker) {
+		if e.Key == f.host {
+			return []*dockerauth.Entry{e}
+		}
+		key := e.Key
+		if _, after, ok := strings.Cut(key, "://"); ok {
+			key = after
+		}
+		if host, _, _ := strings.Cut(key, "/"); host == f.host {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// usesHelper reports whether Flux would start a credential helper, which its container does not have.
+func (f *fluxSource) usesHelper(config *dockerauth.Config) bool {
+	helper, reason := config.Store, model.UnresolvedCredentialsStore
+	for _, h := range config.Helpers {
+		if h.Host == f.host {
+			helper, reason = h.Name, model.UnresolvedCredentialHelper
+		}
+	}
+	if helper != "" {
+		lacks(&f.r, gapf(reason, "The credentials are in docker-credential-%s, which Flux does not have. Create the Secret with kubectl create secret docker-registry.", dockerauth.Show(helper)))
+	}
+	return helper != ""
+}
+
+// addCertificates adds what spec.certSecretRef refers to.
+func (f *fluxSource) addCertificates() {
+	name := f.spec.Get("certSecretRef", "name").Text()
+	if name == "" {
+		return
+	}
+	found, g := clusterOf(f.s).secret(f.o, name)
+	if g == nil {
+		g = f.useCertificates(found)
+	}
+	lacks(&f.r, g)
+}
+
+// useCertificates returns why Flux rejects the Secret, nil if it does not.
+func (f *fluxSource) useCertificates(o *object) *gap {
+	ca := f.certificate(o, "ca.crt", "caFile")
+	certificate := f.certificate(o, "tls.crt", "certFile")
+	key := f.certificate(o, "tls.key", "keyFile")
+	switch {
+	case (certificate == "") != (key == ""):
+		return gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both tls.crt and tls.key, or neither.", dockerauth.Show(o.name))
+	case certificate == "" && ca == "":
+		return gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it has neither ca.crt nor tls.crt and tls.key.", dockerauth.Show(o.name))
+	}
+	f.r.Definition.Auth.TLS = regcheck.TLS{Enabled: true, CA: ca, Certificate: certificate, Key: secret.String(key)}
+	return nil
+}
+
+// certificate returns the value of a key, or of its old name.
+func (f *fluxSource) certificate(o *object, key, old string) string {
+	v := o.secretValue(key)
+	if before := o.secretValue(old); v.at == nil && before.at != nil {
+		scanner.Notice(&f.r, model.NoticeDeprecatedKeys, "The Secret %q has the key %s, which is the old name of %s.", dockerauth.Show(o.name), old, key)
+		v = before
+	}
+	lacks(&f.r, v.gap)
+	return v.text
+}
+
+func resolveHelmChart(s *scanner.Scanner, o *object) {
+	addChart(s, o, o.node.Get("spec", "chart"), o.node.Get("spec", "sourceRef"))
+}
+
+func resolveHelmRelease(s *scanner.Scanner, o *object) {
+	template := o.node.Get("spec", "chart", "spec")
+	addChart(s, o, template.Get("chart"), template.Get("sourceRef"))
+}
+
+// addChart adds a chart of a HelmRepository. Charts of other sources are those of the source.
+func addChart(s *scanner.Scanner, o *object, chart, reference *node.Node) {
+	name := reference.Get("name").Text()
+	if kind := reference.Get("kind").Text(); kind != "HelmRepository" || chart.Text() == "" {
+		return
+	}
+	namespace := reference.Get("namespace").Text()
+	if namespace == "" {
+		namespace = o.namespace
+	}
+	repository, ambiguous := clusterOf(s).near(o, helmRepository, namespace, name)
+	switch {
+	case repository == nil:
+		s.Skip(o.at(reference), model.SkipNoHost, "The HelmRepository %q was not read.", dockerauth.Show(name))
+		return
+	case ambiguous:
+		s.Skip(o.at(reference), model.SkipNoHost, "Several files have the HelmRepository %q. Scan one environment at a time.", dockerauth.Show(name))
+		return
+	case scanner.IsTemplate(chart.Text()):
+		s.Skip(o.at(chart), model.SkipTemplate, "The name of the chart is a placeholder.")
+		return
+	}
+	withoutReports := *s // what is wrong with the HelmRepository is reported there
+	if f := newHelmRepository(&withoutReports, repository); f != nil {
+		f.r.Sources = []model.Source{o.at(chart)}
+		f.r.Definition.BaseContentPath = strings.Trim(f.path+"/"+chart.Text(), "/")
+		f.suspended(o)
+		s.Found(f.r)
+	}
+}
+
+func resolveOCIRepository(s *scanner.Scanner, o *object) {
+	at := o.node.Get("spec", "url")
+	address, oci := strings.CutPrefix(at.Text(), "oci://")
+	if !oci && !scanner.IsTemplate(at.Text()) {
+		s.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the OCIRepository: its URL must begin with oci://.")
+		return
+	}
+	f := newRepositorySource(s, o, at, address)
+	if f == nil {
+		return
+	}
+	f.addCertificates()
+	if f.spec.Get("insecure").Bool() {
+		f.addInsecure()
+	}
+	if f.addKeyring() {
+		f.ignoreProvider("secretRef or spec.serviceAccountName")
+	} else {
+		f.addProvider()
+	}
+	s.Found(f.r)
+}
+
+// addInsecure adds what spec.insecure of an OCIRepository means.
+func (f *fluxSource) addInsecure() {
+	if f.spec.Get("certSecretRef", "name").Text() != "" {
+		scanner.Notice(&f.r, model.NoticeIgnoredField, "Flux verifies the certificate in spite of spec.insecure, because spec.certSecretRef is set.")
+	} else {
+		f.r.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
+		scanner.Notice(&f.r, model.NoticeInsecureSkipVerify, "Flux does not verify the certificate, because spec.insecure is true.")
+	}
+	scanner.Notice(&f.r, model.NoticePlainHTTPFallback, "Flux connects without TLS if the registry has none, because spec.insecure is true.")
+}
+
+func resolveImageRepository(s *scanner.Scanner, o *object) {
+	at := o.node.Get("spec", "image")
+	if scheme, _, found := strings.Cut(at.Text(), "://"); found && !scanner.IsTemplate(at.Text()) {
+		s.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the ImageRepository: its image must not begin with %q.", dockerauth.Show(scheme)+"://")
+		return
+	}
+	f := newRepositorySource(s, o, at, at.Text())
+	if f == nil {
+		return
+	}
+	if f.spec.Get("insecure").Bool() {
+		scanner.PlainHTTP(&f.r, "With spec.insecure, Flux")
+	}
+	f.addCertificates()
+	if !f.addProvider() {
+		f.addKeyring()
+	} else if f.spec.Get("secretRef") != nil {
+		scanner.Notice(&f.r, model.NoticeIgnoredField, "Flux ignores spec.secretRef, because spec.provider is set; old versions ignore spec.provider instead.")
+	}
+	s.Found(f.r)
+}
+
+// newRepositorySource is newFluxSource for the name of one repository, which is written as for docker but without a tag.
+func newRepositorySource(s *scanner.Scanner, o *object, at *node.Node, address string) *fluxSource {
+	host, path := scanner.SplitReference(address)
+	if rest := strings.TrimPrefix(address, host); !scanner.IsTemplate(address) && strings.ContainsAny(rest, ":@") {
+		s.Problem(o.at(at), model.ProblemWrongShape, "Flux rejects the %s: %q must not have a tag or digest. spec.ref of an OCIRepository and an ImagePolicy have tags.", o.kind, dockerauth.Show(at.Text()))
+		return nil
+	}
+	if address != "" {
+		address = host + "/" + path
+	}
+	f := newFluxSource(s, o, at, address)
+	if f != nil && f.spec.Get("proxySecretRef", "name").Text() != "" {
+		scanner.Notice(&f.r, model.NoticeIgnoredField, "Flux connects through the proxy of spec.proxySecretRef. The definition does not have it.")
+	}
+	return f
+}
+
+// addKeyring adds the credentials of pull Secrets: that of spec.secretRef and those of the ServiceAccount. It returns false if there are none.
+func (f *fluxSource) addKeyring() bool {
+	var all []string
+	if name := f.spec.Get("secretRef", "name").Text(); name != "" {
+		all = append(all, name)
+	}
+	if account := f.spec.Get("serviceAccountName").Text(); account != "" {
+		found, ambiguous := clusterOf(f.s).near(f.o, "ServiceAccount", f.o.namespace, account)
+		switch {
+		case found == nil:
+			lacks(&f.r, gapf(model.UnresolvedReferenceMissing, "The ServiceAccount %q was not read.", dockerauth.Show(account)))
+			return true
+		case ambiguous:
+			lacks(&f.r, gapf(model.UnresolvedAmbiguous, "Several files have the ServiceAccount %q. Scan one environment at a time.", dockerauth.Show(account)))
+			return true
+		}
+		all = append(all, names(found.node.Get("imagePullSecrets"))...)
+	}
+	if len(all) == 0 {
+		return false
+	}
+	k := newKeyring(f.s, f.o, all)
+	if k.missing != nil {
+		lacks(&f.r, k.missing)
+	} else {
+		f.useFirst(k)
+	}
+	return true
+}
+
+// useFirst uses the most specific entry, and no other, as go-containerregistry does.
+func (f *fluxSource) useFirst(k keyring) {
+	reference := f.host + "/" + f.path
+	entries, rejected := k.match(reference)
+	switch {
+	case rejected != "":
+		lacks(&f.r, gapf(model.UnresolvedIncomplete, "%s For this reason Flux rejects the Secret.", rejected))
+	case len(entries) == 0:
+		k.noMatch(&f.r, reference, "Flux")
+	default:
+		if slices.ContainsFunc(entries, func(e *dockerauth.Entry) bool { return e.Credential != entries[0].Credential }) {
+			scanner.Notice(&f.r, model.NoticeAmbiguousCredentials, "%d entries match. Flux uses %q only.", len(entries), dockerauth.Show(entries[0].Key))
+		}
+		f.s.UseFirst(&f.r, dockerauth.Kubelet, entries[:1])
+	}
+}

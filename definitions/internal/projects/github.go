@@ -1,0 +1,221 @@
+package projects
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// GitHubFormats reads GitHub workflows and composite actions.
+var GitHubFormats = []scanner.Reader{{Name: model.GitHubWorkflow, Is: isWorkflow, Read: readWorkflow}}
+
+func isWorkflow(f *scanner.File) bool {
+	root := f.Root()
+	if root.Get("runs", "using").Text() == "composite" {
+		return true
+	}
+	for _, job := range root.Get("jobs").Pairs() {
+		if root.Get("on") != nil && (job.Value.Get("steps").IsArray() || job.Value.Get("runs-on") != nil || job.Value.Get("uses").IsText()) {
+			return true
+		}
+	}
+	return false
+}
+
+func readWorkflow(f *scanner.File) {
+	for _, root := range f.Readable() {
+		workflow(f, root)
+	}
+}
+
+func workflow(f *scanner.File, root *node.Node) {
+	workflowSteps(f, root.Get("runs"), "action")
+	for _, job := range root.Get("jobs").Pairs() {
+		object := "job " + dockerauth.Show(job.Key)
+		workflowSteps(f, job.Value, object)
+		containerCredentials(f, job.Value.Get("container"), object+" container")
+		for _, service := range job.Value.Get("services").Pairs() {
+			containerCredentials(f, service.Value, object+" service "+dockerauth.Show(service.Key))
+		}
+	}
+}
+
+// isExpression reports whether a value is computed when the workflow runs.
+func isExpression(text string) bool { return strings.Contains(text, "${{") }
+
+// workflowAuth sets the credentials of a registry in a workflow.
+func workflowAuth(f *scanner.File, e *scanner.Entry, username, password string) {
+	e.Definition.Auth = scanner.BasicAuth(username, password)
+	switch {
+	case isExpression(username + password):
+		e.Reason, e.Detail = model.UnresolvedTemplate, "The credentials are expressions, such as secrets of the repository. Check the registry with the values themselves."
+	case scanner.IsECR(e.Address):
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The password comes from AWS. Check the registry with a password of AWS."
+	case username == "" != (password == ""):
+		e.Reason, e.Detail = model.UnresolvedIncomplete, "The username or the password is missing."
+	case password != "":
+		e.Notices = append(e.Notices, scanner.SecretNotice("Use a secret of the repository (${{ secrets.NAME }})."))
+	}
+}
+
+// containerCredentials reads a container that is pulled with credentials. Without credentials it is not a registry of the user.
+func containerCredentials(f *scanner.File, container *node.Node, object string) {
+	credentials := container.Get("credentials")
+	if !credentials.IsObject() {
+		return
+	}
+	image := container.Get("image").Text()
+	e := scanner.Entry{At: f.At(credentials.Line, object)}
+	e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
+	if isExpression(image) {
+		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		return
+	}
+	host, path := scanner.SplitReference(strings.TrimPrefix(image, "docker://"))
+	e.Address = host + "/" + path
+	workflowAuth(f, &e, credentials.Get("username").Text(), credentials.Get("password").Text())
+	e.Add(f.Scanner)
+}
+
+// workflowSteps reads the steps of a job or composite action in their order: a region that one step sets is used by later ones.
+func workflowSteps(f *scanner.File, job *node.Node, object string) {
+	region := ""
+	for _, step := range job.Get("steps").Items() {
+		uses := step.Get("uses")
+		action, _, _ := strings.Cut(uses.Text(), "@")
+		action = strings.ToLower(action)
+		if read := loginActions[action]; read != nil {
+			loginStep(f, step, object, read)
+		}
+		switch {
+		case action == "aws-actions/configure-aws-credentials":
+			region = step.Get("with", "aws-region").Text()
+		case action == "aws-actions/amazon-ecr-login":
+			ecrLoginStep(f, step, object, region)
+		case strings.HasPrefix(action, "./"):
+			f.Scanner.Skip(f.At(uses.Line, object), model.SkipLocalAction, "The action %.80q is in the repository, and is read where its own file is.", uses.Text())
+		}
+		if run := step.Get("run"); run != nil {
+			readScript(f, model.GitHubWorkflow, run, object, "Use a secret of the repository (${{ secrets.NAME }}) with --password-stdin.")
+		}
+	}
+}
+
+// loginInputs are the names of an action's inputs.
+type loginInputs struct{ registry, username, password string }
+
+var loginActions = map[string]*loginInputs{
+	"docker/login-action":         {"registry", "username", "password"},
+	"azure/docker-login":          {"login-server", "username", "password"},
+	"redhat-actions/podman-login": {"registry", "username", "password"},
+}
+
+// loginStep reads a step that logs in: at one registry, or at those that registry-auth lists as YAML.
+func loginStep(f *scanner.File, step *node.Node, object string, inputs *loginInputs) {
+	with := step.Get("with")
+	list := with.Get("registry-auth")
+	if list == nil {
+		login(f, with, f.At(step.Get("uses").Line, object), inputs)
+		return
+	}
+	documents, _ := node.YAML([]byte(list.Text()))
+	for _, document := range documents {
+		for _, item := range document.Items() {
+			login(f, item, f.At(list.TextLine()+item.Line-1, object), inputs)
+		}
+	}
+}
+
+// login reads what logs in at one registry, without a name at Docker Hub.
+func login(f *scanner.File, with *node.Node, at model.Source, inputs *loginInputs) {
+	e := scanner.Entry{At: at, Address: with.Get(inputs.registry).Text(), Path: scanner.PathIgnored}
+	e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
+	switch {
+	case isExpression(e.Address):
+		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		return
+	case e.Address == "":
+		e.Address = scanner.DockerHub
+	}
+	workflowAuth(f, &e, with.Get(inputs.username).Text(), with.Get(inputs.password).Text())
+	if e.Reason == "" && e.Definition.Auth.Password == "" {
+		e.Reason, e.Detail = model.UnresolvedIncomplete, "The step has no username and no password."
+	}
+	e.Add(f.Scanner)
+}
+
+// ecrLoginStep reads a login at AWS, with the identity of the workflow. The address has an account and a region.
+func ecrLoginStep(f *scanner.File, step *node.Node, object, region string) {
+	at := f.At(step.Get("uses").Line, object)
+	hosts := strings.FieldsFunc(step.Get("with", "registries").Text(), func(c rune) bool { return c == ',' || c == ' ' })
+	public := step.Get("with", "registry-type").Text() == "public"
+	if !public && (len(hosts) == 0 || region == "" || isExpression(region) || slices.ContainsFunc(hosts, isExpression)) {
+		f.Scanner.Skip(at, model.SkipTemplate, "The address has the account and the region of the workflow's identity at AWS, which are not in the file.")
+		return
+	}
+	if public {
+		hosts = []string{"public.ecr.aws"}
+	}
+	for _, host := range hosts {
+		if !public {
+			host += ".dkr.ecr." + region + ".amazonaws.com"
+		}
+		e := scanner.Entry{At: at, Address: host}
+		e.Format, e.Consumer = model.GitHubWorkflow, model.Docker
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The workflow gets the password with its identity at AWS. Check the registry with a password of AWS."
+		e.Add(f.Scanner)
+	}
+}
+
+// DependabotFormats reads the private registries of dependabot.yml.
+var DependabotFormats = []scanner.Reader{{Name: model.Dependabot, Is: isDependabot, Read: readDependabot}}
+
+func isDependabot(f *scanner.File) bool {
+	root := f.Root()
+	return root.Get("updates").IsArray() && root.Get("version") != nil && root.Get("registries").IsObject()
+}
+
+func readDependabot(f *scanner.File) {
+	for _, root := range f.Readable() {
+		for _, registry := range root.Get("registries").Pairs() {
+			dependabotRegistry(f, registry)
+		}
+	}
+}
+
+func dependabotRegistry(f *scanner.File, registry node.Pair) {
+	n := registry.Value
+	e := scanner.Entry{At: f.At(registry.KeyLine, "registry "+dockerauth.Show(registry.Key)), Address: n.Get("url").Text()}
+	e.Format = model.Dependabot
+	kind := n.Get("type").Text()
+	if e.Address == "" { // the default of docker-registry
+		e.Address = n.Get("registry").Text()
+	}
+	switch {
+	case kind == "helm-registry" && !strings.HasPrefix(e.Address, "oci://"):
+		f.Scanner.Skip(e.At, model.SkipClassicHelm, "The URL does not begin with oci://, so that it is a classic repository with an index.yaml.")
+		return
+	case kind != "docker-registry" && kind != "helm-registry":
+		f.Scanner.Skip(e.At, model.SkipNotARegistry, "The type %.40q is not an OCI registry.", kind)
+		return
+	case isExpression(e.Address):
+		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		return
+	case e.Address == "" && kind == "docker-registry":
+		e.Address = scanner.DockerHub
+	}
+	if kind == "helm-registry" {
+		e.Consumer = model.Helm
+	} else {
+		e.Consumer = model.Docker
+	}
+	workflowAuth(f, &e, n.Get("username").Text(), n.Get("password").Text())
+	if role := n.Get("aws-role-name"); role != nil || n.Get("tenant-id") != nil {
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "Dependabot gets the password with its identity at a cloud provider."
+	}
+	e.Add(f.Scanner)
+}

@@ -1,0 +1,307 @@
+package projects
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// HelmFormats reads Helm's repositories.yaml, the dependencies of charts (Chart.yaml, Chart.lock, requirements.yaml), and helmfile.
+var HelmFormats = []scanner.Reader{
+	{Name: model.HelmRepositories, Is: isHelmRepositories, Read: readHelmRepositories},
+	{Name: model.HelmChart, Is: isHelmChart, Read: readHelmChart},
+	{Name: model.Helmfile, Is: isHelmfile, Read: readHelmfile},
+}
+
+func isHelmRepositories(f *scanner.File) bool {
+	root := f.Root()
+	return root.Get("repositories").IsArray() && root.Get("kind") == nil && (root.Get("generated") != nil || root.Get("apiVersion") != nil)
+}
+
+func readHelmRepositories(f *scanner.File) {
+	if f.Root() == nil {
+		f.Unrecognized()
+	}
+	for _, n := range f.Root().Get("repositories").Items() {
+		f.Scanner.Skip(f.At(n.Line, "repository "+n.Get("name").Text()), model.SkipClassicHelm,
+			"Helm uses repositories.yaml only for classic repositories. Charts in OCI registries are used by their URL (oci://…).")
+	}
+}
+
+func isHelmChart(f *scanner.File) bool {
+	root := f.Root()
+	if root.Get("kind") != nil {
+		return false
+	}
+	return scanner.IsOneOf(root.Get("apiVersion").Text(), "v1", "v2") && root.Get("name").IsText() && root.Get("version") != nil ||
+		slices.ContainsFunc(root.Get("dependencies").Items(), func(n *node.Node) bool {
+			return n.Get("repository") != nil && n.Get("name").IsText()
+		})
+}
+
+func readHelmChart(f *scanner.File) {
+	if f.Root() == nil {
+		f.Unrecognized()
+	}
+	for _, n := range f.Root().Get("dependencies").Items() {
+		helmDependency(f, n)
+	}
+}
+
+// helmDependency adds a dependency of a chart. Helm takes credentials from the configuration of the user who runs it. A chart in a public
+// registry can be checked without them, so that the definition is complete and anonymous.
+func helmDependency(f *scanner.File, n *node.Node) {
+	s, name, repository := f.Scanner, n.Get("name").Text(), n.Get("repository").Text()
+	at := f.At(n.Line, "dependency "+name)
+	if line := n.Get("repository"); line != nil {
+		at.Line = line.Line
+	}
+	scheme, _, hasScheme := strings.Cut(repository, "://")
+	switch {
+	case scanner.IsTemplate(repository) || scanner.IsTemplate(name):
+		s.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+	case strings.HasPrefix(repository, "@") || strings.HasPrefix(repository, "alias:"):
+		s.Skip(at, model.SkipAlias, "The name is that of a repository in Helm's repositories.yaml, which has only classic repositories.")
+	case repository == "" || scheme == "file":
+		s.Skip(at, model.SkipLocal, "The chart is in a local directory.")
+	case scheme == "oci" && strings.Trim(repository, "/") == "oci:":
+		s.Skip(at, model.SkipNoHost, "%s", scanner.AddressMessages[model.SkipNoHost])
+	case scheme == "oci":
+		scanner.Entry{Registry: model.Registry{Format: model.HelmChart, Consumer: model.Helm, Notices: []model.Notice{helmAnonymous}}, At: at, Address: strings.TrimSuffix(repository, "/") + "/" + name}.Add(s)
+	case scheme == "http" || scheme == "https":
+		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository.")
+	case hasScheme:
+		s.Skip(at, model.SkipUnsupportedScheme, "Helm reaches the repository through a plugin.")
+	default:
+		s.Problem(at, model.ProblemWrongShape, "Helm rejects the repository, because it is not a URL. An OCI registry begins with oci://, and the name of a known repository with @.")
+	}
+}
+
+var helmAnonymous = model.Notice{Code: model.NoticeNoMatchingCredentials, Message: "Helm takes the credentials of a chart from its own configuration (helm registry login), which is not part of this file. The check connects without credentials."}
+
+// helmfileTemplate matches the text of a helmfile that is YAML only after its template has been rendered.
+var helmfileTemplate = regexp.MustCompile(`(?m)^(repositories|releases|helmDefaults):`)
+
+// helmfile is the state of one file. Its documents are merged.
+type helmfile struct {
+	*scanner.File
+	repositories []*chartRepository
+	defaults     *node.Node // helmDefaults
+}
+
+// chartRepository is an item of "repositories".
+type chartRepository struct {
+	node    *node.Node
+	name    string
+	address string
+	oci     bool
+}
+
+func isHelmfile(f *scanner.File) bool {
+	documents, err := f.Nodes()
+	if err != nil {
+		return bytes.Contains(f.Data, []byte("{{")) && helmfileTemplate.Match(f.Data)
+	}
+	return slices.ContainsFunc(documents, func(n *node.Node) bool {
+		return n.Get("kind") == nil && n.Get("jobs") == nil &&
+			(hasItemWith(n.Get("releases"), "chart") || hasItemWith(n.Get("repositories"), "url"))
+	})
+}
+
+func hasItemWith(list *node.Node, key string) bool {
+	return slices.ContainsFunc(list.Items(), func(n *node.Node) bool { return n.Get(key).IsText() && n.Get("name").IsText() })
+}
+
+func readHelmfile(f *scanner.File) {
+	documents, err := f.Nodes()
+	if err != nil && !bytes.Contains(f.Data, []byte("{{")) {
+		f.Unrecognized()
+		return
+	}
+	if err != nil {
+		f.Scanner.Problem(f.At(0, ""), model.ProblemTemplate, "The helmfile is a template. Scan the output of: helmfile build")
+		return
+	}
+	h := helmfile{File: f}
+	for _, document := range documents {
+		if defaults := document.Get("helmDefaults"); defaults != nil {
+			h.defaults = defaults
+		}
+		for _, n := range document.Get("repositories").Items() {
+			r := &chartRepository{n, n.Get("name").Text(), n.Get("url").Text(), n.Get("oci").Bool()}
+			h.repositories = append(h.repositories, r)
+		}
+	}
+	for _, r := range h.repositories {
+		h.addRepository(r)
+	}
+	for _, document := range documents {
+		for _, n := range document.Get("releases").Items() {
+			h.addRelease(n)
+		}
+	}
+}
+
+func (h *helmfile) addRepository(r *chartRepository) {
+	s, at := h.Scanner, h.At(r.node.Line, "repository "+r.name)
+	e := scanner.Entry{Registry: model.Registry{Format: model.Helmfile, Consumer: model.Helm}, At: at, Address: r.address}
+	scheme, _, hasScheme := strings.Cut(r.address, "://")
+	switch {
+	case scanner.IsTemplate(r.address):
+		s.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		return
+	case r.oci && hasScheme:
+		s.Problem(at, model.ProblemWrongShape, "helmfile adds oci:// itself to the URL of a repository with oci: true. Remove the scheme from url.")
+		return
+	case !r.oci && scheme == "oci":
+		scanner.Notice(&e.Registry, model.NoticeTypeMissing, "Helm rejects the URL, because the repository is not marked as an OCI registry. Set oci to true, and remove oci:// from url.")
+	case !r.oci:
+		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository. If it is an OCI registry, set oci to true.")
+		return
+	}
+	h.add(e, r, nil)
+}
+
+func (h *helmfile) addRelease(n *node.Node) {
+	s, chart := h.Scanner, n.Get("chart").Text()
+	at := h.At(n.Line, "release "+n.Get("name").Text())
+	if line := n.Get("chart"); line != nil {
+		at.Line = line.Line
+	}
+	e := scanner.Entry{Registry: model.Registry{Format: model.Helmfile, Consumer: model.Helm}, At: at, Address: scanner.CutTag(chart)}
+	alias, name, found := strings.Cut(chart, "/")
+	r := h.find(alias)
+	switch {
+	case scanner.IsTemplate(chart) || r != nil && scanner.IsTemplate(r.address):
+		s.Skip(at, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+	case strings.HasPrefix(chart, "oci://"):
+		h.add(e, nil, n)
+	case found && r != nil && r.oci:
+		e.Address = r.address + "/" + name
+		h.add(e, r, n)
+	case found && r != nil: // its repository is reported
+	case strings.HasPrefix(chart, "git::"):
+		s.Skip(at, model.SkipGit, "The chart is in a Git repository.")
+	case strings.Contains(chart, "://"):
+		s.Skip(at, model.SkipNotOCI, "Helm downloads the chart from its URL.")
+	case !found || strings.HasPrefix(chart, "/") || strings.HasPrefix(chart, "."):
+		s.Skip(at, model.SkipLocal, "The chart is in a local directory.")
+	default:
+		s.Skip(at, model.SkipAlias, "The chart is in a repository that is not defined in this file, or in a local directory.")
+	}
+}
+
+// find returns the first repository of this name, nil if there is none.
+func (h *helmfile) find(name string) *chartRepository {
+	if i := slices.IndexFunc(h.repositories, func(r *chartRepository) bool { return r.name == name }); i >= 0 {
+		return h.repositories[i]
+	}
+	return nil
+}
+
+// add adds the registry of a repository, or of a release, whose chart need not be in a repository.
+func (h *helmfile) add(e scanner.Entry, r *chartRepository, release *node.Node) {
+	isSet := func(key, inRepository string) bool {
+		return release.Get(key).Bool() || h.defaults.Get(key).Bool() || r != nil && r.node.Get(inRepository).Bool()
+	}
+	e.Definition.Auth = &regcheck.Auth{}
+	h.addCredentials(&e, r)
+	tls := &e.Definition.Auth.TLS
+	if isSet("plainHttp", "plainHttp") {
+		e.Address = "http://" + strings.TrimPrefix(e.Address, "oci://")
+	} else {
+		tls.InsecureSkipVerify = isSet("insecureSkipTLSVerify", "skipTLSVerify")
+		h.addCertificates(&e, r)
+		tls.Enabled = *tls != regcheck.TLS{}
+	}
+	e.Add(h.Scanner)
+}
+
+// addCredentials sets what Helm sends to the registry. helmfile logs in for each repository with credentials, one after the other. Helm
+// stores one login for each host, so that the last one counts, for all charts on the host.
+func (h *helmfile) addCredentials(e *scanner.Entry, own *chartRepository) {
+	if own != nil && own.text("registryConfig") != "" {
+		h.useRegistryConfig(e, own)
+		return
+	}
+	var login *chartRepository
+	for _, r := range h.repositories {
+		if r.logsIn() && sameRegistry(r.address, e.Address) {
+			login = r
+		}
+	}
+	if login == nil {
+		e.Notices = append(e.Notices, helmAnonymous)
+		return
+	}
+	if own != nil && own != login && own.logsIn() {
+		scanner.Notice(&e.Registry, model.NoticeShadowedCredentials, "Helm stores one login for each host, and helmfile logs in again for the repository %q, whose credentials replace these.", login.name)
+	}
+	login.credentials(e)
+}
+
+func sameRegistry(a, b string) bool {
+	first, _, _ := scanner.ReadAddress(a)
+	second, _, _ := scanner.ReadAddress(b)
+	return first == second
+}
+
+// useRegistryConfig chooses the credentials from a file such as docker's, which the repository names.
+func (h *helmfile) useRegistryConfig(e *scanner.Entry, r *chartRepository) {
+	data, err := h.OnMachine(r.text("registryConfig"))
+	if err != nil {
+		scanner.Unresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig was not read. Scan the directory that has it.")
+		return
+	}
+	config, err := dockerauth.Parse(data, false)
+	if err != nil {
+		scanner.Unresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig is not valid JSON.")
+		return
+	}
+	h.Scanner.Choose(&e.Registry, config, dockerauth.ORAS, strings.TrimPrefix(e.Address, "oci://"))
+}
+
+// text returns a field of the repository.
+func (r *chartRepository) text(key string) string { return r.node.Get(key).Text() }
+
+// logsIn reports whether helmfile logs in for the repository, if the environment has what is missing.
+func (r *chartRepository) logsIn() bool {
+	return (r.oci || strings.HasPrefix(r.address, "oci://")) && !scanner.IsTemplate(r.address) && (r.text("username") != "" || r.text("password") != "")
+}
+
+func (r *chartRepository) credentials(e *scanner.Entry) {
+	username, password := r.text("username"), r.text("password")
+	variable := strings.ToUpper(strings.ReplaceAll(r.name, "-", "_"))
+	switch {
+	case scanner.IsTemplate(username+password) || strings.HasPrefix(password, "ref+"): // of vals
+		scanner.Unresolved(&e.Registry, model.UnresolvedTemplate, "The credentials are a template. Scan the output of: helmfile build")
+	case username == "":
+		scanner.Unresolved(&e.Registry, model.UnresolvedIncomplete, "helmfile takes the username from the environment variable %s_USERNAME.", variable)
+	case password == "":
+		scanner.Unresolved(&e.Registry, model.UnresolvedIncomplete, "helmfile takes the password from the environment variable %s_PASSWORD.", variable)
+	default:
+		scanner.SetAuth(&e.Registry, scanner.BasicAuth(username, password))
+		e.Notices = append(e.Notices, scanner.SecretNotice("Set the environment variables "+variable+"_USERNAME and "+variable+"_PASSWORD instead, which helmfile uses."))
+	}
+}
+
+// addCertificates adds what the certificate files of a repository have. Their paths are relative to the helmfile.
+func (h *helmfile) addCertificates(e *scanner.Entry, r *chartRepository) {
+	tls := &e.Definition.Auth.TLS
+	if r != nil && r.text("caFile") != "" {
+		tls.CA, _ = h.Pem(&e.Registry, r.text("caFile"))
+	}
+	if r != nil && r.text("certFile") != "" && r.text("keyFile") != "" { // Helm uses none without the other
+		tls.Certificate, _ = h.Pem(&e.Registry, r.text("certFile"))
+		_, key := h.Pem(&e.Registry, r.text("keyFile"))
+		tls.Key = secret.String(key)
+	}
+}

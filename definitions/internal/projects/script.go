@@ -1,0 +1,134 @@
+package projects
+
+import (
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/internal/shell"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// loginCommands are the words with which a login begins, and whose rules its credentials are for.
+var loginCommands = []struct {
+	words    string
+	consumer model.Consumer
+}{
+	{"docker login", model.Docker}, {"nerdctl login", model.Docker}, {"podman login", model.Podman}, {"buildah login", model.Podman}, {"skopeo login", model.Podman},
+	{"helm registry login", model.Helm}, {"oras login", ""}, {"crane auth login", ""},
+}
+
+// readScript adds the logins of a script, which is a text or a list of texts. instead is what to use instead of a literal password.
+func readScript(f *scanner.File, format model.Format, script *node.Node, object, instead string) {
+	for _, line := range script.Items() {
+		readScript(f, format, line, object, instead)
+	}
+	if !script.IsText() || !strings.Contains(script.Text(), "login") {
+		return
+	}
+	for _, command := range shell.Commands(script.Text()) {
+		e := scanner.Entry{At: f.At(script.TextLine()+command.Line, object), Path: scanner.PathIgnored}
+		e.Format = format
+		if command.Is("az acr login") {
+			azureLogin(f, e, command)
+		}
+		for _, known := range loginCommands {
+			if command.Is(known.words) {
+				e.Consumer = known.consumer
+				loginCommand(f, e, command, len(strings.Fields(known.words)), instead)
+			}
+		}
+	}
+}
+
+func azureLogin(f *scanner.File, e scanner.Entry, command shell.Command) {
+	_, options := command.Parse(3, nil)
+	name := options.Get("-n", "--name")
+	if name == nil {
+		return
+	}
+	e.Consumer, e.Address = model.Docker, strings.TrimSuffix(name.Text, ".azurecr.io")+".azurecr.io"
+	e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The script gets the password with its identity at Azure."
+	if !name.Literal {
+		f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+		return
+	}
+	e.Add(f.Scanner)
+}
+
+// loginCommand adds the registry of a login command, Docker Hub if it has none.
+func loginCommand(f *scanner.File, e scanner.Entry, command shell.Command, words int, instead string) {
+	e.Address = scanner.DockerHub
+	arguments, options := command.Parse(words, loginFlags)
+	if len(arguments) > 0 {
+		e.Address = arguments[0].Text
+		if !arguments[0].Literal {
+			f.Scanner.Skip(e.At, model.SkipTemplate, "%s", scanner.AddressMessages[model.SkipTemplate])
+			return
+		}
+	}
+	username, password := options.Get("-u", "--username"), options.Get("-p", "--password")
+	if password == nil && options.Get("--password-stdin") != nil {
+		password = standardInput(&e, command)
+	}
+	setLogin(&e, username, password, instead)
+	if verify := options.Get("--tls-verify"); options.Get("--insecure") != nil || verify != nil && verify.Text == "false" {
+		e.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
+	}
+	if options.Get("--plain-http") != nil {
+		e.Address = "http://" + scanner.HostOf(e.Address)
+	}
+	e.Add(f.Scanner)
+}
+
+// loginFlags are the flags of login commands that have no value.
+var loginFlags = []string{"--password-stdin", "--insecure", "--plain-http", "--tls-verify", "--get-login", "--verbose", "-v", "--debug", "-d"}
+
+// standardInput returns the password that the command reads: what echo or printf writes, or a here-string.
+func standardInput(e *scanner.Entry, command shell.Command) *shell.Word {
+	if command.HereString != nil {
+		return command.HereString
+	}
+	input := command.Input
+	switch {
+	case input == nil:
+	case input.Is("echo") || input.Is("printf"):
+		if arguments, _ := input.Parse(1, []string{"-n", "-e", "-E"}); len(arguments) > 0 {
+			return &arguments[len(arguments)-1]
+		}
+	case input.Is("aws") || input.Is("gcloud") || input.Is("az"):
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The script gets the password with its identity at a cloud provider."
+	case input.Is("cat"):
+		e.Reason, e.Detail = model.UnresolvedConfigFile, "The script reads the password from a file."
+	}
+	return &shell.Word{}
+}
+
+// setLogin sets the credentials of a login command.
+func setLogin(e *scanner.Entry, username, password *shell.Word, instead string) {
+	var user, secret shell.Word
+	if username != nil {
+		user = *username
+	}
+	if password != nil {
+		secret = *password
+	}
+	e.Definition.Auth = scanner.BasicAuth("", "")
+	if user.Literal {
+		e.Definition.Auth.Username = user.Text
+	}
+	if secret.Literal {
+		e.Definition.Auth = scanner.BasicAuth(e.Definition.Auth.Username, secret.Text)
+		e.Notices = append(e.Notices, scanner.SecretNotice(instead))
+	}
+	switch {
+	case e.Reason != "":
+	case scanner.IsECR(e.Address):
+		e.Reason, e.Detail = model.UnresolvedCloudIdentity, "The password comes from AWS. Check the registry with a password of AWS."
+	case username != nil && !user.Literal || password != nil && !secret.Literal:
+		e.Reason, e.Detail = model.UnresolvedTemplate, "The script computes the credentials. Check the registry with the values themselves."
+	case username == nil || password == nil:
+		e.Reason, e.Detail = model.UnresolvedIncomplete, "The command has no username or no password."
+	}
+}

@@ -1,0 +1,219 @@
+package runtimes
+
+import (
+	"net"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// K3sFormats reads registries.yaml of k3s and RKE2.
+var K3sFormats = []scanner.Reader{{Name: model.K3sRegistries, Is: isK3sRegistries, Read: readK3sRegistries}}
+
+func isK3sRegistries(f *scanner.File) bool {
+	root := f.Root()
+	for _, member := range root.Pairs() {
+		if !slices.Contains([]string{"mirrors", "configs", "auths"}, member.Key) {
+			return false
+		}
+	}
+	for _, mirror := range root.Get("mirrors").Pairs() {
+		if hasAny(mirror.Value, "endpoint", "rewrite") {
+			return true
+		}
+	}
+	for _, config := range root.Get("configs").Pairs() {
+		if hasAny(config.Value, "auth", "tls") {
+			return true
+		}
+	}
+	return false
+}
+
+// k3sReader reads one registries.yaml.
+type k3sReader struct {
+	*scanner.File
+	configs map[string]*node.Node
+	mirrors map[string]*node.Node
+	used    map[string]bool // keys of configs that belong to an endpoint
+}
+
+// members returns the members of an object by name: a file may have too many to search them one by one.
+func members(n *node.Node) map[string]*node.Node {
+	byName := map[string]*node.Node{}
+	for _, p := range n.Pairs() {
+		byName[p.Key] = p.Value
+	}
+	return byName
+}
+
+func readK3sRegistries(f *scanner.File) {
+	r := k3sReader{f, members(f.Root().Get("configs")), members(f.Root().Get("mirrors")), map[string]bool{}}
+	if wrong := wrongK3sValue(f.Root()); wrong != nil {
+		f.Scanner.Problem(f.At(wrong.Line, ""), model.ProblemWrongShape, "The value has the wrong type: k3s does not start with this file.")
+		return
+	}
+	for _, mirror := range f.Root().Get("mirrors").Pairs() {
+		paths, notices := rewrittenPaths(mirror.Value.Get("rewrite"))
+		endpoints := mirror.Value.Get("endpoint").Items()
+		if len(endpoints) > maxRewrittenEndpoints {
+			paths = []string{""}
+		}
+		for _, endpoint := range endpoints {
+			r.mirror(mirror.Key, endpoint, paths, notices)
+		}
+	}
+	for _, config := range f.Root().Get("configs").Pairs() {
+		r.config(config)
+	}
+}
+
+// wrongK3sValue returns a value that k3s cannot decode, nil if there is none.
+func wrongK3sValue(root *node.Node) *node.Node {
+	for _, mirror := range root.Get("mirrors").Pairs() {
+		if endpoint := mirror.Value.Get("endpoint"); endpoint != nil && !endpoint.IsArray() {
+			return endpoint
+		}
+	}
+	for _, config := range root.Get("configs").Pairs() {
+		for _, part := range config.Value.Pairs() {
+			if !part.Value.IsObject() && part.Value.Text() != "" {
+				return part.Value
+			}
+		}
+	}
+	return nil
+}
+
+// mirror adds an endpoint of a mirror: once for each path to which its rewrites move content.
+func (r k3sReader) mirror(name string, written *node.Node, paths []string, notices []model.Notice) {
+	at := r.At(written.Line, "mirror of "+name)
+	found, u := endpoint(r.File, model.K3sRegistries, model.Containerd, at, written.Text(), k3sScheme)
+	if found == nil {
+		return
+	}
+	if u.Path != "" && u.Path != "/" {
+		apiPath(found, u.Path, u.Path != "/v2", "k3s")
+	}
+	key := r.key(u.Host)
+	r.used[key] = true
+	if !r.settings(found, key, u, at) {
+		return
+	}
+	found.Notices = append(found.Notices, notices...)
+	for _, path := range paths {
+		moved := *found
+		moved.Definition.BaseContentPath = strings.Trim(found.Definition.BaseContentPath+"/"+path, "/")
+		auth := *found.Definition.Auth
+		moved.Definition.Auth = &auth
+		r.Scanner.Found(moved)
+	}
+}
+
+// Each rewrite of a mirror is a definition for each of its endpoints. More than these are one definition without a path.
+const (
+	maxRewrites           = 10
+	maxRewrittenEndpoints = 10
+)
+
+// rewrittenPaths returns the fixed beginning of the path that each rewrite makes, [""] without rewrites, and notices of invalid ones.
+func rewrittenPaths(rewrites *node.Node) (paths []string, notices []model.Notice) {
+	pairs := rewrites.Pairs()
+	for _, rewrite := range pairs[:min(len(pairs), maxRewrites)] {
+		if _, err := regexp.Compile(rewrite.Key); err != nil {
+			notices = append(notices, model.Notice{Code: model.NoticeIgnoredField, Message: "k3s does not apply the rewrite " + scanner.Shown(rewrite.Key) + ": it is not a regular expression of Go."})
+			continue
+		}
+		fixed, _, _ := strings.Cut(rewrite.Value.Text(), "$")
+		path := strings.Trim(fixed[:strings.LastIndexByte(fixed, '/')+1], "/")
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) == 0 {
+		paths = []string{""}
+	}
+	return paths, notices
+}
+
+// k3sScheme returns the scheme that k3s uses for an endpoint without one: HTTP for another port of the machine itself.
+func k3sScheme(host string) string {
+	name, port, err := net.SplitHostPort(host)
+	if err == nil && isLocal(name) && port != "443" {
+		return "http"
+	}
+	return "https"
+}
+
+// key returns the key of configs for an endpoint's host: that of Docker Hub's API has precedence over docker.io.
+func (r k3sReader) key(host string) string {
+	if host == "docker.io" || host == "registry-1.docker.io" {
+		if r.configs["registry-1.docker.io"] == nil && r.configs["docker.io"] != nil {
+			return "docker.io"
+		}
+		return "registry-1.docker.io"
+	}
+	return host
+}
+
+// config adds a host that has settings and is not an endpoint of a mirror.
+func (r k3sReader) config(config node.Pair) {
+	at := r.At(config.KeyLine, config.Key)
+	switch {
+	case r.used[config.Key]:
+		return
+	case config.Key == "*":
+		r.Scanner.Skip(at, model.SkipWildcard, "The settings are for all registries without settings of their own. k3s does not use credentials in them.")
+		return
+	}
+	found, u := endpoint(r.File, model.K3sRegistries, model.Containerd, at, config.Key, k3sScheme)
+	if found == nil {
+		return
+	}
+	if config.Key != u.Host {
+		keyMatchesHost(found, config.Key, u)
+	}
+	if r.mirrorWithoutSettings(config.Key) {
+		scanner.Notice(found, model.NoticeNotUsedByConsumer, "For pulls through the mirror of %s, k3s uses the settings of the endpoint's host, not these. Add them under the endpoint's host.",
+			scanner.Shown(config.Key))
+	}
+	if r.settings(found, config.Key, u, at) {
+		r.Scanner.Found(*found)
+	}
+}
+
+// mirrorWithoutSettings reports whether a mirror of this name has an endpoint whose host has no settings.
+func (r k3sReader) mirrorWithoutSettings(name string) bool {
+	return slices.ContainsFunc(r.mirrors[name].Get("endpoint").Items(), func(n *node.Node) bool {
+		address := n.Text()
+		if !strings.Contains(address, "://") {
+			address = "//" + address
+		}
+		u, err := url.Parse(address)
+		return err == nil && r.configs[r.key(u.Host)] == nil
+	})
+}
+
+// settings sets TLS and credentials. It reports false after a problem.
+func (r k3sReader) settings(found *model.Registry, key string, u *url.URL, at model.Source) bool {
+	config := r.configs[key]
+	if u.Scheme == "http" {
+		scanner.PlainHTTP(found, "k3s")
+	} else {
+		settings := config.Get("tls")
+		criTLS{settings.Get("ca_file").Text(), settings.Get("cert_file").Text(), settings.Get("key_file").Text(),
+			settings.Get("insecure_skip_verify").Bool()}.apply(r.File, found)
+	}
+	auth := config.Get("auth")
+	if key == "docker.io" && auth != nil {
+		keyMatchesHost(found, key, u)
+	}
+	value := func(name string) secret.String { return secret.String(auth.Get(name).Text()) }
+	return runtimeAuth{value("username").Reveal(), value("password"), value("auth"), value("identity_token")}.apply(r.File, at, found)
+}

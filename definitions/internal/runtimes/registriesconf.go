@@ -1,0 +1,218 @@
+package runtimes
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/internal/runtimeconf"
+	"github.com/regwarden/regwarden/definitions/internal/scanner"
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// RegistriesConfFormats reads registries.conf of containers/image.
+var RegistriesConfFormats = []scanner.Reader{{Name: model.ContainersRegistries, Is: isRegistriesConf, Read: readRegistriesConf}}
+
+func isRegistriesConf(f *scanner.File) bool {
+	if path.Base(f.Path) == "registries.conf" || isDropIn(f.Path) {
+		return true
+	}
+	root := f.Toml()
+	for _, registry := range root.Get("registry").Items() {
+		if hasAny(registry, "prefix", "location", "mirror") {
+			return true
+		}
+	}
+	for _, list := range []string{"search", "insecure", "block"} {
+		if root.Get("registries", list, "registries").IsArray() {
+			return true
+		}
+	}
+	return hasAny(root, "unqualified-search-registries", "short-name-mode")
+}
+
+func isDropIn(name string) bool {
+	return path.Ext(name) == ".conf" && path.Base(path.Dir(name)) == "registries.conf.d"
+}
+
+// confReader reads one file. A drop-in replaces the registries of the same prefix in the files before it.
+type confReader struct {
+	*scanner.File
+	root   *node.Node
+	conf   *runtimeconf.Registries
+	lastIn map[string]string // the file that sets a prefix last
+}
+
+func readRegistriesConf(f *scanner.File) {
+	conf, err := runtimeconf.DecodeRegistries(f.Data)
+	if err != nil {
+		f.TomlProblem(confRejected, err)
+		return
+	}
+	r := confReader{File: f, root: f.Toml(), conf: conf}
+	if p := conf.Problem(r.root); p != nil {
+		r.Scanner.Problem(r.At(p.Line, ""), model.ProblemReason(p.Kind), "%s", p.Text+confRejected)
+		return
+	}
+	r.lastIn = r.lastSettings()
+	seen := map[string]bool{}
+	for i, registry := range r.conf.Registries {
+		r.registry(registry, runtimeconf.Item(r.root.Get("registry"), i), seen[registry.Prefix])
+		seen[registry.Prefix] = true
+	}
+	r.version1()
+	for i, host := range r.conf.Unqualified {
+		r.unqualified(host, runtimeconf.LineOf(runtimeconf.Item(r.root.Get("unqualified-search-registries"), i)))
+	}
+	if aliases := r.root.Get("aliases"); len(r.conf.Aliases) > 0 {
+		r.Scanner.Skip(r.At(runtimeconf.LineOf(aliases), "aliases"), model.SkipAliasOnly, "The table has short names of %d repositories.", len(r.conf.Aliases))
+	}
+}
+
+const confRejected = " podman, buildah, skopeo and CRI-O refuse to use any registry until this is corrected."
+
+// search is the key of unqualified-search-registries in confReader.lastIn: no prefix is empty.
+const search = ""
+
+// sharedSettings has the file that sets each prefix last, by directory of registries.conf.
+type sharedSettings struct{ last map[string]map[string]string }
+
+// lastSettings returns which file sets each prefix last: registries.conf is first, then come the files of registries.conf.d by name.
+func (r confReader) lastSettings() map[string]string {
+	directory, key := path.Dir(r.Path), path.Dir(r.Name)
+	switch {
+	case isDropIn(r.Path):
+		directory, key = path.Dir(directory), path.Dir(key)
+	case path.Base(r.Path) != "registries.conf":
+		return nil
+	}
+	shared := scanner.State[sharedSettings](r.Scanner)
+	if last, ok := shared.last[key]; ok {
+		return last
+	}
+	if shared.last == nil {
+		shared.last = map[string]map[string]string{}
+	}
+	last := map[string]string{}
+	shared.last[key] = last
+	names := []string{path.Join(directory, "registries.conf")}
+	for _, entry := range r.List(path.Join(directory, "registries.conf.d")) {
+		names = append(names, path.Join(directory, "registries.conf.d", entry.Name()))
+	}
+	for _, name := range names {
+		if path.Ext(name) != ".conf" {
+			continue
+		}
+		data, err := r.Referenced(name)
+		if err != nil {
+			continue
+		}
+		conf, err := runtimeconf.DecodeRegistries(data)
+		if err != nil {
+			continue
+		}
+		if conf.Unqualified != nil {
+			last[search] = name
+		}
+		for _, registry := range conf.Registries {
+			last[registry.Prefix] = name
+		}
+	}
+	return last
+}
+
+// replaced returns the name of the file that replaces a setting of this one, "" if none does.
+func (r confReader) replaced(setting string) string {
+	if name := r.lastIn[setting]; name != r.Path {
+		return path.Base(name)
+	}
+	return ""
+}
+
+// registry adds a registry and its mirrors. again means that an entry before it has the same prefix, which is used instead.
+func (r confReader) registry(registry runtimeconf.Registry, n *node.Node, again bool) {
+	at := r.At(runtimeconf.LineOf(n.Get("prefix"), n.Get("location"), n), dockerauth.Show(registry.Prefix))
+	replaced := r.replaced(registry.Prefix)
+	notice := func(found *model.Registry) {
+		switch {
+		case again:
+			scanner.Notice(found, model.NoticeNotUsedByConsumer, "An entry before this one has the same prefix and is used instead.")
+		case replaced != "":
+			scanner.Notice(found, model.NoticeNotUsedByConsumer, "The entry in %s has the same prefix and replaces this one.", scanner.Shown(replaced))
+		}
+	}
+	if registry.Blocked {
+		r.Scanner.Skip(at, model.SkipBlocked, "blocked = true: images of %s cannot be pulled.", scanner.Shown(registry.Prefix))
+		return
+	}
+	for i, mirror := range registry.Mirrors {
+		r.location(r.At(runtimeconf.LineOf(runtimeconf.Item(n.Get("mirror"), i)), "mirror of "+dockerauth.Show(registry.Prefix)), mirror, notice)
+	}
+	if registry.Location == "" {
+		r.Scanner.Skip(at, model.SkipWildcard, "The entry is for all hosts that match %s.", scanner.Shown(registry.Prefix))
+		return
+	}
+	r.location(at, registry.Endpoint, notice)
+}
+
+// location adds what is contacted. The path of a location is the beginning of the content's path.
+func (r confReader) location(at model.Source, e runtimeconf.Endpoint, notice func(*model.Registry)) {
+	found, u := endpoint(r.File, model.ContainersRegistries, model.Podman, at, e.Location, https)
+	if found == nil {
+		return
+	}
+	found.Definition.BaseContentPath = strings.Trim(u.Path, "/")
+	if e.Insecure {
+		tlsFiles{skipVerify: true}.apply(r.File, found)
+		scanner.Notice(found, model.NoticePlainHTTPFallback, "insecure = true: the consumer tries HTTPS without verification, then plain HTTP.")
+	}
+	notice(found)
+	r.helpers(found)
+	r.Scanner.Found(*found)
+}
+
+// helpers makes a definition unresolved if credential helpers, which are not started, have the credentials.
+func (r confReader) helpers(found *model.Registry) {
+	for _, helper := range r.conf.CredentialHelpers {
+		if helper != "containers-auth.json" {
+			scanner.Unresolved(found, model.UnresolvedCredentialHelper, "The credentials are requested from the credential helper %s.", scanner.Shown(helper))
+		}
+	}
+}
+
+// unqualified adds a registry that is searched for short names, unless an entry is for it.
+func (r confReader) unqualified(host string, line int) {
+	if r.lastIn[host] != "" || slices.ContainsFunc(r.conf.Registries, func(registry runtimeconf.Registry) bool { return registry.Prefix == host }) {
+		return
+	}
+	r.location(r.At(line, "unqualified-search-registries"), runtimeconf.Endpoint{Location: host}, func(found *model.Registry) {
+		if replaced := r.replaced(search); replaced != "" {
+			scanner.Notice(found, model.NoticeNotUsedByConsumer, "%s has other unqualified-search-registries, which replace these.", scanner.Shown(replaced))
+		}
+	})
+}
+
+// version1 adds the registries of a file of version 1.
+func (r confReader) version1() {
+	lists := r.conf.Lists
+	contains := func(list runtimeconf.Version1, location string) bool {
+		return slices.Contains(list.Registries, location)
+	}
+	for _, name := range []string{"block", "insecure", "search"} {
+		for _, n := range r.root.Get("registries", name, "registries").Items() {
+			location := n.Text()
+			at := r.At(n.Line, "registries."+name)
+			switch {
+			case name == "block":
+				r.Scanner.Skip(at, model.SkipBlocked, "Images of %s cannot be pulled.", scanner.Shown(location))
+			case contains(lists.Block, location) || name == "search" && contains(lists.Insecure, location):
+			default:
+				r.location(at, runtimeconf.Endpoint{Location: strings.TrimRight(location, "/"), Insecure: name == "insecure"}, func(found *model.Registry) {
+					scanner.Notice(found, model.NoticeDeprecatedKeys, "Version 1 of registries.conf is deprecated; current versions of podman reject it. Write [[registry]] tables.")
+				})
+			}
+		}
+	}
+}

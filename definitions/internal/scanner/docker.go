@@ -1,0 +1,319 @@
+package scanner
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// DockerFormats reads docker's and podman's files of credentials. They have the same shape: names distinguish them, and otherwise a
+// file is docker's.
+var DockerFormats = []Reader{
+	{Name: model.ContainersAuth, Is: func(f *File) bool { return path.Base(f.Name) == "auth.json" && f.isDockerConfig() }, Read: readerOfCredentials(model.ContainersAuth)},
+	{Name: model.DockerAuthConfigEnv, Is: func(f *File) bool { return path.Base(f.Name) == "DOCKER_AUTH_CONFIG" && f.isDockerConfig() }, Read: readerOfCredentials(model.DockerAuthConfigEnv)},
+	{Name: model.DockerConfig, Is: (*File).isDockerConfig, Read: readerOfCredentials(model.DockerConfig)},
+	{Name: model.Dockercfg, Is: (*File).isDockercfg, Read: readerOfCredentials(model.Dockercfg)},
+}
+
+// isDockerConfig also recognizes files that consumers reject, such as those with a byte order mark.
+func (f *File) isDockerConfig() bool {
+	if !f.LooksLikeJSON() {
+		return false
+	}
+	root := f.Root()
+	if root == nil {
+		config, err := dockerauth.Parse(f.Data, false)
+		return err == nil && (len(config.Entries(dockerauth.Docker)) > 0 || len(config.Helpers) > 0 || config.Store != "")
+	}
+	if root.Get("apiVersion") != nil || root.Get("kind") != nil {
+		return false
+	}
+	return slices.ContainsFunc(root.Pairs(), func(member node.Pair) bool {
+		return slices.Contains([]string{"auths", "credhelpers", "credsstore"}, strings.ToLower(member.Key))
+	})
+}
+
+// isDockercfg reports whether the file is an object of entries, of which at least one has credentials.
+func (f *File) isDockercfg() bool {
+	if !f.LooksLikeJSON() {
+		return false
+	}
+	found := false
+	for _, entry := range f.Root().Pairs() {
+		if !entry.Value.IsObject() {
+			return false
+		}
+		for _, member := range entry.Value.Pairs() {
+			if !slices.Contains([]string{"auth", "email", "username", "password"}, member.Key) || !member.Value.IsText() {
+				return false
+			}
+			found = found || member.Key == "auth" || member.Key == "password"
+		}
+	}
+	return found
+}
+
+// CredentialFile is a file of credentials in docker's format, or a value of another file that has one, such as a Secret.
+type CredentialFile struct {
+	Config   *dockerauth.Config
+	Reader   model.Format
+	Consumer model.Consumer
+	Rules    dockerauth.Rules
+	At       func(line int, key string) model.Source // place of an entry, by its line in the config
+	Notices  []model.Notice                          // of every entry with a secret
+	Lookups  int                                     // comparisons of entries with references, of which there may be many
+}
+
+// consumerOf returns who uses a file of credentials unless the options name a consumer.
+func consumerOf(format model.Format) model.Consumer {
+	switch format {
+	case model.ContainersAuth, model.Dockercfg: // docker does not read .dockercfg since version 1.7
+		return model.Podman
+	}
+	return model.Docker
+}
+
+// RulesOf returns by which rules a consumer chooses entries. containerd gets credentials from kubelet, and Argo CD runs Helm.
+func RulesOf(consumer model.Consumer, format model.Format) dockerauth.Rules {
+	switch consumer {
+	case model.Podman:
+		return dockerauth.Podman
+	case model.Kubelet, model.Containerd:
+		return dockerauth.Kubelet
+	case model.Flux:
+		return dockerauth.Keychain
+	case model.Helm, model.ArgoCD:
+		return dockerauth.ORAS
+	}
+	switch format {
+	case model.DockerAuthConfigEnv:
+		return dockerauth.DockerEnv
+	case model.GitLabCI:
+		return dockerauth.GitLabRunner
+	}
+	return dockerauth.Docker
+}
+
+// NewCredentialFile parses a file of credentials.
+func (s *Scanner) NewCredentialFile(data []byte, format model.Format, at func(line int, key string) model.Source) (CredentialFile, error) {
+	config, err := dockerauth.Parse(data, format == model.Dockercfg)
+	consumer := s.Consumer(consumerOf(format))
+	return CredentialFile{Config: config, Reader: format, Consumer: consumer, Rules: RulesOf(consumer, format), At: at}, err
+}
+
+func readerOfCredentials(format model.Format) func(*File) {
+	return func(f *File) {
+		c, err := f.Scanner.NewCredentialFile(f.Data, format, func(line int, key string) model.Source { return f.At(line, dockerauth.Show(key)) })
+		if err != nil {
+			f.Scanner.Problem(f.At(0, ""), model.ProblemNotJSON, "The file is not valid JSON: %v.", err)
+			return
+		}
+		f.Scanner.AddCredentials(c)
+	}
+}
+
+// AddCredentials adds every entry as a definition. Of a file that its consumer rejects there are problems only, since none of its
+// credentials is ever used.
+func (s *Scanner) AddCredentials(c CredentialFile) {
+	if rejected := c.Config.Rejected(c.Rules); rejected != nil {
+		s.addRejected(c, rejected)
+		return
+	}
+	l := lister{scanner: s, CredentialFile: c, choices: map[string]*listedChoice{}}
+	for _, e := range c.Config.Entries(c.Rules) {
+		l.add(e)
+	}
+	l.addHelpers()
+}
+
+func (s *Scanner) addRejected(c CredentialFile, rejected *dockerauth.Rejection) {
+	named := false
+	for _, e := range c.Config.Entries(c.Rules) {
+		if e.Problem != "" {
+			s.Problem(c.At(e.Line, e.Key), model.ProblemReason(e.Problem), "%s %s rejects the whole file for this.", e.Message, c.Rules)
+			named = named || e.Line == rejected.Line
+		}
+	}
+	if !named {
+		s.Problem(c.At(rejected.Line, ""), model.ProblemReason(rejected.Problem), "%s %s rejects the whole file for this.", rejected.Message, c.Rules)
+	}
+}
+
+// lister adds the entries of one file.
+type lister struct {
+	scanner *Scanner
+	CredentialFile
+	choices map[string]*listedChoice // by reference
+}
+
+func (l *lister) add(e *dockerauth.Entry) {
+	at := l.At(e.Line, e.Key)
+	if l.notARegistry(e, at) {
+		return
+	}
+	key := dockerauth.ReadKey(l.Rules, e.Key, l.Config.Legacy())
+	r := model.Registry{Sources: []model.Source{at}, Format: l.Reader, Consumer: l.Consumer}
+	r.Definition = regcheck.Definition{Endpoint: EndpointOf(key.Host), BaseContentPath: strings.Trim(key.Path, "/")}
+	switch {
+	case key.Host == "":
+		l.scanner.Skip(at, model.SkipNoHost, "The key %q has no host.", dockerauth.Show(e.Key))
+		return
+	case strings.ContainsAny(key.Host, "*?[") && !l.matchesPatterns():
+		l.scanner.Skip(at, model.SkipWildcard, "%s has no patterns, and never uses the key %q.", l.Rules, dockerauth.Show(e.Key))
+		return
+	case strings.ContainsAny(key.Host, "*?["):
+		l.scanner.Skip(at, model.SkipWildcard, "The key %q is a pattern for several registries. Check a reference that it matches.", dockerauth.Show(e.Key))
+		return
+	case r.Definition.Registry() == "":
+		l.scanner.Skip(at, model.SkipNotARegistry, "The key %q is not the host of a registry.", dockerauth.Show(e.Key))
+		return
+	}
+	l.addKeyNotices(&r, e, key)
+	if l.setCredentials(&r, e, key) {
+		l.scanner.Found(r)
+	}
+}
+
+// notARegistry skips entries that are not for a registry, and reports those that cannot be used.
+func (l *lister) notARegistry(e *dockerauth.Entry, at model.Source) bool {
+	switch {
+	case strings.HasSuffix(e.Key, "/access-token"), strings.HasSuffix(e.Key, "/refresh-token"):
+		l.scanner.Skip(at, model.SkipMarker, "docker stores a token of its login to Docker Hub here.")
+	case strings.HasSuffix(e.Key, "hub-tool-token"), e.Key == "cloud.openshift.com":
+		l.scanner.Skip(at, model.SkipNotARegistry, "The entry %q is for another service than a registry.", dockerauth.Show(e.Key))
+	case e.Problem != "":
+		l.scanner.Problem(at, model.ProblemReason(e.Problem), "%s %s", e.Message, consequence(l.Rules, e))
+	default:
+		return false
+	}
+	return true
+}
+
+func (l *lister) addKeyNotices(r *model.Registry, e *dockerauth.Entry, key dockerauth.Key) {
+	if key.Scheme == "http" {
+		Notice(r, model.NoticeSchemeInKeyIgnored, "%s ignores the http:// of the key: it does not make the connection plain HTTP.", l.Rules)
+	}
+	if key.IgnoredPath != "" {
+		Notice(r, model.NoticeIgnoredField, "%s ignores the path %q of the key, and uses the credentials for the whole host.", l.Rules, dockerauth.Show(key.IgnoredPath))
+	}
+	if e.Repeated {
+		Notice(r, model.NoticeConflictingEntries, "The key occurs more than once; %s uses the last.", l.Rules)
+	}
+	for _, member := range e.Ignored {
+		Notice(r, model.NoticeIgnoredField, "%s ignores %s.", l.Rules, member)
+	}
+}
+
+// setCredentials sets what the consumer would use for the host of an entry. It returns false if there is nothing to check.
+func (l *lister) setCredentials(r *model.Registry, e *dockerauth.Entry, key dockerauth.Key) bool {
+	choice := l.choice(e, key.Reference)
+	switch {
+	case choice.Rejected != "":
+		Unresolved(r, model.UnresolvedIncomplete, "%s cannot use the file for this registry. %s", l.Rules, choice.Rejected)
+		return true
+	case choice.Helper != "":
+		if !e.Empty() {
+			Notice(r, model.NoticeShadowedCredentials, "%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.Rules)
+		}
+		l.scanner.useHelper(r, l.Rules, &choice.Choice)
+		return true
+	case choice.Ambiguous && choice.has[e]:
+		Unresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(l.Rules, &choice.Choice))
+		return true
+	case e.Empty():
+		l.scanner.Skip(r.Sources[0], model.SkipEmptyEntry, "The entry %q has no credentials%s.", dockerauth.Show(e.Key), l.whyEmpty(e))
+		return false
+	case choice.has[e]:
+	case len(choice.Entries) > 0:
+		Notice(r, model.NoticeShadowedCredentials, "%s uses the entry %q instead of this one.", l.Rules, dockerauth.Show(choice.Entries[0].Key))
+	default:
+		Notice(r, model.NoticeNotUsedByConsumer, "%s never uses the key %q.%s", l.Rules, dockerauth.Show(e.Key), hubHint(l.Rules, key.Host))
+	}
+	Use(r, e.Credential, l.Rules)
+	r.Notices = append(r.Notices, l.Notices...)
+	return true
+}
+
+// matchesPatterns reports whether keys are kubelet's patterns, and helpers are ignored.
+func (c CredentialFile) matchesPatterns() bool {
+	return c.Rules == dockerauth.Kubelet || c.Rules == dockerauth.Keychain
+}
+
+// hubHint names the key for Docker Hub, for which docker does not use docker.io.
+func hubHint(rules dockerauth.Rules, host string) string {
+	if EndpointOf(host) == DockerHub && rules != dockerauth.Podman {
+		return " For Docker Hub, use the key " + dockerauth.HubKey + "."
+	}
+	return ""
+}
+
+// whyEmpty explains empty entries to users of kubelet and podman, which do not read everything that docker does.
+func (l *lister) whyEmpty(e *dockerauth.Entry) string {
+	if len(e.Ignored) > 0 {
+		return " that " + l.Rules.String() + " uses: it ignores " + strings.Join(e.Ignored, " and ")
+	}
+	if l.Config.Store != "" {
+		return "; they are in the credentials store " + dockerauth.Show(l.Config.Store) + ", which " + l.Rules.String() + " does not use"
+	}
+	return ""
+}
+
+// listedChoice is a choice with its entries as a set, since hostile files have many for one host.
+type listedChoice struct {
+	dockerauth.Choice
+	has map[*dockerauth.Entry]bool
+}
+
+// choice returns what the consumer uses for a reference of an entry. All entries whose pattern matches are used for some reference.
+func (l *lister) choice(e *dockerauth.Entry, reference string) *listedChoice {
+	if l.matchesPatterns() {
+		return &listedChoice{dockerauth.Choice{Entries: []*dockerauth.Entry{e}}, map[*dockerauth.Entry]bool{e: true}}
+	}
+	if l.choices[reference] == nil {
+		choice := listedChoice{l.Config.Lookup(l.Rules, reference), map[*dockerauth.Entry]bool{}}
+		for _, chosen := range choice.Entries {
+			choice.has[chosen] = true
+		}
+		l.choices[reference] = &choice
+	}
+	return l.choices[reference]
+}
+
+// addHelpers adds the helpers that no entry has shown, and reports a store whose registries are not known.
+func (l *lister) addHelpers() {
+	entries := l.Config.Entries(l.Rules)
+	for _, h := range l.Config.Helpers {
+		key := dockerauth.ReadKey(l.Rules, h.Host, false)
+		if listed := l.choices[key.Reference]; h.Name != "" && (listed == nil || listed.Helper != h.Name) {
+			l.addHelper(h, key)
+		}
+	}
+	if l.Config.Store != "" && len(entries) == 0 {
+		l.scanner.Skip(l.At(l.Config.StoreLine, ""), model.SkipNoHost, "The file does not name the registries whose credentials are in the store %q.", dockerauth.Show(l.Config.Store))
+	}
+}
+
+func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
+	at := l.At(h.Line, h.Host)
+	r := model.Registry{Sources: []model.Source{at}, Format: l.Reader, Consumer: l.Consumer, Definition: regcheck.Definition{Endpoint: EndpointOf(key.Host)}}
+	if r.Definition.Registry() == "" {
+		l.scanner.Skip(at, model.SkipNotARegistry, "The credential helper %q is for %q, which is not the host of a registry.", dockerauth.Show(h.Name), dockerauth.Show(h.Host))
+		return
+	}
+	program := "docker-credential-" + dockerauth.Show(h.Name)
+	if l.matchesPatterns() {
+		Notice(&r, model.NoticeNotUsedByConsumer, "%s ignores credHelpers, and connects without credentials.", l.Rules)
+		Unresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s, which %s never starts.", program, l.Rules)
+	} else if choice := l.choice(nil, key.Reference); choice.Helper == h.Name {
+		l.scanner.useHelper(&r, l.Rules, &choice.Choice)
+	} else {
+		Notice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules, dockerauth.Show(h.Host), hubHint(l.Rules, key.Host))
+		Unresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s.", program)
+	}
+	l.scanner.Found(r)
+}

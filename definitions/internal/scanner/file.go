@@ -1,0 +1,245 @@
+package scanner
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/node"
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+// Limits of what is read.
+const (
+	maxFile       = 8 << 20
+	maxFiles      = 100_000
+	maxReferenced = 64 << 20 // of files that others refer to
+	costOfFile    = 1 << 10  // of reading one of them, in bytes
+	costOfEntry   = 1 << 6   // of reading an entry of a directory, in bytes
+)
+
+// File is one file that is being read.
+type File struct {
+	Scanner *Scanner
+	Name    string // as shown in sources
+	Data    []byte
+	Tree    fs.FS  // nil if it is in none
+	Path    string // in tree
+
+	parsed    bool
+	documents []*node.Node
+	err       error
+
+	parsedTOML bool
+	tomlRoot   *node.Node
+}
+
+// At returns a place in the file.
+func (f *File) At(line int, object string) model.Source {
+	return model.Source{File: f.Name, Line: line, Object: object}
+}
+
+// Nodes returns the documents of a YAML or JSON file.
+func (f *File) Nodes() ([]*node.Node, error) {
+	if !f.parsed {
+		f.parsed = true
+		if f.LooksLikeJSON() {
+			var root *node.Node
+			if root, f.err = node.JSON(f.Data); f.err == nil {
+				f.documents = []*node.Node{root}
+			}
+		} else {
+			f.documents, f.err = node.YAML(f.Data)
+		}
+	}
+	return f.documents, f.err
+}
+
+// Root returns the first document of a YAML or JSON file, nil if there is none.
+func (f *File) Root() *node.Node {
+	if documents, err := f.Nodes(); err == nil && len(documents) > 0 {
+		return documents[0]
+	}
+	return nil
+}
+
+// Toml returns the tables of a TOML file, nil if it is not TOML.
+func (f *File) Toml() *node.Node {
+	if !f.parsedTOML {
+		f.parsedTOML = true
+		if root, err := node.TOML(f.Data); err == nil {
+			f.tomlRoot = root
+		}
+	}
+	return f.tomlRoot
+}
+
+func (f *File) LooksLikeJSON() bool {
+	text := strings.TrimLeft(string(f.Data[:min(len(f.Data), 512)]), " \t\r\n\ufeff")
+	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")
+}
+
+// sibling reads another file of the tree; name is relative to the directory of f.
+func (f *File) sibling(name string) ([]byte, error) {
+	inTree := path.Join(path.Dir(f.Path), name)
+	if outside := f.Scanner.Options.ReadFile; outside != nil && f.Tree != nil && !fs.ValidPath(inTree) {
+		return outside(path.Join(path.Dir(f.Name), name))
+	}
+	return f.Referenced(inTree)
+}
+
+// OnMachine reads a file that f names by its path on the machine where f is used.
+func (f *File) OnMachine(name string) (data []byte, err error) {
+	if !path.IsAbs(name) {
+		return f.sibling(name)
+	}
+	for _, inTree := range f.InTree(name) {
+		if data, err = f.Referenced(inTree); err == nil {
+			return data, nil
+		}
+	}
+	if outside := f.Scanner.Options.ReadFile; outside != nil {
+		return outside(name)
+	}
+	return nil, err
+}
+
+// InTree returns where a path on the machine may be in the tree, at least one place. A relative path begins at the directory of f. An
+// absolute path is looked for below every directory that f is in, since a tree may be the copy of a machine's files.
+func (f *File) InTree(name string) (places []string) {
+	if !path.IsAbs(name) {
+		return []string{path.Join(path.Dir(f.Path), name)}
+	}
+	if root, ok := strings.CutSuffix(f.Name, f.Path); ok && path.IsAbs(root) && strings.HasPrefix(name, root) {
+		return []string{strings.TrimPrefix(name, root)}
+	}
+	for dir := path.Dir(f.Path); ; dir = path.Dir(dir) {
+		places = append(places, path.Join(dir, name))
+		if dir == "." {
+			return places
+		}
+	}
+}
+
+// Referenced reads another file of the tree. It fails for names outside of the tree, for everything but regular files, and for files that
+// are too large. Files name each other at will, so the sum of what is read is limited.
+func (f *File) Referenced(name string) ([]byte, error) {
+	if f.Tree == nil || path.IsAbs(name) {
+		return nil, errors.New("the file is not in the directory that is read")
+	}
+	if f.Scanner.Referenced > maxReferenced {
+		return nil, fmt.Errorf("the files that others refer to are larger than %d MiB", maxReferenced>>20)
+	}
+	data, err := readFile(f.Tree, name)
+	f.Scanner.Referenced += len(data) + costOfFile
+	return data, err
+}
+
+// List returns what a directory of the tree has, nothing if it cannot be read. It counts as what referenced reads.
+func (f *File) List(directory string) []fs.DirEntry {
+	if f.Tree == nil || f.Scanner.Referenced > maxReferenced {
+		return nil
+	}
+	entries, err := fs.ReadDir(f.Tree, directory)
+	if err != nil {
+		return nil
+	}
+	f.Scanner.Referenced += (1 + len(entries)) * costOfEntry
+	return entries
+}
+
+// LooksLikeTemplate reports whether a file that cannot be read is a template of Go, Jinja or similar.
+func (f *File) LooksLikeTemplate() bool {
+	return bytes.Contains(f.Data, []byte("{{")) || bytes.Contains(f.Data, []byte("{%"))
+}
+
+// TomlProblem adds the problem of a file that cannot be decoded. Its message ends with what the consumer does then.
+func (f *File) TomlProblem(consequence string, err error) {
+	at := f.At(0, "")
+	if e := new(node.TOMLError); errors.As(err, &e) {
+		at.Line = e.Line
+	}
+	reason := model.ProblemNotTOML
+	switch {
+	case f.LooksLikeTemplate():
+		f.Scanner.Skip(at, model.SkipTemplate, "The file is a template. Scan what is rendered from it.")
+		return
+	case errors.Is(err, node.ErrType), errors.Is(err, node.ErrLimit):
+		reason = model.ProblemWrongShape
+	}
+	f.Scanner.Problem(at, reason, "The file cannot be used: %v.%s", err, consequence)
+}
+
+// Reader is how to recognize and read one kind of file.
+type Reader struct {
+	Name model.Format
+	// is reports whether the content has this format. Formats are asked in the order of the list, so that the more specific are first.
+	Is func(f *File) bool
+	// read adds what the file has to f.scanner.
+	Read func(f *File)
+}
+
+// add reads one file. Objects that are resolved later refer to the file, but not to its content.
+func (s *Scanner) add(f *File) {
+	defer func() { f.Data, f.documents, f.tomlRoot = nil, nil, nil }()
+	if len(f.Data) > maxFile {
+		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file is larger than %d MiB.", maxFile>>20)
+		return
+	}
+	for _, candidate := range s.formats {
+		if s.Options.Format == candidate.Name || s.Options.Format == "" && candidate.Is(f) {
+			candidate.Read(f)
+			return
+		}
+	}
+	f.Unrecognized()
+}
+
+// Unrecognized reports a file that cannot be read although its name says what it should be. All other files are none of ours.
+func (f *File) Unrecognized() {
+	_, err := f.Nodes()
+	switch extension := path.Ext(f.Path); {
+	case extension == ".toml":
+		if _, err := node.TOML(f.Data); err != nil {
+			f.TomlProblem("", err)
+		}
+	case err == nil:
+	case errors.Is(err, node.ErrLimit):
+		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
+	case extension == ".json":
+		f.SyntaxProblems(model.ProblemNotJSON, err)
+	case slices.Contains([]string{".yaml", ".yml"}, extension):
+		f.SyntaxProblems(model.ProblemNotYAML, err)
+	}
+}
+
+// Readable returns the documents of a YAML or JSON file, and reports those that cannot be read.
+func (f *File) Readable() []*node.Node {
+	documents, err := f.Nodes()
+	reason := model.ProblemNotYAML
+	if f.LooksLikeJSON() {
+		reason = model.ProblemNotJSON
+	}
+	if errors.Is(err, node.ErrLimit) {
+		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
+	}
+	f.SyntaxProblems(reason, err)
+	return documents
+}
+
+// SyntaxProblems reports every document of the file that cannot be read.
+func (f *File) SyntaxProblems(reason model.ProblemReason, err error) {
+	broken, _ := errors.AsType[node.SyntaxErrors](err)
+	for _, e := range broken {
+		if bytes.Contains(f.Data, []byte("{{")) {
+			f.Scanner.Skip(f.At(e.Line, ""), model.SkipTemplate, "The file is a template. Scan what is rendered from it, such as the output of helm template.")
+			return
+		}
+		language := map[model.ProblemReason]string{model.ProblemNotJSON: "JSON", model.ProblemNotYAML: "YAML"}[reason]
+		f.Scanner.Problem(f.At(e.Line, ""), reason, "The text is not valid %s: %s.", language, e.Message)
+	}
+}

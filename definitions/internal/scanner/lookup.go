@@ -1,0 +1,200 @@
+package scanner
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/regwarden/regwarden/definitions/internal/dockerauth"
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// LookUp is described at definitions.Lookup.
+func LookUp(name string, config []byte, reference string, o model.Options) (model.Registry, []string, error) {
+	switch o.Format {
+	case model.DockerConfig, model.DockerAuthConfigEnv, model.Dockercfg, model.ContainersAuth:
+	default:
+		return model.Registry{}, nil, fmt.Errorf("format %q has no entries to choose from; use docker-config, docker-auth-config-env, dockercfg or containers-auth", o.Format)
+	}
+	s := New(o, nil)
+	c, err := s.NewCredentialFile(config, o.Format, func(line int, key string) model.Source {
+		return model.Source{File: name, Line: line, Object: dockerauth.Show(key)}
+	})
+	if err != nil {
+		return model.Registry{}, nil, fmt.Errorf("%s is not valid JSON: %w", name, err)
+	}
+	host, content := splitWritten(reference)
+	r := model.Registry{Sources: []model.Source{{File: name}}, Format: c.Reader, Consumer: c.Consumer}
+	r.Definition = regcheck.Definition{Endpoint: EndpointOf(host), BaseContentPath: content}
+	choice := s.Choose(&r, c.Config, c.Rules, dockerauth.Reference(c.Rules, host, content))
+	if len(choice.Entries) > 0 {
+		r.Sources = []model.Source{c.At(choice.Entries[0].Line, choice.Entries[0].Key)}
+	}
+	s.Found(r)
+	return s.result.Registries[0], choice.Steps, nil
+}
+
+// splitWritten splits a reference as users write it: also with the scheme that Helm and skopeo need, and a host alone.
+func splitWritten(reference string) (host, path string) {
+	for _, scheme := range []string{"oci://", "docker://", "https://"} {
+		reference = strings.TrimPrefix(reference, scheme)
+	}
+	name, _, _ := strings.Cut(reference, ":")
+	if !strings.Contains(reference, "/") && (strings.Contains(name, ".") || name == "localhost") {
+		return reference, ""
+	}
+	host, path = SplitReference(reference)
+	return host, strings.Trim(path, "/")
+}
+
+// Choose sets the credentials that a consumer uses for a reference (host[:port][/path], without tag and digest), with notices, or why
+// they are not known.
+func (s *Scanner) Choose(r *model.Registry, config *dockerauth.Config, rules dockerauth.Rules, reference string) dockerauth.Choice {
+	choice := config.Lookup(rules, reference)
+	switch {
+	case choice.Rejected != "":
+		Unresolved(r, model.UnresolvedIncomplete, "%s cannot use the file of credentials. %s", rules, choice.Rejected)
+	case choice.Helper != "":
+		s.useHelper(r, rules, &choice)
+	case len(choice.Entries) == 0:
+		Notice(r, model.NoticeNoMatchingCredentials, "No entry matches %s: %s connects without credentials.", dockerauth.Show(reference), rules)
+	case choice.Ambiguous:
+		Unresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(rules, &choice))
+	default:
+		s.UseFirst(r, rules, choice.Entries)
+	}
+	return choice
+}
+
+func ambiguousDetail(rules dockerauth.Rules, choice *dockerauth.Choice) string {
+	return fmt.Sprintf("%d entries with different credentials match, such as %q and %q. %s uses any one of them, by chance. Remove all but one.",
+		len(choice.Entries), dockerauth.Show(choice.Entries[0].Key), dockerauth.Show(choice.Entries[1].Key), rules)
+}
+
+func (s *Scanner) UseFirst(r *model.Registry, rules dockerauth.Rules, entries []*dockerauth.Entry) {
+	first := entries[0]
+	if len(entries) > 1 {
+		Notice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", len(entries), rules, dockerauth.Show(first.Key))
+	}
+	switch {
+	case first.Problem == string(model.ProblemNoPassword) && rules == dockerauth.Podman:
+		Notice(r, model.NoticeNoMatchingCredentials, "%s %s", first.Message, consequence(rules, first))
+	case first.Problem != "":
+		Unresolved(r, model.UnresolvedIncomplete, "%s %s", first.Message, consequence(rules, first))
+	case first.Empty():
+		Notice(r, model.NoticeNoMatchingCredentials, "The entry %q is empty: %s connects without credentials.", dockerauth.Show(first.Key), rules)
+	default:
+		Use(r, first.Credential, rules)
+	}
+}
+
+// consequence returns what a consumer does that finds an entry with a problem.
+func consequence(rules dockerauth.Rules, e *dockerauth.Entry) string {
+	if rules == dockerauth.Podman && e.Problem == string(model.ProblemNoPassword) {
+		return "podman connects without credentials."
+	}
+	return rules.String() + " fails for this registry."
+}
+
+// Use sets the credentials of an entry. As docker does, a bearer token is preferred to an identity token, and that to a password.
+func Use(r *model.Registry, c dockerauth.Credential, rules dockerauth.Rules) {
+	auth := &regcheck.Auth{}
+	switch {
+	case c.RegistryToken != "":
+		auth.Token = c.RegistryToken
+	case c.IdentityToken != "":
+		auth.Token = c.IdentityToken
+	case c.Username == "":
+		Unresolved(r, model.UnresolvedIncomplete, "The entry has a password and no username.")
+	case c.Password == "":
+		Unresolved(r, model.UnresolvedIncomplete, "The entry has a username and no password that %s uses.", rules)
+	default:
+		auth.Username, auth.Password = c.Username, c.Password
+	}
+	SetAuth(r, auth)
+}
+
+// SetAuth sets the credentials; TLS stays as it is.
+func SetAuth(r *model.Registry, auth *regcheck.Auth) {
+	if r.Definition.Auth != nil {
+		auth.TLS = r.Definition.Auth.TLS
+	}
+	r.Definition.Auth = auth
+}
+
+// useHelper asks the credential helper of a choice, if that is allowed.
+func (s *Scanner) useHelper(r *model.Registry, rules dockerauth.Rules, choice *dockerauth.Choice) {
+	reason := model.UnresolvedCredentialHelper
+	if choice.FromStore {
+		reason = model.UnresolvedCredentialsStore
+	}
+	program := "docker-credential-" + choice.Helper
+	ask := s.Options.Helper
+	if ask == nil || program != path.Base(program) {
+		ask = func(string, string) (string, secret.String, error) { return "", "", model.ErrHelperNotAllowed }
+	}
+	username, password, err := ask(program, choice.HelperServer)
+	switch {
+	case errors.Is(err, model.ErrHelperNotAllowed):
+		Unresolved(r, reason, "The credentials are in %s, which was not started.", dockerauth.Show(program))
+	case err != nil:
+		Unresolved(r, reason, "%s did not return credentials: %v.", dockerauth.Show(program), err)
+	case username == "" && password == "":
+		Notice(r, model.NoticeNoMatchingCredentials, "%s has no credentials for %s: %s connects without any.", dockerauth.Show(program), dockerauth.Show(choice.HelperServer), rules)
+	case username == "<token>":
+		Use(r, dockerauth.Credential{IdentityToken: password}, rules)
+	default:
+		Use(r, dockerauth.Credential{Username: username, Password: password}, rules)
+	}
+}
+
+// Unresolved sets what is missing. The first reason stays.
+func Unresolved(r *model.Registry, reason model.UnresolvedReason, format string, args ...any) {
+	if r.Reason == "" {
+		r.Reason, r.Detail = reason, model.Detail(fmt.Sprintf(format, args...))
+	}
+}
+
+func Notice(r *model.Registry, code model.NoticeCode, format string, args ...any) {
+	r.Notices = append(r.Notices, model.Notice{Code: code, Message: fmt.Sprintf(format, args...)})
+}
+
+// Locations is described at definitions.Locations.
+func Locations(consumer model.Consumer, getenv func(string) string, home string, uid int) []model.Location {
+	first := func(candidates ...string) string { // the first whose variable is set; the last is always there
+		for i := 0; i+1 < len(candidates); i += 2 {
+			if value := getenv(candidates[i]); value != "" {
+				return path.Join(value, candidates[i+1])
+			}
+		}
+		return candidates[len(candidates)-1]
+	}
+	docker := model.Location{Path: first("DOCKER_CONFIG", "config.json", path.Join(home, ".docker/config.json")), Format: model.DockerConfig}
+	switch consumer {
+	case model.Docker:
+		if getenv("DOCKER_AUTH_CONFIG") == "" {
+			return []model.Location{docker}
+		}
+		return []model.Location{{Variable: "DOCKER_AUTH_CONFIG", Format: model.DockerAuthConfigEnv}, docker}
+	case model.Helm:
+		return []model.Location{{Path: first("HELM_REGISTRY_CONFIG", "", "HELM_CONFIG_HOME", "registry/config.json", "XDG_CONFIG_HOME", "helm/registry/config.json",
+			path.Join(home, ".config/helm/registry/config.json")), Format: model.DockerConfig}, docker}
+	case model.Podman:
+		if file := getenv("REGISTRY_AUTH_FILE"); file != "" {
+			return []model.Location{{Path: file, Format: model.ContainersAuth}}
+		}
+		return []model.Location{
+			{Path: first("XDG_RUNTIME_DIR", "containers/auth.json", fmt.Sprintf("/run/containers/%d/auth.json", uid)), Format: model.ContainersAuth},
+			{Path: first("XDG_CONFIG_HOME", "containers/auth.json", path.Join(home, ".config/containers/auth.json")), Format: model.ContainersAuth},
+			docker, {Path: path.Join(home, ".dockercfg"), Format: model.Dockercfg}}
+	case model.Kubelet:
+		return []model.Location{
+			{Path: "/var/lib/kubelet/config.json", Format: model.DockerConfig}, {Path: path.Join(home, ".docker/config.json"), Format: model.DockerConfig},
+			{Path: "/.docker/config.json", Format: model.DockerConfig}, {Path: "/var/lib/kubelet/.dockercfg", Format: model.Dockercfg},
+			{Path: path.Join(home, ".dockercfg"), Format: model.Dockercfg}, {Path: "/.dockercfg", Format: model.Dockercfg}}
+	}
+	return nil
+}

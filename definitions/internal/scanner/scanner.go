@@ -1,0 +1,204 @@
+// Package scanner is the frame for readers of files: recognizing them, reading what they refer to, and collecting what is found. It also reads
+// docker's and podman's files of credentials, which other files contain.
+package scanner
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Scanner collects what many files have. Objects of one file may refer to those of another, so that the result is known when all have
+// been added. A Scanner is used by one goroutine at a time.
+type Scanner struct {
+	Options model.Options
+	formats []Reader
+	result  model.Result
+	known   map[string]int       // index in result.Registries by everything but the sources
+	states  map[reflect.Type]any // of families of readers
+	atEnd   []func()
+
+	Referenced int // bytes of files that others refer to
+}
+
+// New returns a Scanner without files. More specific formats are first.
+func New(o model.Options, formats []Reader) *Scanner {
+	if o.Now.IsZero() {
+		o.Now = time.Now()
+	}
+	return &Scanner{Options: o, formats: formats, known: map[string]int{}, states: map[reflect.Type]any{}}
+}
+
+// AddReader adds one file, such as standard input, that refers to no other. name is shown as the file of its sources. The error is the
+// reader's: what the file has is in the result, also if it cannot be understood.
+func (s *Scanner) AddReader(name string, r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
+	if err != nil {
+		return err
+	}
+	s.add(&File{Scanner: s, Name: name, Data: data})
+	return nil
+}
+
+// Result resolves what was added, and returns it. No slice is nil.
+func (s *Scanner) Result() model.Result {
+	for _, resolve := range s.atEnd {
+		resolve()
+	}
+	s.atEnd = nil
+	r := s.result
+	r.Registries = append([]model.Registry{}, r.Registries...)
+	r.Skipped = append([]model.Skipped{}, r.Skipped...)
+	r.Problems = append([]model.Problem{}, r.Problems...)
+	r.Summarize()
+	return r
+}
+
+// State returns what the readers of a family share during a scan: at first the zero value of T, a type of the family's own.
+func State[T any](s *Scanner) *T {
+	key := reflect.TypeFor[T]()
+	if s.states[key] == nil {
+		s.states[key] = new(T)
+	}
+	return s.states[key].(*T)
+}
+
+// WhenAllAreRead calls resolve when all files have been added, for what files say of each other.
+func (s *Scanner) WhenAllAreRead(resolve func()) { s.atEnd = append(s.atEnd, resolve) }
+
+// Found adds a definition. Reason, Resolution and the empty auth are filled in.
+func (s *Scanner) Found(r model.Registry) {
+	if r.Definition.Auth == nil {
+		r.Definition.Auth = &regcheck.Auth{}
+	}
+	r.Definition.Auth.Type = r.Definition.Auth.Kind()
+	if r.Reason == "" {
+		noteCredentials(&r, s.Options.Now)
+	}
+	if r.Notices == nil {
+		r.Notices = []model.Notice{}
+	}
+	r.Resolution = model.Resolved
+	if r.Reason != "" {
+		r.Resolution = model.Unresolved
+	}
+	key := identity(r)
+	if i, ok := s.known[key]; ok {
+		if known := &s.result.Registries[i]; !slices.Equal(known.Sources[len(known.Sources)-1:], r.Sources) {
+			known.Sources = append(known.Sources, r.Sources...)
+		}
+		return
+	}
+	if s.full() {
+		return
+	}
+	s.known[key] = len(s.result.Registries)
+	s.result.Registries = append(s.result.Registries, r)
+}
+
+// Consumer returns by whose rules credentials are chosen: own are those of the format.
+func (s *Scanner) Consumer(own model.Consumer) model.Consumer {
+	if s.Options.As != "" {
+		return s.Options.As
+	}
+	return own
+}
+
+// identity is the hash of everything of a definition but its sources, secrets included.
+func identity(r model.Registry) string {
+	r.Sources = nil
+	a := r.Definition.Auth
+	text, err := json.Marshal([]any{r, a.Password.Reveal(), a.Token.Reveal(), a.TLS.Key.Reveal()})
+	if err != nil {
+		panic(err) // no type of a Registry fails to marshal
+	}
+	sum := sha256.Sum256(text)
+	return string(sum[:])
+}
+
+func (s *Scanner) Skip(at model.Source, reason model.SkipReason, format string, args ...any) {
+	if s.full() {
+		return
+	}
+	s.result.Skipped = append(s.result.Skipped, model.Skipped{Source: at, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+func (s *Scanner) Problem(at model.Source, reason model.ProblemReason, format string, args ...any) {
+	if s.full() {
+		return
+	}
+	s.result.Problems = append(s.result.Problems, model.Problem{Source: at, Reason: reason, Message: fmt.Sprintf(format, args...)})
+}
+
+// Entry is a registry as a file of another program has it.
+type Entry struct {
+	model.Registry
+	At      model.Source
+	Address string // [scheme://]host[:port][/path]
+	Path    pathUse
+}
+
+// pathUse is what the path of an address is for.
+type pathUse int
+
+const (
+	pathOfContent pathUse = iota
+	PathOfAPI
+	PathIgnored // by the consumer, which uses the host only
+)
+
+// Add adds the registry, or what its address is instead of one.
+func (e Entry) Add(s *Scanner) {
+	endpoint, path, reason := ReadAddress(e.Address)
+	if reason != "" {
+		s.Skip(e.At, reason, "%s", AddressMessages[reason])
+		return
+	}
+	e.Sources = []model.Source{e.At}
+	e.Definition.Endpoint = endpoint
+	switch e.Path {
+	case pathOfContent:
+		e.Definition.BaseContentPath = joinPath(path, e.Definition.BaseContentPath)
+	case PathOfAPI:
+		e.Definition.BasePath = joinPath(path, e.Definition.BasePath)
+	}
+	if e.Definition.Auth == nil {
+		e.Definition.Auth = &regcheck.Auth{}
+	}
+	e.Notices = append(e.Notices, ConnectionNotices(endpoint, e.Definition.Auth.TLS)...)
+	s.Found(e.Registry)
+}
+
+var AddressMessages = map[model.SkipReason]string{
+	model.SkipNoHost:            "The entry has no registry host.",
+	model.SkipTemplate:          "The address is an expression, whose value is not in the file.",
+	model.SkipUnsupportedScheme: "The scheme of the address is not https, http or oci.",
+	model.SkipWildcard:          "The entry is for several registries. Give the registry that is used.",
+}
+
+// SecretNotice is for a password that is in a file of a repository. instead is what to use, as an imperative sentence.
+func SecretNotice(instead string) model.Notice {
+	return model.Notice{Code: model.NoticeSecretInRepository, Message: "The file has the password itself, which everyone who can read the repository can use. " + instead + " Then replace the password."}
+}
+
+// maxEntries is how many definitions, skipped entries and problems a result has: a small file can have many.
+const maxEntries = 100_000
+
+// full reports whether the result can have no more, which is one more problem of the result.
+func (s *Scanner) full() bool {
+	r := &s.result
+	switch n := len(r.Registries) + len(r.Skipped) + len(r.Problems); {
+	case n < maxEntries:
+		return false
+	case n == maxEntries:
+		r.Problems = append(r.Problems, model.Problem{Reason: model.ProblemWrongShape, Message: fmt.Sprintf("More than %d entries were found; the others are not shown.", maxEntries)})
+	}
+	return true
+}

@@ -1,0 +1,97 @@
+package scanner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/regwarden/regwarden/definitions/model"
+)
+
+var skippedDirectories = []string{".git", "node_modules", "vendor"}
+
+// AddTree adds all files of a file system. name is put before their paths in sources, as the user named the directory. Symbolic links,
+// devices and pipes are not opened; files over 8 MiB, .git, node_modules and vendor are skipped. Files and directories that may
+// not be read are problems, not an error.
+func (s *Scanner) AddTree(ctx context.Context, name string, fsys fs.FS) error {
+	files := 0
+	return fs.WalkDir(fsys, ".", func(p string, entry fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			s.Problem(model.Source{File: path.Join(name, p)}, model.ProblemWrongShape, "The file cannot be read: %v.", errors.Unwrap(err))
+			return nil
+		case entry.IsDir() && slices.Contains(skippedDirectories, entry.Name()):
+			return fs.SkipDir
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		if files++; files > maxFiles {
+			return fmt.Errorf("%s has more than %d files; give the directories with definitions", path.Join(name, "."), maxFiles)
+		}
+		s.addFile(name, fsys, p)
+		return nil
+	})
+}
+
+// AddFile adds one file of a file system. It may refer to other files there.
+func (s *Scanner) AddFile(name string, fsys fs.FS, p string) error {
+	info, err := fs.Stat(fsys, p)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path.Join(name, p))
+	}
+	if info.Size() > maxFile {
+		return errTooLarge
+	}
+	s.addFile(name, fsys, p)
+	return nil
+}
+
+func (s *Scanner) addFile(name string, fsys fs.FS, p string) {
+	f := &File{Scanner: s, Name: path.Join(name, p), Tree: fsys, Path: p}
+	var err error
+	if f.Data, err = readFile(fsys, p); errors.Is(err, errTooLarge) {
+		return
+	}
+	if err != nil {
+		s.Problem(f.At(0, ""), model.ProblemWrongShape, "The file cannot be read: %v.", err)
+		return
+	}
+	s.add(f)
+}
+
+var errTooLarge = fmt.Errorf("larger than %d MiB", maxFile>>20)
+
+// readFile reads a regular file of limited size. A pipe, which would block, is not opened.
+func readFile(fsys fs.FS, p string) ([]byte, error) {
+	if !fs.ValidPath(p) {
+		return nil, fmt.Errorf("%s is outside of the directory that is read", p)
+	}
+	info, err := fs.Lstat(fsys, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case info.Size() > maxFile:
+		return nil, errTooLarge
+	}
+	opened, err := fsys.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	data, err := io.ReadAll(io.LimitReader(opened, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = errTooLarge
+	}
+	return data, err
+}

@@ -1,0 +1,213 @@
+// Package model has the types of what definitions.Read finds: registries, what was skipped, and problems, with their closed lists of words.
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Format is the kind of a file.
+type Format string
+
+// Formats.
+const (
+	DockerConfig         Format = "docker-config"
+	DockerAuthConfigEnv  Format = "docker-auth-config-env"
+	Dockercfg            Format = "dockercfg"
+	ContainersAuth       Format = "containers-auth"
+	ContainersRegistries Format = "containers-registries-conf"
+	ContainerdHosts      Format = "containerd-hosts"
+	ContainerdConfig     Format = "containerd-config"
+	Buildkitd            Format = "buildkitd"
+	K3sRegistries        Format = "k3s-registries"
+	Kubernetes           Format = "kubernetes"
+	HelmRepositories     Format = "helm-repositories"
+	HelmChart            Format = "helm-chart"
+	Helmfile             Format = "helmfile"
+	Terraform            Format = "terraform"
+	HarborRegistries     Format = "harbor-registries"
+	Renovate             Format = "renovate"
+	Dependabot           Format = "dependabot"
+	GitHubWorkflow       Format = "github-workflow"
+	GitLabCI             Format = "gitlab-ci"
+	ArgoCDImageUpdater   Format = "argocd-image-updater"
+	RegistryDefinition   Format = "regwarden"
+)
+
+// Consumer is a program that uses registry definitions. Consumers choose credentials by different rules.
+type Consumer string
+
+// Consumers.
+const (
+	Docker     Consumer = "docker"
+	Podman     Consumer = "podman"
+	Kubelet    Consumer = "kubelet"
+	Flux       Consumer = "flux"
+	ArgoCD     Consumer = "argocd"
+	Helm       Consumer = "helm"
+	Containerd Consumer = "containerd"
+)
+
+// Consumers lists all consumers.
+var Consumers = []Consumer{Docker, Podman, Kubelet, Flux, ArgoCD, Helm, Containerd}
+
+// ConsumerNames lists the names of all consumers.
+func ConsumerNames() []string {
+	names := make([]string, len(Consumers))
+	for i, c := range Consumers {
+		names[i] = string(c)
+	}
+	return names
+}
+
+// Source is a place in a file. Line counts from 1; it is 0 if the format has no lines. Object is a name within the file, such as
+// "HelmRepository flux-system/podinfo".
+type Source struct {
+	File   string `json:"file"`
+	Line   int    `json:"line,omitzero"`
+	Object string `json:"object,omitempty"`
+}
+
+// Resolution is whether a definition is complete.
+type Resolution string
+
+// Resolutions. Credentials of an unresolved definition exist, but not in the files that were read: it cannot be checked, and
+// must never be reported as valid.
+const (
+	Resolved   Resolution = "resolved"
+	Unresolved Resolution = "unresolved"
+)
+
+// Registry is a definition that was found.
+type Registry struct {
+	Sources    []Source            `json:"source"` // every place that uses it, at least one
+	Format     Format              `json:"format"`
+	Consumer   Consumer            `json:"consumer,omitempty"`
+	Definition regcheck.Definition `json:"definition"`
+	Resolution Resolution          `json:"resolution"`
+	Reason     UnresolvedReason    `json:"reason"` // null if resolved
+	Detail     Detail              `json:"detail"` // what is missing, for people
+	Notices    []Notice            `json:"notices"`
+	Report     *regcheck.Report    `json:"report"`               // null unless it was checked
+	NotChecked string              `json:"notChecked,omitempty"` // why the check has no report: a fault of the checker, not of the registry
+	// DefinitionProblems is why a complete definition cannot be used, such as a line break in a password: it is not valid, and no
+	// registry was contacted.
+	DefinitionProblems []regcheck.Problem `json:"definitionProblems,omitempty"`
+}
+
+// Detail is a text that is null in JSON if it is empty.
+type Detail string
+
+// MarshalJSON writes null for no text.
+func (d Detail) MarshalJSON() ([]byte, error) { return textOrNull(string(d)) }
+
+// MarshalJSON writes null for no reason.
+func (r UnresolvedReason) MarshalJSON() ([]byte, error) { return textOrNull(string(r)) }
+
+func textOrNull(text string) ([]byte, error) {
+	if text == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(text)
+}
+
+// Notice is something that the user should know about a definition. It does not change the result of its check.
+type Notice struct {
+	Code    NoticeCode `json:"code"`
+	Message string     `json:"message"`
+}
+
+// Skipped is something that was recognized and is not a registry definition to check.
+type Skipped struct {
+	Source  Source     `json:"source"`
+	Reason  SkipReason `json:"reason"`
+	Message string     `json:"message"`
+}
+
+// Problem is something that cannot be read, and that its consumer cannot read either.
+type Problem struct {
+	Source  Source        `json:"source"`
+	Reason  ProblemReason `json:"reason"`
+	Message string        `json:"message"`
+}
+
+// Result is what was found, in the order of the files. Definitions that differ only in their source are one.
+type Result struct {
+	Registries []Registry `json:"registries"`
+	Skipped    []Skipped  `json:"skipped"`
+	Problems   []Problem  `json:"problems"`
+	Summary    Summary    `json:"summary"`
+}
+
+// Summary counts what a Result has. Found counts definitions; each of them is unresolved, valid, not valid or not checked.
+type Summary struct {
+	Found      int `json:"found"`
+	Checked    int `json:"checked"`
+	Valid      int `json:"valid"`
+	NotValid   int `json:"notValid"`
+	Unresolved int `json:"unresolved"`
+	Skipped    int `json:"skipped"`
+	Problems   int `json:"problems"`
+}
+
+// Validate sets DefinitionProblems of complete definitions, which needs no check, and Summary.
+func (r *Result) Validate() {
+	for i := range r.Registries {
+		if found := &r.Registries[i]; found.Resolution == Resolved {
+			found.DefinitionProblems = found.Definition.Problems()
+		}
+	}
+	r.Summarize()
+}
+
+// Summarize sets r.Summary from the rest, after reports have been added.
+func (r *Result) Summarize() {
+	r.Summary = Summary{Found: len(r.Registries), Skipped: len(r.Skipped), Problems: len(r.Problems)}
+	for _, found := range r.Registries {
+		switch {
+		case found.Resolution == Unresolved:
+			r.Summary.Unresolved++
+		case len(found.DefinitionProblems) > 0:
+			r.Summary.NotValid++
+		case found.Report == nil:
+		case found.Report.Valid:
+			r.Summary.Checked++
+			r.Summary.Valid++
+		default:
+			r.Summary.Checked++
+			r.Summary.NotValid++
+		}
+	}
+}
+
+// Options is how to read.
+type Options struct {
+	// Format forces the format of all files. Empty: it is detected from each file's content.
+	Format Format
+	// As is the consumer by whose rules credentials are chosen. Empty: the consumer of the format.
+	As Consumer
+	// Helper asks credential helpers. nil: none is started, and definitions whose credentials they have are unresolved.
+	Helper Helper `json:"-"`
+	// Now is the time against which credentials expire; the zero value means time.Now.
+	Now time.Time
+	// ReadFile reads a file outside of the tree that a scanned file names. nil: such files are not read.
+	ReadFile func(name string) ([]byte, error) `json:"-"`
+}
+
+// Helper returns the credentials that a credential helper such as docker-credential-ecr-login has for a server. Empty credentials mean
+// that it has none. It returns ErrHelperNotAllowed for a program that must not be started.
+type Helper func(program, server string) (username string, password secret.String, err error)
+
+// ErrHelperNotAllowed is the error of a Helper that did not start the program.
+var ErrHelperNotAllowed = errors.New("the program was not allowed")
+
+// Location is where a consumer looks for credentials: a file, or an environment variable that has the text of one.
+type Location struct {
+	Path     string
+	Variable string
+	Format   Format
+}
