@@ -41,9 +41,9 @@ left_out = >>"$${TESTS_LEFT_OUT:-/dev/stderr}" echo
 test: ## Pass all tests; installs the Debian packages they need when it may, else lists the tests that it left out
 	@test/all $(MAKE) --no-print-directory -j3 test-plain test-product test-system
 
-# Tests that only compute, which the race detector would make ten times slower: their files have the build tag !race.
+# Tests that compute much, which the race detector would make ten times slower: their files have the build tag !race.
 test-plain:
-	$(GO) test -vet=off -count=1 ./internal/archtest ./definitions/internal/node
+	$(GO) test -vet=off -count=1 ./internal/archtest ./internal/scan ./definitions/...
 
 test-product:
 	$(if $(compiler),,@$(left_out) "build-essential: the race detector")

@@ -1,13 +1,11 @@
 package definitions
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/regwarden/regwarden/definitions/model"
 
@@ -152,26 +150,6 @@ func TestLocations(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s with %v: %s", test.consumer, test.environment, diff)
-		}
-	}
-}
-
-// All entries of one host are listed. Their number is such that comparing each with each would take minutes.
-func TestManyEntries(t *testing.T) {
-	const entries = 20_000
-	var config strings.Builder
-	config.WriteString(`{"auths": {"x.test": {"auth": "dTpw"}`)
-	for i := range entries {
-		fmt.Fprintf(&config, `,"r.test/%d": {"auth": %q}`, i, base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "u%d:p", i)))
-	}
-	config.WriteString("}}")
-	for _, as := range []model.Consumer{model.Docker, model.Helm, model.Podman, model.Kubelet, model.Flux} {
-		s := NewScanner(model.Options{Format: model.DockerConfig, As: as, Now: time.Unix(0, 0)})
-		if err := s.AddReader("f", strings.NewReader(config.String())); err != nil {
-			t.Fatal(err)
-		}
-		if n := s.Result().Summary.Found; n != entries+1 {
-			t.Errorf("%s: %d", as, n)
 		}
 	}
 }

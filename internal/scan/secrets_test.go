@@ -1,3 +1,7 @@
+// The race detector makes this ten times slower, and other tests run checks with it; make test-plain runs it.
+
+//go:build !race
+
 package scan
 
 import (

@@ -2,9 +2,7 @@ package scanner
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -12,25 +10,6 @@ import (
 
 	"github.com/regwarden/regwarden/regcheck"
 )
-
-// A small file can have many entries, and each of them has a message.
-func TestResultIsLimited(t *testing.T) {
-	s := New(model.Options{}, nil)
-	for i := range maxEntries + 10 {
-		s.Skip(model.Source{File: "a", Line: i}, model.SkipGit, "skipped")
-		s.Problem(model.Source{File: "a", Line: i}, model.ProblemWrongShape, "problem")
-		s.Found(model.Registry{Sources: []model.Source{{File: "a"}}, Definition: regcheck.Definition{Endpoint: fmt.Sprintf("https://host%d.test", i)}})
-	}
-	result := s.Result()
-	n := len(result.Registries) + len(result.Skipped) + len(result.Problems)
-	if last := result.Problems[len(result.Problems)-1]; n != maxEntries+1 || !strings.HasPrefix(last.Message, "More than 100000 entries") {
-		t.Errorf("%d entries, the last problem is %q", n, last.Message)
-	}
-	s.Found(model.Registry{Sources: []model.Source{{File: "b"}}, Definition: regcheck.Definition{Endpoint: "https://host1.test"}})
-	if got := s.Result().Registries[1].Sources; len(got) != 2 {
-		t.Errorf("another place of a known definition: %v", got)
-	}
-}
 
 func TestUnusableDefinitionsAreNotValid(t *testing.T) {
 	r := model.Result{Registries: []model.Registry{
