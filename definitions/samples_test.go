@@ -71,3 +71,48 @@ func testSample(t *testing.T, dir string) {
 		t.Errorf("the result differs (-want +got); check it, then run: go test ./definitions -update\n%s", diff)
 	}
 }
+
+// Every word of the closed lists is in the result of a sample.
+func TestEveryWordHasASample(t *testing.T) {
+	wants, err := filepath.Glob("testdata/samples/*/*/want.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, name := range wants {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want struct {
+			Registries []struct {
+				Reason  string
+				Notices []struct{ Code string }
+			}
+			Skipped, Problems []struct{ Reason string }
+		}
+		if err := json.Unmarshal(text, &want); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range want.Registries {
+			seen["unresolved "+r.Reason] = true
+			for _, n := range r.Notices {
+				seen["notice "+n.Code] = true
+			}
+		}
+		for _, s := range want.Skipped {
+			seen["skipped "+s.Reason] = true
+		}
+		for _, p := range want.Problems {
+			seen["problem "+p.Reason] = true
+		}
+	}
+	kinds := []string{"unresolved ", "skipped ", "problem ", "notice "}
+	for i, list := range model.WordLists() {
+		for _, word := range list.Words {
+			if !seen[kinds[i]+word.Word] {
+				t.Errorf("no sample has %s%s", kinds[i], word.Word)
+			}
+		}
+	}
+}
