@@ -187,7 +187,7 @@ func resolveArgoSecret(s *scanner.Scanner, o *object) {
 		r.repositoryNotices(&e, used)
 	}
 	if r.write {
-		scanner.Notice(&e.Registry, model.NoticeNotUsedByConsumer, "Argo CD uses this Secret only to push to Git repositories.")
+		scanner.AddNotice(&e.Registry, model.NoticeNotUsedByConsumer, "Argo CD uses this Secret only to push to Git repositories.")
 	}
 	used.add(s, e)
 }
@@ -195,26 +195,26 @@ func resolveArgoSecret(s *scanner.Scanner, o *object) {
 func (r *argoSecret) repositoryNotices(e *scanner.Entry, used *argoUse) {
 	a := used.argoCD
 	if _, count := a.set(r).Repository(r.URL, r.Project, a.place(r.o)); count > 1 {
-		scanner.Notice(&e.Registry, model.NoticeConflictingEntries, "Another Secret has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
+		scanner.AddNotice(&e.Registry, model.NoticeConflictingEntries, "Another Secret has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
 	}
 	switch {
 	case strings.HasPrefix(r.URL, "oci://") && used.Type != "oci":
-		scanner.Notice(&e.Registry, model.NoticeTypeMissing, "Argo CD uses the repository for Applications, but its own test of the connection fails. Set type to oci.")
+		scanner.AddNotice(&e.Registry, model.NoticeTypeMissing, "Argo CD uses the repository for Applications, but its own test of the connection fails. Set type to oci.")
 	case r.EnableOCI && !used.EnableOCI:
-		scanner.Notice(&e.Registry, model.NoticeIgnoredField, "The credential template replaces enableOCI, so that Argo CD's own test of the connection fails. Set enableOCI in the template too.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "The credential template replaces enableOCI, so that Argo CD's own test of the connection fails. Set enableOCI in the template too.")
 	}
 }
 
 func (r *argoSecret) templateNotices(e *scanner.Entry, a *argoSecrets) {
 	_, count := a.set(r).Template(r.URL, a.place(r.o))
 	if count > 1 {
-		scanner.Notice(&e.Registry, model.NoticeConflictingEntries, "Another credential template has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
+		scanner.AddNotice(&e.Registry, model.NoticeConflictingEntries, "Another credential template has this URL and other values. Argo CD uses any one of them, by chance. Remove all but one.")
 	}
 	switch {
 	case count == 0:
-		scanner.Notice(&e.Registry, model.NoticeNotUsedByConsumer, "Argo CD uses this credential template for no repository, because it cannot compare an IP address with a port and without a scheme. Use a host name, or repositories of type oci.")
+		scanner.AddNotice(&e.Registry, model.NoticeNotUsedByConsumer, "Argo CD uses this credential template for no repository, because it cannot compare an IP address with a port and without a scheme. Use a host name, or repositories of type oci.")
 	case !strings.HasSuffix(r.URL, "/"):
-		scanner.Notice(&e.Registry, model.NoticePrefixWithoutBoundary, "Argo CD uses these credentials for every URL that begins like this one, even in the middle of a name, such as %s. End the URL with /, if the repositories that use it have a path.", dockerauth.Show(argorepo.Longer(r.URL)))
+		scanner.AddNotice(&e.Registry, model.NoticePrefixWithoutBoundary, "Argo CD uses these credentials for every URL that begins like this one, even in the middle of a name, such as %s. End the URL with /, if the repositories that use it have a path.", dockerauth.Show(argorepo.Longer(r.URL)))
 	}
 }
 
@@ -290,7 +290,7 @@ func addArgoSource(s *scanner.Scanner, o *object, project string, source *node.N
 		s.Skip(at, model.SkipNoHost, "The source has no repoURL.")
 		return
 	case strings.HasPrefix(address, "oci://") && chart != "":
-		scanner.Notice(&e.Registry, model.NoticeIgnoredField, "Argo CD ignores chart if repoURL begins with oci://. Append the chart to repoURL, or remove oci:// from it.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "Argo CD ignores chart if repoURL begins with oci://. Append the chart to repoURL, or remove oci:// from it.")
 	case strings.HasPrefix(address, "oci://"):
 	case chart != "" && !strings.Contains(address, "://"):
 		e.Address = strings.TrimSuffix(address, "/") + "/" + chart
@@ -382,12 +382,12 @@ func (u *argoUse) addCredentials(e *scanner.Entry) {
 	case u.Password != "":
 		lacks(&e.Registry, gapf(model.UnresolvedIncomplete, "The repository has a password and no username. No credential template applies to it."))
 	case u.AzureIdentity || u.GitCredentials:
-		scanner.Notice(&e.Registry, model.NoticeIgnoredField, "Argo CD ignores these credentials for this type of repository, and uses no credential template because of them: it connects without credentials.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "Argo CD ignores these credentials for this type of repository, and uses no credential template because of them: it connects without credentials.")
 	case u.Certificate != "":
 	case u.argoCD.unreadable != nil:
 		lacks(&e.Registry, u.argoCD.unreadable)
 	default:
-		scanner.Notice(&e.Registry, model.NoticeNoMatchingCredentials, "No Secret of Argo CD has credentials for this URL, and no credential template matches it: Argo CD connects without credentials.")
+		scanner.AddNotice(&e.Registry, model.NoticeNoMatchingCredentials, "No Secret of Argo CD has credentials for this URL, and no credential template matches it: Argo CD connects without credentials.")
 	}
 }
 
@@ -402,7 +402,7 @@ func (u *argoUse) addConnection(e *scanner.Entry) {
 		tls.Enabled = *tls != regcheck.TLS{}
 	}
 	if !u.BypassesProxy() {
-		scanner.Notice(&e.Registry, model.NoticeOnlyFromTheCluster, "Argo CD connects through the proxy in its Secret, which the check does not use.")
+		scanner.AddNotice(&e.Registry, model.NoticeOnlyFromTheCluster, "Argo CD connects through the proxy in its Secret, which the check does not use.")
 	}
 }
 
@@ -415,7 +415,7 @@ func (u *argoUse) addCA(e *scanner.Entry) {
 	case count > 1:
 		lacks(&e.Registry, gapf(model.UnresolvedAmbiguous, "Several files have the ConfigMap argocd-tls-certs-cm, with different certificates for this host. Scan one environment at a time."))
 	case count == 1 && tls.CA == "":
-		scanner.Notice(&e.Registry, model.NoticeIgnoredField, "The ConfigMap argocd-tls-certs-cm has no certificate in PEM for this host: Argo CD trusts the roots of its system.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "The ConfigMap argocd-tls-certs-cm has no certificate in PEM for this host: Argo CD trusts the roots of its system.")
 	}
 }
 
@@ -426,6 +426,6 @@ func (u *argoUse) addClientCertificate(e *scanner.Entry) {
 		tls.Certificate, _ = scanner.PemBlocks([]byte(u.Certificate))
 		tls.Key = u.Key
 	case u.Certificate != "" || u.Key != "":
-		scanner.Notice(&e.Registry, model.NoticeIgnoredField, "Argo CD uses a client certificate only if both tlsClientCertData and tlsClientCertKey are set.")
+		scanner.AddNotice(&e.Registry, model.NoticeIgnoredField, "Argo CD uses a client certificate only if both tlsClientCertData and tlsClientCertKey are set.")
 	}
 }

@@ -60,7 +60,7 @@ func newFluxSource(s *scanner.Scanner, o *object, at *node.Node, address string)
 
 func (f *fluxSource) suspended(o *object) {
 	if o.node.Get("spec", "suspend").Bool() {
-		scanner.Notice(&f.r, model.NoticeSuspended, "The %s is suspended: Flux does not use it until spec.suspend is removed.", o.kind)
+		scanner.AddNotice(&f.r, model.NoticeSuspended, "The %s is suspended: Flux does not use it until spec.suspend is removed.", o.kind)
 	}
 }
 
@@ -88,10 +88,10 @@ func newHelmRepository(s *scanner.Scanner, o *object) *fluxSource {
 		return nil
 	}
 	if !typed {
-		scanner.Notice(&f.r, model.NoticeTypeMissing, "Flux looks for a classic Helm repository at this URL, and fails. Add type: oci to the spec.")
+		scanner.AddNotice(&f.r, model.NoticeTypeMissing, "Flux looks for a classic Helm repository at this URL, and fails. Add type: oci to the spec.")
 	}
 	if f.spec.Get("insecure").Bool() {
-		scanner.PlainHTTP(&f.r, "With spec.insecure, Flux")
+		scanner.SetPlainHTTP(&f.r, "With spec.insecure, Flux")
 	}
 	f.addCertificates()
 	f.addHelmCredentials()
@@ -136,14 +136,14 @@ func (f *fluxSource) addProvider() bool {
 
 func (f *fluxSource) ignoreProvider(because string) {
 	if f.provider() != "" {
-		scanner.Notice(&f.r, model.NoticeIgnoredField, "Flux ignores spec.provider, because spec.%s is set.", because)
+		scanner.AddNotice(&f.r, model.NoticeIgnoredField, "Flux ignores spec.provider, because spec.%s is set.", because)
 	}
 }
 
 // useBasic uses the keys username and password of a Secret, whatever its type is except that of a docker config.
 func (f *fluxSource) useBasic(o *object) {
 	if f.spec.Get("certSecretRef") == nil && f.useCertificates(o) == nil {
-		scanner.Notice(&f.r, model.NoticeDeprecatedKeys, "Flux uses the certificates of the Secret %q, but this is deprecated. Set spec.certSecretRef.", dockerauth.Show(o.name))
+		scanner.AddNotice(&f.r, model.NoticeDeprecatedKeys, "Flux uses the certificates of the Secret %q, but this is deprecated. Set spec.certSecretRef.", dockerauth.Show(o.name))
 	}
 	username, password := o.secretValue("username"), o.secretValue("password")
 	lacks(&f.r, username.gap)
@@ -151,7 +151,7 @@ func (f *fluxSource) useBasic(o *object) {
 	switch {
 	case username.gap != nil || password.gap != nil:
 	case username.text == "" && password.text == "" && (username.at == nil) == (password.at == nil):
-		scanner.Notice(&f.r, model.NoticeNoMatchingCredentials, "The Secret %q has neither username and password nor the type %s: Flux connects without credentials.", dockerauth.Show(o.name), dockerConfigSecret)
+		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials, "The Secret %q has neither username and password nor the type %s: Flux connects without credentials.", dockerauth.Show(o.name), dockerConfigSecret)
 	case username.text == "" || password.text == "":
 		lacks(&f.r, gapf(model.UnresolvedIncomplete, "Flux rejects the Secret %q: it must have both username and password.", dockerauth.Show(o.name)))
 	default:
@@ -180,7 +180,7 @@ func (f *fluxSource) useDockerConfig(o *object) {
 	case len(entries) > 1:
 		lacks(&f.r, gapf(model.UnresolvedAmbiguous, "The Secret %q has %d entries for %s. Flux uses any one of them, by chance. Remove all but one.", dockerauth.Show(o.name), len(entries), f.host))
 	case entries[0].Credential.Password == "":
-		scanner.Notice(&f.r, model.NoticeNoMatchingCredentials, "The entry %q has no password, and Flux reads nothing else for a HelmRepository: it connects without credentials.", dockerauth.Show(entries[0].Key))
+		scanner.AddNotice(&f.r, model.NoticeNoMatchingCredentials, "The entry %q has no password, and Flux reads nothing else for a HelmRepository: it connects without credentials.", dockerauth.Show(entries[0].Key))
 	default:
 		scanner.Use(&f.r, dockerauth.Credential{Username: entries[0].Credential.Username, Password: entries[0].Credential.Password}, dockerauth.Docker)
 	}
@@ -250,7 +250,7 @@ func (f *fluxSource) useCertificates(o *object) *gap {
 func (f *fluxSource) certificate(o *object, key, old string) string {
 	v := o.secretValue(key)
 	if before := o.secretValue(old); v.at == nil && before.at != nil {
-		scanner.Notice(&f.r, model.NoticeDeprecatedKeys, "The Secret %q has the key %s, which is the old name of %s.", dockerauth.Show(o.name), old, key)
+		scanner.AddNotice(&f.r, model.NoticeDeprecatedKeys, "The Secret %q has the key %s, which is the old name of %s.", dockerauth.Show(o.name), old, key)
 		v = before
 	}
 	lacks(&f.r, v.gap)
@@ -323,12 +323,12 @@ func resolveOCIRepository(s *scanner.Scanner, o *object) {
 // addInsecure adds what spec.insecure of an OCIRepository means.
 func (f *fluxSource) addInsecure() {
 	if f.spec.Get("certSecretRef", "name").Text() != "" {
-		scanner.Notice(&f.r, model.NoticeIgnoredField, "Flux verifies the certificate in spite of spec.insecure, because spec.certSecretRef is set.")
+		scanner.AddNotice(&f.r, model.NoticeIgnoredField, "Flux verifies the certificate in spite of spec.insecure, because spec.certSecretRef is set.")
 	} else {
 		f.r.Definition.Auth.TLS = regcheck.TLS{Enabled: true, InsecureSkipVerify: true}
-		scanner.Notice(&f.r, model.NoticeInsecureSkipVerify, "Flux does not verify the certificate, because spec.insecure is true.")
+		scanner.AddNotice(&f.r, model.NoticeInsecureSkipVerify, "Flux does not verify the certificate, because spec.insecure is true.")
 	}
-	scanner.Notice(&f.r, model.NoticePlainHTTPFallback, "Flux connects without TLS if the registry has none, because spec.insecure is true.")
+	scanner.AddNotice(&f.r, model.NoticePlainHTTPFallback, "Flux connects without TLS if the registry has none, because spec.insecure is true.")
 }
 
 func resolveImageRepository(s *scanner.Scanner, o *object) {
@@ -342,13 +342,13 @@ func resolveImageRepository(s *scanner.Scanner, o *object) {
 		return
 	}
 	if f.spec.Get("insecure").Bool() {
-		scanner.PlainHTTP(&f.r, "With spec.insecure, Flux")
+		scanner.SetPlainHTTP(&f.r, "With spec.insecure, Flux")
 	}
 	f.addCertificates()
 	if !f.addProvider() {
 		f.addKeyring()
 	} else if f.spec.Get("secretRef") != nil {
-		scanner.Notice(&f.r, model.NoticeIgnoredField, "Flux ignores spec.secretRef, because spec.provider is set; old versions ignore spec.provider instead.")
+		scanner.AddNotice(&f.r, model.NoticeIgnoredField, "Flux ignores spec.secretRef, because spec.provider is set; old versions ignore spec.provider instead.")
 	}
 	s.Found(f.r)
 }
@@ -365,7 +365,7 @@ func newRepositorySource(s *scanner.Scanner, o *object, at *node.Node, address s
 	}
 	f := newFluxSource(s, o, at, address)
 	if f != nil && f.spec.Get("proxySecretRef", "name").Text() != "" {
-		scanner.Notice(&f.r, model.NoticeIgnoredField, "Flux connects through the proxy of spec.proxySecretRef. The definition does not have it.")
+		scanner.AddNotice(&f.r, model.NoticeIgnoredField, "Flux connects through the proxy of spec.proxySecretRef. The definition does not have it.")
 	}
 	return f
 }
@@ -411,7 +411,7 @@ func (f *fluxSource) useFirst(k keyring) {
 		k.noMatch(&f.r, reference, "Flux")
 	default:
 		if slices.ContainsFunc(entries, func(e *dockerauth.Entry) bool { return e.Credential != entries[0].Credential }) {
-			scanner.Notice(&f.r, model.NoticeAmbiguousCredentials, "%d entries match. Flux uses %q only.", len(entries), dockerauth.Show(entries[0].Key))
+			scanner.AddNotice(&f.r, model.NoticeAmbiguousCredentials, "%d entries match. Flux uses %q only.", len(entries), dockerauth.Show(entries[0].Key))
 		}
 		f.s.UseFirst(&f.r, dockerauth.Kubelet, entries[:1])
 	}

@@ -175,7 +175,7 @@ func (u *updater) addCredentials(e *scanner.Entry, source, apiURL string) {
 	kind, name := updaterSource(source)
 	switch {
 	case source == "":
-		scanner.Notice(&e.Registry, model.NoticeNoMatchingCredentials, "The registry has no credentials: Argo CD Image Updater connects without any, unless an image has its own.")
+		scanner.AddNotice(&e.Registry, model.NoticeNoMatchingCredentials, "The registry has no credentials: Argo CD Image Updater connects without any, unless an image has its own.")
 	case scanner.IsTemplate(source):
 		lacks(&e.Registry, gapf(model.UnresolvedTemplate, "The source of the credentials is a template."))
 	case kind == "env":

@@ -229,11 +229,11 @@ func reachedFrom(r *model.Registry, host string) {
 	address, err := netip.ParseAddr(strings.Trim(name, "[]"))
 	switch {
 	case name == "localhost" || err == nil && address.IsLoopback():
-		scanner.Notice(r, model.NoticeOnlyFromTheNode, "%s is each node of the cluster itself. Run the check on a node.", host)
+		scanner.AddNotice(r, model.NoticeOnlyFromTheNode, "%s is each node of the cluster itself. Run the check on a node.", host)
 		if r.Consumer == model.Kubelet {
-			scanner.PlainHTTP(r, "containerd")
+			scanner.SetPlainHTTP(r, "containerd")
 		}
 	case strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local"):
-		scanner.Notice(r, model.NoticeOnlyFromTheCluster, "%s is a Service of the cluster. Run the check in the cluster.", host)
+		scanner.AddNotice(r, model.NoticeOnlyFromTheCluster, "%s is a Service of the cluster. Run the check in the cluster.", host)
 	}
 }

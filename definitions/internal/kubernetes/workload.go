@@ -186,7 +186,7 @@ func addImage(s *scanner.Scanner, o *object, image *node.Node, k keyring) {
 	entries, rejected := k.match(host + "/" + content)
 	switch {
 	case rejected != "":
-		scanner.Unresolved(&r, model.UnresolvedIncomplete, "%s For this reason kubelet rejects the pull Secrets, and pulls no image of the pod.", rejected)
+		scanner.SetUnresolved(&r, model.UnresolvedIncomplete, "%s For this reason kubelet rejects the pull Secrets, and pulls no image of the pod.", rejected)
 	case len(entries) > 0:
 		s.UseFirst(&r, dockerauth.Kubelet, entries)
 	case k.missing != nil:
@@ -205,7 +205,7 @@ func addImage(s *scanner.Scanner, o *object, image *node.Node, k keyring) {
 // noMatch adds notices to a definition for which no Secret has credentials.
 func (k keyring) noMatch(r *model.Registry, reference, consumer string) {
 	for _, name := range k.ignored {
-		scanner.Notice(r, model.NoticeNotUsedByConsumer, "%s ignores the Secret %q: its type is neither %s nor %s.", consumer, dockerauth.Show(name), dockerConfigSecret, dockercfgSecret)
+		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "%s ignores the Secret %q: its type is neither %s nor %s.", consumer, dockerauth.Show(name), dockerConfigSecret, dockercfgSecret)
 	}
-	scanner.Notice(r, model.NoticeNoMatchingCredentials, "No entry of the pull Secrets matches %s: %s connects without credentials.", dockerauth.Show(reference), consumer)
+	scanner.AddNotice(r, model.NoticeNoMatchingCredentials, "No entry of the pull Secrets matches %s: %s connects without credentials.", dockerauth.Show(reference), consumer)
 }

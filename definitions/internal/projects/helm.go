@@ -162,7 +162,7 @@ func (h *helmfile) addRepository(r *chartRepository) {
 		s.Problem(at, model.ProblemWrongShape, "helmfile adds oci:// itself to the URL of a repository with oci: true. Remove the scheme from url.")
 		return
 	case !r.oci && scheme == "oci":
-		scanner.Notice(&e.Registry, model.NoticeTypeMissing, "Helm rejects the URL, because the repository is not marked as an OCI registry. Set oci to true, and remove oci:// from url.")
+		scanner.AddNotice(&e.Registry, model.NoticeTypeMissing, "Helm rejects the URL, because the repository is not marked as an OCI registry. Set oci to true, and remove oci:// from url.")
 	case !r.oci:
 		s.Skip(at, model.SkipClassicHelm, "The repository is a classic Helm repository. If it is an OCI registry, set oci to true.")
 		return
@@ -243,7 +243,7 @@ func (h *helmfile) addCredentials(e *scanner.Entry, own *chartRepository) {
 		return
 	}
 	if own != nil && own != login && own.logsIn() {
-		scanner.Notice(&e.Registry, model.NoticeShadowedCredentials, "Helm stores one login for each host, and helmfile logs in again for the repository %q, whose credentials replace these.", login.name)
+		scanner.AddNotice(&e.Registry, model.NoticeShadowedCredentials, "Helm stores one login for each host, and helmfile logs in again for the repository %q, whose credentials replace these.", login.name)
 	}
 	login.credentials(e)
 }
@@ -258,12 +258,12 @@ func sameRegistry(a, b string) bool {
 func (h *helmfile) useRegistryConfig(e *scanner.Entry, r *chartRepository) {
 	data, err := h.OnMachine(r.text("registryConfig"))
 	if err != nil {
-		scanner.Unresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig was not read. Scan the directory that has it.")
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig was not read. Scan the directory that has it.")
 		return
 	}
 	config, err := dockerauth.Parse(data, false)
 	if err != nil {
-		scanner.Unresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig is not valid JSON.")
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedConfigFile, "The file in registryConfig is not valid JSON.")
 		return
 	}
 	h.Scanner.Choose(&e.Registry, config, dockerauth.ORAS, strings.TrimPrefix(e.Address, "oci://"))
@@ -282,11 +282,11 @@ func (r *chartRepository) credentials(e *scanner.Entry) {
 	variable := strings.ToUpper(strings.ReplaceAll(r.name, "-", "_"))
 	switch {
 	case scanner.IsTemplate(username+password) || strings.HasPrefix(password, "ref+"): // of vals
-		scanner.Unresolved(&e.Registry, model.UnresolvedTemplate, "The credentials are a template. Scan the output of: helmfile build")
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedTemplate, "The credentials are a template. Scan the output of: helmfile build")
 	case username == "":
-		scanner.Unresolved(&e.Registry, model.UnresolvedIncomplete, "helmfile takes the username from the environment variable %s_USERNAME.", variable)
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete, "helmfile takes the username from the environment variable %s_USERNAME.", variable)
 	case password == "":
-		scanner.Unresolved(&e.Registry, model.UnresolvedIncomplete, "helmfile takes the password from the environment variable %s_PASSWORD.", variable)
+		scanner.SetUnresolved(&e.Registry, model.UnresolvedIncomplete, "helmfile takes the password from the environment variable %s_PASSWORD.", variable)
 	default:
 		scanner.SetAuth(&e.Registry, scanner.BasicAuth(username, password))
 		e.Notices = append(e.Notices, scanner.SecretNotice("Set the environment variables "+variable+"_USERNAME and "+variable+"_PASSWORD instead, which helmfile uses."))

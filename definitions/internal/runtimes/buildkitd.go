@@ -56,7 +56,7 @@ func readBuildkitd(f *scanner.File) {
 		}
 		if found, u := endpoint(f, model.Buildkitd, model.Docker, at, registry.Key, https); found != nil {
 			if u.Host != registry.Key {
-				scanner.Notice(found, model.NoticeNotUsedByConsumer, "buildkit looks for the settings of the host alone. Write %s as the key.", scanner.Shown(u.Host))
+				scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "buildkit looks for the settings of the host alone. Write %s as the key.", scanner.Shown(u.Host))
 			}
 			buildkit(found, f, u.Hostname(), config.Registries[registry.Key])
 			f.Scanner.Found(*found)
@@ -73,7 +73,7 @@ func buildkitMirror(f *scanner.File, name string, n *node.Node, registries map[s
 		return
 	}
 	if u.Scheme == "http" {
-		scanner.Notice(found, model.NoticeSchemeInKeyIgnored, "buildkit ignores the scheme of a mirror and uses HTTPS. For plain HTTP, set http = true in [registry.%s].", scanner.Shown(u.Host))
+		scanner.AddNotice(found, model.NoticeSchemeInKeyIgnored, "buildkit ignores the scheme of a mirror and uses HTTPS. For plain HTTP, set http = true in [registry.%s].", scanner.Shown(u.Host))
 	}
 	mirrors[u.Host] = true
 	found.Definition.BaseContentPath = strings.Trim(u.Path, "/")
@@ -90,12 +90,12 @@ func buildkit(r *model.Registry, f *scanner.File, name string, settings buildkit
 	}
 	switch {
 	case insecure && plain:
-		scanner.Notice(r, model.NoticePlainHTTPFallback, "buildkit tries HTTPS first because of insecure, then plain HTTP.")
+		scanner.AddNotice(r, model.NoticePlainHTTPFallback, "buildkit tries HTTPS first because of insecure, then plain HTTP.")
 		if settings.HTTP != nil {
-			scanner.Notice(r, model.NoticeConflictingEntries, "http and insecure contradict each other: http is without TLS, insecure is TLS without verification. Remove one.")
+			scanner.AddNotice(r, model.NoticeConflictingEntries, "http and insecure contradict each other: http is without TLS, insecure is TLS without verification. Remove one.")
 		}
 	case plain:
-		scanner.PlainHTTP(r, "buildkit")
+		scanner.SetPlainHTTP(r, "buildkit")
 		return
 	}
 	files := tlsFiles{ca: settings.CA, skipVerify: insecure}
@@ -117,7 +117,7 @@ func certificatesIn(f *scanner.File, r *model.Registry, directory string, files 
 		}
 	}
 	if len(found.ca)+len(found.clients) == 0 {
-		scanner.Unresolved(r, model.UnresolvedConfigFile, "The directory %s has no certificates, or is not in the directory that is read. Read a directory that has it at this path.", scanner.Shown(directory))
+		scanner.SetUnresolved(r, model.UnresolvedConfigFile, "The directory %s has no certificates, or is not in the directory that is read. Read a directory that has it at this path.", scanner.Shown(directory))
 	}
 	for _, name := range found.ca {
 		files.ca = append(files.ca, path.Join(directory, name))

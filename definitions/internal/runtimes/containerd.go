@@ -112,10 +112,10 @@ func (r hostsReader) mirror(name string, line int, n *node.Node) {
 		return
 	}
 	if r.ignored(n) {
-		scanner.Notice(found, model.NoticeNotUsedByConsumer, `containerd reads hosts only from tables with their own header. Write [host.%s].`, scanner.Shown(name))
+		scanner.AddNotice(found, model.NoticeNotUsedByConsumer, `containerd reads hosts only from tables with their own header. Write [host.%s].`, scanner.Shown(name))
 	}
 	if r.hosts.SkipVerify != nil && *r.hosts.SkipVerify && table.SkipVerify == nil {
-		scanner.Notice(found, model.NoticeIgnoredField, "skip_verify at the top of the file is for the server only. Set it in the table of the host, or better set ca there.")
+		scanner.AddNotice(found, model.NoticeIgnoredField, "skip_verify at the top of the file is for the server only. Set it in the table of the host, or better set ca there.")
 	}
 	r.Scanner.Found(*found)
 }
@@ -136,7 +136,7 @@ func (r hostsReader) address(written string, line int, table runtimeconf.HostTab
 	}
 	found := draft(r.File, model.ContainerdHosts, model.Containerd, r.At(line, "host "+u.Scheme+"://"+u.Host), u.Host)
 	if u.User != nil {
-		scanner.Notice(found, model.NoticeIgnoredField, "containerd ignores the credentials in the address.")
+		scanner.AddNotice(found, model.NoticeIgnoredField, "containerd ignores the credentials in the address.")
 	}
 	if !table.OverridePath && !strings.HasSuffix(path.Clean(u.Path), "/v2") {
 		u.Path = path.Join(u.Path, "/v2")
@@ -154,10 +154,10 @@ func (r hostsReader) connect(found *model.Registry, u *url.URL, t runtimeconf.Ho
 	files.clients, _ = runtimeconf.FilePairs(t.Client)
 	if u.Scheme == "http" {
 		if u.Port() == "80" || t.CA == nil && files.clients == nil && t.SkipVerify == nil {
-			scanner.PlainHTTP(found, "containerd")
+			scanner.SetPlainHTTP(found, "containerd")
 			return
 		}
-		scanner.Notice(found, model.NoticePlainHTTPFallback, "containerd tries HTTPS first because TLS is configured, then plain HTTP. "+
+		scanner.AddNotice(found, model.NoticePlainHTTPFallback, "containerd tries HTTPS first because TLS is configured, then plain HTTP. "+
 			"Write https://, or remove skip_verify, ca and client.")
 	}
 	files.apply(r.File, found)
@@ -173,11 +173,11 @@ func header(r *model.Registry, header map[string]any) {
 		scheme, credentials, _ := strings.Cut(values[0], " ")
 		switch {
 		case scanner.IsTemplate(values[0]):
-			scanner.Unresolved(r, model.UnresolvedTemplate, "The header with the credentials is a template or an expression.")
+			scanner.SetUnresolved(r, model.UnresolvedTemplate, "The header with the credentials is a template or an expression.")
 		case strings.EqualFold(scheme, "bearer"):
 			r.Definition.Auth.Token = secret.String(credentials)
 		case !strings.EqualFold(scheme, "basic") || !basic(r, credentials):
-			scanner.Unresolved(r, model.UnresolvedIncomplete, "The header with the credentials has neither Basic nor Bearer credentials.")
+			scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The header with the credentials has neither Basic nor Bearer credentials.")
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (r hostsReader) server() {
 func (r hostsReader) unusedCertificates(found *model.Registry) {
 	for _, name := range certificates(r.File, path.Dir(r.Path)).ca {
 		if !strings.Contains(string(r.Data), name) {
-			scanner.Notice(found, model.NoticeNotUsedByConsumer, "containerd does not use %s, because hosts.toml is in the same directory. Name it with ca.", scanner.Shown(name))
+			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "containerd does not use %s, because hosts.toml is in the same directory. Name it with ca.", scanner.Shown(name))
 		}
 	}
 }

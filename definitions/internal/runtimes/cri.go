@@ -192,21 +192,21 @@ func (r criReader) auths(address string, line int) {
 func keyMatchesHost(r *model.Registry, key string, u *url.URL) {
 	switch {
 	case key == "docker.io" || key == "index.docker.io":
-		scanner.Notice(r, model.NoticeNotUsedByConsumer, "containerd looks for the credentials of registry-1.docker.io. Write that name as the key.")
+		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "containerd looks for the credentials of registry-1.docker.io. Write that name as the key.")
 	case key != u.Host:
-		scanner.Notice(r, model.NoticeNotUsedByConsumer, "containerd looks for the settings of the host alone. Write %s as the key.", scanner.Shown(u.Host))
+		scanner.AddNotice(r, model.NoticeNotUsedByConsumer, "containerd looks for the settings of the host alone. Write %s as the key.", scanner.Shown(u.Host))
 	}
 }
 
 // add completes and adds a definition.
 func (r criReader) add(found *model.Registry, u *url.URL, config criRegistry, at model.Source) {
-	scanner.Notice(found, model.NoticeDeprecatedKeys, "mirrors, configs and auths are deprecated, and containerd 2 has no configs.tls. Use hosts.toml files below config_path, and pull secrets.")
+	scanner.AddNotice(found, model.NoticeDeprecatedKeys, "mirrors, configs and auths are deprecated, and containerd 2 has no configs.tls. Use hosts.toml files below config_path, and pull secrets.")
 	if r.version != r.actual {
-		scanner.Notice(found, model.NoticeNotUsedByConsumer, "In a file of version %d, the plugin is named %q; containerd ignores the settings of %q.",
+		scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "In a file of version %d, the plugin is named %q; containerd ignores the settings of %q.",
 			r.actual, criPlugins[r.actual], criPlugins[r.version])
 	}
 	if u.Scheme == "http" && !strings.HasPrefix(found.Definition.Endpoint, "http:") {
-		scanner.PlainHTTP(found, "containerd")
+		scanner.SetPlainHTTP(found, "containerd")
 	} else if config.TLS != nil {
 		if r.plugin.Registry.ConfigPath != "" {
 			r.Scanner.Problem(at, model.ProblemConflictingEntries,
@@ -227,7 +227,7 @@ func (t criTLS) apply(f *scanner.File, r *model.Registry) {
 	}
 	switch {
 	case (t.CertFile == "") != (t.KeyFile == ""):
-		scanner.Unresolved(r, model.UnresolvedIncomplete, "cert_file and key_file must be set together: containerd refuses every connection to this registry.")
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "cert_file and key_file must be set together: containerd refuses every connection to this registry.")
 	case t.CertFile != "":
 		files.clients = [][2]string{{t.CertFile, t.KeyFile}}
 	}

@@ -180,7 +180,7 @@ func (r k3sReader) config(config node.Pair) {
 		keyMatchesHost(found, config.Key, u)
 	}
 	if r.mirrorWithoutSettings(config.Key) {
-		scanner.Notice(found, model.NoticeNotUsedByConsumer, "For pulls through the mirror of %s, k3s uses the settings of the endpoint's host, not these. Add them under the endpoint's host.",
+		scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "For pulls through the mirror of %s, k3s uses the settings of the endpoint's host, not these. Add them under the endpoint's host.",
 			scanner.Shown(config.Key))
 	}
 	if r.settings(found, config.Key, u, at) {
@@ -204,7 +204,7 @@ func (r k3sReader) mirrorWithoutSettings(name string) bool {
 func (r k3sReader) settings(found *model.Registry, key string, u *url.URL, at model.Source) bool {
 	config := r.configs[key]
 	if u.Scheme == "http" {
-		scanner.PlainHTTP(found, "k3s")
+		scanner.SetPlainHTTP(found, "k3s")
 	} else {
 		settings := config.Get("tls")
 		criTLS{settings.Get("ca_file").Text(), settings.Get("cert_file").Text(), settings.Get("key_file").Text(),

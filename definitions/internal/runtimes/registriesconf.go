@@ -138,9 +138,9 @@ func (r confReader) registry(registry runtimeconf.Registry, n *node.Node, again 
 	notice := func(found *model.Registry) {
 		switch {
 		case again:
-			scanner.Notice(found, model.NoticeNotUsedByConsumer, "An entry before this one has the same prefix and is used instead.")
+			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "An entry before this one has the same prefix and is used instead.")
 		case replaced != "":
-			scanner.Notice(found, model.NoticeNotUsedByConsumer, "The entry in %s has the same prefix and replaces this one.", scanner.Shown(replaced))
+			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "The entry in %s has the same prefix and replaces this one.", scanner.Shown(replaced))
 		}
 	}
 	if registry.Blocked {
@@ -166,7 +166,7 @@ func (r confReader) location(at model.Source, e runtimeconf.Endpoint, notice fun
 	found.Definition.BaseContentPath = strings.Trim(u.Path, "/")
 	if e.Insecure {
 		tlsFiles{skipVerify: true}.apply(r.File, found)
-		scanner.Notice(found, model.NoticePlainHTTPFallback, "insecure = true: the consumer tries HTTPS without verification, then plain HTTP.")
+		scanner.AddNotice(found, model.NoticePlainHTTPFallback, "insecure = true: the consumer tries HTTPS without verification, then plain HTTP.")
 	}
 	notice(found)
 	r.helpers(found)
@@ -177,7 +177,7 @@ func (r confReader) location(at model.Source, e runtimeconf.Endpoint, notice fun
 func (r confReader) helpers(found *model.Registry) {
 	for _, helper := range r.conf.CredentialHelpers {
 		if helper != "containers-auth.json" {
-			scanner.Unresolved(found, model.UnresolvedCredentialHelper, "The credentials are requested from the credential helper %s.", scanner.Shown(helper))
+			scanner.SetUnresolved(found, model.UnresolvedCredentialHelper, "The credentials are requested from the credential helper %s.", scanner.Shown(helper))
 		}
 	}
 }
@@ -189,7 +189,7 @@ func (r confReader) unqualified(host string, line int) {
 	}
 	r.location(r.At(line, "unqualified-search-registries"), runtimeconf.Endpoint{Location: host}, func(found *model.Registry) {
 		if replaced := r.replaced(search); replaced != "" {
-			scanner.Notice(found, model.NoticeNotUsedByConsumer, "%s has other unqualified-search-registries, which replace these.", scanner.Shown(replaced))
+			scanner.AddNotice(found, model.NoticeNotUsedByConsumer, "%s has other unqualified-search-registries, which replace these.", scanner.Shown(replaced))
 		}
 	})
 }
@@ -210,7 +210,7 @@ func (r confReader) version1() {
 			case contains(lists.Block, location) || name == "search" && contains(lists.Insecure, location):
 			default:
 				r.location(at, runtimeconf.Endpoint{Location: strings.TrimRight(location, "/"), Insecure: name == "insecure"}, func(found *model.Registry) {
-					scanner.Notice(found, model.NoticeDeprecatedKeys, "Version 1 of registries.conf is deprecated; current versions of podman reject it. Write [[registry]] tables.")
+					scanner.AddNotice(found, model.NoticeDeprecatedKeys, "Version 1 of registries.conf is deprecated; current versions of podman reject it. Write [[registry]] tables.")
 				})
 			}
 		}

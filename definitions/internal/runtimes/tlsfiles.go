@@ -27,7 +27,7 @@ func (t tlsFiles) apply(f *scanner.File, r *model.Registry) {
 	settings.Enabled = t.skipVerify || len(t.ca) > 0 || len(t.clients) > 0
 	settings.InsecureSkipVerify = t.skipVerify
 	if t.skipVerify {
-		scanner.Notice(r, model.NoticeInsecureSkipVerify, "The certificate of the registry is not verified. Set the CA certificate instead.")
+		scanner.AddNotice(r, model.NoticeInsecureSkipVerify, "The certificate of the registry is not verified. Set the CA certificate instead.")
 	}
 	for _, name := range t.ca {
 		certificates, _ := f.Pem(r, name)
@@ -37,14 +37,14 @@ func (t tlsFiles) apply(f *scanner.File, r *model.Registry) {
 		return
 	}
 	if len(t.clients) > 1 {
-		scanner.Notice(r, model.NoticeAmbiguousCredentials, "There are several client certificates; the registry chooses one by its CAs. The check uses %s.", scanner.Shown(t.clients[0][0]))
+		scanner.AddNotice(r, model.NoticeAmbiguousCredentials, "There are several client certificates; the registry chooses one by its CAs. The check uses %s.", scanner.Shown(t.clients[0][0]))
 	}
 	var key string
 	if settings.Certificate, key = f.Pem(r, t.clients[0][0]); t.clients[0][1] != "" {
 		_, key = f.Pem(r, t.clients[0][1])
 	}
 	if settings.Key = secret.String(key); key == "" || settings.Certificate == "" {
-		scanner.Unresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no certificate or no private key.", scanner.Shown(t.clients[0][0]))
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no certificate or no private key.", scanner.Shown(t.clients[0][0]))
 	}
 }
 
@@ -143,11 +143,11 @@ func (t tlsFiles) checkPairs(r *model.Registry) {
 	const consequence = "docker and podman refuse every connection to this registry. A CA certificate must be named *.crt."
 	for _, pair := range t.clients {
 		if pair[1] == "" {
-			scanner.Unresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no key file next to it: %s", scanner.Shown(pair[0]), consequence)
+			scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The client certificate %s has no key file next to it: %s", scanner.Shown(pair[0]), consequence)
 		}
 	}
 	for _, name := range t.strayKeys {
-		scanner.Unresolved(r, model.UnresolvedIncomplete, "The key %s has no client certificate (*.cert) next to it: %s", scanner.Shown(name), consequence)
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The key %s has no client certificate (*.cert) next to it: %s", scanner.Shown(name), consequence)
 	}
 }
 
@@ -159,9 +159,9 @@ func apiPath(r *model.Registry, written string, overridden bool, consumer string
 	r.Definition.BaseContentPath = strings.Trim(after, "/")
 	switch {
 	case overridden && !hasV2:
-		scanner.Notice(r, model.NoticeOverridePath, "%s sends requests to %s without adding /v2; the check adds it.", consumer, scanner.Shown(clean))
+		scanner.AddNotice(r, model.NoticeOverridePath, "%s sends requests to %s without adding /v2; the check adds it.", consumer, scanner.Shown(clean))
 	case overridden:
-		scanner.Notice(r, model.NoticeOverridePath, "%s sends requests to %s instead of /v2.", consumer, scanner.Shown(clean))
+		scanner.AddNotice(r, model.NoticeOverridePath, "%s sends requests to %s instead of /v2.", consumer, scanner.Shown(clean))
 	}
 }
 
@@ -187,7 +187,7 @@ func endpoint(f *scanner.File, format model.Format, own model.Consumer, at model
 		}
 		r := draft(f, format, own, at, u.Host)
 		if u.User != nil {
-			scanner.Notice(r, model.NoticeIgnoredField, "The consumer ignores the credentials in the address.")
+			scanner.AddNotice(r, model.NoticeIgnoredField, "The consumer ignores the credentials in the address.")
 		}
 		return r, u
 	}
@@ -219,13 +219,13 @@ func (a runtimeAuth) apply(f *scanner.File, at model.Source, r *model.Registry) 
 	auth := r.Definition.Auth
 	switch {
 	case slices.ContainsFunc([]string{a.Username, a.Password.Reveal(), a.Auth.Reveal(), a.IdentityToken.Reveal()}, scanner.IsTemplate):
-		scanner.Unresolved(r, model.UnresolvedTemplate, "The credentials are a template or an expression.")
+		scanner.SetUnresolved(r, model.UnresolvedTemplate, "The credentials are a template or an expression.")
 	case a.Username != "" && a.Password == "":
-		scanner.Unresolved(r, model.UnresolvedIncomplete, "The credentials have a username and no password.")
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The credentials have a username and no password.")
 	case a.Username != "":
 		auth.Username, auth.Password = a.Username, a.Password
 		if a.Auth != "" || a.IdentityToken != "" {
-			scanner.Notice(r, model.NoticeShadowedCredentials, "containerd uses username and password, not auth and identitytoken of the same table.")
+			scanner.AddNotice(r, model.NoticeShadowedCredentials, "containerd uses username and password, not auth and identitytoken of the same table.")
 		}
 	case a.IdentityToken != "":
 		auth.Token = a.IdentityToken
@@ -251,7 +251,7 @@ func (a runtimeAuth) encoded(f *scanner.File, at model.Source, r *model.Registry
 	case auth.Username == "" && auth.Password != "": // containerd sends a secret without a username as a refresh token
 		auth.Token, auth.Password = auth.Password, ""
 	case auth.Password == "":
-		scanner.Unresolved(r, model.UnresolvedIncomplete, "The credentials have a username and no password.")
+		scanner.SetUnresolved(r, model.UnresolvedIncomplete, "The credentials have a username and no password.")
 	}
 	return true
 }

@@ -196,16 +196,16 @@ func (l *lister) notARegistry(e *dockerauth.Entry, at model.Source) bool {
 
 func (l *lister) addKeyNotices(r *model.Registry, e *dockerauth.Entry, key dockerauth.Key) {
 	if key.Scheme == "http" {
-		Notice(r, model.NoticeSchemeInKeyIgnored, "%s ignores the http:// of the key: it does not make the connection plain HTTP.", l.Rules)
+		AddNotice(r, model.NoticeSchemeInKeyIgnored, "%s ignores the http:// of the key: it does not make the connection plain HTTP.", l.Rules)
 	}
 	if key.IgnoredPath != "" {
-		Notice(r, model.NoticeIgnoredField, "%s ignores the path %q of the key, and uses the credentials for the whole host.", l.Rules, dockerauth.Show(key.IgnoredPath))
+		AddNotice(r, model.NoticeIgnoredField, "%s ignores the path %q of the key, and uses the credentials for the whole host.", l.Rules, dockerauth.Show(key.IgnoredPath))
 	}
 	if e.Repeated {
-		Notice(r, model.NoticeConflictingEntries, "The key occurs more than once; %s uses the last.", l.Rules)
+		AddNotice(r, model.NoticeConflictingEntries, "The key occurs more than once; %s uses the last.", l.Rules)
 	}
 	for _, member := range e.Ignored {
-		Notice(r, model.NoticeIgnoredField, "%s ignores %s.", l.Rules, member)
+		AddNotice(r, model.NoticeIgnoredField, "%s ignores %s.", l.Rules, member)
 	}
 }
 
@@ -214,25 +214,25 @@ func (l *lister) setCredentials(r *model.Registry, e *dockerauth.Entry, key dock
 	choice := l.choice(e, key.Reference)
 	switch {
 	case choice.Rejected != "":
-		Unresolved(r, model.UnresolvedIncomplete, "%s cannot use the file for this registry. %s", l.Rules, choice.Rejected)
+		SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file for this registry. %s", l.Rules, choice.Rejected)
 		return true
 	case choice.Helper != "":
 		if !e.Empty() {
-			Notice(r, model.NoticeShadowedCredentials, "%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.Rules)
+			AddNotice(r, model.NoticeShadowedCredentials, "%s uses a credential helper for this registry; the credentials of this entry are never sent.", l.Rules)
 		}
 		l.scanner.useHelper(r, l.Rules, &choice.Choice)
 		return true
 	case choice.Ambiguous && choice.has[e]:
-		Unresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(l.Rules, &choice.Choice))
+		SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(l.Rules, &choice.Choice))
 		return true
 	case e.Empty():
 		l.scanner.Skip(r.Sources[0], model.SkipEmptyEntry, "The entry %q has no credentials%s.", dockerauth.Show(e.Key), l.whyEmpty(e))
 		return false
 	case choice.has[e]:
 	case len(choice.Entries) > 0:
-		Notice(r, model.NoticeShadowedCredentials, "%s uses the entry %q instead of this one.", l.Rules, dockerauth.Show(choice.Entries[0].Key))
+		AddNotice(r, model.NoticeShadowedCredentials, "%s uses the entry %q instead of this one.", l.Rules, dockerauth.Show(choice.Entries[0].Key))
 	default:
-		Notice(r, model.NoticeNotUsedByConsumer, "%s never uses the key %q.%s", l.Rules, dockerauth.Show(e.Key), hubHint(l.Rules, key.Host))
+		AddNotice(r, model.NoticeNotUsedByConsumer, "%s never uses the key %q.%s", l.Rules, dockerauth.Show(e.Key), hubHint(l.Rules, key.Host))
 	}
 	Use(r, e.Credential, l.Rules)
 	r.Notices = append(r.Notices, l.Notices...)
@@ -307,13 +307,13 @@ func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 	}
 	program := "docker-credential-" + dockerauth.Show(h.Name)
 	if l.matchesPatterns() {
-		Notice(&r, model.NoticeNotUsedByConsumer, "%s ignores credHelpers, and connects without credentials.", l.Rules)
-		Unresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s, which %s never starts.", program, l.Rules)
+		AddNotice(&r, model.NoticeNotUsedByConsumer, "%s ignores credHelpers, and connects without credentials.", l.Rules)
+		SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s, which %s never starts.", program, l.Rules)
 	} else if choice := l.choice(nil, key.Reference); choice.Helper == h.Name {
 		l.scanner.useHelper(&r, l.Rules, &choice.Choice)
 	} else {
-		Notice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules, dockerauth.Show(h.Host), hubHint(l.Rules, key.Host))
-		Unresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s.", program)
+		AddNotice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules, dockerauth.Show(h.Host), hubHint(l.Rules, key.Host))
+		SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s.", program)
 	}
 	l.scanner.Found(r)
 }

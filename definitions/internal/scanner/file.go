@@ -78,6 +78,7 @@ func (f *File) Toml() *node.Node {
 	return f.tomlRoot
 }
 
+// LooksLikeJSON reports whether the file begins like a JSON object or array.
 func (f *File) LooksLikeJSON() bool {
 	text := strings.TrimLeft(string(f.Data[:min(len(f.Data), 512)]), " \t\r\n\ufeff")
 	return strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")

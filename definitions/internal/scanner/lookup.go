@@ -56,13 +56,13 @@ func (s *Scanner) Choose(r *model.Registry, config *dockerauth.Config, rules doc
 	choice := config.Lookup(rules, reference)
 	switch {
 	case choice.Rejected != "":
-		Unresolved(r, model.UnresolvedIncomplete, "%s cannot use the file of credentials. %s", rules, choice.Rejected)
+		SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file of credentials. %s", rules, choice.Rejected)
 	case choice.Helper != "":
 		s.useHelper(r, rules, &choice)
 	case len(choice.Entries) == 0:
-		Notice(r, model.NoticeNoMatchingCredentials, "No entry matches %s: %s connects without credentials.", dockerauth.Show(reference), rules)
+		AddNotice(r, model.NoticeNoMatchingCredentials, "No entry matches %s: %s connects without credentials.", dockerauth.Show(reference), rules)
 	case choice.Ambiguous:
-		Unresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(rules, &choice))
+		SetUnresolved(r, model.UnresolvedAmbiguous, "%s", ambiguousDetail(rules, &choice))
 	default:
 		s.UseFirst(r, rules, choice.Entries)
 	}
@@ -74,18 +74,19 @@ func ambiguousDetail(rules dockerauth.Rules, choice *dockerauth.Choice) string {
 		len(choice.Entries), dockerauth.Show(choice.Entries[0].Key), dockerauth.Show(choice.Entries[1].Key), rules)
 }
 
+// UseFirst sets the first of the entries that a consumer tries, and notes that there are others.
 func (s *Scanner) UseFirst(r *model.Registry, rules dockerauth.Rules, entries []*dockerauth.Entry) {
 	first := entries[0]
 	if len(entries) > 1 {
-		Notice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", len(entries), rules, dockerauth.Show(first.Key))
+		AddNotice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", len(entries), rules, dockerauth.Show(first.Key))
 	}
 	switch {
 	case first.Problem == string(model.ProblemNoPassword) && rules == dockerauth.Podman:
-		Notice(r, model.NoticeNoMatchingCredentials, "%s %s", first.Message, consequence(rules, first))
+		AddNotice(r, model.NoticeNoMatchingCredentials, "%s %s", first.Message, consequence(rules, first))
 	case first.Problem != "":
-		Unresolved(r, model.UnresolvedIncomplete, "%s %s", first.Message, consequence(rules, first))
+		SetUnresolved(r, model.UnresolvedIncomplete, "%s %s", first.Message, consequence(rules, first))
 	case first.Empty():
-		Notice(r, model.NoticeNoMatchingCredentials, "The entry %q is empty: %s connects without credentials.", dockerauth.Show(first.Key), rules)
+		AddNotice(r, model.NoticeNoMatchingCredentials, "The entry %q is empty: %s connects without credentials.", dockerauth.Show(first.Key), rules)
 	default:
 		Use(r, first.Credential, rules)
 	}
@@ -108,9 +109,9 @@ func Use(r *model.Registry, c dockerauth.Credential, rules dockerauth.Rules) {
 	case c.IdentityToken != "":
 		auth.Token = c.IdentityToken
 	case c.Username == "":
-		Unresolved(r, model.UnresolvedIncomplete, "The entry has a password and no username.")
+		SetUnresolved(r, model.UnresolvedIncomplete, "The entry has a password and no username.")
 	case c.Password == "":
-		Unresolved(r, model.UnresolvedIncomplete, "The entry has a username and no password that %s uses.", rules)
+		SetUnresolved(r, model.UnresolvedIncomplete, "The entry has a username and no password that %s uses.", rules)
 	default:
 		auth.Username, auth.Password = c.Username, c.Password
 	}
@@ -139,11 +140,11 @@ func (s *Scanner) useHelper(r *model.Registry, rules dockerauth.Rules, choice *d
 	username, password, err := ask(program, choice.HelperServer)
 	switch {
 	case errors.Is(err, model.ErrHelperNotAllowed):
-		Unresolved(r, reason, "The credentials are in %s, which was not started.", dockerauth.Show(program))
+		SetUnresolved(r, reason, "The credentials are in %s, which was not started.", dockerauth.Show(program))
 	case err != nil:
-		Unresolved(r, reason, "%s did not return credentials: %v.", dockerauth.Show(program), err)
+		SetUnresolved(r, reason, "%s did not return credentials: %v.", dockerauth.Show(program), err)
 	case username == "" && password == "":
-		Notice(r, model.NoticeNoMatchingCredentials, "%s has no credentials for %s: %s connects without any.", dockerauth.Show(program), dockerauth.Show(choice.HelperServer), rules)
+		AddNotice(r, model.NoticeNoMatchingCredentials, "%s has no credentials for %s: %s connects without any.", dockerauth.Show(program), dockerauth.Show(choice.HelperServer), rules)
 	case username == "<token>":
 		Use(r, dockerauth.Credential{IdentityToken: password}, rules)
 	default:
@@ -151,14 +152,15 @@ func (s *Scanner) useHelper(r *model.Registry, rules dockerauth.Rules, choice *d
 	}
 }
 
-// Unresolved sets what is missing. The first reason stays.
-func Unresolved(r *model.Registry, reason model.UnresolvedReason, format string, args ...any) {
+// SetUnresolved sets what is missing. The first reason stays.
+func SetUnresolved(r *model.Registry, reason model.UnresolvedReason, format string, args ...any) {
 	if r.Reason == "" {
 		r.Reason, r.Detail = reason, model.Detail(fmt.Sprintf(format, args...))
 	}
 }
 
-func Notice(r *model.Registry, code model.NoticeCode, format string, args ...any) {
+// AddNotice adds a notice to a definition.
+func AddNotice(r *model.Registry, code model.NoticeCode, format string, args ...any) {
 	r.Notices = append(r.Notices, model.Notice{Code: code, Message: fmt.Sprintf(format, args...)})
 }
 

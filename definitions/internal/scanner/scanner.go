@@ -123,6 +123,7 @@ func identity(r model.Registry) string {
 	return string(sum[:])
 }
 
+// Skip adds something that was recognized and is not a definition to check. The message is one or two sentences without secrets.
 func (s *Scanner) Skip(at model.Source, reason model.SkipReason, format string, args ...any) {
 	if s.full() {
 		return
@@ -130,6 +131,7 @@ func (s *Scanner) Skip(at model.Source, reason model.SkipReason, format string, 
 	s.result.Skipped = append(s.result.Skipped, model.Skipped{Source: at, Reason: reason, Message: fmt.Sprintf(format, args...)})
 }
 
+// Problem adds something that cannot be read. The message is one or two sentences without secrets.
 func (s *Scanner) Problem(at model.Source, reason model.ProblemReason, format string, args ...any) {
 	if s.full() {
 		return

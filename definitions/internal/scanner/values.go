@@ -31,8 +31,10 @@ func IsMask(text string) bool {
 	return len(text) >= 3 && strings.Trim(text, "*") == ""
 }
 
+// IsOneOf reports whether a text is in a list.
 func IsOneOf(text string, list ...string) bool { return slices.Contains(list, text) }
 
+// BasicAuth returns authentication with a username and a password.
 func BasicAuth(username, password string) *regcheck.Auth {
 	return &regcheck.Auth{Username: username, Password: secret.String(password)}
 }
@@ -48,26 +50,26 @@ func ConnectionNotices(endpoint string, tls regcheck.TLS) (notices []model.Notic
 	return notices
 }
 
-// PlainHTTP makes the definition one without TLS.
-func PlainHTTP(r *model.Registry, consumer string) {
+// SetPlainHTTP makes the definition one without TLS.
+func SetPlainHTTP(r *model.Registry, consumer string) {
 	r.Definition.Endpoint = "http://" + strings.TrimPrefix(r.Definition.Endpoint, "https://")
-	Notice(r, model.NoticePlainHTTP, "%s connects without TLS: everyone on the network can read the credentials and change the content.", consumer)
+	AddNotice(r, model.NoticePlainHTTP, "%s connects without TLS: everyone on the network can read the credentials and change the content.", consumer)
 }
 
 // Pem returns the certificates and private keys of a file that f names. Nothing else of the file is used, since f may name any file.
 func (f *File) Pem(r *model.Registry, name string) (certificates, keys string) {
 	if IsTemplate(name) {
-		Unresolved(r, model.UnresolvedTemplate, "The name of the file %s is a template or an expression.", Shown(name))
+		SetUnresolved(r, model.UnresolvedTemplate, "The name of the file %s is a template or an expression.", Shown(name))
 		return "", ""
 	}
 	data, err := f.OnMachine(name)
 	if err != nil || len(data) > maxPEM {
-		Unresolved(r, model.UnresolvedConfigFile, "The file %s is not in the directory that is read. Read a directory that has it at this path.", Shown(name))
+		SetUnresolved(r, model.UnresolvedConfigFile, "The file %s is not in the directory that is read. Read a directory that has it at this path.", Shown(name))
 		return "", ""
 	}
 	certificates, keys = PemBlocks(data)
 	if certificates == "" && keys == "" {
-		Unresolved(r, model.UnresolvedConfigFile, "The file %s has no certificate and no key in PEM format.", Shown(name))
+		SetUnresolved(r, model.UnresolvedConfigFile, "The file %s has no certificate and no key in PEM format.", Shown(name))
 	}
 	return certificates, keys
 }
