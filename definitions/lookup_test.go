@@ -35,7 +35,7 @@ func helper(program, server string) (string, secret.String, error) {
 	case "docker-credential-five":
 		return "", "", model.ErrHelperNotAllowed
 	}
-	panic("unexpected " + program)
+	return "", "", errors.New("unexpected program " + program)
 }
 
 // Each case is a reference with what is used for it: the line and the key of the entry, the credentials, the reason and the notices.

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write testdata")
 func TestGolden(t *testing.T) {
 	for _, kind := range scanreport.Kinds() {
 		t.Run(kind, func(t *testing.T) {
-			report, summary := write(t, kind, result(), scanreport.Options{Version: "1.2.3", Dir: "/work"})
+			report, summary := write(t, kind, result(), scanreport.Options{Version: "1.2.3", Dir: "/srv"})
 			golden(t, kind, report)
 			if kind == "github" {
 				golden(t, "github-summary.md", summary)

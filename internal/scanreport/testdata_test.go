@@ -20,7 +20,7 @@ func result() model.Result {
 			{
 				Sources: []model.Source{
 					{File: "./apps/flux.yaml", Line: 12, Object: "HelmRepository flux-system/podinfo"},
-					{File: "/work/apps/other.yaml", Line: 3, Object: "HelmRepository apps/podinfo"},
+					{File: "/srv/apps/other.yaml", Line: 3, Object: "HelmRepository apps/podinfo"},
 				},
 				Format: model.Kubernetes, Consumer: model.Flux, Resolution: model.Resolved,
 				Definition: definition("https://ghcr.io", "stefanprodan/charts"),

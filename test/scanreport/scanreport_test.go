@@ -45,7 +45,7 @@ func TestAnyTextGivesValidReports(t *testing.T) {
 		r := result().Draw(t, "result")
 		for _, kind := range scanreport.Kinds() {
 			var out, summary bytes.Buffer
-			o := scanreport.Options{Version: "1.2.3", Dir: "/work", ShowUsers: rapid.Bool().Draw(t, "users"), Summary: &summary}
+			o := scanreport.Options{Version: "1.2.3", Dir: "/srv", ShowUsers: rapid.Bool().Draw(t, "users"), Summary: &summary}
 			if err := scanreport.Write(&out, kind, r, o); err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -136,10 +137,9 @@ func (r hostRule) matches(url string) bool {
 	return host == r.matchHost || strings.HasSuffix(host, "."+strings.TrimPrefix(r.matchHost, "."))
 }
 
-// notRegistries are hosts for which rules without a type are common, and which are not OCI registries.
-var notRegistries = []string{"github.com", "api.github.com", "raw.githubusercontent.com", "gitlab.com", "bitbucket.org", "dev.azure.com",
-	"registry.npmjs.org", "npm.pkg.github.com", "maven.pkg.github.com", "nuget.pkg.github.com", "pypi.org", "repo.maven.apache.org",
-	"rubygems.org", "packagist.org", "proxy.golang.org", "crates.io", "api.nuget.org"}
+// notRegistry recognizes hosts for which rules without a type are common, and which are not OCI registries: those of Git, and package indexes by
+// the name of their language.
+var notRegistry = regexp.MustCompile(`^((api\.)?github\.com|raw\.githubusercontent\.com|gitlab\.com|bitbucket\.org|dev\.azure\.com)$|\b(npm|npmjs|pypi|maven|nuget|rubygems|packagist|crates)\b`)
 
 // skipHostRule skips what is not a rule for one registry with credentials.
 func skipHostRule(f *scanner.File, r hostRule) bool {
@@ -148,7 +148,7 @@ func skipHostRule(f *scanner.File, r hostRule) bool {
 	switch {
 	case r.hostType == "helm":
 		f.Scanner.Skip(at, model.SkipClassicHelm, "Renovate uses rules of the type helm for classic repositories with an index.yaml. Set hostType to docker for OCI registries.")
-	case r.hostType != "" && r.hostType != "docker" || r.hostType == "" && slices.Contains(notRegistries, host):
+	case r.hostType != "" && r.hostType != "docker" || r.hostType == "" && notRegistry.MatchString(host):
 		f.Scanner.Skip(at, model.SkipNotARegistry, "The rule is not for an OCI registry.")
 	case r.node.Get("enabled") != nil && !r.node.Get("enabled").Bool():
 		f.Scanner.Skip(at, model.SkipBlocked, "Renovate does not connect to this host: enabled is false.")
