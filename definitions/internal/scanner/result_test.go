@@ -2,6 +2,7 @@ package scanner
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -57,6 +58,21 @@ func TestFilesOutsideOfTheTree(t *testing.T) {
 	alone := &File{Scanner: New(model.Options{}, nil), Name: "standard input"}
 	if _, err := alone.OnMachine("in.pem"); err == nil || errors.Is(err, errTooLarge) {
 		t.Errorf("a file without a tree: %v", err)
+	}
+}
+
+// A pipe that a file names, or the user, is not opened: reading it would not end.
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	tree := fstest.MapFS{"a.toml": {Data: []byte("a")}, "pipe": {Mode: fs.ModeNamedPipe}, "link": {Mode: fs.ModeSymlink, Data: []byte("pipe")}}
+	s := New(model.Options{}, nil)
+	for _, name := range []string{"pipe", "link"} {
+		f := &File{Scanner: s, Name: "a.toml", Tree: tree, Path: "a.toml"}
+		if data, err := f.OnMachine(name); err == nil {
+			t.Errorf("%s was read: %q", name, data)
+		}
+	}
+	if err := s.AddFile("", tree, "pipe"); err == nil {
+		t.Error("a pipe was added")
 	}
 }
 
