@@ -134,4 +134,10 @@ type Error struct {
 	Ref     string          `json:"ref"`     // request id, also in the service's log
 }
 
-func (e *Error) Error() string { return e.Code + ": " + e.Message + " (" + e.Ref + ")" }
+func (e *Error) Error() string {
+	text := e.Code + ": " + e.Message
+	if e.Ref == "" { // a client may make an error too
+		return text
+	}
+	return text + " (" + e.Ref + ")"
+}

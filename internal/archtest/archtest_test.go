@@ -49,6 +49,7 @@ var mayImport = map[string][]string{
 	"definitions/internal/runtimeconf": {"definitions/internal/dockerauth", "definitions/internal/node"},
 	"definitions/internal/shell":       {},
 	"api":                              {"regcheck", "secret"},
+	"client":                           {"api", "definitions/model", "regcheck", "secret"},
 	"internal/fault":                   {},
 	"internal/audit":                   {},
 	"internal/strictjson":              {"internal/fault"},

@@ -1,0 +1,59 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+)
+
+// Alerts has the operations on the alert channels of a project. A component is what raises alerts.
+type Alerts struct{ c *Client }
+
+// Components returns the components that raise alerts, and the types of their channels.
+func (a Alerts) Components(ctx context.Context) ([]api.AlertComponent, error) {
+	found, err := fetch[api.AlertComponents](ctx, a.c, request{path: api.PathProjectAlerts})
+	if err != nil {
+		return nil, err
+	}
+	return found.Components, nil
+}
+
+// List returns the channels of a component. URLs, headers and bodies are masked.
+func (a Alerts) List(ctx context.Context, project, component string) ([]api.AlertChannel, error) {
+	found, err := fetch[api.Alert](ctx, a.c, request{path: api.PathAlert, args: []string{project, component}})
+	if err != nil {
+		return nil, err
+	}
+	return found.Channels, nil
+}
+
+// Get returns a channel.
+func (a Alerts) Get(ctx context.Context, project, component, uid string) (*api.AlertChannel, error) {
+	return fetch[api.AlertChannel](ctx, a.c, request{path: api.PathAlertChannel, args: []string{project, component, uid}})
+}
+
+// Create adds a channel. No other response contains a generated signing secret.
+func (a Alerts) Create(ctx context.Context, project, component string, channel api.AlertChannelRequest) (*api.CreatedAlertChannel, error) {
+	return fetch[api.CreatedAlertChannel](ctx, a.c, request{method: http.MethodPost, path: api.PathAlert, args: []string{project, component}, in: channel, creates: true})
+}
+
+// Update replaces a channel.
+func (a Alerts) Update(ctx context.Context, project, component, uid string, channel api.AlertChannelRequest) error {
+	return a.c.put(ctx, api.PathAlertChannel, channel, project, component, uid)
+}
+
+// Replace replaces all channels of a component.
+func (a Alerts) Replace(ctx context.Context, project, component string, channels api.AlertRequest) error {
+	return a.c.put(ctx, api.PathAlert, channels, project, component)
+}
+
+// Delete deletes a channel.
+func (a Alerts) Delete(ctx context.Context, project, component, uid string) error {
+	return a.c.delete(ctx, api.PathAlertChannel, project, component, uid)
+}
+
+// DeleteAll deletes all channels of a component.
+func (a Alerts) DeleteAll(ctx context.Context, project, component string) error {
+	return a.c.delete(ctx, api.PathAlert, project, component)
+}

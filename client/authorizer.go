@@ -1,0 +1,200 @@
+package client
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const (
+	codeUnauthorized = "UnAuthorizedAccess"
+	// refreshTimeout is for a refresh, which goes on when its caller gives up: the old refresh token is consumed, and the new one
+	// would be lost.
+	refreshTimeout = 10 * time.Second
+	maxRefreshLead = 30 * time.Second // how long before its expiry a token is refreshed
+)
+
+// authorizer has the credentials of a Client. lock, a semaphore of one, protects the fields below it; a wait for it ends with the context.
+type authorizer struct {
+	client             *Client
+	apiKey             secret.String
+	email, org         string
+	onRefresh          func(token, refreshToken secret.String)
+	hasLogin, hasToken bool
+
+	lock      chan struct{}
+	password  secret.String
+	token     secret.String
+	refresh   secret.String
+	refreshAt time.Time // zero if the expiry of the token is not known
+}
+
+func newAuthorizer(c *Client, config Config) *authorizer {
+	a := &authorizer{client: c, apiKey: config.APIKey, email: config.Email, org: config.Org, password: config.Password,
+		onRefresh: config.OnRefresh, hasLogin: config.Password != "", hasToken: config.RefreshToken != "", lock: make(chan struct{}, 1)}
+	a.setTokens(config.Token, config.RefreshToken)
+	if issued, expires := lifetime(config.Token); !expires.IsZero() {
+		a.refreshAt = expires.Add(-refreshLead(expires.Sub(issued)))
+	}
+	return a
+}
+
+// setTokens stores tokens that were issued just now. The local clock may be wrong, so that of the server is used only for the
+// lifetime.
+func (a *authorizer) setTokens(token, refresh secret.String) {
+	a.token, a.refresh, a.refreshAt = token, refresh, time.Time{}
+	if issued, expires := lifetime(token); !expires.IsZero() {
+		valid := expires.Sub(issued)
+		a.refreshAt = time.Now().Add(valid - refreshLead(valid))
+	}
+}
+
+func refreshLead(valid time.Duration) time.Duration { return min(maxRefreshLead, valid/10) }
+
+// lifetime returns the times in a token, zero if it has none. The server verifies the token.
+func lifetime(token secret.String) (issued, expires time.Time) {
+	parts := strings.Split(token.Reveal(), ".")
+	if len(parts) != 3 {
+		return time.Time{}, time.Time{}
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	var claims struct{ Iat, Exp int64 }
+	if err != nil || json.Unmarshal(payload, &claims) != nil || claims.Iat <= 0 || claims.Exp <= claims.Iat {
+		return time.Time{}, time.Time{}
+	}
+	return time.Unix(claims.Iat, 0), time.Unix(claims.Exp, 0)
+}
+
+func (a *authorizer) acquire(ctx context.Context) error {
+	select {
+	case a.lock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a *authorizer) release() { <-a.lock }
+
+// renewable reports whether another token can be requested.
+func (a *authorizer) renewable() bool { return a.hasLogin || a.hasToken }
+
+// current returns a token that is still valid for a while, "" for a client without tokens.
+func (a *authorizer) current(ctx context.Context) (secret.String, error) {
+	if err := a.acquire(ctx); err != nil {
+		return "", err
+	}
+	defer a.release()
+	expiring := !a.refreshAt.IsZero() && time.Now().After(a.refreshAt)
+	if a.token != "" && !expiring || !a.renewable() {
+		return a.token, nil
+	}
+	return a.renew(ctx)
+}
+
+// replace returns another token than the one that the server refused. Concurrent requests with that token share one refresh.
+func (a *authorizer) replace(ctx context.Context, refused secret.String) (secret.String, error) {
+	if err := a.acquire(ctx); err != nil {
+		return "", err
+	}
+	defer a.release()
+	if a.token != refused {
+		return a.token, nil
+	}
+	return a.renew(ctx)
+}
+
+// renew refreshes the token, or logs in if that is not possible. The caller has the lock.
+func (a *authorizer) renew(ctx context.Context) (secret.String, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
+	defer cancel()
+	if a.refresh == "" {
+		return a.login(ctx)
+	}
+	token, err := a.exchange(ctx, request{path: api.PathRefresh, args: []string{a.refresh.Reveal()}, anonymous: true})
+	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Status != http.StatusUnauthorized {
+		return token, err
+	}
+	a.refresh = "" // the session has ended, and another attempt would be recorded as token reuse
+	if a.hasLogin {
+		return a.login(ctx)
+	}
+	return "", err
+}
+
+func (a *authorizer) login(ctx context.Context) (secret.String, error) {
+	if !a.hasLogin {
+		return a.token, nil
+	}
+	return a.exchange(ctx, request{method: http.MethodPost, path: api.PathAuthenticate, anonymous: true,
+		in: api.AuthenticateRequest{EmailID: a.email, Org: a.org, Password: a.password}})
+}
+
+// exchange sends credentials and stores the tokens of the response.
+func (a *authorizer) exchange(ctx context.Context, r request) (secret.String, error) {
+	var tokens api.AuthenticateResponse
+	if err := a.client.send(ctx, r, "", &tokens); err != nil {
+		return "", err
+	}
+	a.setTokens(secret.String(tokens.Authorization), secret.String(tokens.RefreshToken))
+	if a.onRefresh != nil {
+		a.onRefresh(a.token, a.refresh)
+	}
+	return a.token, nil
+}
+
+func (a *authorizer) loginNow(ctx context.Context) error {
+	if !a.hasLogin {
+		return errLogin
+	}
+	if err := a.acquire(ctx); err != nil {
+		return err
+	}
+	defer a.release()
+	_, err := a.login(ctx)
+	return err
+}
+
+// logout ends the session. An expired token is refreshed for it: the session lasts longer than the token.
+func (a *authorizer) logout(ctx context.Context) error {
+	if err := a.acquire(ctx); err != nil {
+		return err
+	}
+	unused := a.token == "" && a.refresh == ""
+	a.release()
+	if unused {
+		return nil
+	}
+	err := a.client.do(ctx, request{method: http.MethodPost, path: api.PathLogout}, nil)
+	if refused, ok := errors.AsType[*api.Error](err); ok && refused.Status == http.StatusUnauthorized {
+		err = nil // the session has ended already
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.acquire(ctx); err != nil {
+		return err
+	}
+	defer a.release()
+	a.setTokens("", "")
+	return nil
+}
+
+// setPassword replaces the password of later logins.
+func (a *authorizer) setPassword(ctx context.Context, password secret.String) error {
+	if err := a.acquire(ctx); err != nil {
+		return err
+	}
+	defer a.release()
+	if a.hasLogin {
+		a.password = password
+	}
+	return nil
+}

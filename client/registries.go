@@ -1,0 +1,85 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// Registries has the operations on stored registry definitions.
+type Registries struct{ c *Client }
+
+// List returns all stored registries.
+func (r Registries) List(ctx context.Context) iter.Seq2[api.OCIRegistrySummary, error] {
+	return list(ctx, r.c, request{path: api.PathOCIRegistrySummary}, func(page *api.OCIRegistrySummaries) []api.OCIRegistrySummary { return page.Items })
+}
+
+// Find returns the registry with this name, in any letter case.
+func (r Registries) Find(ctx context.Context, name string) (*api.OCIRegistrySummary, error) {
+	return first(r.List(ctx), "Registry", name, func(one api.OCIRegistrySummary) bool { return strings.EqualFold(one.Metadata.Name, name) })
+}
+
+// Get returns a stored registry with masked secrets.
+func (r Registries) Get(ctx context.Context, uid string) (*api.OCIRegistry, error) {
+	return fetch[api.OCIRegistry](ctx, r.c, request{path: api.PathOCIRegistry, args: []string{uid}})
+}
+
+// Create stores a definition and returns its uid. The definition is not validated.
+func (r Registries) Create(ctx context.Context, registry api.OCIRegistryRequest) (uid string, err error) {
+	return r.c.create(ctx, api.PathOCIRegistries, registry)
+}
+
+// Replace replaces a stored definition. Secrets that are empty or masked stay as they are if the target stays the same.
+func (r Registries) Replace(ctx context.Context, uid string, registry api.OCIRegistryRequest) error {
+	return r.c.put(ctx, api.PathOCIRegistry, registry, uid)
+}
+
+// Delete deletes a stored registry with its history and content.
+func (r Registries) Delete(ctx context.Context, uid string) error {
+	return r.c.delete(ctx, api.PathOCIRegistry, uid)
+}
+
+// Check requests a check of a stored registry, and does not wait for it.
+func (r Registries) Check(ctx context.Context, uid string) error {
+	return r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistryCheck, args: []string{uid}}, nil)
+}
+
+// CheckAndWait requests a check of a stored registry and returns the report, valid or not. The report is nil if the check has
+// not ended within a minute.
+func (r Registries) CheckAndWait(ctx context.Context, uid string) (*regcheck.Report, error) {
+	var report *regcheck.Report
+	err := r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistryCheck, args: []string{uid}, query: query("wait", "true")}, &report)
+	return report, err
+}
+
+// History returns the health of a registry, and the newest periods with the same result: at most limit, or 200 if it is 0.
+func (r Registries) History(ctx context.Context, uid string, limit int) (*api.RegistryHistory, error) {
+	text := ""
+	if limit != 0 {
+		text = strconv.Itoa(limit)
+	}
+	return fetch[api.RegistryHistory](ctx, r.c, request{path: api.PathOCIRegistryHistory, args: []string{uid}, query: query("limit", text)})
+}
+
+// Sync requests a synchronization of a registry's content, and does not wait for it.
+func (r Registries) Sync(ctx context.Context, uid string) error {
+	return r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistrySync, args: []string{uid}}, nil)
+}
+
+// SyncStatus returns the status of the last synchronization.
+func (r Registries) SyncStatus(ctx context.Context, uid string) (*api.SyncStatus, error) {
+	return fetch[api.SyncStatus](ctx, r.c, request{path: api.PathOCIRegistrySyncState, args: []string{uid}})
+}
+
+// Content returns what the last finished synchronization found, of one repository or of all if it is empty.
+func (r Registries) Content(ctx context.Context, uid, repository string) iter.Seq2[api.OCIRegistryTag, error] {
+	start := request{path: api.PathOCIRegistryContent, args: []string{uid}, query: query("repository", repository, "limit", pageSize(0))}
+	return pages(ctx, r.c, start, func(page *api.OCIRegistryContent) ([]api.OCIRegistryTag, string) {
+		return page.Items, page.ListMeta.Continue
+	})
+}

@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Sessions has the operations on the sessions of the caller.
+type Sessions struct{ c *Client }
+
+// List returns the active sessions.
+func (s Sessions) List(ctx context.Context) ([]api.Session, error) {
+	found, err := fetch[api.Sessions](ctx, s.c, request{path: api.PathMySessions})
+	if err != nil {
+		return nil, err
+	}
+	return found.Items, nil
+}
+
+// End ends a session.
+func (s Sessions) End(ctx context.Context, uid string) error {
+	return s.c.delete(ctx, api.PathMySession, uid)
+}
+
+// RevokeTokens ends the sessions of authorization and refresh tokens: all of them, or none if one is not valid.
+func (s Sessions) RevokeTokens(ctx context.Context, tokens ...secret.String) error {
+	return s.c.do(ctx, request{method: http.MethodPost, path: api.PathRevokeTokens, in: api.RevokeTokens{Tokens: tokens}}, nil)
+}
+
+// RevokeAll ends all sessions, that of the client last.
+func (s Sessions) RevokeAll(ctx context.Context) error {
+	sessions, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	own := ""
+	for _, session := range sessions {
+		if session.Status.IsCurrent {
+			own = session.Metadata.UID
+		} else if err := s.End(ctx, session.Metadata.UID); err != nil {
+			return err
+		}
+	}
+	if own == "" {
+		return nil
+	}
+	return s.End(ctx, own)
+}
