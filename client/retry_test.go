@@ -1,0 +1,102 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/client"
+)
+
+type transport func(*http.Request) (*http.Response, error)
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+func response(status int, body string, headers ...string) *http.Response {
+	header := http.Header{"Content-Type": {"application/json"}}
+	for i := 0; i+1 < len(headers); i += 2 {
+		header.Set(headers[i], headers[i+1])
+	}
+	return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: header, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+const busy = `{"code":"Unavailable","message":"m","details":{},"ref":"ref-1"}`
+
+func TestRetries(t *testing.T) {
+	get := func(ctx context.Context, c *client.Client) error { _, err := c.Whoami(ctx); return err }
+	create := func(ctx context.Context, c *client.Client) error {
+		_, err := c.Projects.Create(ctx, api.ProjectRequest{})
+		return err
+	}
+	validate := func(ctx context.Context, c *client.Client) error {
+		_, err := c.Diagnose(ctx, api.OCIRegistryDefinition{})
+		return err
+	}
+	for _, tt := range []struct {
+		name       string
+		call       func(context.Context, *client.Client) error
+		status     int
+		retryAfter string
+		failures   int // then the request succeeds
+		attempts   int
+		waited     time.Duration
+		fails      bool
+	}{
+		{"busy", get, 503, "2", 1, 2, 2 * time.Second, false},
+		{"limited", get, 429, "5", 2, 3, 10 * time.Second, false},
+		{"for a short time", get, 503, "0", 1, 2, time.Millisecond, false},
+		{"always", get, 503, "2", 9, 3, 4 * time.Second, true},
+		{"too long", get, 429, "31", 9, 1, 0, true},
+		{"too long together", get, 429, "20", 9, 2, 20 * time.Second, true},
+		{"without a time", get, 503, "", 9, 1, 0, true},
+		{"with a date", get, 503, "Fri, 31 Dec 1999 23:59:59 GMT", 9, 1, 0, true},
+		{"another status", get, 500, "1", 9, 1, 0, true},
+		{"a creation that may be done", create, 503, "1", 9, 1, 0, true},
+		{"a creation that was refused", create, 429, "1", 1, 2, time.Second, false},
+		{"a validation", validate, 503, "1", 1, 2, time.Second, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				attempts, began := 0, time.Now()
+				c := newClient(t, "a.example", client.Config{APIKey: "k", Transport: transport(func(r *http.Request) (*http.Response, error) {
+					if body, _ := io.ReadAll(r.Body); r.Method == http.MethodPost && len(body) == 0 {
+						t.Errorf("attempt %d has no body", attempts)
+					}
+					if attempts++; attempts > tt.failures {
+						return response(200, `{}`), nil
+					}
+					return response(tt.status, busy, "Retry-After", tt.retryAfter), nil
+				})})
+				err := tt.call(t.Context(), c)
+				if refused, ok := errors.AsType[*api.Error](err); ok != tt.fails || ok && refused.Status != tt.status {
+					t.Errorf("error %v", err)
+				}
+				if waited := time.Since(began); attempts != tt.attempts || waited != tt.waited {
+					t.Errorf("%d attempts in %v, want %d in %v", attempts, waited, tt.attempts, tt.waited)
+				}
+			})
+		})
+	}
+}
+
+// A wait ends with the context of the request, and its error says why there was a wait.
+func TestRetryEndsWithContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		c := newClient(t, "a.example", client.Config{APIKey: "k", Transport: transport(func(*http.Request) (*http.Response, error) {
+			return response(503, busy, "Retry-After", "5"), nil
+		})})
+		_, err := c.Whoami(ctx)
+		if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Status != 503 || !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
