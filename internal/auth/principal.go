@@ -93,7 +93,8 @@ func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.R
 	return audit.Record{OrgUID: p.OrgUID, ActorUID: p.UserUID, ActorName: p.Email, Method: p.Method, Action: action, Origin: origin}
 }
 
-// Org returns the organization of a call: for a user its own, whether named or not. An operator has to name one.
+// Org returns the organization of a call: for a user its own, whether named or not; for an operator the named one, or
+// without a name the one that its principal has.
 func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
 	canonical := Canonical(name)
 	if p.Role != RoleOperator {
@@ -102,17 +103,21 @@ func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Or
 		}
 		return tx.Orgs.Get(ctx, p.OrgUID)
 	}
-	if canonical == "" {
+	if canonical == "" && p.OrgUID == "" {
 		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required"})
 	}
-	org, err := tx.Orgs.ByName(ctx, canonical)
+	find := func() (store.Org, error) { return tx.Orgs.ByName(ctx, canonical) }
+	if canonical == "" {
+		find = func() (store.Org, error) { return tx.Orgs.Get(ctx, p.OrgUID) }
+	}
+	org, err := find()
 	if errors.Is(err, store.ErrNotFound) {
 		return store.Org{}, orgNotFound()
 	}
 	return org, err
 }
 
-// FindOrgUID is Org for callers that need only the uid. For users it needs no query.
+// FindOrgUID is Org for callers that need only the uid. Without a name it needs no query.
 func (p Principal) FindOrgUID(ctx context.Context, tx *store.Tx, name string) (string, error) {
 	if name == "" && p.OrgUID != "" {
 		return p.OrgUID, nil

@@ -114,7 +114,7 @@ func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) 
 
 func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQuery) (store.AuditFilter, error) {
 	filter := store.AuditFilter{ActorUID: q.ActorUID, Object: q.Object, Outcome: q.Outcome, Actions: q.actions(), From: q.From, Until: q.Until}
-	if p.Role == auth.RoleOperator && q.Org == "" {
+	if p.Role == auth.RoleOperator && q.Org == "" && p.OrgUID == "" {
 		return filter, nil
 	}
 	org, err := p.Org(ctx, tx, q.Org)
