@@ -11,7 +11,9 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
@@ -42,7 +44,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 	settings, output := newSettings(), "text"
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		asJSON, err := wantsJSON(output)
+		asJSON, err := command.WantsJSON(output)
 		if err != nil {
 			return err
 		}
@@ -55,13 +57,13 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 		if err != nil {
 			return err
 		}
-		return nameFlags(cmd, do(&admin{
+		return command.NameFlags(cmd, do(&admin{
 			cmd: cmd, ctx: cmd.Context(), db: db, auth: authService, directory: directory.New(db, authService.Passwords(), time.Now),
 			origin: commandLine, operator: operator, json: asJSON,
 		}, args))
 	}
 	if list {
-		outputFlag(cmd, &output)
+		command.OutputFlag(cmd, &output)
 	}
 	settings.addTo(cmd.PersistentFlags(), storeFlags...)
 	return cmd
@@ -94,11 +96,11 @@ func noStore(err error, c Config) error {
 }
 
 func newOrg() *cobra.Command {
-	create := adminCommand("create NAME", "Create an organization with a project Default; print its uid", oneArg, false, func(a *admin, args []string) error {
+	create := adminCommand("create NAME", "Create an organization with a project Default; print its uid", command.OneArg, false, func(a *admin, args []string) error {
 		org, err := a.directory.CreateOrg(a.ctx, a.operator, a.origin, args[0])
 		return a.print(org.UID, err)
 	})
-	list := adminCommand("list", "List organizations", noArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list", "List organizations", command.NoArgs, true, func(a *admin, _ []string) error {
 		orgs, err := a.directory.ListOrgs(a.ctx, a.operator)
 		if err != nil {
 			return err
@@ -109,16 +111,16 @@ func newOrg() *cobra.Command {
 		}
 		return a.table([]string{"uid", "name", "created"}, rows)
 	})
-	return group("org", "Manage organizations", create, list)
+	return command.Group("org", "Manage organizations", create, list)
 }
 
 func newProject() *cobra.Command {
 	var org string
-	create := adminCommand("create NAME --org ORG", "Create a project; print its uid", oneArg, false, func(a *admin, args []string) error {
+	create := adminCommand("create NAME --org ORG", "Create a project; print its uid", command.OneArg, false, func(a *admin, args []string) error {
 		project, err := a.directory.CreateProject(a.ctx, a.operator, a.origin, directory.NewProject{Org: org, Name: args[0]})
 		return a.print(project.UID, err)
 	})
-	list := adminCommand("list --org ORG", "List the projects of an organization", noArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list --org ORG", "List the projects of an organization", command.NoArgs, true, func(a *admin, _ []string) error {
 		projects, err := allPages(func(after directory.Project) ([]directory.Project, bool, error) {
 			return a.directory.ListProjects(a.ctx, a.operator, org, after)
 		})
@@ -132,7 +134,7 @@ func newProject() *cobra.Command {
 		return a.table([]string{"uid", "name", "created"}, rows)
 	})
 	orgFlag(&org, create, list)
-	return group("project", "Manage projects", create, list)
+	return command.Group("project", "Manage projects", create, list)
 }
 
 func orgFlag(org *string, commands ...*cobra.Command) {
@@ -167,14 +169,14 @@ func allPages[T any](read func(after T) (page []T, more bool, err error)) (list 
 
 // table prints rows in the format of --output.
 func (a *admin) table(columns []string, rows [][]any) error {
-	return printTable(a.cmd, a.json, columns, rows)
+	return command.PrintTable(a.cmd, a.json, columns, rows)
 }
 
 func newAudit() *cobra.Command {
 	var query directory.AuditQuery
 	var action, outcome string
 	var since time.Duration
-	list := adminCommand("list", "List audit records, newest first", noArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list", "List audit records, newest first", command.NoArgs, true, func(a *admin, _ []string) error {
 		query.Action, query.Outcome = audit.Action(action), audit.Outcome(outcome)
 		if since > 0 {
 			query.From = time.Now().Add(-since)
@@ -192,7 +194,7 @@ func newAudit() *cobra.Command {
 	list.Flags().StringVar(&query.Org, "org", "", "name of the organization (default: records of all organizations and of none)")
 	list.Flags().StringVar(&action, "action", "", "action of the records, such as auth.login or registry.validate (default: all)")
 	list.Flags().StringVar(&outcome, "outcome", "", "outcome of the records: started, succeeded, refused, failed, valid or notValid (default: all)")
-	durationVar(list.Flags(), &since, "since", 0, time.Second, longest, "all", "maximum age of the records, such as 12h or 30d; 0s means all")
-	numberVar(list.Flags(), &query.Limit, "limit", directory.DefaultAudits, 1, directory.MaxAudits, "maximum number of records")
-	return group("audit", "Read the audit log", list)
+	flagvalue.Duration(list.Flags(), &since, "since", 0, time.Second, flagvalue.Longest, "all", "maximum age of the records, such as 12h or 30d; 0s means all")
+	flagvalue.Number(list.Flags(), &query.Limit, "limit", directory.DefaultAudits, 1, directory.MaxAudits, "maximum number of records")
+	return command.Group("audit", "Read the audit log", list)
 }

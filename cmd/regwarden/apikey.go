@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/flagvalue"
 )
 
 func newAPIKey() *cobra.Command {
 	var org, email, name string
 	var expires time.Duration
-	create := adminCommand("create --org ORG --email E", "Create an API key for a user; print it this one time", noArgs, false, func(a *admin, _ []string) error {
+	create := adminCommand("create --org ORG --email E", "Create an API key for a user; print it this one time", command.NoArgs, false, func(a *admin, _ []string) error {
 		_, key, err := a.auth.CreateAPIKey(a.ctx, a.operator, a.origin, auth.NewAPIKey{
 			Org: org, User: email, Name: name, ExpiresAt: time.Now().Add(expires),
 		})
@@ -19,8 +21,8 @@ func newAPIKey() *cobra.Command {
 	})
 	create.Flags().StringVar(&email, "email", "", "email of the user that the key acts for")
 	create.Flags().StringVar(&name, "name", "cli", "name of the key")
-	durationVar(create.Flags(), &expires, "expires", 30*day, time.Second, longest, "", "lifetime of the key")
-	list := adminCommand("list --org ORG", "List the API keys of an organization", noArgs, true, func(a *admin, _ []string) error {
+	flagvalue.Duration(create.Flags(), &expires, "expires", 30*flagvalue.Day, time.Second, flagvalue.Longest, "", "lifetime of the key")
+	list := adminCommand("list --org ORG", "List the API keys of an organization", command.NoArgs, true, func(a *admin, _ []string) error {
 		keys, err := allPages(func(after auth.APIKey) ([]auth.APIKey, bool, error) {
 			return a.auth.ListAPIKeys(a.ctx, a.operator, org, after)
 		})
@@ -33,11 +35,11 @@ func newAPIKey() *cobra.Command {
 		}
 		return a.table([]string{"uid", "name", "email", "state", "expires", "lastUsed"}, rows)
 	})
-	revoke := adminCommand("revoke UID", "Deactivate an API key", oneArg, false, func(a *admin, args []string) error {
+	revoke := adminCommand("revoke UID", "Deactivate an API key", command.OneArg, false, func(a *admin, args []string) error {
 		return a.auth.RevokeAPIKey(a.ctx, a.operator, a.origin, args[0])
 	})
 	orgFlag(&org, create, list)
-	return group("apikey", "Manage API keys", create, list, revoke)
+	return command.Group("apikey", "Manage API keys", create, list, revoke)
 }
 
 func stateOf(k auth.APIKey, now time.Time) string {

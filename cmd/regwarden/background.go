@@ -9,10 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/regwarden/regwarden/internal/auth"
-	"github.com/regwarden/regwarden/internal/hashing"
-
 	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/hashing"
 )
 
 // background runs the work that no request causes, until stop is called, which waits for its end: polling for changes of other
@@ -64,7 +65,7 @@ func newHashPasswords() *cobra.Command {
 		Use:    hashCommand,
 		Short:  "Hash passwords for the parent server process",
 		Hidden: true,
-		Args:   noArgs,
+		Args:   command.NoArgs,
 		Run:    func(*cobra.Command, []string) { hashing.Serve(os.Stdin, os.Stdout) },
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 func newBackup() *cobra.Command {
-	cmd := adminCommand("backup FILE", "Copy the database to a new file", oneArg, false, func(a *admin, args []string) error {
+	cmd := adminCommand("backup FILE", "Copy the database to a new file", command.OneArg, false, func(a *admin, args []string) error {
 		if a.db.Shared() {
 			return backupUsage(sqldb.ErrNoFile)
 		}
@@ -41,7 +42,7 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup into a data directory",
-		Args:  oneArg,
+		Args:  command.OneArg,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := settings.load(os.Getenv); err != nil {
@@ -86,7 +87,7 @@ func restore(cmd *cobra.Command, o store.Options, backup, keyFile string) error 
 // backupUsage marks errors that the caller can correct as usage errors.
 func backupUsage(err error) error {
 	if errors.Is(err, sqldb.ErrFileExists) || errors.Is(err, sqldb.ErrNoBackup) || errors.Is(err, sqldb.ErrNoFile) || errors.Is(err, os.ErrNotExist) || errors.Is(err, seal.ErrWrongKey) {
-		return usageError{err}
+		return command.AsUsage(err)
 	}
 	return err
 }

@@ -14,21 +14,14 @@ import (
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/internal/wording"
 	"github.com/regwarden/regwarden/regcheck"
 )
-
-// Secrets of a definition come from the environment, a file or standard input: every user of the machine can read arguments.
-const (
-	envRegistryPassword = envPrefix + "REGISTRY_PASSWORD"
-	envRegistryToken    = envPrefix + "REGISTRY_TOKEN"
-)
-
-// maxDefinition is the maximum size of a definition file, as of a body of the HTTP interface.
-const maxDefinition = 1 << 20
 
 // Bounds of --timeout.
 const (
@@ -38,13 +31,9 @@ const (
 
 // checkFlags are the flags of "regwarden check".
 type checkFlags struct {
-	endpoint, basePath, content, provider string
-	authType, username                    string
-	passwordStdin, tokenStdin             bool
-	caFile, certFile, keyFile             string
-	insecure                              bool
-	engine                                engineFlags
-	output                                string
+	command.DefinitionFlags
+	engine engineFlags
+	output string
 
 	registry, org string // a stored definition
 
@@ -68,7 +57,7 @@ the server then apply, as given in --config or the environment.
 With --from, the definition is what a consumer such as docker would use for REFERENCE (host[:port]/path), given its file of
 credentials: FILE, or the locations where the consumer looks. --explain shows how it is chosen.
 
-Give the password in ` + envRegistryPassword + ` or with --password-stdin, the token in ` + envRegistryToken + ` or with
+Give the password in ` + command.EnvRegistryPassword + ` or with --password-stdin, the token in ` + command.EnvRegistryToken + ` or with
 --token-stdin. They are not arguments, since every user of the machine can read those.
 
 Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 the definition could not be
@@ -80,28 +69,17 @@ checked, 130 interrupted, 143 terminated.`,
   regwarden check --registry harbor --org Acme --content charts/podinfo`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.from == "" {
-				return oneFile(cmd, args)
+				return command.OneFile(cmd, args)
 			}
-			return reference(cmd, args)
+			return command.Reference(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return unchecked(cmd.Context(), f.run(cmd, args)) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.endpoint, "endpoint", "", "[scheme://]host[:port][/path]")
-	flags.StringVar(&f.basePath, "base-path", "", "path of the API before /v2/")
-	flags.StringVar(&f.content, "content", "", "repository, or prefix of repositories, that must be readable (field baseContentPath)")
-	flags.StringVar(&f.provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
-	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: noAuth, basic or token (default: depends on the given credentials)")
-	flags.StringVar(&f.username, "username", "", "username at the registry")
-	flags.BoolVar(&f.passwordStdin, "password-stdin", false, "read the password from standard input")
-	flags.BoolVar(&f.tokenStdin, "token-stdin", false, "read the token from standard input")
-	flags.StringVar(&f.caFile, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
-	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
-	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
-	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
+	f.AddTo(flags)
 	f.engine.addTo(flags)
-	outputFlag(cmd, &f.output)
+	command.OutputFlag(cmd, &f.output)
 	flags.StringVar(&f.registry, "registry", "", "name or uid of a stored registry")
 	flags.StringVar(&f.org, "org", "", "name of the organization of --registry")
 	flags.StringVar(&f.from, "from", "", "format of a file of credentials: docker-config, docker-auth-config-env, dockercfg or containers-auth")
@@ -112,7 +90,7 @@ checked, 130 interrupted, 143 terminated.`,
 }
 
 func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
-	asJSON, err := wantsJSON(f.output)
+	asJSON, err := command.WantsJSON(f.output)
 	if err != nil {
 		return err
 	}
@@ -125,18 +103,18 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return f.runFrom(show, checker, args)
 	}
 	if f.explain || f.sources.as != "" || len(f.sources.helpers.Allowed) > 0 {
-		return usageError{errors.New("--explain, --as and --allow-exec require --from")}
+		return command.AsUsage(errors.New("--explain, --as and --allow-exec require --from"))
 	}
 	if f.registry != "" {
 		return f.runStored(show, args)
 	}
 	if f.org != "" {
-		return usageError{errors.New("--org requires --registry")}
+		return command.AsUsage(errors.New("--org requires --registry"))
 	}
 	if len(args) == 0 {
-		show.field, checker.Words.Field = flagOf, flagOf
+		show.field, checker.Words.Field = command.DefinitionFlag, command.DefinitionFlag
 	}
-	definition, err := f.definition(cmd.Context(), cmd.InOrStdin(), args)
+	definition, err := f.Definition(cmd.Context(), cmd.InOrStdin(), args)
 	if err != nil {
 		return err
 	}
@@ -149,8 +127,8 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 // addresses as the server does: the user who stored the definition may read the report, and could otherwise have the operator
 // contact what the server must not.
 func (f *checkFlags) runStored(show shown, args []string) error {
-	if len(args) > 0 || f.passwordStdin && f.tokenStdin {
-		return usageError{errors.New("--registry takes no definition file, and standard input can be only one of: the password, the token")}
+	if len(args) > 0 || f.PasswordStdin && f.TokenStdin {
+		return command.AsUsage(errors.New("--registry takes no definition file, and standard input can be only one of: the password, the token"))
 	}
 	ctx := show.cmd.Context()
 	db, err := f.settings.open(ctx)
@@ -167,7 +145,7 @@ func (f *checkFlags) runStored(show shown, args []string) error {
 	}
 	stored := registries.New(db, registries.Limits{}, time.Now)
 	opened, err := stored.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
-		return asUsage(f.overlay(d, show.cmd.InOrStdin()))
+		return command.AsUsage(f.Overlay(d, show.cmd.InOrStdin()))
 	})
 	if err != nil {
 		return err
@@ -187,12 +165,12 @@ var notWithFrom = []string{"endpoint", "base-path", "content", "auth-type", "use
 func (f *checkFlags) runFrom(show shown, checker *regcheck.Checker, args []string) error {
 	for _, name := range notWithFrom {
 		if show.cmd.Flag(name).Changed {
-			return usageError{fmt.Errorf("--from cannot be combined with --%s", name)}
+			return command.AsUsage(fmt.Errorf("--from cannot be combined with --%s", name))
 		}
 	}
 	found, steps, err := f.lookup(show.cmd, args)
 	if err != nil {
-		return asUsage(err)
+		return command.AsUsage(err)
 	}
 	notes := show.cmd.OutOrStdout()
 	if show.asJSON {
@@ -210,11 +188,11 @@ func (f *checkFlags) runFrom(show shown, checker *regcheck.Checker, args []strin
 	if found.Resolution == model.Unresolved {
 		return fmt.Errorf("unresolved (%s): %s", found.Reason, scan.Clean(string(found.Detail)))
 	}
-	if err := asUsage(f.overlayTLS(found.Definition.Auth)); err != nil {
+	if err := command.AsUsage(f.OverlayTLS(found.Definition.Auth)); err != nil {
 		return err
 	}
-	set(&found.Definition.ProviderType, regcheck.ProviderType(f.provider))
-	if err := definitionProblems(nil, found.Definition.Problems(), fieldProblem); err != nil {
+	command.Set(&found.Definition.ProviderType, regcheck.ProviderType(f.Provider))
+	if err := command.DefinitionProblems(nil, found.Definition.Problems(), command.FieldProblem); err != nil {
 		return err
 	}
 	return show.check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
@@ -236,14 +214,7 @@ func (f *checkFlags) lookup(cmd *cobra.Command, args []string) (model.Registry, 
 	}
 	home, _ := os.UserHomeDir() // without one, locations below it do not exist
 	environment := scan.Environment{Getenv: os.Getenv, Home: home, UID: os.Getuid()}
-	return scan.Lookup(file, args[len(args)-1], untilDone{ctx, cmd.InOrStdin()}, options, environment)
-}
-
-func asUsage(err error) error {
-	if _, ended := errors.AsType[interrupted](err); ended || err == nil {
-		return err
-	}
-	return usageError{err}
+	return scan.Lookup(file, args[len(args)-1], command.UntilDone{Ctx: ctx, Source: cmd.InOrStdin()}, options, environment)
 }
 
 // shown shows the report of a check.
@@ -258,20 +229,20 @@ func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Rep
 	var printer *regcheck.Printer
 	var observe regcheck.Observer
 	if !s.asJSON {
-		printer = printerTo(s.cmd.OutOrStdout(), s.noColor)
+		printer = command.PrinterTo(s.cmd.OutOrStdout(), s.noColor)
 		printer.Field = s.field
 		printer.Start(endpoint)
 		observe = printer.Observe
 	}
 	report, err := run(observe)
 	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
-		return definitionProblems(nil, problems.Problems, fieldProblem)
+		return command.DefinitionProblems(nil, problems.Problems, command.FieldProblem)
 	}
 	if err != nil {
 		return fmt.Errorf("check registry: %w", err)
 	}
 	if s.asJSON {
-		err = printJSON(s.cmd, report)
+		err = command.PrintJSON(s.cmd, report)
 	} else {
 		err = printer.Finish(report)
 	}
@@ -291,7 +262,7 @@ type engineFlags struct {
 func (f *engineFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
 	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
-	durationVar(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of a check, 1s–60s")
+	flagvalue.Duration(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of a check, 1s–60s")
 	flags.BoolVar(&f.noColor, "no-color", false, "disable color on terminals")
 }
 
@@ -304,11 +275,11 @@ func (f *engineFlags) checker() (*regcheck.Checker, error) {
 // apply sets what the flags set.
 func (f *engineFlags) apply(checker *regcheck.Checker) error {
 	if !isProxyConnect(f.proxyConnect) {
-		return usageError{errors.New("--egress-proxy-connect must be address or name")}
+		return command.AsUsage(errors.New("--egress-proxy-connect must be address or name"))
 	}
 	proxy, err := proxyFunc(f.proxy)
 	if err != nil {
-		return usageError{err}
+		return command.AsUsage(err)
 	}
 	checker.Limits.Total = f.timeout
 	if f.proxy != "" {
@@ -322,11 +293,11 @@ func (f *engineFlags) apply(checker *regcheck.Checker) error {
 
 // unchecked returns the error of a check without a result, for its exit code: a signal ended it, or it failed.
 func unchecked(ctx context.Context, err error) error {
-	_, usage := errors.AsType[usageError](err)
+	_, usage := errors.AsType[command.UsageError](err)
 	if err == nil || usage || errors.Is(err, errNotValid) || fault.KindOf(err) == fault.Invalid {
 		return err
 	}
-	if cause, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
+	if cause, ok := errors.AsType[command.Interrupted](context.Cause(ctx)); ok {
 		return fmt.Errorf("check %w; no result", cause)
 	}
 	return notChecked{err}

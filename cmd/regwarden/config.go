@@ -19,13 +19,11 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/secret"
 )
-
-// envPrefix is the prefix of the environment variables of settings: --login-wait is REGWARDEN_LOGIN_WAIT.
-const envPrefix = "REGWARDEN_"
 
 // Config has all settings of the service. Each is a flag, an environment variable and a key of the settings file, with the same name.
 type Config struct {
@@ -117,53 +115,53 @@ func newSettings() *settings {
 	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a generated certificate, for trials")
 	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on addresses other than loopback")
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: off)")
-	numberVar(f, &c.MaxConnections, "max-connections", 4096, 16, 1_000_000, "open client connections, in all")
-	numberVar(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
-	numberVar(f, &c.RequestMemory, "request-memory", 32, 8, 1<<20, "MiB of requests received whose responses are not sent yet; one client address may use a quarter")
-	numberVar(f, &c.ResponseMemory, "response-memory", 64, 8, 1<<20, "MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
+	flagvalue.Number(f, &c.MaxConnections, "max-connections", 4096, 16, 1_000_000, "open client connections, in all")
+	flagvalue.Number(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")
+	flagvalue.Number(f, &c.RequestMemory, "request-memory", 32, 8, 1<<20, "MiB of requests received whose responses are not sent yet; one client address may use a quarter")
+	flagvalue.Number(f, &c.ResponseMemory, "response-memory", 64, 8, 1<<20, "MiB of lists and other large responses that clients are still receiving; one organization may use a quarter, one user an eighth")
 	f.StringVar((*string)(&c.DatabaseURL), "database-url", "", "PostgreSQL database to store everything in, as postgres://user@host/database?sslmode=verify-full; give a password in it by the environment or the settings file only (default: SQLite in the data directory)")
 	f.StringVar(&c.DatabaseURLFile, "database-url-file", "", "file that holds the database-url")
 	f.StringVar(&c.DebugListen, "debug-listen", "", "loopback address to serve Go's profiles on, under /debug/pprof/ (default: off)")
 	f.StringVar(&c.MasterKeyFile, "master-key-file", "", "file of the master key (default: master.key in the data directory)")
 	f.StringVar(&c.DefaultOrg, "default-org", "", "organization of a login that names none")
 	f.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil, "addresses or networks whose X-Forwarded-For is trusted")
-	durationVar(f, &c.TokenLifetime, "token-lifetime", 15*time.Minute, time.Second, 15*time.Minute, "", "life of an authorization token, at most 15m")
-	durationVar(f, &c.RefreshGrace, "refresh-grace", 30*time.Second, time.Second, 5*time.Minute, "", "how long a refresh token may be used again, as by a client that lost the response")
-	durationVar(f, &c.SessionIdle, "session-idle", 7*day, time.Minute, longest, "", "how long a session lasts without a refresh")
-	durationVar(f, &c.SessionMax, "session-max", 30*day, time.Minute, longest, "", "how long a session lasts at most")
+	flagvalue.Duration(f, &c.TokenLifetime, "token-lifetime", 15*time.Minute, time.Second, 15*time.Minute, "", "life of an authorization token, at most 15m")
+	flagvalue.Duration(f, &c.RefreshGrace, "refresh-grace", 30*time.Second, time.Second, 5*time.Minute, "", "how long a refresh token may be used again, as by a client that lost the response")
+	flagvalue.Duration(f, &c.SessionIdle, "session-idle", 7*flagvalue.Day, time.Minute, flagvalue.Longest, "", "how long a session lasts without a refresh")
+	flagvalue.Duration(f, &c.SessionMax, "session-max", 30*flagvalue.Day, time.Minute, flagvalue.Longest, "", "how long a session lasts at most")
 	f.BoolVar(&c.RefreshAcceptsAuthorization, "refresh-accepts-authorization", true, "accept an authorization token at the refresh path, once")
-	numberVar(f, &c.LoginWorkers, "login-workers", 0, 0, 1024, "concurrent password hashes (default: number of CPUs)")
-	numberVar(f, &c.LoginQueue, "login-queue", 64, 1, 100_000, "logins that may wait for a hash")
-	durationVar(f, &c.LoginWait, "login-wait", 2*time.Second, 10*time.Millisecond, time.Minute, "", "how long a login may wait for a hash")
-	numberVar(f, &c.LoginFreeFailures, "login-free-failures", 5, 1, 100, "wrong passwords of one address for one account before it must wait")
-	durationVar(f, &c.LoginMaxWait, "login-max-wait", 15*time.Minute, time.Second, day, "", "maximum wait after wrong passwords")
+	flagvalue.Number(f, &c.LoginWorkers, "login-workers", 0, 0, 1024, "concurrent password hashes (default: number of CPUs)")
+	flagvalue.Number(f, &c.LoginQueue, "login-queue", 64, 1, 100_000, "logins that may wait for a hash")
+	flagvalue.Duration(f, &c.LoginWait, "login-wait", 2*time.Second, 10*time.Millisecond, time.Minute, "", "how long a login may wait for a hash")
+	flagvalue.Number(f, &c.LoginFreeFailures, "login-free-failures", 5, 1, 100, "wrong passwords of one address for one account before it must wait")
+	flagvalue.Duration(f, &c.LoginMaxWait, "login-max-wait", 15*time.Minute, time.Second, flagvalue.Day, "", "maximum wait after wrong passwords")
 	f.StringVar(&c.LoginIsolation, "login-isolation", isolateProcess, "where passwords are hashed: process (a child process of low priority, so that other requests stay fast) or none (in the server itself)")
-	numberVar(f, &c.OrganizationRegistries, "organization-registries", 10_000, 1, 10_000_000, "registries that one organization may store")
-	numberVar(f, &c.OrganizationStorage, "organization-storage", 64, 1, 1<<20, "MiB of registries that one organization may store")
-	numberVar(f, &c.CheckConcurrency, "check-concurrency", 64, 1, 10_000, "concurrent validations")
-	numberVar(f, &c.CheckPerOrg, "check-per-org", 8, 1, 10_000, "concurrent validations of one organization")
-	numberVar(f, &c.CheckPerMinute, "check-per-minute", 120, 1, 10_000_000, "validations of a user per minute, and as many checks and new webhooks that its changes cause")
-	durationVar(f, &c.CheckTimeout, "check-timeout", 30*time.Second, time.Second, time.Minute, "", "maximum duration of one validation, at most 60s")
+	flagvalue.Number(f, &c.OrganizationRegistries, "organization-registries", 10_000, 1, 10_000_000, "registries that one organization may store")
+	flagvalue.Number(f, &c.OrganizationStorage, "organization-storage", 64, 1, 1<<20, "MiB of registries that one organization may store")
+	flagvalue.Number(f, &c.CheckConcurrency, "check-concurrency", 64, 1, 10_000, "concurrent validations")
+	flagvalue.Number(f, &c.CheckPerOrg, "check-per-org", 8, 1, 10_000, "concurrent validations of one organization")
+	flagvalue.Number(f, &c.CheckPerMinute, "check-per-minute", 120, 1, 10_000_000, "validations of a user per minute, and as many checks and new webhooks that its changes cause")
+	flagvalue.Duration(f, &c.CheckTimeout, "check-timeout", 30*time.Second, time.Second, time.Minute, "", "maximum duration of one validation, at most 60s")
 	f.StringVar(&c.EgressProfile, "egress-profile", "private", "addresses that registries may have: private (all but this machine's own and metadata services) or public (no private networks either)")
 	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow in addition")
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
 	f.StringVar(&c.EgressProxy, "egress-proxy", "", "proxy for outgoing connections: a URL, or 'environment' for HTTPS_PROXY and NO_PROXY")
 	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
-	durationVar(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, week, "never", "how often each stored registry is checked; 0s means never")
-	numberVar(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000, "concurrent checks of stored registries, in addition to the validations that users request")
-	durationVar(f, &c.SyncInterval, "sync-interval", day, time.Second, 30*day, "only when asked", "how often the content of each stored registry is listed; 0s means only on request")
+	flagvalue.Duration(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, flagvalue.Week, "never", "how often each stored registry is checked; 0s means never")
+	flagvalue.Number(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000, "concurrent checks of stored registries, in addition to the validations that users request")
+	flagvalue.Duration(f, &c.SyncInterval, "sync-interval", flagvalue.Day, time.Second, 30*flagvalue.Day, "only when asked", "how often the content of each stored registry is listed; 0s means only on request")
 	f.StringVar(&c.SMTPHost, "smtp-host", "", "mail server for alerts (default: none, and no alert channel of type email)")
-	numberVar(f, &c.SMTPPort, "smtp-port", 0, 0, 65535, "port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
+	flagvalue.Number(f, &c.SMTPPort, "smtp-port", 0, 0, 65535, "port of the mail server (default: 587 for starttls, 465 for tls, 25 for none)")
 	f.StringVar(&c.SMTPUsername, "smtp-username", "", "username at the mail server")
 	f.StringVar(&c.SMTPPasswordFile, "smtp-password-file", "", "file of the password for the mail server")
 	f.StringVar(&c.SMTPFrom, "smtp-from", "", "sender address of alerts")
 	f.StringVar(&c.SMTPTLS, "smtp-tls", "starttls", "encryption of the connection to the mail server: starttls, tls or none")
 	f.StringSliceVar(&c.AlertMailDomains, "alert-mail-domains", nil, "domains of email addresses that get alerts without confirming a link first")
-	numberVar(f, &c.AlertMailsPerHour, "alert-mails-per-hour", 200, 1, 100_000, "email messages of one organization per hour")
+	flagvalue.Number(f, &c.AlertMailsPerHour, "alert-mails-per-hour", 200, 1, 100_000, "email messages of one organization per hour")
 	f.StringVar(&c.PublicURL, "public-url", "", "URL at which people reach this service, for links in emails (default: none, and addresses outside of alert-mail-domains are refused)")
 	f.StringVar(&c.EgressDNS, "egress-dns", "", "DNS server (address:port) for the names of registries, token services and webhooks (default: the system's)")
-	durationVar(f, &c.AuditRetention, "audit-retention", 365*day, day, longest, "forever", "how long audit records are retained; 0s means forever")
+	flagvalue.Duration(f, &c.AuditRetention, "audit-retention", 365*flagvalue.Day, flagvalue.Day, flagvalue.Longest, "forever", "how long audit records are retained; 0s means forever")
 	f.StringVar(&c.LogFormat, "log-format", "text", "format of log lines: text or json")
 	f.StringVar(&c.LogLevel, "log-level", "info", "lowest level that is logged: debug, info, warn or error")
 	return s
@@ -189,7 +187,7 @@ func (s *settings) load(getenv func(string) string) error {
 	var problems []error
 	set := func(f *pflag.Flag, source, value string) {
 		if err := f.Value.Set(value); err != nil {
-			problems = append(problems, fmt.Errorf("%s (%s): %q %w", f.Name, source, value, plainValueError(err)))
+			problems = append(problems, fmt.Errorf("%s (%s): %q %w", f.Name, source, value, command.PlainValueError(err)))
 		}
 		s.source[f.Name] = source
 	}
@@ -214,7 +212,7 @@ func (s *settings) load(getenv func(string) string) error {
 		s.MasterKeyFile = filepath.Join(s.DataDir, "master.key")
 	}
 	if err := errors.Join(append(problems, s.Validate()...)...); err != nil {
-		return usageError{fmt.Errorf("the settings are not valid:\n%w", err)}
+		return command.AsUsage(fmt.Errorf("the settings are not valid:\n%w", err))
 	}
 	return nil
 }
@@ -233,16 +231,8 @@ func (s *settings) fileProblem() error {
 	return nil
 }
 
-// plainValueError replaces errors of strconv, which parses booleans.
-func plainValueError(err error) error {
-	if _, ok := errors.AsType[*strconv.NumError](err); ok {
-		return errors.New("must be true or false")
-	}
-	return err
-}
-
 func envName(flag string) string {
-	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return command.EnvPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // readFile reads the settings file. Unknown keys are refused, since the default would silently apply instead of a misspelled setting.
@@ -279,7 +269,7 @@ func readFile(path string, known *pflag.FlagSet) (map[string]string, error) {
 func didYouMean(name string, known *pflag.FlagSet) string {
 	var names []string
 	known.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if like := flagvalue.Nearest(name, names, maxTypos); like != "" {
+	if like := flagvalue.Nearest(name, names, command.MaxTypos); like != "" {
 		return "; did you mean " + like + "?"
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/secret"
@@ -21,20 +22,20 @@ func newConfig() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Print the effective settings, with masked secrets",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			asJSON, err := wantsJSON(output)
+			asJSON, err := command.WantsJSON(output)
 			if err != nil {
 				return err
 			}
 			if err := settings.load(os.Getenv); err != nil {
 				return err
 			}
-			return printTable(cmd, asJSON, []string{"name", "value", "source"}, settings.list())
+			return command.PrintTable(cmd, asJSON, []string{"name", "value", "source"}, settings.list())
 		},
 	}
 	settings.addTo(cmd.Flags())
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -79,7 +80,7 @@ func (s *settings) shown(f *pflag.Flag) string {
 
 // otherVariables are our environment variables that are not settings.
 var otherVariables = []string{
-	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, envRegistryPassword, envRegistryToken,
+	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, command.EnvRegistryPassword, command.EnvRegistryToken,
 }
 
 // warnUnknownVariables logs environment variables with our prefix that are not settings, such as misspelled ones. They are not refused,
@@ -89,16 +90,16 @@ func warnUnknownVariables(log *slog.Logger, environ []string) {
 	newSettings().flags.VisitAll(func(f *pflag.Flag) { known = append(known, envName(f.Name)) })
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if value == "" || !strings.HasPrefix(name, envPrefix) || slices.Contains(known, name) || ofKubernetes(name, environ) {
+		if value == "" || !strings.HasPrefix(name, command.EnvPrefix) || slices.Contains(known, name) || ofKubernetes(name, environ) {
 			continue
 		}
-		log.Warn("unknown environment variable ignored", "variable", name, "nearest", flagvalue.Nearest(name, known, maxTypos))
+		log.Warn("unknown environment variable ignored", "variable", name, "nearest", flagvalue.Nearest(name, known, command.MaxTypos))
 	}
 }
 
 // ofKubernetes reports whether Kubernetes sets this variable in each container for a Service, such as regwarden or regwarden-db.
 func ofKubernetes(name string, environ []string) bool {
-	services := []string{strings.TrimSuffix(envPrefix, "_")}
+	services := []string{strings.TrimSuffix(command.EnvPrefix, "_")}
 	for _, entry := range environ {
 		other, _, _ := strings.Cut(entry, "=")
 		if service, ok := strings.CutSuffix(other, "_SERVICE_HOST"); ok {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/seal"
@@ -21,9 +22,9 @@ import (
 
 // Environment variables of the first start.
 const (
-	envBootstrapOrg          = envPrefix + "BOOTSTRAP_ORG"
-	envBootstrapEmail        = envPrefix + "BOOTSTRAP_EMAIL"
-	envBootstrapPasswordFile = envPrefix + "BOOTSTRAP_PASSWORD_FILE"
+	envBootstrapOrg          = command.EnvPrefix + "BOOTSTRAP_ORG"
+	envBootstrapEmail        = command.EnvPrefix + "BOOTSTRAP_EMAIL"
+	envBootstrapPasswordFile = command.EnvPrefix + "BOOTSTRAP_PASSWORD_FILE"
 
 	firstOrg   = "default"
 	firstEmail = "admin@example.com"
@@ -46,8 +47,8 @@ func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal 
 		return first{}, err
 	}
 	f := first{org: firstOrg, email: firstEmail, passwordFile: os.Getenv(envBootstrapPasswordFile)}
-	set(&f.org, os.Getenv(envBootstrapOrg))
-	set(&f.email, os.Getenv(envBootstrapEmail))
+	command.Set(&f.org, os.Getenv(envBootstrapOrg))
+	command.Set(&f.email, os.Getenv(envBootstrapEmail))
 	password, part := secret.String(rand.Text()), "" // 130 bits
 	switch {
 	case f.passwordFile != "":
@@ -102,7 +103,7 @@ func readPasswordFile(path string) (secret.String, error) {
 	if err != nil {
 		return "", err
 	}
-	return readSecretLine(strings.NewReader(text.Reveal()))
+	return command.ReadSecretLine(strings.NewReader(text.Reveal()))
 }
 
 // print shows what was created, and commands to paste.

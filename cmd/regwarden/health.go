@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/command"
 )
 
 // healthTimeout is how long a server may take to respond.
@@ -21,7 +22,7 @@ func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check that the server on this machine responds",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.load(os.Getenv); err != nil {
 				return err

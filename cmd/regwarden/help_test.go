@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/command"
 )
 
 func TestShortHelpFitsOneLine(t *testing.T) {
@@ -30,14 +32,14 @@ func TestHelpHasExitCodesAndExamples(t *testing.T) {
 	root := newRoot()
 	for _, cmd := range root.Commands() {
 		eachListed(cmd, func(cmd *cobra.Command) {
-			if !cmd.HasSubCommands() && (!strings.Contains(cmd.Long, "Exit codes: 0") || !strings.HasPrefix(cmd.Example, "  regwarden "+shortPath(cmd))) {
+			if !cmd.HasSubCommands() && (!strings.Contains(cmd.Long, "Exit codes: 0") || !strings.HasPrefix(cmd.Example, "  regwarden "+command.ShortPath(cmd))) {
 				t.Errorf("%s: the help lacks exit codes or examples: %q, %q", cmd.CommandPath(), cmd.Long, cmd.Example)
 			}
 		})
 	}
 	for _, section := range strings.Split(helpTexts, "\n=== ")[1:] {
 		path, _, _ := strings.Cut(section, "\n")
-		if cmd, _, err := root.Find(strings.Fields(path)); err != nil || shortPath(cmd) != path {
+		if cmd, _, err := root.Find(strings.Fields(path)); err != nil || command.ShortPath(cmd) != path {
 			t.Errorf("help.txt describes %q, which does not exist", path)
 		}
 	}

@@ -8,16 +8,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/secret"
 )
 
 // envNextMasterKey contains the new master key, if the current one comes from the environment.
-const envNextMasterKey = envPrefix + "NEXT_MASTER_KEY"
+const envNextMasterKey = command.EnvPrefix + "NEXT_MASTER_KEY"
 
 func newKey() *cobra.Command {
 	var master bool
-	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", noArgs, false, func(a *admin, _ []string) error {
+	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", command.NoArgs, false, func(a *admin, _ []string) error {
 		if !master {
 			return a.auth.RotateKeys(a.ctx, a.operator, a.origin)
 		}
@@ -33,7 +34,7 @@ func newKey() *cobra.Command {
 		return err
 	})
 	rotate.Flags().BoolVar(&master, "master", false, "replace the master key")
-	return group("key", "Manage the keys of the service", rotate)
+	return command.Group("key", "Manage the keys of the service", rotate)
 }
 
 // rotatedWarning returns the warning that earlier backups need the former key. former is its file, empty for a key from the environment.
@@ -54,15 +55,15 @@ func nextMasterKey(getenv func(string) string) (seal.MasterKey, error) {
 	case current == "" && next == "":
 		return seal.MasterKey{}, nil
 	case current == "":
-		return seal.MasterKey{}, usageError{fmt.Errorf("%s requires a master key from the environment, but the current one is in a file", envNextMasterKey)}
+		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("%s requires a master key from the environment, but the current one is in a file", envNextMasterKey))
 	case next == "":
-		return seal.MasterKey{}, usageError{fmt.Errorf("the master key comes from %s; set the new one as %s", envMasterKey, envNextMasterKey)}
+		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("the master key comes from %s; set the new one as %s", envMasterKey, envNextMasterKey))
 	case next == current:
-		return seal.MasterKey{}, usageError{errors.New(envNextMasterKey + " must differ from the current key")}
+		return seal.MasterKey{}, command.AsUsage(errors.New(envNextMasterKey + " must differ from the current key"))
 	}
 	key, err := seal.ParseMasterKey(secret.String(next))
 	if err != nil {
-		return seal.MasterKey{}, usageError{fmt.Errorf("%s: %w", envNextMasterKey, err)}
+		return seal.MasterKey{}, command.AsUsage(fmt.Errorf("%s: %w", envNextMasterKey, err))
 	}
 	return key, nil
 }

@@ -5,16 +5,13 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
@@ -35,7 +32,7 @@ func main() {
 }
 
 func run(args []string) int {
-	ctx, stop := untilSignal()
+	ctx, stop := command.UntilSignal()
 	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
@@ -43,67 +40,10 @@ func run(args []string) int {
 	return exitCode(err)
 }
 
-// untilSignal returns a context that the first SIGINT or SIGTERM cancels, with the cause interrupted. A second signal
-// ends the process.
-func untilSignal() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() {
-		defer signal.Stop(signals)
-		select {
-		case s := <-signals:
-			cancel(interrupted{s.(syscall.Signal)})
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
-// interrupted is the cause of a command's context that a signal ended.
-type interrupted struct{ syscall.Signal }
-
-func (i interrupted) Error() string {
-	if i.Signal == syscall.SIGINT {
-		return "interrupted"
-	}
-	return i.String() // "terminated"
-}
-
-// untilDone reads until ctx ends. A read of standard input itself does not end with ctx.
-type untilDone struct {
-	ctx    context.Context
-	source io.Reader
-}
-
-func (u untilDone) Read(b []byte) (int, error) {
-	type result struct {
-		data []byte
-		err  error
-	}
-	read := make(chan result, 1)
-	go func() {
-		data := make([]byte, len(b)) // not b, which the caller may reuse after ctx has ended
-		n, err := u.source.Read(data)
-		read <- result{data[:n], err}
-	}()
-	select {
-	case r := <-read:
-		return copy(b, r.data), r.err
-	case <-u.ctx.Done():
-		return 0, u.ctx.Err()
-	}
-}
-
 // notChecked is the error of a check without a result.
 type notChecked struct{ error }
 
 func (n notChecked) Unwrap() error { return n.error }
-
-// usageError is a mistake in the command line, the settings or the definition.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
 
 // errNotValid is the error of a check whose report, already printed, is "not valid".
 var errNotValid = errors.New("the definition is not valid")
@@ -117,10 +57,10 @@ func exitCode(err error) int {
 		return exitNotValid
 	}
 	fmt.Fprintln(os.Stderr, "regwarden: "+describe(err))
-	if cause, ok := errors.AsType[interrupted](err); ok {
+	if cause, ok := errors.AsType[command.Interrupted](err); ok {
 		return exitSignal + int(cause.Signal)
 	}
-	if _, usage := errors.AsType[usageError](err); usage || fault.KindOf(err) == fault.Invalid {
+	if _, usage := errors.AsType[command.UsageError](err); usage || fault.KindOf(err) == fault.Invalid {
 		return exitUsage
 	}
 	if _, ok := errors.AsType[notChecked](err); ok {
@@ -157,10 +97,10 @@ func newRoot() *cobra.Command {
 		Version:       currentVersion().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          knownCommand,
+		Args:          command.KnownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate(currentVersion().String())
 	addGroup(root, "Registry Commands:", newCheck(), newScan(), newRegistry(), newImport())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/datamigration"
@@ -21,10 +22,10 @@ func newMigrate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate --from sqlite:DIR --to postgres://HOST/DATABASE?sslmode=verify-full",
 		Short: "Copy a store from SQLite to PostgreSQL",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		asJSON, err := wantsJSON(output)
+		asJSON, err := command.WantsJSON(output)
 		if err != nil {
 			return err
 		}
@@ -46,7 +47,7 @@ func newMigrate() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&from, "from", "", "store to copy, as sqlite:DIR (default: that of data-dir)")
 	cmd.Flags().StringVar(&to, "to", "", "empty database, as postgres://…; requires sslmode=… unless it is on this machine (default: that of database-url)")
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	settings.addTo(cmd.Flags(), storeFlags...)
 	return cmd
 }
@@ -55,14 +56,14 @@ func newMigrate() *cobra.Command {
 func (s *settings) migrateBetween(from, to string) error {
 	directory, isSQLite := strings.CutPrefix(from, "sqlite:")
 	if from != "" && (!isSQLite || directory == "") {
-		return usageError{errors.New("--from must be sqlite:DIR, where DIR is the data directory of the store")}
+		return command.AsUsage(errors.New("--from must be sqlite:DIR, where DIR is the data directory of the store"))
 	}
 	for name, value := range map[string]string{"data-dir": directory, "database-url": to} {
 		if value == "" {
 			continue
 		}
 		if err := s.flags.Set(name, value); err != nil {
-			return usageError{fmt.Errorf("%s: %w", name, err)}
+			return command.AsUsage(fmt.Errorf("%s: %w", name, err))
 		}
 	}
 	return nil
@@ -71,7 +72,7 @@ func (s *settings) migrateBetween(from, to string) error {
 // migrateOptions returns where the store is and where it is copied to.
 func migrateOptions(c Config) (source, target store.Options, err error) {
 	if c.DatabaseURL == "" {
-		return source, target, usageError{errors.New("give the empty database with --to postgres://…\nSee 'regwarden migrate --help'")}
+		return source, target, command.AsUsage(errors.New("give the empty database with --to postgres://…\nSee 'regwarden migrate --help'"))
 	}
 	if target, err = storeOptions(c); err != nil {
 		return source, target, err
@@ -83,7 +84,7 @@ func migrateOptions(c Config) (source, target store.Options, err error) {
 
 func migrateUsage(err error) error {
 	if errors.Is(err, store.ErrNotEmpty) || errors.Is(err, sqldb.ErrLocked) || errors.Is(err, seal.ErrWrongKey) {
-		return usageError{err}
+		return command.AsUsage(err)
 	}
 	return err
 }
@@ -105,5 +106,5 @@ func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, asJSON 
 			rows[i][2] = c.Digest[:16]
 		}
 	}
-	return printTable(cmd, asJSON, []string{"table", "rows", "digest"}, rows)
+	return command.PrintTable(cmd, asJSON, []string{"table", "rows", "digest"}, rows)
 }

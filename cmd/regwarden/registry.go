@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/watch"
@@ -19,23 +21,23 @@ import (
 
 func newRegistry() *cobra.Command {
 	var org string
-	list := adminCommand("list --org ORG", "List stored registries with their health status", noArgs, true, func(a *admin, _ []string) error {
+	list := adminCommand("list --org ORG", "List stored registries with their health status", command.NoArgs, true, func(a *admin, _ []string) error {
 		return listRegistries(a, org)
 	})
-	show := adminCommand("show NAME --org ORG", "Show a stored registry with masked secrets and its status", oneArg, true, func(a *admin, args []string) error {
+	show := adminCommand("show NAME --org ORG", "Show a stored registry with masked secrets and its status", command.OneArg, true, func(a *admin, args []string) error {
 		return showRegistry(a, org, args[0])
 	})
 	limit := 0
-	history := adminCommand("history NAME --org ORG", "List the status history of a stored registry, newest first", oneArg, true, func(a *admin, args []string) error {
+	history := adminCommand("history NAME --org ORG", "List the status history of a stored registry, newest first", command.OneArg, true, func(a *admin, args []string) error {
 		return registryHistory(a, org, args[0], limit)
 	})
-	numberVar(history.Flags(), &limit, "limit", 20, 0, 200, "maximum number of entries, 1–200; 0 means all")
+	flagvalue.Number(history.Flags(), &limit, "limit", 20, 0, 200, "maximum number of entries, 1–200; 0 means all")
 	check := newRegistryCheck(&org)
 	orgFlag(&org, list, show, history, check)
 	for _, cmd := range []*cobra.Command{show, history, check} {
 		cmd.ValidArgsFunction = completeFirst(registryNames)
 	}
-	registry := group("registry", "Show and check stored registry definitions", list, show, check, history)
+	registry := command.Group("registry", "Show and check stored registry definitions", list, show, check, history)
 	return registry
 }
 
@@ -95,10 +97,10 @@ func registryHistory(a *admin, org, name string, limit int) error {
 // egress settings of the server must apply.
 func newRegistryCheck(org *string) *cobra.Command {
 	timeout, noColor := watch.DefaultWait, false
-	cmd := adminCommand("check NAME --org ORG", "Have a server check a stored registry now", oneArg, true, func(a *admin, args []string) error {
+	cmd := adminCommand("check NAME --org ORG", "Have a server check a stored registry now", command.OneArg, true, func(a *admin, args []string) error {
 		return unchecked(a.ctx, checkRegistry(a, shown{cmd: a.cmd, asJSON: a.json, noColor: noColor}, *org, args[0], timeout))
 	})
-	durationVar(cmd.Flags(), &timeout, "timeout", timeout, 100*time.Millisecond, day, "", "maximum wait for the report")
+	flagvalue.Duration(cmd.Flags(), &timeout, "timeout", timeout, 100*time.Millisecond, flagvalue.Day, "", "maximum wait for the report")
 	cmd.Flags().BoolVar(&noColor, "no-color", false, "no color, also on a terminal")
 	return cmd
 }
@@ -175,14 +177,14 @@ func showRegistry(a *admin, org, name string) error {
 	synchronized := found.Sync
 	v := watched.State
 	s := shownRegistry{
-		UID: found.UID, Name: found.Name, Created: jsonValue(found.CreatedAt), Changed: jsonValue(found.UpdatedAt), Definition: api.OCIRegistryDefinition{Definition: found.Definition, Scope: found.Scope},
-		State: jsonValue(healthText(v, watched.Since)), Since: jsonValue(watched.Since), Checked: jsonValue(watched.LastAt), NextCheck: jsonValue(watched.NextAt),
-		Unconfirmed: watched.Unconfirmed, Result: shownResult{jsonValue(v.Stage), jsonValue(v.Reason), jsonValue(v.Field), v.ExpiresSoon},
-		Sync: shownSync{found.SyncSupported, jsonValue(string(synchronized.Status)), jsonValue(synchronized.Message), jsonValue(synchronized.LastSyncedAt),
+		UID: found.UID, Name: found.Name, Created: command.JSONValue(found.CreatedAt), Changed: command.JSONValue(found.UpdatedAt), Definition: api.OCIRegistryDefinition{Definition: found.Definition, Scope: found.Scope},
+		State: command.JSONValue(healthText(v, watched.Since)), Since: command.JSONValue(watched.Since), Checked: command.JSONValue(watched.LastAt), NextCheck: command.JSONValue(watched.NextAt),
+		Unconfirmed: watched.Unconfirmed, Result: shownResult{command.JSONValue(v.Stage), command.JSONValue(v.Reason), command.JSONValue(v.Field), v.ExpiresSoon},
+		Sync: shownSync{found.SyncSupported, command.JSONValue(string(synchronized.Status)), command.JSONValue(synchronized.Message), command.JSONValue(synchronized.LastSyncedAt),
 			synchronized.Repositories, synchronized.Tags},
 	}
 	if a.json {
-		return printJSON(a.cmd, s)
+		return command.PrintJSON(a.cmd, s)
 	}
 	table := tabwriter.NewWriter(a.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, line := range s.lines() {
@@ -201,8 +203,8 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	d, auth := s.Definition, s.Definition.Auth
 	add("uid", s.UID)
 	add("name", s.Name)
-	add("created", cell(s.Created))
-	add("changed", cell(s.Changed))
+	add("created", command.Cell(s.Created))
+	add("changed", command.Cell(s.Changed))
 	add("endpoint", d.Endpoint)
 	add("basePath", d.BasePath)
 	add("baseContentPath", d.BaseContentPath)
@@ -213,10 +215,10 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	add("auth.password", auth.Password.String())
 	add("auth.token", auth.Token.String())
 	add("auth.tls", tlsWords(auth.TLS))
-	add("state", cell(s.State))
-	add("since", cell(s.Since))
+	add("state", command.Cell(s.State))
+	add("since", command.Cell(s.Since))
 	add("checked", s.checkedWords())
-	add("next check", cell(s.NextCheck))
+	add("next check", command.Cell(s.NextCheck))
 	add("sync", s.syncWords())
 	return lines
 }
@@ -239,12 +241,12 @@ func tlsWords(t regcheck.TLS) string {
 }
 
 func (s shownRegistry) checkedWords() string {
-	words := cell(s.Checked)
+	words := command.Cell(s.Checked)
 	if s.Unconfirmed {
 		words += ", transient failure; rechecked soon"
 	}
 	if s.Result.Field != nil {
-		words += ", at fault: " + cell(s.Result.Field)
+		words += ", at fault: " + command.Cell(s.Result.Field)
 	}
 	if s.Result.CertificateExpiresSoon {
 		words += ", the certificate expires soon"
@@ -257,8 +259,8 @@ func (s shownRegistry) syncWords() string {
 	case !y.Supported:
 		return "off"
 	case y.Synchronized == nil:
-		return strings.TrimSuffix(cell(y.Status)+", "+cell(y.Message), ", -")
+		return strings.TrimSuffix(command.Cell(y.Status)+", "+command.Cell(y.Message), ", -")
 	default:
-		return strings.TrimSuffix(fmt.Sprintf("%s, %d repositories and %d tags at %s, %s", cell(y.Status), y.Repositories, y.Tags, cell(y.Synchronized), cell(y.Message)), ", -")
+		return strings.TrimSuffix(fmt.Sprintf("%s, %d repositories and %d tags at %s, %s", command.Cell(y.Status), y.Repositories, y.Tags, command.Cell(y.Synchronized), command.Cell(y.Message)), ", -")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/internal/scanreport"
 	"github.com/regwarden/regwarden/regcheck"
@@ -47,7 +49,7 @@ checked, 130 interrupted, 143 terminated.`,
 		Args: somePaths,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			err := f.run(cmd, args)
-			if _, ended := errors.AsType[interrupted](err); ended {
+			if _, ended := errors.AsType[command.Interrupted](err); ended {
 				return err
 			}
 			return unchecked(cmd.Context(), err)
@@ -59,29 +61,29 @@ checked, 130 interrupted, 143 terminated.`,
 	f.sources.addTo(flags)
 	flags.StringVar(&f.failOn, "fail-on", string(scan.NotValid), "exit code 1 for: notValid, warning (and notValid), unresolved (and warning), or never")
 	flags.StringArrayVar(&f.reports, "report", nil, "write a report: KIND=FILE, or github for annotations on standard output; repeatable; kinds: "+strings.Join(scanreport.Kinds(), ", "))
-	numberVar(flags, &f.concurrency, "concurrency", scan.DefaultConcurrency, 1, 64, "number of concurrent checks, 1–64")
+	flagvalue.Number(flags, &f.concurrency, "concurrency", scan.DefaultConcurrency, 1, 64, "number of concurrent checks, 1–64")
 	flags.BoolVar(&f.showUsers, "show-users", false, "show usernames")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show secrets in the JSON of --list, for conversion")
 	f.engine.addTo(flags)
-	outputFlag(cmd, &f.output)
+	command.OutputFlag(cmd, &f.output)
 	return cmd
 }
 
 func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
-	asJSON, err := wantsJSON(f.output)
+	asJSON, err := command.WantsJSON(f.output)
 	if err != nil {
 		return err
 	}
 	failOn, err := scan.ParseLevel(f.failOn)
 	if err != nil {
-		return usageError{fmt.Errorf("--fail-on %w", err)}
+		return command.AsUsage(fmt.Errorf("--fail-on %w", err))
 	}
 	if f.showSecrets && !(f.list && asJSON) {
-		return usageError{errors.New("--show-secrets requires --list and --output json")}
+		return command.AsUsage(errors.New("--show-secrets requires --list and --output json"))
 	}
 	reports, err := scan.ParseReports(f.reports, asJSON)
 	if err != nil {
-		return usageError{fmt.Errorf("--report %w", err)}
+		return command.AsUsage(fmt.Errorf("--report %w", err))
 	}
 	checker, err := f.engine.checker()
 	if err != nil {
@@ -109,7 +111,7 @@ func (f *scanFlags) check(ctx context.Context, checker *regcheck.Checker, result
 	checks := scan.Checks{Concurrency: f.concurrency, Check: func(ctx context.Context, d regcheck.Definition) (*regcheck.Report, error) {
 		return checker.Check(ctx, d, nil)
 	}}
-	if terminal := printerTo(os.Stderr, f.engine.noColor); isTerminal(os.Stderr) && os.Getenv("TERM") != "dumb" {
+	if terminal := command.PrinterTo(os.Stderr, f.engine.noColor); command.IsTerminal(os.Stderr) && os.Getenv("TERM") != "dumb" {
 		var remove func()
 		checks.Progress, remove = scan.ProgressLine(os.Stderr, terminal.Width)
 		defer remove()
@@ -123,7 +125,7 @@ func (f *scanFlags) show(cmd *cobra.Command, asJSON bool, result model.Result) e
 	if asJSON {
 		return scan.WriteJSON(out, result, f.showSecrets)
 	}
-	terminal := printerTo(out, f.engine.noColor)
+	terminal := command.PrinterTo(out, f.engine.noColor)
 	return scan.Text{Color: terminal.Color, Width: terminal.Width, List: f.list, Users: f.showUsers}.Write(out, result)
 }
 

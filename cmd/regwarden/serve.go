@@ -25,6 +25,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/auxiliary"
 	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/hashing"
@@ -44,14 +45,14 @@ import (
 const shutdownTimeout = 30 * time.Second
 
 // envMasterKey may contain the master key itself, if it cannot be in a file.
-const envMasterKey = envPrefix + "MASTER_KEY"
+const envMasterKey = command.EnvPrefix + "MASTER_KEY"
 
 func newServe() *cobra.Command {
 	settings := newSettings()
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the HTTP interface",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := settings.load(os.Getenv); err != nil {
 				return err
@@ -158,7 +159,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 		TLS:            tlsConfig != nil,
 		Hairpin:        checker.Header[server.HairpinHeader],
 	}
-	first, err := firstStart(ctx, people, c, isTerminal(out))
+	first, err := firstStart(ctx, people, c, command.IsTerminal(out))
 	if err != nil {
 		return err
 	}

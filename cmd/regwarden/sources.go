@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/secret"
@@ -41,14 +42,14 @@ func (f *sourceFlags) addConsumer(flags *pflag.FlagSet) {
 func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o model.Options, err error) {
 	if f.format != "" {
 		if o.Format, err = definitions.KnownFormat(f.format); err != nil {
-			return o, usageError{fmt.Errorf("%s: %w", formatFlag, err)}
+			return o, command.AsUsage(fmt.Errorf("%s: %w", formatFlag, err))
 		}
 	}
 	if o.As = model.Consumer(f.as); f.as != "" && !slices.Contains(model.Consumers, o.As) {
-		return o, usageError{fmt.Errorf("--as must be one of %s, not %q", strings.Join(model.ConsumerNames(), ", "), f.as)}
+		return o, command.AsUsage(fmt.Errorf("--as must be one of %s, not %q", strings.Join(model.ConsumerNames(), ", "), f.as))
 	}
 	if err := f.helpers.Check(); err != nil {
-		return o, usageError{fmt.Errorf("--allow-exec %w", err)}
+		return o, command.AsUsage(fmt.Errorf("--allow-exec %w", err))
 	}
 	if len(f.helpers.Allowed) > 0 {
 		o.Helper = func(program, host string) (string, secret.String, error) { return f.helpers.Get(ctx, program, host) }
@@ -67,11 +68,11 @@ func (f *sourceFlags) read(cmd *cobra.Command, args []string) (model.Result, err
 		return model.Result{}, err
 	}
 	if at := slices.Index(args, scan.Stdin); at >= 0 && slices.Contains(args[at+1:], scan.Stdin) {
-		return model.Result{}, usageError{errors.New("standard input can be given only once")}
+		return model.Result{}, command.AsUsage(errors.New("standard input can be given only once"))
 	}
-	result, err := scan.Read(ctx, args, untilDone{ctx, cmd.InOrStdin()}, options)
+	result, err := scan.Read(ctx, args, command.UntilDone{Ctx: ctx, Source: cmd.InOrStdin()}, options)
 	if err != nil && ctx.Err() == nil {
-		err = usageError{err}
+		err = command.AsUsage(err)
 	}
 	return result, err
 }
@@ -79,14 +80,14 @@ func (f *sourceFlags) read(cmd *cobra.Command, args []string) (model.Result, err
 // somePaths requires at least one path.
 func somePaths(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usage(cmd, fmt.Errorf("%s requires files or directories, or - for standard input", shortPath(cmd)))
+		return command.Usage(cmd, fmt.Errorf("%s requires files or directories, or - for standard input", command.ShortPath(cmd)))
 	}
 	return nil
 }
 
 // ended returns the error of a command that a signal ended, nil if none did.
 func ended(ctx context.Context, text string) error {
-	if cause, ok := errors.AsType[interrupted](context.Cause(ctx)); ok {
+	if cause, ok := errors.AsType[command.Interrupted](context.Cause(ctx)); ok {
 		return fmt.Errorf("%w; %s", cause, text)
 	}
 	return nil

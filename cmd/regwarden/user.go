@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -24,10 +25,10 @@ func newUser() *cobra.Command {
 	var f userFlags
 	create, list := f.create(), f.list()
 	password, role, projects := f.password(), f.setRole(), f.setProjects()
-	disable := adminCommand("disable --org ORG --email E", "Disable a user's login, sessions and API keys", noArgs, false, func(a *admin, _ []string) error {
+	disable := adminCommand("disable --org ORG --email E", "Disable a user's login, sessions and API keys", command.NoArgs, false, func(a *admin, _ []string) error {
 		return a.directory.DisableUser(a.ctx, a.operator, a.origin, f.ref())
 	})
-	enable := adminCommand("enable --org ORG --email E", "Enable a disabled user", noArgs, false, func(a *admin, _ []string) error {
+	enable := adminCommand("enable --org ORG --email E", "Enable a disabled user", command.NoArgs, false, func(a *admin, _ []string) error {
 		return a.directory.EnableUser(a.ctx, a.operator, a.origin, f.ref())
 	})
 	orgFlag(&f.org, create, list, password, disable, enable, role, projects)
@@ -43,13 +44,13 @@ func newUser() *cobra.Command {
 	projects.Flags().BoolVar(&f.clear, "clear", false, "remove all memberships")
 	create.Flags().StringVar(&f.role, "role", string(auth.RoleMember), "role of the user: admin or member")
 	role.Flags().StringVar(&f.newRole, "role", "", "role of the user: admin or member")
-	return group("user", "Manage users", create, list, password, disable, enable, role, projects)
+	return command.Group("user", "Manage users", create, list, password, disable, enable, role, projects)
 }
 
 func (f *userFlags) ref() directory.UserRef { return directory.UserRef{Org: f.org, User: f.email} }
 
 func (f *userFlags) create() *cobra.Command {
-	return adminCommand("create --org ORG --email E", "Create a user; print its uid", noArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("create --org ORG --email E", "Create a user; print its uid", command.NoArgs, false, func(a *admin, _ []string) error {
 		password, err := newPassword(a.cmd, f.fromStdin)
 		if err != nil {
 			return err
@@ -62,7 +63,7 @@ func (f *userFlags) create() *cobra.Command {
 }
 
 func (f *userFlags) list() *cobra.Command {
-	return adminCommand("list --org ORG", "List the users of an organization", noArgs, true, func(a *admin, _ []string) error {
+	return adminCommand("list --org ORG", "List the users of an organization", command.NoArgs, true, func(a *admin, _ []string) error {
 		users, err := allPages(func(after directory.User) ([]directory.User, bool, error) {
 			return a.directory.ListUsers(a.ctx, a.operator, f.org, after)
 		})
@@ -82,7 +83,7 @@ func (f *userFlags) list() *cobra.Command {
 }
 
 func (f *userFlags) password() *cobra.Command {
-	return adminCommand("password --org ORG --email E", "Set the password of a user; end the user's sessions", noArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("password --org ORG --email E", "Set the password of a user; end the user's sessions", command.NoArgs, false, func(a *admin, _ []string) error {
 		password, err := newPassword(a.cmd, f.fromStdin)
 		if err != nil {
 			return err
@@ -92,15 +93,15 @@ func (f *userFlags) password() *cobra.Command {
 }
 
 func (f *userFlags) setRole() *cobra.Command {
-	return adminCommand("role --org ORG --email E --role R", "Set the role of a user", noArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("role --org ORG --email E --role R", "Set the role of a user", command.NoArgs, false, func(a *admin, _ []string) error {
 		return a.directory.SetRole(a.ctx, a.operator, a.origin, f.ref(), auth.Role(f.newRole), true)
 	})
 }
 
 func (f *userFlags) setProjects() *cobra.Command {
-	return adminCommand("projects --org ORG --email E --project P", "Set the projects of a user", noArgs, false, func(a *admin, _ []string) error {
+	return adminCommand("projects --org ORG --email E --project P", "Set the projects of a user", command.NoArgs, false, func(a *admin, _ []string) error {
 		if f.clear == (len(f.projects) > 0) {
-			return usageError{errors.New("give the projects with --project, or remove all memberships with --clear")}
+			return command.AsUsage(errors.New("give the projects with --project, or remove all memberships with --clear"))
 		}
 		return a.directory.SetProjects(a.ctx, a.operator, a.origin, f.ref(), f.projects)
 	})
@@ -110,10 +111,10 @@ func (f *userFlags) setProjects() *cobra.Command {
 func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
 	stdin := cmd.InOrStdin()
 	switch {
-	case isTerminal(stdin):
-		return promptPassword(stdin.(*os.File))
+	case command.IsTerminal(stdin):
+		return command.PromptPassword(stdin.(*os.File))
 	case fromStdin:
-		return readSecretLine(stdin)
+		return command.ReadSecretLine(stdin)
 	}
-	return "", usageError{errors.New("give the password on standard input, with --password-stdin")}
+	return "", command.AsUsage(errors.New("give the password on standard input, with --password-stdin"))
 }

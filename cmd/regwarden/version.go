@@ -2,13 +2,14 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/regwarden/regwarden/internal/command"
 )
 
 // version is set by the build (-ldflags "-X main.version=..."). Empty: what the go command recorded; see versionOf.
@@ -26,21 +27,21 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  noArgs,
+		Args:  command.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info := currentVersion()
-			asJSON, err := wantsJSON(output)
+			asJSON, err := command.WantsJSON(output)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd, info)
+				return command.PrintJSON(cmd, info)
 			}
 			_, err = fmt.Fprint(cmd.OutOrStdout(), info)
 			return err
 		},
 	}
-	outputFlag(cmd, &output)
+	command.OutputFlag(cmd, &output)
 	return cmd
 }
 
@@ -70,27 +71,4 @@ func versionOf(stamped, module string) string {
 		module = "dev"
 	}
 	return strings.TrimPrefix(cmp.Or(stamped, module), "v")
-}
-
-// outputFlag adds --output text|json to a command.
-func outputFlag(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "text", "output format: text or json")
-}
-
-func wantsJSON(output string) (bool, error) {
-	switch output {
-	case "text":
-		return false, nil
-	case "json":
-		return true, nil
-	default:
-		return false, usageError{fmt.Errorf("--output must be text or json, not %q", output)}
-	}
-}
-
-func printJSON(cmd *cobra.Command, v any) error {
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
 }

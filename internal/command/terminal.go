@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"errors"
@@ -21,11 +21,11 @@ import (
 // maxSecretLine is the maximum size of a secret on standard input.
 const maxSecretLine = 8 << 10
 
-// printerTo returns a printer to w, which uses color and the width of the terminal if w is one. NO_COLOR (no-color.org) and TERM=dumb
+// PrinterTo returns a printer to w, which uses color and the width of the terminal if w is one. NO_COLOR (no-color.org) and TERM=dumb
 // disable color.
-func printerTo(w io.Writer, noColor bool) *regcheck.Printer {
+func PrinterTo(w io.Writer, noColor bool) *regcheck.Printer {
 	printer := &regcheck.Printer{W: w}
-	if !isTerminal(w) {
+	if !IsTerminal(w) {
 		return printer
 	}
 	if width, _, err := term.GetSize(int(w.(*os.File).Fd())); err == nil {
@@ -35,13 +35,13 @@ func printerTo(w io.Writer, noColor bool) *regcheck.Printer {
 	return printer
 }
 
-func isTerminal(stream any) bool {
+func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// readSecretLine reads a secret from standard input and removes one trailing newline.
-func readSecretLine(stdin io.Reader) (secret.String, error) {
+// ReadSecretLine reads a secret from standard input and removes one trailing newline.
+func ReadSecretLine(stdin io.Reader) (secret.String, error) {
 	data, err := io.ReadAll(io.LimitReader(stdin, maxSecretLine+1))
 	if err != nil {
 		return "", fmt.Errorf("read the secret from standard input: %w", err)
@@ -56,12 +56,12 @@ func readSecretLine(stdin io.Reader) (secret.String, error) {
 	return secret.String(text), nil
 }
 
-// readSecret reads a secret from standard input, with a prompt on a terminal.
-func readSecret(stdin io.Reader, prompt string) (secret.String, error) {
-	if isTerminal(stdin) {
+// ReadSecret reads a secret from standard input, with a prompt on a terminal.
+func ReadSecret(stdin io.Reader, prompt string) (secret.String, error) {
+	if IsTerminal(stdin) {
 		return promptSecret(stdin.(*os.File), prompt)
 	}
-	return readSecretLine(stdin)
+	return ReadSecretLine(stdin)
 }
 
 // promptSecret reads one line from a terminal without echo. A signal ends it, since the read itself would continue.
@@ -85,20 +85,20 @@ func promptSecret(terminal *os.File, prompt string) (secret.String, error) {
 	}()
 	select {
 	case s := <-signals:
-		return "", errors.Join(interrupted{s.(syscall.Signal)}, term.Restore(fd, before))
+		return "", errors.Join(Interrupted{s.(syscall.Signal)}, term.Restore(fd, before))
 	case err := <-read:
 		if err != nil {
 			return "", fmt.Errorf("read from the terminal: %w", err)
 		}
 	}
 	if len(typed) == 0 {
-		return "", usageError{errors.New("nothing was entered")}
+		return "", UsageError{errors.New("nothing was entered")}
 	}
 	return secret.String(typed), nil
 }
 
-// promptPassword prompts for a new password twice.
-func promptPassword(terminal *os.File) (secret.String, error) {
+// PromptPassword prompts for a new password twice.
+func PromptPassword(terminal *os.File) (secret.String, error) {
 	first, err := promptSecret(terminal, "Password: ")
 	if err != nil {
 		return "", err
@@ -108,37 +108,37 @@ func promptPassword(terminal *os.File) (secret.String, error) {
 		return "", err
 	}
 	if first != second {
-		return "", usageError{errors.New("the two passwords differ; nothing was changed")}
+		return "", UsageError{errors.New("the two passwords differ; nothing was changed")}
 	}
 	return first, nil
 }
 
-// printTable prints rows as a table, or as a list of JSON objects with the columns as keys.
-func printTable(cmd *cobra.Command, asJSON bool, columns []string, rows [][]any) error {
+// PrintTable prints rows as a table, or as a list of JSON objects with the columns as keys.
+func PrintTable(cmd *cobra.Command, asJSON bool, columns []string, rows [][]any) error {
 	if asJSON {
 		objects := make([]map[string]any, len(rows))
 		for i, row := range rows {
 			objects[i] = map[string]any{}
 			for j, column := range columns {
-				objects[i][column] = jsonValue(row[j])
+				objects[i][column] = JSONValue(row[j])
 			}
 		}
-		return printJSON(cmd, objects)
+		return PrintJSON(cmd, objects)
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.ToUpper(strings.Join(columns, "\t")))
 	for _, row := range rows {
 		cells := make([]string, len(row))
 		for i, value := range row {
-			cells[i] = cell(value)
+			cells[i] = Cell(value)
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	return table.Flush()
 }
 
-// jsonValue returns a value for JSON: RFC 3339 for a time, null for a zero time or an empty text.
-func jsonValue(value any) any {
+// JSONValue returns a value for JSON: RFC 3339 for a time, null for a zero time or an empty text.
+func JSONValue(value any) any {
 	switch v := value.(type) {
 	case time.Time:
 		if v.IsZero() {
@@ -153,12 +153,12 @@ func jsonValue(value any) any {
 	return value
 }
 
-// cell returns a value for a table: "-" for a zero time or an empty text.
-func cell(value any) string {
+// Cell returns a value for a table: "-" for a zero time or an empty text.
+func Cell(value any) string {
 	if list, ok := value.([]string); ok {
 		value = strings.Join(list, ",")
 	}
-	value = jsonValue(value)
+	value = JSONValue(value)
 	if value == nil {
 		return "-"
 	}

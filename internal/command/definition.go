@@ -1,0 +1,257 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/definitions"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/strictjson"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Secrets of a definition come from the environment, a file or standard input: every user of the machine can read arguments.
+const (
+	EnvRegistryPassword = EnvPrefix + "REGISTRY_PASSWORD"
+	EnvRegistryToken    = EnvPrefix + "REGISTRY_TOKEN"
+)
+
+// maxDefinition is the maximum size of a definition file, as of a body of the HTTP interface.
+const maxDefinition = 1 << 20
+
+// DefinitionFlags are the flags that set fields of a registry definition.
+type DefinitionFlags struct {
+	Provider                    string
+	endpoint, basePath, content string
+	authType, username          string
+	PasswordStdin, TokenStdin   bool
+	caFile, certFile, keyFile   string
+	insecure                    bool
+}
+
+// AddTo adds the flags to those of a command.
+func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.endpoint, "endpoint", "", "[scheme://]host[:port][/path]")
+	flags.StringVar(&f.basePath, "base-path", "", "path of the API before /v2/")
+	flags.StringVar(&f.content, "content", "", "repository, or prefix of repositories, that must be readable (field baseContentPath)")
+	flags.StringVar(&f.Provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
+	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: noAuth, basic or token (default: depends on the given credentials)")
+	flags.StringVar(&f.username, "username", "", "username at the registry")
+	flags.BoolVar(&f.PasswordStdin, "password-stdin", false, "read the password from standard input")
+	flags.BoolVar(&f.TokenStdin, "token-stdin", false, "read the token from standard input")
+	flags.StringVar(&f.caFile, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
+	flags.StringVar(&f.certFile, "cert", "", "file of the client certificate (PEM)")
+	flags.StringVar(&f.keyFile, "key", "", "file of the client certificate's key (PEM)")
+	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
+}
+
+// Definition reads the file, replaces fields by the flags, and reports all problems at once.
+func (f *DefinitionFlags) Definition(ctx context.Context, stdin io.Reader, args []string) (regcheck.Definition, error) {
+	var d regcheck.Definition
+	if len(args) == 0 && f.endpoint == "" {
+		return d, UsageError{errors.New("give a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
+	}
+	if f.PasswordStdin && f.TokenStdin || len(args) == 1 && args[0] == "-" && (f.PasswordStdin || f.TokenStdin) {
+		return d, UsageError{errors.New("standard input can be only one of: the definition, the password, the token")}
+	}
+	var wrong []fault.Field
+	if len(args) == 1 {
+		data, err := readDefinition(ctx, args[0], stdin)
+		if err != nil {
+			return d, err
+		}
+		if data, err = definitions.DefinitionJSON(data); err != nil {
+			return d, UsageError{fmt.Errorf("%s %w", inputName(args[0]), err)}
+		}
+		var sent api.OCIRegistryDefinition
+		if wrong, err = strictjson.Decode(data, &sent); err != nil {
+			return d, unreadable(args[0], err)
+		}
+		wrong = fault.Join(wrong, labelProblems(sent))
+		d = sent.Definition
+		d.NoteUnknown(strictjson.Unknown(data, new(api.OCIRegistryRequestSpec)))
+	}
+	if err := AsUsage(f.Overlay(&d, stdin)); err != nil {
+		return d, err
+	}
+	show := FieldProblem
+	if len(args) == 0 {
+		show = flagProblem
+	}
+	return d, DefinitionProblems(wrong, slices.Concat(d.Unknown, d.Problems()), show)
+}
+
+// FieldProblem returns a problem of a definition that was not given by flags.
+func FieldProblem(p fault.Field) string { return p.Field + ": " + p.Problem }
+
+// DefinitionProblems returns the usage error that lists the problems of a definition, nil if there are none.
+func DefinitionProblems(wrong []fault.Field, problems []regcheck.Problem, show func(fault.Field) string) error {
+	more := make([]fault.Field, len(problems))
+	for i, p := range problems {
+		more[i] = fault.Field{Field: p.Field, Problem: p.Problem}
+	}
+	all := fault.Join(wrong, more)
+	if len(all) == 0 {
+		return nil
+	}
+	text := "the definition is not usable:"
+	for _, p := range all {
+		text += "\n  " + show(p)
+	}
+	return UsageError{errors.New(text)}
+}
+
+// unreadable describes why a definition file is not unambiguous.
+func unreadable(name string, err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || len(f.Fields) != 1 || f.Fields[0].Field != strictjson.Body {
+		return err
+	}
+	return UsageError{fmt.Errorf("%s %s", inputName(name), f.Fields[0].Problem)}
+}
+
+func inputName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
+}
+
+func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
+	source := io.Reader(UntilDone{Ctx: ctx, Source: stdin})
+	if name != "-" {
+		file, err := os.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, UsageError{fmt.Errorf("cannot read %s: no such file; to check a registry by its address: regwarden check --endpoint %[1]s", name)}
+		}
+		if err != nil {
+			return nil, UsageError{err}
+		}
+		defer file.Close()
+		source = file
+	}
+	data, err := io.ReadAll(io.LimitReader(source, maxDefinition+1))
+	if err == nil && len(data) > maxDefinition {
+		err = fmt.Errorf("%s is larger than 1 MiB, the limit of a definition file", name)
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return data, AsUsage(err)
+}
+
+// Overlay replaces fields of the definition by the flags and the environment.
+func (f *DefinitionFlags) Overlay(d *regcheck.Definition, stdin io.Reader) error {
+	if d.Auth == nil {
+		d.Auth = &regcheck.Auth{}
+	}
+	a := d.Auth
+	Set(&d.Endpoint, f.endpoint)
+	Set(&d.BasePath, f.basePath)
+	Set(&d.BaseContentPath, f.content)
+	Set(&d.ProviderType, regcheck.ProviderType(f.Provider))
+	Set(&a.Type, regcheck.AuthType(f.authType))
+	Set(&a.Username, f.username)
+	Set(&a.Password, secret.String(os.Getenv(EnvRegistryPassword)))
+	Set(&a.Token, secret.String(os.Getenv(EnvRegistryToken)))
+	if err := f.OverlayTLS(a); err != nil {
+		return err
+	}
+	if !f.PasswordStdin && !f.TokenStdin {
+		return nil
+	}
+	prompt, into := "Password: ", &a.Password
+	if f.TokenStdin {
+		prompt, into = "Token: ", &a.Token
+	}
+	var err error
+	*into, err = ReadSecret(stdin, prompt)
+	return err
+}
+
+// OverlayTLS replaces auth.tls by the flags.
+func (f *DefinitionFlags) OverlayTLS(a *regcheck.Auth) error {
+	if f.insecure {
+		a.TLS.Enabled, a.TLS.InsecureSkipVerify = true, true
+	}
+	var key string
+	for _, file := range []struct {
+		flag, name string
+		into       *string
+	}{{"ca", f.caFile, &a.TLS.CA}, {"cert", f.certFile, &a.TLS.Certificate}, {"key", f.keyFile, &key}} {
+		if file.name == "" {
+			continue
+		}
+		data, err := ReadFlagFile(file.flag, file.name)
+		if err != nil {
+			return err
+		}
+		a.TLS.Enabled, *file.into = true, string(data)
+	}
+	Set(&a.TLS.Key, secret.String(key))
+	return nil
+}
+
+// Set sets a field unless the value is empty.
+func Set[T ~string](field *T, value T) {
+	if value != "" {
+		*field = value
+	}
+}
+
+// definitionFlags has the flag of "regwarden check" that sets a field of a definition.
+var definitionFlags = map[string]string{
+	"endpoint": "--endpoint", "basePath": "--base-path", "baseContentPath": "--content", "providerType": "--provider-type",
+	"auth.type": "--auth-type", "auth.username": "--username", "auth.password": "--password-stdin", "auth.token": "--token-stdin",
+	"auth.tls.ca": "--ca", "auth.tls.certificate": "--cert", "auth.tls.key": "--key",
+	"auth.tls.insecureSkipVerify": "--insecure-skip-verify",
+	"auth.tls.enabled":            "", // implied by the other flags of TLS
+}
+
+// DefinitionFlag returns the flag that sets a field. It is a regcheck.Words.Field.
+func DefinitionFlag(path string) string { return definitionFlags[path] }
+
+// flagProblem returns a problem of a definition that was given by flags.
+func flagProblem(p fault.Field) string {
+	required := strings.HasPrefix(p.Problem, "is required")
+	switch {
+	case required && p.Field == "auth.password":
+		return "give the password with --password-stdin or " + EnvRegistryPassword
+	case required && p.Field == "auth.token":
+		return "give the token with --token-stdin or " + EnvRegistryToken
+	}
+	pairs := []string{}
+	for path, flag := range definitionFlags {
+		if strings.HasPrefix(path, "auth.") && flag != "" {
+			pairs = append(pairs, path, flag)
+		}
+	}
+	return fmt.Sprintf("%s %s", DefinitionFlag(p.Field), strings.NewReplacer(pairs...).Replace(p.Problem))
+}
+
+// labelProblems lists the problems of the fields that only the service uses.
+func labelProblems(d api.OCIRegistryDefinition) (found []fault.Field) {
+	for _, f := range []fault.Field{{Field: "registryUid", Problem: regcheck.TextProblem(d.RegistryUID)}, {Field: "scope", Problem: regcheck.TextProblem(d.Scope)}} {
+		if f.Problem != "" {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func AsUsage(err error) error {
+	if _, ended := errors.AsType[Interrupted](err); ended || err == nil {
+		return err
+	}
+	return UsageError{err}
+}
