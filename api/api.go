@@ -141,3 +141,20 @@ func (e *Error) Error() string {
 	}
 	return text + " (" + e.Ref + ")"
 }
+
+// Fields returns the problems of the fields of a request that was refused with 400, none for other errors.
+func (e *Error) Fields() []FieldProblem {
+	var details struct {
+		Fields []FieldProblem `json:"fields"`
+	}
+	if json.Unmarshal(e.Details, &details) != nil {
+		return nil
+	}
+	return details.Fields
+}
+
+// FieldProblem is a problem of a field, which is named by its JSON path. Problem completes the sentence "field …".
+type FieldProblem struct {
+	Field   string `json:"field"`
+	Problem string `json:"problem"`
+}

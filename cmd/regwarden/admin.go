@@ -114,29 +114,6 @@ func newOrg() *cobra.Command {
 	return command.Group("org", "Manage organizations", create, list)
 }
 
-func newProject() *cobra.Command {
-	var org string
-	create := adminCommand("create NAME --org ORG", "Create a project; print its uid", command.OneArg, false, func(a *admin, args []string) error {
-		project, err := a.directory.CreateProject(a.ctx, a.operator, a.origin, directory.NewProject{Org: org, Name: args[0]})
-		return a.print(project.UID, err)
-	})
-	list := adminCommand("list --org ORG", "List the projects of an organization", command.NoArgs, true, func(a *admin, _ []string) error {
-		projects, err := allPages(func(after directory.Project) ([]directory.Project, bool, error) {
-			return a.directory.ListProjects(a.ctx, a.operator, org, after)
-		})
-		if err != nil {
-			return err
-		}
-		rows := make([][]any, len(projects))
-		for i, p := range projects {
-			rows[i] = []any{p.UID, p.Name, p.CreatedAt}
-		}
-		return a.table([]string{"uid", "name", "created"}, rows)
-	})
-	orgFlag(&org, create, list)
-	return command.Group("project", "Manage projects", create, list)
-}
-
 func orgFlag(org *string, commands ...*cobra.Command) {
 	for _, cmd := range commands {
 		cmd.Flags().StringVar(org, "org", "", "name of the organization")

@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
@@ -74,6 +76,9 @@ func exitCode(err error) int {
 
 // describe returns the text of an error. For a fault, it is the message, then the problem of each field on a separate line.
 func describe(err error) string {
+	if refused, ok := errors.AsType[*api.Error](err); ok {
+		return refused.Message
+	}
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err.Error()
@@ -100,11 +105,12 @@ func newRoot() *cobra.Command {
 		Args:          command.KnownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	manage := cli.Program{NewLocal: newLocal, Version: currentVersion().Version}
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate(currentVersion().String())
 	addGroup(root, "Registry Commands:", newCheck(), newScan(), newRegistry(), newImport())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
-	addGroup(root, "Access Commands:", newOrg(), newProject(), newUser(), newAPIKey(), newAudit())
+	addGroup(root, "Access Commands:", newOrg(), manage.Project(), newUser(), newAPIKey(), newAudit())
 	root.AddCommand(newHashPasswords(), newVersion())
 	addCompletions(root)
 	addHelp(root)

@@ -91,8 +91,6 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	people := directory.New(db, authService.Passwords(), time.Now)
-
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Listen, err)
@@ -126,60 +124,62 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	stored := registries.New(db, registries.Limits{ContactsPerMinute: c.CheckPerMinute,
-		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, time.Now)
-	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, time.Now)
-	scheduled := watch.New(db, stored, checker, time.Now)
-	content := contentsync.New(db, stored, checker, time.Now)
-	version := currentVersion().Version
-	metrics := server.NewMetrics(version, map[string]server.Load{"validation": validations.Load, "login": authService.Passwords().Load})
-	alerting, err := newAlerts(db, c, checker, metrics, log)
+	s, err := newServer(db, authService, checker, c, log)
 	if err != nil {
 		return err
 	}
-	metrics.Watch(scheduled, c.WatchInterval, alerting)
+	metrics := s.Metrics
+	metrics.Watch(s.Watch, c.WatchInterval, s.Alerts)
 	limited := server.NewListener(listener, server.ConnLimits{
 		Connections: c.MaxConnections, PerSource: c.MaxConnectionsPerSource, Bytes: int64(c.RequestMemory) << 20, Proxies: proxies,
 	})
 	metrics.Connections(limited)
-	s := &server.Server{
-		Auth:           authService,
-		Directory:      people,
-		Registries:     stored,
-		Checks:         validations,
-		Watch:          scheduled,
-		ContentSync:    content,
-		Alerts:         alerting,
-		Metrics:        metrics,
-		Responses:      server.NewResponseBudget(int64(c.ResponseMemory) << 20),
-		ScanBytes:      min(8<<20, int64(c.RequestMemory)<<20/8), // half of what one client address may use
-		Ready:          db.Ready,
-		Log:            log,
-		TrustedProxies: proxies,
-		TLS:            tlsConfig != nil,
-		Hairpin:        checker.Header[server.HairpinHeader],
-	}
-	first, err := firstStart(ctx, people, c, command.IsTerminal(out))
+	s.TrustedProxies, s.TLS = proxies, tlsConfig != nil
+	first, err := firstStart(ctx, s.Directory, c, command.IsTerminal(out))
 	if err != nil {
 		return err
 	}
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	first.print(out, log, address, caFile)
-	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", version, address)
-	backgroundTasks := []func(context.Context){alerting.Deliver, alerting.WatchKeys}
+	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
+	backgroundTasks := []func(context.Context){s.Alerts.Deliver, s.Alerts.WatchKeys}
 	if c.WatchInterval > 0 {
-		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { scheduled.Run(ctx, c.watch(metrics, log)) })
+		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(metrics, log)) })
 	}
-	backgroundTasks = append(backgroundTasks, func(ctx context.Context) { stored.Recount(ctx, log) }, func(ctx context.Context) {
-		content.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
+	backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Registries.Recount(ctx, log) }, func(ctx context.Context) {
+		s.ContentSync.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
 	})
 	defer background(ctx, authService, c.AuditRetention, log, backgroundTasks...)() // ends before the store closes
 	defer auxiliary.Serve(metricsListener, "metrics", metrics.Handler(log), log)()
 	if debugListener != nil {
 		defer auxiliary.Serve(debugListener, "profiles", auxiliary.Profiles(), log)()
 	}
-	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", version)
+	log.Info("serving", "address", listener.Addr().String(), "tls", tlsConfig != nil, "version", currentVersion().Version)
 	return listen(ctx, s.HTTPServer(), limited, tlsConfig, log)
+}
+
+// newServer connects the parts of the service on an open store.
+func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checker, c Config, log *slog.Logger) (*server.Server, error) {
+	stored := registries.New(db, registries.Limits{ContactsPerMinute: c.CheckPerMinute,
+		OrgRegistries: int64(c.OrganizationRegistries), OrgBytes: int64(c.OrganizationStorage) << 20}, time.Now)
+	validations := checks.New(db, stored, checker, checks.Limits{Concurrency: c.CheckConcurrency, PerOrg: c.CheckPerOrg, PerMinute: c.CheckPerMinute}, time.Now)
+	metrics := server.NewMetrics(currentVersion().Version, map[string]server.Load{"validation": validations.Load, "login": authService.Passwords().Load})
+	alerting, err := newAlerts(db, c, checker, metrics, log)
+	return &server.Server{
+		Auth:        authService,
+		Directory:   directory.New(db, authService.Passwords(), time.Now),
+		Registries:  stored,
+		Checks:      validations,
+		Watch:       watch.New(db, stored, checker, time.Now),
+		ContentSync: contentsync.New(db, stored, checker, time.Now),
+		Alerts:      alerting,
+		Metrics:     metrics,
+		Responses:   server.NewResponseBudget(int64(c.ResponseMemory) << 20),
+		ScanBytes:   min(8<<20, int64(c.RequestMemory)<<20/8), // half of what one client address may use
+		Ready:       db.Ready,
+		Log:         log,
+		Hairpin:     checker.Header[server.HairpinHeader],
+	}, err
 }
 
 // memoryShare is the part of the cgroup's memory that the Go runtime may use. SQLite's page cache and the process that

@@ -32,13 +32,20 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 }
 
 // OneArg requires the argument that the command's Use names.
-func OneArg(cmd *cobra.Command, args []string) error {
-	name := strings.Fields(cmd.Use)[1]
+func OneArg(cmd *cobra.Command, args []string) error { return exactly(1, cmd, args) }
+
+// TwoArgs requires the two arguments that the command's Use names.
+func TwoArgs(cmd *cobra.Command, args []string) error { return exactly(2, cmd, args) }
+
+func exactly(n int, cmd *cobra.Command, args []string) error {
+	names := strings.Join(strings.Fields(cmd.Use)[1:n+1], " and ")
 	switch {
-	case len(args) == 0:
-		return Usage(cmd, fmt.Errorf("%s requires %s", ShortPath(cmd), name))
-	case len(args) > 1:
-		return Usage(cmd, fmt.Errorf("%s takes one %s, not %d; quote one that has spaces", ShortPath(cmd), name, len(args)))
+	case len(args) < n:
+		return Usage(cmd, fmt.Errorf("%s requires %s", ShortPath(cmd), names))
+	case len(args) > n && n == 1:
+		return Usage(cmd, fmt.Errorf("%s takes one %s, not %d; quote one that has spaces", ShortPath(cmd), names, len(args)))
+	case len(args) > n:
+		return Usage(cmd, fmt.Errorf("%s takes %s, not %d arguments; quote one that has spaces", ShortPath(cmd), names, len(args)))
 	}
 	return nil
 }
@@ -132,7 +139,7 @@ func NameFlags(cmd *cobra.Command, err error) error {
 	problems := make([]error, len(f.Fields))
 	for i, field := range f.Fields {
 		name, _, _ := strings.Cut(field.Field, "[") // of a list
-		name = cmp.Or(requestFlags[name], name)
+		name = cmp.Or(RequestFlags[name], name)
 		if cmd.Flag(name) != nil {
 			name = "--" + name
 		}
@@ -141,8 +148,8 @@ func NameFlags(cmd *cobra.Command, err error) error {
 	return Usage(cmd, errors.Join(problems...))
 }
 
-// requestFlags are the flags of administration commands that are not named like the field of the request.
-var requestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "user": "email", "projects": "project", "expiry": "expires", "expiresAt": "expires"}
+// RequestFlags are the flags of commands that are not named like the field of the request.
+var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "user": "email", "projects": "project", "expiry": "expires", "expiresAt": "expires"}
 
 // ReadFlagFile reads the file that a flag names.
 func ReadFlagFile(flag, name string) ([]byte, error) {

@@ -151,6 +151,10 @@ func (s *Server) identify(c *call, route route) error {
 	if c.project, err = single(c.Request, api.HeaderProjectUID); err != nil {
 		return err
 	}
+	if local, ok := c.Context().Value(localKey{}).(auth.Principal); ok {
+		c.principal = local
+		return nil
+	}
 	whoCalls := s.Auth.Authenticate
 	if route.worksWithoutStore {
 		whoCalls = s.Auth.Recognize

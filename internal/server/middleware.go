@@ -203,6 +203,9 @@ func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
 // address returns the client address of a request. X-Forwarded-For counts only from trusted proxies, read from the
 // right: the client may have sent everything left of the first untrusted address.
 func (s *Server) address(r *http.Request) string {
+	if r.RemoteAddr == localAddress {
+		return localAddress
+	}
 	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return ""

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/cli"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/server"
+)
+
+// localService runs the API on the store of the settings, in this process. It is a cli.Local.
+type localService struct{ *settings }
+
+func newLocal() cli.Local { return localService{newSettings()} }
+
+// AddFlags adds the settings that name a store.
+func (l localService) AddFlags(flags *pflag.FlagSet) { l.addTo(flags, storeFlags...) }
+
+// Source returns where the store is named: "flag", "environment", or "default".
+func (l localService) Source() string {
+	source := "default"
+	for _, name := range []string{"data-dir", "database-url", "database-url-file", "config"} {
+		if l.flags.Changed(name) {
+			return "flag"
+		}
+		if os.Getenv(envName(name)) != "" {
+			source = "environment"
+		}
+	}
+	return source
+}
+
+// Open opens the store as an administrator of the named organization, of the only one if org is empty, or of none if anyOrg is true.
+// Users who may read the data directory are trusted. The audit log has their operations with the origin "cli".
+func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.RoundTripper, func(), error) {
+	db, err := l.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	transport, err := func() (http.RoundTripper, error) {
+		authService, err := newAuth(ctx, db, l.Config, nil, nil)
+		if err != nil {
+			return nil, err
+		}
+		checker, err := newChecker(l.Config)
+		if err != nil {
+			return nil, err
+		}
+		log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+		s, err := newServer(db, authService, checker, l.Config, log)
+		if err != nil {
+			return nil, err
+		}
+		p, err := localPrincipal(ctx, s, org, anyOrg)
+		return s.Local(p), err
+	}()
+	if err != nil {
+		db.Close()
+		return nil, nil, err
+	}
+	return transport, func() { db.Close() }, nil
+}
+
+// localPrincipal returns the administrator of an organization.
+func localPrincipal(ctx context.Context, s *server.Server, org string, anyOrg bool) (auth.Principal, error) {
+	p := auth.Operator()
+	if org == "" && anyOrg {
+		return p, nil
+	}
+	orgs, err := s.Directory.ListOrgs(ctx, p)
+	if err != nil {
+		return p, err
+	}
+	names := make([]string, len(orgs))
+	for i, o := range orgs {
+		names[i] = o.Name
+	}
+	at := slices.IndexFunc(orgs, func(o directory.Org) bool { return auth.Canonical(o.Name) == auth.Canonical(org) })
+	switch {
+	case org == "" && len(orgs) == 1:
+		at = 0
+	case org == "":
+		return p, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required; organizations: " + strings.Join(names, ", ")})
+	case at < 0:
+		return p, fault.ResourceNotFound(fmt.Sprintf("Organization not found. Organizations: %s.", strings.Join(names, ", ")))
+	}
+	p.OrgUID, p.OrgName = orgs[at].UID, orgs[at].Name
+	return p, nil
+}

@@ -1,0 +1,260 @@
+// Package cli has the commands that manage a service: organizations, projects, users, API keys, stored registries, alerts,
+// sessions and audit records. Each is written once, over package client. With a server chosen it talks to that server, without one it
+// runs the same API on the local store in this process, as an administrator.
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/client"
+	"github.com/regwarden/regwarden/internal/command"
+)
+
+// Environment variables for pipelines.
+const (
+	EnvServer = command.EnvPrefix + "SERVER"
+	EnvAPIKey = command.EnvPrefix + "API_KEY"
+)
+
+// Local runs the API on a local store.
+type Local interface {
+	// AddFlags adds the flags that name the store.
+	AddFlags(*pflag.FlagSet)
+	// Source returns what names the store: "flag", "environment" or "default".
+	Source() string
+	// Open opens the store as an administrator of the named organization; of the only one if org is empty. If anyOrg is true and org
+	// is empty, the administrator belongs to no organization. The caller calls the function that it returns at the end.
+	Open(ctx context.Context, org string, anyOrg bool) (http.RoundTripper, func(), error)
+}
+
+// Program creates the commands.
+type Program struct {
+	NewLocal func() Local // for one command
+	Version  string       // of the program, for the header User-Agent
+}
+
+// target is the service that a command talks to.
+type target struct {
+	local       Local
+	server, org string
+	anyOrg      bool
+}
+
+// call is one run of a command.
+type call struct {
+	cmd    *cobra.Command
+	ctx    context.Context
+	client *client.Client
+	server string // URL; empty for the local store
+	output output
+	quiet  bool
+}
+
+// option changes a command.
+type option func(*call, *target)
+
+// lists is the option of commands that show something. It adds --output.
+func lists(c *call, _ *target) { c.output.addFlag(c.cmd) }
+
+// changes is the option of commands that change something. It adds --quiet.
+func changes(c *call, _ *target) {
+	c.cmd.Flags().BoolVarP(&c.quiet, "quiet", "q", false, "print nothing about what was changed")
+}
+
+// inAnyOrg is the option of commands that on the local store need no organization.
+func inAnyOrg(_ *call, t *target) { t.anyOrg = true }
+
+// command returns a command that runs do with a client.
+func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*call, []string) error, options ...option) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: args}
+	run, t := &call{cmd: cmd}, &target{local: p.NewLocal()}
+	for _, option := range options {
+		option(run, t)
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := run.output.check(); err != nil {
+			return err
+		}
+		end, err := run.connect(cmd.Context(), p, t)
+		if err != nil {
+			return explain(cmd, err)
+		}
+		defer end()
+		return explain(cmd, do(run, args))
+	}
+	t.addFlags(cmd.Flags())
+	return cmd
+}
+
+func (t *target) addFlags(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringVar(&t.org, "org", "", "name of the organization (default: the one of the login; on a local store, the only one)")
+	flags.StringVar(&t.server, "server", "", "URL of the server (default: "+EnvServer+", or that of 'regwarden login'; without any, the local store)")
+	t.local.AddFlags(flags)
+}
+
+// choose returns the context of the server to use, nil for the local store. Flags take precedence over the environment, and the
+// environment over the current context.
+func (t *target) choose() (*Context, error) {
+	source := t.local.Source()
+	server := t.server
+	if server != "" && source == "flag" {
+		return nil, command.AsUsage(errors.New("--server cannot be combined with the flags of a local store"))
+	}
+	if server == "" && source != "flag" {
+		server = os.Getenv(EnvServer)
+	}
+	if server == "" && source != "default" {
+		return nil, nil
+	}
+	saved, err := readContexts()
+	if err != nil {
+		return nil, err
+	}
+	chosen := saved.current()
+	if server != "" {
+		chosen = saved.find(server, t.org)
+	}
+	key := os.Getenv(EnvAPIKey)
+	switch {
+	case chosen == nil && server == "":
+		return nil, nil
+	case chosen == nil && key == "":
+		return nil, fmt.Errorf("not logged in to %s; run: regwarden login %[1]s, or set %s", server, EnvAPIKey)
+	case chosen == nil:
+		chosen = &Context{Server: server}
+	}
+	if key != "" {
+		chosen = &Context{Server: chosen.Server, APIKey: key, CA: chosen.CA}
+	}
+	return chosen, nil
+}
+
+// connect creates the client of a call.
+func (c *call) connect(ctx context.Context, p Program, t *target) (end func(), err error) {
+	c.ctx = ctx
+	chosen, err := t.choose()
+	if err != nil {
+		return nil, err
+	}
+	if chosen == nil {
+		transport, end, err := t.local.Open(ctx, t.org, t.anyOrg)
+		if err != nil {
+			return nil, err
+		}
+		c.client, err = client.New("http://localhost", client.Config{Transport: transport})
+		return end, err
+	}
+	c.server = chosen.Server
+	if c.client, err = chosen.client(); err != nil {
+		return nil, err
+	}
+	return func() {}, c.checkOrg(t.org)
+}
+
+// checkOrg refuses an organization that is not the caller's. A request would be done in the caller's.
+func (c *call) checkOrg(org string) error {
+	if org == "" {
+		return nil
+	}
+	info, err := c.client.Whoami(c.ctx)
+	if err == nil && !strings.EqualFold(strings.TrimSpace(org), info.OrgName) {
+		err = command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; log in to the other one with: regwarden login %s --org %q", info.OrgName, c.server, org))
+	}
+	return err
+}
+
+// explain returns the field problems of a refused request as problems of flags.
+func explain(cmd *cobra.Command, err error) error {
+	refused, ok := errors.AsType[*api.Error](err)
+	if !ok {
+		return command.NameFlags(cmd, err)
+	}
+	problems := make([]error, 0, 1)
+	for _, f := range refused.Fields() {
+		problems = append(problems, fmt.Errorf("%s %s", flagOf(cmd, f.Field), f.Problem))
+	}
+	if len(problems) == 0 {
+		return err
+	}
+	return command.Usage(cmd, errors.Join(problems...))
+}
+
+// flagOf returns the flag that sets a field of a request, or the field if there is none.
+func flagOf(cmd *cobra.Command, field string) string {
+	path := strings.TrimPrefix(strings.TrimPrefix(field, "spec."), "metadata.")
+	if name := command.DefinitionFlag(path); name != "" && cmd.Flag(strings.TrimPrefix(name, "--")) != nil {
+		return name
+	}
+	name, _, _ := strings.Cut(path[strings.LastIndex(path, ".")+1:], "[") // of a list
+	name = cmp.Or(command.RequestFlags[name], name)
+	if cmd.Flag(name) != nil {
+		return "--" + name
+	}
+	return cmp.Or(name, field)
+}
+
+// changed prints what a command changed, on standard error: standard output is for scripts.
+func (c *call) changed(format string, args ...any) {
+	if !c.quiet {
+		fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)
+	}
+}
+
+// created prints the uid of what was created for scripts, and what it is for people.
+func (c *call) created(uid, format string, args ...any) error {
+	if c.quiet {
+		return nil
+	}
+	c.changed(format, args...)
+	_, err := fmt.Fprintln(c.cmd.OutOrStdout(), uid)
+	return err
+}
+
+// completionTimeout is how long a shell waits for names, such as from a server that does not respond.
+const completionTimeout = 2 * time.Second
+
+// completeNames completes the first argument, or a flag, with names from the service. Where there is none, there are no names: a shell shows no
+// error, and no store is created.
+func (p Program) completeNames(names func(*call) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 && !strings.HasPrefix(typed, "-") && cmd.ValidArgsFunction != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		t := &target{local: p.NewLocal()}
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		t.addFlags(flags)
+		flags.VisitAll(func(f *pflag.Flag) {
+			if given := cmd.Flag(f.Name); given != nil && given.Changed {
+				_ = flags.Set(f.Name, given.Value.String()) // it was parsed before
+			}
+		})
+		run := &call{cmd: cmd}
+		end, err := run.connect(ctx, p, t)
+		if err != nil {
+			cobra.CompDebugln(err.Error(), false)
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer end()
+		found, err := names(run)
+		if err != nil {
+			cobra.CompDebugln(err.Error(), false)
+		}
+		slices.Sort(found)
+		return found, cobra.ShellCompDirectiveNoFileComp
+	}
+}

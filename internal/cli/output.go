@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/regwarden/regwarden/internal/command"
+)
+
+// Formats are the values of --output.
+var Formats = []string{"text", "wide", "json", "yaml", "name"}
+
+// output prints what a command shows, in the format of --output.
+type output struct {
+	cmd    *cobra.Command
+	format string
+	now    time.Time // zero for the time of the call
+}
+
+func (o *output) addFlag(cmd *cobra.Command) {
+	o.cmd = cmd
+	cmd.Flags().StringVarP(&o.format, "output", "o", "text", "output format: text, wide (all columns), json, yaml or name")
+}
+
+// check returns a usage error for a format that does not exist.
+func (o *output) check() error {
+	if o.cmd != nil && !slices.Contains(Formats, o.format) {
+		return command.AsUsage(fmt.Errorf("--output must be one of %s, not %q", strings.Join(Formats, ", "), o.format))
+	}
+	return nil
+}
+
+// column is a column of a list. Its name is the key in JSON and YAML.
+type column struct {
+	name string
+	wide bool // not in the format text
+}
+
+// columns returns columns by their names; a name with a trailing "+" is only in the format wide.
+func columns(names ...string) []column {
+	all := make([]column, len(names))
+	for i, name := range names {
+		all[i].name, all[i].wide = strings.CutSuffix(name, "+")
+	}
+	return all
+}
+
+// table prints a list. A value is a string, number, boolean, time or list of strings; a zero time and an empty string are none.
+// The format name prints the column "name", or the first one.
+func (o *output) table(columns []column, rows [][]any) error {
+	out := o.cmd.OutOrStdout()
+	switch o.format {
+	case "json", "yaml":
+		list := make([]object, len(rows))
+		for i, row := range rows {
+			list[i] = object{columns, row}
+		}
+		return o.structured(list)
+	case "name":
+		at := max(0, slices.IndexFunc(columns, func(c column) bool { return c.name == "name" }))
+		for _, row := range rows {
+			fmt.Fprintln(out, command.Cell(row[at]))
+		}
+		return nil
+	}
+	return o.text(out, columns, rows)
+}
+
+// list is output.table for a list that was read with err.
+func (c *call) list(err error, columns []column, rows [][]any) error {
+	if err != nil {
+		return err
+	}
+	return c.output.table(columns, rows)
+}
+
+// namesOf returns the names of the items of a list.
+func namesOf[T any](list iter.Seq2[T, error], name func(T) string) (names []string, err error) {
+	for item, err := range list {
+		if err != nil {
+			return names, err
+		}
+		names = append(names, name(item))
+	}
+	return names, nil
+}
+
+func (o *output) text(out io.Writer, columns []column, rows [][]any) error {
+	shown := func(c column) bool { return !c.wide || o.format == "wide" }
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	var heads []string
+	for _, c := range columns {
+		if shown(c) {
+			heads = append(heads, strings.ToUpper(c.name))
+		}
+	}
+	fmt.Fprintln(table, strings.Join(heads, "\t"))
+	for _, row := range rows {
+		var cells []string
+		for i, c := range columns {
+			if shown(c) {
+				cells = append(cells, o.cell(row[i]))
+			}
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	return table.Flush()
+}
+
+// cell returns a value for people. Times are ages, except in the format wide.
+func (o *output) cell(value any) string {
+	if t, ok := value.(time.Time); ok && !t.IsZero() && o.format != "wide" {
+		now := o.now
+		if now.IsZero() {
+			now = time.Now()
+		}
+		return age(t, now)
+	}
+	return command.Cell(value)
+}
+
+// age returns how long ago t is, or in how long it will be, in its largest unit.
+func age(t, now time.Time) string {
+	d, text := now.Sub(t), "%s ago"
+	if d < 0 {
+		d, text = -d, "in %s"
+	}
+	for _, unit := range []struct {
+		name string
+		of   time.Duration
+	}{{"y", 365 * 24 * time.Hour}, {"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}} {
+		if n := int64(d / unit.of); n > 0 {
+			return fmt.Sprintf(text, fmt.Sprintf("%d%s", n, unit.name))
+		}
+	}
+	return "now"
+}
+
+// value prints one object as JSON or YAML. It returns false for the other formats.
+func (o *output) value(v any) (bool, error) {
+	if o.format != "json" && o.format != "yaml" {
+		return false, nil
+	}
+	return true, o.structured(v)
+}
+
+// structured prints a value as JSON or YAML, with the same keys in the same order.
+func (o *output) structured(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if o.format == "json" {
+		return command.PrintJSON(o.cmd, json.RawMessage(data))
+	}
+	var tree yaml.Node // JSON is YAML: a tree keeps the order of keys
+	if err := yaml.Unmarshal(data, &tree); err != nil {
+		return err
+	}
+	blockStyle(&tree)
+	encoder := yaml.NewEncoder(o.cmd.OutOrStdout())
+	encoder.SetIndent(2)
+	return errors.Join(encoder.Encode(&tree), encoder.Close())
+}
+
+// blockStyle removes the braces and quotes of JSON from a YAML tree. Strings that would be read as another type stay quoted.
+func blockStyle(n *yaml.Node) {
+	n.Style = 0
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		n.SetString(n.Value)
+	}
+	for _, child := range n.Content {
+		blockStyle(child)
+	}
+}
+
+// object is a row as JSON, with its keys in the order of the columns.
+type object struct {
+	columns []column
+	row     []any
+}
+
+func (o object) MarshalJSON() ([]byte, error) {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, c := range o.columns {
+		value, err := json.Marshal(command.JSONValue(o.row[i]))
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:%s", c.name, value)
+	}
+	b.WriteByte('}')
+	return []byte(b.String()), nil
+}
