@@ -74,8 +74,10 @@ func (a attack) alertsArrive(t *testing.T, hostile *slowPeers, channel object) {
 	received := make(chan struct{}, 1)
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received <- struct{}{} }))
 	t.Cleanup(receiver.Close)
-	before, began := hostile.seen().accepted, time.Now()
-	a.alertBy(t, "Authorization", a.client.authorization, 1, webhook(receiver.URL), broken)
+	began := time.Now()
+	regular := a.alertBy(t, "Authorization", a.client.authorization, 1, webhook(receiver.URL), broken)
+	instance.Await(t, "the regular alert is pending", func() bool { return a.wasChecked(regular) })
+	before := hostile.seen().accepted
 	a.client.visit(3 * time.Second)
 	<-received
 	seen := hostile.seen()
@@ -91,8 +93,15 @@ func (a attack) alertsArrive(t *testing.T, hostile *slowPeers, channel object) {
 	withinMemory(t, a.server)
 }
 
-// alertBy makes n channels, and stores a definition whose first check raises an alert.
-func (a attack) alertBy(t *testing.T, header, credential string, n int, channel object, endpoint string) {
+// wasChecked reports whether the regular organization's registry has a result, with which its alert became pending.
+func (a attack) wasChecked(registry string) bool {
+	var history struct{ Items []object }
+	a.client.client.Do(http.MethodGet, "/v1/registries/oci/"+registry+"/basic/history", "", "Authorization", a.client.authorization).Want(http.StatusOK).Into(&history)
+	return len(history.Items) > 0
+}
+
+// alertBy makes n channels, and stores a definition whose first check raises an alert. It returns the uid of the definition.
+func (a attack) alertBy(t *testing.T, header, credential string, n int, channel object, endpoint string) (registry string) {
 	t.Helper()
 	const perProject = 20
 	create := func(path string, body object) (uid string) {
@@ -107,7 +116,7 @@ func (a attack) alertBy(t *testing.T, header, credential string, n int, channel 
 		a.client.client.Do(http.MethodPut, path, instance.JSON(object{"channels": channels}), header, credential).Want(http.StatusNoContent)
 	}
 	auth := object{"type": "basic", "username": "u", "password": "p"}
-	create(registriesPath, object{"metadata": object{"name": "broken"}, "spec": object{"endpoint": endpoint, "providerType": "helm", "auth": auth}})
+	return create(registriesPath, object{"metadata": object{"name": "broken"}, "spec": object{"endpoint": endpoint, "providerType": "helm", "auth": auth}})
 }
 
 func webhook(url string) object {
