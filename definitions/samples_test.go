@@ -72,13 +72,13 @@ func testSample(t *testing.T, dir string) {
 	}
 }
 
-// Every word of the closed lists is in the result of a sample.
+// Every word of the closed lists, every format and every consumer is in the result of a sample.
 func TestEveryWordHasASample(t *testing.T) {
 	wants, err := filepath.Glob("testdata/samples/*/*/want.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
+	seen := map[string]bool{"format helm-repositories": true} // has classic repositories only, which are skipped
 	for _, name := range wants {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -86,8 +86,8 @@ func TestEveryWordHasASample(t *testing.T) {
 		}
 		var want struct {
 			Registries []struct {
-				Reason  string
-				Notices []struct{ Code string }
+				Format, Consumer, Reason string
+				Notices                  []struct{ Code string }
 			}
 			Skipped, Problems []struct{ Reason string }
 		}
@@ -95,7 +95,7 @@ func TestEveryWordHasASample(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range want.Registries {
-			seen["unresolved "+r.Reason] = true
+			seen["unresolved "+r.Reason], seen["format "+r.Format], seen["consumer "+r.Consumer] = true, true, true
 			for _, n := range r.Notices {
 				seen["notice "+n.Code] = true
 			}
@@ -107,11 +107,16 @@ func TestEveryWordHasASample(t *testing.T) {
 			seen["problem "+p.Reason] = true
 		}
 	}
-	kinds := []string{"unresolved ", "skipped ", "problem ", "notice "}
-	for i, list := range model.WordLists() {
-		for _, word := range list.Words {
-			if !seen[kinds[i]+word.Word] {
-				t.Errorf("no sample has %s%s", kinds[i], word.Word)
+	wanted := map[string][]string{"format ": FormatNames(), "consumer ": model.ConsumerNames()}
+	for i, kind := range []string{"unresolved ", "skipped ", "problem ", "notice "} {
+		for _, word := range model.WordLists()[i].Words {
+			wanted[kind] = append(wanted[kind], word.Word)
+		}
+	}
+	for kind, words := range wanted {
+		for _, word := range words {
+			if !seen[kind+word] {
+				t.Errorf("no sample has %s%s", kind, word)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/regwarden/regwarden/internal/expiry"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
@@ -14,6 +15,9 @@ import (
 func (s *session) auth(ctx context.Context) outcome {
 	if s.plan.base.Scheme == "http" && s.plan.auth != NoAuth {
 		s.warn(WarnPlainHTTPCredentials, "")
+	}
+	if text := expiry.Soon(s.plan.username, s.plan.password+s.plan.token, s.now()); text != "" { // at most one of them is there
+		s.warnAt(WarnCredentialsExpireSoon, s.plan.secretField(), "%s", text)
 	}
 	var v authResult
 	switch s.plan.auth {

@@ -78,6 +78,7 @@ const (
 	WarnCertificateExpiresSoon   WarningCode = "certificateExpiresSoon"
 	WarnRedirected               WarningCode = "redirected"
 	WarnCredentialsNotChecked    WarningCode = "credentialsNotChecked"
+	WarnCredentialsExpireSoon    WarningCode = "credentialsExpireSoon"
 	WarnAnonymousAccessNotProven WarningCode = "anonymousAccessNotProven"
 	WarnContentKindMismatch      WarningCode = "contentKindMismatch"
 	WarnEmptyContent             WarningCode = "emptyContent"

@@ -1,3 +1,4 @@
+// Package inspect finds credentials that look like a mistake: placeholders, templates and white space.
 package inspect
 
 import (

@@ -5,6 +5,7 @@ import (
 
 	"github.com/regwarden/regwarden/definitions/internal/inspect"
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/expiry"
 )
 
 // noteCredentials adds notices about credentials of every format that can be given without using them.
@@ -24,7 +25,7 @@ func noteCredentials(r *model.Registry, now time.Time) {
 		if value == "" {
 			continue
 		}
-		if text := inspect.Expiry(auth.Username, value, now); text != "" {
+		if text := expiry.ShortLived(auth.Username, value, now); text != "" {
 			noticeOnce(r, model.NoticeShortLivedCredentials, text)
 		}
 	}
