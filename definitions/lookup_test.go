@@ -121,10 +121,11 @@ func TestLookupErrors(t *testing.T) {
 }
 
 func TestLocations(t *testing.T) {
-	const home = "/home/u"
+	mac := map[string]string{"OS": "darwin", "XDG_RUNTIME_DIR": "/run/u"}
+	windows := map[string]string{"OS": "windows", "XDG_CONFIG_HOME": "/x", "APPDATA": "/appdata"}
 	for _, test := range []struct {
 		consumer    model.Consumer
-		environment map[string]string
+		environment map[string]string // OS, if it is not Linux
 		want        []string
 	}{
 		{model.Docker, nil, []string{"docker-config /home/u/.docker/config.json"}},
@@ -134,14 +135,27 @@ func TestLocations(t *testing.T) {
 		{model.Helm, map[string]string{"XDG_CONFIG_HOME": "/x", "HELM_CONFIG_HOME": "/h"}, []string{"docker-config /h/registry/config.json", "docker-config /home/u/.docker/config.json"}},
 		{model.Helm, map[string]string{"HELM_CONFIG_HOME": "/h", "HELM_REGISTRY_CONFIG": "/r.json"}, []string{"docker-config /r.json", "docker-config /home/u/.docker/config.json"}},
 		{model.Podman, nil, []string{"containers-auth /run/containers/1000/auth.json", "containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
-		{model.Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "XDG_CONFIG_HOME": "/x", "DOCKER_CONFIG": "/d"}, []string{"containers-auth /run/u/containers/auth.json", "containers-auth /x/containers/auth.json", "docker-config /d/config.json", "dockercfg /home/u/.dockercfg"}},
+		{model.Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "XDG_CONFIG_HOME": "/x"}, []string{"containers-auth /run/u/containers/auth.json", "containers-auth /x/containers/auth.json",
+			"docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
+		{model.Podman, map[string]string{"XDG_RUNTIME_DIR": "/run/u", "DOCKER_CONFIG": "/d"}, []string{"containers-auth /d/config.json"}},
 		{model.Podman, map[string]string{"REGISTRY_AUTH_FILE": "/a.json"}, []string{"containers-auth /a.json"}},
 		{model.Kubelet, nil, []string{"docker-config /var/lib/kubelet/config.json", "docker-config /home/u/.docker/config.json", "docker-config /.docker/config.json",
 			"dockercfg /var/lib/kubelet/.dockercfg", "dockercfg /home/u/.dockercfg", "dockercfg /.dockercfg"}},
 		{model.Flux, nil, nil},
+		{model.Docker, mac, []string{"docker-config /home/u/.docker/config.json"}},
+		{model.Podman, mac, []string{"containers-auth /home/u/.config/containers/auth.json", "docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
+		{model.Podman, windows, []string{"containers-auth /home/u/.config/containers/auth.json", "containers-auth /x/containers/auth.json",
+			"docker-config /home/u/.docker/config.json", "dockercfg /home/u/.dockercfg"}},
+		{model.Helm, mac, []string{"docker-config /home/u/Library/Preferences/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Helm, map[string]string{"OS": "windows", "APPDATA": "/appdata"}, []string{"docker-config /appdata/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
+		{model.Helm, windows, []string{"docker-config /x/helm/registry/config.json", "docker-config /home/u/.docker/config.json"}},
 	} {
+		environment := model.Environment{OS: "linux", Home: "/home/u", UID: 1000, Getenv: func(name string) string { return test.environment[name] }}
+		if other := test.environment["OS"]; other != "" {
+			environment.OS = other
+		}
 		var got []string
-		for _, l := range Locations(test.consumer, func(name string) string { return test.environment[name] }, home, 1000) {
+		for _, l := range Locations(test.consumer, environment) {
 			where := l.Path
 			if l.Variable != "" {
 				where = "$" + l.Variable

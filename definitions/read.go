@@ -43,11 +43,13 @@ func Lookup(name string, config []byte, reference string, o model.Options) (mode
 	return scanner.LookUp(name, config, reference, o)
 }
 
-// Locations returns where a consumer looks for credentials on Linux, in this order. It uses the first location that has an entry for
-// the registry. getenv returns an environment variable, home and uid are those of the user. Consumers whose credentials are in a
-// cluster have no locations.
-func Locations(consumer model.Consumer, getenv func(string) string, home string, uid int) []model.Location {
-	return scanner.Locations(consumer, getenv, home, uid)
+// ConsumerOf returns who uses a file of credentials: its format is one of those of Lookup.
+func ConsumerOf(format model.Format) model.Consumer { return scanner.ConsumerOf(format) }
+
+// Locations returns where a consumer looks for credentials, in this order. It uses the first location that has an entry for the registry.
+// Consumers whose credentials are in a cluster have no locations.
+func Locations(consumer model.Consumer, e model.Environment) []model.Location {
+	return scanner.Locations(consumer, e)
 }
 
 // DefinitionJSON returns a definition that is written as JSON or YAML as the JSON body of the HTTP API. JSON is returned unchanged, so that

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -213,7 +214,7 @@ func (f *checkFlags) lookup(cmd *cobra.Command, args []string) (model.Registry, 
 		file = args[0]
 	}
 	home, _ := os.UserHomeDir() // without one, locations below it do not exist
-	environment := scan.Environment{Getenv: os.Getenv, Home: home, UID: os.Getuid()}
+	environment := model.Environment{OS: runtime.GOOS, Getenv: os.Getenv, Home: home, UID: os.Getuid()}
 	return scan.Lookup(file, args[len(args)-1], command.UntilDone{Ctx: ctx, Source: cmd.InOrStdin()}, options, environment)
 }
 

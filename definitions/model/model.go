@@ -205,6 +205,14 @@ type Helper func(program, server string) (username string, password secret.Strin
 // ErrHelperNotAllowed is the error of a Helper that did not start the program.
 var ErrHelperNotAllowed = errors.New("the program was not allowed")
 
+// Environment is what the locations of credentials depend on.
+type Environment struct {
+	OS     string // as runtime.GOOS has it
+	Getenv func(string) string
+	Home   string
+	UID    int
+}
+
 // Location is where a consumer looks for credentials: a file, or an environment variable that has the text of one.
 type Location struct {
 	Path     string

@@ -14,19 +14,12 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
-// Environment is what the locations of credentials depend on.
-type Environment struct {
-	Getenv func(string) string
-	Home   string
-	UID    int
-}
-
 // maxCredentialFile is the size of a file of credentials.
 const maxCredentialFile = 8 << 20
 
 // Lookup returns the definition that a consumer uses for a reference, and the reasoning, one sentence per step. file is a path, Stdin, or
 // "" for the locations where the consumer looks, in their order: the first that has an entry for the reference decides.
-func Lookup(file, reference string, stdin io.Reader, o model.Options, e Environment) (model.Registry, []string, error) {
+func Lookup(file, reference string, stdin io.Reader, o model.Options, e model.Environment) (model.Registry, []string, error) {
 	switch file {
 	case "":
 		return lookupInLocations(reference, o, e)
@@ -44,14 +37,11 @@ func Lookup(file, reference string, stdin io.Reader, o model.Options, e Environm
 	return definitions.Lookup(file, data, reference, o)
 }
 
-// consumers are those whose locations are searched for a format unless another is given.
-var consumers = map[model.Format]model.Consumer{model.DockerConfig: model.Docker, model.DockerAuthConfigEnv: model.Docker,
-	model.Dockercfg: model.Kubelet, model.ContainersAuth: model.Podman}
-
-func lookupInLocations(reference string, o model.Options, e Environment) (found model.Registry, steps []string, err error) {
-	locations := definitions.Locations(cmp.Or(o.As, consumers[o.Format]), e.Getenv, e.Home, e.UID)
+func lookupInLocations(reference string, o model.Options, e model.Environment) (found model.Registry, steps []string, err error) {
+	consumer := cmp.Or(o.As, definitions.ConsumerOf(o.Format))
+	locations := definitions.Locations(consumer, e)
 	if !slices.ContainsFunc(locations, func(l model.Location) bool { return l.Format == o.Format }) {
-		return found, nil, fmt.Errorf("give the file: %s does not look for the format %s in a location of its own", cmp.Or(o.As, consumers[o.Format], "the consumer"), o.Format)
+		return found, nil, fmt.Errorf("give the file: %s does not look for the format %s in a location of its own", consumer, o.Format)
 	}
 	var names []string
 	read := false
@@ -66,7 +56,7 @@ func lookupInLocations(reference string, o model.Options, e Environment) (found 
 			return found, steps, cannotRead(name, err)
 		}
 		own := o
-		own.Format, read = l.Format, true
+		own.Format, own.As, read = l.Format, consumer, true
 		r, more, err := definitions.Lookup(name, data, reference, own)
 		if err != nil {
 			return found, steps, err
@@ -90,7 +80,7 @@ func decides(l model.Location, r model.Registry) bool {
 	return !slices.ContainsFunc(r.Notices, func(n model.Notice) bool { return n.Code == model.NoticeNoMatchingCredentials })
 }
 
-func readLocation(l model.Location, e Environment) (name string, data []byte, err error) {
+func readLocation(l model.Location, e model.Environment) (name string, data []byte, err error) {
 	if l.Variable != "" {
 		return "the variable " + l.Variable, []byte(e.Getenv(l.Variable)), nil
 	}

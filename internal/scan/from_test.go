@@ -1,11 +1,13 @@
 package scan
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/definitions/model"
 )
 
@@ -14,7 +16,8 @@ const withEntry = `{"auths": {"one.test": {"username": "%s", "auth": "YWRhOmh1bn
 func TestLookupInLocations(t *testing.T) {
 	home := t.TempDir()
 	docker := write(t, filepath.Join(home, ".docker", "config.json"), strings.ReplaceAll(withEntry, "%s", "ada"))
-	environment := Environment{Home: home, UID: 1000, Getenv: func(name string) string {
+	legacy := write(t, filepath.Join(home, ".dockercfg"), `{"three.test": {"auth": "YWRhOmh1bnRlcjI="}}`)
+	environment := model.Environment{OS: "linux", Home: home, UID: 1000, Getenv: func(name string) string {
 		return map[string]string{"XDG_RUNTIME_DIR": filepath.Join(home, "run")}[name]
 	}}
 	for _, tt := range []struct {
@@ -24,6 +27,8 @@ func TestLookupInLocations(t *testing.T) {
 	}{
 		{name: "docker's file", reference: "one.test/charts", o: model.Options{Format: model.DockerConfig}, user: "ada", source: docker},
 		{name: "docker's file as the last of podman's", reference: "one.test/charts:1", o: model.Options{Format: model.ContainersAuth}, user: "ada", source: docker},
+		{name: ".dockercfg as the last of podman's", reference: "three.test/charts", o: model.Options{Format: model.Dockercfg}, user: "ada", source: legacy},
+		{name: ".dockercfg of kubelet", reference: "three.test/charts", o: model.Options{Format: model.Dockercfg, As: model.Kubelet}, user: "ada", source: legacy},
 		{name: "no entry", reference: "two.test/charts", o: model.Options{Format: model.DockerConfig}, source: docker},
 		{name: "file", file: docker, reference: "one.test", o: model.Options{Format: model.DockerConfig}, user: "ada", source: docker},
 		{name: "standard input", file: Stdin, stdin: withEntry, reference: "one.test/a", o: model.Options{Format: model.DockerConfig}, user: "ada", source: stdinName},
@@ -44,6 +49,9 @@ func TestLookupInLocations(t *testing.T) {
 			if err != nil || found.Sources[0].File != tt.source || found.Definition.Auth.Username != tt.user || len(steps) == 0 {
 				t.Errorf("%v: user %q of %v, want %q of %s; steps %q", err, found.Definition.Auth.Username, found.Sources, tt.user, tt.source, steps)
 			}
+			if want := cmp.Or(tt.o.As, definitions.ConsumerOf(tt.o.Format)); found.Consumer != want {
+				t.Errorf("chosen as %s, want %s also in the files of other programs", found.Consumer, want)
+			}
 		})
 	}
 	environment.Home = t.TempDir()
@@ -63,7 +71,7 @@ func TestVariableBeforeFile(t *testing.T) {
 		{good, "quay.io/acme/app", "file", "Reading " + file + "."},
 		{`{"auths": {"ghcr.io": {"username": "env", "password": "hunter2"}}}`, "ghcr.io/acme/app", "file", "Reading " + file + "."},
 	} {
-		environment := Environment{Home: home, Getenv: func(name string) string {
+		environment := model.Environment{Home: home, Getenv: func(name string) string {
 			return map[string]string{"DOCKER_AUTH_CONFIG": test.variable}[name]
 		}}
 		r, steps, err := Lookup("", test.reference, nil, model.Options{Format: model.DockerConfig}, environment)

@@ -69,15 +69,6 @@ type CredentialFile struct {
 	Lookups  int                                     // comparisons of entries with references, of which there may be many
 }
 
-// consumerOf returns who uses a file of credentials unless the options name a consumer.
-func consumerOf(format model.Format) model.Consumer {
-	switch format {
-	case model.ContainersAuth, model.Dockercfg: // docker does not read .dockercfg since version 1.7
-		return model.Podman
-	}
-	return model.Docker
-}
-
 // RulesOf returns by which rules a consumer chooses entries. containerd gets credentials from kubelet, and Argo CD runs Helm.
 func RulesOf(consumer model.Consumer, format model.Format) dockerauth.Rules {
 	switch consumer {
@@ -102,7 +93,7 @@ func RulesOf(consumer model.Consumer, format model.Format) dockerauth.Rules {
 // NewCredentialFile parses a file of credentials.
 func (s *Scanner) NewCredentialFile(data []byte, format model.Format, at func(line int, key string) model.Source) (CredentialFile, error) {
 	config, err := dockerauth.Parse(data, format == model.Dockercfg)
-	consumer := s.Consumer(consumerOf(format))
+	consumer := s.Consumer(ConsumerOf(format))
 	return CredentialFile{Config: config, Reader: format, Consumer: consumer, Rules: RulesOf(consumer, format), At: at}, err
 }
 
