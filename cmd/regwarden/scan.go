@@ -22,6 +22,7 @@ type scanFlags struct {
 	sources                      sourceFlags
 	engine                       engineFlags
 	list, showSecrets, showUsers bool
+	explain                      bool
 	output, failOn               string
 	reports                      []string
 	concurrency                  int
@@ -62,6 +63,7 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.StringVar(&f.failOn, "fail-on", string(scan.NotValid), "exit code 1 for: notValid, warning (and notValid), unresolved (and warning), or never")
 	flags.StringArrayVar(&f.reports, "report", nil, "write a report: KIND=FILE, or github for annotations on standard output; repeatable; kinds: "+strings.Join(scanreport.Kinds(), ", "))
 	flagvalue.Number(flags, &f.concurrency, "concurrency", scan.DefaultConcurrency, 1, 64, "number of concurrent checks, 1–64")
+	flags.BoolVar(&f.explain, "explain", false, "show how the consumer chooses the credentials")
 	flags.BoolVar(&f.showUsers, "show-users", false, "show usernames")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show secrets in the JSON of --list, for conversion")
 	f.engine.addTo(flags)
@@ -80,6 +82,9 @@ func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	if f.showSecrets && !(f.list && asJSON) {
 		return command.AsUsage(errors.New("--show-secrets requires --list and --output json"))
+	}
+	if f.explain && asJSON {
+		return command.AsUsage(errors.New("--explain cannot be combined with --output json"))
 	}
 	reports, err := scan.ParseReports(f.reports, asJSON)
 	if err != nil {
@@ -126,7 +131,7 @@ func (f *scanFlags) show(cmd *cobra.Command, asJSON bool, result model.Result) e
 		return scan.WriteJSON(out, result, f.showSecrets)
 	}
 	terminal := command.PrinterTo(out, f.engine.noColor)
-	return scan.Text{Color: terminal.Color, Width: terminal.Width, List: f.list, Users: f.showUsers}.Write(out, result)
+	return scan.Text{Color: terminal.Color, Width: terminal.Width, List: f.list, Users: f.showUsers, Steps: f.explain}.Write(out, result)
 }
 
 // scanError returns the error for the exit code of a scan whose result was shown.

@@ -92,6 +92,7 @@ type Registry struct {
 	Reason     UnresolvedReason    `json:"reason"` // null if resolved
 	Detail     Detail              `json:"detail"` // what is missing, for people
 	Notices    []Notice            `json:"notices"`
+	Steps      []string            `json:"-"`                    // how the consumer chose the credentials, one sentence per step, for people
 	Report     *regcheck.Report    `json:"report"`               // null unless it was checked
 	NotChecked string              `json:"notChecked,omitempty"` // why the check has no report: a fault of the checker, not of the registry
 	// DefinitionProblems is why a complete definition cannot be used, such as a line break in a password: it is not valid, and no

@@ -20,6 +20,7 @@ type Text struct {
 	Width int  // of the terminal; 0 means 80
 	List  bool // what was found and skipped; nothing was checked
 	Users bool // show usernames
+	Steps bool // show how the consumer chose the credentials
 }
 
 // Parameters of escape sequences (SGR).
@@ -155,6 +156,11 @@ func (p *printer) details(r model.Registry, o outcome) {
 	}
 	if len(r.Sources) > 1 {
 		p.labeled("", "", "also in "+places(r.Sources[1:]))
+	}
+	if p.Steps {
+		for _, step := range r.Steps {
+			p.labeled("explain", faint, step)
+		}
 	}
 	p.labeled("", "", string(r.Detail))
 	for _, problem := range r.DefinitionProblems {

@@ -1,6 +1,7 @@
 package scanner
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -203,6 +204,7 @@ func (l *lister) addKeyNotices(r *model.Registry, e *dockerauth.Entry, key docke
 // setCredentials sets what the consumer would use for the host of an entry. It returns false if there is nothing to check.
 func (l *lister) setCredentials(r *model.Registry, e *dockerauth.Entry, key dockerauth.Key) bool {
 	choice := l.choice(e, key.Reference)
+	explain(r, choice.Steps)
 	switch {
 	case choice.Rejected != "":
 		SetUnresolved(r, model.UnresolvedIncomplete, "%s cannot use the file for this registry. %s", l.Rules, choice.Rejected)
@@ -263,7 +265,8 @@ type listedChoice struct {
 // choice returns what the consumer uses for a reference of an entry. All entries whose pattern matches are used for some reference.
 func (l *lister) choice(e *dockerauth.Entry, reference string) *listedChoice {
 	if l.matchesPatterns() {
-		return &listedChoice{dockerauth.Choice{Entries: []*dockerauth.Entry{e}}, map[*dockerauth.Entry]bool{e: true}}
+		steps := []string{fmt.Sprintf("%s uses the entry for every reference that its key matches.", l.Rules)}
+		return &listedChoice{dockerauth.Choice{Entries: []*dockerauth.Entry{e}, Steps: steps}, map[*dockerauth.Entry]bool{e: true}}
 	}
 	if l.choices[reference] == nil {
 		choice := listedChoice{l.Config.Lookup(l.Rules, reference), map[*dockerauth.Entry]bool{}}
@@ -301,6 +304,7 @@ func (l *lister) addHelper(h dockerauth.Helper, key dockerauth.Key) {
 		AddNotice(&r, model.NoticeNotUsedByConsumer, "%s ignores credHelpers, and connects without credentials.", l.Rules)
 		SetUnresolved(&r, model.UnresolvedCredentialHelper, "The credentials are in %s, which %s never starts.", program, l.Rules)
 	} else if choice := l.choice(nil, key.Reference); choice.Helper == h.Name {
+		explain(&r, choice.Steps)
 		l.scanner.useHelper(&r, l.Rules, &choice.Choice)
 	} else {
 		AddNotice(&r, model.NoticeNotUsedByConsumer, "%s does not use the credential helper of %q.%s", l.Rules, dockerauth.Show(h.Host), hubHint(l.Rules, key.Host))
