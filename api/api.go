@@ -6,8 +6,10 @@ package api
 import (
 	_ "embed"
 	"encoding/json"
+	"net/http"
 	"time"
 
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -136,25 +138,20 @@ type Error struct {
 
 func (e *Error) Error() string {
 	text := e.Code + ": " + e.Message
+	for _, f := range e.Fields() {
+		text += " " + f.Field + " " + f.Problem + "."
+	}
 	if e.Ref == "" { // a client may make an error too
 		return text
 	}
 	return text + " (" + e.Ref + ")"
 }
 
-// Fields returns the problems of the fields of a request that was refused with 400, none for other errors.
-func (e *Error) Fields() []FieldProblem {
-	var details struct {
-		Fields []FieldProblem `json:"fields"`
-	}
-	if json.Unmarshal(e.Details, &details) != nil {
+// Fields returns the problems of the fields of a refused request.
+func (e *Error) Fields() []regcheck.Problem {
+	var details struct{ Fields []regcheck.Problem }
+	if e.Status == http.StatusUnprocessableEntity || json.Unmarshal(e.Details, &details) != nil { // details of a 422 are a report
 		return nil
 	}
 	return details.Fields
-}
-
-// FieldProblem is a problem of a field, which is named by its JSON path. Problem completes the sentence "field …".
-type FieldProblem struct {
-	Field   string `json:"field"`
-	Problem string `json:"problem"`
 }

@@ -26,10 +26,12 @@ type issuer struct {
 	ahead   time.Duration   // of its clock
 	issued  int             // number of tokens
 	valid   string          // the token
+	first   string          // requests with this token wait for each other in old
 	refresh string          // its refresh token
 	used    map[string]bool // refresh tokens
 	calls   []string
 	during  func() // called while a refresh runs
+	old     *sync.WaitGroup
 }
 
 func (i *issuer) issue() *http.Response {
@@ -46,6 +48,10 @@ func refused(code string) *http.Response {
 }
 
 func (i *issuer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if i.old != nil && r.Header.Get("Authorization") == i.first {
+		i.old.Done()
+		i.old.Wait()
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	path := r.URL.Path
@@ -158,14 +164,17 @@ func TestStoredTokensAreRefreshed(t *testing.T) {
 
 // Requests that are refused at the same time share one refresh, and see its result.
 func TestConcurrentRequestsShareRefresh(t *testing.T) {
+	const requests = 50
 	i := newIssuer(t)
 	config := i.tokens()
 	refreshes := 0
 	config.OnRefresh = func(_, _ secret.String) { refreshes++ }
+	i.first, i.old = i.valid, new(sync.WaitGroup)
+	i.old.Add(requests)
 	i.valid = "revoked"
 	c := newClient(t, "a.example", config)
 	var all sync.WaitGroup
-	for range 50 {
+	for range requests {
 		all.Go(func() { whoami(t, c) })
 	}
 	all.Wait()

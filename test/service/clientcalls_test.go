@@ -1,0 +1,297 @@
+package service_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/client"
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+	"github.com/regwarden/regwarden/test/instance"
+)
+
+func (s *clientStory) projectCalls() []clientCall {
+	labels := api.ProjectRequestMetadata{Name: "Charts", Labels: map[string]string{"team": "a"}}
+	return []clientCall{
+		{"Health", func(ctx context.Context) { s.must(s.Health(ctx)) }},
+		{"Login", func(ctx context.Context) { s.must(s.Login(ctx)) }},
+		{"Whoami", s.refresh},
+		{"Whoami", func(ctx context.Context) {
+			info, err := s.Whoami(ctx)
+			s.must(err)
+			s.want(info.OrgName, instance.Org)
+		}},
+		{"Projects.Create", func(ctx context.Context) {
+			var err error
+			s.project, err = s.Projects.Create(ctx, api.ProjectRequest{Metadata: labels})
+			s.must(err)
+		}},
+		{"Projects.Rename", func(ctx context.Context) { s.must(s.Projects.Rename(ctx, s.project, "Helm charts")) }},
+		{"Projects.Get", func(ctx context.Context) {
+			project, err := s.Projects.Get(ctx, s.project)
+			s.must(err)
+			s.want(project.Metadata.Name, "Helm charts")
+			s.want(project.Metadata.Labels["team"], "a")
+		}},
+		{"Projects.Replace", func(ctx context.Context) {
+			s.must(s.Projects.Replace(ctx, s.project, api.ProjectRequest{Metadata: labels}))
+		}},
+		{"Projects.List", func(ctx context.Context) {
+			projects, err := client.Collect(s.Projects.List(ctx))
+			s.must(err)
+			s.want(len(projects), 2)
+		}},
+		{"Projects.Find", func(ctx context.Context) {
+			project, err := s.Projects.Find(ctx, "charts")
+			s.must(err)
+			s.want(project.Metadata.UID, s.project)
+		}},
+	}
+}
+
+// refresh uses the refresh token of another session in place of a token that the server refuses.
+func (s *clientStory) refresh(ctx context.Context) {
+	token, refreshToken := s.login(ctx)
+	stored := 0
+	c, err := client.New(s.url, client.Config{Token: token[:len(token)-1], RefreshToken: refreshToken, Transport: s.config.Transport,
+		OnRefresh: func(_, _ secret.String) { stored++ }})
+	s.must(err)
+	_, err = c.Whoami(ctx)
+	s.must(err)
+	s.must(c.Logout(ctx))
+	s.want(stored, 1)
+}
+
+// login returns the tokens of another session.
+func (s *clientStory) login(ctx context.Context) (token, refreshToken secret.String) {
+	config := s.config
+	config.OnRefresh = func(t, r secret.String) { token, refreshToken = t, r }
+	c, err := client.New(s.url, config)
+	s.must(err)
+	s.must(c.Login(ctx))
+	return token, refreshToken
+}
+
+func (s *clientStory) userCalls() []clientCall {
+	const email = "mate@acme.example"
+	return []clientCall{
+		{"Users.Create", func(ctx context.Context) {
+			var err error
+			s.user, err = s.Users.Create(ctx, api.NewUser{Spec: api.NewUserSpec{EmailID: email, Password: matePassword}})
+			s.must(err)
+		}},
+		{"Users.Update", func(ctx context.Context) {
+			s.must(s.Users.Update(ctx, s.user, api.UserUpdate{Metadata: api.PersonMetadata{Name: "Mate"}}))
+		}},
+		{"Users.SetRole", func(ctx context.Context) { s.must(s.Users.SetRole(ctx, email, "admin")) }},
+		{"Users.SetProjects", func(ctx context.Context) { s.must(s.Users.SetProjects(ctx, email, "Charts")) }},
+		{"Users.SetPassword", func(ctx context.Context) { s.must(s.Users.SetPassword(ctx, s.user, matePassword+" again")) }},
+		{"Users.SetActive", func(ctx context.Context) { s.must(s.Users.SetActive(ctx, s.user, false)) }},
+		{"Users.Get", func(ctx context.Context) {
+			user, err := s.Users.Get(ctx, email)
+			s.must(err)
+			s.want(user.Metadata.Name, "Mate")
+			s.want(user.Spec.Roles, []string{"admin"})
+			s.want(user.Spec.Projects, []api.Ref{{UID: s.project, Name: "Charts"}})
+			s.want(user.Status.IsActive, false)
+		}},
+		{"Users.List", func(ctx context.Context) {
+			users, err := client.Collect(s.Users.List(ctx))
+			s.must(err)
+			s.want(len(users), 2)
+		}},
+		{"Users.Find", func(ctx context.Context) {
+			start := "mate@"
+			users, err := client.Collect(s.Users.Find(ctx, api.UserFilter{EmailID: api.TextFilter{BeginsWith: &start}}))
+			s.must(err)
+			s.want(len(users), 1)
+		}},
+		{"Users.ChangePassword", func(ctx context.Context) {
+			s.must(s.Users.ChangePassword(ctx, instance.Password, matePassword))
+			s.config.Password = matePassword
+		}},
+		{"APIKeys.Create", func(ctx context.Context) {
+			created, err := s.APIKeys.Create(ctx, api.APIKeyRequest{Metadata: api.Named{Name: "ci"}, Spec: api.APIKeyRequestSpec{Expiry: tomorrow()}})
+			s.must(err)
+			s.key = created.UID
+		}},
+		{"APIKeys.Update", func(ctx context.Context) {
+			s.must(s.APIKeys.Update(ctx, s.key, api.APIKeyRequest{Metadata: api.Named{Name: "pipeline"}}))
+		}},
+		{"APIKeys.SetActive", func(ctx context.Context) { s.must(s.APIKeys.SetActive(ctx, s.key, false)) }},
+		{"APIKeys.Get", func(ctx context.Context) {
+			key, err := s.APIKeys.Get(ctx, s.key)
+			s.must(err)
+			s.want(key.Metadata.Name, "pipeline")
+			s.want(key.Status.IsActive, false)
+		}},
+		{"APIKeys.List", func(ctx context.Context) {
+			keys, err := client.Collect(s.APIKeys.List(ctx))
+			s.must(err)
+			s.want(len(keys), 1)
+		}},
+	}
+}
+
+func (s *clientStory) definition(password secret.String) api.OCIRegistryDefinition {
+	return api.OCIRegistryDefinition{Definition: regcheck.Definition{Endpoint: s.endpoint,
+		Auth: &regcheck.Auth{Type: regcheck.Basic, Username: ada, Password: password}}}
+}
+
+func (s *clientStory) registryCalls() []clientCall {
+	stored := api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: "ours"}, Spec: api.OCIRegistryRequestSpec{OCIRegistryDefinition: s.definition(adaPassword), IsSyncSupported: true}}
+	return []clientCall{
+		{"Validate", func(ctx context.Context) { s.must(s.Validate(ctx, s.definition(adaPassword))) }},
+		{"Validate", func(ctx context.Context) {
+			report := client.ReportOf(s.Validate(ctx, s.definition("another")))
+			s.want(report != nil && report.Code == regcheck.CodeAuthFailed && report.Field == "auth.password", true)
+		}},
+		{"Diagnose", func(ctx context.Context) {
+			report, err := s.Diagnose(ctx, s.definition("another"))
+			s.must(err)
+			s.want(report.Valid, false)
+		}},
+		{"Scan", func(ctx context.Context) {
+			found, err := s.Scan(ctx, []byte(`{"auths":{"registry.example.com":{"auth":"YTpi"}}}`), "", "")
+			s.must(err)
+			s.want(found.Summary.Found, 1)
+		}},
+		{"Registries.Create", func(ctx context.Context) {
+			var err error
+			s.registry, err = s.Registries.Create(ctx, stored)
+			s.must(err)
+		}},
+		{"Registries.Replace", func(ctx context.Context) {
+			same := stored
+			same.Spec.OCIRegistryDefinition = s.definition(secret.Mask)
+			s.must(s.Registries.Replace(ctx, s.registry, same))
+		}},
+		{"Registries.Check", func(ctx context.Context) { s.must(s.Registries.Check(ctx, s.registry)) }},
+		{"Registries.CheckAndWait", func(ctx context.Context) {
+			report, err := s.Registries.CheckAndWait(ctx, s.registry)
+			s.must(err)
+			s.want(report != nil && report.Valid, true)
+		}},
+		{"Registries.Get", func(ctx context.Context) {
+			registry, err := s.Registries.Get(ctx, s.registry)
+			s.must(err)
+			s.want(registry.Spec.Endpoint, s.endpoint)
+			s.want(registry.Spec.Auth.Password.Reveal(), secret.Mask)
+		}},
+		{"Registries.Find", func(ctx context.Context) {
+			registry, err := s.Registries.Find(ctx, "OURS")
+			s.must(err)
+			s.want(registry.Metadata.UID, s.registry)
+		}},
+		{"Registries.List", func(ctx context.Context) {
+			registries, err := client.Collect(s.Registries.List(ctx))
+			s.must(err)
+			s.want(len(registries), 1)
+		}},
+		{"Registries.History", func(ctx context.Context) {
+			history, err := s.Registries.History(ctx, s.registry, 1)
+			s.must(err)
+			s.want(history.Status.Valid, true)
+			s.want(len(history.Items), 1)
+		}},
+		{"Registries.Sync", func(ctx context.Context) { s.must(s.Registries.Sync(ctx, s.registry)) }},
+		{"Registries.SyncStatus", func(ctx context.Context) {
+			status, err := s.Registries.SyncStatus(ctx, s.registry)
+			s.must(err)
+			s.want(status.IsSyncSupported, true)
+		}},
+		{"Registries.Content", func(ctx context.Context) {
+			tags, err := client.Collect(s.Registries.Content(ctx, s.registry, "charts"))
+			s.must(err)
+			s.want(len(tags), 0)
+		}},
+	}
+}
+
+func (s *clientStory) alertCalls() []clientCall {
+	const component = "RegistryHealth"
+	channel := api.AlertChannelRequest{Type: "http", IsActive: true, HTTP: &api.AlertChannelHTTPRequest{URL: secret.String(s.hook), Method: "POST"}}
+	return []clientCall{
+		{"Alerts.Components", func(ctx context.Context) {
+			components, err := s.Alerts.Components(ctx)
+			s.must(err)
+			s.want(len(components), 2)
+		}},
+		{"Alerts.Create", func(ctx context.Context) {
+			created, err := s.Alerts.Create(ctx, s.project, component, channel)
+			s.must(err)
+			s.channel = created.UID
+			s.want(created.SigningSecret != "", true)
+		}},
+		{"Alerts.Update", func(ctx context.Context) {
+			s.must(s.Alerts.Update(ctx, s.project, component, s.channel, channel))
+		}},
+		{"Alerts.Get", func(ctx context.Context) {
+			stored, err := s.Alerts.Get(ctx, s.project, component, s.channel)
+			s.must(err)
+			s.want(stored.IsActive, true)
+		}},
+		{"Alerts.Replace", func(ctx context.Context) {
+			s.must(s.Alerts.Replace(ctx, s.project, component, api.AlertRequest{Channels: []api.AlertChannelRequest{channel}}))
+		}},
+		{"Alerts.List", func(ctx context.Context) {
+			channels, err := s.Alerts.List(ctx, s.project, component)
+			s.must(err)
+			s.want(len(channels), 1)
+			s.want(channels[0].UID, s.channel)
+		}},
+		{"Alerts.Delete", func(ctx context.Context) { s.must(s.Alerts.Delete(ctx, s.project, component, s.channel)) }},
+		{"Alerts.DeleteAll", func(ctx context.Context) { s.must(s.Alerts.DeleteAll(ctx, s.project, component)) }},
+	}
+}
+
+func (s *clientStory) otherCalls() []clientCall {
+	record := ""
+	return []clientCall{
+		{"Audits.List", func(ctx context.Context) {
+			filter := client.AuditFilter{ResourceKind: "user", ActionType: "update", From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour), PageSize: 1}
+			records, err := client.Collect(s.Audits.List(ctx, filter))
+			s.must(err)
+			s.want(len(records), 6) // of six changes
+			record = records[0].Metadata.UID
+		}},
+		{"Audits.Get", func(ctx context.Context) {
+			got, err := s.Audits.Get(ctx, record)
+			s.must(err)
+			s.want(got.Metadata.UID, record)
+		}},
+	}
+}
+
+func (s *clientStory) deletions() []clientCall {
+	return []clientCall{
+		{"Registries.Delete", func(ctx context.Context) { s.must(s.Registries.Delete(ctx, s.registry)) }},
+		{"APIKeys.Delete", func(ctx context.Context) { s.must(s.APIKeys.Delete(ctx, s.key)) }},
+		{"Users.Delete", func(ctx context.Context) { s.must(s.Users.Delete(ctx, "mate@acme.example")) }},
+		{"Projects.Delete", func(ctx context.Context) { s.must(s.Projects.Delete(ctx, s.project)) }},
+	}
+}
+
+// sessionCalls end sessions: each next call logs in with the changed password, or refreshes.
+func (s *clientStory) sessionCalls() []clientCall {
+	return []clientCall{
+		{"Login", func(ctx context.Context) { s.must(s.Login(ctx)) }},
+		{"Sessions.List", func(ctx context.Context) {
+			sessions, err := s.Sessions.List(ctx)
+			s.must(err)
+			for _, session := range sessions {
+				if session.Status.IsCurrent {
+					s.own = session.Metadata.UID
+				}
+			}
+		}},
+		{"Sessions.End", func(ctx context.Context) { s.must(s.Sessions.End(ctx, s.own)) }},
+		{"Sessions.RevokeTokens", func(ctx context.Context) {
+			token, refreshToken := s.login(ctx)
+			s.must(s.Sessions.RevokeTokens(ctx, token, refreshToken))
+		}},
+		{"Sessions.RevokeAll", func(ctx context.Context) { s.must(s.Sessions.RevokeAll(ctx)) }},
+		{"Logout", func(ctx context.Context) { s.must(s.Logout(ctx)) }},
+	}
+}
