@@ -83,22 +83,83 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// The Go example explains a wrong password.
-func TestGoExample(t *testing.T) {
+// TestLanguages runs the same program in each language of the page: it prints the same for a valid definition, and for a wrong password.
+func TestLanguages(t *testing.T) {
 	registry := realregistry.Distribution(t, realregistry.Options{Users: map[string]string{"robot$ci": "correct horse"}})
+	realregistry.Push(t, registry.As("robot$ci", "correct horse"), realregistry.Helm, "charts", "6.7.1")
 	server := instance.Start(t, instance.Options{})
 	key := server.Admin(t, "", "apikey", "create", "--org", instance.Org, "--email", instance.Email)
-	file := filepath.Join(t.TempDir(), "main.go")
-	text := strings.ReplaceAll(examples(t, "docs/api-examples.md", "go")[0], "https://harbor.example.com", registry.Endpoint)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	for _, language := range []struct {
+		name, file string
+		example    int // on the page
+		run        func(t *testing.T, file string) *exec.Cmd
+	}{
+		{"sh", "diagnose.sh", 1, interpreter("bash", "bash", "-eu")},
+		{"go", "main.go", 0, goProgram},
+		{"python", "diagnose.py", 0, interpreter("python3", "python3")},
+		{"js", "diagnose.mjs", 0, interpreter("node", "nodejs")},
+	} {
+		t.Run(language.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), language.file)
+			text := strings.ReplaceAll(examples(t, "docs/api-examples.md", language.name)[language.example], "https://harbor.example.com", registry.Endpoint)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for password, want := range map[string]string{
+				"correct horse": "valid\n",
+				"wrong horse":   "RegistryAuthFailed: Renew the secret of the robot account in Harbor if the account has expired or was disabled.\n",
+			} {
+				cmd := language.run(t, file)
+				cmd.Dir = filepath.Dir(file)
+				cmd.Env = append(os.Environ(), "REGWARDEN_SERVER="+server.URL, "REGWARDEN_API_KEY="+key, "REGISTRY_PASSWORD="+password)
+				if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+					t.Errorf("%v\n%s", err, out)
+				}
+			}
+		})
+	}
+}
+
+// interpreter runs a file by a program of a Debian package.
+func interpreter(program, pkg string, args ...string) func(*testing.T, string) *exec.Cmd {
+	return func(t *testing.T, file string) *exec.Cmd {
+		t.Helper()
+		if program == "bash" {
+			needs.Program(t, "curl", "curl")
+			needs.Program(t, "jq", "jq")
+		}
+		return exec.CommandContext(t.Context(), needs.Program(t, program, pkg), append(args, file)...)
+	}
+}
+
+// goProgram builds a file in a module of its own, as its user does.
+func goProgram(t *testing.T, file string) *exec.Cmd {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "run", file)
-	cmd.Env = append(os.Environ(), "REGWARDEN_URL="+server.URL, "REGWARDEN_KEY="+key, "REGISTRY_PASSWORD=wrong horse")
-	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(out), "RegistryAuthFailed in auth, field auth.password\n") {
-		t.Errorf("%v\n%s", err, out)
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	const product = "github.com/regwarden/regwarden"
+	module := "module example.com/diagnose\n\ngo 1.26.0\n\nrequire " + product + " v0.0.0\n\nreplace " + product + " => " + root + "\n"
+	dir := filepath.Dir(file)
+	for name, content := range map[string]string{"go.mod": module, "go.sum": string(sums)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"vet", "."}, {"build", "-o", "diagnose", "."}} {
+		cmd := exec.CommandContext(t.Context(), "go", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off") // nothing is downloaded
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", args[0], err, out)
+		}
+	}
+	return exec.CommandContext(t.Context(), filepath.Join(dir, "diagnose"))
 }
 
 // The service accepts each channel of the page, and each body is JSON once it is filled in.
