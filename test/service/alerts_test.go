@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
@@ -105,19 +106,6 @@ func listenHere(t *testing.T, handler http.Handler) string {
 	return s.URL
 }
 
-type history struct {
-	Status struct {
-		Checked, Valid, Unconfirmed bool
-		Code                        string
-	}
-	Items []struct {
-		Valid, Counted bool
-		Code, Field    string
-		Checks         int
-		Report         *struct{ Valid bool }
-	}
-}
-
 func watchEvery(interval string, more ...string) instance.Options {
 	return instance.Options{Flags: append([]string{"--watch-interval", interval, "--metrics-listen", "127.0.0.1:0"}, more...)}
 }
@@ -131,7 +119,7 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 	admin.make(channelsOf(admin.project()), hook(listenHere(t, receiver)))
 	endpoint := listenHere(t, registry)
 	uid := admin.make(registriesPath, newRegistry("watched", spec(endpoint, basicAuth("first"), nil)))
-	var h history
+	var h api.RegistryHistory
 	standing := func(valid bool) func() bool {
 		return func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked && h.Status.Valid == valid }
 	}
@@ -232,7 +220,7 @@ func TestReceiversThatFail(t *testing.T) {
 	}
 	registry := &account{password: "first"}
 	uid := admin.make(registriesPath, newRegistry("watched", spec(listenHere(t, registry), basicAuth("first"), nil)))
-	var h history
+	var h api.RegistryHistory
 	instance.Await(t, "the first check", func() bool { admin.get(at(uid)+"/history", &h); return h.Status.Checked })
 	registry.change("second")
 	instance.Await(t, "an alert at the good receiver", func() bool { return len(good.kinds()) == 1 })
@@ -272,7 +260,7 @@ func TestAKillLosesNoAlert(t *testing.T) {
 	if first.ID == "" || first.ID != second.ID || first.key != first.ID || second.key != first.ID || second.Kind != "registryNotValid" || !first.At.Equal(second.At) {
 		t.Errorf("delivered %+v, then %+v", first, second)
 	}
-	var h history
+	var h api.RegistryHistory
 	admin.get(at(uid)+"/history", &h)
 	if len(h.Items) != 1 || h.Status.Code != "RegistryAuthFailed" {
 		t.Errorf("history %+v", h)

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-type createdKey struct{ APIKey, UID string }
-
-func (p person) newKey(name, user string) createdKey {
+func (p person) newKey(name, user string) api.CreatedAPIKey {
 	p.t.Helper()
-	var made createdKey
+	var made api.CreatedAPIKey
 	p.do("POST", "/v1/apiKeys", newKey(name, user, tomorrow())).Want(http.StatusCreated).Into(&made)
 	return made
 }

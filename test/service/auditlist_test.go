@@ -1,46 +1,21 @@
 package service_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-// auditItem is a record as the service returns it.
-type auditItem struct {
-	Metadata struct {
-		UID, Name         string
-		CreationTimestamp time.Time
-	}
-	Spec struct {
-		Action, ActionType, Outcome, Reason, Means, Address, RequestID string
-		Actor                                                          struct {
-			ActorType string
-			User      struct{ UID, EmailID string }
-		}
-		Resource struct{ Kind, UID string }
-		Report   *struct {
-			Valid bool
-			Code  string
-		}
-	}
-}
-
-type auditPage struct {
-	Items    []auditItem
-	ListMeta struct {
-		Continue             string
-		Count, Limit, Offset int
-	}
-}
-
-func (p person) records(query string) auditPage {
+func (p person) records(query string) api.Audits {
 	p.t.Helper()
-	var page auditPage
+	var page api.Audits
 	p.get("/v1/audits"+query, &page)
 	return page
 }
@@ -61,10 +36,11 @@ func TestAuditsAreReadOverHTTP(t *testing.T) {
 
 	// Everyone in the organization who has its uid may read the report; other organizations may not.
 	for _, reader := range []person{admin, mate, friend} {
-		var record auditItem
+		var record api.Audit
 		reader.get("/v1/audits/"+uid, &record)
 		s := record.Spec
-		if s.Report == nil || s.Report.Valid || s.Report.Code != "RegistryUnreachable" || s.Outcome != "notValid" || s.Reason != "RegistryUnreachable" ||
+		var report regcheck.Report
+		if err := json.Unmarshal(s.Report, &report); err != nil || report.Valid || report.Code != "RegistryUnreachable" || s.Outcome != "notValid" || s.Reason != "RegistryUnreachable" ||
 			s.Actor.User.UID != mateUID || s.Actor.User.EmailID != "mate@acme.example" || s.Resource.UID != endpoint || s.Address != "127.0.0.1" ||
 			s.RequestID != response.Header.Get("X-Request-Id") || s.Means != "token" || record.Metadata.Name != "registry.validate" {
 			t.Errorf("the record is %+v", record)
@@ -94,7 +70,7 @@ func TestAuditsAreReadOverHTTP(t *testing.T) {
 		"?outcome=notValid&startTime=2099-01-01T00:00:00Z": nil,
 	} {
 		page := admin.records(query)
-		if len(page.Items) != len(want) || page.ListMeta.Count != len(want) {
+		if len(page.Items) != len(want) || page.ListMeta.Count != int64(len(want)) {
 			t.Errorf("%s: %d records, counted %d, want %q", query, len(page.Items), page.ListMeta.Count, want)
 			continue
 		}
@@ -142,7 +118,7 @@ func checkAuditPages(t *testing.T, admin person) {
 	next := ""
 	for pages := 0; pages < 100; pages++ {
 		page := admin.records("?limit=3&continue=" + next)
-		if page.ListMeta.Limit != 3 || page.ListMeta.Count < len(whole.Items) {
+		if page.ListMeta.Limit != 3 || page.ListMeta.Count < int64(len(whole.Items)) {
 			t.Fatalf("listmeta is %+v", page.ListMeta)
 		}
 		for _, item := range page.Items {

@@ -11,31 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 )
-
-// syncState is what clients read of a synchronization's status.
-type syncState struct {
-	IsSyncSupported             bool
-	Status, Message             string
-	LastRunTime, LastSyncedTime time.Time
-}
-
-type contentList struct {
-	Items []struct{ Repository, Tag, Kind, Digest, Problem string }
-	Meta  struct {
-		Continue             string
-		Count, Limit, Offset int
-	} `json:"listmeta"`
-	Status syncState
-}
 
 // clientWords are the statuses that clients know; they fail on any other.
 var clientWords = []string{"Pending", "InProgress", "Success", "Failed"}
 
 // synced polls as a client does.
-func (p person) synced(uid string) (s syncState) {
+func (p person) synced(uid string) (s api.SyncStatus) {
 	p.t.Helper()
 	instance.Await(p.t, "the synchronization ends", func() bool {
 		p.get(at(uid)+"/sync/status", &s)
@@ -45,13 +30,6 @@ func (p person) synced(uid string) (s syncState) {
 		return s.Status == "Success" || s.Status == "Failed"
 	})
 	return s
-}
-
-func (c contentList) lines() (lines []string) {
-	for _, item := range c.Items {
-		lines = append(lines, item.Repository+":"+item.Tag+" "+item.Kind+" "+item.Digest+item.Problem)
-	}
-	return lines
 }
 
 // Stored registries are synchronized in the background, listed in pages, and synchronized again on request.
@@ -70,21 +48,21 @@ func TestSynchronization(t *testing.T) {
 	if s.Status != "Success" || s.Message != "2 repositories with 2 tags." || s.LastSyncedTime.IsZero() || s.LastRunTime.IsZero() || !s.IsSyncSupported {
 		t.Errorf("after %v: %+v", time.Since(began), s)
 	}
-	var list contentList
+	var list api.OCIRegistryContent
 	admin.get(at(uid)+"/content", &list)
-	if len(list.Items) != 2 || list.Items[1].Repository != "charts/web" || list.Items[1].Digest != web || list.Items[1].Kind != "helm" || list.Meta.Count != 2 {
+	if len(list.Items) != 2 || list.Items[1].Repository != "charts/web" || list.Items[1].Digest != web || list.Items[1].Kind != "helm" || list.ListMeta.Count != 2 {
 		t.Errorf("%+v", list)
 	}
 	if diff := cmp.Diff(s, list.Status); diff != "" {
 		t.Error(diff)
 	}
 	admin.get(at(uid)+"/content?limit=1", &list)
-	if len(list.Items) != 1 || list.Meta.Continue == "" {
+	if len(list.Items) != 1 || list.ListMeta.Continue == "" {
 		t.Errorf("a page of one: %+v", list)
 	}
-	next := contentList{}
-	admin.get(at(uid)+"/content?limit=1&repository=charts&continue="+url.QueryEscape(list.Meta.Continue), &next)
-	if len(next.Items) != 1 || next.Items[0].Repository != "charts/web" || next.Meta.Continue != "" || next.Meta.Offset != 2 {
+	next := api.OCIRegistryContent{}
+	admin.get(at(uid)+"/content?limit=1&repository=charts&continue="+url.QueryEscape(list.ListMeta.Continue), &next)
+	if len(next.Items) != 1 || next.Items[0].Repository != "charts/web" || next.ListMeta.Continue != "" || next.ListMeta.Offset != 2 {
 		t.Errorf("the page after it: %+v", next)
 	}
 	admin.get(at(uid)+"/content?repository=charts/web", &list)
@@ -93,13 +71,9 @@ func TestSynchronization(t *testing.T) {
 	}
 
 	// The record and the list agree.
-	var record struct {
-		Status struct{ SyncStatus syncState }
-	}
+	var record api.OCIRegistry
 	admin.get(at(uid), &record)
-	var all struct {
-		Items []struct{ Status struct{ Sync syncState } }
-	}
+	var all api.OCIRegistrySummaries
 	admin.get("/v1/registries/oci/summary", &all)
 	if len(all.Items) != 1 || all.Items[0].Status.Sync != s || record.Status.SyncStatus != s {
 		t.Errorf("the record has %+v, the list %+v, the status %+v", record.Status.SyncStatus, all.Items, s)
@@ -134,12 +108,12 @@ func TestSynchronizationIsRefused(t *testing.T) {
 	if s := mate.synced(uid); s.Status != "Failed" || !strings.HasPrefix(s.Message, "RegistryUnreachable: ") || !s.LastSyncedTime.IsZero() {
 		t.Errorf("a registry that is not there: %+v", s)
 	}
-	var s syncState
+	var s api.SyncStatus
 	if mate.get(at(off)+"/sync/status", &s); s.IsSyncSupported || s.Status != "" {
 		t.Errorf("switched off: %+v", s)
 	}
-	var list contentList
-	if mate.get(at(uid)+"/content", &list); len(list.Items) != 0 || list.Meta.Count != 0 {
+	var list api.OCIRegistryContent
+	if mate.get(at(uid)+"/content", &list); len(list.Items) != 0 || list.ListMeta.Count != 0 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -217,7 +191,7 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 	server := instance.Start(t, instance.Options{Flags: []string{"--watch-interval", "0s"}})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	uid := admin.make(registriesPath, newRegistry("charts", spec(endpoint, object{"type": "noAuth"}, object{"isSyncSupported": true, "baseContentPath": "charts"})))
-	var s syncState
+	var s api.SyncStatus
 	instance.Await(t, "three repositories are read", func() bool {
 		admin.get(at(uid)+"/sync/status", &s)
 		return strings.HasPrefix(s.Message, "3 repositories so far")
@@ -233,9 +207,10 @@ func TestKilledSynchronizationIsResumed(t *testing.T) {
 	if before["charts/e"] > 0 || now["charts/b"] != before["charts/b"] || now["charts/c"] != before["charts/c"] || now["charts/e"] < 3 {
 		t.Errorf("before the kill %v, after it %v", before, now)
 	}
-	var list contentList
+	var list api.OCIRegistryContent
 	again.get(at(uid)+"/content?limit=500", &list)
-	if lines := list.lines(); len(lines) != 15 || !strings.HasPrefix(lines[0], "charts/a:1 helm sha256:") || list.Meta.Count != 15 {
-		t.Errorf("%q", lines)
+	first := list.Items[0]
+	if len(list.Items) != 15 || first.Repository != "charts/a" || first.Tag != "1" || first.Kind != "helm" || first.Digest == "" || list.ListMeta.Count != 15 {
+		t.Errorf("%+v", list)
 	}
 }
