@@ -17,7 +17,7 @@ const (
 	codeUnauthorized = "UnAuthorizedAccess"
 	// refreshTimeout is for a refresh, which goes on when its caller gives up: the old refresh token is consumed, and the new one
 	// would be lost.
-	refreshTimeout = 10 * time.Second
+	refreshTimeout = 30 * time.Second
 	maxRefreshLead = 30 * time.Second // how long before its expiry a token is refreshed
 )
 
@@ -113,12 +113,12 @@ func (a *authorizer) replace(ctx context.Context, refused secret.String) (secret
 
 // renew refreshes the token, or logs in if that is not possible. The caller has the lock.
 func (a *authorizer) renew(ctx context.Context) (secret.String, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
-	defer cancel()
 	if a.refresh == "" {
 		return a.login(ctx)
 	}
-	token, err := a.exchange(ctx, request{path: api.PathRefresh, args: []string{a.refresh.Reveal()}, anonymous: true})
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
+	defer cancel()
+	token, err := a.exchange(detached, request{path: api.PathRefresh, args: []string{a.refresh.Reveal()}, anonymous: true})
 	if refused, ok := errors.AsType[*api.Error](err); !ok || refused.Status != http.StatusUnauthorized {
 		return token, err
 	}

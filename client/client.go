@@ -9,6 +9,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -26,7 +27,7 @@ import (
 )
 
 // Config has the credentials of a Client: an API key; or email, organization and password; or a token, if possible with
-// its refresh token. Email, organization and password may be given in addition to tokens, for when these are no longer valid.
+// its refresh token. With tokens, email, organization and password are used when the session has ended.
 type Config struct {
 	APIKey secret.String
 
@@ -42,6 +43,7 @@ type Config struct {
 	OnRefresh func(token, refreshToken secret.String)
 
 	Project   string            // uid of the project that requests are scoped to; empty for none
+	UserAgent string            // name and version of the program; empty means regwarden-client
 	CA        []byte            // PEM certificates to trust in addition to the system's
 	Transport http.RoundTripper // nil means TLS with CA, and the proxy of the environment
 }
@@ -58,7 +60,7 @@ type Client struct {
 
 	base    *url.URL
 	http    *http.Client
-	project string
+	headers http.Header // of all requests
 	auth    *authorizer // a pointer, so that printing a Client does not show its credentials
 }
 
@@ -78,7 +80,7 @@ func New(server string, config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, project: config.Project, http: &http.Client{
+	c := &Client{base: base, headers: config.headers(), http: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -116,12 +118,20 @@ func (c Config) check() error {
 	return nil
 }
 
+func (c Config) headers() http.Header {
+	headers := http.Header{"Accept": {jsonType}, "User-Agent": {cmp.Or(c.UserAgent, "regwarden-client")}}
+	if c.Project != "" {
+		headers.Set(api.HeaderProjectUID, c.Project)
+	}
+	return headers
+}
+
 func (c Config) transport() (http.RoundTripper, error) {
 	if c.Transport != nil {
 		return c.Transport, nil
 	}
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
-		IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: responseTimeout}
+		IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: responseTimeout}
 	if len(c.CA) == 0 {
 		return transport, nil
 	}

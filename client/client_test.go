@@ -45,7 +45,7 @@ func TestRequest(t *testing.T) {
 		body, _ = io.ReadAll(r.Body)
 		respond(w, http.StatusCreated, `{"uid":"u1"}`)
 	})
-	c := newClient(t, server.URL+"/prefix/", client.Config{APIKey: "the-key", Project: "p1"})
+	c := newClient(t, server.URL+"/prefix/", client.Config{APIKey: "the-key", Project: "p1", UserAgent: "a-program/1"})
 	auth := &regcheck.Auth{Type: regcheck.Basic, Username: "robot", Password: "the-password"}
 	definition := api.OCIRegistryDefinition{Definition: regcheck.Definition{Endpoint: "https://registry.example.com", Auth: auth}}
 	uid, err := c.Registries.Create(t.Context(), api.OCIRegistryRequest{Metadata: api.OCIRegistryName{Name: "ours"}, Spec: api.OCIRegistryRequestSpec{OCIRegistryDefinition: definition}})
@@ -61,7 +61,7 @@ func TestRequest(t *testing.T) {
 	if got.Method != http.MethodPost || got.URL.Path != "/prefix/v1/registries/oci/basic" {
 		t.Errorf("%s %s", got.Method, got.URL)
 	}
-	for name, want := range map[string]string{"ApiKey": "the-key", "ProjectUid": "p1", "Content-Type": "application/json", "User-Agent": "regwarden-client", "Authorization": ""} {
+	for name, want := range map[string]string{"ApiKey": "the-key", "ProjectUid": "p1", "Content-Type": "application/json", "User-Agent": "a-program/1", "Authorization": ""} {
 		if got.Header.Get(name) != want {
 			t.Errorf("header %s is %q, want %q", name, got.Header.Get(name), want)
 		}

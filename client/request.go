@@ -25,7 +25,7 @@ const (
 	maxResponse = 64 << 20
 	maxAttempts = 3
 	maxWait     = 30 * time.Second // for all attempts of a request
-	userAgent   = "regwarden-client"
+	jsonType    = "application/json"
 )
 
 // request is one operation of the API.
@@ -106,6 +106,9 @@ func (c *Client) send(ctx context.Context, r request, token secret.String, out a
 		return fmt.Errorf("encode the body of %s: %w", c.name(r), err)
 	}
 	end := time.Now().Add(maxWait)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+		end = deadline
+	}
 	for attempt := 1; ; attempt++ {
 		wait, err := c.attempt(ctx, r, target, token, body, out)
 		if wait <= 0 || attempt == maxAttempts || time.Now().Add(wait).After(end) {
@@ -143,21 +146,18 @@ func (c *Client) attempt(ctx context.Context, r request, target *url.URL, token 
 }
 
 func (c *Client) setHeaders(sent *http.Request, r request, token secret.String) {
-	sent.Header.Set("User-Agent", userAgent)
-	sent.Header.Set("Accept", "application/json")
+	sent.Header = c.headers.Clone()
 	switch {
 	case r.in != nil:
-		sent.Header.Set("Content-Type", "application/json")
+		sent.Header.Set("Content-Type", jsonType)
 	case r.file != nil:
 		sent.Header.Set("Content-Type", "application/octet-stream")
 	}
-	if r.anonymous {
-		return
+	if token != "" {
+		sent.Header.Set(api.HeaderAuthorization, token.Reveal())
 	}
-	for name, value := range map[string]string{api.HeaderAuthorization: token.Reveal(), api.HeaderAPIKey: c.auth.apiKey.Reveal(), api.HeaderProjectUID: c.project} {
-		if value != "" {
-			sent.Header.Set(name, value)
-		}
+	if key := c.auth.apiKey; key != "" && !r.anonymous {
+		sent.Header.Set(api.HeaderAPIKey, key.Reveal())
 	}
 }
 
@@ -225,7 +225,7 @@ func (c *Client) decode(r request, received *http.Response, content []byte, out 
 	media, _, _ := mime.ParseMediaType(received.Header.Get("Content-Type")) // "" if it cannot be read
 	if received.StatusCode < 200 || received.StatusCode > 299 {
 		refused := &api.Error{}
-		if media != "application/json" || stdjson.Unmarshal(content, refused) != nil || refused.Code == "" {
+		if media != jsonType || stdjson.Unmarshal(content, refused) != nil || refused.Code == "" {
 			return c.foreign(r, received, media)
 		}
 		refused.Status = received.StatusCode
@@ -235,7 +235,7 @@ func (c *Client) decode(r request, received *http.Response, content []byte, out 
 	if empty && (received.StatusCode == http.StatusAccepted || out == nil && received.StatusCode == http.StatusNoContent) {
 		return nil
 	}
-	if out == nil || media != "application/json" || stdjson.Unmarshal(content, out) != nil {
+	if media != jsonType || stdjson.Unmarshal(content, out) != nil {
 		return c.foreign(r, received, media)
 	}
 	return nil
@@ -244,7 +244,7 @@ func (c *Client) decode(r request, received *http.Response, content []byte, out 
 // foreign is the error of a response that this API does not have. It does not repeat the body, which may repeat the path and so
 // a refresh token.
 func (c *Client) foreign(r request, received *http.Response, media string) error {
-	what := received.Status
+	what := strconv.Itoa(received.StatusCode) + " " + http.StatusText(received.StatusCode)
 	if media != "" {
 		what += " with " + media
 	}

@@ -55,7 +55,7 @@ func (u Users) ChangePassword(ctx context.Context, current, password secret.Stri
 	if err != nil {
 		return err
 	}
-	return u.c.auth.setPassword(ctx, password)
+	return u.c.auth.setPassword(context.WithoutCancel(ctx), password)
 }
 
 // SetActive enables or disables a user. Sessions of a disabled user end, and its API keys are suspended.
