@@ -120,6 +120,14 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
+// The overview of package client fits two screens.
+func TestClientOverview(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "doc", "github.com/regwarden/regwarden/client").CombinedOutput()
+	if lines := strings.Count(string(out), "\n"); err != nil || !strings.Contains(string(out), "func New(") || lines > 100 {
+		t.Errorf("%d lines, %v\n%s", lines, err, out)
+	}
+}
+
 // interpreter runs a file by a program of a Debian package.
 func interpreter(program, pkg string, args ...string) func(*testing.T, string) *exec.Cmd {
 	return func(t *testing.T, file string) *exec.Cmd {
