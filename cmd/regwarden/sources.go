@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/scan"
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -121,15 +122,18 @@ stored: their credentials are not in the files.`
 	return cmd
 }
 
+// shownText returns a text of a file so that it controls neither a terminal nor a pipeline.
+func shownText(text string) string { return regcheck.WithoutPipelineCommand(scan.Clean(text)) }
+
 // printImported prints what happened to each definition, and problems of the files on standard error.
 func printImported(a *admin, found model.Result, imported []registries.Imported) error {
 	rows := make([][]any, len(imported))
 	for i, r := range imported {
 		of := found.Registries[i]
-		rows[i] = []any{string(r.Result), r.Name, scan.Clean(model.Address(of.Definition)), scan.Place(of.Sources[0]), r.UID, scan.Clean(r.Detail)}
+		rows[i] = []any{string(r.Result), shownText(r.Name), shownText(model.Address(of.Definition)), shownText(scan.Place(of.Sources[0])), r.UID, shownText(r.Detail)}
 	}
 	for _, p := range found.Problems {
-		fmt.Fprintf(a.cmd.ErrOrStderr(), "%s: %s\n", scan.Place(p.Source), scan.Clean(p.Message))
+		fmt.Fprintln(a.cmd.ErrOrStderr(), shownText(scan.Place(p.Source)+": "+p.Message))
 	}
 	return a.table([]string{"result", "name", "registry", "source", "uid", "detail"}, rows)
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/definitions/model"
+	"github.com/regwarden/regwarden/internal/scanreport"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -169,16 +170,26 @@ func (p *printer) details(r model.Registry, o outcome) {
 	if r.NotChecked != "" {
 		p.labeled("", "", r.NotChecked)
 	}
-	if report := r.Report; report != nil {
-		p.labeled("", "", report.Message)
-		p.labeled("field", "", report.Field)
-		p.labeled("hint", bold, report.Hint)
-		for _, w := range report.Warnings {
-			p.labeled("warning", yellow, string(w.Code)+": "+w.Message)
-		}
-	}
+	p.report(r)
 	for _, n := range r.Notices {
 		p.labeled("notice", yellow, string(n.Code)+": "+n.Message)
+	}
+}
+
+// report writes what a check found out, with texts of the registry.
+func (p *printer) report(r model.Registry) {
+	if r.Report == nil {
+		return
+	}
+	shown := func(text string) string { return text }
+	if !p.Users {
+		shown = scanreport.MaskUser(r)
+	}
+	p.labeled("", "", shown(r.Report.Message))
+	p.labeled("field", "", r.Report.Field)
+	p.labeled("hint", bold, shown(r.Report.Hint))
+	for _, w := range r.Report.Warnings {
+		p.labeled("warning", yellow, string(w.Code)+": "+shown(w.Message))
 	}
 }
 

@@ -68,6 +68,23 @@ func TestText(t *testing.T) {
 	}
 }
 
+// A registry may repeat the username, which only --show-users shows.
+func TestTextMasksUsersOfMessages(t *testing.T) {
+	r := found("one.test", "robot$ci", "hunter2")
+	r.Report = &regcheck.Report{Code: regcheck.CodeAuthFailed, Message: "Unknown user robot$ci robot$ci.", Hint: "Ask for robot$ci.",
+		Warnings: []regcheck.Warning{{Code: regcheck.WarnRedirected, Message: "To /robot$ci/."}}}
+	for _, users := range []bool{false, true} {
+		var out strings.Builder
+		if err := (Text{Users: users}).Write(&out, model.Result{Registries: []model.Registry{r}}); err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool]int{false: 0, true: 5}[users]
+		if n := strings.Count(out.String(), "robot$ci"); n != want || !users && strings.Count(out.String(), "********") != 4 {
+			t.Errorf("shown %d times, want %d:\n%s", n, want, out.String())
+		}
+	}
+}
+
 // No row is wider than the terminal, and color changes nothing but escape sequences.
 func TestTextFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{40, 57, 80, 120} {

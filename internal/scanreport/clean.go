@@ -63,23 +63,39 @@ func secretForms(s string) []string {
 	return forms
 }
 
-// forUser returns a cleaner that also masks the username of a definition, unless it is a word of our own texts.
+// forUser returns a cleaner that also masks the username of a definition.
 func (c *cleaner) forUser(r model.Registry, show bool) *cleaner {
-	if show || r.Definition.Auth == nil || len(r.Definition.Auth.Username) < 3 || ownWords[r.Definition.Auth.Username] {
+	if show {
 		return c
 	}
-	user := regexp.QuoteMeta(printable(r.Definition.Auth.Username))
-	return &cleaner{secrets: c.secrets, user: regexp.MustCompile(`(^|[^\pL\pN])` + user + `($|[^\pL\pN])`)}
+	return &cleaner{secrets: c.secrets, user: userPattern(r)}
+}
+
+// userPattern matches the username of a definition with what is around it. It is nil if there is none, or one that is a word of our own texts.
+func userPattern(r model.Registry) *regexp.Regexp {
+	if r.Definition.Auth == nil || len(r.Definition.Auth.Username) < 3 || ownWords[r.Definition.Auth.Username] {
+		return nil
+	}
+	return regexp.MustCompile(`(^|[^\pL\pN])` + regexp.QuoteMeta(printable(r.Definition.Auth.Username)) + `($|[^\pL\pN])`)
+}
+
+// MaskUser returns a function that masks the username of a definition in a text, which a registry may repeat.
+func MaskUser(r model.Registry) func(string) string { return (&cleaner{user: userPattern(r)}).maskUser }
+
+func (c *cleaner) maskUser(s string) string {
+	if c.user == nil {
+		return s
+	}
+	for range 2 { // a match includes the character that a second one next to it begins with
+		s = c.user.ReplaceAllString(s, "${1}"+secret.Mask+"${2}")
+	}
+	return s
 }
 
 // text returns a text in one line without control characters, secrets and user information in URLs.
 func (c *cleaner) text(s string) string {
 	s = c.secrets.Replace(printable(s))
-	s = withoutUserInfo(s)
-	if c.user != nil {
-		s = c.user.ReplaceAllString(s, "${1}"+secret.Mask+"${2}")
-	}
-	return cut(s, maxText)
+	return cut(c.maskUser(withoutUserInfo(s)), maxText)
 }
 
 // name returns a part of a definition as a text. It is not masked, since the user has chosen it.
