@@ -76,6 +76,7 @@ func TestKubelet(t *testing.T) {
 		{"kubelet ignores identitytoken", contains("identitytoken"), testCase{config: `{"auths": {"ghcr.io": {"identitytoken": "t"}}}`, reference: "ghcr.io/acme/app"}},
 		{"kubelet ignores registrytoken", contains("registrytoken"), testCase{config: `{"auths": {"ghcr.io": {"registrytoken": "t"}}}`, reference: "ghcr.io/acme/app"}},
 		{"kubelet reads email", contains(`"email": 5`), testCase{config: `{"auths": {"ghcr.io": {"email": 5}}}`, reference: "ghcr.io/acme/app"}},
+		{"kubelet reads HttpHeaders", contains(`{"X-Meta": 1}`), testCase{config: `{"HttpHeaders": {"X-Meta": 1}}`, reference: "ghcr.io/acme/app"}},
 		{"kubelet compares docker.io, go-containerregistry index.docker.io", func(c testCase) bool { return strings.Contains(c.reference, "docker.io") },
 			testCase{config: `{"auths": {"docker.io": {"auth": "dTpw"}}}`, reference: "docker.io/acme/app"}},
 		{"for a host without dot and port, kubelet uses credentials of Docker Hub", func(c testCase) bool { return strings.HasPrefix(c.reference, "localhost/") },

@@ -188,6 +188,8 @@ var written = []testCase{
 	{config: `{"credHelpers": {"ghcr.io": "one"}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"r.azurecr.io": {"auth": "MDA6", "identitytoken": "t"}}}`, reference: "r.azurecr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}, "ghcr.io": {"auth": "dTpx"}}}`, reference: "ghcr.io/acme/app"},
+	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "HttpHeaders": {"X-Meta": "1", "X-Other": null}}`, reference: "ghcr.io/acme/app"},
+	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "httpheaders": {"X-Meta": 1}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"https://r.test/v1/": {"auth": "dTpw", "email": "a@b.test"}}`, reference: "r.test/acme/app", legacy: true},
 }
 

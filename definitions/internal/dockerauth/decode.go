@@ -85,6 +85,8 @@ func (r Rules) reads(member string) bool {
 		return r == Docker || r == ORAS || r == GitLabRunner
 	case "credHelpers":
 		return r == Docker || r == ORAS || r == Podman || r == GitLabRunner
+	case "HttpHeaders":
+		return r == Docker || r == Kubelet || r == GitLabRunner
 	case unknownMember:
 		return r == DockerEnv
 	}

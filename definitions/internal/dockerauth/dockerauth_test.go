@@ -156,6 +156,8 @@ func TestRejectedFiles(t *testing.T) {
 		{"[]", []Rules{Docker, ORAS, Podman, Kubelet, DockerEnv}, 1},
 		{"{\n\"auths\":\n[]}", []Rules{Docker, ORAS, Podman, Kubelet, DockerEnv}, 3},
 		{"{\n\"credsStore\": 5}", []Rules{Docker, ORAS, DockerEnv}, 2},
+		{"{\n\"httpHeaders\": {\"a\": 1}}", []Rules{Docker, Kubelet, DockerEnv}, 2},
+		{"{\n\"HttpHeaders\": \"a\"}", []Rules{Docker, Kubelet, DockerEnv}, 2},
 		{"{\n\"credHelpers\": {\"a\": {}}}", []Rules{Docker, ORAS, Podman, DockerEnv}, 2},
 	} {
 		c := parse(t, test.text)

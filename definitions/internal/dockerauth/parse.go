@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -97,6 +98,8 @@ func (c *Config) readObject(root *node.Node) {
 				c.reject("credsStore", member.KeyLine, "credsStore is not a string.")
 			}
 			c.Store, c.StoreLine = member.Value.Text(), member.KeyLine
+		case strings.EqualFold(member.Key, "HttpHeaders") && !isMapOfStrings(member.Value):
+			c.reject("HttpHeaders", member.KeyLine, "HttpHeaders is not an object of strings.")
 		}
 		if !strings.EqualFold(member.Key, "auths") {
 			c.reject(unknownMember, member.KeyLine, "docker accepts nothing but auths in DOCKER_AUTH_CONFIG.")
@@ -134,6 +137,10 @@ func (c *Config) addHelpers(helpers *node.Node) {
 
 func isNull(n *node.Node) bool {
 	return !n.IsObject() && !n.IsArray() && !n.IsText() && n.Text() == ""
+}
+
+func isMapOfStrings(n *node.Node) bool {
+	return isNull(n) || n.IsObject() && !slices.ContainsFunc(n.Pairs(), func(member node.Pair) bool { return !isString(member.Value) })
 }
 
 // isString reports whether Go's JSON decoder accepts the value for a string.
