@@ -157,7 +157,7 @@ func (s *Service) sendLink(ctx context.Context, client *mailSession, org store.O
 // reserveLink reserves a message with a link in two allowances: that of links, which is low, and that of the organization's messages.
 // It returns how long to wait if one of them is used up; the caller must then roll back.
 func (s *Service) reserveLink(ctx context.Context, tx *store.Tx, orgUID string) (wait time.Duration, err error) {
-	if wait, _, err = tx.Allowances.Reserve(ctx, "links of "+orgUID, linksPerHour, time.Hour, 0, s.now()); err != nil || wait > 0 {
+	if wait, _, err = tx.Allowances.Reserve(ctx, store.LinksOf+orgUID, linksPerHour, time.Hour, 0, s.now()); err != nil || wait > 0 {
 		return max(wait, jitter(linkBackoff)), err
 	}
 	return s.reserveMail(ctx, tx, orgUID)

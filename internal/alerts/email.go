@@ -129,7 +129,7 @@ func (s *Service) sendEach(ctx context.Context, client *mailSession, addresses [
 
 // reserveMail counts a message of an organization. It returns how long to wait if its budget is used up.
 func (s *Service) reserveMail(ctx context.Context, tx *store.Tx, orgUID string) (time.Duration, error) {
-	wait, reserved, err := tx.Allowances.Reserve(ctx, "mails of "+orgUID, s.config.MailsPerHour, time.Hour, 0, s.now())
+	wait, reserved, err := tx.Allowances.Reserve(ctx, store.MailsOf+orgUID, s.config.MailsPerHour, time.Hour, 0, s.now())
 	if reserved {
 		return 0, err
 	}

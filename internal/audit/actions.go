@@ -27,6 +27,7 @@ var (
 	RegistrySync     = action("registry.sync")  // requested by a user
 	RegistryCheck    = action("registry.check") // requested by a user
 	OrgCreate        = action("org.create")
+	OrgDelete        = action("org.delete")
 	ProjectCreate    = action("project.create")
 	ProjectUpdate    = action("project.update")
 	ProjectDelete    = action("project.delete")

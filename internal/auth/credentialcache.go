@@ -55,7 +55,7 @@ func (c *credentialCache) get(id credentialID, method audit.AuthMethod) (cacheEn
 		return cacheEntry{}, false
 	}
 	p := found.principal
-	for _, subject := range []string{p.SessionUID, p.APIKeyUID, p.UserUID} {
+	for _, subject := range []string{p.SessionUID, p.APIKeyUID, p.UserUID, p.OrgUID} {
 		if c.changed[subject] > found.epoch {
 			return cacheEntry{}, false
 		}
@@ -87,7 +87,7 @@ func (c *credentialCache) evict(now time.Time) {
 	}
 }
 
-// invalidate invalidates all entries of these sessions, users and API keys.
+// invalidate invalidates all entries of these sessions, users, API keys and organizations.
 func (c *credentialCache) invalidate(subjects []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

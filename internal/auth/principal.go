@@ -33,6 +33,7 @@ const (
 	OpenRegistries     Permission = "registry.open" // read the secrets; operators only, who have the key
 	ReadOrgs           Permission = "org.list"
 	CreateOrgs         Permission = "org.create"
+	DeleteOrgs         Permission = "org.delete"
 	ReadAllProjects    Permission = "project.listAll"
 	CreateProjects     Permission = "project.create"
 	ChangeProjects     Permission = "project.update"
@@ -79,8 +80,12 @@ func (p Principal) May(permission Permission) error {
 	if p.Can(permission) {
 		return nil
 	}
+	whom := "Ask an administrator of your organization for it."
+	if !granted[RoleAdmin][permission] {
+		whom = "Only the operator may do it, on the server, with the command line of regwarden."
+	}
 	return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(permission),
-		Message: fmt.Sprintf("Operation '%s' is forbidden. Ask an administrator of your organization for it.", permission)}
+		Message: fmt.Sprintf("Operation '%s' is forbidden. %s", permission, whom)}
 }
 
 // Can reports whether May returns nil.
@@ -97,24 +102,18 @@ func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.R
 // without a name the one that its principal has.
 func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
 	canonical := Canonical(name)
-	if p.Role != RoleOperator {
-		if canonical != "" && canonical != Canonical(p.OrgName) {
-			return store.Org{}, orgNotFound() // the same response whether it exists or not
-		}
-		return tx.Orgs.Get(ctx, p.OrgUID)
-	}
-	if canonical == "" && p.OrgUID == "" {
+	find := func() (store.Org, error) { return tx.Orgs.Get(ctx, p.OrgUID) }
+	switch {
+	case p.Role != RoleOperator && canonical != "" && canonical != Canonical(p.OrgName):
+		return store.Org{}, OrgNotFound(store.ErrNotFound) // the same response whether it exists or not
+	case p.Role != RoleOperator:
+	case canonical != "":
+		find = func() (store.Org, error) { return tx.Orgs.ByName(ctx, canonical) }
+	case p.OrgUID == "":
 		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required"})
 	}
-	find := func() (store.Org, error) { return tx.Orgs.ByName(ctx, canonical) }
-	if canonical == "" {
-		find = func() (store.Org, error) { return tx.Orgs.Get(ctx, p.OrgUID) }
-	}
 	org, err := find()
-	if errors.Is(err, store.ErrNotFound) {
-		return store.Org{}, orgNotFound()
-	}
-	return org, err
+	return org, OrgNotFound(err)
 }
 
 // FindOrgUID is Org for callers that need only the uid. Without a name it needs no query.
@@ -149,6 +148,7 @@ func userOf(ctx context.Context, tx *store.Tx, org store.Org, named string) (sto
 	return user, UserNotFound(err)
 }
 
-func orgNotFound() error {
-	return fault.ResourceNotFound("Organization not found.")
+// OrgNotFound turns store.ErrNotFound into the fault of an unknown organization.
+func OrgNotFound(err error) error {
+	return asNotFound(err, "Organization not found.")
 }

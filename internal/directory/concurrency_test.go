@@ -98,3 +98,33 @@ func TestAdministratorsRemoveEachOther(t *testing.T) {
 		}
 	}
 }
+
+// TestOrganizationDeletedWhileAUserIsAdded runs both concurrently, in either order: a user is never deleted without cascade.
+func TestOrganizationDeletedWhileAUserIsAdded(t *testing.T) {
+	w := mustWorld(t)
+	for _, deletionFirst := range []bool{true, false} {
+		org := w.mustOrg(t, fmt.Sprint("Acme ", deletionFirst))
+		var added, deleted error
+		add := func() error {
+			_, added = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: org.Name, Email: "a@acme.example", WithoutPassword: true})
+			return nil
+		}
+		remove := func() error { deleted = w.DeleteOrg(t.Context(), operator, origin, org.UID, false); return nil }
+		changes := []func() error{add, remove}
+		if deletionFirst {
+			changes = []func() error{remove, add}
+		}
+		postgrestest.Concurrently(t, w.url, "SELECT 1 FROM orgs FOR UPDATE", changes...)
+		if deleted == nil {
+			wantCode(t, added, fault.CodeResourceNotFound)
+		} else {
+			wantCode(t, deleted, directory.CodeOrgNotEmpty)
+			if added != nil {
+				t.Error(added)
+			}
+		}
+		if w.url != "" && (deleted == nil) != deletionFirst {
+			t.Errorf("deletion first %t: added: %v; deleted: %v", deletionFirst, added, deleted)
+		}
+	}
+}

@@ -22,6 +22,7 @@ const DefaultProject = "Default"
 // Conflict codes.
 const (
 	CodeOrgExists       = "OrganizationAlreadyExists"
+	CodeOrgNotEmpty     = "OrganizationNotEmpty"
 	CodeProjectExists   = "ProjectAlreadyExists"
 	CodeProjectNotEmpty = "ProjectNotEmpty"
 	CodeUserExists      = "UserAlreadyExists"

@@ -40,6 +40,7 @@ var (
 type world struct {
 	*directory.Directory
 	db   *store.DB
+	dir  string // data directory
 	url  string // database URL; empty for SQLite
 	auth *auth.Service
 }
@@ -58,7 +59,7 @@ func mustWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{Directory: directory.New(db, service.Passwords(), now), db: db, url: options.DatabaseURL.Reveal(), auth: service}
+	return &world{Directory: directory.New(db, service.Passwords(), now), db: db, dir: options.DataDir, url: options.DatabaseURL.Reveal(), auth: service}
 }
 
 func (w *world) mustOrg(t *testing.T, name string) directory.Org {
@@ -260,6 +261,7 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	admin := w.mustUser(t, acme, "admin@acme.example", auth.RoleAdmin)
 	for action, refused := range map[audit.Action]func() error{
 		audit.OrgCreate: func() error { _, err := w.CreateOrg(t.Context(), admin, origin, "Mine"); return err },
+		audit.OrgDelete: func() error { return w.DeleteOrg(t.Context(), admin, origin, acme.UID, true) },
 		audit.ProjectCreate: func() error {
 			_, err := w.CreateProject(t.Context(), member, origin, directory.NewProject{Name: "Mine"})
 			return err

@@ -40,6 +40,55 @@ func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (s
 	return org, project, tx.Projects.Insert(ctx, project)
 }
 
+// DeleteOrg deletes an organization that has no registries and no users but administrators, or with cascade any organization.
+// Its audit records stay; tokens and API keys of its users are invalid at once.
+//
+// Faults: Forbidden; NotFound; Conflict with CodeOrgNotEmpty.
+func (d *Directory) DeleteOrg(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, cascade bool) error {
+	err := d.change(ctx, attempt{origin: origin, principal: p, permission: auth.DeleteOrgs, action: audit.OrgDelete, object: uid},
+		func(tx *store.Tx) (changeResult, error) {
+			err := auth.OrgNotFound(tx.Orgs.BeginDelete(ctx, uid))
+			if err == nil && !cascade {
+				err = orgEmpty(ctx, tx, uid)
+			}
+			if err == nil {
+				err = tx.Orgs.Delete(ctx, uid)
+			}
+			return changeResult{orgUID: uid, uid: uid}, err
+		})
+	if err == nil {
+		d.sweepContents(ctx, uid)
+	}
+	return err
+}
+
+// orgEmpty returns the fault of an organization that has more than administrators.
+func orgEmpty(ctx context.Context, tx *store.Tx, uid string) error {
+	registries, err := tx.Orgs.Registries(ctx, uid, namedContents+1)
+	if err != nil {
+		return err
+	}
+	members, err := tx.Orgs.Members(ctx, uid, namedContents+1)
+	if err != nil || len(registries)+len(members) == 0 {
+		return err
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: CodeOrgNotEmpty, Message: "The organization still contains " +
+		contents(registries, "users who are not administrators", members) + ". Delete them first, or delete everything in it with the option cascade."}
+}
+
+// sweptRows is how many rows of content one transaction deletes.
+const sweptRows = 1000
+
+// sweepContents deletes the content of a deleted organization in steps. After an error, every server does the rest in the background.
+func (d *Directory) sweepContents(ctx context.Context, orgUID string) {
+	for more, err := true, error(nil); more && err == nil; {
+		err = d.db.InTx(ctx, func(tx *store.Tx) (err error) {
+			more, err = tx.Contents.Sweep(ctx, orgUID, sweptRows)
+			return err
+		})
+	}
+}
+
 // ListOrgs lists all organizations for an operator, and only their own for everyone else.
 func (d *Directory) ListOrgs(ctx context.Context, p auth.Principal) ([]Org, error) {
 	var list []Org

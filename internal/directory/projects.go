@@ -43,7 +43,7 @@ func (d *Directory) CreateProject(ctx context.Context, p auth.Principal, origin 
 				return changeResult{}, err
 			}
 			project = newProject(org.UID, input, d.now())
-			return changeResult{orgUID: org.UID, uid: project.UID}, projectExists(tx.Projects.Insert(ctx, project))
+			return changeResult{orgUID: org.UID, uid: project.UID}, auth.OrgNotFound(projectExists(tx.Projects.Insert(ctx, project))) // deleted concurrently
 		})
 	return visibleProject(project), err
 }
@@ -111,17 +111,22 @@ func notEmpty(ctx context.Context, tx *store.Tx, orgUID, uid string) error {
 	if err != nil {
 		return err
 	}
-	var contents []string
+	return &fault.Error{Kind: fault.Conflict, Code: CodeProjectNotEmpty,
+		Message: "The project still contains " + contents(registries, "members", members) + ". Remove them first."}
+}
+
+// contents names registries and people in a message.
+func contents(registries []string, people string, names []string) string {
+	var parts []string
 	for _, kind := range []struct {
 		word  string
 		names []string
-	}{{"registries", registries}, {"members", members}} {
+	}{{"registries", registries}, {people, names}} {
 		if len(kind.names) > 0 {
-			contents = append(contents, kind.word+" ("+listed(kind.names)+")")
+			parts = append(parts, kind.word+" ("+listed(kind.names)+")")
 		}
 	}
-	return &fault.Error{Kind: fault.Conflict, Code: CodeProjectNotEmpty,
-		Message: "The project still contains " + strings.Join(contents, " and ") + ". Remove them first."}
+	return strings.Join(parts, " and ")
 }
 
 func listed(names []string) string {

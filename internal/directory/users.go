@@ -49,7 +49,7 @@ func (d *Directory) CreateUser(ctx context.Context, p auth.Principal, origin aud
 				return changeResult{}, err
 			}
 			user = newUser(org.UID, input, hash, d.now())
-			return changeResult{orgUID: org.UID, uid: user.UID}, insertUser(ctx, tx, user, input.Projects)
+			return changeResult{orgUID: org.UID, uid: user.UID}, auth.OrgNotFound(insertUser(ctx, tx, user, input.Projects)) // deleted concurrently
 		})
 	return visibleUser(user), err
 }

@@ -51,7 +51,7 @@ func (s *Service) Create(ctx context.Context, p auth.Principal, origin audit.Ori
 		}
 		created.OrgUID = org.UID
 		if err := tx.Registries.Insert(ctx, created); err != nil {
-			return nameTaken(err)
+			return auth.OrgNotFound(nameTaken(err)) // deleted concurrently
 		}
 		if err := s.checkQuota(ctx, tx, created.OrgUID, store.Usage{}); err != nil {
 			return err

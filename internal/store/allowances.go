@@ -16,8 +16,19 @@ const (
 			full_at = CASE WHEN allowances.full_at > $2 AND allowances.full_at <= CAST($5 AS BIGINT) THEN allowances.full_at ELSE $2 END + CAST($3 AS BIGINT)
 			WHERE allowances.full_at <= CAST($4 AS BIGINT) OR allowances.full_at > CAST($5 AS BIGINT)
 		RETURNING full_at`
-	sqlAllowance        = `SELECT full_at FROM allowances WHERE holder = $1`
+	sqlAllowance             = `SELECT full_at FROM allowances WHERE holder = $1`
+	sqlDeleteAllowancesOfOrg = `DELETE FROM allowances WHERE holder IN (SELECT uid FROM users WHERE org_uid = $1
+		UNION ALL SELECT '` + ContactsOf + `' || uid FROM users WHERE org_uid = $1
+		UNION ALL SELECT '` + MailsOf + `' || uid FROM orgs WHERE uid = $1
+		UNION ALL SELECT '` + LinksOf + `' || uid FROM orgs WHERE uid = $1)`
 	sqlDeleteAllowances = `DELETE FROM allowances WHERE holder IN (SELECT holder FROM allowances WHERE full_at < $1 LIMIT $2)`
+)
+
+// Holders of allowances are uids of users, for their validations, and the uids of users or organizations after one of these.
+const (
+	ContactsOf = "changes of " // users
+	MailsOf    = "mails of "   // organizations
+	LinksOf    = "links of "   // organizations
 )
 
 // Allowances reads and changes the use of operations that are limited per period.
@@ -46,7 +57,7 @@ const ContactsAhead = 15 * time.Minute
 // delivery to a webhook's origin. It returns how long to wait for it, and reserves none further than ContactsAhead.
 // Validations have a separate allowance, so that stored definitions never make a validation fail.
 func (tx Allowances) ReserveContact(ctx context.Context, userUID string, perMinute int, now time.Time) (wait time.Duration, reserved bool, err error) {
-	wait, reserved, err = tx.Reserve(ctx, "changes of "+userUID, perMinute, time.Minute, ContactsAhead, now)
+	wait, reserved, err = tx.Reserve(ctx, ContactsOf+userUID, perMinute, time.Minute, ContactsAhead, now)
 	if !reserved {
 		wait += ContactsAhead
 	}

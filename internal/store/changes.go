@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ChangedKeys is the subject of a change of the service's own keys; other subjects are uids of sessions,
-// users and API keys.
+// ChangedKeys is the subject of a change of the service's own keys; other subjects are uids of sessions, users, API keys and
+// deleted organizations.
 const ChangedKeys = "keys"
 
 // Change reports that a record of that uid was changed. Seq counts up by one, in the order of commits. It can go
@@ -31,7 +31,7 @@ func scanChange(row scanner, c *Change) error { return row.Scan(&c.Seq, &c.Subje
 type Changes struct{ *conn }
 
 // Note notifies this process after the commit, and every other one within a second, that what they cached of a session,
-// user or API key is out of date.
+// user, API key or organization is out of date.
 func (tx Changes) Note(ctx context.Context, subject string) error { return tx.note(ctx, subject) }
 
 func (tx *conn) note(ctx context.Context, subject string) error {

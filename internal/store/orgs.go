@@ -20,6 +20,22 @@ const (
 	sqlLockKeyset = `UPDATE data_keyset SET id = id WHERE id = 1`
 	sqlLockOrg    = `UPDATE orgs SET name = name WHERE uid = $1`
 	sqlAnyOrg     = `SELECT uid, name, canonical, created_at FROM orgs LIMIT 1`
+
+	// A new unique value takes the lock of a deletion on PostgreSQL: no transaction can add a row that refers to the organization
+	// before this one ends.
+	sqlBeginOrgDelete   = `UPDATE orgs SET canonical = uid WHERE uid = $1`
+	sqlRegistriesIn     = `SELECT name FROM registries WHERE org_uid = $1 LIMIT $2`
+	sqlMembersIn        = `SELECT email FROM users WHERE org_uid = $1 AND role <> 'admin' LIMIT $2`
+	sqlUserUIDs         = `SELECT uid FROM users WHERE org_uid = $1`
+	sqlForgetAccount    = `DELETE FROM login_throttles WHERE account = $1`
+	sqlDeleteAlertsIn   = `DELETE FROM alerts WHERE org_uid = $1`
+	sqlDeleteAddresses  = `DELETE FROM alert_addresses WHERE org_uid = $1`
+	sqlDeleteRegistries = `DELETE FROM registries WHERE org_uid = $1`
+	sqlDeleteUsage      = `DELETE FROM org_usage WHERE org_uid = $1`
+	sqlDropRunsIn       = `UPDATE registry_runs SET dropped = 1 WHERE org_uid = $1 AND dropped = 0`
+	sqlDeleteProjects   = `DELETE FROM projects WHERE org_uid = $1`
+	sqlDeleteUsers      = `DELETE FROM users WHERE org_uid = $1`
+	sqlDeleteOrg        = `DELETE FROM orgs WHERE uid = $1`
 )
 
 func scanOrg(row scanner, o *Org) error {
@@ -70,4 +86,41 @@ func (tx Orgs) First(ctx context.Context) error {
 // Lock is Users.Lock for an organization.
 func (tx Orgs) Lock(ctx context.Context, uid string) error {
 	return tx.changeOne(ctx, sqlLockOrg, uid)
+}
+
+// BeginDelete makes other transactions wait that use the organization, until this one ends. It belongs before Registries,
+// Members and Delete.
+func (tx Orgs) BeginDelete(ctx context.Context, uid string) error {
+	return tx.changeOne(ctx, sqlBeginOrgDelete, uid)
+}
+
+// Registries lists names of at most limit registries of an organization, in no order.
+func (tx Orgs) Registries(ctx context.Context, uid string, limit int) ([]string, error) {
+	return all(ctx, tx.conn, scanText, sqlRegistriesIn, uid, limit)
+}
+
+// Members lists emails of at most limit users of an organization who are not administrators, in no order.
+func (tx Orgs) Members(ctx context.Context, uid string, limit int) ([]string, error) {
+	return all(ctx, tx.conn, scanText, sqlMembersIn, uid, limit)
+}
+
+// Delete deletes an organization with everything of it but its audit records, and notes the change for every process. Contents.Sweep
+// deletes the content of its registries later.
+func (tx Orgs) Delete(ctx context.Context, uid string) error {
+	users, err := all(ctx, tx.conn, scanText, sqlUserUIDs, uid)
+	if err != nil {
+		return err
+	}
+	for _, user := range users {
+		if err := tx.changeAny(ctx, sqlForgetAccount, []byte(user)); err != nil {
+			return err
+		}
+	}
+	for _, query := range []string{sqlDeleteAllowancesOfOrg, sqlDeleteAlertsIn, sqlDeleteAddresses, sqlDeleteRegistries, sqlDeleteUsage,
+		sqlDropRunsIn, sqlDeleteProjects, sqlDeleteUsers} {
+		if err := tx.changeAny(ctx, query, uid); err != nil {
+			return err
+		}
+	}
+	return tx.noteIf(ctx, true, tx.changeOne(ctx, sqlDeleteOrg, uid), uid)
 }

@@ -15,7 +15,9 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	for name, query := range map[string]string{
-		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
+		"OrgByName": sqlOrgByName, "OrgByUID": sqlOrgByUID, "BeginOrgDelete": sqlBeginOrgDelete, "RegistriesIn": sqlRegistriesIn, "MembersIn": sqlMembersIn, "DropRunsIn": sqlDropRunsIn,
+		"ForgetAccount": sqlForgetAccount, "DeleteAlertsIn": sqlDeleteAlertsIn, "DeleteAddresses": sqlDeleteAddresses, "DeleteRegistries": sqlDeleteRegistries,
+		"DeleteProjects": sqlDeleteProjects, "DeleteUsers": sqlDeleteUsers, "DeleteAllowancesOfOrg": sqlDeleteAllowancesOfOrg, "UserByEmail": sqlUserByEmail, "User": sqlUser, "Users": sqlUsers,
 		"NoteLogin": sqlNoteLogin, "LockUser": sqlLockUser, "LockOrg": sqlLockOrg, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
 		"UpdateProject": sqlUpdateProject, "LockProject": sqlLockProject, "DeleteProject": sqlDeleteProject, "Members": sqlMembers,
 		"RegistriesOfProject": sqlRegistriesOfProject, "SetRegistryProject": sqlSetRegistryProject,

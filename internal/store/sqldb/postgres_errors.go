@@ -46,7 +46,7 @@ func translatePostgres(err error) error {
 	switch {
 	case code == codeUnique:
 		return ErrExists
-	case code == codeForeignKey: // what a new row refers to; no row is deleted that others refer to
+	case code == codeForeignKey: // what a new row refers to; what refers to a row is deleted before it
 		return ErrNotFound
 	case isUnavailable(code), code == codeSerialization, code == codeDeadlock, code == codeUnknownEnd, code == codeLockTimeout:
 		return unreachable(err)
