@@ -40,6 +40,8 @@ const (
 	PathRegistryNames        = "/v1/registries/metadata"
 	PathHelmRegistries       = "/v1/registries/helm"
 	PathHelmRegistrySync     = "/v1/registries/helm/{uid}/sync/status"
+	PathOrgs                 = "/v1/orgs"
+	PathOrg                  = "/v1/orgs/{uid}"
 	PathProjects             = "/v1/projects"
 	PathProject              = "/v1/projects/{uid}"
 	PathProjectNames         = "/v1/dashboard/projects/metadata"

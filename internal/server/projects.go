@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
 )
@@ -91,4 +92,38 @@ func (s *Server) listProjectNames(c *call) (response, error) {
 	return listOf(http.StatusOK, s.projectPages(c), func(p directory.Project) any {
 		return api.ListedProject{Metadata: api.Metadata{UID: p.UID, Name: p.Name}}
 	})
+}
+
+var orgFields = fieldNames{"name": "metadata.name"}
+
+// listOrgs is GET /v1/orgs.
+func (s *Server) listOrgs(c *call) (response, error) {
+	list, err := s.Directory.ListOrgs(c.Context(), c.principal)
+	shown := make([]api.Org, len(list))
+	for i, o := range list {
+		shown[i] = api.Org{Metadata: api.Metadata{UID: o.UID, Name: o.Name, CreationTimestamp: o.CreatedAt}}
+	}
+	return response{http.StatusOK, api.Orgs{Items: shown}}, err
+}
+
+// createOrg is POST /v1/orgs.
+func (s *Server) createOrg(c *call) (response, error) {
+	var body api.OrgRequest
+	if err := c.read(&body, func() []fault.Field {
+		return orgFields.in(fault.FieldProblem("name", auth.NameProblem(body.Metadata.Name)))
+	}); err != nil {
+		return response{}, err
+	}
+	created, err := s.Directory.CreateOrg(c.Context(), c.principal, c.origin, body.Metadata.Name)
+	return response{http.StatusCreated, api.Created{UID: created.UID}}, err
+}
+
+// deleteOrg is DELETE /v1/orgs/{uid}.
+func (s *Server) deleteOrg(c *call) (response, error) {
+	query := readQuery(c.URL.RawQuery)
+	cascade := query.boolean("cascade")
+	if err := invalid(query.problems); err != nil {
+		return response{}, err
+	}
+	return response{status: http.StatusNoContent}, s.Directory.DeleteOrg(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
 }

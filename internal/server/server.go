@@ -82,6 +82,10 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathHelmRegistries, handle: s.listHelmRegistries, requiresAuth: true},
 		{method: "GET", path: api.PathHelmRegistrySync, handle: s.unsupportedKind, requiresAuth: true},
 
+		{method: "GET", path: api.PathOrgs, handle: s.listOrgs, requiresAuth: true},
+		{method: "POST", path: api.PathOrgs, handle: s.createOrg, requiresAuth: true, announced: true},
+		{method: "DELETE", path: api.PathOrg, handle: s.deleteOrg, requiresAuth: true, announced: true},
+
 		{method: "GET", path: api.PathProjects, handle: s.listProjects, requiresAuth: true},
 		{method: "POST", path: api.PathProjects, handle: s.createProject, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathProject, handle: s.getProject, requiresAuth: true},

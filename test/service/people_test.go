@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -285,6 +286,17 @@ func TestOtherOrganizationsAreNotThere(t *testing.T) {
 		unknown := admin.refused(try.method, try.before+noUID+try.after, try.body, 404, try.code)
 		if a, b := withoutRef(foreign), withoutRef(unknown); a != b {
 			t.Errorf("%s %s: %s, of an unknown one %s", try.method, try.before+try.uid, a, b)
+		}
+	}
+	var orgs items
+	admin.get("/v1/orgs", &orgs)
+	if !slices.Equal(orgs.names(), []string{instance.Org}) {
+		t.Errorf("organizations are %v", orgs.names())
+	}
+	for _, uid := range []string{orgs.Items[0].Metadata.UID, noUID} {
+		f := admin.refused("DELETE", "/v1/orgs/"+uid+"?cascade=true", "", 403, "OperationForbidden").Fault()
+		if !strings.Contains(f.Message, "on the server, with the command line") {
+			t.Errorf("the message does not say where it can be deleted: %s", f.Message)
 		}
 	}
 	for _, uid := range []string{theirs.user, noUID} {
