@@ -66,6 +66,7 @@ const (
 	PathAPIKeys              = "/v1/apiKeys"
 	PathAPIKey               = "/v1/apiKeys/{uid}"
 	PathAPIKeyState          = "/v1/apiKeys/{uid}/state"
+	PathAPIKeyRevocation     = "/v1/apiKeys/revoke"
 	PathAudits               = "/v1/audits"
 	PathAudit                = "/v1/audits/{uid}"
 	PathOpenAPI              = "/v1/openapi.json"

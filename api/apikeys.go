@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"time"
+
+	"github.com/regwarden/regwarden/secret"
+)
 
 // APIKeys is the response of PathAPIKeys.
 type APIKeys struct {
@@ -14,8 +18,9 @@ type APIKey struct {
 	Status   APIKeyStatus `json:"status"`
 }
 
-// APIKeySpec has the owner and the expiry of a key.
+// APIKeySpec has the owner, the expiry and the first characters of a key. Prefix is missing for keys of older versions.
 type APIKeySpec struct {
+	Prefix string     `json:"prefix,omitempty"`
 	Expiry time.Time  `json:"expiry"`
 	User   APIKeyUser `json:"user"`
 }
@@ -54,4 +59,9 @@ type CreatedAPIKey struct {
 // APIKeyState activates or deactivates a key. Public clients omit IsActive to deactivate.
 type APIKeyState struct {
 	IsActive bool `json:"isActive"`
+}
+
+// APIKeyRevocation is the body of PathAPIKeyRevocation. The key itself is enough to revoke it.
+type APIKeyRevocation struct {
+	APIKey secret.String `json:"apiKey"`
 }

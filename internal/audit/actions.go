@@ -39,6 +39,7 @@ var (
 	APIKeyCreate     = action("apikey.create")
 	APIKeyUpdate     = action("apikey.update")
 	APIKeyDelete     = action("apikey.delete")
+	APIKeyRevoke     = action("apikey.revoke") // by a caller who has the key
 	Logout           = action("auth.logout")
 	LoginAlert       = action("auth.alert") // after many failed logins, logins of the account are throttled for all sources
 	SessionEnd       = action("session.end")

@@ -21,6 +21,8 @@ const (
 	apiKeyPrefix = "rwk_"
 	apiKeyRandom = 32
 	apiKeyBytes  = apiKeyRandom + crc32.Size
+
+	visibleChars = len(apiKeyPrefix) + 6 // 30 of the 256 random bits: enough to distinguish the keys of an organization, useless for an attack
 )
 
 var apiKeyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)

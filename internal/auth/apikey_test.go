@@ -60,6 +60,65 @@ func TestAPIKeyLife(t *testing.T) {
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonExpired)
 }
 
+func TestAPIKeyIsRevokedByItself(t *testing.T) {
+	w := mustWorld(t, nil)
+	created, key := w.mustKey(t, w.principal(t), NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
+	if created.Prefix != key.Reveal()[:10] {
+		t.Errorf("the visible prefix is %q", created.Prefix)
+	}
+	use := func() error {
+		_, err := w.Authenticate(t.Context(), Presented{APIKey: key})
+		return err
+	}
+	if err := use(); err != nil {
+		t.Fatal(err)
+	}
+	w.newAudits(t)
+	finder := audit.Origin{RequestID: "ref-2", Address: "198.51.100.7"}
+	unknown, _ := newAPIKey()
+	for _, presented := range []secret.String{unknown, key, key} {
+		if err := w.RevokePresentedAPIKey(t.Context(), finder, presented); err != nil {
+			t.Error(err)
+		}
+	}
+	wantFault(t, use(), fault.CodeUnauthorizedAccess, ReasonInactive)
+	records := w.newAudits(t)
+	if len(records) != 1 || records[0].Action != audit.APIKeyRevoke || records[0].Object != created.UID || records[0].ActorUID != w.user.UID ||
+		records[0].OrgUID != w.org.UID || records[0].Method != audit.MethodAPIKey || records[0].Origin != finder {
+		t.Errorf("records: %+v", records)
+	}
+	for _, part := range []secret.String{"", key[:61], key + "a", "rwk_", "x"} {
+		wantFault(t, w.RevokePresentedAPIKey(t.Context(), finder, part), fault.CodeInvalidRequest, "")
+	}
+}
+
+func TestRevocationsOfASourceAreLimited(t *testing.T) {
+	w := mustWorld(t, nil)
+	unknown, _ := newAPIKey()
+	revoke := func(address string) error {
+		return w.RevokePresentedAPIKey(t.Context(), audit.Origin{Address: address}, unknown)
+	}
+	for i := range revocationsPerMinute {
+		if err := revoke(fmt.Sprintf("2001:db8::%d", i)); err != nil { // one source: a /64 network
+			t.Fatal(err)
+		}
+	}
+	wantFault(t, revoke("2001:db8::1"), fault.CodeTooManyRequests, "")
+	if err := revoke("192.0.2.1"); err != nil {
+		t.Errorf("another source: %v", err)
+	}
+	w.clock.move(2 * time.Second)
+	if err := revoke("2001:db8::1"); err != nil {
+		t.Errorf("after the wait: %v", err)
+	}
+	for i := range maxSources {
+		w.revocations.reserve(fmt.Sprint(i), start)
+	}
+	if n := len(w.revocations.sources); n > maxSources {
+		t.Errorf("%d sources are remembered", n)
+	}
+}
+
 func TestInvalidAPIKeysAreRefused(t *testing.T) {
 	w := mustWorld(t, nil)
 	_, key := w.mustKey(t, w.principal(t), NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -18,6 +20,7 @@ import (
 // APIKey describes a key without its secret.
 type APIKey struct {
 	UID, OrgUID, UserUID, Email, Name string
+	Prefix                            string    // the first characters of the key, empty for keys of older versions
 	Canonical                         string    // of the name; lists are sorted by it
 	CreatedAt, ExpiresAt, LastUsedAt  time.Time // LastUsedAt is zero for an unused key, and exact to five minutes
 	Active                            bool
@@ -59,7 +62,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 			return fault.InvalidFields(fault.Field{Field: "name", Problem: fmt.Sprintf("exceeds the limit of %d keys per user; delete a key first", maxAPIKeys)})
 		}
 		created = store.APIKey{UID: uuid.NewString(), OrgUID: user.OrgUID, UserUID: user.UID, Name: strings.TrimSpace(input.Name),
-			Canonical: Canonical(input.Name), Hash: hash, CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email}
+			Canonical: Canonical(input.Name), Prefix: key.Reveal()[:visibleChars], Hash: hash, CreatedAt: now, ExpiresAt: input.ExpiresAt, Email: user.Email}
 		if err := tx.APIKeys.Insert(ctx, created); err != nil {
 			return err
 		}
@@ -132,7 +135,7 @@ func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string, afte
 }
 
 func visible(k store.APIKey) APIKey {
-	return APIKey{UID: k.UID, OrgUID: k.OrgUID, UserUID: k.UserUID, Email: k.Email, Name: k.Name, Canonical: k.Canonical,
+	return APIKey{UID: k.UID, OrgUID: k.OrgUID, UserUID: k.UserUID, Email: k.Email, Name: k.Name, Prefix: k.Prefix, Canonical: k.Canonical,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, Active: k.DeactivatedAt.IsZero()}
 }
 
@@ -220,6 +223,81 @@ func (s *Service) RevokeAPIKey(ctx context.Context, p Principal, origin audit.Or
 	inactive := false
 	_, err := s.UpdateAPIKey(ctx, p, origin, uid, APIKeyChange{Active: &inactive})
 	return err
+}
+
+// RevokePresentedAPIKey deactivates a key that the caller has. No other credentials are needed, so that everyone who finds a
+// leaked key can end it. It does not report whether the key existed. Whether it is valid can be found out by using it, so the time
+// that the call takes reveals nothing more.
+//
+// Faults: Invalid with field apiKey; Limited.
+func (s *Service) RevokePresentedAPIKey(ctx context.Context, origin audit.Origin, key secret.String) error {
+	hash, ok := apiKeyHash(key)
+	if !ok {
+		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
+			apiKeyPrefix, apiKeyEncoding.EncodedLen(apiKeyBytes))})
+	}
+	if wait := s.revocations.reserve(origin.Source(), s.now()); wait > 0 {
+		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,
+			Message: "Too many revocations of API keys in the last minute. Retry after the time in Retry-After."}
+	}
+	var found store.APIKey
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) { // an unknown key must not cause a write
+		found, err = tx.APIKeys.ByHash(ctx, hash)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) || err == nil && !found.DeactivatedAt.IsZero() {
+		return nil
+	}
+	if err == nil {
+		err = s.revokeFound(ctx, origin, found)
+	}
+	return fault.Wrap("revoke an API key", err)
+}
+
+// revokeFound deactivates a key. Its owner is the actor of the record, as for every other use of the key.
+func (s *Service) revokeFound(ctx context.Context, origin audit.Origin, key store.APIKey) error {
+	inactive, now := false, s.now()
+	owner := Principal{UserUID: key.UserUID, OrgUID: key.OrgUID, Email: key.Email, Method: audit.MethodAPIKey}
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		if err := tx.APIKeys.Update(ctx, key.OrgUID, key.UID, store.APIKeyChange{Active: &inactive}, now); err != nil {
+			return err
+		}
+		return tx.Audits.Append(ctx, s.succeeded(owner, origin, audit.APIKeyRevoke, key.UID, now))
+	})
+	if errors.Is(err, store.ErrNotFound) { // deleted concurrently
+		return nil
+	}
+	return err
+}
+
+const (
+	revocationsPerMinute = 30
+	maxSources           = 16_384 // above this number, all uses are forgotten: the memory must be bounded, not the calls of a botnet
+)
+
+// sourceLimiter limits calls without credentials, in the memory of this process.
+type sourceLimiter struct {
+	mu      sync.Mutex
+	sources map[string]*rate.Limiter
+}
+
+// reserve counts a call of a source, or returns how long to wait.
+func (l *sourceLimiter) reserve(source string, now time.Time) (wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sources == nil || len(l.sources) >= maxSources {
+		l.sources = map[string]*rate.Limiter{}
+	}
+	limiter := l.sources[source]
+	if limiter == nil {
+		limiter = rate.NewLimiter(rate.Every(time.Minute/revocationsPerMinute), revocationsPerMinute)
+		l.sources[source] = limiter
+	}
+	slot := limiter.ReserveN(now, 1)
+	if wait = slot.DelayFrom(now); wait > 0 {
+		slot.CancelAt(now)
+	}
+	return wait
 }
 
 // DeleteAPIKey deletes a key.

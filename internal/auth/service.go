@@ -116,6 +116,8 @@ type Service struct {
 	cache     *credentialCache
 	changes   *changePoller
 	throttle  throttleRules
+
+	revocations sourceLimiter
 }
 
 // New returns the service of an open store, and generates its keys at the first start.

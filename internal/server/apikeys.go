@@ -50,7 +50,7 @@ func (s *Server) getAPIKey(c *call) (response, error) {
 func apiKey(k auth.APIKey) api.APIKey {
 	return api.APIKey{
 		Metadata: api.Metadata{UID: k.UID, Name: k.Name, CreationTimestamp: k.CreatedAt},
-		Spec:     api.APIKeySpec{Expiry: k.ExpiresAt, User: api.APIKeyUser{UID: k.UserUID, EmailID: k.Email}},
+		Spec:     api.APIKeySpec{Prefix: k.Prefix, Expiry: k.ExpiresAt, User: api.APIKeyUser{UID: k.UserUID, EmailID: k.Email}},
 		Status:   api.APIKeyStatus{IsActive: k.Active, LastUsed: k.LastUsedAt},
 	}
 }
@@ -96,4 +96,13 @@ func (s *Server) changeAPIKey(c *call, change auth.APIKeyChange) (response, erro
 // deleteAPIKey is DELETE /v1/apiKeys/{uid}.
 func (s *Server) deleteAPIKey(c *call) (response, error) {
 	return response{status: http.StatusNoContent}, s.Auth.DeleteAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+}
+
+// revokeAPIKey is POST /v1/apiKeys/revoke, which needs no credentials.
+func (s *Server) revokeAPIKey(c *call) (response, error) {
+	var body api.APIKeyRevocation
+	if err := c.read(&body, func() []fault.Field { return nil }); err != nil {
+		return response{}, err
+	}
+	return response{status: http.StatusNoContent}, s.Auth.RevokePresentedAPIKey(c.Context(), c.origin, body.APIKey)
 }

@@ -129,6 +129,7 @@ func (s *Server) routes() []route {
 		{method: "PUT", path: api.PathAPIKey, handle: s.updateAPIKey, requiresAuth: true},
 		{method: "PATCH", path: api.PathAPIKey, handle: s.setAPIKeyState, requiresAuth: true},
 		{method: "DELETE", path: api.PathAPIKey, handle: s.deleteAPIKey, requiresAuth: true},
+		{method: "POST", path: api.PathAPIKeyRevocation, handle: s.revokeAPIKey},
 		{method: "PUT", path: api.PathAPIKeyState, handle: s.setAPIKeyState, requiresAuth: true},
 
 		{method: "GET", path: api.PathAudits, handle: s.listAudits, requiresAuth: true},

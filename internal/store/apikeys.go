@@ -5,9 +5,11 @@ import (
 	"time"
 )
 
-// APIKey is a key of one user. Hash is the SHA-256 of the key itself, which is not stored.
+// APIKey is a key of one user. Hash is the SHA-256 of the key itself, which is not stored. Prefix is its beginning, empty for keys
+// of older versions.
 type APIKey struct {
 	UID, OrgUID, UserUID, Name, Canonical string
+	Prefix                                string
 	Hash                                  []byte
 	CreatedAt, ExpiresAt                  time.Time
 	DeactivatedAt, LastUsedAt             time.Time
@@ -22,11 +24,11 @@ type ExpiringKey struct {
 }
 
 const (
-	selectAPIKey = `SELECT k.uid, k.org_uid, k.user_uid, k.name, k.canonical, k.hash, k.created_at, k.expires_at, k.deactivated_at, k.last_used_at,
+	selectAPIKey = `SELECT k.uid, k.org_uid, k.user_uid, k.name, k.canonical, k.prefix, k.hash, k.created_at, k.expires_at, k.deactivated_at, k.last_used_at,
 		u.email, u.role, o.name, u.disabled_at FROM api_keys k JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid`
 
-	sqlInsertAPIKey = `INSERT INTO api_keys (uid, org_uid, user_uid, name, canonical, hash, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	sqlInsertAPIKey = `INSERT INTO api_keys (uid, org_uid, user_uid, name, canonical, hash, created_at, expires_at, prefix)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 	sqlAPIKeyByHash  = selectAPIKey + ` WHERE k.hash = $1`
 	sqlAPIKeysOfUser = selectAPIKey + ` WHERE k.org_uid = $1 AND k.user_uid = $2 ORDER BY k.canonical`
 	sqlCountAPIKeys  = `SELECT COUNT(*) FROM api_keys WHERE org_uid = $1 AND user_uid = $2`
@@ -53,7 +55,7 @@ const (
 )
 
 func scanAPIKey(row scanner, k *APIKey) error {
-	return row.Scan(&k.UID, &k.OrgUID, &k.UserUID, &k.Name, &k.Canonical, &k.Hash, moment{&k.CreatedAt}, moment{&k.ExpiresAt},
+	return row.Scan(&k.UID, &k.OrgUID, &k.UserUID, &k.Name, &k.Canonical, text{&k.Prefix}, &k.Hash, moment{&k.CreatedAt}, moment{&k.ExpiresAt},
 		moment{&k.DeactivatedAt}, moment{&k.LastUsedAt}, &k.Email, &k.Role, &k.OrgName, moment{&k.DisabledAt})
 }
 
@@ -63,7 +65,7 @@ type APIKeys struct{ *conn }
 // Insert adds a key. Its canonical name being taken by another key of the user is ErrExists.
 func (tx APIKeys) Insert(ctx context.Context, k APIKey) error {
 	return tx.changeOne(ctx, sqlInsertAPIKey, k.UID, k.OrgUID, k.UserUID, k.Name, k.Canonical, k.Hash,
-		millis(k.CreatedAt), millis(k.ExpiresAt))
+		millis(k.CreatedAt), millis(k.ExpiresAt), orNull(k.Prefix))
 }
 
 // ByHash looks a key up by its SHA-256.

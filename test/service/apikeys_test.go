@@ -3,6 +3,7 @@ package service_test
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/regwarden/regwarden/api"
@@ -107,4 +108,34 @@ func TestWhoseAPIKeys(t *testing.T) {
 	admin.do("PATCH", "/v1/apiKeys/"+own.UID, `{"isActive":false}`).Want(http.StatusNoContent)
 	withKey(t, server, own.APIKey).refused("GET", alerts, "", 401, "UnAuthorizedAccess")
 	withKey(t, server, others.APIKey).do("GET", alerts, "").Want(http.StatusOK)
+}
+
+// A key is revoked by itself, without credentials; the response does not reveal whether a key exists.
+func TestAPIKeyIsRevokedByItself(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	made := admin.newKey("leaked", "")
+	var one struct{ Spec struct{ Prefix string } }
+	if admin.get("/v1/apiKeys/"+made.UID, &one); one.Spec.Prefix != made.APIKey[:10] {
+		t.Errorf("the prefix is %q", one.Spec.Prefix)
+	}
+	finder := server.Client(t)
+	const revoke = "/v1/apiKeys/revoke"
+	finder.Do("POST", revoke, instance.JSON(object{"apiKey": made.APIKey})).Want(http.StatusNoContent)
+	if f := withKey(t, server, made.APIKey).refused("GET", alerts, "", 401, "UnAuthorizedAccess").Fault(); f.Details.Reason != "inactive" {
+		t.Errorf("reason %q, want inactive", f.Details.Reason)
+	}
+	admin.do("DELETE", "/v1/apiKeys/"+made.UID, "").Want(http.StatusNoContent)
+	finder.Do("POST", revoke, instance.JSON(object{"apiKey": made.APIKey})).Want(http.StatusNoContent) // unknown now
+	wantFields(t, finder.Do("POST", revoke, instance.JSON(object{"apiKey": made.APIKey[:60]})).Want(http.StatusBadRequest).Fault(), "apiKey")
+	finder.Do("POST", revoke, `{}`, "Content-Type", "text/plain").Want(http.StatusUnsupportedMediaType)
+	finder.Do("POST", revoke, `{"apiKey":"`+strings.Repeat("x", 65<<10)+`"}`).Want(http.StatusRequestEntityTooLarge)
+	for range 100 {
+		if response := finder.Do("POST", revoke, instance.JSON(object{"apiKey": made.APIKey})); response.Status != http.StatusNoContent {
+			wantRetryAfter(t, response.Want(http.StatusTooManyRequests))
+			return
+		}
+	}
+	t.Error("100 revocations were not limited")
 }

@@ -173,6 +173,8 @@ func sendPasswords(t *testing.T, s *secrets, server *instance.Server, admin pers
 	s.keep("revoked API key", key.APIKey)
 	admin.do("PATCH", "/v1/apiKeys/"+key.UID, `{"isActive":false}`).Want(http.StatusNoContent)
 	withKey(t, server, key.APIKey).refused("GET", alerts, "", 401, "UnAuthorizedAccess")
+	admin.do("POST", "/v1/apiKeys/revoke", instance.JSON(object{"apiKey": key.APIKey})).Want(http.StatusNoContent)
+	admin.refused("POST", "/v1/apiKeys/revoke", instance.JSON(object{"apiKey": s.mark("text to revoke")}), 400, "InvalidRequest")
 	admin.refused("POST", "/v1/users/auth/tokens/revoke", instance.JSON(object{"tokens": []string{s.mark("revoked text"), tokens.RefreshToken + "x"}}), 400, "InvalidRequest")
 }
 

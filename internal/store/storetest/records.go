@@ -118,7 +118,7 @@ func noteLogin(t *testing.T, db *store.DB) {
 func apiKeys(t *testing.T, db *store.DB) {
 	org := mustOrg(t, db, "one")
 	user, colleague := mustUser(t, db, org, "u@example.com"), mustUser(t, db, org, "v@example.com")
-	key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "CI", Canonical: "ci", Hash: []byte("hash"),
+	key := store.APIKey{UID: uuid.NewString(), OrgUID: org.UID, UserUID: user.UID, Name: "CI", Canonical: "ci", Prefix: "rwk_abcdef", Hash: []byte("hash"),
 		CreatedAt: start, ExpiresAt: start.Add(time.Hour)}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.APIKeys.Insert(ctx, key) })
 	wantError(t, db, store.ErrExists, func(ctx context.Context, tx *store.Tx) error {
