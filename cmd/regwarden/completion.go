@@ -41,7 +41,7 @@ var flagValues = map[string][]string{
 }
 
 // flagNames are the flags whose values are names in the store.
-var flagNames = map[string]namesOf{"default-org": orgNames, "org": orgNames, "project": projectNames, "registry": registryNames}
+var flagNames = map[string]namesOf{"default-org": orgNames, "org": orgNames, "registry": registryNames}
 
 // namesOf lists names from the store. org is the organization that the command line names.
 type namesOf func(a *admin, org string) ([]string, error)
@@ -59,7 +59,7 @@ func texts[T any](list []T, text func(T) string) []string {
 }
 
 // addCompletions adds what shells complete: values of flags, and arguments. Commands that take a file keep the completion of files.
-func addCompletions(cmd *cobra.Command) {
+func addCompletions(cmd *cobra.Command, ofService map[string]cobra.CompletionFunc) {
 	if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") && !strings.Contains(cmd.Use, "PATH") {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
@@ -69,8 +69,11 @@ func addCompletions(cmd *cobra.Command) {
 	for flag, names := range flagNames {
 		completeFlag(cmd, flag, completeNames(names))
 	}
+	for flag, complete := range ofService {
+		completeFlag(cmd, flag, complete)
+	}
 	for _, sub := range cmd.Commands() {
-		addCompletions(sub)
+		addCompletions(sub, ofService)
 	}
 }
 
@@ -129,13 +132,6 @@ func storedNames(cmd *cobra.Command, names namesOf) ([]string, error) {
 func orgNames(a *admin, _ string) ([]string, error) {
 	orgs, err := a.directory.ListOrgs(a.ctx, a.operator)
 	return texts(orgs, func(o directory.Org) string { return o.Name }), err
-}
-
-func projectNames(a *admin, org string) ([]string, error) {
-	projects, err := allPages(func(after directory.Project) ([]directory.Project, bool, error) {
-		return a.directory.ListProjects(a.ctx, a.operator, org, after)
-	})
-	return texts(projects, func(p directory.Project) string { return p.Name }), err
 }
 
 func registryNames(a *admin, org string) ([]string, error) {

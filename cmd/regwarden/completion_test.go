@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/regwarden/regwarden/internal/cli"
 )
 
 // Each value that is completed for a setting is one that the setting accepts.
@@ -48,6 +50,15 @@ func TestEachCompletionHasAFlag(t *testing.T) {
 	}
 	visit(newRoot())
 	for flag := range flagValues {
+		if !slices.Contains(flags, flag) {
+			t.Errorf("no command has --%s", flag)
+		}
+	}
+	ofService := cli.Program{NewLocal: newLocal}.FlagNames()
+	if len(ofService) == 0 {
+		t.Error("no flag is completed with names of the service")
+	}
+	for flag := range ofService {
 		if !slices.Contains(flags, flag) {
 			t.Errorf("no command has --%s", flag)
 		}

@@ -110,9 +110,9 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate(currentVersion().String())
 	addGroup(root, "Registry Commands:", newCheck(), newScan(), newRegistry(), newImport())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
-	addGroup(root, "Access Commands:", newOrg(), manage.Project(), newUser(), newAPIKey(), newAudit())
+	addGroup(root, "Access Commands:", newOrg(), manage.Project(), manage.User(), newAPIKey(), newAudit())
 	root.AddCommand(newHashPasswords(), newVersion())
-	addCompletions(root)
+	addCompletions(root, manage.FlagNames())
 	addHelp(root)
 	return root
 }

@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,7 +47,8 @@ type Program struct {
 type target struct {
 	local       Local
 	server, org string
-	anyOrg      bool
+	anyOrg      func(args []string) bool // no organization is needed; nil for commands that need one
+	localOnly   bool                     // a server is not chosen
 }
 
 // call is one run of a command.
@@ -74,7 +73,10 @@ func changes(c *call, _ *target) {
 }
 
 // inAnyOrg is the option of commands that on the local store need no organization.
-func inAnyOrg(_ *call, t *target) { t.anyOrg = true }
+func inAnyOrg(_ *call, t *target) { t.anyOrg = func([]string) bool { return true } }
+
+// needsNoOrg reports whether the local store is opened without an organization.
+func (t *target) needsNoOrg(args []string) bool { return t.anyOrg != nil && t.anyOrg(args) }
 
 // command returns a command that runs do with a client.
 func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*call, []string) error, options ...option) *cobra.Command {
@@ -87,20 +89,25 @@ func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*
 		if err := run.output.check(); err != nil {
 			return err
 		}
-		end, err := run.connect(cmd.Context(), p, t)
+		end, err := run.connect(cmd.Context(), t, args)
 		if err != nil {
 			return explain(cmd, err)
 		}
 		defer end()
 		return explain(cmd, do(run, args))
 	}
-	t.addFlags(cmd.Flags())
+	cmd.Flags().SortFlags = false
+	t.addFlags(cmd.PersistentFlags()) // help lists them after the command's own
 	return cmd
 }
 
 func (t *target) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringVar(&t.org, "org", "", "name of the organization (default: the one of the login; on a local store, the only one)")
+	local := "the only one"
+	if t.needsNoOrg(nil) {
+		local = "all"
+	}
+	flags.StringVar(&t.org, "org", "", "name of the organization (default: the one of the login; on a local store, "+local+")")
 	flags.StringVar(&t.server, "server", "", "URL of the server (default: "+EnvServer+", or that of 'regwarden login'; without any, the local store)")
 	t.local.AddFlags(flags)
 }
@@ -108,6 +115,9 @@ func (t *target) addFlags(flags *pflag.FlagSet) {
 // choose returns the context of the server to use, nil for the local store. Flags take precedence over the environment, and the
 // environment over the current context.
 func (t *target) choose() (*Context, error) {
+	if t.localOnly {
+		return nil, nil
+	}
 	source := t.local.Source()
 	server := t.server
 	if server != "" && source == "flag" {
@@ -143,14 +153,14 @@ func (t *target) choose() (*Context, error) {
 }
 
 // connect creates the client of a call.
-func (c *call) connect(ctx context.Context, p Program, t *target) (end func(), err error) {
+func (c *call) connect(ctx context.Context, t *target, args []string) (end func(), err error) {
 	c.ctx = ctx
 	chosen, err := t.choose()
 	if err != nil {
 		return nil, err
 	}
 	if chosen == nil {
-		transport, end, err := t.local.Open(ctx, t.org, t.anyOrg)
+		transport, end, err := t.local.Open(ctx, t.org, t.needsNoOrg(args))
 		if err != nil {
 			return nil, err
 		}
@@ -200,8 +210,10 @@ func flagOf(cmd *cobra.Command, field string) string {
 	}
 	name, _, _ := strings.Cut(path[strings.LastIndex(path, ".")+1:], "[") // of a list
 	name = cmp.Or(command.RequestFlags[name], name)
-	if cmd.Flag(name) != nil {
-		return "--" + name
+	for _, flag := range []string{"new-" + name, name} {
+		if cmd.Flag(flag) != nil {
+			return "--" + flag
+		}
 	}
 	return cmp.Or(name, field)
 }
@@ -221,40 +233,4 @@ func (c *call) created(uid, format string, args ...any) error {
 	c.changed(format, args...)
 	_, err := fmt.Fprintln(c.cmd.OutOrStdout(), uid)
 	return err
-}
-
-// completionTimeout is how long a shell waits for names, such as from a server that does not respond.
-const completionTimeout = 2 * time.Second
-
-// completeNames completes the first argument, or a flag, with names from the service. Where there is none, there are no names: a shell shows no
-// error, and no store is created.
-func (p Program) completeNames(names func(*call) ([]string, error)) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(args) > 0 && !strings.HasPrefix(typed, "-") && cmd.ValidArgsFunction != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		t := &target{local: p.NewLocal()}
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		t.addFlags(flags)
-		flags.VisitAll(func(f *pflag.Flag) {
-			if given := cmd.Flag(f.Name); given != nil && given.Changed {
-				_ = flags.Set(f.Name, given.Value.String()) // it was parsed before
-			}
-		})
-		run := &call{cmd: cmd}
-		end, err := run.connect(ctx, p, t)
-		if err != nil {
-			cobra.CompDebugln(err.Error(), false)
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		defer end()
-		found, err := names(run)
-		if err != nil {
-			cobra.CompDebugln(err.Error(), false)
-		}
-		slices.Sort(found)
-		return found, cobra.ShellCompDirectiveNoFileComp
-	}
 }

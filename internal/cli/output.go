@@ -30,6 +30,7 @@ type output struct {
 func (o *output) addFlag(cmd *cobra.Command) {
 	o.cmd = cmd
 	cmd.Flags().StringVarP(&o.format, "output", "o", "text", "output format: text, wide (all columns), json, yaml or name")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(Formats, cobra.ShellCompDirectiveNoFileComp)) // fails only without the flag
 }
 
 // check returns a usage error for a format that does not exist.
@@ -74,6 +75,21 @@ func (o *output) table(columns []column, rows [][]any) error {
 		return nil
 	}
 	return o.text(out, columns, rows)
+}
+
+// record prints one object, for people as a line per column. The format name prints the same as in a list.
+func (o *output) record(columns []column, row []any) error {
+	switch o.format {
+	case "json", "yaml":
+		return o.structured(object{columns, row})
+	case "name":
+		return o.table(columns, [][]any{row})
+	}
+	lines := tabwriter.NewWriter(o.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	for i, c := range columns {
+		fmt.Fprintf(lines, "%s\t%s\n", c.name, o.cell(row[i]))
+	}
+	return lines.Flush()
 }
 
 // list is output.table for a list that was read with err.
