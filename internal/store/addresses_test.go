@@ -2,80 +2,37 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-
-	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 // TestAddressesOfOldChannelsAreConfirmed upgrades a store: addresses that got alerts before still get them.
 func TestAddressesOfOldChannelsAreConfirmed(t *testing.T) {
-	t.Run("SQLite", func(t *testing.T) {
-		dir := t.TempDir()
-		open := func() *DB {
-			db, err := Open(t.Context(), Options{DataDir: dir})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return db
-		}
-		pool := func() *sql.DB {
-			file, err := sqldb.OpenFile(filepath.Join(dir, sqldb.FileName), false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return file.DB
-		}
-		upgrade(t, open, pool, "migrations/sqlite")
-	})
-	t.Run("PostgreSQL", func(t *testing.T) {
-		url := Shared.Server(t).NewDatabase(t)
-		pool := func() *sql.DB {
-			pool, err := sql.Open("pgx", url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return pool
-		}
-		upgrade(t, func() *DB { return mustOpenURL(t, url, Options{MasterKey: testKey}) }, pool, "migrations/postgres", pgx.QueryExecModeSimpleProtocol)
-	})
-}
-
-func upgrade(t *testing.T, open func() *DB, pool func() *sql.DB, dir string, scriptArgs ...any) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	db := open()
-	if err := db.InTx(t.Context(), func(tx *Tx) error { return oldChannels(t.Context(), tx, at) }); err != nil {
-		t.Fatal(err)
-	}
-	_ = db.Close()
-	upgradeAgain(t, pool(), dir, scriptArgs)
-	db = open()
-	defer func() { _ = db.Close() }()
-	for org, want := range map[string][]string{"all": {"a@example.com", `"b\\"@example.com`, "member@example.com", "ü@example.com"}, "own": {"a@example.com"}, "none": nil} {
-		var got []string
-		if err := db.View(t.Context(), func(tx *Tx) error {
-			list, err := tx.Addresses.List(t.Context(), org)
-			for _, a := range list {
-				if !a.ConfirmedAt.Equal(at) {
-					t.Errorf("%s is confirmed at %v", a.Address, a.ConfirmedAt)
+	upgrade{file: "00012_alert_addresses.sql", undo: "DROP TABLE alert_addresses",
+		before: func(ctx context.Context, tx *Tx) error { return oldChannels(ctx, tx, at) },
+		after: func(t *testing.T, tx *Tx) error {
+			for org, want := range map[string][]string{"all": {"a@example.com", `"b\\"@example.com`, "member@example.com", "ü@example.com"}, "own": {"a@example.com"}, "none": nil} {
+				list, err := tx.Addresses.List(t.Context(), org)
+				if err != nil {
+					return err
 				}
-				got = append(got, a.Address)
+				var got []string
+				for _, a := range list {
+					if !a.ConfirmedAt.Equal(at) {
+						t.Errorf("%s is confirmed at %v", a.Address, a.ConfirmedAt)
+					}
+					got = append(got, a.Address)
+				}
+				slices.Sort(got)
+				slices.Sort(want)
+				if !slices.Equal(got, want) {
+					t.Errorf("%s: confirmed %q, want %q", org, got, want)
+				}
 			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: confirmed %q, want %q", org, got, want)
-		}
-	}
+			return nil
+		}}.run(t)
 }
 
 // oldChannels stores three organizations: one with users that get alerts, one with addresses only, one with a webhook.
@@ -102,17 +59,4 @@ func oldChannels(ctx context.Context, tx *Tx, at time.Time) error {
 		}
 	}
 	return nil
-}
-
-// upgradeAgain creates the table of addresses again, as the migration does in a store with channels.
-func upgradeAgain(t *testing.T, pool *sql.DB, dir string, scriptArgs []any) {
-	t.Helper()
-	defer func() { _ = pool.Close() }()
-	text, err := migrations.ReadFile(dir + "/00012_alert_addresses.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pool.ExecContext(t.Context(), "DROP TABLE alert_addresses; "+string(text), scriptArgs...); err != nil {
-		t.Fatal(err)
-	}
 }
