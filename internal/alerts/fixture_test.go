@@ -119,7 +119,7 @@ func (f *fixture) channel(uid string) Channel {
 func sample(f *fixture) Alert {
 	return Alert{Component: RegistryHealth, Kind: RegistryNotValid, At: f.clock, Message: `Registry "a\b" is not valid.`,
 		Organization: Organization{UID: f.in.OrgUID, Name: "Acme"},
-		Registry:     &Registry{UID: uuid.NewString(), Name: `a"}, "x": {"`, Endpoint: "https://r.example.com", Current: HealthResult{Code: "RegistryAuthFailed", Field: "auth.password", Hint: `Renew "it".`}}}
+		Registry:     &Registry{UID: uuid.NewString(), Name: `a"}, "x": {"`, Endpoint: "https://r.example.com", Current: HealthResult{Code: "RegistryAuthFailed", Field: "auth.password", Message: `"Rejected".`, Hint: `Renew "it".`}}}
 }
 
 func (f *fixture) raise() {

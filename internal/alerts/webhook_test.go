@@ -266,7 +266,7 @@ func TestTemplateValuesAreEscaped(t *testing.T) {
 	r := newReceiver(t)
 	f := newFixture(t, Config{Egress: loopback(t)})
 	hook := r.hook()
-	hook.HTTP.Body = `{"text": "{{message}} {{registry}} {{code}} {{field}} {{hint}}"}`
+	hook.HTTP.Body = `{"text": "{{message}} {{registry}} {{code}} {{field}} {{result}} {{hint}}"}`
 	f.create(hook)
 	f.raise()
 	f.attempt()
@@ -274,7 +274,7 @@ func TestTemplateValuesAreEscaped(t *testing.T) {
 	if err := json.Unmarshal([]byte(r.bodies[0]), &got); err != nil || len(got) != 1 {
 		t.Fatalf("%s: %v", r.bodies[0], err)
 	}
-	if want := `Registry "a\b" is not valid. a"}, "x": {" RegistryAuthFailed auth.password Renew "it".`; got["text"] != want {
+	if want := `Registry "a\b" is not valid. a"}, "x": {" RegistryAuthFailed auth.password "Rejected". Renew "it".`; got["text"] != want {
 		t.Errorf("text %q, want %q", got["text"], want)
 	}
 }

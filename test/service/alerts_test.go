@@ -106,6 +106,12 @@ func listenHere(t *testing.T, handler http.Handler) string {
 	return s.URL
 }
 
+// health is what a registry and its summary have in status.health.
+type health struct {
+	State, Code, Stage, Reason, Field, Message, Hint string
+	Since, LastCheck, NextCheck                      time.Time
+}
+
 func watchEvery(interval string, more ...string) instance.Options {
 	return instance.Options{Flags: append([]string{"--watch-interval", interval, "--metrics-listen", "127.0.0.1:0"}, more...)}
 }
