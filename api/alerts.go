@@ -98,6 +98,8 @@ type RegistryWatchStatus struct {
 	Stage                  string    `json:"stage,omitempty"`
 	Reason                 string    `json:"reason,omitempty"`
 	Field                  string    `json:"field,omitempty"`
+	Message                string    `json:"message,omitempty"`
+	Hint                   string    `json:"hint,omitempty"`
 	CertificateExpiresSoon bool      `json:"certificateExpiresSoon"`
 	Unconfirmed            bool      `json:"unconfirmed"`
 	Since                  time.Time `json:"since,omitzero"`
@@ -116,6 +118,8 @@ type RegistryHealthPeriod struct {
 	Stage                  string    `json:"stage,omitempty"`
 	Reason                 string    `json:"reason,omitempty"`
 	Field                  string    `json:"field,omitempty"`
+	Message                string    `json:"message,omitempty"`
+	Hint                   string    `json:"hint,omitempty"`
 	CertificateExpiresSoon bool      `json:"certificateExpiresSoon"`
 	Report                 any       `json:"report"` // of the first check of the period; null if the definition could not be checked
 }

@@ -83,9 +83,33 @@ type OCIRegistryTLS struct {
 	Key                secret.String `json:"key,omitempty"`
 }
 
-// OCIRegistryStatus has the status of the last synchronization.
+// OCIRegistryStatus has the status of the last synchronization, and the health.
 type OCIRegistryStatus struct {
-	SyncStatus SyncStatus `json:"syncStatus"`
+	SyncStatus SyncStatus     `json:"syncStatus"`
+	Health     RegistryHealth `json:"health"`
+}
+
+// Words of RegistryHealth.State.
+const (
+	HealthHealthy = "healthy"
+	HealthFailing = "failing"
+	HealthUnknown = "unknown" // no check has counted yet
+)
+
+// RegistryHealth is the health of a stored registry. Values that are not known or do not apply are nil, and null in JSON.
+type RegistryHealth struct {
+	State                  string     `json:"state"`
+	Since                  *time.Time `json:"since"` // of state and code
+	Code                   *string    `json:"code"`
+	Stage                  *string    `json:"stage"`
+	Reason                 *string    `json:"reason"`
+	Field                  *string    `json:"field"`
+	Message                *string    `json:"message"`
+	Hint                   *string    `json:"hint"`
+	LastCheck              *time.Time `json:"lastCheck"`
+	NextCheck              *time.Time `json:"nextCheck"`
+	CertificateExpiresSoon bool       `json:"certificateExpiresSoon"`
+	Unconfirmed            bool       `json:"unconfirmed"` // the last check failed, maybe temporarily, and is repeated before it counts
 }
 
 // SyncStatus is Success, Failed, InProgress or Pending, or empty without synchronization: public clients treat any
@@ -132,9 +156,10 @@ type OCIRegistrySummarySpec struct {
 	IsPrivate               bool   `json:"isPrivate"`
 }
 
-// OCIRegistrySummaryStatus has the contents of OCIRegistryStatus under another name.
+// OCIRegistrySummaryStatus has the contents of OCIRegistryStatus, the synchronization under another name.
 type OCIRegistrySummaryStatus struct {
-	Sync SyncStatus `json:"sync"`
+	Sync   SyncStatus     `json:"sync"`
+	Health RegistryHealth `json:"health"`
 }
 
 // RegistryNames is the response of PathRegistryNames.

@@ -50,6 +50,7 @@ type Registry struct {
 	Scope                                   string
 	SyncSupported, SpectroManifest, Private bool
 	Sync                                    store.RegistrySync // set by Get and Find; the zero value if there was none
+	Health                                  store.Health       // set by Get and Find
 }
 
 // Summary is a registry in a list.
@@ -82,7 +83,7 @@ func (s *Service) Find(ctx context.Context, p auth.Principal, org, nameOrUID str
 	})
 }
 
-// get returns the registry that read returns, with the state of its synchronization.
+// get returns the registry that read returns, with its health and the state of its synchronization.
 func (s *Service) get(ctx context.Context, read func(*store.Tx) (store.Registry, error)) (found Registry, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		r, err := read(tx)
@@ -90,10 +91,12 @@ func (s *Service) get(ctx context.Context, read func(*store.Tx) (store.Registry,
 			return NotFound(err)
 		}
 		found = visible(r)
-		if found.Sync, err = tx.Syncs.Get(ctx, r.OrgUID, r.UID); errors.Is(err, store.ErrNotFound) {
-			return nil
+		if found.Sync, err = tx.Syncs.Get(ctx, r.OrgUID, r.UID); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
-		return err
+		row, err := tx.Watch.Get(ctx, r.OrgUID, r.UID)
+		found.Health = row.Health()
+		return NotFound(err)
 	})
 	return found, fault.Wrap("look up a registry", err)
 }

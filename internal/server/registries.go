@@ -67,7 +67,7 @@ func (s *Server) getRegistry(c *call) (response, error) {
 	return response{http.StatusOK, api.OCIRegistry{
 		Metadata: registryMetadata(stored),
 		Spec:     registrySpec(stored),
-		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(contentsync.StatusOf(stored.SyncSupported, stored.Sync))},
+		Status:   api.OCIRegistryStatus{SyncStatus: syncStatus(contentsync.StatusOf(stored.SyncSupported, stored.Sync)), Health: registryHealth(stored.Health)},
 	}}, nil
 }
 
@@ -92,6 +92,23 @@ func registryAuth(a regcheck.Auth) api.OCIRegistryAuth {
 
 func syncStatus(s contentsync.Status) api.SyncStatus {
 	return api.SyncStatus{IsSyncSupported: s.Supported, Status: string(s.Status), Message: s.Message, LastRunTime: s.LastRunAt, LastSyncedTime: s.LastEndedAt}
+}
+
+func registryHealth(h watch.HealthStatus) api.RegistryHealth {
+	v := &h.State
+	return api.RegistryHealth{
+		State: string(h.Word()), Since: orNull(&h.Since), Code: orNull(&v.Code), Stage: orNull(&v.Stage), Reason: orNull(&v.Reason), Field: orNull(&v.Field),
+		Message: orNull(&v.Message), Hint: orNull(&v.Hint), LastCheck: orNull(&h.LastAt), NextCheck: orNull(&h.NextAt),
+		CertificateExpiresSoon: v.ExpiresSoon, Unconfirmed: h.Unconfirmed}
+}
+
+// orNull returns nil, which is null in JSON, for the zero value.
+func orNull[T comparable](value *T) *T {
+	var zero T
+	if *value == zero {
+		return nil
+	}
+	return value
 }
 
 // listRegistries is GET /v1/registries/oci/summary.
@@ -131,7 +148,7 @@ func registrySummary(r registries.Summary) api.OCIRegistrySummary {
 		Metadata: api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt},
 		Spec: api.OCIRegistrySummarySpec{RegistryType: registryType, Endpoint: r.Endpoint, ProviderType: r.ProviderType, Scope: r.Scope,
 			IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
-		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(contentsync.StatusOf(r.SyncSupported, r.Sync))},
+		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(contentsync.StatusOf(r.SyncSupported, r.Sync)), Health: registryHealth(r.Health)},
 	}
 }
 
@@ -220,14 +237,14 @@ func (s *Server) registryHistory(c *call) (response, error) {
 func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 	v := s.State
 	return api.RegistryWatchStatus{
-		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon,
-		Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
+		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
+		CertificateExpiresSoon: v.ExpiresSoon, Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
 }
 
 func healthPeriod(r watch.HistoryEntry) api.RegistryHealthPeriod {
 	v := r.Result
 	shown := api.RegistryHealthPeriod{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
-		Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
+		Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint, CertificateExpiresSoon: v.ExpiresSoon}
 	if r.Report != nil {
 		shown.Report = json.RawMessage(r.Report)
 	}

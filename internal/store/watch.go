@@ -5,14 +5,48 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 )
 
-// HealthResult is the part of the result of a check by which two checks are compared.
+// HealthResult is the part of the result of a check that becomes the health status. Two checks are compared without its texts.
 type HealthResult struct {
 	Valid                      bool
 	Code, Stage, Reason, Field string
 	ExpiresSoon                bool // the certificate of the server
+	Message, Hint              string
+}
+
+// maxHealthText bounds the message and the hint of a health status, in bytes. Those of the engine are shorter.
+const maxHealthText = 1024
+
+// Health is the health status of a registry between checks. Since is zero until a check has counted.
+type Health struct {
+	State                 HealthResult
+	Since, LastAt, NextAt time.Time
+	Unconfirmed           bool // the last check had a transient failure, which is rechecked soon
+}
+
+// HealthState is a health status as one word.
+type HealthState string
+
+// The words of a health status.
+const (
+	Healthy HealthState = "healthy"
+	Failing HealthState = "failing"
+	Unknown HealthState = "unknown" // no check has counted
+)
+
+// Word returns the status as one word.
+func (h Health) Word() HealthState {
+	switch {
+	case h.Since.IsZero():
+		return Unknown
+	case h.State.Valid:
+		return Healthy
+	default:
+		return Failing
+	}
 }
 
 // Watched is the state of the scheduled checks of a registry. Since is zero while no check has counted.
@@ -33,14 +67,19 @@ type Watched struct {
 	Requested           int64        // requests for a check, which this check completes
 }
 
+// Health returns the health status of the row.
+func (w Watched) Health() Health {
+	return Health{State: w.State, Since: w.Since, LastAt: w.LastAt, NextAt: w.NextAt, Unconfirmed: w.Unconfirmed}
+}
+
 // HealthPeriod is a period of the status history: a sequence of checks with equal results.
 type HealthPeriod struct {
 	Run           int64
 	Since, LastAt time.Time
 	Checks        int64
-	Counted       bool // it became the state
-	Result        HealthResult
-	Report        []byte // JSON, of the run's first check; nil when the definition could not be checked
+	Counted       bool         // it became the state
+	Result        HealthResult // without texts, which are in the report
+	Report        []byte       // JSON, of the run's first check; nil when the definition could not be checked
 }
 
 // CheckRequest is the state of a check that was requested.
@@ -57,7 +96,7 @@ const maxHealthPeriods = 200
 
 const (
 	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour,
-		told_since, told, untold, asked`
+		told_since, told, untold, asked, message, hint`
 
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
@@ -74,7 +113,8 @@ const (
 	sqlReleaseWatch = `UPDATE registry_watch SET lease_owner = NULL, next_at = $3 WHERE registry_uid = $1 AND lease_owner = $2`
 	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked > $20 THEN CAST($13 AS BIGINT) ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
-		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END
+		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END,
+		message = $22, hint = $23
 		WHERE registry_uid = $1 AND lease_owner = $2 AND EXISTS (SELECT 1 FROM registries r WHERE r.uid = registry_uid AND r.version = $3)`
 	sqlExtendRun = `UPDATE registry_verdicts SET last_at = $3, checks = checks + 1, counted = CASE WHEN $4 = 1 THEN 1 ELSE counted END
 		WHERE registry_uid = $1 AND run = $2 AND valid = $5 AND code = $6 AND stage = $7 AND reason = $8 AND field = $9 AND expires_soon = $10`
@@ -97,7 +137,7 @@ const (
 func scanWatched(row scanner, w *Watched) error {
 	return row.Scan(&w.RegistryUID, &w.OrgUID, moment{&w.NextAt}, text{&w.LeaseOwner}, &w.Unreachable, truth{&w.Unconfirmed}, moment{&w.Since}, truth{&w.State.Valid},
 		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.ExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.ControlResult,
-		moment{&w.WindowStart}, &w.SentCount, &w.SuppressedCount, &w.Requested)
+		moment{&w.WindowStart}, &w.SentCount, &w.SuppressedCount, &w.Requested, &w.State.Message, &w.State.Hint)
 }
 
 // Watch reads and changes scheduled checks, the state of registries and its history.
@@ -138,7 +178,7 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPe
 	s := w.State
 	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, version, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
 		s.Code, s.Stage, s.Reason, s.Field, flag(s.ExpiresSoon), millis(w.LastAt), w.Run, w.ControlResult, flag(w.Unconfirmed),
-		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report)
+		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report, healthText(s.Message), healthText(s.Hint))
 	if err != nil || extended {
 		return err
 	}
@@ -148,6 +188,11 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPe
 		return err
 	}
 	return tx.changeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthPeriods)
+}
+
+// healthText returns a text that both databases can store: PostgreSQL refuses NUL and invalid UTF-8.
+func healthText(s string) string {
+	return cutText(strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", ""), ""), maxHealthText)
 }
 
 // extendRun adds a result to the newest period if it is equal to that of the period.

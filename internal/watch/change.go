@@ -7,7 +7,6 @@ import (
 
 	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/audit"
-	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -27,7 +26,7 @@ func recordChange(ctx context.Context, tx *store.Tx, c finishedCheck, d decision
 	}
 	alert := alerts.Alert{Component: alerts.RegistryHealth, Kind: limited.kind, At: now,
 		Organization: alerts.Organization{UID: org.UID, Name: org.Name},
-		Registry:     &alerts.Registry{UID: c.registry.UID, Name: c.registry.Name, Endpoint: c.registry.Definition.Endpoint, Previous: previous(c.row), Current: current(c, d)}}
+		Registry:     &alerts.Registry{UID: c.registry.UID, Name: c.registry.Name, Endpoint: c.registry.Definition.Endpoint, Previous: previous(c.row), Current: shown(d.after.State)}}
 	alert.Message = sentence(alert) + limited.remark()
 	return alerts.Raise(ctx, tx, alert)
 }
@@ -51,21 +50,9 @@ func previous(before store.Watched) *alerts.HealthResult {
 	return &v
 }
 
-func current(c finishedCheck, d decision) alerts.HealthResult {
-	v := shown(d.after.State)
-	switch {
-	case c.report != nil:
-		v.Message, v.Hint = c.report.Message, c.report.Hint
-	case v.Code == registries.CodeSecretUnreadable:
-		v.Message, v.Hint = "The stored secrets of this registry cannot be decrypted.", "Send the registry again with its secrets."
-	default:
-		v.Message, v.Hint = "The stored definition is not valid.", "Correct the field and send the registry again."
-	}
-	return v
-}
-
 func shown(v store.HealthResult) alerts.HealthResult {
-	return alerts.HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, CertificateExpiresSoon: v.ExpiresSoon}
+	return alerts.HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
+		CertificateExpiresSoon: v.ExpiresSoon}
 }
 
 // sentence returns the alert on one line.

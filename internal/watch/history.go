@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/auth"
@@ -11,12 +12,7 @@ import (
 )
 
 // HealthStatus is the state of a stored registry between checks. Since is zero until a check has counted.
-type HealthStatus struct {
-	State         store.HealthResult
-	Since, LastAt time.Time
-	NextAt        time.Time
-	Unconfirmed   bool // the last check had a transient failure, which is rechecked soon
-}
+type HealthStatus = store.Health
 
 // HistoryEntry is a series of consecutive checks with equal results.
 type HistoryEntry = store.HealthPeriod
@@ -49,8 +45,22 @@ func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string
 		entries, err = tx.Watch.History(ctx, orgUID, uid, after, limit)
 		return err
 	})
-	status := HealthStatus{State: row.State, Since: row.Since, LastAt: row.LastAt, NextAt: row.NextAt, Unconfirmed: row.Unconfirmed}
-	return status, entries, fault.Wrap("read a registry's history", err)
+	for i := range entries {
+		setTexts(&entries[i])
+	}
+	return row.Health(), entries, fault.Wrap("read a registry's history", err)
+}
+
+// setTexts sets message and hint from the report of the entry.
+func setTexts(entry *HistoryEntry) {
+	if entry.Report == nil {
+		entry.Result = withTexts(entry.Result)
+		return
+	}
+	var texts struct{ Message, Hint string }
+	if json.Unmarshal(entry.Report, &texts) == nil { // a damaged report has no texts
+		entry.Result.Message, entry.Result.Hint = texts.Message, texts.Hint
+	}
 }
 
 // RegistrySummary is a stored registry in a list, with its health status.

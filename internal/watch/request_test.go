@@ -50,6 +50,9 @@ func TestRequestedChecksRunOnAServer(t *testing.T) {
 				t.Errorf("%s: %+v, %v", p.Role, report, err)
 			}
 			status, runs, err := w.History(t.Context(), p, "A", uid, 0, HistoryEntry{})
+			if v := status.State; v.Message != report.Message || v.Hint != report.Hint || v.Hint == "" || runs[0].Result != v {
+				t.Errorf("%s: health %+v, history %+v, want the texts of %+v", p.Role, v, runs[0].Result, report)
+			}
 			if err != nil || len(runs) != 1 || runs[0].Checks != int64(i+2) || !status.NextAt.After(registriestest.Start) {
 				t.Errorf("%s: history %+v, next check at %v: %v", p.Role, runs, status.NextAt, err)
 			}
@@ -134,6 +137,10 @@ func TestRequestedCheckWithoutReport(t *testing.T) {
 		}
 		if _, err := w.AwaitCheck(t.Context(), request, time.Minute); fault.KindOf(err) != tt.kind {
 			t.Errorf("%s: %v", tt.status.Code, err)
+		}
+		_, entries, err := w.History(t.Context(), w.Admin, "", uid, 1, HistoryEntry{})
+		if err != nil || entries[0].Result.Message == "" || entries[0].Result.Hint == "" {
+			t.Errorf("%s: history %+v, %v", tt.status.Code, entries, err)
 		}
 	}
 }

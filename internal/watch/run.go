@@ -135,14 +135,14 @@ func (r *runner) tryCheck(ctx context.Context, row store.Watched) (Outcome, erro
 	case fault.KindOf(err) == fault.NotFound:
 		return Dropped, nil // its row is deleted, too
 	case fault.KindOf(err) == fault.Conflict: // secrets that cannot be decrypted are a health status, too
-		done.result.HealthResult = store.HealthResult{Code: registries.CodeSecretUnreadable}
+		done.result.HealthResult = withTexts(store.HealthResult{Code: registries.CodeSecretUnreadable})
 		return r.end(ctx, done)
 	case err != nil:
 		return Failed, err
 	}
 	report, err := r.recheck(ctx, opened.Definition, row.ControlResult)
 	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
-		done.result.HealthResult = store.HealthResult{Code: fault.CodeInvalidRequest, Field: problems.Problems[0].Field}
+		done.result.HealthResult = withTexts(store.HealthResult{Code: fault.CodeInvalidRequest, Field: problems.Problems[0].Field})
 		return r.end(ctx, done)
 	}
 	if err != nil {
@@ -162,10 +162,20 @@ func (r *runner) recheck(ctx context.Context, d regcheck.Definition, behavior st
 	return r.checker.Recheck(ctx, d, regcheck.ReadKnown(behavior), nil)
 }
 
+// withTexts adds message and hint to the result of a definition that could not be checked.
+func withTexts(v store.HealthResult) store.HealthResult {
+	v.Message, v.Hint = "The stored definition is not valid.", "Correct the field and send the registry again."
+	if v.Code == registries.CodeSecretUnreadable {
+		v.Message, v.Hint = "The stored secrets of this registry cannot be decrypted.", "Send the registry again with its secrets."
+	}
+	return v
+}
+
 // resultOf returns the part of a report that is compared with earlier results.
 func resultOf(report *regcheck.Report) result {
 	found := result{retryable: report.Retryable, HealthResult: store.HealthResult{
-		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field}}
+		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field,
+		Message: report.Message, Hint: report.Hint}}
 	for _, warning := range report.Warnings {
 		found.ExpiresSoon = found.ExpiresSoon || warning.Code == regcheck.WarnCertificateExpiresSoon
 	}

@@ -133,6 +133,21 @@ func TestAPasswordChangesWhileWatched(t *testing.T) {
 
 	registry.change("second")
 	instance.Await(t, "the watch notices", standing(false))
+	var single struct{ Status struct{ Health health } }
+	var list struct {
+		Items []struct{ Status struct{ Health health } }
+	}
+	admin.get(at(uid), &single)
+	admin.get("/v1/registries/oci/summary", &list)
+	for _, got := range []health{single.Status.Health, list.Items[0].Status.Health} {
+		if got.Since.IsZero() || got.LastCheck.Before(got.Since) || got.NextCheck.IsZero() {
+			t.Errorf("health %+v", got)
+		}
+		got.Since, got.LastCheck, got.NextCheck = time.Time{}, time.Time{}, time.Time{}
+		if want := (health{"failing", "RegistryAuthFailed", "auth", "refused", "auth.password", h.Items[0].Message, h.Status.Hint, time.Time{}, time.Time{}, time.Time{}}); got != want || got.Hint == "" {
+			t.Errorf("health %+v, want %+v", got, want)
+		}
+	}
 	seen := registry.checked()
 	instance.Await(t, "it is checked again and again", func() bool { return registry.checked() > seen+6 })
 	if got := receiver.kinds(); !slices.Equal(got, []string{"registryNotValid"}) {

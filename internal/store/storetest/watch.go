@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -109,7 +110,8 @@ func watchEnds(t *testing.T, db *store.DB) {
 			return tx.Watch.End(t.Context(), after, version, run)
 		})
 	}
-	good, bad := store.HealthResult{Valid: true}, store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password"}
+	good, bad := store.HealthResult{Valid: true}, store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password",
+		Message: "The credentials were rejected.", Hint: "Correct the username."}
 	if err := end(row, 2, good, start); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another version: %v", err)
 	}
@@ -132,7 +134,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 		want := []store.HealthPeriod{
 			{Run: 3, Since: minute(60), LastAt: minute(60), Checks: 1, Counted: true, Result: good},
-			{Run: 2, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Result: bad},
+			{Run: 2, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Result: withoutTexts(bad)},
 			{Run: 1, Since: minute(0), LastAt: minute(15), Checks: 2, Counted: true, Result: good},
 		}
 		if diff := cmp.Diff(want, runs); diff != "" {
@@ -163,6 +165,49 @@ func watchEnds(t *testing.T, db *store.DB) {
 	if err := end(row, 1, bad, at); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a check of a deleted definition: %v", err)
 	}
+}
+
+// withoutTexts returns a result as the history has it.
+func withoutTexts(v store.HealthResult) store.HealthResult {
+	v.Message, v.Hint = "", ""
+	return v
+}
+
+// registryHealth is the same for a single registry and in the list, and its texts are bounded and can be stored by both databases.
+func registryHealth(t *testing.T, db *store.DB) {
+	org := mustOrg(t, db, "one")
+	r := mustWatched(t, db, org, "r")
+	want := func(what string, health store.Health, word store.HealthState) {
+		t.Helper()
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			row, errG := tx.Watch.Get(ctx, org.UID, r.UID)
+			list, _, errL := tx.Registries.OfOrg(ctx, org.UID, store.ListedRegistry{}, nil)
+			if diff := cmp.Diff([]store.Health{health, health}, []store.Health{row.Health(), list[0].Health}); diff != "" || health.Word() != word {
+				t.Errorf("%s: %s, want %s\n%s", what, health.Word(), word, diff)
+			}
+			return errors.Join(errG, errL)
+		})
+	}
+	end := func(v store.HealthResult, unconfirmed bool) store.Health {
+		row := mustClaim(t, db, start.Add(time.Hour), store.Share{OrgUID: org.UID, Count: 1})[0]
+		after, run := ending(row, v, start.Add(time.Hour))
+		after.NextAt, after.Unconfirmed = start, unconfirmed
+		if unconfirmed {
+			after.State, after.Since = row.State, row.Since
+		}
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.End(ctx, after, 1, run) })
+		return after.Health()
+	}
+	want("stored", store.Health{NextAt: start}, store.Unknown)
+	want("a failure that does not count yet", end(store.HealthResult{Code: "RegistryUnreachable", Message: "None."}, true), store.Unknown)
+	failed := store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password", ExpiresSoon: true,
+		Message: "a\x00b\xff" + strings.Repeat("ü", 600), Hint: "Correct it."}
+	health := end(failed, false)
+	health.State.Message = "ab" + strings.Repeat("ü", 511)
+	want("failed", health, store.Failing)
+	health.Unconfirmed = end(store.HealthResult{Code: "RegistryUnreachable", Message: "None."}, true).Unconfirmed
+	want("another failure that does not count yet", health, store.Failing)
+	want("valid", end(store.HealthResult{Valid: true}, false), store.Healthy)
 }
 
 // watchBounds checks that histories are bounded, and that checks missed in an outage are spread.
