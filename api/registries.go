@@ -162,6 +162,11 @@ type OCIRegistrySummaryStatus struct {
 	Health RegistryHealth `json:"health"`
 }
 
+// RequestedCheck is the response of PathOCIRegistryCheck without a report: the check has not ended, and Message is why.
+type RequestedCheck struct {
+	Message string `json:"message"`
+}
+
 // RegistryNames is the response of PathRegistryNames.
 type RegistryNames struct {
 	Items []RegistryName `json:"items"`

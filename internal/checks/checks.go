@@ -33,24 +33,18 @@ type Service struct {
 	limiter    *limiter
 	perMinute  *perMinute
 	scans      *semaphore.Weighted
+	waits      reportWaits
 	now        func() time.Time
 }
 
 // New returns a service that checks with checker and fills in secrets of stored registries.
 func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, limits Limits, now func() time.Time) *Service {
 	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now,
-		scans: semaphore.NewWeighted(1)}
+		scans: semaphore.NewWeighted(1), waits: reportWaits{count: map[string]int{}}}
 }
 
 // Load returns how many validations run and how many callers wait.
 func (s *Service) Load() (running, waiting int) {
 	running, waiting = s.limiter.load()
 	return running, waiting + s.perMinute.load()
-}
-
-// ReserveWait reserves a slot for a caller that waits for a requested check. Callers that wait for their user's limit per minute use
-// the same slots. It reports whether a slot was free.
-func (s *Service) ReserveWait() (release func(), reserved bool) {
-	within, release := s.perMinute.reserveWait()
-	return release, within > 0
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -186,21 +187,26 @@ func (s *Server) checkRegistry(c *call) (response, error) {
 	}
 	request, err := s.Watch.RequestCheck(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
 	if err != nil || !wait {
-		return response{status: http.StatusAccepted}, err
+		return pending("The registry is due for a check."), err
 	}
 	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
 		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
 	}
-	release, reserved := s.Checks.ReserveWait()
+	release, reserved := s.Checks.ReserveWait(c.principal)
 	defer release()
 	if !reserved {
-		return response{status: http.StatusAccepted}, nil
+		return pending("The registry is due for a check. Too many requests wait for reports now."), nil
 	}
 	report, err := s.Watch.AwaitCheck(c.Context(), request, watch.DefaultWait)
-	if fault.KindOf(err) == fault.Unavailable {
-		return response{status: http.StatusAccepted}, nil // the registry stays due
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable {
+		return pending(f.Message), nil
 	}
 	return response{http.StatusOK, report}, err
+}
+
+// pending is the response to a request for a check without its report. The registry stays due.
+func pending(message string) response {
+	return response{http.StatusAccepted, api.RequestedCheck{Message: message}}
 }
 
 const (

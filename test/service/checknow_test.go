@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/regwarden/regwarden/regcheck"
@@ -58,9 +59,37 @@ func TestCheckNow(t *testing.T) {
 		t.Errorf("repaired: %+v", report)
 	}
 	before := registry.checked()
-	mate.do("POST", path, "").Want(http.StatusAccepted)
+	var pending struct{ Message string }
+	if mate.do("POST", path, "").Want(http.StatusAccepted).Into(&pending); pending.Message == "" {
+		t.Error("the response does not say that the check is pending")
+	}
 	instance.Await(t, "a check in the background", func() bool { return registry.checked() > before })
 
 	wantFields(t, mate.refused("POST", path+"?wait=perhaps", "", 400, "InvalidRequest").Fault(), "wait")
 	mate.refused("POST", "/v1/registries/oci/ours/check", "", 404, "ResourceNotFound")
+}
+
+// Without a server that checks, requests that wait for a report return after a while, and those beyond a user's limit at once.
+func TestWaitingForAReportIsLimited(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, watchEvery("0s"))
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	uid := admin.make(registriesPath, newRegistry("unchecked", spec("http://127.0.0.1:1", object{"type": "noAuth"}, nil)))
+	messages := make(chan string)
+	for range 9 {
+		go func() {
+			var pending struct{ Message string }
+			defer func() { messages <- pending.Message }()
+			admin.do("POST", "/v1/registries/oci/"+uid+"/check?wait=true", "").Want(http.StatusAccepted).Into(&pending)
+		}()
+	}
+	for i := range 9 {
+		want := "No server has begun the check"
+		if i == 0 {
+			want = "Too many requests wait"
+		}
+		if got := <-messages; !strings.Contains(got, want) {
+			t.Errorf("response %d: %q, want %q", i, got, want)
+		}
+	}
 }
