@@ -19,6 +19,7 @@ const (
 	MethodPassword     AuthMethod = "password"
 	MethodToken        AuthMethod = "token"
 	MethodAPIKey       AuthMethod = "apiKey"
+	MethodConsole      AuthMethod = "console" // the cookie of a browser
 	MethodRefreshToken AuthMethod = "refreshToken"
 	MethodLink         AuthMethod = "link" // sent to an email address
 	MethodCLI          AuthMethod = "cli"

@@ -14,41 +14,42 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-// An API key is "rwk_" followed by 32 random bytes and their CRC-32 in lowercase base32. Secret scanners find keys by
-// the prefix and exclude lookalikes by the checksum. The service checks both before it reads the store. A key has only
-// letters and digits, so a double click selects all of it.
+// API keys and the references that browsers have to their sessions are a prefix followed by 32 random bytes and their
+// CRC-32 in lowercase base32. Secret scanners find them by the prefix and exclude lookalikes by the checksum. The
+// service checks both before it reads the store. A key has only letters and digits, so a double click selects all of it.
 const (
-	apiKeyPrefix = "rwk_"
-	apiKeyRandom = 32
-	apiKeyBytes  = apiKeyRandom + crc32.Size
+	apiKeyPrefix    = "rwk_"
+	referencePrefix = "rwc_"
+	randomKeyRandom = 32
+	randomKeyBytes  = randomKeyRandom + crc32.Size
 
 	visibleChars = len(apiKeyPrefix) + 6 // 30 of the 256 random bits: enough to distinguish the keys of an organization, useless for an attack
 )
 
-var apiKeyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+var randomKeyEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// newAPIKey generates a key and returns it with its stored hash. The key is random, so a fast hash without salt is
+// newRandomKey generates a key and returns it with its stored hash. The key is random, so a fast hash without salt is
 // enough.
-func newAPIKey() (secret.String, []byte) {
-	raw := make([]byte, apiKeyRandom, apiKeyBytes)
+func newRandomKey(prefix string) (secret.String, []byte) {
+	raw := make([]byte, randomKeyRandom, randomKeyBytes)
 	_, _ = rand.Read(raw)
 	raw = binary.BigEndian.AppendUint32(raw, crc32.ChecksumIEEE(raw))
-	key := apiKeyPrefix + apiKeyEncoding.EncodeToString(raw)
+	key := prefix + randomKeyEncoding.EncodeToString(raw)
 	hash := sha256.Sum256([]byte(key))
 	return secret.String(key), hash[:]
 }
 
-// apiKeyHash returns the stored hash of a key, and whether the text has the form of a key.
-func apiKeyHash(key secret.String) ([]byte, bool) {
-	text, found := strings.CutPrefix(key.Reveal(), apiKeyPrefix)
-	if !found || len(text) != apiKeyEncoding.EncodedLen(apiKeyBytes) {
+// randomKeyHash returns the stored hash of a key, and whether the text has the form of a key with that prefix.
+func randomKeyHash(prefix string, key secret.String) ([]byte, bool) {
+	text, found := strings.CutPrefix(key.Reveal(), prefix)
+	if !found || len(text) != randomKeyEncoding.EncodedLen(randomKeyBytes) {
 		return nil, false
 	}
-	raw, err := apiKeyEncoding.DecodeString(text)
-	if err != nil || len(raw) != apiKeyBytes || apiKeyEncoding.EncodeToString(raw) != text {
+	raw, err := randomKeyEncoding.DecodeString(text)
+	if err != nil || len(raw) != randomKeyBytes || randomKeyEncoding.EncodeToString(raw) != text {
 		return nil, false
 	}
-	if crc32.ChecksumIEEE(raw[:apiKeyRandom]) != binary.BigEndian.Uint32(raw[apiKeyRandom:]) {
+	if crc32.ChecksumIEEE(raw[:randomKeyRandom]) != binary.BigEndian.Uint32(raw[randomKeyRandom:]) {
 		return nil, false
 	}
 	hash := sha256.Sum256([]byte(key))

@@ -75,7 +75,7 @@ func TestAPIKeyIsRevokedByItself(t *testing.T) {
 	}
 	w.newAudits(t)
 	finder := audit.Origin{RequestID: "ref-2", Address: "198.51.100.7"}
-	unknown, _ := newAPIKey()
+	unknown, _ := newRandomKey(apiKeyPrefix)
 	for _, presented := range []secret.String{unknown, key, key} {
 		if err := w.RevokePresentedAPIKey(t.Context(), finder, presented); err != nil {
 			t.Error(err)
@@ -94,7 +94,7 @@ func TestAPIKeyIsRevokedByItself(t *testing.T) {
 
 func TestRevocationsOfASourceAreLimited(t *testing.T) {
 	w := mustWorld(t, nil)
-	unknown, _ := newAPIKey()
+	unknown, _ := newRandomKey(apiKeyPrefix)
 	revoke := func(address string) error {
 		return w.RevokePresentedAPIKey(t.Context(), audit.Origin{Address: address}, unknown)
 	}
@@ -123,7 +123,7 @@ func TestInvalidAPIKeysAreRefused(t *testing.T) {
 	w := mustWorld(t, nil)
 	_, key := w.mustKey(t, w.principal(t), NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})
 	good := key.Reveal()
-	outsider, _ := newAPIKey()
+	outsider, _ := newRandomKey(apiKeyPrefix)
 	for token, reason := range map[string]string{
 		outsider.Reveal(): ReasonUnknown, good + "a": ReasonMalformed, good[:61]: ReasonMalformed, strings.ToUpper(good): ReasonMalformed,
 		good[4:]: ReasonMalformed, "rwk_": ReasonMalformed, "rwk_" + strings.Repeat("a", 58): ReasonMalformed, good[:20] + "\n" + good[21:]: ReasonMalformed,
@@ -232,11 +232,11 @@ func TestPermissionToCreateAPIKeys(t *testing.T) {
 }
 
 func FuzzAPIKey(f *testing.F) {
-	key, _ := newAPIKey()
+	key, _ := newRandomKey(apiKeyPrefix)
 	f.Add(key.Reveal())
 	f.Add("rwk_" + strings.Repeat("a", 58))
 	f.Fuzz(func(t *testing.T, text string) {
-		if hash, ok := apiKeyHash(secret.String(text)); ok && (len(hash) != 32 || len(text) != 62) {
+		if hash, ok := randomKeyHash(apiKeyPrefix, secret.String(text)); ok && (len(hash) != 32 || len(text) != 62) {
 			t.Errorf("%q is accepted as a key", text)
 		}
 	})

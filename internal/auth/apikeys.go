@@ -44,7 +44,7 @@ func (s *Service) CreateAPIKey(ctx context.Context, p Principal, origin audit.Or
 	if problems := s.APIKeyProblems(p, input); len(problems) > 0 {
 		return APIKey{}, "", fault.InvalidFields(problems...)
 	}
-	key, hash := newAPIKey()
+	key, hash := newRandomKey(apiKeyPrefix)
 	var created store.APIKey
 	err := s.db.InTx(ctx, func(tx *store.Tx) error {
 		user, err := s.keyOwner(ctx, tx, p, input)
@@ -231,7 +231,7 @@ func (s *Service) RevokeAPIKey(ctx context.Context, p Principal, origin audit.Or
 //
 // Faults: Invalid with field apiKey; Limited.
 func (s *Service) RevokePresentedAPIKey(ctx context.Context, origin audit.Origin, key secret.String) error {
-	hash, ok := apiKeyHash(key)
+	hash, ok := randomKeyHash(apiKeyPrefix, key)
 	if !ok {
 		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
 			apiKeyPrefix, apiKeyEncoding.EncodedLen(apiKeyBytes))})

@@ -140,12 +140,75 @@ func (s *Service) lookUpToken(ctx context.Context, token secret.String) (cacheEn
 	case !session.DisabledAt.IsZero():
 		return cacheEntry{}, unauthorized(ReasonInactive)
 	}
-	return cacheEntry{principal: principalOf(session), expires: c.expiresAt(), epoch: epoch}, nil
+	return cacheEntry{principal: principalOf(session, audit.MethodToken), expires: c.expiresAt(), epoch: epoch}, nil
 }
 
-func principalOf(session store.Session) Principal {
+func principalOf(session store.Session, method audit.AuthMethod) Principal {
 	return Principal{UserUID: session.UserUID, OrgUID: session.OrgUID, OrgName: session.OrgName, Email: session.Email,
-		Role: Role(session.Role), SessionUID: session.UID, Method: audit.MethodToken}
+		Role: Role(session.Role), SessionUID: session.UID, Method: method}
+}
+
+// AuthenticateConsole returns the caller whose browser sent a reference of LoginConsole. Using it extends the idle time
+// of the session.
+//
+// Faults: Unauthenticated with code UnAuthorizedAccess and a reason; Unavailable when the store does not respond.
+func (s *Service) AuthenticateConsole(ctx context.Context, reference secret.String) (Principal, error) {
+	hash, ok := randomKeyHash(referencePrefix, reference)
+	if !ok {
+		return Principal{}, unauthorized(ReasonMalformed)
+	}
+	if err := s.changes.ensureCurrent(ctx); err != nil {
+		return Principal{}, err
+	}
+	known, ok := s.cache.get(credentialID(hash), audit.MethodConsole)
+	if !ok || !s.now().Before(known.expires) {
+		var err error
+		if known, err = s.lookUpReference(ctx, hash); err != nil {
+			return Principal{}, err
+		}
+		s.cache.put(credentialID(hash), known, s.now())
+	}
+	return known.principal, nil
+}
+
+// lookUpReference reads the session of a reference and extends its idle time. The entry expires soon, so that this is
+// repeated while the session is used.
+func (s *Service) lookUpReference(ctx context.Context, hash []byte) (cacheEntry, error) {
+	epoch, now := s.cache.currentEpoch(), s.now()
+	var session store.Session
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		session, err = tx.Sessions.ByReference(ctx, hash)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return cacheEntry{}, unauthorized(ReasonUnknown)
+	}
+	if err != nil {
+		return cacheEntry{}, fmt.Errorf("look up the session of a reference: %w", err)
+	}
+	if refused := checkSession(session, now); refused != "" {
+		return cacheEntry{}, unauthorized(string(refused))
+	}
+	every := min(useRecordedEvery, s.config.SessionIdle/4)
+	if now.Sub(session.UsedAt) >= every {
+		session.IdleUntil = s.extendIdle(ctx, session, now)
+	}
+	return cacheEntry{epoch: epoch, principal: principalOf(session, audit.MethodConsole),
+		expires: earlier(now.Add(every), earlier(session.IdleUntil, session.MaxUntil))}, nil
+}
+
+// extendIdle returns the new idle end of a session. An error must not refuse a live session, so then the end stays.
+func (s *Service) extendIdle(ctx context.Context, session store.Session, now time.Time) time.Time {
+	ctx, cancel := context.WithTimeout(ctx, recordUseTimeout)
+	defer cancel()
+	until := now.Add(s.config.SessionIdle)
+	if err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		_, err := tx.Sessions.Use(ctx, session.UID, now, until)
+		return err
+	}); err != nil {
+		return session.IdleUntil
+	}
+	return until
 }
 
 // idOf returns the key of a credential in the cache.
@@ -160,7 +223,7 @@ const (
 
 // byAPIKey returns the caller of an API key: from the cache, or from the store.
 func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, error) {
-	hash, ok := apiKeyHash(key)
+	hash, ok := randomKeyHash(apiKeyPrefix, key)
 	if !ok {
 		return Principal{}, malformed(key, tokenPrefix, messageSendAsToken)
 	}

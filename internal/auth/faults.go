@@ -17,7 +17,7 @@ const (
 	ReasonUnknown   = "unknown"  // well-formed, but the key or session does not exist
 	ReasonMismatch  = "mismatch" // token and API key belong to different users
 
-	ReasonIdle        = "idle"        // refresh: not used for too long
+	ReasonIdle        = "idle"        // refresh and console: not used for too long
 	ReasonReused      = "reused"      // refresh: consumed before; the session is now ended
 	ReasonAhead       = "ahead"       // refresh: newer than the store, which was restored from a backup
 	ReasonConsumed    = "spent"       // refresh: the authorization token was exchanged before
@@ -32,6 +32,7 @@ var unauthorizedMessages = map[string]string{
 	ReasonRevoked:   "The session of this token has ended. Log in again.",
 	ReasonInactive:  "The API key is deactivated or its user is disabled.",
 	ReasonUnknown:   "Session or API key not found.",
+	ReasonIdle:      "The session has expired because it was not used. Log in again.",
 	ReasonMismatch:  "Authorization and ApiKey belong to different users. Send one of them.",
 }
 

@@ -20,6 +20,7 @@ type Credentials struct {
 	Email, Org string
 	Password   secret.String
 	Undecoded  []fault.Field // decoding problems, returned together with the others
+	reference  []byte        // SHA-256 of the reference that the session gets; nil for none
 }
 
 // Tokens are the result of a login or refresh. ExpiresAt is the end of Authorization. Refresh is empty when an
@@ -49,20 +50,40 @@ type account struct {
 // user, wrong password and disabled user, at one cost); Limited after too many failures; Unavailable when too many log
 // in at once or the store does not respond.
 func (s *Service) Login(ctx context.Context, origin audit.Origin, c Credentials) (Tokens, error) {
+	session, err := s.logIn(ctx, origin, c)
+	if err != nil {
+		return Tokens{}, err
+	}
+	return s.issue(session)
+}
+
+// LoginConsole is Login for a browser. The session has no tokens, only a reference, which AuthenticateConsole accepts as
+// long as the session is live. The store has its hash. It ends, without use, at the absolute end of the session.
+func (s *Service) LoginConsole(ctx context.Context, origin audit.Origin, c Credentials) (reference secret.String, end time.Time, err error) {
+	reference, c.reference = newRandomKey(referencePrefix)
+	session, err := s.logIn(ctx, origin, c)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return reference, session.MaxUntil, nil
+}
+
+// logIn creates a session.
+func (s *Service) logIn(ctx context.Context, origin audit.Origin, c Credentials) (store.Session, error) {
 	if c.Org == "" {
 		c.Org = s.config.DefaultOrg
 	}
 	if problems := c.problems(); len(problems) > 0 {
-		return Tokens{}, fault.InvalidFields(problems...)
+		return store.Session{}, fault.InvalidFields(problems...)
 	}
-	tokens, err := s.login(ctx, origin, c, false)
+	session, err := s.tryLogin(ctx, origin, c, false)
 	if errors.Is(err, errOvertaken) {
-		tokens, err = s.login(ctx, origin, c, true)
+		session, err = s.tryLogin(ctx, origin, c, true)
 	}
 	if errors.Is(err, errOvertaken) {
-		return Tokens{}, passwordChanging()
+		return store.Session{}, passwordChanging()
 	}
-	return tokens, err
+	return session, err
 }
 
 // errOvertaken ends a login whose verified hash is no longer the stored one: the password was changed, or a concurrent
@@ -74,30 +95,30 @@ func passwordChanging() error {
 	return fault.Busy("Your password is being changed by another request. Try again.", time.Second)
 }
 
-// login makes one attempt. reserved reports whether the throttle has already admitted it.
-func (s *Service) login(ctx context.Context, origin audit.Origin, c Credentials, reserved bool) (Tokens, error) {
+// tryLogin makes one attempt. reserved reports whether the throttle has already admitted it.
+func (s *Service) tryLogin(ctx context.Context, origin audit.Origin, c Credentials, reserved bool) (store.Session, error) {
 	found, attempt, err := s.lookUpAccount(ctx, origin, c)
 	if err != nil {
-		return Tokens{}, err
+		return store.Session{}, err
 	}
 	admit := attempt.reserve
 	if reserved {
 		admit = admitAlways
 	} else if err := attempt.check(); err != nil {
-		return Tokens{}, s.passwords.bulk.refuse(ctx, err)
+		return store.Session{}, s.passwords.bulk.refuse(ctx, err)
 	}
 	matches, newHash, err := s.passwords.verify(ctx, attempt.hashCaller(), c.Password, found.user.PasswordHash, admit)
 	if err != nil {
-		return Tokens{}, err
+		return store.Session{}, err
 	}
 	session, err := s.beginSession(ctx, origin, attempt, found, matches, newHash)
 	if err != nil {
-		return Tokens{}, err
+		return store.Session{}, err
 	}
 	if session == nil {
-		return Tokens{}, loginRefused()
+		return store.Session{}, loginRefused()
 	}
-	return s.issue(*session)
+	return *session, nil
 }
 
 // lookUpAccount reads the account and its throttle state, with the same queries for unknown names.
@@ -135,6 +156,9 @@ func (s *Service) beginSession(ctx context.Context, origin audit.Origin, attempt
 		record.Outcome, record.Reason, record.Object = audit.Refused, refusal, ""
 		if accepted {
 			record.Outcome, record.Object = audit.Succeeded, session.UID
+			if err := attempt.storeReference(ctx, tx, session.UID); err != nil {
+				return err
+			}
 		}
 		if alert, err = s.recordAttempt(ctx, tx, origin, attempt, found.user, accepted, now); err != nil {
 			return err

@@ -17,6 +17,7 @@ type loginAttempt struct {
 	s               *Service
 	account, source []byte
 	state           store.Throttles // as last read
+	reference       []byte          // as in Credentials
 }
 
 var every = []byte(store.Every)
@@ -34,7 +35,15 @@ func (s *Service) newAttempt(origin audit.Origin, c Credentials, user store.User
 	if user.UID != "" {
 		account = []byte(user.UID)
 	}
-	return &loginAttempt{s: s, account: account, source: []byte(origin.Source())}
+	return &loginAttempt{s: s, account: account, source: []byte(origin.Source()), reference: c.reference}
+}
+
+// storeReference stores the reference to the session of a successful login, if it has one.
+func (a *loginAttempt) storeReference(ctx context.Context, tx *store.Tx, sessionUID string) error {
+	if a.reference == nil {
+		return nil
+	}
+	return tx.Sessions.InsertReference(ctx, sessionUID, a.reference)
 }
 
 // hashCaller returns the position of the attempt in the queue for hashing.

@@ -28,8 +28,9 @@ type Session struct {
 	UID, UserUID          string
 	Address               string // client address of the login
 	CreatedAt, LastUsedAt time.Time
-	ExpiresAt             time.Time // when it can no longer be refreshed, unless it is refreshed before
+	ExpiresAt             time.Time // when it ends, unless it is refreshed or, by a browser, used before
 	Current               bool
+	Console               bool // of a browser
 }
 
 // Logout ends the session of the principal's token.
@@ -56,7 +57,7 @@ func (s *Service) Sessions(ctx context.Context, p Principal) ([]Session, error) 
 		sessions, err := tx.Sessions.OfUser(ctx, p.OrgUID, p.UserUID, s.now())
 		for _, one := range sessions {
 			list = append(list, Session{UID: one.UID, UserUID: one.UserUID, Address: one.Address, CreatedAt: one.CreatedAt,
-				LastUsedAt: one.UsedAt, ExpiresAt: earlier(one.IdleUntil, one.MaxUntil), Current: one.UID == p.SessionUID})
+				LastUsedAt: one.UsedAt, ExpiresAt: earlier(one.IdleUntil, one.MaxUntil), Current: one.UID == p.SessionUID, Console: one.Console})
 		}
 		return err
 	})

@@ -19,6 +19,7 @@ type Session struct {
 	Email, Role           string    // the user's, read with the session
 	OrgName               string    // read with the session
 	DisabledAt            time.Time // the user's
+	Console               bool      // of a browser, which has a reference to it instead of tokens
 }
 
 // ConsumedJTI is an authorization token that was exchanged, and the token that was issued for it.
@@ -31,19 +32,23 @@ type ConsumedJTI struct {
 
 const (
 	sessionColumns = `s.uid, s.org_uid, s.user_uid, s.generation, s.address, s.created_at, s.advanced_at, s.used_at,
-		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, u.role, o.name, u.disabled_at
+		s.idle_until, s.max_until, s.ended_at, s.end_reason, u.email, u.role, o.name, u.disabled_at,
+		CASE WHEN EXISTS (SELECT 1 FROM session_references x WHERE x.session_uid = s.uid) THEN 1 ELSE 0 END
 		FROM sessions s JOIN users u ON u.uid = s.user_uid JOIN orgs o ON o.uid = s.org_uid`
 
 	sqlInsertSession = `INSERT INTO sessions (uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until)
 		VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8)`
-	sqlSession = `SELECT ` + sessionColumns + ` WHERE s.uid = $1`
-	// What it returns is sessionColumns; SQLite's RETURNING sees no other table but by subqueries.
+	sqlSession            = `SELECT ` + sessionColumns + ` WHERE s.uid = $1`
+	sqlInsertReference    = `INSERT INTO session_references (hash, session_uid) VALUES ($1, $2)`
+	sqlSessionByReference = `SELECT ` + sessionColumns + ` JOIN session_references r ON r.session_uid = s.uid WHERE r.hash = $1`
+	// What it returns is sessionColumns; SQLite's RETURNING sees no other table but by subqueries. A session with a reference
+	// has no refresh token, so it is not advanced.
 	sqlAdvanceSession = `UPDATE sessions SET generation = generation + 1, advanced_at = $3, used_at = $3, idle_until = $4
 		WHERE uid = $1 AND generation = $2 AND ended_at IS NULL AND idle_until > $3 AND max_until > $3
 		AND (SELECT disabled_at FROM users WHERE users.uid = sessions.user_uid) IS NULL
 		RETURNING uid, org_uid, user_uid, generation, address, created_at, advanced_at, used_at, idle_until, max_until, ended_at, end_reason,
 		(SELECT email FROM users WHERE users.uid = sessions.user_uid), (SELECT role FROM users WHERE users.uid = sessions.user_uid),
-		(SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL`
+		(SELECT name FROM orgs WHERE orgs.uid = sessions.org_uid), NULL, 0`
 	sqlUseSession = `UPDATE sessions SET used_at = $2, idle_until = $3
 		WHERE uid = $1 AND ended_at IS NULL AND idle_until > $2 AND max_until > $2`
 	sqlEndSession      = `UPDATE sessions SET ended_at = $2, end_reason = $3 WHERE uid = $1 AND ended_at IS NULL`
@@ -64,7 +69,7 @@ const (
 func scanSession(row scanner, s *Session) error {
 	return row.Scan(&s.UID, &s.OrgUID, &s.UserUID, &s.Generation, &s.Address, moment{&s.CreatedAt}, moment{&s.AdvancedAt},
 		moment{&s.UsedAt}, moment{&s.IdleUntil}, moment{&s.MaxUntil}, moment{&s.EndedAt}, text{&s.EndReason},
-		&s.Email, &s.Role, &s.OrgName, moment{&s.DisabledAt})
+		&s.Email, &s.Role, &s.OrgName, moment{&s.DisabledAt}, truth{&s.Console})
 }
 
 // Sessions reads and changes sessions and consumed authorization tokens.
@@ -79,6 +84,16 @@ func (tx Sessions) Insert(ctx context.Context, s Session) error {
 // Get looks a session up, with what is needed of its user and organization.
 func (tx Sessions) Get(ctx context.Context, uid string) (Session, error) {
 	return one(ctx, tx.conn, scanSession, sqlSession, uid)
+}
+
+// InsertReference adds the reference to a session, as its SHA-256.
+func (tx Sessions) InsertReference(ctx context.Context, uid string, hash []byte) error {
+	return tx.changeOne(ctx, sqlInsertReference, hash, uid)
+}
+
+// ByReference looks a session up by the SHA-256 of its reference, like Get.
+func (tx Sessions) ByReference(ctx context.Context, hash []byte) (Session, error) {
+	return one(ctx, tx.conn, scanSession, sqlSessionByReference, hash)
 }
 
 // Advance moves a session from one generation to the next, if it is live at that moment, its user is not

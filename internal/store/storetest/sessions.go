@@ -76,6 +76,34 @@ func sessions(t *testing.T, db *store.DB) {
 	})
 }
 
+// references finds a session by its reference alone, until it is deleted.
+func references(t *testing.T, db *store.DB) {
+	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
+	session, other := mustSession(t, db, user), mustSession(t, db, user)
+	hash := []byte("0123456789abcdef0123456789abcdef")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Sessions.InsertReference(ctx, session.UID, hash) })
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		found, err := tx.Sessions.ByReference(ctx, hash)
+		same, errSame := tx.Sessions.Get(ctx, session.UID)
+		without, errWithout := tx.Sessions.Get(ctx, other.UID)
+		if found != same || !found.Console || found.UID != session.UID || without.Console {
+			t.Errorf("by reference %+v, by uid %+v, the other one %+v", found, same, without)
+		}
+		return errors.Join(err, errSame, errWithout)
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		deleted, err := tx.Sessions.DeleteBefore(ctx, session.MaxUntil.Add(time.Hour), 10)
+		if deleted != 2 {
+			t.Errorf("%d sessions were deleted", deleted)
+		}
+		return err
+	})
+	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error {
+		_, err := tx.Sessions.ByReference(ctx, hash)
+		return err
+	})
+}
+
 // advance reports whether a session advanced.
 func advance(ctx context.Context, tx *store.Tx, uid string, generation int64, now, idleUntil time.Time) (store.Session, bool, error) {
 	session, err := tx.Sessions.Advance(ctx, uid, generation, now, idleUntil)

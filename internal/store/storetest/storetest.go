@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"users are changed, and deleted with what belongs to them", userChanges},
 		{"a login is stored if the verified password is still the password", noteLogin},
 		{"sessions", sessions},
+		{"references to sessions", references},
 		{"a generation is consumed once", contention},
 		{"the session of a disabled user does not advance", disabledAdvance},
 		{"no session advances after its end", endContention},

@@ -1,0 +1,143 @@
+package auth
+
+import (
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/secret"
+)
+
+func (w *world) mustLoginConsole(t *testing.T) secret.String {
+	t.Helper()
+	reference, _, err := w.LoginConsole(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reference
+}
+
+func (w *world) mustConsole(t *testing.T, reference secret.String) Principal {
+	t.Helper()
+	p, err := w.AuthenticateConsole(t.Context(), reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestConsoleSession(t *testing.T) {
+	w := mustWorld(t, nil)
+	first, second := w.mustLoginConsole(t), w.mustLoginConsole(t)
+	p := w.mustConsole(t, first)
+	if p.UserUID != w.user.UID || p.OrgUID != w.org.UID || p.Role != RoleMember || p.Method != audit.MethodConsole || first == second {
+		t.Errorf("the caller is %+v", p)
+	}
+	tokens := w.mustLogin(t)
+	list, err := w.Sessions(t.Context(), p)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, session := range list {
+		api := session.UID == w.sessionOf(t, tokens).UID
+		if session.Console == api || session.Current != (session.UID == p.SessionUID) || session.Address != origin.Address {
+			t.Errorf("listed as %+v", session)
+		}
+	}
+	for _, presented := range []Presented{{Authorization: first}, {APIKey: first}} {
+		_, err := w.Authenticate(t.Context(), presented)
+		wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonMalformed)
+	}
+	unknown, _ := newRandomKey(referencePrefix)
+	for reference, reason := range map[secret.String]string{"": ReasonMalformed, tokens.Authorization: ReasonMalformed, tokens.Refresh: ReasonMalformed,
+		first + "a": ReasonMalformed, unknown: ReasonUnknown} {
+		_, err := w.AuthenticateConsole(t.Context(), reference)
+		wantFault(t, err, fault.CodeUnauthorizedAccess, reason)
+	}
+}
+
+func TestConsoleLoginIsRefused(t *testing.T) {
+	w := mustWorld(t, nil)
+	for range defaultFreeFailures {
+		_, _, err := w.LoginConsole(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: "nine purple ducks on fire"})
+		wantFault(t, err, fault.CodeAuthenticationFailed, "")
+	}
+	_, err := w.Login(t.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: "nine purple ducks on fire"})
+	wantFault(t, err, fault.CodeTooManyRequests, "")
+	_, _, err = w.LoginConsole(t.Context(), origin, Credentials{Email: goodEmail})
+	wantFields(t, err, "org", "password")
+}
+
+// TestConsoleSessionEnds ends a session in every way: no process accepts its reference afterwards.
+func TestConsoleSessionEnds(t *testing.T) {
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	for name, end := range map[string]func(Principal) error{
+		"logout": func(p Principal) error { return w.Logout(t.Context(), p, origin) },
+		"ended":  func(p Principal) error { return w.EndSession(t.Context(), p, origin, p.SessionUID) },
+		"password": func(Principal) error {
+			w.mustSetPassword(t, w.user, goodPassword)
+			return nil
+		},
+		"changed by another session": func(p Principal) error {
+			p.SessionUID = "another"
+			if err := w.ChangePassword(t.Context(), p, origin, goodPassword, goodPassword+" too"); err != nil {
+				return err
+			}
+			return w.ChangePassword(t.Context(), p, origin, goodPassword+" too", goodPassword)
+		},
+	} {
+		reference := w.mustLoginConsole(t)
+		p := w.mustConsole(t, reference)
+		if _, err := second.AuthenticateConsole(t.Context(), reference); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(p); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		second.setLastPoll(2 * staleAfter)
+		for _, replica := range []*Service{w.Service, second} {
+			_, err := replica.AuthenticateConsole(t.Context(), reference)
+			wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+		}
+	}
+	reference := w.mustLoginConsole(t)
+	w.mustConsole(t, reference)
+	mustDisable(t, w, w.user)
+	_, err := w.AuthenticateConsole(t.Context(), reference)
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+}
+
+// TestConsoleSessionLifetimes uses one session every hour and another never: only the first one outlives its idle time,
+// until its absolute end.
+func TestConsoleSessionLifetimes(t *testing.T) {
+	w := mustWorld(t, func(c *Config) { c.SessionIdle, c.SessionMax = 2*time.Hour, 24*time.Hour })
+	used, unused := w.mustLoginConsole(t), w.mustLoginConsole(t)
+	uid := w.mustConsole(t, used).SessionUID
+	for range 23 {
+		w.clock.move(time.Hour)
+		w.mustConsole(t, used)
+	}
+	if got := w.session(t, uid); !got.UsedAt.Equal(start.Add(23*time.Hour)) || got.Generation != 1 {
+		t.Errorf("used at %v, generation %d", got.UsedAt, got.Generation)
+	}
+	_, err := w.AuthenticateConsole(t.Context(), unused)
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonIdle)
+	w.clock.move(time.Hour)
+	_, err = w.AuthenticateConsole(t.Context(), used)
+	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonExpired)
+}
+
+// TestConsoleSessionWithoutAStore uses a session a moment after its last use, and after a while.
+func TestConsoleSessionWithoutAStore(t *testing.T) {
+	w := mustWorld(t, nil)
+	reference := w.mustLoginConsole(t)
+	w.mustConsole(t, reference)
+	_ = w.db.Close()
+	w.mustConsole(t, reference) // no query
+	w.clock.move(useRecordedEvery)
+	if _, err := w.AuthenticateConsole(t.Context(), reference); err == nil {
+		t.Error("a session that was not looked up is accepted")
+	}
+}
