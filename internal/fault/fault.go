@@ -2,7 +2,7 @@
 //
 // A fault is never the result of a check: a check that finds an invalid registry succeeded, and its outcome is a
 // regcheck.Report. A fault separates what a client may know (Code, Message, Fields, Reason) from what only the log may
-// contain (Cause). The HTTP status is chosen in internal/server, the exit code in cmd/regwarden.
+// contain (Cause). The exit code of a fault is chosen in cmd/regwarden.
 package fault
 
 import (
@@ -40,6 +40,10 @@ const (
 	CodeTooManyRequests      = "TooManyRequests"
 	CodeInternalError        = "InternalError"
 	CodeUnavailable          = "Unavailable"
+	CodeMethodNotAllowed     = "MethodNotAllowed"
+	CodeRequestTooLarge      = "RequestTooLarge"
+	CodeUnsupportedMedia     = "UnsupportedMediaType"
+	CodePathNotFound         = "PathNotFound"
 )
 
 // Field is one problem with one field of a request. Field is its JSON path, such as "auth.password".

@@ -23,7 +23,7 @@ func (s *Server) authenticate(c *call) (response, error) {
 	}
 	tokens, err := s.Auth.Login(c.Context(), c.origin, auth.Credentials{Email: body.EmailID, Org: body.Org, Password: body.Password, Undecoded: wrong})
 	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
-		s.Metrics.login(err)
+		s.Metrics.Login(err)
 	}
 	return tokenResponse(tokens), err
 }

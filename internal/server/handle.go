@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,33 +49,6 @@ type response struct {
 	body   any
 }
 
-// statusOf maps the kind of a fault to a status.
-var statusOf = map[fault.Kind]int{
-	fault.Invalid:         http.StatusBadRequest,
-	fault.Unauthenticated: http.StatusUnauthorized,
-	fault.Forbidden:       http.StatusForbidden,
-	fault.NotFound:        http.StatusNotFound,
-	fault.Conflict:        http.StatusConflict,
-	fault.Limited:         http.StatusTooManyRequests,
-	fault.Unavailable:     http.StatusServiceUnavailable,
-	fault.Internal:        http.StatusInternalServerError,
-}
-
-// statusOfCode has the codes whose status differs from that of their kind.
-var statusOfCode = map[string]int{
-	codeMethodNotAllowed: http.StatusMethodNotAllowed,
-	codeRequestTooLarge:  http.StatusRequestEntityTooLarge,
-	codeUnsupportedMedia: http.StatusUnsupportedMediaType,
-}
-
-// Codes that only this package uses.
-const (
-	codeMethodNotAllowed = "MethodNotAllowed"
-	codeRequestTooLarge  = "RequestTooLarge"
-	codeUnsupportedMedia = "UnsupportedMediaType"
-	codePathNotFound     = "PathNotFound"
-)
-
 // notValid is the error of a validation whose result is not valid. It is not a fault, since the check succeeded.
 type notValid struct{ report *regcheck.Report }
 
@@ -96,7 +67,7 @@ func (s *Server) perMethod(path string, set methodSet) http.Handler {
 		route, ok := set[r.Method]
 		if !ok {
 			w.Header().Set("Allow", strings.Join(allow, ", "))
-			s.fail(w, r, &fault.Error{Kind: fault.Invalid, Code: codeMethodNotAllowed,
+			s.fail(w, r, &fault.Error{Kind: fault.Invalid, Code: fault.CodeMethodNotAllowed,
 				Message: "Allowed methods: " + strings.Join(allow, ", ") + "."})
 			return
 		}
@@ -209,15 +180,11 @@ func (c *call) body() ([]byte, error) {
 
 // readBody reads the whole body within the limits of size and time.
 func (c *call) readBody(limit int64) ([]byte, error) {
-	control := http.NewResponseController(c.w)
-	arriving := &arrivingBody{http.MaxBytesReader(nil, c.Body, limit), control, time.Now().Add(bodyTimeout)}
-	body, err := io.ReadAll(arriving)
+	body, err := io.ReadAll(arriving(c.w, http.MaxBytesReader(nil, c.Body, limit)))
 	if err != nil {
 		c.w.Header().Set("Connection", "close") // so that the response does not wait for the rest of the body
 		return nil, bodyFault(err, limit)
 	}
-	// Otherwise the deadline would cancel a validation that takes longer than the body may.
-	_ = control.SetReadDeadline(time.Time{})
 	c.Body = http.NoBody // see giveUpBody
 	return body, nil
 }
@@ -225,7 +192,7 @@ func (c *call) readBody(limit int64) ([]byte, error) {
 // bodyFault returns the fault of a body that was not read completely.
 func bodyFault(err error, limit int64) error {
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return &fault.Error{Kind: fault.Invalid, Code: codeRequestTooLarge, Message: fmt.Sprintf("The request body must be at most %d KiB.", limit>>10)}
+		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeRequestTooLarge, Message: fmt.Sprintf("The request body must be at most %d KiB.", limit>>10)}
 	}
 	if errors.Is(err, errTooManyBytes) {
 		return fault.Busy("The service is receiving too many large requests. Retry after the time in Retry-After.", time.Second)
@@ -237,9 +204,13 @@ func bodyFault(err error, limit int64) error {
 // arrivingBody is a body that must keep arriving. With a total deadline alone, an idle connection could stay open as
 // long as a slow one.
 type arrivingBody struct {
-	io.Reader
+	io.ReadCloser
 	control *http.ResponseController
 	end     time.Time
+}
+
+func arriving(w http.ResponseWriter, body io.ReadCloser) *arrivingBody {
+	return &arrivingBody{body, http.NewResponseController(w), time.Now().Add(bodyTimeout)}
 }
 
 func (b *arrivingBody) Read(p []byte) (int, error) {
@@ -248,7 +219,12 @@ func (b *arrivingBody) Read(p []byte) (int, error) {
 		deadline = b.end
 	}
 	_ = b.control.SetReadDeadline(deadline) // fails only on a closed connection
-	return b.Reader.Read(p)
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		// Otherwise the deadline would cancel a validation that takes longer than the body may.
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // giveUpBody bounds how long net/http waits for the rest of an unread body: it drains the body before it sends the
@@ -271,7 +247,7 @@ func (c *call) read(v any, problems func() []fault.Field) error {
 // checkEncoding returns a fault for a compressed body.
 func (c *call) checkEncoding() error {
 	if encoding := c.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must not be compressed."}
+		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeUnsupportedMedia, Message: "The request body must not be compressed."}
 	}
 	return nil
 }
@@ -284,7 +260,7 @@ func (c *call) checkContentType() error {
 	media, parameters, err := mime.ParseMediaType(strings.Join(c.Header.Values("Content-Type"), ", "))
 	charset := parameters["charset"]
 	if err != nil || media != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return &fault.Error{Kind: fault.Invalid, Code: codeUnsupportedMedia, Message: "The request body must be JSON, with the header Content-Type: application/json."}
+		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeUnsupportedMedia, Message: "The request body must be JSON, with the header Content-Type: application/json."}
 	}
 	return nil
 }
@@ -313,8 +289,7 @@ func abort(w http.ResponseWriter, r *http.Request, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// fail sends the response of an error: of a fault, or of a definition that is not valid. Other errors are internal:
-// only the log has their text.
+// fail sends the response of an error: of a fault, or of a definition that is not valid.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	giveUpBody(w, r)
 	body := &api.Error{Ref: recordOf(w).origin.RequestID}
@@ -322,20 +297,22 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.failNotValid(w, r, body, invalid.report)
 		return
 	}
-	f, ok := errors.AsType[*fault.Error](err)
-	if !ok || f.Kind == fault.Internal {
-		s.logInternal(w, r, err)
-		f = &fault.Error{Kind: fault.Internal, Code: fault.CodeInternalError, Message: "Internal error. The service log has the cause under this ref."}
-	}
-	setOutcome(w, f.Code, f.Cause)
-	body.Status, body.Code, body.Message, body.Details = statusOf[f.Kind], f.Code, f.Message, details(f)
-	if status, ok := statusOfCode[f.Code]; ok {
-		body.Status = status
-	}
+	f := s.noteFault(w, r, err)
+	body.Status, body.Code, body.Message, body.Details = f.Status(), f.Code, f.Message, details(f)
 	if f.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(f.RetryAfter.Seconds()))))
+		w.Header().Set("Retry-After", f.RetryAfterSeconds())
 	}
 	s.encode(w, r, body.Status, body)
+}
+
+// noteFault logs an error and returns the fault that the client gets for it.
+func (s *Server) noteFault(w http.ResponseWriter, r *http.Request, err error) *fault.Error {
+	f := fault.Visible(err)
+	if f.Kind == fault.Internal {
+		s.logInternal(w, r, err)
+	}
+	setOutcome(w, f.Code, f.Cause)
+	return f
 }
 
 func (s *Server) failNotValid(w http.ResponseWriter, r *http.Request, body *api.Error, report *regcheck.Report) {

@@ -129,8 +129,8 @@ func (m *Metrics) validation(report *regcheck.Report, err error) {
 	}
 }
 
-// login counts a login.
-func (m *Metrics) login(err error) {
+// Login counts a login.
+func (m *Metrics) Login(err error) {
 	if m == nil {
 		return
 	}

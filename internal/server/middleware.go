@@ -163,12 +163,16 @@ func (s *Server) refuseHairpin(next http.Handler) http.Handler {
 func (s *Server) refuseUncleanPath(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		escaped := r.URL.EscapedPath()
-		if !strings.HasPrefix(escaped, "/") || path.Clean(escaped) != escaped || r.Method == http.MethodConnect {
+		if !isClean(escaped) || r.Method == http.MethodConnect {
 			s.unknownPath(w, r)
 			return
 		}
 		mux.ServeHTTP(w, withRoutableSlash(r, escaped))
 	})
+}
+
+func isClean(escaped string) bool {
+	return strings.HasPrefix(escaped, "/") && (path.Clean(escaped) == escaped || escaped == pathConsole)
 }
 
 // withRoutableSlash doubles a path parameter that is one slash: ServeMux treats a lone %2F as the trailing slash of a
@@ -197,7 +201,7 @@ func withRoutableSlash(r *http.Request, escaped string) *http.Request {
 
 // unknownPath never returns ResourceNotFound: public clients would drop the resource from their state.
 func (s *Server) unknownPath(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, r, &fault.Error{Kind: fault.NotFound, Code: codePathNotFound, Message: "Path not found."})
+	s.fail(w, r, &fault.Error{Kind: fault.NotFound, Code: fault.CodePathNotFound, Message: "Path not found."})
 }
 
 // address returns the client address of a request. X-Forwarded-For counts only from trusted proxies, read from the

@@ -10,10 +10,12 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/contentsync"
@@ -52,6 +54,16 @@ type Server struct {
 	TLS            bool            // served over TLS, so that HSTS is sent
 	ScanBytes      int64           // maximum size of a file to scan; 0 means that of other bodies
 	Hairpin        string          // sent in validations of this service; requests that contain it are refused
+	Console        Pages           // nil: no console
+}
+
+// pathConsole is the path of the console, and the prefix of its pages.
+const pathConsole = "/console/"
+
+// Pages serves the pages of the console, each with the response of its error, if any. The error is returned for the log. The
+// pattern of the request is set to that of the page: log and metrics have it instead of the path.
+type Pages interface {
+	ServePage(http.ResponseWriter, *http.Request, audit.Origin) error
 }
 
 // routes lists all operations of the API.
@@ -156,7 +168,43 @@ func (s *Server) Handler() http.Handler {
 		mux.Handle(path, s.perMethod(path, set))
 	}
 	mux.HandleFunc("/", s.unknownPath)
+	if s.Console != nil {
+		mux.HandleFunc(pathConsole, s.page)
+		mux.HandleFunc("/{$}", s.start)
+	}
 	return s.envelope(s.refuseHairpin(s.refuseUncleanPath(mux)))
+}
+
+// page serves a page of the console.
+func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+	defer func() { recordOf(w).template = pageTemplate(r.Pattern) }()
+	r.Body = arriving(w, r.Body)
+	if err := s.Console.ServePage(w, r, recordOf(w).origin); err != nil {
+		s.noteFault(w, r, err)
+	}
+}
+
+// pageTemplate returns the path of a pattern.
+func pageTemplate(pattern string) string {
+	_, path, hasMethod := strings.Cut(pattern, " ")
+	if !hasMethod {
+		path = pattern
+	}
+	if !strings.HasPrefix(path, pathConsole) {
+		return "unknown"
+	}
+	return strings.TrimSuffix(path, "{$}")
+}
+
+// start leads browsers to the console.
+func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if !reads || !strings.Contains(strings.Join(r.Header.Values("Accept"), ","), "text/html") {
+		s.unknownPath(w, r)
+		return
+	}
+	recordOf(w).template = "/"
+	http.Redirect(w, r, pathConsole, http.StatusSeeOther)
 }
 
 // HTTPServer returns a server for Handler with all limits except those of writing, which are Listener's.

@@ -81,7 +81,9 @@ func references(t *testing.T, db *store.DB) {
 	user := mustUser(t, db, mustOrg(t, db, "one"), "u@example.com")
 	session, other := mustSession(t, db, user), mustSession(t, db, user)
 	hash := []byte("0123456789abcdef0123456789abcdef")
-	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Sessions.InsertReference(ctx, session.UID, hash) })
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return tx.Sessions.InsertReference(ctx, session.UID, hash)
+	})
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
 		found, err := tx.Sessions.ByReference(ctx, hash)
 		same, errSame := tx.Sessions.Get(ctx, session.UID)
