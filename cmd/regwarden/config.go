@@ -37,6 +37,7 @@ type Config struct {
 	InsecureHTTP  bool
 	MetricsListen string
 	DebugListen   string
+	Console       bool
 
 	MaxConnections          int
 	MaxConnectionsPerSource int
@@ -114,6 +115,7 @@ func newSettings() *settings {
 	f.StringVar(&c.TLSKey, "tls-key", "", "private key file (PEM)")
 	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a generated certificate, for trials")
 	f.BoolVar(&c.InsecureHTTP, "insecure-http", false, "allow plain HTTP on addresses other than loopback")
+	f.BoolVar(&c.Console, "console", true, "serve pages for browsers at /console/")
 	f.StringVar(&c.MetricsListen, "metrics-listen", "", "address to serve /metrics on, for Prometheus (default: off)")
 	flagvalue.Number(f, &c.MaxConnections, "max-connections", 4096, 16, 1_000_000, "open client connections, in all")
 	flagvalue.Number(f, &c.MaxConnectionsPerSource, "max-connections-per-source", 1024, 8, 1_000_000, "open connections of one client address (IPv6: of a /64); trusted-proxies are exempt")

@@ -26,6 +26,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auxiliary"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/console"
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/hashing"
@@ -135,6 +136,9 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	})
 	metrics.Connections(limited)
 	s.TrustedProxies, s.TLS = proxies, tlsConfig != nil
+	if s.Console, err = c.pages(s); err != nil {
+		return err
+	}
 	first, err := firstStart(ctx, s.Directory, c, command.IsTerminal(out))
 	if err != nil {
 		return err
@@ -180,6 +184,15 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 		Log:         log,
 		Hairpin:     checker.Header[server.HairpinHeader],
 	}, err
+}
+
+// pages returns the console, nil if it is off.
+func (c *Config) pages(s *server.Server) (server.Pages, error) {
+	if !c.Console {
+		return nil, nil
+	}
+	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Watch: s.Watch,
+		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, Now: time.Now})
 }
 
 // memoryShare is the part of the cgroup's memory that the Go runtime may use. SQLite's page cache and the process that

@@ -1,0 +1,169 @@
+// Package console serves the pages of the service for browsers. They show what the domain packages return to the user
+// who is logged in, and decide nothing themselves.
+//
+// A page is a route in routes, a handler that calls the domain and ends with call.show or call.redirect, and a template
+// that defines "main". Pages work without JavaScript. Templates escape what they show; no page contains a secret.
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/watch"
+)
+
+// Config has what the pages show. All fields but CountLogin are required.
+type Config struct {
+	Auth       *auth.Service
+	Directory  *directory.Directory
+	Watch      *watch.Service
+	Secure     bool        // browsers use TLS, so cookies are for TLS only
+	CountLogin func(error) // called with the outcome of each login
+	Now        func() time.Time
+}
+
+// Console is safe for concurrent use.
+type Console struct {
+	Config
+	mux       *http.ServeMux
+	nav       []route
+	templates templates
+	static    assets
+	forgery   *http.CrossOriginProtection
+}
+
+// Paths that more than one page uses.
+const (
+	pathOverview = "/console/"
+	pathLogin    = "/console/login"
+)
+
+// route is a page or an action.
+type route struct {
+	method, path string
+	handle       func(*call) error
+	anonymous    bool  // needs no session
+	maxBody      int64 // 0 means maxForm
+
+	label, icon string          // of the entry in the navigation; empty: none
+	permission  auth.Permission // without it, the entry is left out
+}
+
+// routes lists all pages and actions. The navigation has the same order.
+func (s *Console) routes() []route {
+	return []route{
+		{method: "GET", path: pathLogin, handle: s.showLogin, anonymous: true},
+		{method: "POST", path: pathLogin, handle: s.login, anonymous: true},
+		{method: "POST", path: "/console/logout", handle: s.logout},
+		{method: "POST", path: "/console/theme", handle: s.setTheme, anonymous: true},
+
+		{method: "GET", path: pathOverview + "{$}", handle: s.overview, label: "Overview", icon: "overview"},
+	}
+}
+
+// New returns the console.
+func New(config Config) (*Console, error) {
+	if config.CountLogin == nil {
+		config.CountLogin = func(error) {}
+	}
+	static, err := readAssets()
+	if err != nil {
+		return nil, err
+	}
+	s := &Console{Config: config, mux: http.NewServeMux(), static: static, forgery: http.NewCrossOriginProtection()}
+	if s.templates, err = s.parseTemplates(); err != nil {
+		return nil, err
+	}
+	byPath := map[string]map[string]route{}
+	for _, r := range s.routes() {
+		if byPath[r.path] == nil {
+			byPath[r.path] = map[string]route{}
+		}
+		byPath[r.path][r.method] = r
+		if r.label != "" {
+			s.nav = append(s.nav, r)
+		}
+	}
+	for path, methods := range byPath {
+		s.mux.Handle(path, s.perMethod(methods))
+	}
+	s.mux.HandleFunc("GET "+s.static.pattern(), s.static.serve)
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.serve(callOf(w, r), route{handle: func(*call) error { return pathNotFound() }})
+	})
+	return s, nil
+}
+
+func pathNotFound() error {
+	return &fault.Error{Kind: fault.NotFound, Code: fault.CodePathNotFound, Message: "There is no page at this address."}
+}
+
+// ServePage serves a request below /console/. It returns the error that the response shows.
+func (s *Console) ServePage(w http.ResponseWriter, r *http.Request, origin audit.Origin) error {
+	c := &call{ResponseWriter: w, console: s, origin: origin}
+	s.setHeaders(w.Header())
+	s.mux.ServeHTTP(c, r)
+	return c.err
+}
+
+// perMethod dispatches by method, so that other methods get a page too.
+func (s *Console) perMethod(methods map[string]route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		found, ok := methods[method]
+		if !ok {
+			found = route{anonymous: true, handle: func(*call) error {
+				return &fault.Error{Kind: fault.Invalid, Code: fault.CodeMethodNotAllowed, Message: "This page cannot be used with the method " + method + "."}
+			}}
+		}
+		s.serve(callOf(w, r), found)
+	})
+}
+
+// serve runs one page or action, and shows its error.
+func (s *Console) serve(c *call, r route) {
+	err := s.run(c, r)
+	if err != nil {
+		c.err = err
+		c.showError(err)
+	}
+}
+
+func (s *Console) run(c *call, r route) error {
+	if err := s.forgery.Check(c.Request); err != nil {
+		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: "This request came from another site. Open the console and try again.", Cause: err}
+	}
+	if !r.anonymous {
+		if sent, err := s.identify(c); sent || err != nil {
+			return err
+		}
+	}
+	if c.Method == http.MethodPost {
+		if err := c.readForm(r.maxBody); err != nil {
+			return err
+		}
+	}
+	return r.handle(c)
+}
+
+// policy allows what the pages consist of, and nothing else. Without a policy for Trusted Types, no script can turn text
+// into HTML.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; " +
+	"frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+func (s *Console) setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	// With no-referrer, browsers send no origin with forms either, which plain HTTP needs for forgery.Check.
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if s.Secure { // browsers report an error where it has no effect
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	}
+}

@@ -1,0 +1,360 @@
+package console
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/storetest"
+	"github.com/regwarden/regwarden/internal/watch"
+)
+
+const (
+	email    = "admin@acme.example"
+	password = "seven lanterns on the quay"
+)
+
+// world is a console on a new store with one administrator.
+type world struct {
+	*Console
+	t      *testing.T
+	db     *store.DB
+	logins []error
+}
+
+func mustWorld(t *testing.T, secure bool) *world {
+	t.Helper()
+	dir := t.TempDir()
+	storetest.Create(t, dir, nil)
+	db, err := store.Open(t.Context(), store.Options{DataDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	service, err := auth.New(t.Context(), db, auth.Config{LoginWait: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	people := directory.New(db, service.Passwords(), time.Now)
+	if _, err := people.Bootstrap(t.Context(), audit.Origin{}, "Acme", email, password); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, db: db}
+	w.Console, err = New(Config{Auth: service, Directory: people, Watch: watch.New(db, nil, nil, time.Now), Secure: secure, Now: time.Now,
+		CountLogin: func(err error) { w.logins = append(w.logins, err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// response is a response with the error that ServePage returned.
+type response struct {
+	*httptest.ResponseRecorder
+	err error
+}
+
+// send sends a request; headers come as name, value, name, value.
+func (w *world) send(method, target, form string, headers ...string) response {
+	w.t.Helper()
+	request := httptest.NewRequestWithContext(w.t.Context(), method, target, strings.NewReader(form))
+	if form != "" {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Add(headers[i], headers[i+1])
+	}
+	recorder := httptest.NewRecorder()
+	err := w.ServePage(recorder, request, audit.Origin{RequestID: "ref-1", Address: "192.0.2.1"})
+	return response{recorder, err}
+}
+
+func loginForm(password string) string {
+	return url.Values{"org": {"Acme"}, "emailId": {email}, "password": {password}}.Encode()
+}
+
+// mustLogin returns the cookie of a login.
+func (w *world) mustLogin() string {
+	w.t.Helper()
+	got := w.send("POST", pathLogin, loginForm(password))
+	if got.Code != http.StatusSeeOther || got.err != nil || got.Header().Get("Location") != pathOverview {
+		w.t.Fatalf("the login returns %d, %v, %v", got.Code, got.Header(), got.err)
+	}
+	return got.Result().Cookies()[0].Name + "=" + got.Result().Cookies()[0].Value
+}
+
+func TestCookieOfTheSession(t *testing.T) {
+	for secure, want := range map[bool]string{
+		true:  "__Host-regwarden-session=rwc_; Path=/; HttpOnly; Secure; SameSite=Strict",
+		false: "regwarden-session=rwc_; Path=/; HttpOnly; SameSite=Strict",
+	} {
+		w := mustWorld(t, secure)
+		got := w.send("POST", pathLogin, loginForm(password)).Result().Cookies()
+		if len(got) != 1 || got[0].Expires.Before(time.Now().AddDate(0, 0, 29)) {
+			t.Fatalf("cookies: %v", got)
+		}
+		got[0].Value, got[0].Expires = got[0].Value[:4], time.Time{}
+		if got[0].String() != want {
+			t.Errorf("got %s, want %s", got[0], want)
+		}
+	}
+}
+
+func TestSessionOfABrowser(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie := w.mustLogin()
+	tokens, err := w.Auth.Login(t.Context(), audit.Origin{}, auth.Credentials{Org: "Acme", Email: email, Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.send("GET", pathOverview, "", "Cookie", cookie); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), email) {
+		t.Fatalf("with a session: %d %s", got.Code, got.Body)
+	}
+	name, value, _ := strings.Cut(cookie, "=")
+	for what, sent := range map[string][]string{
+		"no cookie":                   nil,
+		"another name":                {"Cookie", "regwarden-session=" + value},
+		"a token":                     {"Cookie", name + "=" + tokens.Authorization.Reveal()},
+		"two cookies":                 {"Cookie", cookie + "; " + name + "=rwc_planted"},
+		"a token in its header":       {"Authorization", tokens.Authorization.Reveal()},
+		"the reference in the header": {"Authorization", value},
+	} {
+		got := w.send("GET", pathOverview, "", sent...)
+		if got.Code != http.StatusSeeOther || !strings.HasPrefix(got.Header().Get("Location"), pathLogin) {
+			t.Errorf("%s: %d %v", what, got.Code, got.Header())
+		}
+	}
+	if _, err := w.Auth.Authenticate(t.Context(), auth.Presented{Authorization: "Bearer rwc_" + tokens.Refresh}); fault.KindOf(err) != fault.Unauthenticated {
+		t.Errorf("the API accepts a reference: %v", err)
+	}
+	got := w.send("POST", "/console/logout", "", "Cookie", cookie)
+	if cleared := got.Result().Cookies(); got.Code != http.StatusSeeOther || len(cleared) != 1 || cleared[0].MaxAge != -1 {
+		t.Errorf("the logout returns %d, %v", got.Code, got.Header())
+	}
+	if got := w.send("GET", pathOverview+"?a=b", "", "Cookie", cookie); got.Header().Get("Location") != pathLogin+"?notice=ended" {
+		t.Errorf("after the logout: %d %v", got.Code, got.Header())
+	}
+}
+
+// A link on another site leads to a page without the cookie, although the browser has it: the page loads itself again.
+func TestLinkFromAnotherSite(t *testing.T) {
+	w := mustWorld(t, true)
+	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}
+	got := w.send("GET", "/console/nothing", "", link...)
+	if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `<meta http-equiv="refresh" content="0">`) {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if got := w.send("GET", pathOverview, "", append(link, "Cookie", w.mustLogin())...); !strings.Contains(got.Body.String(), "<h1>Overview") {
+		t.Errorf("with a cookie: %s", got.Body)
+	}
+}
+
+func TestChangesFromOtherSitesAreRefused(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie := w.mustLogin()
+	for _, path := range []string{pathLogin, "/console/logout", "/console/theme"} {
+		for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://evil.example"}, {"Origin", "null"}} {
+			got := w.send("POST", path, loginForm(password), append(header, "Cookie", cookie)...)
+			if got.Code != http.StatusForbidden || len(got.Result().Cookies()) > 0 {
+				t.Errorf("%s with %v: %d %v", path, header, got.Code, got.Header())
+			}
+		}
+	}
+	if got := w.send("GET", pathOverview, "", "Cookie", cookie); got.Code != http.StatusOK {
+		t.Errorf("the session has ended: %d", got.Code)
+	}
+}
+
+func TestRefusedLogin(t *testing.T) {
+	w := mustWorld(t, true)
+	got := w.send("POST", pathLogin, loginForm("five lanterns on the quay"))
+	page := got.Body.String()
+	if got.Code != http.StatusUnauthorized || fault.KindOf(got.err) != fault.Unauthenticated || !strings.Contains(page, "Wrong email, organization or password.") ||
+		!strings.Contains(page, `value="`+email) || strings.Contains(page, "five lanterns") || len(got.Result().Cookies()) > 0 {
+		t.Errorf("%d %v\n%s", got.Code, got.err, page)
+	}
+	if got := w.send("POST", pathLogin, "emailId=x"); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `<a href="#field-org">Organization is required</a>`) {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if got := w.send("POST", pathLogin, "org="+strings.Repeat("x", maxForm)); got.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("a form that is too large: %d", got.Code)
+	}
+	if len(w.logins) != 1 || fault.KindOf(w.logins[0]) != fault.Unauthenticated {
+		t.Errorf("counted: %v", w.logins)
+	}
+}
+
+func TestThrottledLoginReportsTheWait(t *testing.T) {
+	w := mustWorld(t, true)
+	for range 12 {
+		if got := w.send("POST", pathLogin, loginForm("five lanterns on the quay")); got.Code == http.StatusTooManyRequests {
+			if !strings.Contains(got.Body.String(), "Too many failed logins. Try again in "+got.Header().Get("Retry-After")+" second") {
+				t.Errorf("%v\n%s", got.Header(), got.Body)
+			}
+			return
+		}
+	}
+	t.Error("no login was throttled")
+}
+
+func TestNext(t *testing.T) {
+	for sent, want := range map[string]string{
+		"":                              pathOverview,
+		"/console/registries?x=1&y=%2F": "/console/registries?x=1&y=%2F",
+		"/console":                      pathOverview,
+		"/v1/users":                     pathOverview,
+		"https://evil.example/console/": pathOverview,
+		"//evil.example/console/":       pathOverview,
+		"/console//evil.example":        pathOverview,
+		"javascript:alert(1)":           pathOverview,
+		"/console/\r\nSet-Cookie: a=b":  pathOverview,
+		"/\\evil.example":               pathOverview,
+	} {
+		c := &call{Request: httptest.NewRequest("GET", pathLogin+"?"+url.Values{"next": {sent}}.Encode(), nil)}
+		if got := c.next(); got != want {
+			t.Errorf("%q leads to %q, want %q", sent, got, want)
+		}
+	}
+}
+
+// Every page has the policies, also that of an error.
+func TestHeadersOfPages(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie := w.mustLogin()
+	for target, status := range map[string]int{pathLogin: 303, pathOverview: 200, "/console/nothing": 404, pathStatic + "x/y": 404} {
+		got := w.send("GET", target, "", "Cookie", cookie)
+		if got.Code != status || got.Header().Get("Content-Security-Policy") != policy || got.Header().Get("Referrer-Policy") != "same-origin" ||
+			strings.Contains(got.Header().Get("Cache-Control"), "public") {
+			t.Errorf("%s: %d %v", target, got.Code, got.Header())
+		}
+		if page := got.Body.String(); strings.Contains(page, "style=") || strings.Contains(page, "<style") || strings.Contains(page, "javascript:") || strings.Contains(page, " onclick") {
+			t.Errorf("%s has what the policy forbids:\n%s", target, page)
+		}
+	}
+	for _, method := range []string{"PUT", "OPTIONS", "DELETE"} {
+		if got := w.send(method, pathOverview, "", "Cookie", cookie); got.Code != http.StatusMethodNotAllowed || got.err == nil {
+			t.Errorf("%s: %d", method, got.Code)
+		}
+	}
+	if strings.Contains(policy, "unsafe") {
+		t.Error("the policy allows what is unsafe")
+	}
+}
+
+func TestAssets(t *testing.T) {
+	w := mustWorld(t, true)
+	style, err := w.static.url("console.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := w.send("GET", style, "", "Accept-Encoding", "br, gzip")
+	unzipped, err := gzip.NewReader(got.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(unzipped)
+	plain := w.send("GET", style, "")
+	if err != nil || !bytes.Equal(text, plain.Body.Bytes()) || len(text) < 1000 || plain.Header().Get("Content-Type") != "text/css; charset=utf-8" {
+		t.Errorf("%v, %v", plain.Header(), err)
+	}
+	for _, response := range []response{got, plain} {
+		if response.Header().Get("Cache-Control") != "public, max-age=31536000, immutable" || response.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("%v", response.Header())
+		}
+	}
+	older := w.send("GET", strings.Replace(style, w.static.hash, "0123456789abcdef", 1), "")
+	if older.Code != http.StatusOK || strings.Contains(older.Header().Get("Cache-Control"), "immutable") {
+		t.Errorf("of another version: %d %v", older.Code, older.Header())
+	}
+}
+
+func TestTheme(t *testing.T) {
+	w := mustWorld(t, false)
+	got := w.send("POST", "/console/theme", "theme=dark&next=/console/login")
+	cookie := got.Result().Cookies()[0]
+	if got.Code != http.StatusSeeOther || cookie.Value != "dark" || !cookie.HttpOnly || got.Header().Get("Location") != pathLogin {
+		t.Errorf("%d %v", got.Code, got.Header())
+	}
+	for value, want := range map[string]bool{"dark": true, "light": true, `"><script>`: false, "system": false} {
+		page := w.send("GET", pathLogin, "", "Cookie", themeCookie+"="+value).Body.String()
+		if strings.Contains(page, `data-theme="`+value+`"`) != want || strings.Contains(page, "data-theme") != want {
+			t.Errorf("%s: %.200s", value, page)
+		}
+	}
+}
+
+// The parts of pages escape what they show, and leave out what is secret.
+func TestParts(t *testing.T) {
+	const markup = `"><script>alert(1)</script>`
+	form := newForm("Save", "/console/x", field{Name: "name", Label: "Name", Value: markup, Hint: markup},
+		field{Name: "password", Label: "Password", Type: "password", Value: "secret text"},
+		field{Name: "key", Label: "Key", Type: "textarea", Secret: true, Value: "secret text"},
+		field{Name: "text", Label: "Text", Type: "textarea", Value: markup},
+		field{Name: "kind", Label: "Kind", Type: "select", Value: "b", Options: []option{{"a", markup}, {"b", "B"}}},
+		field{Name: "skip", Label: "Skip", Type: "checkbox", Value: "true"})
+	form.Message = markup
+	form.addProblem(fault.Field{Field: "name", Problem: markup})
+	form.addProblem(fault.Field{Field: "other", Problem: markup})
+	w := mustWorld(t, true)
+	for part, data := range map[string]any{"form": form, "confirm": form, "empty": empty{markup, "/console/", markup}, "pages": pager{"?page=1", "?page=3", "2 of 3"}, "state": "failing"} {
+		var out bytes.Buffer
+		if err := w.templates["error.html"].ExecuteTemplate(&out, part, data); err != nil {
+			t.Fatal(err)
+		}
+		page := out.String()
+		if strings.Contains(page, "<script") || strings.Contains(page, "secret text") || strings.Contains(page, "ZgotmplZ") {
+			t.Errorf("%s: %s", part, page)
+		}
+		if part == "form" && (!strings.Contains(page, `<option value="b" selected>`) || !strings.Contains(page, "checked") || strings.Count(page, "aria-invalid") != 1) {
+			t.Errorf("%s: %s", part, page)
+		}
+	}
+}
+
+func TestTimes(t *testing.T) {
+	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		gap  time.Duration
+		want string
+	}{
+		{0, "just now"}, {59 * time.Second, "just now"}, {time.Minute, "1 minute ago"}, {119 * time.Minute, "1 hour ago"}, {49 * time.Hour, "2 days ago"},
+		{-90 * time.Second, "in 1 minute"}, {-1500 * time.Millisecond, "in 2 seconds"}, {400 * 24 * time.Hour, "1 year ago"},
+	} {
+		if got := string(ago(now.Add(-tt.gap), now)); !strings.HasSuffix(got, `">`+tt.want+"</time>") {
+			t.Errorf("%v: %s", tt.gap, got)
+		}
+	}
+	if got := string(ago(now.In(time.FixedZone("", 3600)), now)); got != `<time datetime="2026-11-22T10:00:00Z" title="Sun, 22 Nov 2026 10:00:00 UTC">just now</time>` {
+		t.Error(got)
+	}
+	if got := ago(time.Time{}, now); got != "never" {
+		t.Error(got)
+	}
+}
+
+// Each template is a page that a handler shows, and each of its icons exists.
+func TestTemplatesAreComplete(t *testing.T) {
+	w := mustWorld(t, true)
+	for _, name := range []string{"error.html", "login.html", "overview.html", "reload.html"} {
+		if w.templates[name] == nil || w.templates[name].Lookup("main") == nil {
+			t.Errorf("%s has no main", name)
+		}
+	}
+	icons, err := readIcons()
+	for _, r := range w.nav {
+		if _, found := icons.find(r.icon); found != nil || err != nil {
+			t.Errorf("%s: %v, %v", r.label, found, err)
+		}
+	}
+}

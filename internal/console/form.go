@@ -1,0 +1,86 @@
+package console
+
+import (
+	"errors"
+
+	"github.com/regwarden/regwarden/internal/fault"
+)
+
+// form is a form with labeled fields. Names of fields are those of the API, so that the problems that the domain reports
+// belong to them.
+type form struct {
+	Action, Button string
+	Fields         []field
+	Message        string   // why it was refused
+	Problems       []string // of fields that the form does not have
+	Multipart      bool     // has a field for a file
+}
+
+// field is an input. Type is that of HTML, or textarea, select or checkbox. A password has no value in a page.
+type field struct {
+	Name, Label, Type, Value, Hint, Autocomplete string
+
+	Options  []option
+	Rows     int
+	Required bool
+	Secret   bool   // of a textarea: has no value in a page, like a password
+	Error    string // what is wrong with the value
+}
+
+type option struct{ Value, Label string }
+
+func newForm(button, action string, fields ...field) *form {
+	return &form{Button: button, Action: action, Fields: fields}
+}
+
+// Field returns the field of that name, for templates that place fields one by one.
+func (f *form) Field(name string) (field, error) {
+	for _, one := range f.Fields {
+		if one.Name == name {
+			return one, nil
+		}
+	}
+	return field{}, errors.New("the form has no field " + name)
+}
+
+// ID is the id of the input.
+func (f field) ID() string { return "field-" + f.Name }
+
+// Hidden reports whether the value must not be in a page.
+func (f field) Hidden() bool { return f.Secret || f.Type == "password" }
+
+// sent sets the values to those that the browser sent, without secrets.
+func (f *form) sent(c *call) *form {
+	for i := range f.Fields {
+		if one := &f.Fields[i]; !one.Hidden() {
+			one.Value = c.PostFormValue(one.Name)
+		}
+	}
+	return f
+}
+
+// refused is sent with the problems of a fault.
+func (f *form) refused(c *call, err error) *form {
+	visible := fault.Visible(err)
+	f.sent(c).Message = messageOf(visible)
+	if n := len(visible.Fields); n > 0 {
+		f.Message = "Correct " + count(n, "field") + "."
+	}
+	for _, problem := range visible.Fields {
+		f.addProblem(problem)
+	}
+	return f
+}
+
+func (f *form) addProblem(p fault.Field) {
+	for i := range f.Fields {
+		if f.Fields[i].Name == p.Field {
+			f.Fields[i].Error = p.Problem
+			return
+		}
+	}
+	f.Problems = append(f.Problems, p.Field+" "+p.Problem)
+}
+
+// Refused reports whether the form was sent and refused.
+func (f *form) Refused() bool { return f.Message != "" }

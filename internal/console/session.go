@@ -1,0 +1,143 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/secret"
+)
+
+// Names of the cookies. Browsers accept the prefix over TLS only, and never from another host of the domain.
+const (
+	sessionCookie = "regwarden-session"
+	themeCookie   = "regwarden-theme"
+	securePrefix  = "__Host-"
+)
+
+// setCookie sets a cookie that no script can read and no other site can send. An empty value deletes it.
+func (c *call) setCookie(name, value string, end time.Time) {
+	if c.console.Secure {
+		name = securePrefix + name
+	}
+	cookie := &http.Cookie{Name: name, Value: value, Path: "/", Expires: end, Secure: c.console.Secure, HttpOnly: true, SameSite: http.SameSiteStrictMode} // #nosec G124 -- Secure is set when browsers use TLS
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(c, cookie)
+}
+
+// cookie returns the value of a cookie. A cookie that was sent twice may come from another site, so neither counts.
+func (c *call) cookie(name string) string {
+	if c.console.Secure {
+		name = securePrefix + name
+	}
+	sent := c.CookiesNamed(name)
+	if len(sent) != 1 {
+		return ""
+	}
+	return sent[0].Value
+}
+
+// identify finds the session of the request. sent reports whether the response was sent instead, which leads to the
+// login.
+func (s *Console) identify(c *call) (sent bool, err error) {
+	reference := c.cookie(sessionCookie)
+	if reference == "" && c.cameFromAnotherSite() {
+		return true, c.show("reload.html", "Loading", nil)
+	}
+	if reference == "" {
+		return true, c.redirect(c.loginPath(), "")
+	}
+	c.principal, err = s.Auth.AuthenticateConsole(c.Context(), secret.String(reference))
+	if fault.KindOf(err) != fault.Unauthenticated {
+		return false, err
+	}
+	c.setCookie(sessionCookie, "", time.Time{})
+	return true, c.redirect(c.loginPath(), "ended")
+}
+
+// cameFromAnotherSite reports whether a link on another site led here. Browsers leave out a cookie that is SameSite=Strict
+// then, and send it when the page loads itself again.
+func (c *call) cameFromAnotherSite() bool {
+	return c.Method == http.MethodGet && c.Request.Header.Get("Sec-Fetch-Site") == "cross-site" && c.Request.Header.Get("Sec-Fetch-Mode") == "navigate"
+}
+
+// loginPath returns the login that leads back to the page of the request.
+func (c *call) loginPath() string {
+	if c.Method != http.MethodGet || c.URL.Path == pathOverview {
+		return pathLogin
+	}
+	return pathLogin + "?" + url.Values{"next": {c.URL.RequestURI()}}.Encode()
+}
+
+// next returns the page to show after the login.
+func (c *call) next() string {
+	next, err := url.Parse(c.FormValue("next"))
+	if err != nil || next.Scheme != "" || next.Host != "" || next.User != nil || !strings.HasPrefix(next.Path, pathOverview) || strings.Contains(next.Path, "//") {
+		return pathOverview
+	}
+	return next.RequestURI()
+}
+
+type loginPage struct {
+	Form *form
+	Next string
+}
+
+func (c *call) loginForm() *form {
+	return newForm("Log in", pathLogin,
+		field{Name: "org", Label: "Organization", Autocomplete: "organization"},
+		field{Name: "emailId", Label: "Email", Type: "email", Autocomplete: "username"},
+		field{Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password"})
+}
+
+// showLogin is GET /console/login.
+func (s *Console) showLogin(c *call) error {
+	if _, err := s.Auth.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+		return c.redirect(c.next(), "")
+	}
+	return c.show("login.html", "Log in", loginPage{c.loginForm(), c.next()})
+}
+
+// login is POST /console/login. Each login has a reference of its own, so that one which was known before is of no use.
+func (s *Console) login(c *call) error {
+	reference, end, err := s.Auth.LoginConsole(c.Context(), c.origin,
+		auth.Credentials{Org: c.PostFormValue("org"), Email: c.PostFormValue("emailId"), Password: secret.String(c.PostFormValue("password"))})
+	if fault.KindOf(err) != fault.Invalid { // an invalid request is not counted as a login
+		s.CountLogin(err)
+	}
+	if err != nil {
+		return c.showAgain(err, "login.html", "Log in", loginPage{c.loginForm().refused(c, err), c.next()})
+	}
+	if p, err := s.Auth.AuthenticateConsole(c.Context(), secret.String(c.cookie(sessionCookie))); err == nil {
+		_ = s.Auth.Logout(c.Context(), p, c.origin) // the new session counts; the former one ends by itself
+	}
+	c.setCookie(sessionCookie, reference.Reveal(), end)
+	return c.redirect(c.next(), "")
+}
+
+// logout is POST /console/logout.
+func (s *Console) logout(c *call) error {
+	if err := s.Auth.Logout(c.Context(), c.principal, c.origin); err != nil {
+		return err
+	}
+	c.setCookie(sessionCookie, "", time.Time{})
+	return c.redirect(pathLogin, "loggedOut")
+}
+
+// themes are the values of the cookie; without one, the setting of the system counts.
+var themes = map[string]bool{"light": true, "dark": true}
+
+// setTheme is POST /console/theme.
+func (s *Console) setTheme(c *call) error {
+	theme := c.PostFormValue("theme")
+	if !themes[theme] {
+		theme = ""
+	}
+	c.setCookie(themeCookie, theme, s.Now().AddDate(1, 0, 0))
+	return c.redirect(c.next(), "")
+}
