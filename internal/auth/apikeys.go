@@ -234,7 +234,7 @@ func (s *Service) RevokePresentedAPIKey(ctx context.Context, origin audit.Origin
 	hash, ok := randomKeyHash(apiKeyPrefix, key)
 	if !ok {
 		return fault.InvalidFields(fault.Field{Field: "apiKey", Problem: fmt.Sprintf("must be a whole API key: %s and %d other characters",
-			apiKeyPrefix, apiKeyEncoding.EncodedLen(apiKeyBytes))})
+			apiKeyPrefix, randomKeyEncoding.EncodedLen(randomKeyBytes))})
 	}
 	if wait := s.revocations.reserve(origin.Source(), s.now()); wait > 0 {
 		return &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: wait,

@@ -1,0 +1,105 @@
+// What the tests of the console share: one browser, and for each test a context of its own, which fails the test when a
+// page contacts another host, reports an error, or breaks its Content-Security-Policy.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { chromium } from "playwright-core";
+
+// service describes the running service and what it stores: see service in console_test.go.
+export const service = JSON.parse(process.env.CONSOLE_UNDER_TEST);
+
+const axe = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+const browser = chromium.launch({
+  executablePath: service.chromium,
+  // Names resolve to nothing, so no packet leaves the machine whatever a page does.
+  args: ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
+});
+
+// closeBrowser ends the browser after all tests.
+export const closeBrowser = async () => (await browser).close();
+
+export const viewports = { narrow: { width: 320, height: 640 }, wide: { width: 1280, height: 800 } };
+
+// open returns a page in a new context. What goes wrong in any page of the context fails the test when it ends.
+// options are those of a context, and also expect: texts of errors that the test causes.
+export async function open(t, { expect = [], ...options } = {}) {
+  const context = await (await browser).newContext({ ignoreHTTPSErrors: true, viewport: viewports.wide, baseURL: service.url, ...options });
+  const wrong = [];
+  context.on("request", (request) => {
+    if (new URL(request.url()).origin !== service.url) wrong.push(`request to ${request.url()}`);
+  });
+  context.on("console", (message) => {
+    // The browser reports each status from 400 on as an error.
+    if (message.type() === "error" && !message.text().includes("the server responded with a status of 4")) wrong.push(message.text());
+  });
+  context.on("weberror", (error) => wrong.push(String(error.error())));
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(wrong.filter((text) => !expect.some((part) => text.includes(part))), []);
+  });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  return page;
+}
+
+// fillIn fills the form of the login.
+export async function fillIn(page, { org, email, password }) {
+  await page.getByLabel("Organization").fill(org);
+  await page.getByLabel("Email").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Log in" }).click();
+}
+
+// sessions has the cookies of a login for each role: contexts share it, since hashing passwords takes most of the time.
+const sessions = {};
+
+// as returns a page of a new context that is logged in as "admin" or "member", in a session that other tests use too: use
+// fillIn to end or change one.
+export async function as(t, role, options) {
+  sessions[role] ??= logIn(role);
+  const page = await open(t, options);
+  await page.context().addCookies(await sessions[role]);
+  return page;
+}
+
+async function logIn(role) {
+  const context = await (await browser).newContext({ ignoreHTTPSErrors: true, baseURL: service.url });
+  const page = await context.newPage();
+  await page.goto("/console/login");
+  await fillIn(page, service[role]);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  const cookies = await context.cookies();
+  await context.close();
+  return cookies;
+}
+
+// accessible tests a page with axe-core, light and dark, narrow and wide, and that it does not scroll sideways.
+export function accessible(name, role, path, prepare = async () => {}) {
+  test(`${name} is accessible to ${role}`, async (t) => {
+    const page = role === "anyone" ? await open(t) : await as(t, role);
+    await page.goto(path);
+    await prepare(page);
+    await assertAccessible(page);
+  });
+}
+
+// assertAccessible fails for each rule of axe-core that the page breaks in one of the forms that it has.
+export async function assertAccessible(page) {
+  await page.evaluate(axe);
+  for (const colorScheme of ["light", "dark"]) {
+    for (const viewport of Object.values(viewports)) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(viewport);
+      assert.deepEqual(await page.evaluate(violations), [], `${colorScheme}, ${viewport.width} px`);
+    }
+  }
+}
+
+// violations runs in the page.
+async function violations() {
+  const { violations } = await window.axe.run();
+  const found = violations.flatMap(({ id, help, nodes }) => nodes.map((node) => `${id}: ${help}: ${node.html}`));
+  const { scrollWidth, clientWidth } = document.documentElement;
+  return scrollWidth > clientWidth ? [...found, `the page is ${scrollWidth - clientWidth} px wider than the window`] : found;
+}
