@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -142,6 +143,9 @@ func (a *authorizer) exchange(ctx context.Context, r request) (secret.String, er
 	var tokens api.AuthenticateResponse
 	if err := a.client.send(ctx, r, "", &tokens); err != nil {
 		return "", err
+	}
+	if tokens.Authorization == "" {
+		return "", fmt.Errorf("%s: the response has no token", a.client.name(r))
 	}
 	a.setTokens(secret.String(tokens.Authorization), secret.String(tokens.RefreshToken))
 	if a.onRefresh != nil {

@@ -58,10 +58,10 @@ type Client struct {
 	Audits     Audits
 	Sessions   Sessions
 
-	base    *url.URL
-	http    *http.Client
-	headers http.Header // of all requests
-	auth    *authorizer // a pointer, so that printing a Client does not show its credentials
+	base      *url.URL
+	headers   http.Header       // of all requests
+	transport http.RoundTripper // not an http.Client, which follows redirects, and whose errors contain URLs and so refresh tokens
+	auth      *authorizer       // a pointer, so that printing a Client does not show its credentials
 }
 
 // responseTimeout is more than the longest check, and the longest wait for one, take.
@@ -80,10 +80,7 @@ func New(server string, config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, headers: config.headers(), http: &http.Client{
-		Transport:     transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	c := &Client{base: base, headers: config.headers(), transport: transport}
 	c.auth = newAuthorizer(c, config)
 	c.Projects, c.Users, c.APIKeys, c.Registries = Projects{c}, Users{c}, APIKeys{c}, Registries{c}
 	c.Alerts, c.Audits, c.Sessions = Alerts{c}, Audits{c}, Sessions{c}

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -67,40 +67,40 @@ func TestPageIsNotSuccess(t *testing.T) {
 	}
 }
 
-// No error, and no printed client, contains a credential.
+// No error, and no printed client, contains a credential: whatever the server repeats of the path with the refresh token.
 func TestSecretsAreNotShown(t *testing.T) {
-	config := client.Config{Email: "a@b.example", Org: "o", Password: "password-marked", Token: "token-marked", RefreshToken: "refresh-marked"}
-	key := client.Config{APIKey: "key-marked"}
-	broken := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" { // so that the client refreshes
-			respond(w, 401, `{"code":"UnAuthorizedAccess","message":"m","details":{},"ref":"ref-1"}`)
-			return
-		}
-		w.WriteHeader(404)
-		_, _ = io.WriteString(w, "Cannot "+r.Method+" "+r.URL.Path)
-	})
-	redirecting := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
-			respond(w, 401, `{"code":"UnAuthorizedAccess","message":"m","details":{},"ref":"ref-1"}`)
-			return
-		}
-		http.Redirect(w, r, "https://"+r.Host+r.URL.Path, http.StatusMovedPermanently)
-	})
-	aborting := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
-			respond(w, 401, `{"code":"UnAuthorizedAccess","message":"m","details":{},"ref":"ref-1"}`)
-			return
-		}
-		panic(http.ErrAbortHandler)
-	})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	login := client.Config{Email: "a@b.example", Org: "o", Password: "password-marked", Token: "token-marked", RefreshToken: "refresh-marked"}
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	servers := []string{closed.URL}
+	for _, echo := range []http.HandlerFunc{
+		func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, "Cannot "+r.Method+" "+r.URL.Path)
+		},
+		func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://"+r.Host+r.URL.Path, http.StatusMovedPermanently)
+		},
+		func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Location", "http://[malformed"+r.URL.Path)
+			w.WriteHeader(http.StatusFound)
+		},
+		func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, `{}`) },
+	} {
+		servers = append(servers, serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "" || r.Header.Get("ApiKey") != "" { // so that the client refreshes
+				respond(w, http.StatusUnauthorized, `{"code":"UnAuthorizedAccess","message":"m","details":{},"ref":"ref-1"}`)
+				return
+			}
+			echo(w, r)
+		}).URL)
 	}
-	closed := "http://" + listener.Addr().String()
-	_ = listener.Close()
-	for _, server := range []string{broken.URL, redirecting.URL, aborting.URL, closed} {
-		for _, config := range []client.Config{config, key} {
+	for _, server := range servers {
+		for _, config := range []client.Config{
+			login, {APIKey: "key-marked"}, {APIKey: "key-marked\n"}, {Token: "token-marked\n"},
+			{Email: "a@b.example", Org: "o", Password: "password-marked\xff"},
+		} {
 			c := newClient(t, server, config)
 			_, err := c.Whoami(t.Context())
 			if err == nil {

@@ -130,9 +130,9 @@ func (c *Client) attempt(ctx context.Context, r request, target *url.URL, token 
 	}
 	sent.URL, sent.Host = target, target.Host
 	c.setHeaders(sent, r, token)
-	received, err := c.http.Do(sent)
+	received, err := c.transport.RoundTrip(sent)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", c.name(r), withoutURL(err))
+		return 0, fmt.Errorf("%s: %w", c.name(r), err)
 	}
 	defer func() { _ = received.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(received.Body, maxResponse+1))
@@ -252,12 +252,4 @@ func (c *Client) foreign(r request, received *http.Response, media string) error
 		return fmt.Errorf("%s: the response is %s, a redirect to %s://%s; use the URL of the server itself", c.name(r), what, to.Scheme, to.Host)
 	}
 	return fmt.Errorf("%s: the response is %s, which is not of this API; check the URL of the server and the proxies before it", c.name(r), what)
-}
-
-// withoutURL removes the URL, which may contain a refresh token, from an error of net/http.
-func withoutURL(err error) error {
-	if in, ok := errors.AsType[*url.Error](err); ok {
-		return in.Err
-	}
-	return err
 }
