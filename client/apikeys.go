@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // APIKeys has the operations on API keys.
@@ -39,4 +40,9 @@ func (k APIKeys) SetActive(ctx context.Context, uid string, active bool) error {
 // Delete deletes a key.
 func (k APIKeys) Delete(ctx context.Context, uid string) error {
 	return k.c.delete(ctx, api.PathAPIKey, uid)
+}
+
+// Revoke deactivates the key with this secret. It needs no credentials, and succeeds if there is no such key.
+func (k APIKeys) Revoke(ctx context.Context, key secret.String) error {
+	return k.c.do(ctx, request{method: http.MethodPost, path: api.PathAPIKeyRevocation, in: api.APIKeyRevocation{APIKey: key}, anonymous: true}, nil)
 }

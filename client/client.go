@@ -50,6 +50,7 @@ type Config struct {
 
 // Client sends requests to one server. It is safe for concurrent use.
 type Client struct {
+	Orgs       Orgs
 	Projects   Projects
 	Users      Users
 	APIKeys    APIKeys
@@ -82,7 +83,7 @@ func New(server string, config Config) (*Client, error) {
 	}
 	c := &Client{base: base, headers: config.headers(), transport: transport}
 	c.auth = newAuthorizer(c, config)
-	c.Projects, c.Users, c.APIKeys, c.Registries = Projects{c}, Users{c}, APIKeys{c}, Registries{c}
+	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
 	c.Alerts, c.Audits, c.Sessions = Alerts{c}, Audits{c}, Sessions{c}
 	return c, nil
 }

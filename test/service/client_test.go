@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/client"
 	"github.com/regwarden/regwarden/test/contract"
 	"github.com/regwarden/regwarden/test/instance"
@@ -122,6 +124,12 @@ func (s *clientStory) must(err error) {
 	if err != nil {
 		s.t.Fatalf("%s: %v", s.method, err)
 	}
+}
+
+func (s *clientStory) refused(err error, code string) {
+	s.t.Helper()
+	refused, ok := errors.AsType[*api.Error](err)
+	s.want(ok && refused.Code == code, true)
 }
 
 func (s *clientStory) want(got, want any) {

@@ -22,6 +22,21 @@ func (s *clientStory) projectCalls() []clientCall {
 			s.must(err)
 			s.want(info.OrgName, instance.Org)
 		}},
+		{"Orgs.List", func(ctx context.Context) {
+			orgs, err := client.Collect(s.Orgs.List(ctx))
+			s.must(err)
+			s.want(len(orgs), 1)
+		}},
+		{"Orgs.Find", func(ctx context.Context) {
+			org, err := s.Orgs.Find(ctx, "acme")
+			s.must(err)
+			s.want(org.Metadata.Name, instance.Org)
+		}},
+		{"Orgs.Create", func(ctx context.Context) {
+			_, err := s.Orgs.Create(ctx, api.OrgRequest{Metadata: api.Named{Name: "Other"}})
+			s.refused(err, "OperationForbidden")
+		}},
+		{"Orgs.Delete", func(ctx context.Context) { s.refused(s.Orgs.Delete(ctx, noUID, true), "OperationForbidden") }},
 		{"Projects.Create", func(ctx context.Context) {
 			var err error
 			s.project, err = s.Projects.Create(ctx, api.ProjectRequest{Metadata: labels})
@@ -130,6 +145,15 @@ func (s *clientStory) userCalls() []clientCall {
 			keys, err := client.Collect(s.APIKeys.List(ctx))
 			s.must(err)
 			s.want(len(keys), 1)
+		}},
+		{"APIKeys.Revoke", func(ctx context.Context) {
+			created, err := s.APIKeys.Create(ctx, api.APIKeyRequest{Metadata: api.Named{Name: "lost"}, Spec: api.APIKeyRequestSpec{Expiry: tomorrow()}})
+			s.must(err)
+			s.must(s.APIKeys.Revoke(ctx, secret.String(created.APIKey)))
+			c, err := client.New(s.url, client.Config{APIKey: secret.String(created.APIKey), Transport: s.config.Transport})
+			s.must(err)
+			_, err = c.Whoami(ctx)
+			s.refused(err, "UnAuthorizedAccess")
 		}},
 	}
 }
