@@ -3,6 +3,7 @@ package client_test
 import (
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -117,5 +118,19 @@ func TestTLS(t *testing.T) {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	if err := newClient(t, address, client.Config{CA: ca}).Health(t.Context()); err != nil || requests != 1 {
 		t.Errorf("with the certificate: %v", err)
+	}
+}
+
+func TestCheckThatTakesLonger(t *testing.T) {
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		respond(w, http.StatusAccepted, `{"message":"The check takes longer."}`)
+	})
+	c := newClient(t, server.URL, client.Config{})
+	report, err := c.Registries.CheckAndWait(t.Context(), "r1")
+	if pending, ok := errors.AsType[*client.PendingError](err); report != nil || !ok || pending.Message != "The check takes longer." {
+		t.Errorf("%v, %v", report, err)
+	}
+	if err := c.Registries.Check(t.Context(), "r1"); err != nil {
+		t.Error(err)
 	}
 }

@@ -19,9 +19,11 @@ func (r Registries) List(ctx context.Context) iter.Seq2[api.OCIRegistrySummary, 
 	return list(ctx, r.c, request{path: api.PathOCIRegistrySummary}, func(page *api.OCIRegistrySummaries) []api.OCIRegistrySummary { return page.Items })
 }
 
-// Find returns the registry with this name, in any letter case.
+// Find returns the registry with this name, in any letter case, or with this uid.
 func (r Registries) Find(ctx context.Context, name string) (*api.OCIRegistrySummary, error) {
-	return first(r.List(ctx), "Registry", name, func(one api.OCIRegistrySummary) bool { return strings.EqualFold(one.Metadata.Name, name) })
+	return first(r.List(ctx), "Registry", name, func(one api.OCIRegistrySummary) bool {
+		return strings.EqualFold(one.Metadata.Name, name) || one.Metadata.UID == name
+	})
 }
 
 // Get returns a stored registry with masked secrets.
@@ -46,15 +48,28 @@ func (r Registries) Delete(ctx context.Context, uid string) error {
 
 // Check requests a check of a stored registry, and does not wait for it.
 func (r Registries) Check(ctx context.Context, uid string) error {
-	return r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistryCheck, args: []string{uid}}, nil)
+	return r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistryCheck, args: []string{uid}}, new(api.RequestedCheck))
 }
 
-// CheckAndWait requests a check of a stored registry and returns the report, valid or not. The report is nil if the check has
-// not ended within a minute.
+// PendingError is the error of CheckAndWait if the check has not ended. The registry stays due, and Message has the reason.
+type PendingError struct{ Message string }
+
+func (e *PendingError) Error() string { return e.Message }
+
+// CheckAndWait requests a check of a stored registry and returns the report, valid or not. The error is a *PendingError if the check
+// has not ended within a minute.
 func (r Registries) CheckAndWait(ctx context.Context, uid string) (*regcheck.Report, error) {
-	var report *regcheck.Report
-	err := r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistryCheck, args: []string{uid}, query: query("wait", "true")}, &report)
-	return report, err
+	var report regcheck.Report
+	var pending api.RequestedCheck
+	err := r.c.do(ctx, request{method: http.MethodPost, path: api.PathOCIRegistryCheck, args: []string{uid}, query: query("wait", "true"), accepted: &pending}, &report)
+	switch {
+	case err != nil:
+		return nil, err
+	case pending.Message != "":
+		return nil, &PendingError{pending.Message}
+	default:
+		return &report, nil
+	}
 }
 
 // History returns the health of a registry, and the newest periods with the same result: at most limit, or 200 if it is 0.

@@ -38,6 +38,7 @@ type request struct {
 	file      []byte // the body as it is
 	creates   bool   // repeating it after a 503 could create two
 	anonymous bool   // sent without credentials
+	accepted  any    // for the body of a 202, where it differs from that of a 200
 }
 
 // query returns the names with a value that is not empty. Arguments are name, value, name, value.
@@ -231,8 +232,11 @@ func (c *Client) decode(r request, received *http.Response, content []byte, out 
 		refused.Status = received.StatusCode
 		return refused
 	}
-	empty := len(content) == 0
-	if empty && (received.StatusCode == http.StatusAccepted || out == nil && received.StatusCode == http.StatusNoContent) {
+	accepted := received.StatusCode == http.StatusAccepted
+	if accepted && r.accepted != nil {
+		out = r.accepted
+	}
+	if len(content) == 0 && out == nil && (accepted || received.StatusCode == http.StatusNoContent) {
 		return nil
 	}
 	if media != jsonType || stdjson.Unmarshal(content, out) != nil {

@@ -195,7 +195,7 @@ func (s *clientStory) registryCalls() []clientCall {
 		{"Registries.CheckAndWait", func(ctx context.Context) {
 			report, err := s.Registries.CheckAndWait(ctx, s.registry)
 			s.must(err)
-			s.want(report != nil && report.Valid, true)
+			s.want(report.Valid, true)
 		}},
 		{"Registries.Get", func(ctx context.Context) {
 			registry, err := s.Registries.Get(ctx, s.registry)
@@ -207,6 +207,7 @@ func (s *clientStory) registryCalls() []clientCall {
 			registry, err := s.Registries.Find(ctx, "OURS")
 			s.must(err)
 			s.want(registry.Metadata.UID, s.registry)
+			s.want(registry.Status.Health.State, api.HealthHealthy)
 		}},
 		{"Registries.List", func(ctx context.Context) {
 			registries, err := client.Collect(s.Registries.List(ctx))
