@@ -84,6 +84,17 @@ type CreatedAlertChannel struct {
 	SigningSecret string `json:"signingSecret,omitempty"`
 }
 
+// AlertTest is the response of PathAlertChannelTest: what became of a sample alert. Status and Response are missing if the receiver
+// sent no response, Error and Hint if the sample was delivered.
+type AlertTest struct {
+	Delivered  bool   `json:"delivered"`
+	Status     int    `json:"status,omitempty"`   // of HTTP
+	Response   string `json:"response,omitempty"` // at most 200 characters; for email the number of messages
+	DurationMS int64  `json:"durationMs"`
+	Error      string `json:"error,omitempty"`
+	Hint       string `json:"hint,omitempty"`
+}
+
 // RegistryHistory is the response of PathOCIRegistryHistory.
 type RegistryHistory struct {
 	Status RegistryWatchStatus    `json:"status"`

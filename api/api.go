@@ -48,6 +48,7 @@ const (
 	PathProjectAlerts        = "/v1/projects/alerts"
 	PathAlert                = "/v1/projects/{uid}/alerts/{component}"
 	PathAlertChannel         = "/v1/projects/{uid}/alerts/{component}/{alertUid}"
+	PathAlertChannelTest     = "/v1/projects/{uid}/alerts/{component}/{alertUid}/test"
 	PathAlertConfirmation    = "/v1/alerts/confirmations/{token}"
 	PathUsers                = "/v1/users"
 	PathUserInfo             = "/v1/users/info"

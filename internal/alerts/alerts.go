@@ -2,7 +2,7 @@
 // sends them by webhook and email, with retries for up to three days.
 //
 // Other packages decide what raises an alert. A receiver is a third-party host: it is contacted only through the egress policy, and
-// of its response only the status is stored.
+// of its response only the status is stored. The administrator who tests a channel also sees the beginning of the response.
 package alerts
 
 import (
@@ -65,6 +65,7 @@ type Alert struct {
 	Organization Organization `json:"organization"`
 	Registry     *Registry    `json:"registry,omitempty"`
 	APIKeys      []APIKey     `json:"apiKeys,omitempty"`
+	Test         bool         `json:"test,omitempty"` // nothing has changed: a user tests the channel
 }
 
 // Organization is the organization that an alert belongs to.

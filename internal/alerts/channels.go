@@ -50,6 +50,7 @@ type Service struct {
 	db     *store.DB
 	config Config
 	now    func() time.Time
+	tests  testSlots
 }
 
 // New returns a service on an opened store.

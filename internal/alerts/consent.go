@@ -43,13 +43,17 @@ func (c consent) hasLink(address string) bool {
 
 // addressKey returns the spelling in which an address is stored, so that variants of it share a link. It changes ASCII letters only:
 // with other mappings one address could confirm for another.
-func addressKey(address string) string {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			return r + 'a' - 'A'
+func addressKey(address string) string { return lowerASCII(address) }
+
+// lowerASCII returns a text of the same length with lowercase ASCII letters.
+func lowerASCII(text string) string {
+	lower := []byte(text)
+	for i, b := range lower {
+		if 'A' <= b && b <= 'Z' {
+			lower[i] = b + 'a' - 'A'
 		}
-		return r
-	}, address)
+	}
+	return string(lower)
 }
 
 // recipients are the addresses of a channel.

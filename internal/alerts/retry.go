@@ -25,6 +25,11 @@ type result struct {
 	rejected   int64         // how many of these were rejected in this attempt
 	more       bool          // no failure, but addresses remain
 	pause      time.Duration // with more: before the next attempt
+
+	// For tests of a channel only:
+	status   int    // of HTTP, 0 without a response
+	response string // the beginning of the receiver's response
+	hint     string // how to fix a failure
 }
 
 // next returns the delivery after an attempt, the consecutive failures of the channel, and the earliest time of its next attempt.

@@ -30,6 +30,7 @@ const (
 const (
 	connectTimeout = 5 * time.Second
 	maxResponse    = 64 << 10
+	maxBegin       = 4 << 10 // of a response that a test of the channel shows
 )
 
 // payload is the body of a webhook without a template.
@@ -54,21 +55,44 @@ func (s *Service) webhook(ctx context.Context, c store.Channel, d store.Delivery
 	if err != nil {
 		return failureOf(err)
 	}
-	_, _ = io.CopyN(io.Discard, response.Body, maxResponse)
+	begin, _ := io.ReadAll(io.LimitReader(response.Body, maxBegin))
+	_, _ = io.CopyN(io.Discard, response.Body, maxResponse-maxBegin)
 	_ = response.Body.Close()
-	return responseResult(response, s.now())
+	r := responseResult(response, s.now())
+	r.response = string(begin)
+	return r
 }
 
 func responseResult(response *http.Response, now time.Time) result {
-	message := fmt.Sprintf("the receiver returned HTTP %d", response.StatusCode)
+	r := result{status: response.StatusCode, message: fmt.Sprintf("the receiver returned HTTP %d", response.StatusCode), hint: statusHints[response.StatusCode]}
 	switch {
 	case response.StatusCode/100 == 2:
-		return result{ok: true, message: message}
+		r.ok = true
 	case response.StatusCode/100 == 3:
-		return result{message: message + "; redirects are not followed, so set http.url to their target"}
+		r.message += "; redirects are not followed, so set http.url to their target"
+		r.hint = "Set http.url to the target of the redirect."
 	default:
-		return result{message: message, retryAfter: retryAfter(response.Header.Get("Retry-After"), now)}
+		r.retryAfter = retryAfter(response.Header.Get("Retry-After"), now)
+		if r.hint == "" {
+			r.hint = "Contact the operator of the receiver. Alerts are retried for three days."
+		}
 	}
+	return r
+}
+
+const (
+	bodyHint   = "Set http.body to a template that the receiver accepts; the documentation of alerts has templates for some."
+	secretHint = "Correct the token or signature that the receiver expects in http.url, http.headers or http.body."
+	reachHint  = "Correct scheme, host and port, or contact the operator of the receiver: it must accept connections of this service and respond in time."
+	urlHint    = "Set http.url to the current URL of the webhook, or create another one at the receiver."
+)
+
+// statusHints has the usual reason of a status.
+var statusHints = map[int]string{
+	http.StatusBadRequest: bodyHint, http.StatusUnsupportedMediaType: bodyHint, http.StatusUnprocessableEntity: bodyHint,
+	http.StatusUnauthorized: secretHint, http.StatusForbidden: secretHint,
+	http.StatusNotFound: urlHint, http.StatusGone: urlHint,
+	http.StatusMethodNotAllowed: "Set http.method to POST or PUT, whichever the receiver expects.",
 }
 
 // retryAfter parses the header (RFC 9110 section 10.2.3). It returns 0 if the header is missing or not valid.
@@ -148,22 +172,24 @@ func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, 
 // failureOf describes why there is no response. It names no address: users who may read a channel must not see internal ones.
 func failureOf(err error) result {
 	if forbidden, ok := errors.AsType[*egress.Forbidden](err); ok {
-		return result{blocked: true, message: "not sent: the address is not allowed, since " + wording.Reason(forbidden)}
+		return result{blocked: true, message: "not sent: the address is not allowed, since " + wording.Reason(forbidden), hint: wording.Hint(forbidden)}
 	}
 	if proxy, ok := errors.AsType[*egress.ProxyError](err); ok && proxy.Status != 0 {
-		return result{message: fmt.Sprintf("the outbound proxy did not connect to the receiver: it returned HTTP %d", proxy.Status)}
+		return result{message: fmt.Sprintf("the outbound proxy did not connect to the receiver: it returned HTTP %d", proxy.Status),
+			hint: "Ask the operator to correct --egress-proxy, or to allow the receiver in the proxy."}
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && !dns.IsTimeout {
-		return result{message: "the host of http.url was not found"}
+		return result{message: "the host of http.url was not found", hint: "Correct the host of http.url."}
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return result{message: "the certificate of the receiver is not trusted, has expired or does not match the host name"}
+		return result{message: "the certificate of the receiver is not trusted, has expired or does not match the host name",
+			hint: "Renew the certificate of the receiver, with all intermediate certificates, by an authority that the operating system trusts."}
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded) {
-		return result{message: "the receiver did not respond within " + attemptTimeout.String()}
+		return result{message: "the receiver did not respond within " + attemptTimeout.String(), hint: reachHint}
 	}
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
-		return result{message: "the connection to the receiver failed"}
+		return result{message: "the connection to the receiver failed", hint: reachHint}
 	}
-	return result{message: "the connection was closed without a response"}
+	return result{message: "the connection was closed without a response", hint: reachHint}
 }

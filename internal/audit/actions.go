@@ -53,6 +53,7 @@ var (
 	AlertCreate      = action("alert.create")   // an alert channel of a project
 	AlertUpdate      = action("alert.update")
 	AlertDelete      = action("alert.delete")
+	AlertTest        = action("alert.test")
 	AlertConfirm     = action("alert.confirm") // the owner of an email address agreed to receive the alerts of an organization
 	MasterRotate     = action("key.rotateMaster")
 	StoreBackup      = action("store.backup")
@@ -81,7 +82,7 @@ func (a Action) Kind() string {
 // Change is the kind of change, "" for actions that change nothing.
 func (a Action) Change() string {
 	switch a {
-	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistryScan, RegistrySync, RegistryCheck, StoreBackup, RegistryWatch:
+	case Login, Refresh, LoginAlert, RegistryValidate, RegistryDiagnose, RegistryScan, RegistrySync, RegistryCheck, StoreBackup, RegistryWatch, AlertTest:
 		return ChangeNone
 	}
 	switch _, verb, _ := strings.Cut(string(a), "."); verb {

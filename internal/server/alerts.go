@@ -118,6 +118,16 @@ func (s *Server) replaceChannels(c *call) (response, error) {
 	return response{status: http.StatusNoContent}, s.Alerts.Replace(c.Context(), c.principal, c.origin, in, input)
 }
 
+// testChannel is POST /v1/projects/{uid}/alerts/{component}/{alertUid}/test.
+func (s *Server) testChannel(c *call) (response, error) {
+	in, err := s.scope(c)
+	if err != nil {
+		return response{}, err
+	}
+	t, err := s.Alerts.Test(c.Context(), c.principal, c.origin, in, c.PathValue("alertUid"))
+	return response{http.StatusOK, api.AlertTest{Delivered: t.Delivered, Status: t.Status, Response: t.Response, DurationMS: t.Duration.Milliseconds(), Error: t.Error, Hint: t.Hint}}, err
+}
+
 // channelInput omits the uid: where a request is about one channel, the path has its uid.
 func channelInput(body api.AlertChannelRequest) alerts.Channel {
 	input := alerts.Channel{Type: body.Type, Active: body.IsActive, AlertAllUsers: body.AlertAllUsers, Identifiers: body.Identifiers}

@@ -112,6 +112,7 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathAlertChannel, handle: s.getChannel, requiresAuth: true},
 		{method: "PUT", path: api.PathAlertChannel, handle: s.updateChannel, requiresAuth: true},
 		{method: "DELETE", path: api.PathAlertChannel, handle: s.deleteChannels, requiresAuth: true},
+		{method: "POST", path: api.PathAlertChannelTest, handle: s.testChannel, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathAlertConfirmation, handle: s.showConfirmation},
 		{method: "POST", path: api.PathAlertConfirmation, handle: s.confirmAddress},
 

@@ -365,3 +365,44 @@ func TestAlertChannels(t *testing.T) {
 		t.Error("the search does not see what the store holds")
 	}
 }
+
+// An administrator tests a channel and sees what the receiver responded, without the secrets of the channel that it repeats.
+func TestAChannelIsTested(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{Flags: []string{"--check-per-minute", "3"}})
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	receiver := listenHere(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, "invalid_payload for "+r.URL.String())
+	}))
+	path := channelsOf(admin.project()) + "/" + admin.make(channelsOf(admin.project()), hook(receiver+"/services/T0P-S3CRET")) + "/test"
+	var tested struct {
+		Delivered             bool
+		Status, DurationMS    int
+		Response, Error, Hint string
+	}
+	response := admin.do("POST", path, "").Want(http.StatusOK)
+	response.Into(&tested)
+	if tested.Delivered || tested.Status != 400 || tested.Response != "invalid_payload for ********" || tested.Error == "" || !strings.Contains(tested.Hint, "http.body") {
+		t.Errorf("got %s", response.Body)
+	}
+	var record struct {
+		Spec struct {
+			Action   string
+			Outcome  string
+			Resource struct{ Target string }
+		}
+	}
+	admin.get("/v1/audits/"+response.Header.Get("AuditUid"), &record)
+	if record.Spec.Action != "alert.test" || record.Spec.Outcome != "failed" || record.Spec.Resource.Target != receiver {
+		t.Errorf("the record is %+v", record)
+	}
+	admin.do("POST", path, "").Want(http.StatusOK)
+	wantRetryAfter(t, admin.refused("POST", path, "", 429, "TooManyRequests"))
+	server.Admin(t, matePassword+"\n", "user", "create", "--org", instance.Org, "--email", "mate@acme.example", "--project", "Default", "--password-stdin")
+	mate, _ := loggedIn(t, server, "mate@acme.example", instance.Org, matePassword)
+	mate.refused("POST", path, "", 403, "OperationForbidden")
+	if strings.Contains(server.Log(), "T0P-S3CRET") {
+		t.Error("the log has the path of the webhook")
+	}
+}

@@ -44,6 +44,7 @@ var operations = []protectedOperation{
 	{method: "GET", path: channelsOf(noUID) + "/" + noUID},
 	{method: "PUT", path: channelsOf(noUID) + "/" + noUID, body: hook("http://127.0.0.1:5000/")},
 	{method: "DELETE", path: channelsOf(noUID) + "/" + noUID},
+	{method: "POST", path: channelsOf(noUID) + "/" + noUID + "/test"},
 	{method: "GET", path: "/v1/orgs"},
 	{method: "POST", path: "/v1/orgs", body: `{"metadata":{"name":"Blue"}}`, fields: []string{"metadata.name"}},
 	{method: "DELETE", path: "/v1/orgs/" + noUID},
