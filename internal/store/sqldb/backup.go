@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/regwarden/regwarden/internal/filelock"
 	"github.com/regwarden/regwarden/internal/seal"
 )
 
@@ -66,7 +67,7 @@ func createPart(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if taken, err := lockFile(file); err != nil || !taken { // a second backup considered this file stale
+	if taken, err := filelock.Lock(file); err != nil || !taken { // a second backup considered this file stale
 		return nil, errors.Join(err, file.Close(), nameTaken(path))
 	}
 	return file, nil
@@ -82,7 +83,7 @@ func removeStale(path string) error {
 		return ignoreMissing(err)
 	}
 	defer func() { _ = file.Close() }()
-	taken, err := lockFile(file)
+	taken, err := filelock.Lock(file)
 	if err == nil && !taken {
 		err = fmt.Errorf("%s %w: another backup is writing it", filepath.Base(path), ErrFileExists)
 	}

@@ -2,11 +2,13 @@ package sqldb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+	"runtime"
 
+	"github.com/regwarden/regwarden/internal/filelock"
 	"github.com/regwarden/regwarden/internal/seal"
 )
 
@@ -20,14 +22,11 @@ func LockServer(dir string) (*Lock, error) {
 	if err := CreateDir(dir); err != nil {
 		return nil, err
 	}
-	lock, taken, err := tryLock(filepath.Join(dir, "server.lock"))
-	if err != nil {
-		return nil, fmt.Errorf("lock the data directory: %w", err)
-	}
-	if !taken {
+	file, err := filelock.Try(filepath.Join(dir, "server.lock"))
+	if err == nil && file == nil {
 		return nil, fmt.Errorf("%w: %s; stop it, or give this one its own --data-dir", ErrLocked, dir)
 	}
-	return lock, nil
+	return held(dir, file, err)
 }
 
 // Release releases the lock.
@@ -35,37 +34,23 @@ func (l *Lock) Release() error { return l.file.Close() }
 
 // lockDir waits for the lock of opening the database in a directory.
 func lockDir(ctx context.Context, dir string) (*Lock, error) {
-	path := filepath.Join(dir, "open.lock")
-	for {
-		lock, taken, err := tryLock(path)
-		if err != nil {
-			return nil, fmt.Errorf("lock the data directory to open it: %w", err)
-		}
-		if taken {
-			return lock, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for another process to open the data directory: %w", ctx.Err())
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
+	file, err := filelock.Wait(ctx, filepath.Join(dir, "open.lock"))
+	return held(dir, file, err)
 }
 
-func tryLock(path string) (*Lock, bool, error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // #nosec G304 -- in the operator's directory
+// held returns a lock that was taken with err. Its file belongs to the owner of the directory.
+func held(dir string, file *os.File, err error) (*Lock, error) {
+	if err == nil && runtime.GOOS == "windows" {
+		err = errors.New("a store needs a Unix system; `regwarden check` works on every system")
+	}
+	if err == nil {
+		err = seal.GiveToOwnerOf(dir, file)
+	}
 	if err != nil {
-		return nil, false, err
+		_ = file.Close() // nil if it was not taken
+		return nil, fmt.Errorf("lock the data directory: %w", err)
 	}
-	taken, err := lockFile(file)
-	if err == nil && taken {
-		err = seal.GiveToOwnerOf(filepath.Dir(path), file)
-	}
-	if err != nil || !taken {
-		_ = file.Close()
-		return nil, false, err
-	}
-	return &Lock{file: file}, true, nil
+	return &Lock{file: file}, nil
 }
 
 // CreateDir creates a data directory for its owner alone. The mode of one that exists is the operator's choice; the files

@@ -1,6 +1,6 @@
 //go:build unix
 
-package sqldb
+package filelock
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes an exclusive lock without waiting and reports whether it did.
-func lockFile(file *os.File) (bool, error) {
+// Lock locks an open file exclusively without waiting, and reports whether it did.
+func Lock(file *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) // #nosec G115 -- a descriptor fits an int
 		switch {
