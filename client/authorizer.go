@@ -28,6 +28,7 @@ type authorizer struct {
 	apiKey             secret.String
 	email, org         string
 	onRefresh          func(token, refreshToken secret.String)
+	lockTokens         func(context.Context) (token, refreshToken secret.String, unlock func(), err error)
 	hasLogin, hasToken bool
 
 	lock      chan struct{}
@@ -39,12 +40,17 @@ type authorizer struct {
 
 func newAuthorizer(c *Client, config Config) *authorizer {
 	a := &authorizer{client: c, apiKey: config.APIKey, email: config.Email, org: config.Org, password: config.Password,
-		onRefresh: config.OnRefresh, hasLogin: config.Password != "", hasToken: config.RefreshToken != "", lock: make(chan struct{}, 1)}
-	a.setTokens(config.Token, config.RefreshToken)
-	if issued, expires := lifetime(config.Token); !expires.IsZero() {
+		onRefresh: config.OnRefresh, lockTokens: config.LockTokens, hasLogin: config.Password != "", hasToken: config.RefreshToken != "", lock: make(chan struct{}, 1)}
+	a.setStoredTokens(config.Token, config.RefreshToken)
+	return a
+}
+
+// setStoredTokens stores tokens that were issued some time ago, so that only the local clock shows their age.
+func (a *authorizer) setStoredTokens(token, refresh secret.String) {
+	a.setTokens(token, refresh)
+	if issued, expires := lifetime(token); !expires.IsZero() {
 		a.refreshAt = expires.Add(-refreshLead(expires.Sub(issued)))
 	}
-	return a
 }
 
 // setTokens stores tokens that were issued just now. The local clock may be wrong, so that of the server is used only for the
@@ -116,6 +122,17 @@ func (a *authorizer) replace(ctx context.Context, refused secret.String) (secret
 func (a *authorizer) renew(ctx context.Context) (secret.String, error) {
 	if a.refresh == "" {
 		return a.login(ctx)
+	}
+	if a.lockTokens != nil {
+		token, refresh, unlock, err := a.lockTokens(ctx)
+		if err != nil {
+			return "", err
+		}
+		defer unlock()
+		if refresh != "" && refresh != a.refresh {
+			a.setStoredTokens(token, refresh)
+			return token, nil
+		}
 	}
 	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
 	defer cancel()

@@ -32,7 +32,7 @@ type Config struct {
 	APIKey secret.String
 
 	Email    string
-	Org      string
+	Org      string // may be empty where the server has a default organization
 	Password secret.String
 
 	Token        secret.String
@@ -41,6 +41,10 @@ type Config struct {
 	// OnRefresh is called with each new pair, of a login too, before the new token is used. A refresh token is valid once, so
 	// a program that stores tokens must replace the old pair. It must not use the Client.
 	OnRefresh func(token, refreshToken secret.String)
+
+	// LockTokens is called before a refresh where other processes use the same tokens, and unlock after it. It waits for
+	// them, and returns the tokens that the last one stored. If these are others, they are used instead.
+	LockTokens func(context.Context) (token, refreshToken secret.String, unlock func(), err error)
 
 	Project   string            // uid of the project that requests are scoped to; empty for none
 	UserAgent string            // name and version of the program; empty means regwarden-client
@@ -101,14 +105,14 @@ func parseServer(server string) (*url.URL, error) {
 	return base, nil
 }
 
-var errLogin = errors.New("email, organization and password are required to log in")
+var errLogin = errors.New("email and password are required to log in")
 
 func (c Config) check() error {
 	login := c.Email != "" || c.Org != "" || c.Password != ""
 	switch {
 	case c.APIKey != "" && (login || c.Token != "" || c.RefreshToken != ""):
 		return errors.New("an API key cannot be combined with a password or tokens")
-	case login && (c.Email == "" || c.Org == "" || c.Password == ""):
+	case login && (c.Email == "" || c.Password == ""):
 		return errLogin
 	case len(c.CA) > 0 && c.Transport != nil:
 		return errors.New("a CA cannot be combined with a transport")

@@ -94,7 +94,7 @@ func TestServerURL(t *testing.T) {
 		}
 	}
 	for name, config := range map[string]client.Config{
-		"two kinds": {APIKey: "k", Token: "t"}, "no organization": {Email: "a@b.example", Password: "p"}, "no certificate": {CA: []byte("x")},
+		"two kinds": {APIKey: "k", Token: "t"}, "no password": {Email: "a@b.example", Org: "o"}, "no certificate": {CA: []byte("x")},
 		"CA and transport": {CA: []byte("x"), Transport: http.DefaultTransport},
 	} {
 		if _, err := client.New("a.example", config); err == nil {
