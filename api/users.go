@@ -11,6 +11,8 @@ type UserInfo struct {
 	OrgName   string `json:"orgName"`
 	TenantUID string `json:"tenantUid"`
 	UserUID   string `json:"userUid"`
+	Email     string `json:"email"`
+	Role      string `json:"role"` // admin or member; on a local store, operator
 }
 
 // Users is the response of PathUsers.

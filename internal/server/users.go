@@ -17,7 +17,7 @@ var userFields = fieldNames{"emailId": "spec.emailId", "name": "metadata.name", 
 // userInfo is GET /v1/users/info, about the caller.
 func (s *Server) userInfo(c *call) (response, error) {
 	p := c.principal
-	return response{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID}}, nil
+	return response{http.StatusOK, api.UserInfo{OrgName: p.OrgName, TenantUID: p.OrgUID, UserUID: p.UserUID, Email: p.Email, Role: string(p.Role)}}, nil
 }
 
 // listUsers is GET /v1/users. All users are on one page.
