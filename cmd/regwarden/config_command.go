@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
@@ -81,6 +82,7 @@ func (s *settings) shown(f *pflag.Flag) string {
 // otherVariables are our environment variables that are not settings.
 var otherVariables = []string{
 	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, command.EnvRegistryPassword, command.EnvRegistryToken,
+	cli.EnvServer, cli.EnvAPIKey, cli.EnvCA,
 }
 
 // warnUnknownVariables logs environment variables with our prefix that are not settings, such as misspelled ones. They are not refused,

@@ -110,6 +110,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate(currentVersion().String())
 	addGroup(root, "Registry Commands:", newCheck(), newScan(), newRegistry(), newImport())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
+	addGroup(root, "Login Commands:", manage.Login(), manage.Logout(), manage.Context(), manage.Whoami())
 	addGroup(root, "Access Commands:", newOrg(), manage.Project(), manage.User(), newAPIKey(), newAudit())
 	root.AddCommand(newHashPasswords(), newVersion())
 	addCompletions(root, manage.FlagNames())

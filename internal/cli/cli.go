@@ -24,6 +24,9 @@ import (
 const (
 	EnvServer = command.EnvPrefix + "SERVER"
 	EnvAPIKey = command.EnvPrefix + "API_KEY"
+	EnvCA     = command.EnvPrefix + "CA"
+
+	envInsecureHTTP = command.EnvPrefix + "INSECURE_HTTP" // a setting of the server, too
 )
 
 // Local runs the API on a local store.
@@ -56,7 +59,7 @@ type call struct {
 	cmd    *cobra.Command
 	ctx    context.Context
 	client *client.Client
-	server string // URL; empty for the local store
+	login  *Context // nil for the local store
 	output output
 	quiet  bool
 }
@@ -91,10 +94,10 @@ func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*
 		}
 		end, err := run.connect(cmd.Context(), t, args)
 		if err != nil {
-			return explain(cmd, err)
+			return explain(cmd, run.explainServer(err))
 		}
 		defer end()
-		return explain(cmd, do(run, args))
+		return explain(cmd, run.explainServer(do(run, args)))
 	}
 	cmd.Flags().SortFlags = false
 	t.addFlags(cmd.PersistentFlags()) // help lists them after the command's own
@@ -133,23 +136,31 @@ func (t *target) choose() (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen := saved.current()
+	chosen, key := saved.current(), os.Getenv(EnvAPIKey)
 	if server != "" {
+		if server, err = serverURL(server); err != nil {
+			return nil, err
+		}
 		chosen = saved.find(server, t.org)
 	}
-	key := os.Getenv(EnvAPIKey)
 	switch {
-	case chosen == nil && server == "":
-		return nil, nil
-	case chosen == nil && key == "":
+	case key != "" && chosen == nil && server == "":
+		return nil, command.AsUsage(fmt.Errorf("%s requires the URL of the server, in %s or with --server", EnvAPIKey, EnvServer))
+	case key != "":
+		return withKey(cmp.Or(chosen, &Context{Server: server}), key)
+	case chosen == nil && server != "":
 		return nil, fmt.Errorf("not logged in to %s; run: regwarden login %[1]s, or set %s", server, EnvAPIKey)
-	case chosen == nil:
-		chosen = &Context{Server: server}
-	}
-	if key != "" {
-		chosen = &Context{Server: chosen.Server, APIKey: key, CA: chosen.CA}
 	}
 	return chosen, nil
+}
+
+// withKey returns the context of an API key in the environment, for the server of a login or another one.
+func withKey(of *Context, key string) (*Context, error) {
+	ca, err := readCA(EnvCA, os.Getenv(EnvCA))
+	if err == nil && of.Name == "" && !insecureHTTP() {
+		err = checkEncrypted(of.Server, envInsecureHTTP+"=true")
+	}
+	return &Context{Server: of.Server, APIKey: key, CA: cmp.Or(ca, of.CA)}, err
 }
 
 // connect creates the client of a call.
@@ -167,7 +178,7 @@ func (c *call) connect(ctx context.Context, t *target, args []string) (end func(
 		c.client, err = client.New("http://localhost", client.Config{Transport: transport})
 		return end, err
 	}
-	c.server = chosen.Server
+	c.login = chosen
 	if c.client, err = chosen.client(); err != nil {
 		return nil, err
 	}
@@ -181,13 +192,16 @@ func (c *call) checkOrg(org string) error {
 	}
 	info, err := c.client.Whoami(c.ctx)
 	if err == nil && !strings.EqualFold(strings.TrimSpace(org), info.OrgName) {
-		err = command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; log in to the other one with: regwarden login %s --org %q", info.OrgName, c.server, org))
+		err = command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; log in to the other one with: regwarden login %s --org %q", info.OrgName, c.login.Server, org))
 	}
 	return err
 }
 
-// explain returns the field problems of a refused request as problems of flags.
+// explain returns the field problems of a refused request as problems of flags. A signal is the error of what it interrupted.
 func explain(cmd *cobra.Command, err error) error {
+	if cause, ok := errors.AsType[command.Interrupted](context.Cause(cmd.Context())); ok && err != nil {
+		return cause
+	}
 	refused, ok := errors.AsType[*api.Error](err)
 	if !ok {
 		return command.NameFlags(cmd, err)

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/client"
+	"github.com/regwarden/regwarden/internal/filelock"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -35,6 +38,9 @@ type contexts struct {
 	Contexts []Context `json:"contexts"`
 }
 
+// maxContexts is the maximum size of the file of contexts, as of all files with secrets.
+const maxContexts = 64 << 10
+
 // contextsPath returns the path of the file of contexts.
 func contextsPath() (string, error) {
 	dir, err := os.UserConfigDir()
@@ -49,7 +55,7 @@ func readContexts() (contexts, error) {
 	var saved contexts
 	path, err := contextsPath()
 	if err != nil {
-		return saved, err
+		return saved, nil //nolint:nilerr // a pipeline needs no home directory
 	}
 	data, err := seal.ReadSecretFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,23 +70,52 @@ func readContexts() (contexts, error) {
 	return saved, nil
 }
 
-// changeContexts replaces the file of contexts by a changed one, which only its owner may read.
-func changeContexts(change func(*contexts)) error {
+// lockContexts reads the file of contexts and locks it against other processes until unlock is called.
+func lockContexts(ctx context.Context) (saved contexts, unlock func(), err error) {
+	path, err := contextsPath()
+	if err != nil {
+		return saved, nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return saved, nil, fmt.Errorf("create the directory of contexts: %w", err)
+	}
+	lock, err := filelock.Wait(ctx, path+".lock")
+	if err != nil {
+		return saved, nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	unlock = func() { _ = lock.Close() }
+	if saved, err = readContexts(); err != nil {
+		unlock()
+		return saved, nil, err
+	}
+	return saved, unlock, nil
+}
+
+// changeContexts replaces the file of contexts by a changed one.
+func changeContexts(ctx context.Context, change func(*contexts) error) error {
+	saved, unlock, err := lockContexts(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := change(&saved); err != nil {
+		return err
+	}
+	return saved.write()
+}
+
+// write replaces the file of contexts by one that only its owner may read. The caller has the lock.
+func (s contexts) write() error {
 	path, err := contextsPath()
 	if err != nil {
 		return err
 	}
-	saved, err := readContexts()
+	data, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
 	}
-	change(&saved)
-	data, err := json.MarshalIndent(saved, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("create the directory of contexts: %w", err)
+	if len(data) >= maxContexts {
+		return fmt.Errorf("%s must be at most %d KiB; delete contexts with: regwarden logout CONTEXT", path, maxContexts>>10)
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), ".contexts-*") // with mode 0600
 	if err != nil {
@@ -110,7 +145,7 @@ func (s contexts) named(name string) *Context {
 // find returns the context of a server, and of an organization unless org is empty. The current context takes precedence.
 func (s contexts) find(server, org string) *Context {
 	fits := func(c *Context) bool {
-		return c != nil && c.Server == strings.TrimSuffix(server, "/") && (org == "" || strings.EqualFold(c.Org, org))
+		return c != nil && c.Server == server && (org == "" || strings.EqualFold(c.Org, org))
 	}
 	if c := s.current(); fits(c) {
 		return c
@@ -123,16 +158,83 @@ func (s contexts) find(server, org string) *Context {
 	return nil
 }
 
+// add stores a login as the current context, in place of the former login with the same name. Without a name it replaces the
+// login in the same organization of the server, and else is named like the host, or host/organization if that name is taken.
+func (s *contexts) add(c Context) Context {
+	at := slices.IndexFunc(s.Contexts, func(o Context) bool { return o.Server == c.Server && strings.EqualFold(o.Org, c.Org) })
+	if c.Name == "" && at >= 0 {
+		c.Name = s.Contexts[at].Name
+	}
+	if c.Name == "" {
+		_, c.Name, _ = strings.Cut(c.Server, "://")
+		if s.named(c.Name) != nil {
+			c.Name += "/" + c.Org
+		}
+	}
+	s.remove(c.Name)
+	s.Contexts, s.Current = append(s.Contexts, c), c.Name
+	return c
+}
+
+func (s *contexts) remove(name string) {
+	s.Contexts = slices.DeleteFunc(s.Contexts, func(c Context) bool { return c.Name == name })
+	if s.Current == name {
+		s.Current = ""
+	}
+}
+
+// get returns the context with this name, or the current one if it is empty.
+func (s contexts) get(name string) (Context, error) {
+	found := s.named(cmp.Or(name, s.Current))
+	switch {
+	case found != nil:
+		return *found, nil
+	case name == "":
+		return Context{}, errors.New("you are not logged in to a server")
+	}
+	return Context{}, fmt.Errorf("there is no context %q; contexts: %s", name, cmp.Or(strings.Join(s.names(), ", "), "none"))
+}
+
+func (s contexts) names() []string {
+	names := make([]string, len(s.Contexts))
+	for i, c := range s.Contexts {
+		names[i] = c.Name
+	}
+	return names
+}
+
 // client returns a client with the credentials of the context. A refreshed token replaces the one in the file.
 func (c *Context) client() (*client.Client, error) {
-	return client.New(c.Server, client.Config{CA: []byte(c.CA),
-		APIKey: secret.String(c.APIKey), Token: secret.String(c.Token), RefreshToken: secret.String(c.RefreshToken),
-		OnRefresh: func(token, refreshToken secret.String) {
-			// A failure means that the next command has to log in again; this one goes on.
-			_ = changeContexts(func(saved *contexts) {
-				if own := saved.named(c.Name); own != nil {
-					own.Token, own.RefreshToken = token.Reveal(), refreshToken.Reveal()
-				}
-			})
-		}})
+	config := client.Config{CA: []byte(c.CA), APIKey: secret.String(c.APIKey), Token: secret.String(c.Token), RefreshToken: secret.String(c.RefreshToken)}
+	if c.RefreshToken != "" {
+		config.LockTokens, config.OnRefresh = c.lockTokens, c.storeTokens
+	}
+	return client.New(c.Server, config)
+}
+
+// lockTokens returns the tokens in the file. Until unlock is called, no other process refreshes them.
+func (c *Context) lockTokens(ctx context.Context) (token, refreshToken secret.String, unlock func(), err error) {
+	saved, unlock, err := lockContexts(ctx)
+	if err != nil {
+		return "", "", nil, err
+	}
+	own := saved.named(c.Name)
+	if own == nil || own.Server != c.Server { // a token must not be sent to another server
+		unlock()
+		return "", "", nil, fmt.Errorf("the context %q was removed or replaced by another command", c.Name)
+	}
+	return secret.String(own.Token), secret.String(own.RefreshToken), unlock, nil
+}
+
+// storeTokens replaces the tokens in the file, which is locked. After a failure the next command has to log in again; this one
+// goes on.
+func (c *Context) storeTokens(token, refreshToken secret.String) {
+	saved, err := readContexts()
+	if own := saved.named(c.Name); err == nil && own != nil {
+		own.Token, own.RefreshToken = token.Reveal(), refreshToken.Reveal()
+		err = saved.write()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "regwarden: the new token could not be stored:", err)
+	}
 }

@@ -50,6 +50,14 @@ func exactly(n int, cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// AtMostOneArg allows the argument that the command's Use names.
+func AtMostOneArg(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return exactly(1, cmd, args)
+	}
+	return nil
+}
+
 // OneFile allows one argument.
 func OneFile(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {

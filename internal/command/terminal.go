@@ -64,37 +64,63 @@ func ReadSecret(stdin io.Reader, prompt string) (secret.String, error) {
 	return ReadSecretLine(stdin)
 }
 
-// promptSecret reads one line from a terminal without echo. A signal ends it, since the read itself would continue.
+// Prompt reads one line from a terminal.
+func Prompt(terminal *os.File, prompt string) (string, error) {
+	typed, err := promptLine(terminal, prompt, func(int) ([]byte, error) {
+		line := make([]byte, maxSecretLine)
+		n, err := terminal.Read(line) // of a terminal, at most one line
+		return line[:n], err
+	})
+	if err != nil {
+		fmt.Fprintln(os.Stderr) // the cursor is still behind the prompt
+		return "", err
+	}
+	text := strings.TrimSpace(string(typed))
+	if text == "" {
+		return "", errNothingEntered
+	}
+	return text, nil
+}
+
+// promptSecret is Prompt without echo.
 func promptSecret(terminal *os.File, prompt string) (secret.String, error) {
+	defer fmt.Fprintln(os.Stderr)
+	typed, err := promptLine(terminal, prompt, term.ReadPassword)
+	if err == nil && len(typed) == 0 {
+		err = errNothingEntered
+	}
+	return secret.String(typed), err
+}
+
+var errNothingEntered = UsageError{errors.New("nothing was entered")}
+
+// promptLine shows a prompt and reads. A signal ends it, since the read itself would continue.
+func promptLine(terminal *os.File, prompt string, read func(fd int) ([]byte, error)) ([]byte, error) {
 	fd := int(terminal.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
-		return "", fmt.Errorf("prepare the terminal: %w", err)
+		return nil, fmt.Errorf("prepare the terminal: %w", err)
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	fmt.Fprint(os.Stderr, prompt)
-	defer fmt.Fprintln(os.Stderr)
 	var typed []byte
-	read := make(chan error, 1)
+	done := make(chan error, 1)
 	go func() {
 		var err error
-		typed, err = term.ReadPassword(fd)
-		read <- err
+		typed, err = read(fd)
+		done <- err
 	}()
 	select {
 	case s := <-signals:
-		return "", errors.Join(Interrupted{s.(syscall.Signal)}, term.Restore(fd, before))
-	case err := <-read:
+		return nil, errors.Join(Interrupted{s.(syscall.Signal)}, term.Restore(fd, before))
+	case err := <-done:
 		if err != nil {
-			return "", fmt.Errorf("read from the terminal: %w", err)
+			return nil, fmt.Errorf("read from the terminal: %w", err)
 		}
+		return typed, nil
 	}
-	if len(typed) == 0 {
-		return "", UsageError{errors.New("nothing was entered")}
-	}
-	return secret.String(typed), nil
 }
 
 // PromptPassword prompts for a new password twice.

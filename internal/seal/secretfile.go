@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 
 	"github.com/regwarden/regwarden/secret"
 )
@@ -48,7 +49,8 @@ func ReadSecretFile(path string) (secret.String, error) {
 		return "", fmt.Errorf("%s is not a regular file", path)
 	}
 	owner, self := ownerOf(info)
-	if mode := info.Mode().Perm(); lax(mode, owner, self) {
+	// On Windows, the access lists of the directory decide, and modes say nothing.
+	if mode := info.Mode().Perm(); runtime.GOOS != "windows" && lax(mode, owner, self) {
 		return "", &modeError{path, mode}
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxSecretFile+1))
