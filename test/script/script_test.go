@@ -1,5 +1,8 @@
-// Package script_test runs the command line as its users do: each file in testdata/script is a story
-// of commands with their expected output. "go test ./script -update" writes that output anew.
+// Package script_test runs the command line as its users do: each file in testdata is a story of commands with their expected
+// output. "go test ./script -update" writes that output anew.
+//
+// Scripts in testdata/script use a data directory. Those in testdata/both run twice, on a data directory and logged in to a
+// server as the administrator of Acme, and print the same. Those in testdata/server have a server, to which they log in.
 package script_test
 
 import (
@@ -37,16 +40,64 @@ func TestMain(m *testing.M) { os.Exit(instance.Main(m)) }
 
 func TestScripts(t *testing.T) {
 	world := newWorld(t)
-	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,
-		Setup: func(env *testscript.Env) error {
-			for name, value := range world {
-				env.Setenv(name, value)
-			}
-			return copyPrivately(filepath.Join(env.WorkDir, "data"), world["DATA"])
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady, "field": field},
-	})
+	for _, run := range []struct {
+		name, dir string
+		update    bool
+		setup     func(*testing.T, *testscript.Env)
+	}{
+		{"local", "testdata/script", *update, nil},
+		{"both on a data directory", "testdata/both", *update, func(_ *testing.T, env *testscript.Env) { env.Setenv("REGWARDEN_DATA_DIR", "data") }},
+		{"both on a server", "testdata/both", false, logIn},
+		{"server", "testdata/server", *update, func(t *testing.T, env *testscript.Env) { serve(t, env) }},
+	} {
+		t.Run(run.name, func(t *testing.T) {
+			testscript.Run(t, testscript.Params{
+				Dir: run.dir, UpdateScripts: run.update, RequireExplicitExec: true, RequireUniqueNames: true,
+				Setup: func(env *testscript.Env) error {
+					for name, value := range world {
+						env.Setenv(name, value)
+					}
+					env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
+					if err := copyPrivately(filepath.Join(env.WorkDir, "data"), world["DATA"]); err != nil {
+						return err
+					}
+					if run.setup != nil {
+						run.setup(t, env)
+					}
+					return nil
+				},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady, "field": field},
+			})
+		})
+	}
+}
+
+// serve starts a server with TLS on the data directory of a script, and names its URL and CA as SERVER and SERVER_CA.
+func serve(t *testing.T, env *testscript.Env, flags ...string) {
+	ca := testca.New(t, "Server CA")
+	pair := ca.Issue(t, testca.Options{})
+	files := map[string]string{"ca.pem": ca.PEM(), "cert.pem": pair.Certificate, "key.pem": pair.Key}
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := instance.Start(t, instance.Options{DataDir: filepath.Join(env.WorkDir, "data"), Insecure: true,
+		Flags: append(flags, "--tls-cert", filepath.Join(dir, "cert.pem"), "--tls-key", filepath.Join(dir, "key.pem"))})
+	env.Defer(func() { server.Kill() })
+	env.Setenv("SERVER", server.URL)
+	env.Setenv("SERVER_CA", filepath.Join(dir, "ca.pem"))
+}
+
+// logIn logs in to a server that does not check stored registries by itself: their status stays that of the data directory.
+func logIn(t *testing.T, env *testscript.Env) {
+	serve(t, env, "--watch-interval", "0s")
+	login := exec.Command(instance.Binary(t), "login", env.Getenv("SERVER"), "--ca", env.Getenv("SERVER_CA"), "--org", instance.Org, "--email", instance.Email, "--password-stdin")
+	login.Stdin, login.Env = strings.NewReader(instance.Password), env.Vars
+	if out, err := login.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 }
 
 // copyPrivately copies a data directory and keeps it from other users, which the service insists on.
@@ -198,7 +249,10 @@ var unsteady = []struct {
 }{
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "ADDRESS"},
 	{regexp.MustCompile(`\bport \d+`), "port PORT"},
-	{regexp.MustCompile(` +<?\d+(\.\d+)? ?(ms|µs|s)\b`), " TIME"}, // right-aligned
+	{regexp.MustCompile(` +<?\d+(\.\d+)? ?(ms|µs|s)\b`), " TIME"},                         // right-aligned
+	{regexp.MustCompile(`"actor": "(operator|admin@acme\.example)"`), `"actor": "ADMIN"`}, // on a data directory, and on a server
+	{regexp.MustCompile(`"address": "(cli|127\.0\.0\.1)"`), `"address": "ORIGIN"`},
+	{regexp.MustCompile(`\b(now|\d+[ydhm] ago)\b`), "AGE"},
 	{regexp.MustCompile(`"durationMs": ?\d+(\.\d+)?`), `"durationMs": 0`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "DATE"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DAY"},
@@ -218,6 +272,9 @@ func steady(ts *testscript.TestScript, negated bool, args []string) {
 	}
 	text := strings.ReplaceAll(ts.ReadFile(args[0]), ts.Getenv("WORK"), "WORK")
 	text = strings.ReplaceAll(text, ts.Getenv("CA_FILE"), "CA_FILE")
+	if file := ts.Getenv("SERVER_CA"); file != "" {
+		text = strings.ReplaceAll(text, file, "SERVER_CA")
+	}
 	for _, u := range unsteady {
 		text = u.what.ReplaceAllString(text, u.with)
 	}
