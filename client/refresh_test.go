@@ -183,6 +183,36 @@ func TestConcurrentRequestsShareRefresh(t *testing.T) {
 	}
 }
 
+// Tokens that another process stored are used instead of a refresh; the lock is held until new ones are stored.
+func TestTokensOfOtherProcesses(t *testing.T) {
+	i := newIssuer(t)
+	old := i.tokens()
+	i.issue() // by another process
+	locked, stored := 0, 0
+	config := old
+	config.LockTokens = func(context.Context) (token, refresh secret.String, unlock func(), err error) {
+		locked++
+		return secret.String(i.valid), secret.String(i.refresh), func() { locked-- }, nil
+	}
+	config.OnRefresh = func(_, _ secret.String) { stored += locked }
+	c := newClient(t, "a.example", config)
+	whoami(t, c)
+	i.want("info info")
+	i.valid = "revoked" // the stored pair is the client's own
+	whoami(t, c)
+	if locked != 0 || stored != 1 || !i.used["refresh-2"] {
+		t.Errorf("locked %d, stored %d, used %v", locked, stored, i.used)
+	}
+
+	config = old
+	config.LockTokens = func(context.Context) (secret.String, secret.String, func(), error) {
+		return "", "", nil, errors.New("no lock")
+	}
+	if _, err := newClient(t, "a.example", config).Whoami(t.Context()); err == nil || err.Error() != "no lock" || i.used["refresh-1"] {
+		t.Errorf("without the lock: %v", err)
+	}
+}
+
 // When a request is canceled during its refresh, the new pair must not be lost: the old one is consumed.
 func TestCanceledRequestStoresItsRefresh(t *testing.T) {
 	i := newIssuer(t)

@@ -2,8 +2,11 @@ package instance
 
 import (
 	"bufio"
+	"io"
 	"os"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +19,36 @@ type Terminal struct {
 	Lines <-chan string
 
 	master *os.File
+	shown  *transcript
+}
+
+// transcript is what was shown so far.
+type transcript struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *transcript) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(b)
+}
+
+// Shown returns what the terminal showed so far, also of the last line.
+func (terminal Terminal) Shown() string {
+	terminal.shown.mu.Lock()
+	defer terminal.shown.mu.Unlock()
+	return terminal.shown.text.String()
+}
+
+// AwaitText waits until the terminal shows a text.
+func (terminal Terminal) AwaitText(t testing.TB, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(commandWait); !strings.Contains(terminal.Shown(), text); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the command does not show %q, but %q", text, terminal.Shown())
+		}
+	}
 }
 
 // Type enters text as a keyboard does: "\x03" is Ctrl-C.
@@ -65,14 +98,14 @@ func OpenTerminal(t testing.TB) Terminal {
 	if err != nil {
 		t.Fatalf("open the terminal's other end: %v", err)
 	}
-	lines := make(chan string, 1000)
+	lines, shown := make(chan string, 1000), &transcript{}
 	go func() {
 		defer close(lines)
-		scanner := bufio.NewScanner(master)
+		scanner := bufio.NewScanner(io.TeeReader(master, shown))
 		for scanner.Scan() {
 			lines <- scanner.Text()
 		}
 	}()
 	t.Cleanup(func() { slave.Close(); master.Close() })
-	return Terminal{Slave: slave, Lines: lines, master: master}
+	return Terminal{Slave: slave, Lines: lines, master: master, shown: shown}
 }

@@ -66,7 +66,7 @@ func TestScripts(t *testing.T) {
 					}
 					return nil
 				},
-				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady, "field": field},
+				Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "expand": expand, "steady": steady, "field": field, "readenv": readenv},
 			})
 		})
 	}
@@ -240,6 +240,14 @@ func field(ts *testscript.TestScript, negated bool, args []string) {
 		ts.Fatalf("no %s in the first object of %s", args[1], args[0])
 	}
 	ts.Setenv("FIELD", fmt.Sprint(list[0][args[1]]))
+}
+
+// readenv sets a variable to the only line of a file: readenv NAME file
+func readenv(ts *testscript.TestScript, negated bool, args []string) {
+	if negated || len(args) != 2 {
+		ts.Fatalf("usage: readenv NAME file")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
 }
 
 // Text that differs between runs, and its placeholder.

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestNamesOfContexts(t *testing.T) {
+	var saved contexts
+	for _, tt := range []struct{ name, server, org, want string }{
+		{"", "https://a.example", "Acme", "a.example"},
+		{"", "https://a.example", "ACME", "a.example"}, // the same login again
+		{"", "https://a.example", "Globex", "a.example/Globex"},
+		{"", "https://a.example", "Globex", "a.example/Globex"},
+		{"", "http://a.example", "Umbrella", "a.example/Umbrella"},
+		{"", "https://a.example:8443/prefix", "Acme", "a.example:8443/prefix"},
+		{"mine", "https://a.example", "Acme", "mine"},
+		{"", "https://a.example", "Acme", "a.example"},
+	} {
+		if got := saved.add(Context{Name: tt.name, Server: tt.server, Org: tt.org}); got.Name != tt.want || saved.Current != tt.want {
+			t.Errorf("%s in %s is %q, want %q", tt.org, tt.server, got.Name, tt.want)
+		}
+	}
+	if got := strings.Join(saved.names(), " "); got != "a.example/Globex a.example/Umbrella a.example:8443/prefix mine a.example" {
+		t.Errorf("contexts: %s", got)
+	}
+	if found := saved.find("https://a.example", "globex"); found == nil || found.Name != "a.example/Globex" {
+		t.Errorf("found %v", found)
+	}
+	saved.remove("a.example")
+	if _, err := saved.get(""); err == nil || saved.current() != nil {
+		t.Error("a removed context is current")
+	}
+}
+
+// Changes by several commands at once are all made, and no reader sees half a file.
+func TestConcurrentChangesOfContexts(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("HOME", os.Getenv("XDG_CONFIG_HOME")) // where the variable above has no meaning
+	const changes = 20
+	var all sync.WaitGroup
+	for i := range changes {
+		all.Go(func() {
+			err := changeContexts(t.Context(), func(saved *contexts) error {
+				saved.add(Context{Server: "https://" + strconv.Itoa(i) + ".example"})
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		all.Go(func() {
+			if _, err := readContexts(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if saved, err := readContexts(); err != nil || len(saved.Contexts) != changes {
+		t.Errorf("%d contexts, %v", len(saved.Contexts), err)
+	}
+	path, err := contextsPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".contexts-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("files left: %v, %v", left, err)
+	}
+	err = changeContexts(t.Context(), func(saved *contexts) error {
+		saved.add(Context{Server: "https://large.example", CA: strings.Repeat("x", maxContexts)})
+		return nil
+	})
+	if saved, readErr := readContexts(); err == nil || readErr != nil || len(saved.Contexts) != changes {
+		t.Errorf("a file that is too large: %v, then %v", err, readErr)
+	}
+}
+
+func TestURLsOfServers(t *testing.T) {
+	for text, want := range map[string]string{
+		"regwarden.example.com": "https://regwarden.example.com", "https://A.example:8443/": "https://a.example:8443", " http://a.example/x/ ": "http://a.example/x",
+		"ftp://a.example": "", "https://": "", "https://u:marked@a.example": "", "https://a.example?marked": "", "https://a.example/%zzmarked": "", "": "",
+	} {
+		got, err := serverURL(text)
+		if got != want || (err == nil) != (want != "") || err != nil && strings.Contains(err.Error(), "marked") {
+			t.Errorf("%q is %q, %v", text, got, err)
+		}
+	}
+	for server, ok := range map[string]bool{
+		"https://a.example": true, "http://localhost:8080": true, "http://127.0.0.2": true, "http://[::1]:80": true, "http://[::ffff:127.0.0.1]": true,
+		"http://a.example": false, "http://10.0.0.1": false, "http://localhost.example": false, "http://127.0.0.1.example": false,
+	} {
+		if err := checkEncrypted(server, "--flag"); (err == nil) != ok {
+			t.Errorf("%s: %v", server, err)
+		}
+	}
+}
+
+func TestServerWithoutTLS(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	url := strings.Replace(server.URL, "http:", "https:", 1)
+	_, err := (&login{call: call{ctx: t.Context()}}).logIn(&Context{Server: url})
+	if text := explainConnection(err, url, "").Error(); !strings.Contains(text, "does not serve TLS") {
+		t.Error(text)
+	}
+}
