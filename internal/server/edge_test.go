@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/fault"
 )
 
 // These tests cover what the server does before and after a handler, and need no store. The test module tests every
@@ -356,4 +358,97 @@ func TestBodiesAreAnnouncedAsPlainJSON(t *testing.T) {
 			t.Errorf("%q %q: %v", c.types, c.encoding, err)
 		}
 	}
+}
+
+// pages is a console whose page fails.
+type pages struct{ err error }
+
+func (p pages) ServePage(w http.ResponseWriter, r *http.Request, origin audit.Origin) error {
+	r.Pattern = "GET /console/things/{uid}"
+	if r.URL.Path == pathConsole {
+		r.Pattern = pathConsole + "{$}"
+	}
+	_, _ = io.Copy(io.Discard, r.Body)
+	w.WriteHeader(http.StatusTeapot)
+	_, err := io.WriteString(w, origin.RequestID)
+	return errors.Join(p.err, err)
+}
+
+func TestConsoleIsMounted(t *testing.T) {
+	var log bytes.Buffer
+	s := edge(&log)
+	s.Console = pages{&fault.Error{Kind: fault.Conflict, Code: "Taken"}}
+	h := s.Handler()
+	get := func(method, target, accept string) *httptest.ResponseRecorder {
+		log.Reset()
+		recorder, request := httptest.NewRecorder(), httptest.NewRequest(method, target, nil)
+		request.Header.Set("Accept", accept)
+		h.ServeHTTP(recorder, request)
+		return recorder
+	}
+	const browser = "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8"
+	for target, template := range map[string]string{"/console/": "/console/", "/console/things/secret": "/console/things/{uid}"} {
+		got := get("GET", target, browser)
+		if got.Code != http.StatusTeapot || got.Body.String() != got.Header().Get(api.HeaderRequestID) ||
+			!strings.Contains(log.String(), "path="+template+" ") || !strings.Contains(log.String(), "code=Taken") || strings.Contains(log.String(), "secret") {
+			t.Errorf("%s: %d\n%s", target, got.Code, log.String())
+		}
+	}
+	for _, tt := range []struct {
+		method, target, accept string
+		status                 int
+		location               string
+	}{
+		{"GET", "/", browser, 303, "/console/"},
+		{"HEAD", "/", browser, 303, "/console/"},
+		{"POST", "/", browser, 404, ""},
+		{"GET", "/", "*/*", 404, ""},
+		{"GET", "/", "application/json", 404, ""},
+		{"GET", "/other", browser, 404, ""},
+		{"GET", "/console/things/", browser, 404, ""},
+		{"GET", "/console/../v1/users", browser, 404, ""},
+	} {
+		if got := get(tt.method, tt.target, tt.accept); got.Code != tt.status || got.Header().Get("Location") != tt.location {
+			t.Errorf("%s %s for %s: %d %v", tt.method, tt.target, tt.accept, got.Code, got.Header())
+		}
+	}
+	s.Console = nil
+	h = s.Handler()
+	for _, target := range []string{"/", "/console", "/console/", "/console/login"} {
+		if got := get("GET", target, browser); got.Code != http.StatusNotFound || !strings.Contains(got.Body.String(), "PathNotFound") {
+			t.Errorf("without a console, %s: %d", target, got.Code)
+		}
+	}
+}
+
+// A form must keep arriving, like a body of the API.
+func TestFormsMustArrive(t *testing.T) {
+	s, ended := edge(io.Discard), make(chan error, 1)
+	s.Console = pagesFunc(func(_ http.ResponseWriter, r *http.Request) error {
+		_, err := io.ReadAll(r.Body)
+		if err == nil {
+			time.Sleep(600 * time.Millisecond)
+			err = r.Context().Err()
+		}
+		ended <- err
+		return nil
+	})
+	server := httptest.NewUnstartedServer(s.Handler())
+	server.Config.ReadTimeout = 300 * time.Millisecond
+	server.Start()
+	defer server.Close()
+	response, err := http.Post(server.URL+"/console/x", "text/plain", strings.NewReader("all of it"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if err := <-ended; err != nil {
+		t.Errorf("the deadline of the body ended its request: %v", err)
+	}
+}
+
+type pagesFunc func(http.ResponseWriter, *http.Request) error
+
+func (f pagesFunc) ServePage(w http.ResponseWriter, r *http.Request, _ audit.Origin) error {
+	return f(w, r)
 }
