@@ -9,21 +9,29 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/watch"
 )
 
 // Config has what the pages show. All fields but CountLogin are required.
 type Config struct {
-	Auth       *auth.Service
-	Directory  *directory.Directory
-	Watch      *watch.Service
-	Secure     bool        // browsers use TLS, so cookies are for TLS only
-	CountLogin func(error) // called with the outcome of each login
-	Now        func() time.Time
+	Auth        *auth.Service
+	Directory   *directory.Directory
+	Registries  *registries.Service
+	Checks      *checks.Service
+	Watch       *watch.Service
+	ContentSync *contentsync.Service
+	Alerts      *alerts.Service
+	Secure      bool        // browsers use TLS, so cookies are for TLS only
+	CountLogin  func(error) // called with the outcome of each login
+	Now         func() time.Time
 }
 
 // Console is safe for concurrent use.
