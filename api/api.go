@@ -37,6 +37,7 @@ const (
 	PathOCIRegistryContent   = "/v1/registries/oci/{uid}/basic/content"
 	PathOCIRegistryCheck     = "/v1/registries/oci/{uid}/check"
 	PathOCIRegistrySummary   = "/v1/registries/oci/summary"
+	PathOCIRegistryHealth    = "/v1/registries/oci/summary/health"
 	PathRegistryNames        = "/v1/registries/metadata"
 	PathHelmRegistries       = "/v1/registries/helm"
 	PathHelmRegistrySync     = "/v1/registries/helm/{uid}/sync/status"

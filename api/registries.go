@@ -133,9 +133,18 @@ type OCIRegistryEntity struct {
 	Auth          OCIRegistryAuth `json:"auth"`
 }
 
-// OCIRegistrySummaries is the response of PathOCIRegistrySummary.
+// OCIRegistrySummaries is the response of PathOCIRegistrySummary. ListMeta is set if the query has name, health, sort, limit or continue;
+// otherwise all registries are in Items.
 type OCIRegistrySummaries struct {
-	Items []OCIRegistrySummary `json:"items"`
+	Items    []OCIRegistrySummary `json:"items"`
+	ListMeta ListMeta             `json:"listmeta,omitzero"`
+}
+
+// RegistryHealthCounts is the response of PathOCIRegistryHealth: how many registries have each RegistryHealth.State.
+type RegistryHealthCounts struct {
+	Healthy int64 `json:"healthy"`
+	Failing int64 `json:"failing"`
+	Unknown int64 `json:"unknown"`
 }
 
 // OCIRegistrySummary is a stored registry in a list.

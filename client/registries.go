@@ -19,6 +19,27 @@ func (r Registries) List(ctx context.Context) iter.Seq2[api.OCIRegistrySummary, 
 	return list(ctx, r.c, request{path: api.PathOCIRegistrySummary}, func(page *api.OCIRegistrySummaries) []api.OCIRegistrySummary { return page.Items })
 }
 
+// RegistryFilter selects registries. A zero field matches all.
+type RegistryFilter struct {
+	Name     string // part of the name, in any letter case
+	Health   string // such as api.HealthFailing
+	Sort     string // name (the default), health (failing first) or since (newest change first)
+	PageSize int    // registries per request, at most 500; 0 means 500
+}
+
+// Search returns the registries that match a filter. The server selects and sorts them.
+func (r Registries) Search(ctx context.Context, filter RegistryFilter) iter.Seq2[api.OCIRegistrySummary, error] {
+	start := request{path: api.PathOCIRegistrySummary, query: query("name", filter.Name, "health", filter.Health, "sort", filter.Sort, "limit", pageSize(filter.PageSize))}
+	return pages(ctx, r.c, start, func(page *api.OCIRegistrySummaries) ([]api.OCIRegistrySummary, string) {
+		return page.Items, page.ListMeta.Continue
+	})
+}
+
+// CountHealth returns how many registries are healthy, failing and unknown.
+func (r Registries) CountHealth(ctx context.Context) (*api.RegistryHealthCounts, error) {
+	return fetch[api.RegistryHealthCounts](ctx, r.c, request{path: api.PathOCIRegistryHealth})
+}
+
 // Find returns the registry with this name, in any letter case, or with this uid.
 func (r Registries) Find(ctx context.Context, name string) (*api.OCIRegistrySummary, error) {
 	return first(r.List(ctx), "Registry", name, func(one api.OCIRegistrySummary) bool {

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func readQuery(raw string) *queryValues {
 	}
 	return q
 }
+
+// hasAny reports whether the query has one of these names.
+func (q *queryValues) hasAny(names ...string) bool { return slices.ContainsFunc(names, q.values.Has) }
 
 func (q *queryValues) text(name string) string {
 	values := q.values[name]

@@ -112,13 +112,47 @@ func orNull[T comparable](value *T) *T {
 	return value
 }
 
-// listRegistries is GET /v1/registries/oci/summary.
+// listRegistries is GET /v1/registries/oci/summary. Public clients use no query, and read all registries in one response.
 func (s *Server) listRegistries(c *call) (response, error) {
+	query := readQuery(c.URL.RawQuery)
+	if query.hasAny("name", "health", "sort", "limit", "continue") {
+		return s.searchRegistries(c, query)
+	}
 	var shown api.OCIRegistrySummary
 	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
 		shown = registrySummary(r)
 		return &shown
 	})
+}
+
+// searchRegistries returns a page of the registries that match a query.
+func (s *Server) searchRegistries(c *call, q *queryValues) (response, error) {
+	query := registries.Query{Name: q.text("name"), Health: registries.Health(q.text("health")), Sort: registries.Sort(q.text("sort")),
+		Limit: q.limit(), Continue: q.text("continue")}
+	if err := invalid(fault.Join(q.problems, query.Problems())); err != nil {
+		return response{}, err
+	}
+	meta := api.ListMeta{Limit: cmp.Or(query.Limit, registries.DefaultLimit)}
+	return response{http.StatusOK, items[registries.Summary]{
+		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ registries.Summary) ([]registries.Summary, bool, error) {
+			query.Limit = limit
+			page, err := s.Registries.Search(c.Context(), c.principal, "", query)
+			if !query.Uncounted {
+				meta.Count = page.Count
+			}
+			meta.Continue, meta.Offset = page.Continue, page.Offset
+			query.Continue, query.Uncounted = page.Continue, true
+			return page.Items, page.Continue != "", err
+		}),
+		show: func(r registries.Summary) any { return registrySummary(r) },
+		tail: func() any { return listTail{ListMeta: meta} },
+	}}, nil
+}
+
+// countRegistryHealth is GET /v1/registries/oci/summary/health.
+func (s *Server) countRegistryHealth(c *call) (response, error) {
+	counts, err := s.Registries.CountHealth(c.Context(), c.principal, "")
+	return response{http.StatusOK, api.RegistryHealthCounts(counts)}, err
 }
 
 func (s *Server) registryPages(c *call) func(registries.Summary) ([]registries.Summary, bool, error) {

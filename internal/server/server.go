@@ -83,6 +83,7 @@ func (s *Server) routes() []route {
 		{method: "PUT", path: api.PathOCIRegistry, handle: s.replaceRegistry, requiresAuth: true, announced: true},
 		{method: "DELETE", path: api.PathOCIRegistry, handle: s.deleteRegistry, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathOCIRegistrySummary, handle: s.listRegistries, requiresAuth: true},
+		{method: "GET", path: api.PathOCIRegistryHealth, handle: s.countRegistryHealth, requiresAuth: true},
 		{method: "GET", path: api.PathOCIRegistryOfAnyType, handle: s.getRegistryEntity, requiresAuth: true},
 		{method: "GET", path: api.PathOCIRegistryHistory, handle: s.registryHistory, requiresAuth: true},
 		{method: "POST", path: api.PathOCIRegistryCheck, handle: s.checkRegistry, requiresAuth: true, announced: true},

@@ -31,7 +31,8 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"APIKeyByHash": sqlAPIKeyByHash, "APIKeysOfUser": sqlAPIKeysOfUser, "APIKeysOfOrg": sqlAPIKeysOfOrg, "NoteAPIKeyUse": sqlNoteAPIKeyUse,
 		"CompleteAudit": sqlCompleteAudit, "Audit": sqlAudit, "Audits": sqlAudits, "AuditsOfOrg": sqlAuditsOfOrg,
 		"AuditsOfActor": sqlAuditsOfActor, "CountOfOrg": sqlCountOfOrg, "CountOfActor": sqlCountOfActor,
-		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "ReplaceRegistry": sqlReplaceRegistry, "ReplaceRegistryDetails": sqlReplaceRegistryDetails,
+		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "SearchByName": sqlSearchByName, "CountSearchByName": sqlCountSearchByName, "CountSearchByHealth": sqlCountSearchByHealth, "CountHealth": sqlCountHealth,
+		"ReplaceRegistry": sqlReplaceRegistry, "ReplaceRegistryDetails": sqlReplaceRegistryDetails,
 		"Usage": sqlUsage, "RegistryBytes": sqlRegistryBytes, "LockUsage": sqlLockUsage, "RecountUsage": sqlRecountUsage,
 		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry,
 		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin, "DeleteMemberships": sqlDeleteMemberships,
@@ -67,6 +68,15 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		if plan := strings.Join(planOf(t, db, query), "\n"); !strings.Contains(plan, "(repository,tag)>") || !strings.Contains(plan, "repository<") {
 			t.Errorf("%s: not by a range of names: %s", name, plan)
 		}
+	}
+	for name, query := range map[string]string{"SearchByHealth": sqlSearchByHealth, "CountSearchByHealth": sqlCountSearchByHealth} {
+		plan := strings.Join(planOf(t, db, query), "\n")
+		if !strings.Contains(plan, "SEARCH w USING INDEX registry_watch_health (org_uid=? AND valid>? AND valid<?)\nSEARCH r USING INDEX") {
+			t.Errorf("%s: not by health first: %s", name, plan)
+		}
+	}
+	if plan := planOf(t, db, sqlCountHealth); !strings.Contains(plan[0], "COVERING INDEX registry_watch_health") {
+		t.Errorf("CountHealth: not from the index alone: %s", plan)
 	}
 	if plan := strings.Join(planOf(t, db, sqlSweepPart), "\n"); !strings.Contains(plan, "(repository,tag)<") {
 		t.Errorf("SweepPart: not by a range of names: %s", plan)

@@ -63,12 +63,14 @@ const (
 		WHERE org_uid = $2 AND uid = $1 AND version = $5`
 	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7
 		WHERE org_uid = $2 AND registry_uid = $1`
-	sqlLockRegistry    = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 RETURNING sync_supported`
-	sqlDeleteRegistry  = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2 RETURNING bytes`
-	sqlRegistriesOfOrg = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
+	sqlLockRegistry   = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 RETURNING sync_supported`
+	sqlDeleteRegistry = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2 RETURNING bytes`
+	selectListed      = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0),
-		w.since, w.valid, w.code, w.stage, w.reason, w.field, w.expires_soon, w.message, w.hint, w.last_at, w.next_at, w.unconfirmed
-		FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid LEFT JOIN registry_watch w ON w.registry_uid = r.uid WHERE r.org_uid = $1 AND r.canonical > $2 ORDER BY r.canonical LIMIT $3`
+		w.since, w.valid, w.code, w.stage, w.reason, w.field, w.expires_soon, w.message, w.hint, w.last_at, w.next_at, w.unconfirmed`
+	listedByName = selectListed + ` FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid LEFT JOIN registry_watch w ON w.registry_uid = r.uid
+		WHERE r.org_uid = $1 AND r.canonical > $2`
+	sqlRegistriesOfOrg = listedByName + ` ORDER BY r.canonical LIMIT $3`
 )
 
 func registryLocation(orgUID, uid string) seal.Location {
@@ -219,16 +221,18 @@ const maxListedScope = 64
 // OfOrg returns the page of an organization's registries, by name, that follows one of them. The zero value
 // precedes all. It reports whether there may be more. reuse is an earlier page, which is overwritten, or nil.
 func (tx Registries) OfOrg(ctx context.Context, orgUID string, after ListedRegistry, reuse []ListedRegistry) ([]ListedRegistry, bool, error) {
-	return pageIn(ctx, tx.conn, reuse, pageSize, func(row scanner, r *ListedRegistry) error {
-		h, v := &r.Health, &r.Health.State
-		err := row.Scan(&r.UID, &r.Name, &r.Canonical, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
-			truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private},
-			text{(*string)(&r.Sync.Status)}, text{&r.Sync.Message}, moment{&r.Sync.NextAt}, moment{&r.Sync.LastRunAt}, moment{&r.Sync.LastSyncedAt}, &r.Sync.RunRepositories,
-			moment{&h.Since}, truth{&v.Valid}, text{&v.Code}, text{&v.Stage}, text{&v.Reason}, text{&v.Field}, truth{&v.ExpiresSoon}, text{&v.Message}, text{&v.Hint},
-			moment{&h.LastAt}, moment{&h.NextAt}, truth{&h.Unconfirmed})
-		r.Scope = cutText(r.Scope, maxListedScope)
-		return err
-	}, sqlRegistriesOfOrg, orgUID, after.Canonical)
+	return pageIn(ctx, tx.conn, reuse, pageSize, scanListed, sqlRegistriesOfOrg, orgUID, after.Canonical)
+}
+
+func scanListed(row scanner, r *ListedRegistry) error {
+	h, v := &r.Health, &r.Health.State
+	err := row.Scan(&r.UID, &r.Name, &r.Canonical, moment{&r.CreatedAt}, moment{&r.UpdatedAt}, &r.Endpoint, &r.ProviderType, &r.Scope,
+		truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private},
+		text{(*string)(&r.Sync.Status)}, text{&r.Sync.Message}, moment{&r.Sync.NextAt}, moment{&r.Sync.LastRunAt}, moment{&r.Sync.LastSyncedAt}, &r.Sync.RunRepositories,
+		moment{&h.Since}, truth{&v.Valid}, text{&v.Code}, text{&v.Stage}, text{&v.Reason}, text{&v.Field}, truth{&v.ExpiresSoon}, text{&v.Message}, text{&v.Hint},
+		moment{&h.LastAt}, moment{&h.NextAt}, truth{&h.Unconfirmed})
+	r.Scope = cutText(r.Scope, maxListedScope)
+	return err
 }
 
 // RegistrySummary is a stored registry in a list, with its health and synchronization status.

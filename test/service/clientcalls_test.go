@@ -214,6 +214,18 @@ func (s *clientStory) registryCalls() []clientCall {
 			s.must(err)
 			s.want(len(registries), 1)
 		}},
+		{"Registries.Search", func(ctx context.Context) {
+			for health, count := range map[string]int{api.HealthHealthy: 1, api.HealthFailing: 0} {
+				registries, err := client.Collect(s.Registries.Search(ctx, client.RegistryFilter{Name: "OUR", Health: health, Sort: "since", PageSize: 1}))
+				s.must(err)
+				s.want(len(registries), count)
+			}
+		}},
+		{"Registries.CountHealth", func(ctx context.Context) {
+			counts, err := s.Registries.CountHealth(ctx)
+			s.must(err)
+			s.want(*counts, api.RegistryHealthCounts{Healthy: 1})
+		}},
 		{"Registries.History", func(ctx context.Context) {
 			history, err := s.Registries.History(ctx, s.registry, 1)
 			s.must(err)

@@ -107,6 +107,63 @@ type summaries struct {
 	}
 }
 
+// page is a page of summaries.
+type page struct {
+	Items    []struct{ Metadata meta }
+	ListMeta *struct {
+		Continue             string
+		Count, Limit, Offset int
+	}
+}
+
+// The list of registries has pages, filters and orders for those that ask, and everything for others.
+func TestPagesOfRegistries(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, watchEvery("1h"))
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	registry := listenHere(t, &account{password: adaPassword})
+	for name, password := range map[string]string{"b-good": adaPassword, "A-good": adaPassword, "c-bad": "wrong", "D-bad": "wrong"} {
+		admin.checked(admin.make(registriesPath, newRegistry(name, spec(registry, basicAuth(password), nil))))
+	}
+	const path = "/v1/registries/oci/summary"
+	for _, tt := range []struct {
+		query, want string
+		pages       int
+	}{
+		{"?limit=3", "A-good b-good c-bad D-bad", 2},
+		{"?name=GOOD", "A-good b-good", 1},
+		{"?name=%25", "", 1},
+		{"?health=failing&limit=1", "c-bad D-bad", 2},
+		{"?health=unknown", "", 1},
+		{"?sort=health&limit=3", "c-bad D-bad A-good b-good", 2},
+	} {
+		var names []string
+		pages := 0
+		for next := ""; pages == 0 || next != ""; pages++ {
+			var p page
+			admin.get(path+tt.query+"&continue="+next, &p)
+			for _, item := range p.Items {
+				names = append(names, item.Metadata.Name)
+			}
+			if p.ListMeta == nil || p.ListMeta.Offset != len(names) || p.ListMeta.Count != len(strings.Fields(tt.want)) {
+				t.Fatalf("%s: %+v after %q", tt.query, p.ListMeta, names)
+			}
+			next = p.ListMeta.Continue
+		}
+		if got := strings.Join(names, " "); got != tt.want || pages != tt.pages {
+			t.Errorf("%s: %q in %d pages, want %q in %d", tt.query, got, pages, tt.want, tt.pages)
+		}
+	}
+	var all page
+	if admin.get(path+"?forceSync=true", &all); len(all.Items) != 4 || all.ListMeta != nil {
+		t.Errorf("without a filter: %+v", all)
+	}
+	var counts struct{ Healthy, Failing, Unknown int }
+	if admin.get(path+"/health", &counts); counts.Healthy != 2 || counts.Failing != 2 || counts.Unknown != 0 {
+		t.Errorf("counts %+v", counts)
+	}
+}
+
 // Lists of stored registries, the look-up by name, and paths of other kinds of registries.
 func TestListsOfRegistries(t *testing.T) {
 	t.Parallel()

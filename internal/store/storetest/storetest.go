@@ -55,6 +55,7 @@ func Run(t *testing.T, open func(*testing.T) *store.DB) {
 		{"each due registry is claimed once", watchClaims},
 		{"equal results are one run, and only results of the newest version are stored", watchEnds},
 		{"health is the same in lists, and its texts are bounded", registryHealth},
+		{"registries are searched by name and health", searches},
 		{"histories are bounded, and checks missed in an outage are spread", watchBounds},
 		{"a requested check is completed by a later one", checkRequests},
 		{"an alert ends the wait of a wrong clock", wrongClock},

@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"math"
+	"strings"
+)
+
+// RegistrySort is the order of a list of registries. Registries that are equal in it are listed by name.
+type RegistrySort string
+
+// Orders of a list of registries.
+const (
+	SortByName   RegistrySort = "name"
+	SortByHealth RegistrySort = "health" // failing, unknown, healthy
+	SortBySince  RegistrySort = "since"  // the newest change of health first; unknown last
+)
+
+// RegistryFilter selects registries of an organization. Empty fields match all.
+type RegistryFilter struct {
+	OrgUID string
+	Name   string // part of the canonical name
+	Health HealthState
+	Sort   RegistrySort
+}
+
+// RegistryCursor is the position of a registry in a list. The zero value precedes all.
+type RegistryCursor struct {
+	Key       int64 // the position in the order of RegistrySort, 0 if that is the name
+	Canonical string
+}
+
+const (
+	// The names are read in the order of an index, and the others are left out.
+	nameMatches          = ` AND r.canonical LIKE $4 ESCAPE '\'`
+	sqlSearchByName      = listedByName + nameMatches + ` ORDER BY r.canonical LIMIT $3`
+	sqlCountSearchByName = `SELECT COUNT(*) FROM (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.canonical > $2` + nameMatches + ` LIMIT $3) AS counted`
+	healthRank           = `CASE WHEN w.since IS NULL THEN 1 WHEN w.valid = 1 THEN 2 ELSE 0 END`
+	searchKey            = `CASE CAST($9 AS TEXT) WHEN 'health' THEN ` + healthRank + ` WHEN 'since' THEN -COALESCE(w.since, 0) ELSE 0 END`
+	// CROSS JOIN makes SQLite read the rows of that health first. They are sorted for each page.
+	withHealth = ` FROM registry_watch w CROSS JOIN registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
+		WHERE w.org_uid = $1 AND w.valid BETWEEN $5 AND $6 AND ` + healthRank + ` BETWEEN $7 AND $8 AND r.org_uid = w.org_uid AND r.uid = w.registry_uid` + nameMatches
+	sqlSearchByHealth      = selectListed + withHealth + ` AND (` + searchKey + `, r.canonical) > (CAST($10 AS BIGINT), $2) ORDER BY ` + searchKey + `, r.canonical LIMIT $3`
+	sqlCountSearchByHealth = `SELECT COUNT(*) FROM (SELECT 1` + withHealth + ` AND r.canonical > $2 LIMIT $3) AS counted`
+
+	sqlCountHealth = `SELECT COUNT(*), COUNT(since), COUNT(CASE WHEN since IS NOT NULL AND valid = 1 THEN 1 END) FROM registry_watch WHERE org_uid = $1`
+)
+
+// rankOf is the position of a health status in SortByHealth, as in healthRank.
+var rankOf = map[HealthState]int64{Failing: 0, Unknown: 1, Healthy: 2}
+
+// Cursor returns the position of a registry in the list of the filter.
+func (f RegistryFilter) Cursor(r ListedRegistry) RegistryCursor {
+	at := RegistryCursor{Canonical: r.Canonical}
+	switch {
+	case f.Sort == SortByHealth:
+		at.Key = rankOf[r.Health.Word()]
+	case f.Sort == SortBySince && !r.Health.Since.IsZero():
+		at.Key = -r.Health.Since.UnixMilli()
+	}
+	return at
+}
+
+// Search lists at most limit registries after that position.
+func (tx Registries) Search(ctx context.Context, f RegistryFilter, after RegistryCursor, limit int) ([]ListedRegistry, error) {
+	byName := f.Health == "" && f.Sort != SortByHealth && f.Sort != SortBySince
+	switch {
+	case byName && f.Name == "": // PostgreSQL plans for few matches of a pattern, and would sort all
+		return all(ctx, tx.conn, scanListed, sqlRegistriesOfOrg, f.OrgUID, after.Canonical, limit)
+	case byName:
+		return all(ctx, tx.conn, scanListed, sqlSearchByName, f.OrgUID, after.Canonical, limit, f.pattern())
+	case after == (RegistryCursor{}):
+		after.Key = math.MinInt64
+	}
+	return all(ctx, tx.conn, scanListed, sqlSearchByHealth, append(f.healthArgs(after.Canonical, limit), string(f.Sort), after.Key)...)
+}
+
+// CountSearch counts the registries of Search, up to atMost.
+func (tx Registries) CountSearch(ctx context.Context, f RegistryFilter, atMost int) (int64, error) {
+	if f.Health == "" {
+		return one(ctx, tx.conn, scanCount, sqlCountSearchByName, f.OrgUID, "", atMost, f.pattern())
+	}
+	return one(ctx, tx.conn, scanCount, sqlCountSearchByHealth, f.healthArgs("", atMost)...)
+}
+
+// pattern returns the pattern of LIKE for names that contain Name.
+func (f RegistryFilter) pattern() string {
+	return "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(f.Name) + "%"
+}
+
+// healthArgs returns the arguments of withHealth.
+func (f RegistryFilter) healthArgs(canonical string, limit int) []any {
+	valid, rank := [2]int64{0, 1}, [2]int64{0, 2}
+	if f.Health != "" {
+		valid, rank = [2]int64{}, [2]int64{rankOf[f.Health], rankOf[f.Health]}
+	}
+	if f.Health == Healthy {
+		valid = [2]int64{1, 1}
+	}
+	return []any{f.OrgUID, canonical, limit, f.pattern(), valid[0], valid[1], rank[0], rank[1]}
+}
+
+// HealthCounts are the numbers of an organization's registries with each health status.
+type HealthCounts struct{ Healthy, Failing, Unknown int64 }
+
+// CountHealth counts the registries of an organization by their health.
+func (tx Registries) CountHealth(ctx context.Context, orgUID string) (HealthCounts, error) {
+	return one(ctx, tx.conn, func(row scanner, n *HealthCounts) error {
+		var all, checked int64
+		err := row.Scan(&all, &checked, &n.Healthy)
+		n.Unknown, n.Failing = all-checked, checked-n.Healthy
+		return err
+	}, sqlCountHealth, orgUID)
+}
