@@ -293,6 +293,7 @@ func TestOtherOrganizationsAreNotThere(t *testing.T) {
 	if !slices.Equal(orgs.names(), []string{instance.Org}) {
 		t.Errorf("organizations are %v", orgs.names())
 	}
+	admin.refused("POST", "/v1/orgs", `{"metadata":{"name":"Ours"}}`, 403, "OperationForbidden")
 	for _, uid := range []string{orgs.Items[0].Metadata.UID, noUID} {
 		f := admin.refused("DELETE", "/v1/orgs/"+uid+"?cascade=true", "", 403, "OperationForbidden").Fault()
 		if !strings.Contains(f.Message, "on the server, with the command line") {
