@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -113,7 +114,32 @@ func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Or
 		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required"})
 	}
 	org, err := find()
+	if p.Role == RoleOperator && errors.Is(err, store.ErrNotFound) {
+		return store.Org{}, orgNotAmong(ctx, tx)
+	}
 	return org, OrgNotFound(err)
+}
+
+// maxOrgsNamed is how many organizations an error names.
+const maxOrgsNamed = 20
+
+// orgNotAmong is OrgNotFound with the organizations that exist, which only an operator may see.
+func orgNotAmong(ctx context.Context, tx *store.Tx) error {
+	orgs, err := tx.Orgs.List(ctx)
+	switch {
+	case err != nil:
+		return err
+	case len(orgs) == 0:
+		return OrgNotFound(store.ErrNotFound)
+	}
+	var names []string
+	for _, o := range orgs[:min(len(orgs), maxOrgsNamed)] {
+		names = append(names, o.Name)
+	}
+	if more := len(orgs) - maxOrgsNamed; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return fault.ResourceNotFound("Organization not found. Organizations: " + strings.Join(names, ", ") + ".")
 }
 
 // FindOrgUID is Org for callers that need only the uid. Without a name it needs no query.

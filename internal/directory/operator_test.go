@@ -1,6 +1,8 @@
 package directory_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/regwarden/regwarden/internal/auth"
@@ -31,4 +33,28 @@ func TestOperatorOfOneOrganization(t *testing.T) {
 	chosen.OrgUID = "deleted"
 	_, err = w.CreateProject(t.Context(), chosen, origin, directory.NewProject{Name: "Red"})
 	wantCode(t, err, fault.CodeResourceNotFound)
+}
+
+// Only an operator sees which organizations exist, and not all of many.
+func TestUnknownOrganization(t *testing.T) {
+	w := mustWorld(t)
+	_, err := w.CreateProject(t.Context(), operator, origin, directory.NewProject{Org: "missing", Name: "Red"})
+	if !strings.HasSuffix(fmt.Sprint(err), " Organization not found.") {
+		t.Errorf("without organizations: %v", err)
+	}
+	org := w.mustOrg(t, "Acme")
+	for i := range 20 {
+		w.mustOrg(t, fmt.Sprintf("Other %02d", i))
+	}
+	admin := auth.Principal{OrgUID: org.UID, OrgName: org.Name, Role: auth.RoleAdmin}
+	for _, test := range []struct {
+		principal auth.Principal
+		want      string
+	}{{operator, "Organization not found. Organizations: Acme, Other 00, "}, {operator, ", Other 18, 1 more."}, {admin, " Organization not found."}} {
+		_, err := w.CreateProject(t.Context(), test.principal, origin, directory.NewProject{Org: "missing", Name: "Red"})
+		wantCode(t, err, fault.CodeResourceNotFound)
+		if text := fmt.Sprint(err); !strings.Contains(text, test.want) || test.principal.Role == auth.RoleAdmin && !strings.HasSuffix(text, test.want) {
+			t.Errorf("%s: %s", test.principal.Role, text)
+		}
+	}
 }
