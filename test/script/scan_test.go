@@ -69,7 +69,7 @@ func TestProgressOfAScan(t *testing.T) {
 func TestScanShowsNoSecret(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report")
 	for _, args := range [][]string{
-		{"--list"}, {"--list", "--show-users"}, {"--list", "-o", "json"}, {"--list", "--as", "docker"}, {"--list", "--as", "kubelet"}, {"--list", "--as", "podman"},
+		{"--list"}, {"--list", "--explain"}, {"--list", "--show-users"}, {"--list", "-o", "json"}, {"--list", "--as", "docker"}, {"--list", "--as", "kubelet"}, {"--list", "--as", "podman"},
 		{"--list", "--report", "junit=" + report}, {"--list", "--report", "sarif=" + report}, {"--list", "--report", "github"}, {"--list", "--report", "gitlab=" + report},
 		{"--list", "--report", "openmetrics=" + report}, {"--list", "--report", "junit=" + report, "--show-users"},
 	} {
