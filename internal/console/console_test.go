@@ -3,6 +3,8 @@ package console
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -11,13 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/storetest"
-	"github.com/regwarden/regwarden/internal/watch"
 )
 
 const (
@@ -51,7 +55,7 @@ func mustWorld(t *testing.T, secure bool) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, db: db}
-	w.Console, err = New(Config{Auth: service, Directory: people, Watch: watch.New(db, nil, nil, time.Now), Secure: secure, Now: time.Now,
+	w.Console, err = New(Config{Auth: service, Directory: people, Registries: registries.New(db, registries.Limits{}, time.Now), Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})
 	if err != nil {
 		t.Fatal(err)
@@ -356,5 +360,65 @@ func TestTemplatesAreComplete(t *testing.T) {
 		if _, found := icons.find(r.icon); found != nil || err != nil {
 			t.Errorf("%s: %v, %v", r.label, found, err)
 		}
+	}
+}
+
+// The overview counts the registries of all pages of the list, and lists the newest failures.
+func TestOverview(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	if page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String(); !strings.Contains(page, "has no registries yet") {
+		t.Errorf("without registries: %s", page)
+	}
+	w.store(t, 250, func(i int) (since time.Time, health store.HealthResult) {
+		if i >= 100 {
+			since = time.Now().Add(-time.Duration(i) * time.Hour)
+		}
+		return since, store.HealthResult{Valid: i >= 125, ExpiresSoon: i == 249, Message: fmt.Sprintf("The cause of r%d", i)}
+	})
+	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
+	for _, want := range []string{"Healthy</dt><dd>125<", "Failing</dt><dd>25<", "Unknown</dt><dd>100<", "These are 20 of 25.", "r100 &lt;b&gt;", "The cause of r100", "r249 &lt;b&gt;", "Certificates that expire soon"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "r120 ") || len(page) > 100_000 {
+		t.Errorf("%d bytes:\n%s", len(page), page)
+	}
+}
+
+// store adds registries named r0 <b> and so on, with the health that is returned for each.
+func (w *world) store(t *testing.T, n int, health func(int) (time.Time, store.HealthResult)) {
+	t.Helper()
+	now, numbers, org := time.Now(), map[string]int{}, ""
+	err := w.db.InTx(t.Context(), func(tx *store.Tx) error {
+		found, err := tx.Orgs.ByName(t.Context(), "acme")
+		if err != nil {
+			return err
+		}
+		org = found.UID
+		for i := range n {
+			r := store.Registry{UID: uuid.NewString(), OrgUID: org, Name: fmt.Sprintf("r%d <b>", i), Canonical: fmt.Sprint(i), Version: 1, CreatedAt: now, UpdatedAt: now, Endpoint: "https://r.example.com"}
+			numbers[r.UID] = i
+			if err := errors.Join(tx.Registries.Insert(t.Context(), r), tx.Watch.Schedule(t.Context(), org, r.UID, now)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.db.InTx(t.Context(), func(tx *store.Tx) error {
+		rows, err := tx.Watch.Claim(t.Context(), "test", now, now.Add(time.Hour), []store.Share{{OrgUID: org, Count: n}})
+		for _, row := range rows {
+			row.Since, row.State = health(numbers[row.RegistryUID])
+			row.LastAt, row.LeaseOwner = now, "test"
+			err = errors.Join(err, tx.Watch.End(t.Context(), row, 1, store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: row.State}))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
