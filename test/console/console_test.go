@@ -65,7 +65,7 @@ func TestConsole(t *testing.T) {
 
 func startRegistry(t *testing.T) registry {
 	t.Helper()
-	access := realregistry.Distribution(t, realregistry.Options{CA: testca.New(t, "test registries"), Users: map[string]string{"robot": "robot password"}}).As("robot", "robot password")
+	access := realregistry.Distribution(t, realregistry.Options{CA: testca.New(t, "test registries"), Users: map[string]string{"ada": "ada password"}}).As("ada", "ada password")
 	realregistry.Push(t, access, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	return registry{access.Endpoint, access.CA, access.Username, access.Password, realregistry.ChartPath}
 }
