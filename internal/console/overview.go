@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/registries"
@@ -24,19 +26,20 @@ type overviewPage struct {
 	Expiring []registries.Summary // registries whose certificate expires soon
 	Keys     []auth.APIKey        // that expire soon, the first to expire first
 	Changes  []change
-	Empty    empty // shown without a registry
+	names    map[string]string // of the registries, by uid
+	Empty    empty             // shown without a registry
 }
 
-// change is a record of the audit log.
+// change is a change of a stored registry, or of its health.
 type change struct {
-	At             time.Time
-	Actor, Action  string
-	Object, Reason string
+	At          time.Time
+	Actor, What string
+	Name, UID   string // of the registry; Name is empty if it was deleted
 }
 
 // overview is GET /console/.
 func (s *Console) overview(c *call) (err error) {
-	page := overviewPage{Counts: map[string]int{},
+	page := overviewPage{Counts: map[string]int{}, names: map[string]string{},
 		Empty: empty{Text: "Your organization has no registries yet. Registries that you store are checked on a schedule."}}
 	if err := s.readHealth(c, &page); err != nil {
 		return err
@@ -44,7 +47,7 @@ func (s *Console) overview(c *call) (err error) {
 	if page.Keys, err = s.expiringKeys(c); err != nil {
 		return err
 	}
-	if page.Changes, err = s.recentChanges(c); err != nil {
+	if page.Changes, err = s.recentChanges(c, page.names); err != nil {
 		return err
 	}
 	return c.show("overview.html", "Overview", page)
@@ -62,6 +65,7 @@ func (s *Console) readHealth(c *call, page *overviewPage) error {
 		for _, r := range list {
 			state := r.Health.Word()
 			page.Counts[string(state)]++
+			page.names[r.UID] = r.Name
 			if state == "failing" {
 				page.Failing = append(page.Failing, r)
 			}
@@ -100,17 +104,46 @@ func (s *Console) expiringKeys(c *call) (expiring []auth.APIKey, err error) {
 	return expiring, nil
 }
 
-// recentChanges returns the newest records about registries that the caller may read.
-func (s *Console) recentChanges(c *call) ([]change, error) {
-	page, err := s.Directory.Audits(c.Context(), c.principal, directory.AuditQuery{Kind: "registry", Limit: maxChanges, Uncounted: true})
-	if err != nil {
-		return nil, err
+// changeWords are the actions of the overview, and what they did.
+var changeWords = map[audit.Action]string{
+	audit.RegistryCreate: "stored",
+	audit.RegistryUpdate: "changed",
+	audit.RegistryDelete: "deleted",
+	audit.RegistryWatch:  "failing",
+}
+
+// recentChanges returns the newest changes that the caller may read in the audit log.
+func (s *Console) recentChanges(c *call, names map[string]string) (changes []change, err error) {
+	for action, what := range changeWords {
+		query := directory.AuditQuery{Action: action, Outcome: audit.Succeeded, Limit: maxChanges, Uncounted: true}
+		if action == audit.RegistryWatch {
+			query.Outcome = ""
+		}
+		page, err := s.Directory.Audits(c.Context(), c.principal, query)
+		if err != nil {
+			return nil, err
+		}
+		for _, record := range page.Records {
+			changes = append(changes, change{record.At, record.ActorName, whatChanged(record, what), names[record.Object], record.Object})
+		}
 	}
-	changes := make([]change, len(page.Records))
-	for i, record := range page.Records {
-		changes[i] = change{record.At, record.ActorName, string(record.Action) + " " + string(record.Outcome), record.Object, record.Reason}
+	slices.SortStableFunc(changes, func(a, b change) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(a.UID, b.UID), cmp.Compare(a.What, b.What))
+	})
+	return changes[:min(len(changes), maxChanges)], nil
+}
+
+// whatChanged describes a record. Those of scheduled checks have the new status as their outcome.
+func whatChanged(record audit.Record, what string) string {
+	switch {
+	case record.Reason == string(alerts.CertificateExpiresSoon):
+		return "certificate expires soon"
+	case record.Outcome == audit.Valid:
+		return "healthy again"
+	case record.Reason != "":
+		return what + ": " + record.Reason
 	}
-	return changes, nil
+	return what
 }
 
 // first returns the rows of a list that the overview shows.

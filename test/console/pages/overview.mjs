@@ -23,5 +23,7 @@ test("the overview shows recent changes", async (t) => {
   const page = await as(t, "admin");
   await page.goto("/console/");
   const changes = page.getByRole("region", { name: "Recent changes" });
-  await changes.getByRole("row").filter({ hasText: "registry.create succeeded" }).first().waitFor();
+  for (const [name, what] of [["charts", "stored"], ["wrong-password", "failing: RegistryAuthFailed"]]) {
+    await changes.getByRole("row", { name }).filter({ hasText: what }).waitFor();
+  }
 });
