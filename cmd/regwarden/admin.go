@@ -13,7 +13,6 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/directory"
-	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
@@ -129,49 +128,7 @@ func (a *admin) print(value string, err error) error {
 	return err
 }
 
-// allPages reads all pages of a list.
-func allPages[T any](read func(after T) (page []T, more bool, err error)) (list []T, err error) {
-	var last T
-	for more := true; more; {
-		var page []T
-		if page, more, err = read(last); err != nil {
-			return nil, err
-		}
-		if list = append(list, page...); len(list) > 0 {
-			last = list[len(list)-1]
-		}
-	}
-	return list, nil
-}
-
 // table prints rows in the format of --output.
 func (a *admin) table(columns []string, rows [][]any) error {
 	return command.PrintTable(a.cmd, a.json, columns, rows)
-}
-
-func newAudit() *cobra.Command {
-	var query directory.AuditQuery
-	var action, outcome string
-	var since time.Duration
-	list := adminCommand("list", "List audit records, newest first", command.NoArgs, true, func(a *admin, _ []string) error {
-		query.Action, query.Outcome = audit.Action(action), audit.Outcome(outcome)
-		if since > 0 {
-			query.From = time.Now().Add(-since)
-		}
-		page, err := a.directory.Audits(a.ctx, a.operator, query)
-		if err != nil {
-			return err
-		}
-		rows := make([][]any, len(page.Records))
-		for i, record := range page.Records {
-			rows[i] = []any{record.At, string(record.Action), string(record.Outcome), record.Reason, record.ActorName, record.Object, record.Target, record.Origin.Address, record.UID}
-		}
-		return a.table([]string{"at", "action", "outcome", "reason", "actor", "object", "target", "address", "uid"}, rows)
-	})
-	list.Flags().StringVar(&query.Org, "org", "", "name of the organization (default: records of all organizations and of none)")
-	list.Flags().StringVar(&action, "action", "", "action of the records, such as auth.login or registry.validate (default: all)")
-	list.Flags().StringVar(&outcome, "outcome", "", "outcome of the records: started, succeeded, refused, failed, valid or notValid (default: all)")
-	flagvalue.Duration(list.Flags(), &since, "since", 0, time.Second, flagvalue.Longest, "all", "maximum age of the records, such as 12h or 30d; 0s means all")
-	flagvalue.Number(list.Flags(), &query.Limit, "limit", directory.DefaultAudits, 1, directory.MaxAudits, "maximum number of records")
-	return command.Group("audit", "Read the audit log", list)
 }

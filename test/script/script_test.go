@@ -265,12 +265,14 @@ var unsteady = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "DATE"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DAY"},
 	{regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`), "UID"},
+	{regexp.MustCompile(`\brwk_[a-z2-7]{6}\b`), "rwk_PREFIX"},
+	{regexp.MustCompile(`\bref-[0-9a-f]+`), "REF"},
 	{regexp.MustCompile(`:?[0-9A-F]{2}(:[0-9A-F]{2}){2,}`), "FINGERPRINT"}, // broken over lines
 	{regexp.MustCompile(`go1\.[0-9.]+`), "GO"},
 	{regexp.MustCompile(`(linux|darwin)/(amd64|arm64)`), "PLATFORM"},
-	{regexp.MustCompile(`(?m)(^|  )(now|\d+[mhdy] ago|in \d+[mhdy])( {2,}|$)`), "${1}AGE  "},
-	{regexp.MustCompile(`(?m)^AT +`), "AT  "}, // above ages
-	{regexp.MustCompile(`(?m) +$`), ""},       // columns end where their widest value ends
+	{regexp.MustCompile(`(?m)\b(now|\d+[mhdy] ago|in \d+[mhdy])( {2,}|$)`), "AGE  "},
+	{regexp.MustCompile(`(?m)\bAT +ACTION`), "AT  ACTION"}, // above ages
+	{regexp.MustCompile(`(?m) +$`), ""},                    // columns end where their widest value ends
 }
 
 // steady copies stdout or stderr to a file of that name with .steady, times and addresses replaced.
