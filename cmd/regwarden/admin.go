@@ -94,38 +94,10 @@ func noStore(err error, c Config) error {
 	}
 }
 
-func newOrg() *cobra.Command {
-	create := adminCommand("create NAME", "Create an organization with a project Default; print its uid", command.OneArg, false, func(a *admin, args []string) error {
-		org, err := a.directory.CreateOrg(a.ctx, a.operator, a.origin, args[0])
-		return a.print(org.UID, err)
-	})
-	list := adminCommand("list", "List organizations", command.NoArgs, true, func(a *admin, _ []string) error {
-		orgs, err := a.directory.ListOrgs(a.ctx, a.operator)
-		if err != nil {
-			return err
-		}
-		rows := make([][]any, len(orgs))
-		for i, o := range orgs {
-			rows[i] = []any{o.UID, o.Name, o.CreatedAt}
-		}
-		return a.table([]string{"uid", "name", "created"}, rows)
-	})
-	return command.Group("org", "Manage organizations", create, list)
-}
-
 func orgFlag(org *string, commands ...*cobra.Command) {
 	for _, cmd := range commands {
 		cmd.Flags().StringVar(org, "org", "", "name of the organization")
 	}
-}
-
-// print prints the single value that a create command returns to scripts.
-func (a *admin) print(value string, err error) error {
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(a.cmd.OutOrStdout(), value)
-	return err
 }
 
 // table prints rows in the format of --output.

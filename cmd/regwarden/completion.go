@@ -41,7 +41,7 @@ var flagValues = map[string][]string{
 }
 
 // flagNames are the flags whose values are names in the store.
-var flagNames = map[string]namesOf{"default-org": orgNames, "org": orgNames, "registry": registryNames}
+var flagNames = map[string]namesOf{"registry": registryNames}
 
 // namesOf lists names from the store. org is the organization that the command line names.
 type namesOf func(a *admin, org string) ([]string, error)
@@ -127,11 +127,6 @@ func storedNames(cmd *cobra.Command, names namesOf) ([]string, error) {
 		org = f.Value.String()
 	}
 	return names(&admin{ctx: ctx, db: db, directory: directory.New(db, nil, nil), operator: operator}, org)
-}
-
-func orgNames(a *admin, _ string) ([]string, error) {
-	orgs, err := a.directory.ListOrgs(a.ctx, a.operator)
-	return texts(orgs, func(o directory.Org) string { return o.Name }), err
 }
 
 func registryNames(a *admin, org string) ([]string, error) {

@@ -111,7 +111,7 @@ func newRoot() *cobra.Command {
 	addGroup(root, "Registry Commands:", newCheck(), newScan(), newRegistry(), newImport())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
 	addGroup(root, "Login Commands:", manage.Login(), manage.Logout(), manage.Context(), manage.Whoami())
-	addGroup(root, "Access Commands:", newOrg(), manage.Project(), manage.User(), manage.APIKey(), manage.Session(), manage.Audit())
+	addGroup(root, "Access Commands:", manage.Org(), manage.Project(), manage.User(), manage.APIKey(), manage.Session(), manage.Audit())
 	root.AddCommand(newHashPasswords(), newVersion())
 	addCompletions(root, manage.FlagNames())
 	addHelp(root)

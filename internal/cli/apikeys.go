@@ -17,10 +17,7 @@ import (
 
 // APIKey returns the commands for API keys.
 func (p Program) APIKey() *cobra.Command {
-	return command.Group("apikey", "Manage API keys", p.createAPIKey(), p.listAPIKeys(),
-		p.changeAPIKey("revoke", "Deactivate an API key that must not be used", "Revoked", func(c *call, uid string) error {
-			return c.client.APIKeys.SetActive(c.ctx, uid, false)
-		}),
+	return command.Group("apikey", "Manage API keys", p.createAPIKey(), p.listAPIKeys(), p.revokeAPIKey(),
 		p.changeAPIKey("deactivate", "Deactivate an API key", "Deactivated", func(c *call, uid string) error {
 			return c.client.APIKeys.SetActive(c.ctx, uid, false)
 		}),
@@ -79,25 +76,68 @@ func keyState(k api.APIKey, now time.Time) string {
 func (p Program) changeAPIKey(name, short, done string, do func(c *call, uid string) error) *cobra.Command {
 	email := ""
 	cmd := p.command(name+" NAME", short, keyArg, func(c *call, args []string) error {
-		key, err := c.findAPIKey(args[0], email)
-		if err != nil {
-			return err
-		}
-		if err := do(c, key.Metadata.UID); err != nil {
-			return err
-		}
-		c.changed("%s the API key %s of %s.", done, key.Metadata.Name, key.Spec.User.EmailID)
-		return nil
+		return c.changeAPIKey(args[0], email, done, do)
 	}, changes, inAnyOrgByUID)
-	cmd.Flags().StringVar(&email, "email", "", "email of the user of the key, where several have one with this name")
+	p.keyFlags(cmd, &email)
+	return cmd
+}
+
+func (p Program) keyFlags(cmd *cobra.Command, email *string) {
+	cmd.Flags().StringVar(email, "email", "", "email of the user of the key, where several have one with this name")
 	p.completeEmail(cmd, "email")
 	cmd.ValidArgsFunction = p.completeNames(keyNames)
+}
+
+func (c *call) changeAPIKey(ref, email, done string, do func(c *call, uid string) error) error {
+	key, err := c.findAPIKey(ref, email)
+	if err != nil {
+		return err
+	}
+	if err := do(c, key.Metadata.UID); err != nil {
+		return err
+	}
+	c.changed("%s the API key %s of %s.", done, key.Metadata.Name, key.Spec.User.EmailID)
+	return nil
+}
+
+// revokeAPIKey returns the command that ends a key, also one of which only the key itself is known. For that it needs no login.
+func (p Program) revokeAPIKey() *cobra.Command {
+	email, fromStdin := "", false
+	args := func(cmd *cobra.Command, args []string) error {
+		if fromStdin && len(args) == 0 {
+			return nil
+		}
+		return keyArg(cmd, args)
+	}
+	cmd := p.command("revoke NAME", "Deactivate an API key that must not be used", args, func(c *call, args []string) error {
+		switch {
+		case fromStdin && len(args) > 0:
+			return command.Usage(c.cmd, errors.New("--key-stdin cannot be combined with NAME"))
+		case fromStdin:
+			return c.revokeKeyOfStdin()
+		}
+		return c.changeAPIKey(args[0], email, "Revoked", func(c *call, uid string) error { return c.client.APIKeys.SetActive(c.ctx, uid, false) })
+	}, changes, inAnyOrgByUID, func(_ *call, t *target) { t.public = &fromStdin })
+	p.keyFlags(cmd, &email)
+	cmd.Flags().BoolVar(&fromStdin, "key-stdin", false, "read the key itself from standard input, in place of NAME")
 	return cmd
+}
+
+func (c *call) revokeKeyOfStdin() error {
+	key, err := command.ReadSecret(c.cmd.InOrStdin(), "API key: ")
+	if err != nil {
+		return err
+	}
+	if err := c.client.APIKeys.Revoke(c.ctx, key); err != nil {
+		return err
+	}
+	c.changed("The API key is revoked, if it is a key of this service.")
+	return nil
 }
 
 // inAnyOrgByUID is the option of commands that on the local store need an organization only for a name.
 func inAnyOrgByUID(_ *call, t *target) {
-	t.anyOrg = func(args []string) bool { return len(args) == 1 && isUID(args[0]) }
+	t.anyOrg = func(args []string) bool { return len(args) == 0 || isUID(args[0]) }
 }
 
 func isUID(text string) bool {
@@ -112,7 +152,7 @@ func keyArg(cmd *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, keyPrefix) {
 			return command.Usage(cmd, errors.New("an API key must not be an argument, where other users of this machine and the history of the shell show it;"+
-				" revoke it by its name or uid, and create a new one"))
+				" give it on standard input, with: regwarden apikey revoke --key-stdin"))
 		}
 	}
 	return command.OneArg(cmd, args)

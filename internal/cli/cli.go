@@ -51,7 +51,10 @@ type target struct {
 	local       Local
 	server, org string
 	anyOrg      func(args []string) bool // no organization is needed; nil for commands that need one
+	allOrgs     bool                     // no organization means all of them
+	noOrg       bool                     // there is no flag --org
 	localOnly   bool                     // a server is not chosen
+	public      *bool                    // true if the request needs no login; nil for commands that need one
 }
 
 // call is one run of a command.
@@ -76,7 +79,15 @@ func changes(c *call, _ *target) {
 }
 
 // inAnyOrg is the option of commands that on the local store need no organization.
-func inAnyOrg(_ *call, t *target) { t.anyOrg = func([]string) bool { return true } }
+func inAnyOrg(_ *call, t *target) {
+	t.anyOrg, t.allOrgs = func([]string) bool { return true }, true
+}
+
+// aboutOrgs is the option of commands that are not about one organization.
+func aboutOrgs(c *call, t *target) {
+	inAnyOrg(c, t)
+	t.noOrg = true
+}
 
 // needsNoOrg reports whether the local store is opened without an organization.
 func (t *target) needsNoOrg(args []string) bool { return t.anyOrg != nil && t.anyOrg(args) }
@@ -107,10 +118,12 @@ func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*
 func (t *target) addFlags(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	local := "the only one"
-	if t.needsNoOrg(nil) {
+	if t.allOrgs {
 		local = "all"
 	}
-	flags.StringVar(&t.org, "org", "", "name of the organization (default: the one of the login; on a local store, "+local+")")
+	if !t.noOrg {
+		flags.StringVar(&t.org, "org", "", "name of the organization (default: the one of the login; on a local store, "+local+")")
+	}
 	flags.StringVar(&t.server, "server", "", "URL of the server (default: "+EnvServer+", or that of 'regwarden login'; without any, the local store)")
 	t.local.AddFlags(flags)
 }
@@ -148,13 +161,15 @@ func (t *target) choose() (*Context, error) {
 		return nil, command.AsUsage(fmt.Errorf("%s requires the URL of the server, in %s or with --server", EnvAPIKey, EnvServer))
 	case key != "":
 		return withKey(cmp.Or(chosen, &Context{Server: server}), key)
+	case chosen == nil && server != "" && t.public != nil && *t.public:
+		return withKey(&Context{Server: server}, "")
 	case chosen == nil && server != "":
 		return nil, fmt.Errorf("not logged in to %s; run: regwarden login %[1]s, or set %s", server, EnvAPIKey)
 	}
 	return chosen, nil
 }
 
-// withKey returns the context of an API key in the environment, for the server of a login or another one.
+// withKey returns the context of an API key in the environment, or of none, for the server of a login or another one.
 func withKey(of *Context, key string) (*Context, error) {
 	ca, err := readCA(EnvCA, os.Getenv(EnvCA))
 	if err == nil && of.Name == "" && !insecureHTTP() {

@@ -14,12 +14,13 @@ const completionTimeout = 2 * time.Second
 
 // FlagNames returns the completions of flags whose values are names in the service.
 func (p Program) FlagNames() map[string]cobra.CompletionFunc {
-	return map[string]cobra.CompletionFunc{"project": p.completeFlag(projectNames)}
+	orgs := p.completeFlag(orgNames, aboutOrgs)
+	return map[string]cobra.CompletionFunc{"default-org": orgs, "org": orgs, "project": p.completeFlag(projectNames)}
 }
 
 // completeNames completes the first argument with names from the service.
-func (p Program) completeNames(names func(*call) ([]string, error)) cobra.CompletionFunc {
-	complete := p.completeFlag(names)
+func (p Program) completeNames(names func(*call) ([]string, error), options ...option) cobra.CompletionFunc {
+	complete := p.completeFlag(names, options...)
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
