@@ -77,7 +77,7 @@ func (o *output) table(columns []column, rows [][]any) error {
 	return o.text(out, columns, rows)
 }
 
-// record prints one object, for people as a line per column without those of JSON. The format name prints the same as in a list.
+// record prints one object, for people as a line per column without those of JSON, and with exact times. The format name prints the same as in a list.
 func (o *output) record(columns []column, row []any) error {
 	switch o.format {
 	case "json", "yaml":
@@ -90,7 +90,7 @@ func (o *output) record(columns []column, row []any) error {
 		if _, raw := row[i].(json.RawMessage); raw {
 			continue
 		}
-		fmt.Fprintf(lines, "%s\t%s\n", c.name, o.cell(row[i]))
+		fmt.Fprintf(lines, "%s\t%s\n", c.name, command.Cell(row[i]))
 	}
 	return lines.Flush()
 }

@@ -260,7 +260,7 @@ var unsteady = []struct {
 	{regexp.MustCompile(` +<?\d+(\.\d+)? ?(ms|µs|s)\b`), " TIME"},                         // right-aligned
 	{regexp.MustCompile(`"actor": "(operator|admin@acme\.example)"`), `"actor": "ADMIN"`}, // on a data directory, and on a server
 	{regexp.MustCompile(`"address": "(cli|127\.0\.0\.1)"`), `"address": "ORIGIN"`},
-	{regexp.MustCompile(`\b(now|\d+[ydhm] ago)\b`), "AGE"},
+	{regexp.MustCompile(`(?m)\b(now|\d+[ydhm] ago|in \d+[ydhm])( {2,}|$)`), "AGE  "},
 	{regexp.MustCompile(`"durationMs": ?\d+(\.\d+)?`), `"durationMs": 0`},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+Z`), "DATE"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DAY"},
@@ -270,7 +270,6 @@ var unsteady = []struct {
 	{regexp.MustCompile(`:?[0-9A-F]{2}(:[0-9A-F]{2}){2,}`), "FINGERPRINT"}, // broken over lines
 	{regexp.MustCompile(`go1\.[0-9.]+`), "GO"},
 	{regexp.MustCompile(`(linux|darwin)/(amd64|arm64)`), "PLATFORM"},
-	{regexp.MustCompile(`(?m)\b(now|\d+[mhdy] ago|in \d+[mhdy])( {2,}|$)`), "AGE  "},
 	{regexp.MustCompile(`(?m)\bAT +ACTION`), "AT  ACTION"}, // above ages
 	{regexp.MustCompile(`(?m) +$`), ""},                    // columns end where their widest value ends
 }
