@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -65,10 +66,9 @@ func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.R
 		return s.Local(p), err
 	}()
 	if err != nil {
-		db.Close()
-		return nil, nil, err
+		return nil, nil, errors.Join(err, db.Close())
 	}
-	return transport, func() { db.Close() }, nil
+	return transport, func() { _ = db.Close() }, nil // every change is committed
 }
 
 // localPrincipal returns the administrator of an organization.

@@ -17,7 +17,7 @@ const localAddress = "cli"
 type localKey struct{}
 
 // Local returns a transport that runs requests in this process for p, without a connection and without credentials. It is for the
-// command line: whoever may read the data directory is trusted.
+// command line: users who may read the data directory are trusted.
 func (s *Server) Local(p auth.Principal) http.RoundTripper {
 	return localTransport{s.Handler(), p}
 }
