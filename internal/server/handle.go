@@ -172,7 +172,7 @@ func (c *call) body() ([]byte, error) {
 		return nil, err
 	}
 	limit := int64(maxBody)
-	if c.principal.UserUID == "" {
+	if c.principal.Role == "" { // the route needs no credentials
 		limit = maxAnonymousBody
 	}
 	return c.readBody(limit)

@@ -49,7 +49,8 @@ func TestOperatorManagesOrganizations(t *testing.T) {
 		}
 	}
 	var acme, blue api.Created
-	request("POST", api.PathOrgs, `{"metadata":{"name":"Acme"}}`, 201, &acme)
+	larger := strings.Repeat("x", maxAnonymousBody) // than callers without credentials may send
+	request("POST", api.PathOrgs, `{"metadata":{"name":"Acme"},"more":"`+larger+`"}`, 201, &acme)
 	request("POST", api.PathOrgs, `{"metadata":{"name":"Blue"}}`, 201, &blue)
 	var refusal api.Error
 	if request("POST", api.PathOrgs, `{"metadata":{"name":"ACME "}}`, 409, &refusal); refusal.Code != directory.CodeOrgExists {
