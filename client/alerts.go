@@ -48,6 +48,11 @@ func (a Alerts) Replace(ctx context.Context, project, component string, channels
 	return a.c.put(ctx, api.PathAlert, channels, project, component)
 }
 
+// Test sends a sample through a stored channel now, and returns what became of it.
+func (a Alerts) Test(ctx context.Context, project, component, uid string) (*api.AlertTest, error) {
+	return fetch[api.AlertTest](ctx, a.c, request{method: http.MethodPost, path: api.PathAlertChannelTest, args: []string{project, component, uid}, creates: true})
+}
+
 // Delete deletes a channel.
 func (a Alerts) Delete(ctx context.Context, project, component, uid string) error {
 	return a.c.delete(ctx, api.PathAlertChannel, project, component, uid)

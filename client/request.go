@@ -36,7 +36,7 @@ type request struct {
 	query     url.Values
 	in        any    // the body, encoded as JSON; nil for none
 	file      []byte // the body as it is
-	creates   bool   // repeating it after a 503 could create two
+	creates   bool   // not repeated after a 503, since that could create or send two
 	anonymous bool   // sent without credentials
 	accepted  any    // for the body of a 202, where it differs from that of a 200
 }

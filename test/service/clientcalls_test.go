@@ -269,6 +269,12 @@ func (s *clientStory) alertCalls() []clientCall {
 			s.must(err)
 			s.want(stored.IsActive, true)
 		}},
+		{"Alerts.Test", func(ctx context.Context) {
+			result, err := s.Alerts.Test(ctx, s.project, component, s.channel)
+			s.must(err)
+			s.want(result.Delivered, true)
+			s.want(result.Status, 200)
+		}},
 		{"Alerts.Replace", func(ctx context.Context) {
 			s.must(s.Alerts.Replace(ctx, s.project, component, api.AlertRequest{Channels: []api.AlertChannelRequest{channel}}))
 		}},
