@@ -14,20 +14,22 @@ import (
 // Registries has the operations on stored registry definitions.
 type Registries struct{ c *Client }
 
-// List returns all stored registries.
-func (r Registries) List(ctx context.Context) iter.Seq2[api.OCIRegistrySummary, error] {
-	return list(ctx, r.c, request{path: api.PathOCIRegistrySummary}, func(page *api.OCIRegistrySummaries) []api.OCIRegistrySummary { return page.Items })
-}
+const uidLength = 36
 
-// RegistryFilter selects registries. A zero field matches all.
+// RegistryFilter selects stored registries. Empty fields select all.
 type RegistryFilter struct {
-	Name     string // part of the name, in any letter case
-	Health   string // such as api.HealthFailing
-	Sort     string // name (the default), health (failing first) or since (newest change first)
+	Name     string // a part of the name, in any letter case
+	Health   string // healthy, failing or unknown
+	Sort     string // name, health (failing ones first) or since (the newest change of health first); empty means name
 	PageSize int    // registries per request, at most 500; 0 means 500
 }
 
-// Search returns the registries that match a filter. The server selects and sorts them.
+// List returns all stored registries by name.
+func (r Registries) List(ctx context.Context) iter.Seq2[api.OCIRegistrySummary, error] {
+	return r.Search(ctx, RegistryFilter{})
+}
+
+// Search returns the stored registries that a filter selects.
 func (r Registries) Search(ctx context.Context, filter RegistryFilter) iter.Seq2[api.OCIRegistrySummary, error] {
 	start := request{path: api.PathOCIRegistrySummary, query: query("name", filter.Name, "health", filter.Health, "sort", filter.Sort, "limit", pageSize(filter.PageSize))}
 	return pages(ctx, r.c, start, func(page *api.OCIRegistrySummaries) ([]api.OCIRegistrySummary, string) {
@@ -35,14 +37,18 @@ func (r Registries) Search(ctx context.Context, filter RegistryFilter) iter.Seq2
 	})
 }
 
-// CountHealth returns how many registries are healthy, failing and unknown.
+// CountHealth returns how many stored registries have each health.
 func (r Registries) CountHealth(ctx context.Context) (*api.RegistryHealthCounts, error) {
 	return fetch[api.RegistryHealthCounts](ctx, r.c, request{path: api.PathOCIRegistryHealth})
 }
 
 // Find returns the registry with this name, in any letter case, or with this uid.
 func (r Registries) Find(ctx context.Context, name string) (*api.OCIRegistrySummary, error) {
-	return first(r.List(ctx), "Registry", name, func(one api.OCIRegistrySummary) bool {
+	filter := RegistryFilter{Name: name}
+	if len(name) == uidLength {
+		filter.Name = ""
+	}
+	return first(r.Search(ctx, filter), "Registry", name, func(one api.OCIRegistrySummary) bool {
 		return strings.EqualFold(one.Metadata.Name, name) || one.Metadata.UID == name
 	})
 }

@@ -208,6 +208,9 @@ func (s *clientStory) registryCalls() []clientCall {
 			s.must(err)
 			s.want(registry.Metadata.UID, s.registry)
 			s.want(registry.Status.Health.State, api.HealthHealthy)
+			registry, err = s.Registries.Find(ctx, s.registry)
+			s.must(err)
+			s.want(registry.Metadata.Name, "ours")
 		}},
 		{"Registries.List", func(ctx context.Context) {
 			registries, err := client.Collect(s.Registries.List(ctx))
@@ -220,6 +223,21 @@ func (s *clientStory) registryCalls() []clientCall {
 				s.must(err)
 				s.want(len(registries), count)
 			}
+		}},
+		{"Registries.CountHealth", func(ctx context.Context) {
+			counts, err := s.Registries.CountHealth(ctx)
+			s.must(err)
+			s.want(*counts, api.RegistryHealthCounts{Healthy: 1})
+		}},
+		{"Registries.Search", func(ctx context.Context) {
+			one := stored
+			one.Metadata.Name, one.Spec.IsSyncSupported = "theirs", false
+			uid, err := s.Registries.Create(ctx, one)
+			s.must(err)
+			registries, err := client.Collect(s.Registries.Search(ctx, client.RegistryFilter{Name: "R", Sort: "name", PageSize: 1}))
+			s.must(err)
+			s.want(len(registries), 2)
+			s.must(s.Registries.Delete(ctx, uid))
 		}},
 		{"Registries.CountHealth", func(ctx context.Context) {
 			counts, err := s.Registries.CountHealth(ctx)
