@@ -119,6 +119,10 @@ func TestTLS(t *testing.T) {
 	if err := newClient(t, address, client.Config{CA: ca}).Health(t.Context()); err != nil || requests != 1 {
 		t.Errorf("with the certificate: %v", err)
 	}
+	plain := serve(t, http.NotFound)
+	if err := newClient(t, strings.TrimPrefix(plain.URL, "http://"), client.Config{APIKey: "k"}).Health(t.Context()); !errors.Is(err, http.ErrSchemeMismatch) {
+		t.Errorf("without TLS: %v", err)
+	}
 }
 
 func TestCheckThatTakesLonger(t *testing.T) {

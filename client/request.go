@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -132,6 +133,9 @@ func (c *Client) attempt(ctx context.Context, r request, target *url.URL, token 
 	sent.URL, sent.Host = target, target.Host
 	c.setHeaders(sent, r, token)
 	received, err := c.transport.RoundTrip(sent)
+	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(plain.RecordHeader[:]) == "HTTP/" {
+		err = http.ErrSchemeMismatch // as an http.Client reports it
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.name(r), err)
 	}
