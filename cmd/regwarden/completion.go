@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/internal/watch"
@@ -36,6 +37,8 @@ var flagValues = map[string][]string{
 	"outcome":              asStrings(audit.Outcomes),
 	"output":               {"text", "json"},
 	"provider-type":        asStrings([]regcheck.ProviderType{regcheck.Helm, regcheck.Zarf, regcheck.Pack}),
+	"template":             cli.AlertTemplates,
+	"component":            cli.AlertComponents,
 	"role":                 asStrings([]auth.Role{auth.RoleAdmin, auth.RoleMember}),
 	"smtp-tls":             {"starttls", "tls", "none"},
 }

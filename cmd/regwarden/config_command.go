@@ -82,7 +82,7 @@ func (s *settings) shown(f *pflag.Flag) string {
 // otherVariables are our environment variables that are not settings.
 var otherVariables = []string{
 	envMasterKey, envNextMasterKey, envBootstrapOrg, envBootstrapEmail, envBootstrapPasswordFile, command.EnvRegistryPassword, command.EnvRegistryToken,
-	cli.EnvServer, cli.EnvAPIKey, cli.EnvCA,
+	cli.EnvServer, cli.EnvAPIKey, cli.EnvCA, cli.EnvAlertURL,
 }
 
 // warnUnknownVariables logs environment variables with our prefix that are not settings, such as misspelled ones. They are not refused,

@@ -157,7 +157,7 @@ func NameFlags(cmd *cobra.Command, err error) error {
 }
 
 // RequestFlags are the flags of commands that are not named like the field of the request.
-var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "user": "email", "userUid": "email",
+var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "identifiers": "email", "alertAllUsers": "all-users", "user": "email", "userUid": "email",
 	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin", "expiry": "expires", "expiresAt": "expires"}
 
 // ReadFlagFile reads the file that a flag names.

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,6 +133,8 @@ func newWorld(t *testing.T) map[string]string {
 	if code := service.Stop(syscall.SIGTERM); code != 0 {
 		t.Fatalf("create a data directory: exit code %d\n%s", code, service.Log())
 	}
+	receiver := httptest.NewServer(http.HandlerFunc(receive))
+	t.Cleanup(receiver.Close)
 	dir := t.TempDir()
 	caFile := filepath.Join(dir, "ca.pem")
 	if err := os.WriteFile(caFile, []byte(ca.PEM()), 0o600); err != nil {
@@ -139,8 +143,18 @@ func newWorld(t *testing.T) map[string]string {
 	return map[string]string{
 		"PATH": filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": unused,
-		"CA_FILE": caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir,
+		"CA_FILE": caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "RECEIVER": receiver.URL, "RECEIVER_HOST": receiver.Listener.Addr().String(),
 	}
+}
+
+// receive is a receiver of webhooks, which accepts JSON at /services/….
+func receive(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || !json.Valid(body) || !strings.HasPrefix(r.URL.Path, "/services/") {
+		http.Error(w, "invalid_payload", http.StatusBadRequest)
+		return
+	}
+	_, _ = io.WriteString(w, "ok")
 }
 
 // definition is stored and checked once by the service before the scripts begin.
