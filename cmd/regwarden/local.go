@@ -17,6 +17,7 @@ import (
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/server"
+	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
 // localService runs the API on the store of the settings, in this process. It is a cli.Local.
@@ -45,6 +46,9 @@ func (l localService) Source() string {
 // Users who may read the data directory are trusted. The audit log has their operations with the origin "cli".
 func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.RoundTripper, func(), error) {
 	db, err := l.open(ctx)
+	if errors.Is(err, sqldb.ErrEmpty) && l.Source() == "default" {
+		err = fmt.Errorf("%w\nTo use a server: regwarden login URL", err)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
