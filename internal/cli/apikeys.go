@@ -34,7 +34,7 @@ func (p Program) createAPIKey() *cobra.Command {
 	var expires time.Duration
 	cmd := p.command("create --email E", "Create an API key for a user; print it this one time", command.NoArgs, func(c *call, _ []string) error {
 		expiry := time.Now().Add(expires)
-		key.Spec.Expiry = expiry.Format(time.RFC3339)
+		key.Spec.Expiry = expiry.Format(time.RFC3339Nano) // it may be a second from now
 		created, err := c.client.APIKeys.Create(c.ctx, key)
 		if err != nil {
 			return err
