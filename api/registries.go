@@ -120,6 +120,8 @@ type SyncStatus struct {
 	Message         string    `json:"message"`
 	LastRunTime     time.Time `json:"lastRunTime,omitzero"`
 	LastSyncedTime  time.Time `json:"lastSyncedTime,omitzero"`
+	Repositories    int64     `json:"repositories,omitzero"` // that the last finished synchronization found, as Tags; not in lists
+	Tags            int64     `json:"tags,omitzero"`
 }
 
 // OCIRegistryEntity is the response of PathOCIRegistryOfAnyType: the type, always "basic", and what the types have in

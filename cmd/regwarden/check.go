@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,8 +14,8 @@ import (
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/checks"
+	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/command"
-	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/scan"
@@ -74,7 +73,9 @@ checked, 130 interrupted, 143 terminated.`,
 			}
 			return command.Reference(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return unchecked(cmd.Context(), f.run(cmd, args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return command.Unchecked(cmd.Context(), f.run(cmd, args))
+		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -99,7 +100,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	show := shown{cmd: cmd, asJSON: asJSON, noColor: f.engine.noColor}
+	show := command.ReportOutput{Cmd: cmd, JSON: asJSON, NoColor: f.engine.noColor}
 	if f.from != "" {
 		return f.runFrom(show, checker, args)
 	}
@@ -113,13 +114,13 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return command.AsUsage(errors.New("--org requires --registry"))
 	}
 	if len(args) == 0 {
-		show.field, checker.Words.Field = command.DefinitionFlag, command.DefinitionFlag
+		show.Field, checker.Words.Field = command.DefinitionFlag, command.DefinitionFlag
 	}
 	definition, err := f.Definition(cmd.Context(), cmd.InOrStdin(), args)
 	if err != nil {
 		return err
 	}
-	return show.check(definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
+	return show.Check(definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
 		return checker.Check(cmd.Context(), definition, observe)
 	})
 }
@@ -127,11 +128,18 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 // runStored checks a stored definition, with fields replaced by the flags. It is audited, as every use of stored secrets is, and evaluates
 // addresses as the server does: the user who stored the definition may read the report, and could otherwise have the operator
 // contact what the server must not.
-func (f *checkFlags) runStored(show shown, args []string) error {
+func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 	if len(args) > 0 || f.PasswordStdin && f.TokenStdin {
 		return command.AsUsage(errors.New("--registry takes no definition file, and standard input can be only one of: the password, the token"))
 	}
-	ctx := show.cmd.Context()
+	server, err := cli.ChosenServer(localService{f.settings})
+	if err != nil {
+		return err
+	}
+	if server != "" {
+		return command.AsUsage(fmt.Errorf("--registry checks without a server, but %s is chosen; use 'regwarden registry check %q', or name the local store with --data-dir", server, f.registry))
+	}
+	ctx := show.Cmd.Context()
 	db, err := f.settings.open(ctx)
 	if err != nil {
 		return err
@@ -146,12 +154,12 @@ func (f *checkFlags) runStored(show shown, args []string) error {
 	}
 	stored := registries.New(db, registries.Limits{}, time.Now)
 	opened, err := stored.Open(ctx, operator, f.org, f.registry, func(d *regcheck.Definition) error {
-		return command.AsUsage(f.Overlay(d, show.cmd.InOrStdin()))
+		return command.AsUsage(f.Overlay(d, show.Cmd.InOrStdin()))
 	})
 	if err != nil {
 		return err
 	}
-	return show.check(opened.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
+	return show.Check(opened.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
 		report, _, err := checks.New(db, stored, checker, checks.Limits{}, time.Now).Validate(ctx, operator, commandLine, checks.Request{
 			Action: audit.RegistryDiagnose, Definition: registries.SentDefinition{Definition: opened.Definition}, OrgUID: opened.Registry.OrgUID, Observe: observe,
 		})
@@ -163,19 +171,19 @@ func (f *checkFlags) runStored(show shown, args []string) error {
 var notWithFrom = []string{"endpoint", "base-path", "content", "auth-type", "username", "password-stdin", "token-stdin", "registry", "org"}
 
 // runFrom checks the definition that a consumer uses for a reference.
-func (f *checkFlags) runFrom(show shown, checker *regcheck.Checker, args []string) error {
+func (f *checkFlags) runFrom(show command.ReportOutput, checker *regcheck.Checker, args []string) error {
 	for _, name := range notWithFrom {
-		if show.cmd.Flag(name).Changed {
+		if show.Cmd.Flag(name).Changed {
 			return command.AsUsage(fmt.Errorf("--from cannot be combined with --%s", name))
 		}
 	}
-	found, steps, err := f.lookup(show.cmd, args)
+	found, steps, err := f.lookup(show.Cmd, args)
 	if err != nil {
 		return command.AsUsage(err)
 	}
-	notes := show.cmd.OutOrStdout()
-	if show.asJSON {
-		notes = show.cmd.ErrOrStderr()
+	notes := show.Cmd.OutOrStdout()
+	if show.JSON {
+		notes = show.Cmd.ErrOrStderr()
 	}
 	if !f.explain {
 		steps = nil
@@ -196,8 +204,8 @@ func (f *checkFlags) runFrom(show shown, checker *regcheck.Checker, args []strin
 	if err := command.DefinitionProblems(nil, found.Definition.Problems(), command.FieldProblem); err != nil {
 		return err
 	}
-	return show.check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
-		return checker.Check(show.cmd.Context(), found.Definition, observe)
+	return show.Check(found.Definition.Endpoint, func(observe regcheck.Observer) (*regcheck.Report, error) {
+		return checker.Check(show.Cmd.Context(), found.Definition, observe)
 	})
 }
 
@@ -216,41 +224,6 @@ func (f *checkFlags) lookup(cmd *cobra.Command, args []string) (model.Registry, 
 	home, _ := os.UserHomeDir() // without one, locations below it do not exist
 	environment := model.Environment{OS: runtime.GOOS, Getenv: os.Getenv, Home: home, UID: os.Getuid()}
 	return scan.Lookup(file, args[len(args)-1], command.UntilDone{Ctx: ctx, Source: cmd.InOrStdin()}, options, environment)
-}
-
-// shown shows the report of a check.
-type shown struct {
-	cmd             *cobra.Command
-	asJSON, noColor bool
-	field           func(path string) string // as regcheck.Words.Field
-}
-
-// check runs a check and shows its stages as they end, or JSON at the end. It returns errNotValid if the definition is not valid.
-func (s shown) check(endpoint string, run func(regcheck.Observer) (*regcheck.Report, error)) error {
-	var printer *regcheck.Printer
-	var observe regcheck.Observer
-	if !s.asJSON {
-		printer = command.PrinterTo(s.cmd.OutOrStdout(), s.noColor)
-		printer.Field = s.field
-		printer.Start(endpoint)
-		observe = printer.Observe
-	}
-	report, err := run(observe)
-	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
-		return command.DefinitionProblems(nil, problems.Problems, command.FieldProblem)
-	}
-	if err != nil {
-		return fmt.Errorf("check registry: %w", err)
-	}
-	if s.asJSON {
-		err = command.PrintJSON(s.cmd, report)
-	} else {
-		err = printer.Finish(report)
-	}
-	if err == nil && !report.Valid {
-		return errNotValid
-	}
-	return err
 }
 
 // engineFlags are the flags of commands that check without a server.
@@ -290,16 +263,4 @@ func (f *engineFlags) apply(checker *regcheck.Checker) error {
 		checker.ProxyConnect = proxyConnects[f.proxyConnect]
 	}
 	return nil
-}
-
-// unchecked returns the error of a check without a result, for its exit code: a signal ended it, or it failed.
-func unchecked(ctx context.Context, err error) error {
-	_, usage := errors.AsType[command.UsageError](err)
-	if err == nil || usage || errors.Is(err, errNotValid) || fault.KindOf(err) == fault.Invalid {
-		return err
-	}
-	if cause, ok := errors.AsType[command.Interrupted](context.Cause(ctx)); ok {
-		return fmt.Errorf("check %w; no result", cause)
-	}
-	return notChecked{err}
 }

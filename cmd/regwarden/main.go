@@ -42,20 +42,12 @@ func run(args []string) int {
 	return exitCode(err)
 }
 
-// notChecked is the error of a check without a result.
-type notChecked struct{ error }
-
-func (n notChecked) Unwrap() error { return n.error }
-
-// errNotValid is the error of a check whose report, already printed, is "not valid".
-var errNotValid = errors.New("the definition is not valid")
-
 // exitCode returns the exit code for an error. It prints the error unless its report was printed.
 func exitCode(err error) int {
 	if err == nil {
 		return exitOK
 	}
-	if errors.Is(err, errNotValid) {
+	if errors.Is(err, command.ErrNotValid) {
 		return exitNotValid
 	}
 	fmt.Fprintln(os.Stderr, "regwarden: "+describe(err))
@@ -65,7 +57,7 @@ func exitCode(err error) int {
 	if _, usage := errors.AsType[command.UsageError](err); usage || fault.KindOf(err) == fault.Invalid {
 		return exitUsage
 	}
-	if _, ok := errors.AsType[notChecked](err); ok {
+	if _, ok := errors.AsType[command.NotChecked](err); ok {
 		return exitNotChecked
 	}
 	if errors.Is(err, sqldb.ErrEmpty) { // the wrong directory or database was given
@@ -108,7 +100,7 @@ func newRoot() *cobra.Command {
 	manage := cli.Program{NewLocal: newLocal, Version: currentVersion().Version}
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate(currentVersion().String())
-	addGroup(root, "Registry Commands:", newCheck(), newScan(), newRegistry(), newImport(), manage.Alert())
+	addGroup(root, "Registry Commands:", newCheck(), newScan(), manage.Registry(), newImport(), manage.Alert())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
 	addGroup(root, "Login Commands:", manage.Login(), manage.Logout(), manage.Context(), manage.Whoami())
 	addGroup(root, "Access Commands:", manage.Org(), manage.Project(), manage.User(), manage.APIKey(), manage.Session(), manage.Audit())

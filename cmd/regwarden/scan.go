@@ -53,7 +53,7 @@ checked, 130 interrupted, 143 terminated.`,
 			if _, ended := errors.AsType[command.Interrupted](err); ended {
 				return err
 			}
-			return unchecked(cmd.Context(), err)
+			return command.Unchecked(cmd.Context(), err)
 		},
 	}
 	flags := cmd.Flags()
@@ -141,9 +141,9 @@ func scanError(ctx context.Context, failOn scan.Level, result model.Result) erro
 	case err != nil:
 		return err
 	case scan.FailsAt(failOn, result):
-		return errNotValid
+		return command.ErrNotValid
 	case notDone > 0:
-		return notChecked{fmt.Errorf("definitions that could not be checked: %d", notDone)}
+		return command.NotChecked{Err: fmt.Errorf("definitions that could not be checked: %d", notDone)}
 	}
 	return nil
 }

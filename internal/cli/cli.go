@@ -178,6 +178,15 @@ func withKey(of *Context, key string) (*Context, error) {
 	return &Context{Server: of.Server, APIKey: key, CA: cmp.Or(ca, of.CA)}, err
 }
 
+// ChosenServer returns the URL of the server that commands without flags of their own talk to, empty for the local store.
+func ChosenServer(local Local) (string, error) {
+	chosen, err := (&target{local: local}).choose()
+	if chosen == nil {
+		return "", err
+	}
+	return chosen.Server, nil
+}
+
 // connect creates the client of a call.
 func (c *call) connect(ctx context.Context, t *target, args []string) (end func(), err error) {
 	c.ctx = ctx

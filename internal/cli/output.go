@@ -45,12 +45,14 @@ func (o *output) check() error {
 type column struct {
 	name string
 	wide bool // not in the format text
+	data bool // only in the formats json and yaml
 }
 
-// columns returns columns by their names; a name with a trailing "+" is only in the format wide.
+// columns returns columns by their names; a name with a trailing "+" is not in the format text, and one with "-" only in json and yaml.
 func columns(names ...string) []column {
 	all := make([]column, len(names))
 	for i, name := range names {
+		name, all[i].data = strings.CutSuffix(name, "-")
 		all[i].name, all[i].wide = strings.CutSuffix(name, "+")
 	}
 	return all
@@ -115,7 +117,7 @@ func namesOf[T any](list iter.Seq2[T, error], name func(T) string) (names []stri
 }
 
 func (o *output) text(out io.Writer, columns []column, rows [][]any) error {
-	shown := func(c column) bool { return !c.wide || o.format == "wide" }
+	shown := func(c column) bool { return !c.data && (!c.wide || o.format == "wide") }
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var heads []string
 	for _, c := range columns {

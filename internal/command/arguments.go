@@ -158,7 +158,8 @@ func NameFlags(cmd *cobra.Command, err error) error {
 
 // RequestFlags are the flags of commands that are not named like the field of the request.
 var RequestFlags = map[string]string{"emailId": "email", "emailAddress": "email", "identifiers": "email", "alertAllUsers": "all-users", "user": "email", "userUid": "email",
-	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin", "expiry": "expires", "expiresAt": "expires"}
+	"firstName": "first-name", "lastName": "last-name", "roles": "role", "projects": "project", "tokens": "token-stdin", "expiry": "expires", "expiresAt": "expires",
+	"isSyncSupported": "sync", "isPrivate": "private"}
 
 // ReadFlagFile reads the file that a flag names.
 func ReadFlagFile(flag, name string) ([]byte, error) {

@@ -55,40 +55,82 @@ func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.insecure, "insecure-skip-verify", false, "do not verify the registry's certificate")
 }
 
-// Definition reads the file, replaces fields by the flags, and reports all problems at once.
+// Definition returns the definition of a file and the flags, and reports all problems at once.
 func (f *DefinitionFlags) Definition(ctx context.Context, stdin io.Reader, args []string) (regcheck.Definition, error) {
-	var d regcheck.Definition
 	if len(args) == 0 && f.endpoint == "" {
-		return d, UsageError{errors.New("give a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
+		return regcheck.Definition{}, UsageError{errors.New("give a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
 	}
-	if f.PasswordStdin && f.TokenStdin || len(args) == 1 && args[0] == "-" && (f.PasswordStdin || f.TokenStdin) {
-		return d, UsageError{errors.New("standard input can be only one of: the definition, the password, the token")}
-	}
-	var wrong []fault.Field
+	file := ""
 	if len(args) == 1 {
-		data, err := readDefinition(ctx, args[0], stdin)
-		if err != nil {
-			return d, err
-		}
-		if data, err = definitions.DefinitionJSON(data); err != nil {
-			return d, UsageError{fmt.Errorf("%s %w", inputName(args[0]), err)}
-		}
-		var sent api.OCIRegistryDefinition
-		if wrong, err = strictjson.Decode(data, &sent); err != nil {
-			return d, unreadable(args[0], err)
-		}
-		wrong = fault.Join(wrong, labelProblems(sent))
-		d = sent.Definition
-		d.NoteUnknown(strictjson.Unknown(data, new(api.OCIRegistryRequestSpec)))
+		file = args[0]
 	}
-	if err := AsUsage(f.Overlay(&d, stdin)); err != nil {
-		return d, err
+	var r api.OCIRegistryRequest
+	err := f.New(ctx, stdin, file, &r)
+	return r.Spec.Definition, err
+}
+
+// New sets a registry to what the file, unless its name is empty, and the flags have. It reports all problems of the definition at once.
+func (f *DefinitionFlags) New(ctx context.Context, stdin io.Reader, file string, registry *api.OCIRegistryRequest) error {
+	wrong, err := f.read(ctx, stdin, file, registry)
+	if err != nil {
+		return err
 	}
 	show := FieldProblem
-	if len(args) == 0 {
+	if file == "" {
 		show = flagProblem
 	}
-	return d, DefinitionProblems(wrong, slices.Concat(d.Unknown, d.Problems()), show)
+	return DefinitionProblems(wrong, slices.Concat(registry.Spec.Unknown, registry.Spec.Problems()), show)
+}
+
+// Change replaces the fields of a registry that the file or the flags have. It reports problems of reading the file only: others depend on what is
+// stored.
+func (f *DefinitionFlags) Change(ctx context.Context, stdin io.Reader, file string, registry *api.OCIRegistryRequest) error {
+	wrong, err := f.read(ctx, stdin, file, registry)
+	if err != nil {
+		return err
+	}
+	return DefinitionProblems(wrong, registry.Spec.Unknown, FieldProblem)
+}
+
+func (f *DefinitionFlags) read(ctx context.Context, stdin io.Reader, file string, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
+	if f.PasswordStdin && f.TokenStdin || file == "-" && (f.PasswordStdin || f.TokenStdin) {
+		return nil, UsageError{errors.New("standard input can be only one of: the definition, the password, the token")}
+	}
+	if file != "" {
+		if wrong, err = readFile(ctx, file, stdin, registry); err != nil {
+			return nil, err
+		}
+	}
+	return wrong, AsUsage(f.Overlay(&registry.Spec.Definition, stdin))
+}
+
+// inSpec is the prefix of the fields of a definition in a body of the API.
+const inSpec = "spec."
+
+// readFile reads a definition, or the body of the API that stores one, as JSON or YAML.
+func readFile(ctx context.Context, name string, stdin io.Reader, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
+	data, err := readDefinition(ctx, name, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if data, err = definitions.DefinitionJSON(data); err != nil {
+		return nil, UsageError{fmt.Errorf("%s %w", inputName(name), err)}
+	}
+	var body struct {
+		Spec *struct{} `json:"spec"`
+	}
+	if _, err := strictjson.Decode(data, &body); err != nil {
+		return nil, unreadable(name, err)
+	}
+	if body.Spec == nil {
+		wrong, err = strictjson.Decode(data, &registry.Spec)
+		registry.Spec.NoteUnknown(strictjson.Unknown(data, &registry.Spec))
+		return fault.Join(wrong, labelProblems(registry.Spec.OCIRegistryDefinition)), unreadable(name, err)
+	}
+	wrong, err = strictjson.Decode(data, registry)
+	unknown, known := strictjson.Unknown(data, registry)
+	registry.Spec.NoteUnknown(slices.DeleteFunc(unknown, func(path string) bool { return !strings.HasPrefix(path, inSpec) }), known)
+	return fault.Join(wrong, labelProblems(registry.Spec.OCIRegistryDefinition)), unreadable(name, err)
 }
 
 // FieldProblem returns a problem of a definition that was not given by flags.
@@ -111,7 +153,7 @@ func DefinitionProblems(wrong []fault.Field, problems []regcheck.Problem, show f
 	return UsageError{errors.New(text)}
 }
 
-// unreadable describes why a definition file is not unambiguous.
+// unreadable describes why a definition file is not unambiguous. It returns nil for nil.
 func unreadable(name string, err error) error {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || len(f.Fields) != 1 || f.Fields[0].Field != strictjson.Body {

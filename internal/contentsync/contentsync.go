@@ -41,6 +41,7 @@ type Status struct {
 	Status                 store.SyncStatus // empty where Supported is false
 	Message                string
 	LastRunAt, LastEndedAt time.Time // zero if there was none; LastEndedAt is the time of the listed content
+	Repositories, Tags     int64     // of the listed content
 }
 
 const neverRequested = "No synchronization has been requested."
@@ -53,7 +54,8 @@ func StatusOf(supported bool, s store.RegistrySync) Status {
 	case s.Status == "", s.Status == store.SyncPending && s.NextAt.IsZero():
 		return Status{Supported: true, Status: store.SyncPending, Message: neverRequested}
 	}
-	status := Status{Supported: true, Status: s.Status, Message: s.Message, LastRunAt: s.LastRunAt, LastEndedAt: s.LastSyncedAt}
+	status := Status{Supported: true, Status: s.Status, Message: s.Message, LastRunAt: s.LastRunAt, LastEndedAt: s.LastSyncedAt,
+		Repositories: s.Repositories, Tags: s.Tags}
 	if s.Status == store.SyncInProgress && s.RunRepositories > 0 {
 		status.Message = strings.TrimSpace(counted(s.RunRepositories, "repository", "repositories") + " so far. " + s.Message)
 	}

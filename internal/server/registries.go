@@ -92,7 +92,8 @@ func registryAuth(a regcheck.Auth) api.OCIRegistryAuth {
 }
 
 func syncStatus(s contentsync.Status) api.SyncStatus {
-	return api.SyncStatus{IsSyncSupported: s.Supported, Status: string(s.Status), Message: s.Message, LastRunTime: s.LastRunAt, LastSyncedTime: s.LastEndedAt}
+	return api.SyncStatus{IsSyncSupported: s.Supported, Status: string(s.Status), Message: s.Message, LastRunTime: s.LastRunAt, LastSyncedTime: s.LastEndedAt,
+		Repositories: s.Repositories, Tags: s.Tags}
 }
 
 func registryHealth(h watch.HealthStatus) api.RegistryHealth {

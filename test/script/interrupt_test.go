@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -42,10 +44,16 @@ type running struct {
 	out, errs bytes.Buffer
 }
 
-func start(t *testing.T, stdin io.Reader, args ...string) *running {
+func prepare(t *testing.T, stdin io.Reader, args ...string) *running {
 	t.Helper()
 	r := &running{Cmd: instance.Command(t.Context(), t, args...)}
 	r.Stdin, r.Stdout, r.Stderr = stdin, &r.out, &r.errs
+	return r
+}
+
+func start(t *testing.T, stdin io.Reader, args ...string) *running {
+	t.Helper()
+	r := prepare(t, stdin, args...)
 	if err := r.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,6 +94,32 @@ func TestSignalEndsACheckWithoutResult(t *testing.T) {
 		if last := lines[len(lines)-1]; !strings.HasPrefix(last, tt.out) || strings.Contains(check.out.String(), "✗") {
 			t.Errorf("%v shows a stage that did not end:\n%s", tt.signal, check.out.String())
 		}
+	}
+}
+
+// A check by a server that a signal ends shows no stage, since the server goes on.
+func TestSignalEndsTheWaitForACheck(t *testing.T) {
+	waiting := make(chan struct{}, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			waiting <- struct{}{}
+			<-r.Context().Done()
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"items":[{"metadata":{"uid":"1","name":"harbor"},"spec":{"endpoint":"https://harbor.example.com"}}]}`))
+	}))
+	t.Cleanup(server.Close)
+	check := prepare(t, nil, "registry", "check", "harbor", "--server", server.URL)
+	check.Env = append(check.Env, "REGWARDEN_API_KEY=key")
+	if err := check.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-waiting
+	check.signal(t, syscall.SIGINT)
+	_ = check.Wait() // the exit code says more
+	if code := check.ProcessState.ExitCode(); code != 130 || check.out.Len() > 0 || !strings.HasSuffix(check.errs.String(), "regwarden: interrupted\n") {
+		t.Errorf("exit code %d\n%s%s", code, check.out.String(), check.errs.String())
 	}
 }
 
