@@ -27,6 +27,7 @@ const (
 	PathValidate             = "/v1/registries/oci/basic/validate"
 	PathDiagnose             = "/v1/registries/oci/basic/diagnose"
 	PathScan                 = "/v1/registries/oci/basic/scan"
+	PathOCIRegistryImport    = "/v1/registries/oci/basic/import"
 	PathOCIRegistries        = "/v1/registries/oci/basic"
 	PathOCIRegistry          = "/v1/registries/oci/{uid}/basic"
 	PathOCIRegistryOfAnyType = "/v1/registries/oci/{uid}"

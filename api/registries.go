@@ -178,6 +178,33 @@ type RequestedCheck struct {
 	Message string `json:"message"`
 }
 
+// OCIRegistryImport is the body of PathOCIRegistryImport: definitions to store under names from their addresses.
+type OCIRegistryImport struct {
+	Items []regcheck.Definition `json:"items"`
+}
+
+// OCIRegistryImported is the response of PathOCIRegistryImport. It has the definitions in their order, up to one that failed.
+type OCIRegistryImported struct {
+	Items []ImportedRegistry `json:"items"`
+}
+
+// Words of ImportedRegistry.Result.
+const (
+	ImportStored   = "stored"
+	ImportNew      = "new" // with dryRun
+	ImportExists   = "exists"
+	ImportNotValid = "notValid"
+	ImportFailed   = "failed"
+)
+
+// ImportedRegistry is what happened to a definition: a word of Result, the name of its registry, and the reason if it was not stored.
+type ImportedRegistry struct {
+	Result string `json:"result"`
+	Name   string `json:"name,omitempty"`
+	UID    string `json:"uid,omitempty"`
+	Detail string `json:"detail,omitempty"`
+}
+
 // RegistryNames is the response of PathRegistryNames.
 type RegistryNames struct {
 	Items []RegistryName `json:"items"`

@@ -63,6 +63,20 @@ func (r Registries) Create(ctx context.Context, registry api.OCIRegistryRequest)
 	return r.c.create(ctx, api.PathOCIRegistries, registry)
 }
 
+// Import stores definitions under names from their addresses, except those that are stored already. A dry run stores nothing. The list
+// has the definitions in their order, up to one that failed.
+func (r Registries) Import(ctx context.Context, definitions []regcheck.Definition, dryRun bool) ([]api.ImportedRegistry, error) {
+	sent := request{method: http.MethodPost, path: api.PathOCIRegistryImport, in: api.OCIRegistryImport{Items: definitions}}
+	if dryRun {
+		sent.query = query("dryRun", "true")
+	}
+	imported, err := fetch[api.OCIRegistryImported](ctx, r.c, sent)
+	if err != nil {
+		return nil, err
+	}
+	return imported.Items, nil
+}
+
 // Replace replaces a stored definition. Secrets that are empty or masked stay as they are if the target stays the same.
 func (r Registries) Replace(ctx context.Context, uid string, registry api.OCIRegistryRequest) error {
 	return r.c.put(ctx, api.PathOCIRegistry, registry, uid)

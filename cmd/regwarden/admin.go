@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/command"
-	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
@@ -28,25 +26,19 @@ var (
 
 // admin is the context of an administration command.
 type admin struct {
-	cmd       *cobra.Command
-	ctx       context.Context
-	db        *store.DB
-	auth      *auth.Service
-	directory *directory.Directory
-	origin    audit.Origin
-	operator  auth.Principal
-	json      bool
+	cmd      *cobra.Command
+	ctx      context.Context
+	db       *store.DB
+	auth     *auth.Service
+	origin   audit.Origin
+	operator auth.Principal
 }
 
-// adminCommand returns a command that runs do on the opened store. If list is true, the command prints a table and has --output.
-func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do func(*admin, []string) error) *cobra.Command {
-	settings, output := newSettings(), "text"
+// adminCommand returns a command that runs do on the opened store.
+func adminCommand(use, short string, args cobra.PositionalArgs, do func(*admin, []string) error) *cobra.Command {
+	settings := newSettings()
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		asJSON, err := command.WantsJSON(output)
-		if err != nil {
-			return err
-		}
 		db, err := settings.open(cmd.Context())
 		if err != nil {
 			return err
@@ -57,12 +49,8 @@ func adminCommand(use, short string, args cobra.PositionalArgs, list bool, do fu
 			return err
 		}
 		return command.NameFlags(cmd, do(&admin{
-			cmd: cmd, ctx: cmd.Context(), db: db, auth: authService, directory: directory.New(db, authService.Passwords(), time.Now),
-			origin: commandLine, operator: operator, json: asJSON,
+			cmd: cmd, ctx: cmd.Context(), db: db, auth: authService, origin: commandLine, operator: operator,
 		}, args))
-	}
-	if list {
-		command.OutputFlag(cmd, &output)
 	}
 	settings.addTo(cmd.PersistentFlags(), storeFlags...)
 	return cmd
@@ -92,15 +80,4 @@ func noStore(err error, c Config) error {
 	default:
 		return fmt.Errorf("%w in the directory %s; name the server's with --data-dir, or create one with: regwarden serve --data-dir %[2]s", err, c.DataDir)
 	}
-}
-
-func orgFlag(org *string, commands ...*cobra.Command) {
-	for _, cmd := range commands {
-		cmd.Flags().StringVar(org, "org", "", "name of the organization")
-	}
-}
-
-// table prints rows in the format of --output.
-func (a *admin) table(columns []string, rows [][]any) error {
-	return command.PrintTable(a.cmd, a.json, columns, rows)
 }

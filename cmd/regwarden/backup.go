@@ -18,7 +18,7 @@ import (
 )
 
 func newBackup() *cobra.Command {
-	cmd := adminCommand("backup FILE", "Copy the database to a new file", command.OneArg, false, func(a *admin, args []string) error {
+	cmd := adminCommand("backup FILE", "Copy the database to a new file", command.OneArg, func(a *admin, args []string) error {
 		if a.db.Shared() {
 			return backupUsage(sqldb.ErrNoFile)
 		}

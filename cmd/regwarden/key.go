@@ -18,7 +18,7 @@ const envNextMasterKey = command.EnvPrefix + "NEXT_MASTER_KEY"
 
 func newKey() *cobra.Command {
 	var master bool
-	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", command.NoArgs, false, func(a *admin, _ []string) error {
+	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", command.NoArgs, func(a *admin, _ []string) error {
 		if !master {
 			return a.auth.RotateKeys(a.ctx, a.operator, a.origin)
 		}

@@ -100,7 +100,7 @@ func newRoot() *cobra.Command {
 	manage := cli.Program{NewLocal: newLocal, Version: currentVersion().Version}
 	root.SetFlagErrorFunc(command.FlagError)
 	root.SetVersionTemplate(currentVersion().String())
-	addGroup(root, "Registry Commands:", newCheck(), newScan(), manage.Registry(), newImport(), manage.Alert())
+	addGroup(root, "Registry Commands:", newCheck(), newScan(), manage.Registry(), manage.Import(&sourceFlags{}, somePaths), manage.Alert())
 	addGroup(root, "Server Commands:", newServe(), newHealth(), newConfig(), newKey(), newBackup(), newRestore(), newMigrate())
 	addGroup(root, "Login Commands:", manage.Login(), manage.Logout(), manage.Context(), manage.Whoami())
 	addGroup(root, "Access Commands:", manage.Org(), manage.Project(), manage.User(), manage.APIKey(), manage.Session(), manage.Audit())

@@ -59,7 +59,7 @@ checked, 130 interrupted, 143 terminated.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&f.list, "list", false, "show what was found and what was skipped, and contact no registry")
-	f.sources.addTo(flags)
+	f.sources.AddTo(flags)
 	flags.StringVar(&f.failOn, "fail-on", string(scan.NotValid), "exit code 1 for: notValid, warning (and notValid), unresolved (and warning), or never")
 	flags.StringArrayVar(&f.reports, "report", nil, "write a report: KIND=FILE, or github for annotations on standard output; repeatable; kinds: "+strings.Join(scanreport.Kinds(), ", "))
 	flagvalue.Number(flags, &f.concurrency, "concurrency", scan.DefaultConcurrency, 1, 64, "number of concurrent checks, 1–64")
@@ -94,7 +94,7 @@ func (f *scanFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	result, err := f.sources.read(cmd, args)
+	result, err := f.sources.Read(cmd, args)
 	if err != nil {
 		return err
 	}

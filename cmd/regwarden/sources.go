@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,20 +13,18 @@ import (
 	"github.com/regwarden/regwarden/definitions"
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/command"
-	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/scan"
-	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
 
-// sourceFlags are the flags of commands that read definitions from files of other programs.
+// sourceFlags are the flags of commands that read definitions from files of other programs. They are cli.Sources.
 type sourceFlags struct {
 	format, as string
 	helpers    scan.Helpers
 	allowFiles bool
 }
 
-func (f *sourceFlags) addTo(flags *pflag.FlagSet) {
+func (f *sourceFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.format, "format", "", "format of all files (default: detected from the content of each)")
 	f.addConsumer(flags)
 	flags.BoolVar(&f.allowFiles, "allow-files", false, "read files that the scanned files name outside of their directory")
@@ -61,8 +58,8 @@ func (f *sourceFlags) options(ctx context.Context, formatFlag string) (o model.O
 	return o, nil
 }
 
-// read reads the files, directories or standard input of the arguments.
-func (f *sourceFlags) read(cmd *cobra.Command, args []string) (model.Result, error) {
+// Read reads the files, directories or standard input of the arguments.
+func (f *sourceFlags) Read(cmd *cobra.Command, args []string) (model.Result, error) {
 	ctx := cmd.Context()
 	options, err := f.options(ctx, "--format")
 	if err != nil {
@@ -92,48 +89,4 @@ func ended(ctx context.Context, text string) error {
 		return fmt.Errorf("%w; %s", cause, text)
 	}
 	return nil
-}
-
-func newImport() *cobra.Command {
-	var org string
-	var sources sourceFlags
-	dryRun := false
-	cmd := adminCommand("import PATH… --org ORG", "Store the registry definitions in files of other programs", somePaths, true, func(a *admin, args []string) error {
-		found, err := sources.read(a.cmd, args)
-		if err != nil {
-			return err
-		}
-		stored := registries.New(a.db, registries.Limits{}, time.Now)
-		imported, err := stored.Import(a.ctx, a.operator, a.origin, org, found.Registries, dryRun)
-		if err != nil && len(imported) == 0 {
-			return err
-		}
-		return errors.Join(err, printImported(a, found, imported))
-	})
-	cmd.Long = `Import stores the definitions that "regwarden scan PATH…" finds, with encrypted secrets and an audit record each. Names are derived
-from host and path. A definition that the organization already stores is not stored again. Unresolved definitions are listed and not
-stored: their credentials are not in the files.`
-	cmd.Example = `  regwarden import ./manifests --org Acme --dry-run
-  regwarden import ./manifests --org Acme`
-	flags := cmd.Flags()
-	sources.addTo(flags)
-	flags.BoolVar(&dryRun, "dry-run", false, "show what would be stored, and store nothing")
-	orgFlag(&org, cmd)
-	return cmd
-}
-
-// shownText returns a text of a file so that it controls neither a terminal nor a pipeline.
-func shownText(text string) string { return regcheck.WithoutPipelineCommand(scan.Clean(text)) }
-
-// printImported prints what happened to each definition, and problems of the files on standard error.
-func printImported(a *admin, found model.Result, imported []registries.Imported) error {
-	rows := make([][]any, len(imported))
-	for i, r := range imported {
-		of := found.Registries[i]
-		rows[i] = []any{string(r.Result), shownText(r.Name), shownText(model.Address(of.Definition)), shownText(scan.Place(of.Sources[0])), r.UID, shownText(r.Detail)}
-	}
-	for _, p := range found.Problems {
-		fmt.Fprintln(a.cmd.ErrOrStderr(), shownText(scan.Place(p.Source)+": "+p.Message))
-	}
-	return a.table([]string{"result", "name", "registry", "source", "uid", "detail"}, rows)
 }

@@ -84,7 +84,7 @@ var mayImport = map[string][]string{
 		"regcheck", "regcheck/inventory"},
 	"internal/server": {"api", "definitions", "definitions/model", "internal/alerts", "internal/audit", "internal/auth", "internal/checks", "internal/contentsync", "internal/directory",
 		"internal/fault", "internal/registries", "internal/strictjson", "internal/watch", "regcheck", "secret"},
-	"internal/cli":     {"api", "client", "internal/command", "internal/fault", "internal/filelock", "internal/flagvalue", "internal/seal", "internal/strictjson", "regcheck", "secret"},
+	"internal/cli":     {"api", "client", "definitions/model", "internal/command", "internal/fault", "internal/filelock", "internal/flagvalue", "internal/scan", "internal/seal", "internal/strictjson", "regcheck", "secret"},
 	"internal/command": {"api", "definitions", "internal/fault", "internal/flagvalue", "internal/strictjson", "regcheck", "secret"},
 	"internal/console": {"api", "definitions", "definitions/model", "internal/alerts", "internal/audit", "internal/auth", "internal/checks", "internal/contentsync", "internal/directory", "internal/fault",
 		"internal/registries", "internal/scan", "internal/strictjson", "internal/watch", "regcheck", "secret"},

@@ -3,7 +3,9 @@ package registries
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/definitions/model"
@@ -19,12 +21,19 @@ type ImportResult string
 
 // Results of an import.
 const (
-	ImportStored     ImportResult = "stored"
-	ImportNew        ImportResult = "new" // not stored yet: a dry run
-	ImportExists     ImportResult = "exists"
-	ImportUnresolved ImportResult = "unresolved" // not stored: its credentials are not known
-	ImportNotValid   ImportResult = "notValid"   // not stored: it cannot be used
+	ImportStored   ImportResult = "stored"
+	ImportNew      ImportResult = "new" // not stored yet: a dry run
+	ImportExists   ImportResult = "exists"
+	ImportNotValid ImportResult = "notValid" // not stored: it cannot be used
+	ImportFailed   ImportResult = "failed"   // not stored, nor what follows it
 )
+
+// ImportInput are definitions to store under names from their addresses.
+type ImportInput struct {
+	Definitions []regcheck.Definition
+	ProjectUID  string // as RegistryInput.ProjectUID
+	DryRun      bool   // stores nothing
+}
 
 // Imported is one definition of an import. Name is that of the stored registry.
 type Imported struct {
@@ -32,22 +41,30 @@ type Imported struct {
 	Name, UID, Detail string
 }
 
-// Import stores the definitions that were found in files, under names from their addresses, except those that the organization stores
-// already. A dry run stores nothing. The list has the definitions in their order, up to the one that failed.
+// Import stores definitions except those that the organization stores already. Only an operator may read secrets: for others, definitions that differ
+// in secrets only are the same. Otherwise the result would report whether a secret is the stored one. The list has the definitions in
+// their order, up to one that failed.
 //
-// Faults: as Create; only an operator may import.
-func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Origin, org string, found []model.Registry, dryRun bool) ([]Imported, error) {
-	i := importer{service: s, principal: p, origin: origin, org: org, dryRun: dryRun, names: map[string]bool{}, known: map[string]string{}}
+// Faults: as Create, if nothing was stored.
+func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Origin, input ImportInput) ([]Imported, error) {
+	if err := s.allowed(ctx, p, origin, auth.CreateRegistries, audit.RegistryCreate, ""); err != nil {
+		return nil, err
+	}
+	i := importer{service: s, principal: p, origin: origin, input: input, secrets: p.Can(auth.OpenRegistries), names: map[string]bool{}, known: map[string]string{}}
 	if err := i.readStored(ctx); err != nil {
 		return nil, fault.Wrap("read the stored registries", err)
 	}
 	var list []Imported
-	for _, r := range found {
-		imported, err := i.add(ctx, r)
-		if err != nil {
-			return list, err
-		}
+	for _, d := range input.Definitions {
+		imported, err := i.add(ctx, d)
 		list = append(list, imported)
+		if f, ok := errors.AsType[*fault.Error](err); ok && i.stored > 0 && f.Kind != fault.Internal {
+			list[len(list)-1] = Imported{Result: ImportFailed, Name: imported.Name, Detail: f.Message}
+			return list, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
@@ -56,63 +73,66 @@ type importer struct {
 	service   *Service
 	principal auth.Principal
 	origin    audit.Origin
-	org       string
-	dryRun    bool
+	input     ImportInput
+	secrets   bool              // secrets are compared
 	names     map[string]bool   // canonical names in use
-	known     map[string]string // names of stored definitions by importKey
+	known     map[string]string // names of stored definitions by key
+	stored    int
 }
 
-// readStored reads what the organization stores. Definitions whose secrets cannot be decrypted equal none.
+// readStored reads what the organization stores. Definitions whose secrets cannot be decrypted equal none that has secrets.
 func (i *importer) readStored(ctx context.Context) error {
-	if err := i.principal.May(auth.OpenRegistries); err != nil {
-		return err
-	}
 	var orgUID string
 	err := i.service.db.View(ctx, func(tx *store.Tx) (err error) {
-		orgUID, err = i.principal.FindOrgUID(ctx, tx, i.org)
+		orgUID, err = i.principal.FindOrgUID(ctx, tx, "")
 		return err
 	})
 	var page []Summary
 	var after Summary
 	for more := true; more && err == nil; {
-		page, more, err = i.service.List(ctx, i.principal, i.org, after, nil)
+		page, more, err = i.service.List(ctx, i.principal, "", after, nil)
 		for _, listed := range page {
 			after = listed
 			stored, err := i.service.read(ctx, orgUID, listed.UID)
 			if err != nil {
 				return err
 			}
-			i.names[listed.Canonical], i.known[importKey(definitionOf(stored.Registry))] = true, listed.Name
+			i.names[listed.Canonical], i.known[i.key(definitionOf(stored.Registry))] = true, listed.Name
 		}
 	}
 	return err
 }
 
-// importKey is equal for definitions that need not be stored twice.
-func importKey(d regcheck.Definition) string {
+// key is equal for definitions that need not be stored twice.
+func (i *importer) key(d regcheck.Definition) string {
 	d.ProviderType = cmp.Or(d.ProviderType, regcheck.Helm)
+	if !i.secrets {
+		a := *d.Auth
+		a.Type = a.Kind()
+		a.Password, a.Token, a.TLS.Key = "", "", ""
+		d.Auth = &a
+	}
 	return model.Key(d)
 }
 
 // add stores a definition unless it is stored already.
-func (i *importer) add(ctx context.Context, r model.Registry) (Imported, error) {
-	key := importKey(r.Definition)
-	name, exists := i.known[key]
-	problems := r.Definition.Problems()
-	switch {
-	case r.Resolution == model.Unresolved:
-		return Imported{Result: ImportUnresolved, Detail: cmp.Or(string(r.Detail), string(r.Reason))}, nil
-	case len(problems) > 0:
+func (i *importer) add(ctx context.Context, d regcheck.Definition) (Imported, error) {
+	if problems := slices.Concat(Fields(d.Problems()), maskProblems(d), textProblems(d)); len(problems) > 0 {
 		return Imported{Result: ImportNotValid, Detail: problems[0].Field + " " + problems[0].Problem}, nil
-	case exists:
+	}
+	key := i.key(d)
+	if name, exists := i.known[key]; exists {
 		return Imported{Result: ImportExists, Name: name}, nil
 	}
-	name = i.newName(model.Address(r.Definition))
+	name := i.newName(model.Address(d))
 	i.names[auth.Canonical(name)], i.known[key] = true, name
-	if i.dryRun {
+	if i.input.DryRun {
 		return Imported{Result: ImportNew, Name: name}, nil
 	}
-	uid, err := i.service.Create(ctx, i.principal, i.origin, RegistryInput{Org: i.org, Name: name, Definition: r.Definition})
+	uid, err := i.service.Create(ctx, i.principal, i.origin, RegistryInput{Name: name, ProjectUID: i.input.ProjectUID, Definition: d})
+	if err == nil {
+		i.stored++
+	}
 	return Imported{Result: ImportStored, Name: name, UID: uid}, err
 }
 

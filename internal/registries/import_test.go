@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -14,63 +13,93 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
-func foundIn(endpoint, content, username string, password secret.String) model.Registry {
-	return model.Registry{Resolution: model.Resolved, Definition: regcheck.Definition{Endpoint: endpoint, BaseContentPath: content,
-		Auth: &regcheck.Auth{Username: username, Password: password}}}
+func foundIn(endpoint, content, username string, password secret.String) regcheck.Definition {
+	return regcheck.Definition{Endpoint: endpoint, BaseContentPath: content, Auth: &regcheck.Auth{Username: username, Password: password}}
+}
+
+// operatorOf returns the operator for an organization.
+func operatorOf(orgUID string) auth.Principal {
+	p := auth.Operator()
+	p.OrgUID = orgUID
+	return p
+}
+
+func imported(list []Imported) (shown []string) {
+	for _, i := range list {
+		shown = append(shown, string(i.Result)+" "+i.Name+i.Detail)
+	}
+	return shown
 }
 
 func TestImportStoresEachDefinitionOnce(t *testing.T) {
 	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
 		k := newFixture(f, Limits{})
 		k.mustCreate(t, input("already there"))
-		unresolved := foundIn("https://helper.example.com", "", "", "")
-		unresolved.Resolution, unresolved.Detail = model.Unresolved, "A helper has them."
-		found := []model.Registry{
+		found := []regcheck.Definition{
 			foundIn("https://ghcr.io", "acme", "ada", "one"), foundIn("ghcr.io/", "/acme/", "ada", "one"), foundIn("https://ghcr.io", "acme", "ada", "two"),
-			foundIn("https://r.example.com", "", "ada", registriestest.Password), unresolved, foundIn("https://newline.example.com", "", "ada", "one\n"),
+			foundIn("https://r.example.com", "", "ada", registriestest.Password), foundIn("https://newline.example.com", "", "ada", "one\n"),
 			foundIn("https://long.test", strings.Repeat("p/", 150)+"p", "", ""),
 		}
-		names := func(list []Imported) (names []string) {
-			for _, i := range list {
-				names = append(names, string(i.Result)+" "+i.Name+i.Detail)
-			}
-			return names
-		}
-		want := []string{"new ghcr.io/acme", "exists ghcr.io/acme", "new ghcr.io/acme (2)", "exists already there", "unresolved A helper has them.",
+		want := []string{"new ghcr.io/acme", "exists ghcr.io/acme", "new ghcr.io/acme (2)", "exists already there",
 			"notValid auth.password must not contain control characters; remove the trailing newline", "new long.test/" + strings.Repeat("p/", 115)}
-		dry, err := k.Import(t.Context(), auth.Operator(), audit.Origin{}, "A", found, true)
-		if got := names(dry); err != nil || !slices.Equal(got, want) {
+		dry, err := k.Import(t.Context(), operatorOf("org-a"), audit.Origin{}, ImportInput{Definitions: found, DryRun: true})
+		if got := imported(dry); err != nil || !slices.Equal(got, want) {
 			t.Errorf("dry run: %v\n%q, want\n%q", err, got, want)
 		}
 		if list, _, err := k.List(t.Context(), k.Admin, "", Summary{}, nil); err != nil || len(list) != 1 {
 			t.Errorf("a dry run stored %d registries, %v", len(list)-1, err)
 		}
-		stored, err := k.Import(t.Context(), auth.Operator(), audit.Origin{}, "A", found, false)
+		stored, err := k.Import(t.Context(), operatorOf("org-a"), audit.Origin{}, ImportInput{Definitions: found})
 		for i := range want {
 			want[i] = strings.Replace(want[i], "new ", "stored ", 1)
 		}
-		if got := names(stored); err != nil || !slices.Equal(got, want) {
+		if got := imported(stored); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%v\n%q, want\n%q", err, got, want)
 		}
 		opened, err := k.Load(t.Context(), "org-a", stored[2].UID)
 		if err != nil || opened.Definition.Auth.Password.Reveal() != "two" || opened.Registry.Definition.Auth.Password.Reveal() != secret.Mask {
 			t.Errorf("stored: %+v, %v", opened, err)
 		}
-		again, err := k.Import(t.Context(), auth.Operator(), audit.Origin{}, "A", found, false)
+		again, err := k.Import(t.Context(), operatorOf("org-a"), audit.Origin{}, ImportInput{Definitions: found})
 		for i := range want {
 			want[i] = strings.Replace(want[i], "stored ", "exists ", 1)
 		}
-		if got := names(again); err != nil || !slices.Equal(got, want) {
+		if got := imported(again); err != nil || !slices.Equal(got, want) {
 			t.Errorf("the second time: %v\n%q, want\n%q", err, got, want)
 		}
 		if records := strings.Join(k.AuditRecords(t), "\n"); strings.Count(records, "registry.create succeeded by operator") != 3 {
 			t.Errorf("audit records:\n%s", records)
 		}
-		if _, err := k.Import(t.Context(), k.Admin, audit.Origin{}, "", found, true); fault.KindOf(err) != fault.Forbidden {
-			t.Errorf("by an administrator: %v", err)
-		}
-		if _, err := k.Import(t.Context(), auth.Operator(), audit.Origin{}, "missing", found, true); fault.KindOf(err) != fault.NotFound {
-			t.Errorf("into an organization that does not exist: %v", err)
+		if _, err := k.Import(t.Context(), k.Member, audit.Origin{}, ImportInput{Definitions: found, DryRun: true}); fault.KindOf(err) != fault.Forbidden {
+			t.Errorf("by a member: %v", err)
 		}
 	})
+}
+
+// The result of an administrator's import does not report whether a secret is the stored one.
+func TestImportByAdministratorsComparesNoSecrets(t *testing.T) {
+	k := newFixture(registriestest.New(t, nil), Limits{})
+	k.mustCreate(t, input("already there"))
+	found := []regcheck.Definition{
+		foundIn("https://r.example.com", "", "ada", registriestest.Password), foundIn("https://r.example.com", "", "ada", "a guess"),
+		foundIn("https://r.example.com", "", "eve", "one"), foundIn("https://r.example.com", "", "", ""), foundIn("https://r.example.com", "", "ada", secret.Mask),
+	}
+	want := []string{"exists already there", "exists already there", "stored r.example.com", "stored r.example.com (2)", "notValid auth.password is a mask; send the secret itself"}
+	list, err := k.Import(t.Context(), k.Admin, audit.Origin{}, ImportInput{Definitions: found})
+	if got := imported(list); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\n%q, want\n%q", err, got, want)
+	}
+}
+
+// What was stored before a refusal is reported.
+func TestImportReportsWhatItStored(t *testing.T) {
+	k := newFixture(registriestest.New(t, nil), Limits{OrgRegistries: 1})
+	found := []regcheck.Definition{foundIn("https://a.example.com", "", "", ""), foundIn("https://b.example.com", "", "", ""), foundIn("https://c.example.com", "", "", "")}
+	list, err := k.Import(t.Context(), k.Admin, audit.Origin{}, ImportInput{Definitions: found})
+	if err != nil || len(list) != 2 || list[0].Result != ImportStored || list[1].Result != ImportFailed || list[1].Detail == "" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := k.Import(t.Context(), k.Admin, audit.Origin{}, ImportInput{Definitions: found[1:]}); fault.KindOf(err) != fault.Forbidden {
+		t.Errorf("with nothing stored: %v", err)
+	}
 }

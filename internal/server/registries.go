@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -26,6 +27,31 @@ func (s *Server) createRegistry(c *call) (response, error) {
 	input.ProjectUID = c.project
 	uid, err := s.Registries.Create(c.Context(), c.principal, c.origin, input)
 	return response{http.StatusCreated, api.Created{UID: uid}}, err
+}
+
+// importRegistries is POST /v1/registries/oci/basic/import. The body may be as large as a file to scan, from which its definitions are.
+func (s *Server) importRegistries(c *call) (response, error) {
+	query := readQuery(c.URL.RawQuery)
+	input := registries.ImportInput{ProjectUID: c.project, DryRun: query.boolean("dryRun")}
+	if err := c.checkContentType(); err != nil {
+		return response{}, err
+	}
+	data, err := c.readBody(cmp.Or(s.ScanBytes, maxBody))
+	if err != nil {
+		return response{}, err
+	}
+	var body api.OCIRegistryImport
+	wrong, err := strictjson.Decode(data, &body)
+	if err = cmp.Or(err, invalid(fault.Join(wrong, query.problems))); err != nil {
+		return response{}, err
+	}
+	input.Definitions = body.Items
+	list, err := s.Registries.Import(c.Context(), c.principal, c.origin, input)
+	items := make([]api.ImportedRegistry, len(list))
+	for i, r := range list {
+		items[i] = api.ImportedRegistry{Result: string(r.Result), Name: r.Name, UID: r.UID, Detail: r.Detail}
+	}
+	return response{http.StatusOK, api.OCIRegistryImported{Items: items}}, err
 }
 
 // replaceRegistry is PUT /v1/registries/oci/{uid}/basic.

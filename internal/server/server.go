@@ -78,6 +78,7 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathDiagnose, handle: s.diagnose, requiresAuth: true, announced: true, recordsRefusals: true},
 		{method: "POST", path: api.PathScan, handle: s.scan, requiresAuth: true, announced: true, recordsRefusals: true},
 
+		{method: "POST", path: api.PathOCIRegistryImport, handle: s.importRegistries, requiresAuth: true},
 		{method: "POST", path: api.PathOCIRegistries, handle: s.createRegistry, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathOCIRegistry, handle: s.getRegistry, requiresAuth: true},
 		{method: "PUT", path: api.PathOCIRegistry, handle: s.replaceRegistry, requiresAuth: true, announced: true},

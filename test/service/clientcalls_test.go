@@ -181,6 +181,13 @@ func (s *clientStory) registryCalls() []clientCall {
 			s.must(err)
 			s.want(found.Summary.Found, 1)
 		}},
+		{"Registries.Import", func(ctx context.Context) {
+			imported, err := s.Registries.Import(ctx, []regcheck.Definition{stored.Spec.Definition, {Endpoint: "https://registry.example.com"}}, true)
+			s.must(err)
+			s.want(len(imported), 2)
+			s.want(imported[0].Result, api.ImportNew)
+			s.want(imported[1].Result, api.ImportNotValid)
+		}},
 		{"Registries.Create", func(ctx context.Context) {
 			var err error
 			s.registry, err = s.Registries.Create(ctx, stored)
