@@ -1,10 +1,6 @@
 package cli
 
 import (
-	"errors"
-	"slices"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
@@ -37,30 +33,31 @@ func registryNames(c *call) ([]string, error) {
 	return namesOf(c.client.Registries.List(c.ctx), func(r api.OCIRegistrySummary) string { return r.Metadata.Name })
 }
 
-// healthStates are the values of --health.
-var healthStates = []string{api.HealthHealthy, api.HealthFailing, api.HealthUnknown}
+// Values of --health and --sort.
+var (
+	healthStates  = []string{api.HealthHealthy, api.HealthFailing, api.HealthUnknown}
+	registryOrder = []string{"name", "health", "since"}
+)
 
 func (p Program) registryList() *cobra.Command {
-	var health, name string
+	var filter client.RegistryFilter
 	cmd := p.command("list", "List stored registries with their health", command.NoArgs, func(c *call, _ []string) error {
-		if health != "" && !slices.Contains(healthStates, health) {
-			return command.Usage(c.cmd, errors.New("--health must be one of "+strings.Join(healthStates, ", ")))
-		}
-		list, err := client.Collect(c.client.Registries.List(c.ctx))
-		var rows [][]any
-		for _, r := range list {
+		list, err := client.Collect(c.client.Registries.Search(c.ctx, filter))
+		rows := make([][]any, len(list))
+		for i, r := range list {
 			h := r.Status.Health
-			if health != "" && h.State != health || !strings.Contains(strings.ToLower(r.Metadata.Name), strings.ToLower(name)) {
-				continue
-			}
-			rows = append(rows, []any{r.Metadata.UID, r.Metadata.Name, r.Spec.ProviderType, r.Spec.Endpoint, h.State, known(h.Since), known(h.Code), known(h.Hint),
-				known(h.LastCheck), r.Status.Sync.Status, stateWord(h)})
+			rows[i] = []any{r.Metadata.UID, r.Metadata.Name, r.Spec.ProviderType, r.Spec.Endpoint, h.State, known(h.Since), known(h.Code), known(h.Hint),
+				known(h.LastCheck), r.Status.Sync.Status, stateWord(h)}
 		}
 		return c.list(err, columns("uid+", "name", "type", "endpoint", "health", "since", "code+", "hint+", "checked+", "sync+", "state-"), rows)
 	}, lists)
-	cmd.Flags().StringVar(&health, "health", "", "health of the registries: "+strings.Join(healthStates, ", ")+" (default: all)")
-	cmd.Flags().StringVar(&name, "name", "", "part of the names of the registries, in any letter case (default: all)")
-	_ = cmd.RegisterFlagCompletionFunc("health", cobra.FixedCompletions(healthStates, cobra.ShellCompDirectiveNoFileComp)) // fails only without the flag
+	flags := cmd.Flags()
+	flags.StringVar(&filter.Health, "health", "", "health of the registries: healthy, failing or unknown (default: all)")
+	flags.StringVar(&filter.Name, "name", "", "part of the names of the registries, in any letter case (default: all)")
+	flags.StringVar(&filter.Sort, "sort", "", "order: name, health (failing first) or since (newest change first) (default: name)")
+	for flag, values := range map[string][]string{"health": healthStates, "sort": registryOrder} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // fails only without the flag
+	}
 	return cmd
 }
 

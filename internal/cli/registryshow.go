@@ -66,7 +66,7 @@ func (p Program) registryShow() *cobra.Command {
 			return err
 		}
 		table := tabwriter.NewWriter(c.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		for _, line := range s.lines(&c.output) {
+		for _, line := range s.lines() {
 			fmt.Fprintf(table, "%s\t%s\n", line[0], line[1])
 		}
 		return table.Flush()
@@ -85,9 +85,9 @@ func shown(r *api.OCIRegistry) shownRegistry {
 }
 
 // lines returns the fields for the text output, by the names that messages use, without empty ones.
-func (s shownRegistry) lines(o *output) (lines [][2]string) {
+func (s shownRegistry) lines() (lines [][2]string) {
 	add := func(name string, value any) {
-		if text := o.cell(value); text != "-" {
+		if text := command.Cell(value); text != "-" {
 			lines = append(lines, [2]string{name, text})
 		}
 	}
