@@ -10,7 +10,6 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/cli"
-	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/regcheck"
 )
