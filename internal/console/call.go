@@ -18,6 +18,7 @@ import (
 const (
 	maxForm      = 64 << 10
 	drainTimeout = time.Second // for the rest of a body that is not read
+	smallPage    = 32 << 10    // a larger one is counted while it is sent
 )
 
 // call is one request to a page. It is the writer of the response too.
@@ -110,6 +111,13 @@ func (c *call) showStatus(status int, name, title string, data any) error {
 	var page bytes.Buffer // so that a template that fails still becomes an error
 	if err := c.console.templates.execute(&page, name, c.view(title, data)); err != nil {
 		return fmt.Errorf("show a page: %w", err)
+	}
+	if n := int64(page.Len()); n > smallPage {
+		free, err := c.console.Reserve(c.principal, n)
+		if err != nil {
+			return err
+		}
+		defer free()
 	}
 	c.Header().Set("Content-Type", "text/html; charset=utf-8")
 	c.Header().Set("Content-Length", strconv.Itoa(page.Len()))

@@ -20,7 +20,7 @@ import (
 	"github.com/regwarden/regwarden/internal/watch"
 )
 
-// Config has what the pages show. All fields but CountLogin are required.
+// Config has what the pages show. All fields but CountLogin and Reserve are required.
 type Config struct {
 	Auth        *auth.Service
 	Directory   *directory.Directory
@@ -29,8 +29,9 @@ type Config struct {
 	Watch       *watch.Service
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
-	Secure      bool        // browsers use TLS, so cookies are for TLS only
-	CountLogin  func(error) // called with the outcome of each login
+	Secure      bool                                                 // browsers use TLS, so cookies are for TLS only
+	CountLogin  func(error)                                          // called with the outcome of each login
+	Reserve     func(auth.Principal, int64) (free func(), err error) // counts the bytes of a large page while it is sent
 	Now         func() time.Time
 }
 
@@ -77,6 +78,9 @@ func (s *Console) routes() []route {
 func New(config Config) (*Console, error) {
 	if config.CountLogin == nil {
 		config.CountLogin = func(error) {}
+	}
+	if config.Reserve == nil {
+		config.Reserve = func(auth.Principal, int64) (func(), error) { return func() {}, nil }
 	}
 	static, err := readAssets()
 	if err != nil {

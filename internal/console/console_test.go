@@ -422,3 +422,28 @@ func (w *world) store(t *testing.T, n int, health func(int) (time.Time, store.He
 		t.Fatal(err)
 	}
 }
+
+// A large page is counted while it is sent, and refused when too many are.
+func TestLargePagesAreCounted(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.store(t, maxListed, func(int) (time.Time, store.HealthResult) {
+		return time.Now(), store.HealthResult{Message: strings.Repeat("m", 1000), Hint: strings.Repeat("h", 1000)}
+	})
+	counted, refusal := int64(0), error(nil)
+	w.Reserve = func(p auth.Principal, n int64) (func(), error) {
+		if p.Email != email {
+			t.Errorf("counted for %+v", p)
+		}
+		counted += n
+		return func() { counted -= n }, refusal
+	}
+	page := w.send("GET", pathOverview, "", "Cookie", cookie)
+	if page.Code != http.StatusOK || page.Body.Len() < smallPage || counted != 0 {
+		t.Errorf("%d with %d bytes, %d counted", page.Code, page.Body.Len(), counted)
+	}
+	refusal = fault.Busy("Too many large responses.", time.Second)
+	if page := w.send("GET", pathOverview, "", "Cookie", cookie); page.Code != http.StatusServiceUnavailable || counted == 0 {
+		t.Errorf("refused: %d, %d counted", page.Code, counted)
+	}
+}

@@ -17,7 +17,7 @@ type outgoing struct {
 	c      *call
 	status int
 	begun  bool
-	held   int64 // bytes of the server's ResponseBudget
+	free   func() // ends hold; nil before it
 
 	contentType []string // set before the first byte
 }
@@ -25,14 +25,12 @@ type outgoing struct {
 // hold counts the bytes that the response keeps in memory until the client has read them. It is called once per
 // response.
 func (o *outgoing) hold(n int64) error {
-	if o.held > 0 || o.s.Responses == nil || o.c.principal.UserUID == "" {
+	if o.free != nil {
 		return nil
 	}
-	if !o.s.Responses.take(o.c.principal, n) {
-		return fault.Busy("Too many large responses are being sent to you or your organization. Retry after the time in Retry-After.", time.Second)
-	}
-	o.held = n
-	return nil
+	free, err := o.s.Responses.Reserve(o.c.principal, n)
+	o.free = free
+	return err
 }
 
 func (o *outgoing) Write(b []byte) (int, error) {
@@ -55,8 +53,8 @@ func (o *outgoing) clearReadDeadline() {
 }
 
 func (o *outgoing) release() {
-	if o.held > 0 {
-		o.s.Responses.release(o.c.principal, o.held)
+	if o.free != nil {
+		o.free()
 	}
 }
 
@@ -82,6 +80,20 @@ type ResponseBudget struct {
 // NewResponseBudget returns a budget of limit bytes in total.
 func NewResponseBudget(limit int64) *ResponseBudget {
 	return &ResponseBudget{limit: limit, held: map[string]int64{}}
+}
+
+// Reserve counts the bytes of a response to the caller until free is called. A nil budget and a caller who is not known
+// have no limit.
+//
+// Faults: Unavailable.
+func (b *ResponseBudget) Reserve(p auth.Principal, n int64) (free func(), err error) {
+	if b == nil || p.UserUID == "" {
+		return func() {}, nil
+	}
+	if !b.take(p, n) {
+		return nil, fault.Busy("Too many large responses are being sent to you or your organization. Retry after the time in Retry-After.", time.Second)
+	}
+	return func() { b.release(p, n) }, nil
 }
 
 func (b *ResponseBudget) take(p auth.Principal, n int64) bool {
