@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,6 +54,7 @@ func (p Program) createAPIKey() *cobra.Command {
 func (p Program) listAPIKeys() *cobra.Command {
 	return p.command("list", "List API keys", command.NoArgs, func(c *call, _ []string) error {
 		keys, err := client.Collect(c.client.APIKeys.List(c.ctx))
+		slices.SortStableFunc(keys, func(a, b api.APIKey) int { return strings.Compare(a.Spec.User.EmailID, b.Spec.User.EmailID) }) // the keys of a user are sorted
 		rows := make([][]any, len(keys))
 		for i, k := range keys {
 			rows[i] = []any{k.Metadata.UID, k.Metadata.Name, k.Spec.Prefix, k.Spec.User.EmailID, keyState(k, time.Now()), k.Spec.Expiry, k.Status.LastUsed}
