@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -64,7 +65,7 @@ func readCA(source, file string) (string, error) {
 
 // explainConnection describes a connection that failed because of TLS. trust is what to do about an unknown CA.
 func explainConnection(err error, server, trust string) error {
-	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(plain.RecordHeader[:]) == "HTTP/" {
+	if errors.Is(err, http.ErrSchemeMismatch) {
 		return fmt.Errorf("%s does not serve TLS; if it is meant to be used without, write http://", server)
 	}
 	failed, ok := errors.AsType[*tls.CertificateVerificationError](err)
