@@ -126,7 +126,7 @@ func (c *call) awaitSync(r *api.OCIRegistrySummary, within time.Duration) error 
 			return err
 		case err == nil && status.Status == "Success":
 			remove()
-			c.changed("Synchronized %s: %d repositories and %d tags.", r.Metadata.Name, status.Repositories, status.Tags)
+			c.changed("Synchronized %s: %s.", r.Metadata.Name, contentWords(status.Repositories, status.Tags))
 			return nil
 		case err == nil && status.Status == "Failed":
 			return fmt.Errorf("the synchronization of %s failed: %s", r.Metadata.Name, status.Message)
@@ -139,6 +139,17 @@ func (c *call) awaitSync(r *api.OCIRegistrySummary, within time.Duration) error 
 		case <-time.After(syncPollInterval):
 		}
 	}
+}
+
+// contentWords returns the size of a registry's content.
+func contentWords(repositories, tags int64) string {
+	counted := func(n int64, one, many string) string {
+		if n == 1 {
+			many = one
+		}
+		return fmt.Sprintf("%d %s", n, many)
+	}
+	return counted(repositories, "repository", "repositories") + " and " + counted(tags, "tag", "tags")
 }
 
 // progress returns functions that show a text in the last line of a terminal, and remove it. Without a terminal they do nothing.

@@ -165,7 +165,7 @@ func (s shownRegistry) syncWords() string {
 	}
 	words := command.Cell(y.Status)
 	if y.Synchronized != nil {
-		words += fmt.Sprintf(", %d repositories and %d tags at %s", y.Repositories, y.Tags, y.Synchronized)
+		words += fmt.Sprintf(", %s at %s", contentWords(y.Repositories, y.Tags), y.Synchronized)
 	}
 	return strings.TrimSuffix(words+", "+command.Cell(y.Message), ", -")
 }
