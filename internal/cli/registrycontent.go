@@ -159,5 +159,16 @@ func (c *call) progress() (show func(string), remove func()) {
 		return func(string) {}, func() {}
 	}
 	const eraseLine = "\r\x1b[K"
-	return func(text string) { fmt.Fprintf(out, eraseLine+"%.70s", text) }, func() { fmt.Fprint(out, eraseLine) }
+	begun := false
+	show = func(text string) {
+		begun = true
+		fmt.Fprintf(out, eraseLine+"%.70s", text)
+	}
+	remove = func() {
+		if begun {
+			fmt.Fprint(out, eraseLine)
+		}
+		begun = false
+	}
+	return show, remove
 }

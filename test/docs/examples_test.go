@@ -63,7 +63,7 @@ func TestGettingStarted(t *testing.T) {
 		t.Errorf("the service was not stopped: %v\n%s", err, log)
 	}
 	rest := string(out)
-	for _, want := range []string{"valid  ", "HTTP/1.1 204 No Content", "HTTP/1.1 422 ", `"hint":"`, `"orgName":"default"`, `{"uid":"`, "podinfo  ", "valid  "} {
+	for _, want := range []string{"valid  ", "HTTP/1.1 204 No Content", "HTTP/1.1 422 ", `"hint":"`, `"orgName":"default"`, "Stored the registry podinfo.", "podinfo  ", "valid  "} {
 		_, after, found := strings.Cut(rest, want)
 		if !found {
 			t.Fatalf("%q is missing, or not in this order:\n%s", want, out)
