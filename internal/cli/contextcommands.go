@@ -82,10 +82,6 @@ func (p Program) Whoami() *cobra.Command {
 		if c.login != nil {
 			server = c.login.Server
 		}
-		caller := object{columns("email", "role", "org", "server", "uid+"), []any{info.Email, info.Role, info.OrgName, server, info.UserUID}}
-		if done, err := c.output.value(caller); done {
-			return err
-		}
-		return c.output.table(caller.columns, [][]any{caller.row})
+		return c.output.record(columns("email", "role", "org", "server", "uid"), []any{info.Email, info.Role, info.OrgName, server, info.UserUID})
 	}, lists, inAnyOrg)
 }
