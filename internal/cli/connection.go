@@ -51,7 +51,7 @@ func readCA(source, file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	data, err := os.ReadFile(file) // #nosec G304 -- a file of the user
+	data, err := os.ReadFile(file) // #nosec G304 G703 -- a file of the user
 	switch {
 	case err != nil:
 		return "", command.AsUsage(fmt.Errorf("%s: %w", source, err))
