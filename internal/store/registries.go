@@ -234,24 +234,3 @@ func scanListed(row scanner, r *ListedRegistry) error {
 	r.Scope = cutText(r.Scope, maxListedScope)
 	return err
 }
-
-// RegistrySummary is a stored registry in a list, with its health and synchronization status.
-type RegistrySummary struct {
-	UID, Name, Endpoint, ProviderType string
-	Since                             time.Time // of the state; zero while no check has counted
-	Valid                             bool
-	Code                              string
-	LastAt                            time.Time // the newest check
-	Sync                              SyncStatus
-}
-
-const sqlRegistrySummaries = `SELECT r.uid, r.name, r.endpoint, r.provider_type, w.since, COALESCE(w.valid, 0), COALESCE(w.code, ''), w.last_at, COALESCE(s.status, '')
-	FROM registries r LEFT JOIN registry_watch w ON w.registry_uid = r.uid LEFT JOIN registry_sync s ON s.registry_uid = r.uid
-	WHERE r.org_uid = $1 ORDER BY r.canonical`
-
-// Summaries lists an organization's registries by name.
-func (tx Registries) Summaries(ctx context.Context, orgUID string) ([]RegistrySummary, error) {
-	return all(ctx, tx.conn, func(row scanner, s *RegistrySummary) error {
-		return row.Scan(&s.UID, &s.Name, &s.Endpoint, &s.ProviderType, moment{&s.Since}, truth{&s.Valid}, &s.Code, moment{&s.LastAt}, &s.Sync)
-	}, sqlRegistrySummaries, orgUID)
-}

@@ -63,22 +63,6 @@ func setTexts(entry *HistoryEntry) {
 	}
 }
 
-// RegistrySummary is a stored registry in a list, with its health status.
-type RegistrySummary = store.RegistrySummary
-
-// Summaries lists an organization's registries by name. An operator names the organization; others leave it empty.
-func (s *Service) Summaries(ctx context.Context, p auth.Principal, org string) (list []RegistrySummary, err error) {
-	err = s.db.View(ctx, func(tx *store.Tx) error {
-		orgUID, err := p.FindOrgUID(ctx, tx, org)
-		if err != nil {
-			return err
-		}
-		list, err = tx.Registries.Summaries(ctx, orgUID)
-		return err
-	})
-	return list, fault.Wrap("list registries", err)
-}
-
 // CountDue returns how many stored registries are due, and how many are late: they should have been checked an interval ago, or their
 // due time is so far ahead that a wrong clock must have set it. Each is counted up to 100,000.
 func (s *Service) CountDue(ctx context.Context, interval time.Duration) (due, late int64, err error) {
