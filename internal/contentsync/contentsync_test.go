@@ -163,8 +163,13 @@ func TestSyncAfterCreation(t *testing.T) {
 	if fmt.Sprint(pages) != "[4 4 2 6]" || len(want) > 0 {
 		t.Errorf("pages %v, missing %v", pages, want)
 	}
+	status := k.status(t, uid)
+	if status.Repositories != 3 || status.Tags != 6 {
+		t.Errorf("%d repositories, %d tags", status.Repositories, status.Tags)
+	}
+	status.Repositories, status.Tags = 0, 0 // not in lists
 	list, _, err := k.stored.List(t.Context(), k.Member, "", registries.Summary{}, nil)
-	if err != nil || len(list) != 1 || StatusOf(list[0].SyncSupported, list[0].Sync) != k.status(t, uid) {
+	if err != nil || len(list) != 1 || StatusOf(list[0].SyncSupported, list[0].Sync) != status {
 		t.Errorf("%+v %v", list, err)
 	}
 }
