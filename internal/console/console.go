@@ -71,6 +71,14 @@ func (s *Console) routes() []route {
 		{method: "POST", path: "/console/theme", handle: s.setTheme, anonymous: true},
 
 		{method: "GET", path: pathOverview + "{$}", handle: s.overview, label: "Overview", icon: "overview"},
+
+		{method: "GET", path: pathKeys, handle: s.listKeys, label: "API keys", icon: "keys"},
+		{method: "GET", path: pathKeys + "/new", handle: s.newKey},
+		{method: "POST", path: pathKeys + "/new", handle: s.createKey},
+		{method: "POST", path: pathKeys + "/{uid}/activate", handle: s.setKeyActive(true, "keyActivated")},
+		{method: "POST", path: pathKeys + "/{uid}/deactivate", handle: s.setKeyActive(false, "keyDeactivated")},
+		{method: "GET", path: pathKeys + "/{uid}/delete", handle: s.confirmDeleteKey},
+		{method: "POST", path: pathKeys + "/{uid}/delete", handle: s.deleteKey},
 	}
 }
 

@@ -350,7 +350,8 @@ func TestTimes(t *testing.T) {
 // Each template is a page that a handler shows, and each of its icons exists.
 func TestTemplatesAreComplete(t *testing.T) {
 	w := mustWorld(t, true)
-	for _, name := range []string{"error.html", "login.html", "overview.html", "reload.html"} {
+	for _, name := range []string{"error.html", "login.html", "overview.html", "reload.html", "form.html", "confirm.html",
+		"apikeys.html", "createdkey.html"} {
 		if w.templates[name] == nil || w.templates[name].Lookup("main") == nil {
 			t.Errorf("%s has no main", name)
 		}

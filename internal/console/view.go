@@ -119,6 +119,10 @@ func isWithin(page, entry string) bool {
 var notices = map[string]string{
 	"ended":     "Your session has ended. Log in again.",
 	"loggedOut": "You are logged out.",
+
+	"keyActivated":   "The API key is active.",
+	"keyDeactivated": "The API key is not active any more.",
+	"keyDeleted":     "The API key is deleted.",
 }
 
 type iconSet map[string]template.HTML

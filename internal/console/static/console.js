@@ -1,3 +1,5 @@
+import "./once.js";
+
 // Copies the text of an element: <button data-copy="id" hidden>. Without this script, the button stays hidden.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   button.hidden = false;

@@ -1,0 +1,132 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const (
+	pathKeys = "/console/api-keys"
+
+	day         = 24 * time.Hour
+	keyLifetime = 90 * day // proposed for new keys
+)
+
+type keysPage struct {
+	Filter filter
+	Keys   []auth.APIKey
+	Pager  pager
+	Empty  empty
+	Others bool // keys of other users may be listed too
+	now    time.Time
+}
+
+// State returns whether a key can be used.
+func (p keysPage) State(k auth.APIKey) string {
+	switch {
+	case !k.ExpiresAt.After(p.now):
+		return "expired"
+	case !k.Active:
+		return "inactive"
+	}
+	return "active"
+}
+
+// listKeys is GET /console/api-keys.
+func (s *Console) listKeys(c *call) (err error) {
+	page := keysPage{Filter: c.newFilter("Name or user", pathKeys), Others: c.principal.Can(auth.ReadAllAPIKeys), now: s.Now()}
+	page.Keys, page.Pager, err = listPage(c, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
+		return s.Auth.ListAPIKeys(c.Context(), c.principal, "", after)
+	}, func(k auth.APIKey) bool { return page.Filter.matches(k.Name, k.Email) })
+	if err != nil {
+		return err
+	}
+	page.Empty = empty{Text: "There are no API keys yet. Programs use an API key in place of an email and a password.", Path: pathKeys + "/new", Action: "Create an API key"}
+	if page.Filter.Value != "" {
+		page.Empty = empty{Text: "No API key matches the filter.", Path: pathKeys, Action: "Show all"}
+	}
+	return c.show("apikeys.html", "API keys", page)
+}
+
+const titleNewKey = "Create an API key"
+
+func (s *Console) keyForm(c *call) *form {
+	expires := s.Now().Add(keyLifetime).UTC().Format(time.DateOnly)
+	f := newForm("Create", pathKeys+"/new", field{Name: "name", Label: "Name", Hint: "For example of the program that uses the key.", Required: true},
+		field{Name: "expiresAt", Label: "Expires on", Type: "date", Value: expires, Hint: "At the end of this day (UTC).", Required: true})
+	if c.principal.Can(auth.CreateAllAPIKeys) {
+		f.Fields = append(f.Fields, field{Name: "user", Label: "User", Hint: "Email of the owner. Leave it empty for a key of your own."})
+	}
+	return f
+}
+
+// newKey is GET /console/api-keys/new.
+func (s *Console) newKey(c *call) error { return c.showForm(titleNewKey, s.keyForm(c)) }
+
+type createdKeyPage struct {
+	auth.APIKey
+	Key string
+}
+
+// createKey is POST /console/api-keys/new. Its response is the only page with the new key; sending the form again is refused, since the
+// name is in use.
+func (s *Console) createKey(c *call) error {
+	expires, problems := endOfDay("expiresAt", c.PostFormValue("expiresAt"))
+	input := auth.NewAPIKey{Name: c.PostFormValue("name"), User: c.PostFormValue("user"), ExpiresAt: expires}
+	if len(problems) > 0 {
+		return c.showFormAgain(fault.InvalidFields(fault.Join(problems, s.Auth.APIKeyProblems(c.principal, input))...), titleNewKey, s.keyForm(c))
+	}
+	created, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, input)
+	if err != nil {
+		return c.showFormAgain(err, titleNewKey, s.keyForm(c))
+	}
+	return s.showCreatedKey(c, created, key)
+}
+
+func (s *Console) showCreatedKey(c *call, created auth.APIKey, key secret.String) error {
+	return c.showStatus(http.StatusCreated, "createdkey.html", "API key created", createdKeyPage{created, key.Reveal()})
+}
+
+// endOfDay parses a date, and returns the end of that day.
+func endOfDay(field, text string) (time.Time, []fault.Field) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return time.Time{}, fault.FieldProblem(field, "must be a date such as 2027-01-31")
+	}
+	return at.Add(day), nil
+}
+
+// setKeyActive is POST /console/api-keys/{uid}/activate and deactivate.
+func (s *Console) setKeyActive(active bool, notice string) func(*call) error {
+	return func(c *call) error {
+		if _, err := s.Auth.UpdateAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid"), auth.APIKeyChange{Active: &active}); err != nil {
+			return err
+		}
+		return c.redirect(pathKeys, notice)
+	}
+}
+
+// confirmDeleteKey is GET /console/api-keys/{uid}/delete.
+func (s *Console) confirmDeleteKey(c *call) error {
+	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
+	if err != nil {
+		return err
+	}
+	return c.confirm(confirmation{Question: "Delete the API key " + key.Name + "?", Text: "Programs that use the key of " + key.Email + " are refused at once. This cannot be undone.",
+		Action: pathOf(pathKeys, key.UID, "delete"), Button: "Delete the API key", Cancel: pathKeys})
+}
+
+// deleteKey is POST /console/api-keys/{uid}/delete.
+func (s *Console) deleteKey(c *call) error {
+	if err := s.Auth.DeleteAPIKey(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+		return err
+	}
+	return c.redirect(pathKeys, "keyDeleted")
+}
