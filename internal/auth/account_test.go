@@ -109,6 +109,39 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	wantFields(t, w.Logout(t.Context(), Principal{UserUID: p.UserUID, OrgUID: p.OrgUID, APIKeyUID: "k"}, origin), "Authorization")
 }
 
+func TestEndOtherSessions(t *testing.T) {
+	w := mustWorld(t, nil)
+	first, second, third := w.mustLogin(t), w.mustLogin(t), w.mustLogin(t)
+	p := w.mustPrincipal(t, second)
+	if err := w.EndOtherSessions(t.Context(), w.mustOutsider(t), origin); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := w.Sessions(t.Context(), p); len(list) != 3 || err != nil {
+		t.Errorf("another user ended sessions: %+v, %v", list, err)
+	}
+	if err := w.EndOtherSessions(t.Context(), p, origin); err != nil {
+		t.Fatal(err)
+	}
+	var recorded []string
+	for _, record := range w.newAudits(t) {
+		if record.Action == audit.SessionEnd && record.Outcome == audit.Succeeded {
+			recorded = append(recorded, record.Object)
+		}
+	}
+	want := []string{w.sessionOf(t, first).UID, w.sessionOf(t, third).UID}
+	slices.Sort(recorded)
+	slices.Sort(want)
+	if !slices.Equal(recorded, want) {
+		t.Errorf("recorded %v, want %v", recorded, want)
+	}
+	for _, ended := range []Tokens{first, third} {
+		wantFault(t, w.authenticate(t, ended.Authorization), fault.CodeUnauthorizedAccess, ReasonRevoked)
+	}
+	if err := w.authenticate(t, second.Authorization); err != nil {
+		t.Errorf("the caller's own session has ended: %v", err)
+	}
+}
+
 func TestRevokeTokensAllOrNone(t *testing.T) {
 	w := mustWorld(t, nil)
 	tokens, later := w.mustLogin(t), w.mustLogin(t)

@@ -92,6 +92,27 @@ func (s *Service) EndSession(ctx context.Context, p Principal, origin audit.Orig
 	return fault.Wrap("end a session", asNotFound(err, "Session not found."))
 }
 
+// EndOtherSessions ends the principal's own sessions, except the one that it uses.
+func (s *Service) EndOtherSessions(ctx context.Context, p Principal, origin audit.Origin) error {
+	err := s.db.InTx(ctx, func(tx *store.Tx) error {
+		now := s.now()
+		sessions, err := tx.Sessions.OfUser(ctx, p.OrgUID, p.UserUID, now)
+		if err != nil {
+			return err
+		}
+		for _, session := range sessions {
+			if session.UID == p.SessionUID {
+				continue
+			}
+			if err := tx.Audits.Append(ctx, s.succeeded(p, origin, audit.SessionEnd, session.UID, now)); err != nil {
+				return err
+			}
+		}
+		return tx.Sessions.EndOfUser(ctx, p.OrgUID, p.UserUID, p.SessionUID, endedByUser, now) // of more sessions than are listed, too
+	})
+	return fault.Wrap("end sessions", err)
+}
+
 const maxRevoked = 100 // per call
 
 // RevokeTokens ends the sessions of authorization and refresh tokens: the caller's own, or for an administrator those

@@ -79,6 +79,11 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathKeys + "/{uid}/deactivate", handle: s.setKeyActive(false, "keyDeactivated")},
 		{method: "GET", path: pathKeys + "/{uid}/delete", handle: s.confirmDeleteKey},
 		{method: "POST", path: pathKeys + "/{uid}/delete", handle: s.deleteKey},
+
+		{method: "GET", path: pathSessions, handle: s.listSessions, label: "Sessions", icon: "sessions"},
+		{method: "POST", path: pathSessions + "/{uid}/end", handle: s.endSession},
+		{method: "POST", path: pathSessions + "/end-others", handle: s.endOtherSessions},
+		{method: "POST", path: pathSessions + "/password", handle: s.changePassword},
 	}
 }
 

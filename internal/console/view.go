@@ -123,6 +123,10 @@ var notices = map[string]string{
 	"keyActivated":   "The API key is active.",
 	"keyDeactivated": "The API key is not active any more.",
 	"keyDeleted":     "The API key is deleted.",
+
+	"sessionEnded":    "The session has ended.",
+	"othersEnded":     "Your other sessions have ended.",
+	"passwordChanged": "Your password is changed. Your other sessions have ended.",
 }
 
 type iconSet map[string]template.HTML

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { accessible, assertAccessible, fillIn, open } from "../harness.mjs";
+import { logIn, newAccount } from "../account.mjs";
+
+const list = "/console/sessions";
+const ended = (page) => page.goto("/console/").then(() => page.getByText("Your session has ended.").waitFor());
+
+for (const role of ["admin", "member"]) {
+  accessible("the list of sessions", role, list);
+
+  test(`${role} ends sessions`, async (t) => {
+    const account = await newAccount((await open(t)).request, role);
+    const page = await logIn(t, account);
+    const others = [];
+    for (let n = 0; n < 2; n++) others.push(await logIn(t, account));
+    await page.goto(list);
+    assert.equal(await page.getByRole("row").count(), 4);
+    const current = page.getByRole("row", { name: "This session" });
+    assert.equal(await current.getByRole("button").count(), 0);
+    assert.match(await current.textContent(), /127\.0\.0\.1.*a browser.*in 6 days/s);
+    await assertAccessible(page);
+
+    await page.getByRole("row", { name: "End the session" }).last().getByRole("button").click(); // the oldest is the last
+    await page.getByText("The session has ended.").waitFor();
+    assert.equal(await page.getByRole("row").count(), 3);
+    await ended(others[0]);
+
+    await page.getByRole("button", { name: "End all other sessions" }).click();
+    await page.getByText("Your other sessions have ended.").waitFor();
+    assert.equal(await page.getByRole("row").count(), 2);
+    assert.equal(await page.getByRole("button", { name: /^End/ }).count(), 0);
+    await ended(others[1]);
+  });
+
+  test(`${role} changes the own password, JavaScript off`, async (t) => {
+    const account = await newAccount((await open(t)).request, role);
+    const other = await logIn(t, account);
+    const page = await logIn(t, account, { javaScriptEnabled: false });
+    const password = "two herons in the reeds";
+    const change = async (current, next) => {
+      await page.getByLabel("Current password").fill(current);
+      await page.getByLabel("New password").fill(next);
+      await page.getByRole("button", { name: "Change the password" }).click();
+    };
+    await page.goto(list);
+    await change(account.password, "short");
+    await page.getByRole("alert").getByText("New password must").waitFor();
+    await change("another password", password);
+    const alert = page.getByRole("alert");
+    await alert.getByText("Current password does not match your password").waitFor();
+    assert.ok(!(await page.content()).includes(password));
+    assert.equal(await page.getByRole("row").count(), 3);
+
+    await change(account.password, password);
+    await page.getByText("Your password is changed.").waitFor();
+    await ended(other);
+    await fillIn(other, { ...account, password });
+    await other.getByRole("heading", { name: "Overview" }).waitFor();
+  });
+}
+
+test("a user cannot end the session of another user", async (t) => {
+  const first = await newAccount((await open(t)).request);
+  const second = await newAccount((await open(t)).request, "admin");
+  const page = await logIn(t, first);
+  await logIn(t, first);
+  await page.goto(list);
+  const path = await page.locator("form[action$='/end']").getAttribute("action");
+  const other = await logIn(t, second);
+  assert.equal((await other.request.post(path)).status(), 404);
+  await other.request.post(list + "/end-others");
+  await page.reload();
+  assert.equal(await page.getByRole("row").count(), 3);
+});
