@@ -80,6 +80,14 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathKeys + "/{uid}/delete", handle: s.confirmDeleteKey},
 		{method: "POST", path: pathKeys + "/{uid}/delete", handle: s.deleteKey},
 
+		{method: "GET", path: pathProjects, handle: s.listProjects, label: "Projects", icon: "projects"},
+		{method: "GET", path: pathProjects + "/new", handle: s.newProject},
+		{method: "POST", path: pathProjects + "/new", handle: s.createProject},
+		{method: "GET", path: pathProjects + "/{uid}", handle: s.editProject},
+		{method: "POST", path: pathProjects + "/{uid}", handle: s.renameProject},
+		{method: "GET", path: pathProjects + "/{uid}/delete", handle: s.confirmDeleteProject},
+		{method: "POST", path: pathProjects + "/{uid}/delete", handle: s.deleteProject},
+
 		{method: "GET", path: pathSessions, handle: s.listSessions, label: "Sessions", icon: "sessions"},
 		{method: "POST", path: pathSessions + "/{uid}/end", handle: s.endSession},
 		{method: "POST", path: pathSessions + "/end-others", handle: s.endOtherSessions},

@@ -124,6 +124,10 @@ var notices = map[string]string{
 	"keyDeactivated": "The API key is not active any more.",
 	"keyDeleted":     "The API key is deleted.",
 
+	"projectCreated": "The project is created.",
+	"projectRenamed": "The project has a new name.",
+	"projectDeleted": "The project is deleted.",
+
 	"sessionEnded":    "The session has ended.",
 	"othersEnded":     "Your other sessions have ended.",
 	"passwordChanged": "Your password is changed. Your other sessions have ended.",
