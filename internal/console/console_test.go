@@ -351,7 +351,7 @@ func TestTimes(t *testing.T) {
 func TestTemplatesAreComplete(t *testing.T) {
 	w := mustWorld(t, true)
 	for _, name := range []string{"error.html", "login.html", "overview.html", "reload.html", "form.html", "confirm.html",
-		"apikeys.html", "createdkey.html", "sessions.html", "projects.html"} {
+		"apikeys.html", "createdkey.html", "sessions.html", "projects.html", "users.html", "user.html"} {
 		if w.templates[name] == nil || w.templates[name].Lookup("main") == nil {
 			t.Errorf("%s has no main", name)
 		}

@@ -128,6 +128,15 @@ var notices = map[string]string{
 	"projectRenamed": "The project has a new name.",
 	"projectDeleted": "The project is deleted.",
 
+	"userCreated":     "The user is created.",
+	"userSaved":       "The user is saved.",
+	"roleSet":         "The role is set.",
+	"projectsSet":     "The projects are set.",
+	"userPasswordSet": "The password is set. The sessions of the user have ended.",
+	"userDisabled":    "The user is disabled. Its sessions have ended.",
+	"userEnabled":     "The user can log in again.",
+	"userDeleted":     "The user is deleted.",
+
 	"sessionEnded":    "The session has ended.",
 	"othersEnded":     "Your other sessions have ended.",
 	"passwordChanged": "Your password is changed. Your other sessions have ended.",

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { accessible, as, assertAccessible, fillIn, open, service } from "../harness.mjs";
+import { logIn, newAccount } from "../account.mjs";
+
+const list = "/console/users";
+
+accessible("the list of users", "admin", list);
+accessible("the form of a new user", "admin", list + "/new");
+
+const click = (page, name) => page.getByRole("button", { name, exact: true }).click();
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`an administrator creates and changes a user, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const email = `new${javaScriptEnabled}@acme.example`;
+    const page = await as(t, "admin", { javaScriptEnabled });
+    await page.goto(list);
+    await page.getByRole("link", { name: "Create a user" }).click();
+    await page.getByLabel("Email").fill("not an email");
+    await page.getByLabel("Projects").fill("Default\nNone of these");
+    await page.getByLabel("Password").fill("short");
+    await click(page, "Create");
+    await page.getByRole("alert").getByText("Correct 2 fields.").waitFor();
+    assert.equal(await page.getByLabel("Password").inputValue(), "");
+    if (javaScriptEnabled) await assertAccessible(page);
+    await page.getByLabel("Email").fill(email);
+    await click(page, "Create");
+    await page.getByRole("alert").getByText("Projects must exist in your organization, unlike None of these").waitFor();
+    await page.getByLabel("Projects").fill("default\n");
+    await page.getByLabel("First name").fill("Ada");
+    await page.getByLabel("Last name").fill("<b>Lovelace</b>");
+    await click(page, "Create");
+    await page.getByText("The user is created.").waitFor();
+    assert.equal(await page.getByLabel("Projects").inputValue(), "Default");
+
+    await page.getByLabel("Email").fill("");
+    await click(page, "Save");
+    await page.getByRole("alert").getByText("Email is required").waitFor();
+    await page.getByLabel("Email").fill("renamed" + email);
+    await page.getByLabel("First name").fill("Augusta");
+    await click(page, "Save");
+    await page.getByText("The user is saved.").waitFor();
+    await page.getByLabel("Role").selectOption("Administrator");
+    await click(page, "Set the role");
+    await page.getByText("The role is set.").waitFor();
+    assert.equal(await page.getByLabel("Role").inputValue(), "admin");
+    await page.getByLabel("Projects").fill("");
+    await click(page, "Set the projects");
+    await page.getByText("The projects are set.").waitFor();
+    assert.equal(await page.getByLabel("Projects").inputValue(), "");
+    if (javaScriptEnabled) await assertAccessible(page);
+
+    await page.goto(list);
+    await page.getByLabel("Email or name").fill("augusta <b>LOVE");
+    await click(page, "Filter");
+    const row = page.getByRole("row", { name: "renamed" + email });
+    assert.match(await row.textContent(), /Augusta <b>Lovelace<\/b>adminenablednever/);
+    await row.getByRole("link").click();
+    await page.getByRole("link", { name: "Delete the user" }).click();
+    if (javaScriptEnabled) await assertAccessible(page);
+    await click(page, "Delete the user");
+    await page.getByText("The user is deleted.").waitFor();
+    assert.equal(await row.count(), 0);
+  });
+}
+
+test("an administrator sets the password of a user, disables and enables it", async (t) => {
+  const account = await newAccount((await open(t)).request);
+  const user = await logIn(t, account);
+  const page = await as(t, "admin");
+  await page.goto(`${list}/${account.uid}`);
+  await page.getByLabel("New password").fill("short");
+  await click(page, "Set the password");
+  await page.getByRole("alert").getByText("New password must").waitFor();
+  const password = "four kites above the dunes";
+  await page.getByLabel("New password").fill(password);
+  await click(page, "Set the password");
+  await page.getByText("The password is set.").waitFor();
+  assert.ok(!(await page.content()).includes(password));
+  await user.reload();
+  await user.getByText("Your session has ended.").waitFor();
+  await fillIn(user, { ...account, password });
+  await user.getByRole("heading", { name: "Overview" }).waitFor();
+
+  await click(page, "Disable the user");
+  await page.getByText("The user is disabled.").waitFor();
+  await user.reload();
+  await user.getByText("Your session has ended.").waitFor();
+  await fillIn(user, { ...account, password });
+  await user.getByRole("alert").waitFor();
+  await click(page, "Enable the user");
+  await page.getByText("The user can log in again.").waitFor();
+  await fillIn(user, { ...account, password });
+  await user.getByRole("heading", { name: "Overview" }).waitFor();
+});
+
+test("the own user", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto(list);
+  await page.getByRole("link", { name: service.admin.email, exact: true }).click();
+  await page.getByText("This is your own user.").waitFor();
+  for (const name of ["Set the role", "Set the password", "Disable the user"]) {
+    assert.equal(await page.getByRole("button", { name }).count(), 0, name);
+  }
+  const path = new URL(page.url()).pathname;
+  for (const [action, form] of [["role", { role: "member" }], ["password", { password: "four kites above the dunes" }], ["disable", {}]]) {
+    assert.equal((await page.request.post(`${path}/${action}`, { form })).status(), 403, action);
+  }
+});
+
+test("a member has no page of users", async (t) => {
+  const account = await newAccount((await open(t)).request);
+  const page = await as(t, "member");
+  await page.goto("/console/");
+  assert.equal(await page.getByRole("link", { name: "Users" }).count(), 0);
+  const path = `${list}/${account.uid}`;
+  for (const address of [list, list + "/new", path, path + "/delete"]) {
+    assert.equal((await page.goto(address)).status(), 403, address);
+    await page.getByText("Ask an administrator of your organization for it.").waitFor();
+  }
+  await assertAccessible(page);
+  const forged = { emailId: "forged@acme.example", role: "admin", projects: "Default", password: "four kites above the dunes" };
+  for (const action of ["", "/role", "/projects", "/password", "/disable", "/enable", "/delete"]) {
+    assert.equal((await page.request.post(path + action, { form: forged })).status(), 403, action);
+  }
+  assert.equal((await page.request.post(list + "/new", { form: forged })).status(), 403);
+  await logIn(t, account); // nothing has changed
+});
