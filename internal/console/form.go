@@ -49,11 +49,15 @@ func (f field) ID() string { return "field-" + f.Name }
 // Hidden reports whether the value must not be in a page.
 func (f field) Hidden() bool { return f.Secret || f.Type == "password" }
 
-// sent sets the values to those that the browser sent, without secrets.
+// sent sets the values to those that the browser sent. Secrets must be entered again, since no page contains them.
 func (f *form) sent(c *call) *form {
 	for i := range f.Fields {
-		if one := &f.Fields[i]; !one.Hidden() {
-			one.Value = c.PostFormValue(one.Name)
+		one, value := &f.Fields[i], c.PostFormValue(f.Fields[i].Name)
+		switch {
+		case !one.Hidden():
+			one.Value = value
+		case value != "":
+			one.Hint = "Enter it again."
 		}
 	}
 	return f

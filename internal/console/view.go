@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,11 +21,8 @@ var templateFiles embed.FS
 // templates are the pages by the names of their files, each with the layout and the parts that pages share.
 type templates map[string]*template.Template
 
-// Files of the layout and the parts.
-const (
-	layoutFile = "templates/layout.html"
-	partsFile  = "templates/parts.html"
-)
+// sharedFiles are the layout and the parts.
+var sharedFiles = []string{"templates/layout.html", "templates/parts.html", "templates/definition.html"}
 
 func (s *Console) parseTemplates() (templates, error) {
 	icons, err := readIcons()
@@ -36,7 +34,7 @@ func (s *Console) parseTemplates() (templates, error) {
 		"icon":  icons.find,
 		"ago":   func(at time.Time) template.HTML { return ago(at, s.Now()) },
 		"count": count,
-	}).ParseFS(templateFiles, layoutFile, partsFile)
+	}).ParseFS(templateFiles, sharedFiles...)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +44,7 @@ func (s *Console) parseTemplates() (templates, error) {
 	}
 	all := templates{}
 	for _, file := range files {
-		if file == layoutFile || file == partsFile {
+		if slices.Contains(sharedFiles, file) {
 			continue
 		}
 		page, err := shared.Clone()
