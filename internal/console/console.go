@@ -72,6 +72,14 @@ func (s *Console) routes() []route {
 
 		{method: "GET", path: pathOverview + "{$}", handle: s.overview, label: "Overview", icon: "overview"},
 
+		{method: "GET", path: pathRegistries, handle: s.listRegistries, label: "Registries", icon: "registries"},
+		{method: "GET", path: pathRegistry, handle: s.showRegistry},
+		{method: "POST", path: pathRegistry + "/check", handle: s.checkRegistry},
+		{method: "POST", path: pathRegistry + "/sync", handle: s.syncRegistry},
+		{method: "GET", path: pathRegistry + "/content", handle: s.showContent},
+		{method: "GET", path: pathRegistry + "/delete", handle: s.confirmDelete},
+		{method: "POST", path: pathRegistry + "/delete", handle: s.deleteRegistry},
+
 		{method: "GET", path: pathKeys, handle: s.listKeys, label: "API keys", icon: "keys"},
 		{method: "GET", path: pathKeys + "/new", handle: s.newKey},
 		{method: "POST", path: pathKeys + "/new", handle: s.createKey},

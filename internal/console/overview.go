@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,15 +40,14 @@ type change struct {
 
 // overview is GET /console/.
 func (s *Console) overview(c *call) (err error) {
-	page := overviewPage{Counts: map[string]int{}, names: map[string]string{},
-		Empty: empty{Text: "Your organization has no registries yet. Registries that you store are checked on a schedule."}}
+	page := overviewPage{Counts: map[string]int{}, names: map[string]string{}, Empty: noRegistries(c.principal)}
 	if err := s.readHealth(c, &page); err != nil {
 		return err
 	}
 	if page.Keys, err = s.expiringKeys(c); err != nil {
 		return err
 	}
-	if page.Changes, err = s.recentChanges(c, page.names); err != nil {
+	if page.Changes, err = s.recentChanges(c, "", page.names, slices.Collect(maps.Keys(changeWords))...); err != nil {
 		return err
 	}
 	return c.show("overview.html", "Overview", page)
@@ -112,10 +112,11 @@ var changeWords = map[audit.Action]string{
 	audit.RegistryWatch:  "failing",
 }
 
-// recentChanges returns the newest changes that the caller may read in the audit log.
-func (s *Console) recentChanges(c *call, names map[string]string) (changes []change, err error) {
-	for action, what := range changeWords {
-		query := directory.AuditQuery{Action: action, Outcome: audit.Succeeded, Limit: maxChanges, Uncounted: true}
+// recentChanges returns the newest changes of these kinds that the caller may read in the audit log: of one registry, or with an empty
+// uid of all.
+func (s *Console) recentChanges(c *call, uid string, names map[string]string, actions ...audit.Action) (changes []change, err error) {
+	for _, action := range actions {
+		query := directory.AuditQuery{Action: action, Object: uid, Outcome: audit.Succeeded, Limit: maxChanges, Uncounted: true}
 		if action == audit.RegistryWatch {
 			query.Outcome = ""
 		}
@@ -124,7 +125,7 @@ func (s *Console) recentChanges(c *call, names map[string]string) (changes []cha
 			return nil, err
 		}
 		for _, record := range page.Records {
-			changes = append(changes, change{record.At, record.ActorName, whatChanged(record, what), names[record.Object], record.Object})
+			changes = append(changes, change{record.At, record.ActorName, whatChanged(record, changeWords[action]), names[record.Object], record.Object})
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int {

@@ -138,6 +138,11 @@ var notices = map[string]string{
 	"sessionEnded":    "The session has ended.",
 	"othersEnded":     "Your other sessions have ended.",
 	"passwordChanged": "Your password is changed. Your other sessions have ended.",
+
+	"registryChecked": "The check has ended.",
+	"registryDue":     "The registry is due for a check, which has not ended yet.",
+	"registryDeleted": "The registry is deleted.",
+	"syncRequested":   "The content is synchronized as soon as the limits of your requests allow it.",
 }
 
 type iconSet map[string]template.HTML

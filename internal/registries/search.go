@@ -29,9 +29,23 @@ type (
 	Sort   = store.RegistrySort
 )
 
+// Values of the words.
+const (
+	Healthy = store.Healthy
+	Failing = store.Failing
+	Unknown = store.Unknown
+
+	SortByName   = store.SortByName
+	SortByHealth = store.SortByHealth
+	SortBySince  = store.SortBySince
+)
+
+// HealthCounts are the numbers of registries with each health.
+type HealthCounts = store.HealthCounts
+
 var (
-	healthStates = []Health{store.Healthy, store.Failing, store.Unknown}
-	sorts        = []Sort{store.SortByName, store.SortByHealth, store.SortBySince}
+	healthStates = []Health{Healthy, Failing, Unknown}
+	sorts        = []Sort{SortByName, SortByHealth, SortBySince}
 )
 
 // Query selects registries of an organization. A zero field matches all.
@@ -146,7 +160,7 @@ func readCursor(text string) (cursor, error) {
 // CountHealth counts the organization's registries by their health. An operator names the organization; others leave it empty.
 //
 // Faults: NotFound for an operator's organization.
-func (s *Service) CountHealth(ctx context.Context, p auth.Principal, org string) (counts store.HealthCounts, err error) {
+func (s *Service) CountHealth(ctx context.Context, p auth.Principal, org string) (counts HealthCounts, err error) {
 	err = s.db.View(ctx, func(tx *store.Tx) error {
 		orgUID, err := p.FindOrgUID(ctx, tx, org)
 		if err != nil {

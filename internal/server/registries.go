@@ -3,7 +3,6 @@ package server
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"time"
 
@@ -246,23 +245,18 @@ func (s *Server) checkRegistry(c *call) (response, error) {
 	if err := invalid(query.problems); err != nil {
 		return response{}, err
 	}
-	request, err := s.Watch.RequestCheck(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
-	if err != nil || !wait {
+	if !wait {
+		_, err := s.Watch.RequestCheck(c.Context(), c.principal, c.origin, "", c.PathValue("uid"))
 		return pending("The registry is due for a check."), err
 	}
 	if c.Body == http.NoBody { // else the deadline of the request would cancel the wait
 		_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{}) // fails only on a closed connection
 	}
-	release, reserved := s.Checks.ReserveWait(c.principal)
-	defer release()
-	if !reserved {
-		return pending("The registry is due for a check. Too many requests wait for reports now."), nil
+	report, reason, err := s.Watch.CheckNow(c.Context(), c.principal, c.origin, c.PathValue("uid"), s.Checks.ReserveWait)
+	if report == nil {
+		return pending(reason), err
 	}
-	report, err := s.Watch.AwaitCheck(c.Context(), request, watch.DefaultWait)
-	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable {
-		return pending(f.Message), nil
-	}
-	return response{http.StatusOK, report}, err
+	return response{http.StatusOK, report}, nil
 }
 
 // pending is the response to a request for a check without its report. The registry stays due.

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +44,28 @@ func (s *Service) RequestCheck(ctx context.Context, p auth.Principal, origin aud
 		return err
 	})
 	return request, err
+}
+
+// CheckNow requests a check by a server and waits for its report if reserve has a slot for the wait. Without a report, pending is the reason,
+// and the registry stays due.
+//
+// Faults: as RequestCheck and AwaitCheck, except Unavailable.
+func (s *Service) CheckNow(ctx context.Context, p auth.Principal, origin audit.Origin, uid string,
+	reserve func(auth.Principal) (release func(), reserved bool)) (report *regcheck.Report, pending string, err error) {
+	request, err := s.RequestCheck(ctx, p, origin, "", uid)
+	if err != nil {
+		return nil, "", err
+	}
+	release, reserved := reserve(p)
+	defer release()
+	if !reserved {
+		return nil, "The registry is due for a check. Too many requests wait for reports now.", nil
+	}
+	report, err = s.AwaitCheck(ctx, request, DefaultWait)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unavailable {
+		return nil, f.Message, nil
+	}
+	return report, "", err
 }
 
 // AwaitCheck waits until the check has ended, at most within, and returns its report. The check continues after the wait.

@@ -1,4 +1,5 @@
 import "./once.js";
+import "./progress.js";
 
 // Copies the text of an element: <button data-copy="id" hidden>. Without this script, the button stays hidden.
 for (const button of document.querySelectorAll("button[data-copy]")) {

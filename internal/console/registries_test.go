@@ -1,0 +1,171 @@
+package console
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/watch"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+var (
+	linkNext     = regexp.MustCompile(`rel="next" href="([^"]+)"`)
+	linkPrevious = regexp.MustCompile(`rel="prev" href="([^"]+)"`)
+	linkRegistry = regexp.MustCompile(`href="(/console/registries/[0-9a-f-]{36})"`)
+)
+
+// link returns the address of a link of the page.
+func (w *world) link(t *testing.T, pattern *regexp.Regexp, page string) string {
+	t.Helper()
+	found := pattern.FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no link matches %s:\n%s", pattern, page)
+	}
+	return strings.ReplaceAll(found[1], "&amp;", "&")
+}
+
+// With 1,000 registries, each page of the list stays small, and all pages in both directions are the whole list.
+func TestListOfRegistries(t *testing.T) {
+	const n = 1000
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	get := func(target string) string {
+		got := w.send("GET", target, "", "Cookie", cookie)
+		if got.Code != http.StatusOK || got.Body.Len() > 100_000 {
+			t.Fatalf("%s: %d, %d bytes", target, got.Code, got.Body.Len())
+		}
+		return got.Body.String()
+	}
+	if page := get(pathRegistries); !strings.Contains(page, "has no registries yet") || !strings.Contains(page, `href="/console/registries/new"`) {
+		t.Errorf("without registries: %s", page)
+	}
+	w.store(t, n, func(i int) (since time.Time, health store.HealthResult) {
+		return time.Now().Add(-time.Duration(i) * time.Hour), store.HealthResult{Valid: i%10 > 0, Message: fmt.Sprintf("The cause of r%d <i>", i)}
+	})
+	for _, query := range []string{"", "?sort=since", "?name=R&sort=health"} {
+		seen, pages := map[string]bool{}, []string{pathRegistries + query}
+		for {
+			page := get(pages[len(pages)-1])
+			for _, found := range linkRegistry.FindAllStringSubmatch(page, -1) {
+				seen[found[1]] = true
+			}
+			if !linkNext.MatchString(page) {
+				break
+			}
+			pages = append(pages, w.link(t, linkNext, page))
+		}
+		if len(seen) != n || len(pages) != n/50 {
+			t.Errorf("%s: %d registries on %d pages", query, len(seen), len(pages))
+		}
+		for i := len(pages) - 1; i > 0; i-- {
+			got, _ := url.QueryUnescape(w.link(t, linkPrevious, get(pages[i])))
+			if want, _ := url.QueryUnescape(pages[i-1]); got != want {
+				t.Fatalf("%s: before page %d is %s, want %s", query, i, got, want)
+			}
+		}
+	}
+	page := get(pathRegistries + "?health=failing&name=r99&continue=")
+	if strings.Count(page, `<th scope="row">`) != 1 || !strings.Contains(page, "The cause of r990 &lt;i&gt;") || !strings.Contains(page, "Failing (100)") {
+		t.Errorf("filtered: %s", page)
+	}
+	for target, status := range map[string]int{"?health=bad": 400, "?continue=.": 200, "?continue=%00%ff": 200, "?continue=x": 400, "?name=%00": 200, "/x": 404, "/x/delete": 404} {
+		if got := w.send("GET", pathRegistries+target, "", "Cookie", cookie); got.Code != status {
+			t.Errorf("%s: %d %s", target, got.Code, got.Body)
+		}
+	}
+}
+
+// A registry with the longest history has a page of bounded size.
+func TestPageOfRegistry(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.store(t, 1, func(int) (time.Time, store.HealthResult) {
+		return time.Now(), store.HealthResult{Message: "The cause <i>", Hint: "The hint <i>", Field: "auth.<i>"}
+	})
+	w.flap(t, 200)
+	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
+	got := w.send("GET", path, "", "Cookie", cookie)
+	page := got.Body.String()
+	for _, want := range []string{"The cause &lt;i&gt;", "The hint &lt;i&gt;", "auth.&lt;i&gt;", "1–10 of 200", "Last 30 days: ", "The detail &lt;i&gt;"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if got.Code != http.StatusOK || len(page) > 100_000 || strings.Contains(page, "<i>") || strings.Contains(page, "ZgotmplZ") {
+		t.Errorf("%d, %d bytes:\n%s", got.Code, len(page), page)
+	}
+	last := w.send("GET", path+"?history=20", "", "Cookie", cookie).Body.String()
+	if !strings.Contains(last, "191–200 of 200") || linkNext.MatchString(last) || w.link(t, linkPrevious, last) != path+"?history=19#history" {
+		t.Errorf("the last page of the history: %s", last)
+	}
+	if beyond := w.send("GET", path+"?history=99999999999999999999", "", "Cookie", cookie).Body.String(); !strings.Contains(beyond, "191–200 of 200") {
+		t.Errorf("a page beyond the last: %s", beyond)
+	}
+}
+
+func TestTimeline(t *testing.T) {
+	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	entry := func(hoursAgo int, valid, counted bool) watch.HistoryEntry {
+		return watch.HistoryEntry{Since: now.Add(-time.Duration(hoursAgo) * time.Hour), Counted: counted, Result: store.HealthResult{Valid: valid}}
+	}
+	for name, tt := range map[string]struct {
+		history []watch.HistoryEntry
+		bars    string // state, X and width
+		summary string
+	}{
+		"no check":             {nil, "unknown 0 720", "unknown"},
+		"healthy for long":     {[]watch.HistoryEntry{entry(1000, true, true), entry(2000, false, true)}, "healthy 0 720", "healthy"},
+		"since yesterday":      {[]watch.HistoryEntry{entry(24, true, true)}, "unknown 0 696, healthy 696 24", "healthy for 1 day, unknown for 29 days"},
+		"two causes, one bar":  {[]watch.HistoryEntry{entry(24, false, true), entry(48, false, true), entry(900, true, true)}, "healthy 0 672, failing 672 48", "healthy for 28 days, failing for 2 days"},
+		"a transient failure":  {[]watch.HistoryEntry{entry(20, true, true), entry(24, false, false), entry(900, true, true)}, "healthy 0 720", "healthy"},
+		"short failures":       {[]watch.HistoryEntry{entry(0, false, true), entry(1, false, true), entry(99, true, true), entry(100, false, true), entry(900, true, true)}, "healthy 0 620, healthy 621 98, failing 620 4, failing 716 4", "healthy for 29 days, failing for 2 hours in 2 periods"},
+		"a clock that was set": {[]watch.HistoryEntry{entry(-5, false, true), entry(900, true, true)}, "healthy 0 720", "healthy"},
+	} {
+		got := timelineOf(tt.history, now)
+		var bars []string
+		for _, one := range got.Bars {
+			bars = append(bars, fmt.Sprint(one.State, " ", one.X, " ", one.Width))
+		}
+		if diff := cmp.Diff([]string{tt.bars, "Last 30 days: " + tt.summary + "."}, []string{strings.Join(bars, ", "), got.Summary}); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// flap adds checks of the only registry, which fails every other time, over 30 days.
+func (w *world) flap(t *testing.T, n int) {
+	t.Helper()
+	now := time.Now()
+	for i := range n {
+		due := now.Add(time.Duration(2*i+2) * time.Hour) // after the end of the former claim
+		err := w.db.InTx(t.Context(), func(tx *store.Tx) error {
+			org, err := tx.Orgs.ByName(t.Context(), "acme")
+			if err != nil {
+				return err
+			}
+			rows, err := tx.Watch.Claim(t.Context(), "test", due, due.Add(time.Hour), []store.Share{{OrgUID: org.UID, Count: 1}})
+			if err != nil || len(rows) != 1 {
+				return errors.Join(err, fmt.Errorf("%d rows", len(rows)))
+			}
+			row := rows[0]
+			row.State.Valid, row.LastAt, row.LeaseOwner = i%2 == 0, now.Add(-time.Duration(n-i)*3*time.Hour), "test"
+			row.Since = row.LastAt
+			report := &regcheck.Report{Message: row.State.Message, Hint: row.State.Hint, Stages: []regcheck.StageResult{{Name: regcheck.StageAuth, Status: regcheck.Failed, Detail: "The detail <i>"}}}
+			text, err := json.Marshal(report)
+			return errors.Join(err, tx.Watch.End(t.Context(), row, 1, store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: row.State, Report: text}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

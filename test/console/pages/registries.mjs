@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { accessible, as, assertAccessible } from "../harness.mjs";
+
+// detail opens the page of a registry.
+async function detail(page, name) {
+  await page.goto("/console/registries");
+  await page.getByRole("link", { name, exact: true }).click();
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+}
+
+// noteProgress runs in the page: Playwright looks at no page that is being left, so the page notes what it shows.
+function noteProgress() {
+  const status = document.querySelector("form[data-progress] [role=status]");
+  new MutationObserver(() => (sessionStorage.progress ||= status.textContent)).observe(status, { childList: true });
+}
+
+for (const role of ["admin", "member"]) {
+  accessible("the list of registries", role, "/console/registries");
+
+  test(`the list of registries, filtered and sorted by ${role}`, async (t) => {
+    const page = await as(t, role, { javaScriptEnabled: role === "admin" });
+    await page.goto("/console/registries");
+    const rows = page.getByRole("region", { name: "Registries" }).getByRole("row");
+    const failing = rows.filter({ hasText: "wrong-password" });
+    assert.match(await failing.textContent(), /failing.*rejected the credentials/s);
+    assert.equal(await page.getByRole("link", { name: "Add a registry" }).count(), role === "admin" ? 1 : 0);
+
+    await page.getByLabel("Health").selectOption("failing");
+    await page.getByRole("button", { name: "Show" }).click();
+    await failing.waitFor();
+    assert.equal(await rows.filter({ hasText: "charts" }).filter({ hasText: "healthy" }).count(), 0);
+    await page.getByLabel("Health").selectOption("");
+    await page.getByLabel("Name contains").fill("HART");
+    await page.getByRole("button", { name: "Show" }).click();
+    await rows.filter({ hasText: "charts" }).waitFor();
+    assert.equal(await failing.count(), 0);
+    await page.getByLabel("Name contains").fill("no such name");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByText("No registry matches.").waitFor();
+    await page.getByRole("link", { name: "Show all registries" }).click();
+
+    await page.getByRole("link", { name: "Since" }).click();
+    await page.locator("th[aria-sort=descending]", { hasText: "Since" }).waitFor();
+    assert.match(page.url(), /sort=since/);
+  });
+
+  test(`a registry, shown to ${role}`, async (t) => {
+    const page = await as(t, role);
+    await detail(page, "wrong-password");
+    assert.match(await page.getByRole("region", { name: "Result" }).textContent(), /rejected the credentials.*Correct the username.*Field: auth/s);
+    await page.getByText(/^Last 30 days: failing for .*, unknown for 2\d days\.$/).waitFor();
+    assert.equal(await page.locator("svg rect.failing title").count(), 1);
+    for (const action of ["Edit", "Delete"]) {
+      assert.equal(await page.getByRole("link", { name: action }).count(), role === "admin" ? 1 : 0, action);
+    }
+    await assertAccessible(page);
+  });
+
+  test(`the content of a registry, shown to ${role}`, async (t) => {
+    const page = await as(t, role);
+    await detail(page, "charts");
+    await page.getByRole("link", { name: "Show repositories and tags" }).click();
+    const table = page.getByRole("region", { name: "Repositories and tags" });
+    await table.getByRole("row", { name: /6\.7\.1/ }).waitFor();
+    await assertAccessible(page);
+    await page.getByLabel("Repository").fill("nothing");
+    await page.getByRole("button", { name: "Show" }).click();
+    await page.getByRole("link", { name: "Show all content" }).click();
+    await table.waitFor();
+  });
+
+  for (const javaScriptEnabled of [true, false]) {
+    test(`${role} checks a registry now, JavaScript ${javaScriptEnabled}`, async (t) => {
+      const page = await as(t, role, { javaScriptEnabled });
+      await detail(page, "charts");
+      if (javaScriptEnabled) await page.evaluate(noteProgress);
+      await page.getByRole("button", { name: "Check now" }).click();
+      await page.getByText("The check has ended.").waitFor();
+      await page.getByText("The registry works").waitFor();
+      if (javaScriptEnabled) assert.equal(await page.evaluate(() => sessionStorage.progress), "The registry is being checked, which takes a minute at most.");
+    });
+  }
+}
