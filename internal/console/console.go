@@ -73,7 +73,11 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathOverview + "{$}", handle: s.overview, label: "Overview", icon: "overview"},
 
 		{method: "GET", path: pathRegistries, handle: s.listRegistries, label: "Registries", icon: "registries"},
+		{method: "GET", path: pathNewRegistry, handle: s.newRegistry},
+		{method: "POST", path: pathNewRegistry, handle: s.createRegistry, maxBody: maxRegistryForm},
 		{method: "GET", path: pathRegistry, handle: s.showRegistry},
+		{method: "GET", path: pathRegistry + "/edit", handle: s.editRegistry},
+		{method: "POST", path: pathRegistry + "/edit", handle: s.replaceRegistry, maxBody: maxRegistryForm},
 		{method: "POST", path: pathRegistry + "/check", handle: s.checkRegistry},
 		{method: "POST", path: pathRegistry + "/sync", handle: s.syncRegistry},
 		{method: "GET", path: pathRegistry + "/content", handle: s.showContent},

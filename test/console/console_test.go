@@ -85,7 +85,7 @@ func store(t *testing.T, server *instance.Server, s service) {
 	for name, password := range map[string]string{"charts": s.Registry.Password, "wrong-password": "not the password"} {
 		var created struct{ UID string }
 		post("/v1/registries/oci/basic", map[string]any{"metadata": map[string]any{"name": name, "creationTimestamp": never, "deletionTimestamp": never, "lastModifiedTimestamp": never}, "spec": map[string]any{
-			"endpoint": s.Registry.Endpoint, "providerType": "helm", "containsSpectroManifest": false, "baseContentPath": s.Registry.Content,
+			"endpoint": s.Registry.Endpoint, "providerType": "helm", "containsSpectroManifest": false, "isSyncSupported": true, "baseContentPath": s.Registry.Content,
 			"auth": map[string]any{"type": "basic", "username": s.Registry.Username, "password": password, "tls": map[string]any{"enabled": true, "insecureSkipVerify": false, "ca": s.Registry.CA}},
 		}}).Want(http.StatusCreated).Into(&created)
 		client.Do(http.MethodPost, "/v1/registries/oci/"+created.UID+"/check?wait=true", "", "Authorization", token)

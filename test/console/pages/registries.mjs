@@ -60,7 +60,9 @@ for (const role of ["admin", "member"]) {
   test(`the content of a registry, shown to ${role}`, async (t) => {
     const page = await as(t, role);
     await detail(page, "charts");
-    await page.getByRole("link", { name: "Show repositories and tags" }).click();
+    const content = page.getByRole("link", { name: "Show repositories and tags" });
+    while ((await content.count()) === 0) await page.reload(); // until the first synchronization has ended
+    await content.click();
     const table = page.getByRole("region", { name: "Repositories and tags" });
     await table.getByRole("row", { name: /6\.7\.1/ }).waitFor();
     await assertAccessible(page);

@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { accessible, as, assertAccessible, service } from "../harness.mjs";
+
+accessible("the form of a new registry", "admin", "/console/registries/new");
+
+// fillDefinition fills the form of a new registry, and submits it with the keyboard.
+async function fillDefinition(page, name, password) {
+  await page.goto("/console/registries");
+  await page.getByRole("link", { name: "Add a registry" }).click();
+  await page.getByLabel("Name", { exact: true }).fill(name);
+  await page.getByLabel("Endpoint").fill(service.registry.endpoint);
+  await page.getByLabel("Content path").fill(service.registry.content);
+  await page.getByLabel("Authentication").selectOption("basic");
+  await page.getByLabel("Username").fill(service.registry.username);
+  await page.getByLabel("Password").fill(password);
+  await page.getByLabel("CA certificate").fill(service.registry.ca);
+  await page.getByRole("button", { name: "Add" }).press("Enter");
+}
+
+// checkNow checks the registry of the page, and waits for this result.
+async function checkNow(page, result) {
+  await page.getByRole("button", { name: "Check now" }).click();
+  await page.getByText("The check has ended.").waitFor();
+  await page.getByText(result).first().waitFor();
+}
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`a registry from its creation to its deletion, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const page = await as(t, "admin", { javaScriptEnabled });
+    const name = `made-${javaScriptEnabled}`;
+    await fillDefinition(page, name, service.registry.password);
+    await page.getByText("The registry is stored.").waitFor();
+    await page.getByRole("heading", { name, level: 1 }).waitFor();
+    await checkNow(page, "The registry works");
+
+    await page.getByRole("link", { name: "Edit" }).click();
+    assert.equal(await page.getByLabel("Password").inputValue(), "");
+    assert.ok(!(await page.content()).includes(service.registry.password), "the page has the password");
+    await page.getByText("Leave empty to use the stored one.").first().waitFor();
+    await page.getByLabel("Name", { exact: true }).fill(name + "-again");
+    await page.getByLabel("Synchronize content").check();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: name + "-again", level: 1 }).waitFor();
+    await checkNow(page, "The registry works");
+    for (const what of ["stored", "changed"]) {
+      await page.getByRole("region", { name: "Changes of the definition" }).getByRole("row", { name: what }).getByText(service.admin.email).waitFor();
+    }
+    await page.getByRole("button", { name: "Sync now" }).click();
+    await page.getByText("The content is synchronized as soon as").waitFor();
+
+    await page.getByRole("link", { name: "Delete" }).click();
+    if (javaScriptEnabled) await assertAccessible(page);
+    await page.getByRole("link", { name: "Cancel" }).click();
+    await page.getByRole("link", { name: "Delete" }).click();
+    await page.getByRole("button", { name: "Delete the registry" }).click();
+    await page.getByText("The registry is deleted.").waitFor();
+    assert.equal(await page.getByRole("link", { name }).count(), 0);
+    await page.goBack();
+    await page.getByRole("button", { name: "Delete the registry" }).or(page.getByText("Registry not found.")).waitFor();
+  });
+}
+
+test("a registry that is refused", async (t) => {
+  const page = await as(t, "admin");
+  await fillDefinition(page, "charts", "some password");
+  const alert = page.getByRole("alert");
+  await alert.getByText("A registry with this name already exists").waitFor();
+  assert.ok(await alert.evaluate((element) => element === document.activeElement), "the problem has no focus");
+  assert.equal(await page.getByLabel("Endpoint").inputValue(), service.registry.endpoint);
+  assert.equal(await page.getByLabel("Password").inputValue(), "");
+  await page.getByLabel("Name", { exact: true }).fill("");
+  await page.getByLabel("Endpoint").fill("");
+  await page.getByRole("button", { name: "Add" }).click();
+  for (const [problem, label] of [["Name is required", "Name"], ["Endpoint is required", "Endpoint"], ["Password is required", "Password"]]) {
+    await alert.getByRole("link", { name: problem }).click();
+    assert.ok(await page.getByLabel(label, { exact: true }).evaluate((element) => element === document.activeElement), problem);
+  }
+  await assertAccessible(page);
+});
+
+test("a stored password is not sent to another host", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto("/console/registries?name=charts");
+  await page.getByRole("link", { name: "charts" }).click();
+  await page.getByRole("link", { name: "Edit" }).click();
+  await page.getByLabel("Endpoint").fill("https://127.0.0.1:9");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("alert").getByRole("link", { name: /^Password must be sent/ }).waitFor();
+});
+
+test("what a member may not do", async (t) => {
+  const page = await as(t, "member");
+  await page.goto("/console/registries");
+  const path = await page.getByRole("link", { name: "charts" }).getAttribute("href");
+  for (const denied of ["/console/registries/new", `${path}/edit`, `${path}/delete`]) {
+    assert.equal((await page.goto(denied)).status(), 403, denied);
+    await page.getByText("Ask an administrator of your organization for it.").waitFor();
+  }
+  const form = { name: "forged", endpoint: service.registry.endpoint, authType: "none", providerType: "helm" };
+  for (const denied of ["/console/registries/new", `${path}/edit`, `${path}/delete`, `${path}/sync`]) {
+    const response = await page.request.post(denied, { form, headers: { Origin: service.url }, maxRedirects: 0 });
+    assert.equal(response.status(), 403, denied);
+  }
+  await page.goto(path);
+  await page.getByRole("heading", { name: "charts", level: 1 }).waitFor();
+});
