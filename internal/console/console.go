@@ -117,6 +117,10 @@ func (s *Console) routes() []route {
 		{method: "POST", path: pathSessions + "/{uid}/end", handle: s.endSession},
 		{method: "POST", path: pathSessions + "/end-others", handle: s.endOtherSessions},
 		{method: "POST", path: pathSessions + "/password", handle: s.changePassword},
+
+		{method: "GET", path: pathDocs, handle: s.showDocs, anonymous: true, label: "API reference", icon: "docs"},
+		{method: "GET", path: pathDocs + "/{group}", handle: s.showDocsGroup, anonymous: true},
+		{method: "GET", path: "/console/docs", handle: s.redirectToDocs, anonymous: true},
 	}
 }
 
@@ -160,7 +164,7 @@ func pathNotFound() error {
 	return &fault.Error{Kind: fault.NotFound, Code: fault.CodePathNotFound, Message: "There is no page at this address."}
 }
 
-// ServePage serves a request below /console/. It returns the error that the response shows.
+// ServePage serves a request below /console/ or /docs. It returns the error that the response shows.
 func (s *Console) ServePage(w http.ResponseWriter, r *http.Request, origin audit.Origin) error {
 	c := &call{ResponseWriter: w, console: s, origin: origin}
 	s.setHeaders(w.Header())

@@ -77,10 +77,15 @@ func (c *call) loginPath() string {
 // next returns the page to show after the login.
 func (c *call) next() string {
 	next, err := url.Parse(c.FormValue("next"))
-	if err != nil || next.Scheme != "" || next.Host != "" || next.User != nil || !strings.HasPrefix(next.Path, pathOverview) || strings.Contains(next.Path, "//") {
+	if err != nil || next.Scheme != "" || next.Host != "" || next.User != nil || !isPage(next.Path) || strings.Contains(next.Path, "//") {
 		return pathOverview
 	}
 	return next.RequestURI()
+}
+
+// isPage reports whether a path is one of the console, or of the API reference.
+func isPage(path string) bool {
+	return strings.HasPrefix(path, pathOverview) || path == pathDocs || strings.HasPrefix(path, pathDocs+"/")
 }
 
 type loginPage struct {

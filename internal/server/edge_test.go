@@ -405,6 +405,9 @@ func TestConsoleIsMounted(t *testing.T) {
 		{"GET", "/", "*/*", 404, ""},
 		{"GET", "/", "application/json", 404, ""},
 		{"GET", "/other", browser, 404, ""},
+		{"GET", "/docs", browser, 418, ""},
+		{"GET", "/docs/users", browser, 418, ""},
+		{"GET", "/documents", browser, 404, ""},
 		{"GET", "/console/things/", browser, 404, ""},
 		{"GET", "/console/../v1/users", browser, 404, ""},
 	} {
@@ -414,7 +417,7 @@ func TestConsoleIsMounted(t *testing.T) {
 	}
 	s.Console = nil
 	h = s.Handler()
-	for _, target := range []string{"/", "/console", "/console/", "/console/login"} {
+	for _, target := range []string{"/", "/console", "/console/", "/console/login", "/docs", "/docs/users"} {
 		if got := get("GET", target, browser); got.Code != http.StatusNotFound || !strings.Contains(got.Body.String(), "PathNotFound") {
 			t.Errorf("without a console, %s: %d", target, got.Code)
 		}

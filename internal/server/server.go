@@ -57,8 +57,11 @@ type Server struct {
 	Console        Pages           // nil: no console
 }
 
-// pathConsole is the path of the console, and the prefix of its pages.
-const pathConsole = "/console/"
+// Paths of the console and of the API reference, which the console serves. They are prefixes of pages too.
+const (
+	pathConsole = "/console/"
+	pathDocs    = "/docs"
+)
 
 // Pages serves the pages of the console, each with the response of its error, if any. The error is returned for the log. The
 // pattern of the request is set to that of the page: log and metrics have it instead of the path.
@@ -172,7 +175,9 @@ func (s *Server) Handler() http.Handler {
 	}
 	mux.HandleFunc("/", s.unknownPath)
 	if s.Console != nil {
-		mux.HandleFunc(pathConsole, s.page)
+		for _, pages := range []string{pathConsole, pathDocs, pathDocs + "/"} {
+			mux.HandleFunc(pages, s.page)
+		}
 		mux.HandleFunc("/{$}", s.start)
 	}
 	return s.envelope(s.refuseHairpin(s.refuseUncleanPath(mux)))
@@ -193,7 +198,7 @@ func pageTemplate(pattern string) string {
 	if !hasMethod {
 		path = pattern
 	}
-	if !strings.HasPrefix(path, pathConsole) {
+	if !strings.HasPrefix(path, pathConsole) && !strings.HasPrefix(path, pathDocs) {
 		return "unknown"
 	}
 	return strings.TrimSuffix(path, "{$}")

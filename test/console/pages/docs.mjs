@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { accessible, as, open } from "../harness.mjs";
+
+accessible("the list of the API reference", "anyone", "/docs");
+accessible("a group of the API reference", "anyone", "/docs/registries");
+accessible("a group of the API reference", "member", "/docs/users");
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`the API reference needs no login, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const page = await open(t, { javaScriptEnabled });
+    await page.goto("/docs");
+    await page.getByRole("link", { name: "Check whether an OCI registry definition is valid" }).click();
+    await page.getByRole("heading", { name: "Check whether an OCI registry definition is valid" }).waitFor();
+    assert.match(page.url(), /\/docs\/registries#v1BasicOciRegistriesValidate$/);
+    await page.getByRole("link", { name: "RegistryDefinition" }).first().click();
+    const definition = page.locator("section").filter({ has: page.getByRole("heading", { name: "RegistryDefinition", exact: true }) });
+    assert.match(await definition.textContent(), /baseContentPath string Repository, or prefix of repositories/);
+    await page.getByRole("navigation", { name: "API reference" }).getByRole("link", { name: "users" }).click();
+    await page.getByRole("heading", { name: "API reference: users" }).waitFor();
+    await page.getByRole("button", { name: "Dark" }).click();
+    assert.match(page.url(), /\/docs\/users$/);
+  });
+}
+
+test("an example of the API reference can be copied", async (t) => {
+  const page = await as(t, "member", { permissions: ["clipboard-read", "clipboard-write"] });
+  await page.goto("/console/docs");
+  await page.getByRole("navigation", { name: "API reference" }).or(page.getByRole("link", { name: "projects", exact: true })).first().click();
+  await page.getByRole("button", { name: "Copy the example: Create a project" }).click();
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^curl -sS .* -X POST "\$REGWARDEN_SERVER\/v1\/projects"/);
+});
