@@ -18,9 +18,10 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/watch"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Config has what the pages show. All fields but CountLogin and Reserve are required.
+// Config has what the pages show. All fields but CountLogin, CountValidation and Reserve are required.
 type Config struct {
 	Auth        *auth.Service
 	Directory   *directory.Directory
@@ -29,10 +30,12 @@ type Config struct {
 	Watch       *watch.Service
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
-	Secure      bool                                                 // browsers use TLS, so cookies are for TLS only
-	CountLogin  func(error)                                          // called with the outcome of each login
-	Reserve     func(auth.Principal, int64) (free func(), err error) // counts the bytes of a large page while it is sent
-	Now         func() time.Time
+	Secure      bool        // browsers use TLS, so cookies are for TLS only
+	CountLogin  func(error) // called with the outcome of each login
+
+	CountValidation func(*regcheck.Report, error)                        // called with the outcome of each check
+	Reserve         func(auth.Principal, int64) (free func(), err error) // counts the bytes of a large page while it is sent
+	Now             func() time.Time
 }
 
 // Console is safe for concurrent use.
@@ -71,6 +74,11 @@ func (s *Console) routes() []route {
 		{method: "POST", path: "/console/theme", handle: s.setTheme, anonymous: true},
 
 		{method: "GET", path: pathOverview + "{$}", handle: s.overview, label: "Overview", icon: "overview"},
+
+		{method: "GET", path: pathCheck, handle: s.showCheck, label: "Check", icon: "check", permission: auth.ValidateRegistries},
+		{method: "POST", path: pathCheck, handle: s.check, maxBody: maxCheck},
+		{method: "POST", path: pathCheck + "/save", handle: s.saveChecked, maxBody: maxCheck},
+		{method: "GET", path: pathCheck + "/{uid}", handle: s.showReport},
 
 		{method: "GET", path: pathRegistries, handle: s.listRegistries, label: "Registries", icon: "registries"},
 		{method: "GET", path: pathNewRegistry, handle: s.newRegistry},
@@ -128,6 +136,9 @@ func (s *Console) routes() []route {
 func New(config Config) (*Console, error) {
 	if config.CountLogin == nil {
 		config.CountLogin = func(error) {}
+	}
+	if config.CountValidation == nil {
+		config.CountValidation = func(*regcheck.Report, error) {}
 	}
 	if config.Reserve == nil {
 		config.Reserve = func(auth.Principal, int64) (func(), error) { return func() {}, nil }

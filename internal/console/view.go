@@ -22,7 +22,7 @@ var templateFiles embed.FS
 type templates map[string]*template.Template
 
 // sharedFiles are the layout and the parts.
-var sharedFiles = []string{"templates/layout.html", "templates/parts.html", "templates/definition.html"}
+var sharedFiles = []string{"templates/layout.html", "templates/parts.html", "templates/definition.html", "templates/result.html"}
 
 func (s *Console) parseTemplates() (templates, error) {
 	icons, err := readIcons()

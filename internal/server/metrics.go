@@ -114,8 +114,8 @@ func (m *Metrics) request(template, method string, status int, took time.Duratio
 	m.requests.WithLabelValues(template, method, class).Observe(took.Seconds())
 }
 
-// validation counts a validation with a result or a fault.
-func (m *Metrics) validation(report *regcheck.Report, err error) {
+// Validation counts a validation with a result or a fault.
+func (m *Metrics) Validation(report *regcheck.Report, err error) {
 	switch {
 	case m == nil:
 	case err != nil:

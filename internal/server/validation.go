@@ -43,7 +43,7 @@ func (s *Server) check(c *call, action audit.Action) (*regcheck.Report, error) {
 	request.Action, request.Refusal = action, err
 	report, auditUID, err := s.Checks.Validate(c.Context(), c.principal, c.origin, request)
 	setAuditUID(c.w, auditUID)
-	s.Metrics.validation(report, err)
+	s.Metrics.Validation(report, err)
 	return report, err
 }
 

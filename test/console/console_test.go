@@ -4,7 +4,10 @@ package console_test
 
 import (
 	"crypto/tls"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"testing"
@@ -36,6 +39,7 @@ type service struct {
 	Admin    account  `json:"admin"`
 	Member   account  `json:"member"`
 	Registry registry `json:"registry"` // a real one, with a chart
+	Hostile  string   `json:"hostile"`  // endpoint with markup in its certificate
 }
 
 type registry struct {
@@ -52,7 +56,7 @@ func TestConsole(t *testing.T) {
 	needs.DebianPackage(t, "npm, and the packages of test/console/package-lock.json", err == nil)
 
 	server := instance.Start(t, instance.Options{Flags: []string{"--tls-self-signed"}, Insecure: true})
-	s := service{URL: server.URL, Chromium: chromium, Registry: startRegistry(t),
+	s := service{URL: server.URL, Chromium: chromium, Registry: startRegistry(t), Hostile: startHostile(t),
 		Admin: account{instance.Org, instance.Email, instance.Password}, Member: account{instance.Org, member, memberPassword}}
 	store(t, server, s)
 
@@ -68,6 +72,22 @@ func startRegistry(t *testing.T) registry {
 	access := realregistry.Distribution(t, realregistry.Options{CA: testca.New(t, "test registries"), Users: map[string]string{"ada": "ada password"}}).As("ada", "ada password")
 	realregistry.Push(t, access, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	return registry{access.Endpoint, access.CA, access.Username, access.Password, realregistry.ChartPath}
+}
+
+func startHostile(t *testing.T) string {
+	t.Helper()
+	const name = "<img src=x onerror=alert(1)>"
+	pair := testca.New(t, name).Issue(t, testca.Options{Name: name})
+	certificate, err := tls.X509KeyPair([]byte(pair.Certificate), []byte(pair.Key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes that the check ends
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // store creates the member and two registries, one of which fails, and waits for their checks.

@@ -24,7 +24,7 @@ export const viewports = { narrow: { width: 320, height: 640 }, wide: { width: 1
 // open returns a page in a new context. What goes wrong in any page of the context fails the test when it ends.
 // options are those of a context, and also expect: texts of errors that the test causes.
 export async function open(t, { expect = [], ...options } = {}) {
-  const context = await (await browser).newContext({ ignoreHTTPSErrors: true, viewport: viewports.wide, baseURL: service.url, ...options });
+  const context = await (await browser).newContext({ ignoreHTTPSErrors: true, viewport: viewports.wide, baseURL: service.url, reducedMotion: "reduce", ...options });
   const wrong = [];
   context.on("request", (request) => {
     if (new URL(request.url()).origin !== service.url) wrong.push(`request to ${request.url()}`);

@@ -1,0 +1,275 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { accessible, as, assertAccessible, service } from "../harness.mjs";
+
+const { registry } = service;
+const good = {
+  Endpoint: registry.endpoint, "Content path": registry.content, Authentication: "Basic", Username: registry.username, Password: registry.password,
+  "CA certificate": registry.ca,
+};
+const wrongPassword = { ...good, Password: "hunter2 is wrong" };
+const markup = `<img src=x onerror="window.ran = 1"><script>window.ran = 1</script>'"`;
+
+const field = (page, label) => page.getByLabel(label, { exact: true });
+const checkButton = (page) => page.getByRole("button", { name: "Check" });
+const outcome = (page, text) => page.getByRole("heading", { name: text, exact: true });
+
+async function fill(page, values) {
+  for (const [label, value] of Object.entries(values)) {
+    const input = field(page, label);
+    if (label === "Authentication") await input.selectOption(value);
+    else await input.fill(value);
+  }
+}
+
+async function check(page, values) {
+  await page.goto("/console/check");
+  await fill(page, values);
+  await checkButton(page).click();
+}
+
+// serve starts a registry whose responses a test controls.
+async function serve(t, handle) {
+  const server = createServer(handle);
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  t.after(() => (server.closeAllConnections(), server.close()));
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+for (const role of ["admin", "member"]) {
+  accessible("the check", role, "/console/check");
+}
+for (const [name, values, text] of [["a valid definition", good, "Valid"], ["a definition that is not valid", wrongPassword, "Not valid"]]) {
+  test(`the report of ${name} is accessible`, async (t) => {
+    const page = await as(t, "admin");
+    await check(page, values);
+    await outcome(page, text).waitFor();
+    await assertAccessible(page);
+    await page.getByRole("link", { name: /^[0-9a-f-]{36}$/ }).click();
+    await page.getByRole("heading", { name: "Report" }).waitFor();
+    await assertAccessible(page);
+  });
+}
+
+for (const role of ["admin", "member"]) {
+  for (const javaScriptEnabled of [true, false]) {
+    test(`${role} checks a valid definition, JavaScript ${javaScriptEnabled}`, async (t) => {
+      const page = await as(t, role, { javaScriptEnabled });
+      const bodies = [];
+      page.on("response", (response) => response.url().includes("/console/check") && bodies.push(response.text().catch(() => "")));
+      await check(page, good);
+      await outcome(page, "Valid").waitFor();
+      const stages = page.getByRole("region", { name: "Stages" }).getByRole("row");
+      assert.equal(await stages.count(), 8);
+      assert.match(await stages.filter({ hasText: "Authentication" }).textContent(), /ok.*(\d+ ms)/s);
+      assert.equal(await field(page, "Endpoint").inputValue(), registry.endpoint);
+      assert.equal(await field(page, "CA certificate").inputValue(), registry.ca);
+      assert.equal(await field(page, "Password").inputValue(), javaScriptEnabled ? registry.password : "");
+      const text = await page.locator("main").innerText();
+      assert.match(text, /\d round trips/);
+      for (const part of [`--username ${registry.username}`, '"password": "$REGISTRY_PASSWORD"', "password = var.registry_password"]) {
+        assert.ok(text.includes(part), part);
+      }
+      for (const body of await Promise.all(bodies)) assert.ok(!body.includes(registry.password), body);
+      assert.ok(!(await page.content()).includes(registry.password));
+    });
+  }
+}
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`a wrong password, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const page = await as(t, "member", { javaScriptEnabled });
+    await check(page, wrongPassword);
+    const heading = outcome(page, "Not valid");
+    await heading.waitFor();
+    assert.ok(await heading.evaluate((element) => element === document.activeElement && element.getBoundingClientRect().top < innerHeight), "the outcome is not seen first");
+    const report = page.getByRole("region", { name: "Not valid" });
+    assert.match(await report.textContent(), /rejected the credentials.*Fix: Correct the username and password/s);
+    await report.getByRole("link", { name: "Password" }).click();
+    assert.ok(await field(page, "Password").evaluate((element) => element.matches(":target")));
+    assert.ok(!(await page.content()).includes(wrongPassword.Password));
+    await field(page, "Password").fill(registry.password);
+    await page.keyboard.press("Enter");
+    await outcome(page, "Valid").waitFor();
+  });
+
+  test(`a definition that is not complete, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const page = await as(t, "member", { javaScriptEnabled });
+    await check(page, { "Base path": "a", Authentication: "Basic", Password: "hunter2", "CA certificate": "no certificate" });
+    const alert = page.getByRole("alert");
+    await alert.waitFor();
+    assert.match(await alert.textContent(), /Correct 3 fields.*Endpoint is required.*Username is required.*CA certificate/s);
+    assert.ok(await alert.evaluate((element) => element === document.activeElement));
+    await alert.getByRole("link", { name: "Username" }).click();
+    assert.equal(await field(page, "Base path").inputValue(), "a");
+    assert.equal(await field(page, "Password").inputValue(), "");
+    assert.equal(await field(page, "CA certificate").inputValue(), "no certificate");
+    await page.getByText("Enter it again.").waitFor();
+    await assertAccessibleUnless(javaScriptEnabled, page);
+    await fill(page, { ...good, "Base path": "" });
+    await checkButton(page).click();
+    await outcome(page, "Valid").waitFor();
+    assert.equal(await page.getByRole("alert").count(), 0);
+  });
+}
+
+// axe needs JavaScript.
+const assertAccessibleUnless = async (enabled, page) => enabled && assertAccessible(page);
+
+test("stages appear while the check runs", async (t) => {
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  const endpoint = await serve(t, (_, response) => released.then(() => response.writeHead(404).end()));
+  const page = await as(t, "member");
+  await check(page, { Endpoint: endpoint });
+  const log = page.getByRole("log", { name: "Checking" });
+  await log.getByText(/^Connection: ok, /).waitFor();
+  assert.ok(await page.getByRole("region", { name: "Checking" }).evaluate((element) => element === document.activeElement));
+  assert.equal(await outcome(page, "Not valid").count(), 0);
+  release();
+  await outcome(page, "Not valid").waitFor();
+  assert.equal(await log.count(), 0);
+  await page.reload();
+  assert.equal(await field(page, "Endpoint").inputValue(), "");
+});
+
+test("a check whose connection breaks", async (t) => {
+  let arrived;
+  const reached = new Promise((resolve) => (arrived = resolve));
+  const endpoint = await serve(t, () => arrived());
+  const page = await as(t, "member", { expect: ["ERR_INTERNET_DISCONNECTED", "ERR_FAILED", "ERR_NETWORK"] });
+  await page.goto("/console/check");
+  await page.evaluate(() => {
+    const real = window.fetch; // ends the stream as a broken connection does
+    window.fetch = async (...given) => {
+      const stop = new AbortController();
+      window.breakConnection = () => stop.abort();
+      return real(given[0], { ...given[1], signal: stop.signal });
+    };
+  });
+  await fill(page, { Endpoint: endpoint });
+  await checkButton(page).click();
+  await page.getByRole("log").getByText(/^Connection/).waitFor();
+  await reached;
+  await page.evaluate(() => window.breakConnection());
+  await page.getByRole("log").getByText("The connection was interrupted. Try again.").waitFor();
+});
+
+test("keyboard only: check and save", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto("/console/check");
+  const to = async (label) => {
+    for (let n = 0; n < 60; n++) {
+      await page.keyboard.press("Tab");
+      if (await page.evaluate((label) => (document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim() === label, label)) return;
+    }
+    assert.fail(`${label} cannot be reached`);
+  };
+  for (const [label, text] of Object.entries(good)) {
+    if (label === "CA certificate") continue;
+    await to(label);
+    await page.keyboard.type(text);
+  }
+  await to("CA certificate");
+  await page.keyboard.insertText(registry.ca);
+  await to("Check");
+  await page.keyboard.press("Enter");
+  await outcome(page, "Valid").waitFor();
+  await to("Name");
+  await page.keyboard.type("typed");
+  await to("Save as registry");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}\?notice=registrySaved$/);
+  await page.goto("/console/");
+  await page.getByRole("region", { name: "Recent changes" }).getByRole("row", { name: "typed" }).first().waitFor();
+});
+
+test("saving without JavaScript, and a name that exists", async (t) => {
+  const page = await as(t, "admin", { javaScriptEnabled: false });
+  await check(page, good);
+  await outcome(page, "Valid").waitFor();
+  const save = async (password, name) => {
+    await field(page, "Password").fill(password);
+    await field(page, "Name").fill(name);
+    await page.getByRole("button", { name: "Save as registry" }).click();
+  };
+  await save("", "");
+  assert.match(await page.getByRole("alert").textContent(), /Name is required.*Password is required|Password is required.*Name is required/s);
+  await save(registry.password, "charts");
+  assert.match(await page.getByRole("alert").textContent(), /exists|taken|already/);
+  await save(registry.password, "saved");
+  await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}\?/);
+});
+
+test("a member cannot save", async (t) => {
+  const page = await as(t, "member");
+  await check(page, good);
+  await outcome(page, "Valid").waitFor();
+  assert.equal(await page.getByText("Save as registry").count(), 0);
+  const forged = await page.request.post("/console/check/save", { form: { endpoint: registry.endpoint, authType: "noAuth", name: "forged" } });
+  assert.equal(forged.status(), 403);
+});
+
+test("a report is at its address, for colleagues too", async (t) => {
+  const page = await as(t, "admin");
+  await check(page, wrongPassword);
+  await page.getByRole("link", { name: /^[0-9a-f-]{36}$/ }).click();
+  await page.getByRole("heading", { name: "Report" }).waitFor();
+  const colleague = await as(t, "member");
+  await colleague.goto(page.url());
+  assert.match(await colleague.locator("main").innerText(), new RegExp(`Not valid[^]*rejected the credentials[^]*by ${service.admin.email}`));
+  assert.equal((await colleague.goto("/console/check/00000000-0000-4000-8000-000000000000")).status(), 404);
+  assert.equal((await colleague.goto("/console/check/" + markup)).status(), 404);
+  assert.equal(await colleague.locator("main img").count(), 0);
+});
+
+// assertText fails if text of a user or registry became part of the page.
+async function assertText(page) {
+  assert.equal(await page.locator("main").locator("img, script, iframe").count(), 0);
+  assert.equal(await page.evaluate(() => window.ran), undefined);
+}
+
+test("markup in every field is text", async (t) => {
+  const page = await as(t, "admin");
+  const labels = ["Endpoint", "Base path", "Content path", "Username", "CA certificate", "Client certificate", "Client key", "Name"];
+  const values = { Authentication: "Basic", Password: markup, ...Object.fromEntries(labels.map((label) => [label, markup])) };
+  await check(page, values);
+  await page.getByRole("alert").waitFor();
+  for (const label of labels) assert.equal(await field(page, label).inputValue(), label === "Client key" ? "" : markup, label);
+  await assertText(page);
+  await page.request.post("/console/check", { form: { providerType: markup, authType: markup, report: markup } });
+  await check(page, { ...good, Username: markup.replaceAll(":", ""), "Content path": "a" });
+  await outcome(page, "Not valid").waitFor();
+  assert.ok((await page.locator("main").innerText()).includes(`--username '<img src=x`));
+  await assertText(page);
+});
+
+test("what a registry sends is text", async (t) => {
+  const page = await as(t, "member");
+  const body = JSON.stringify({ errors: [{ code: markup, message: markup, detail: markup }] });
+  const head = { "Content-Type": "application/json", "Docker-Distribution-Api-Version": "registry/2.0", "X-Message": markup };
+  for (const [status, more] of [[500, {}], [404, {}], [401, { "WWW-Authenticate": `Bearer realm="${markup}",service="${markup}"` }], [307, { Location: "/" + encodeURI(markup) }], [403, {}]]) {
+    const endpoint = await serve(t, (_, response) => response.writeHead(status, { ...head, ...more }).end(body));
+    await check(page, { Endpoint: endpoint, "Content path": "a/b" });
+    await outcome(page, "Not valid").waitFor();
+    await assertText(page);
+  }
+  const names = await serve(t, (request, response) => response.writeHead(200, head).end(request.url.includes("catalog") ? JSON.stringify({ repositories: [markup, "a/" + markup] }) : JSON.stringify({ name: markup, tags: [markup] })));
+  await check(page, { Endpoint: names, "Content path": "a" });
+  await page.locator("#outcome").waitFor();
+  await assertText(page);
+  await check(page, { Endpoint: service.hostile });
+  await outcome(page, "Not valid").waitFor();
+  assert.ok((await page.locator("main").innerText()).includes("<img"), "the name in the certificate is not shown");
+  await assertText(page);
+});
+
+test("a session that ended", async (t) => {
+  const page = await as(t, "member");
+  await page.goto("/console/check");
+  await page.context().clearCookies();
+  await fill(page, { Endpoint: registry.endpoint });
+  await checkButton(page).click();
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+});
