@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -76,8 +77,13 @@ var stageNames = map[regcheck.Stage]string{
 	regcheck.StageAPI: "Registry API", regcheck.StageAuth: "Authentication", regcheck.StageContent: "Content",
 }
 
-// stageStates are the icons and colors of the status of a stage.
-var stageStates = map[regcheck.Status]string{regcheck.OK: "healthy", regcheck.Failed: "failing", regcheck.Skipped: "unknown", regcheck.Unknown: "unknown"}
+// stageName returns the name for people. A record may be of another version, with other stages.
+func stageName(stage regcheck.StageResult) string {
+	return cmp.Or(stageNames[stage.Name], string(stage.Name))
+}
+
+// stageStates are the icons and colors of a stage with a status that is conclusive.
+var stageStates = map[regcheck.Status]string{regcheck.OK: "healthy", regcheck.Failed: "failing"}
 
 // minWidth makes short stages visible.
 const minWidth = 0.6
@@ -89,10 +95,9 @@ func stageBars(report *regcheck.Report) []stageBar {
 	}
 	bars, start := make([]stageBar, len(report.Stages)), int64(0)
 	for i, stage := range report.Stages {
-		bars[i] = stageBar{Name: stageNames[stage.Name], Time: milliseconds(stage.DurationMS), Detail: stage.Detail, Status: stage.Status, State: stageStates[stage.Status],
-			Start: percent(start, total)}
+		bars[i] = stageBar{Name: stageName(stage), Detail: stage.Detail, Status: stage.Status, State: cmp.Or(stageStates[stage.Status], "unknown"), Start: percent(start, total)}
 		if stage.Status != regcheck.Skipped {
-			bars[i].Width = max(percent(stage.DurationMS, total), minWidth)
+			bars[i].Time, bars[i].Width = milliseconds(stage.DurationMS), max(percent(stage.DurationMS, total), minWidth)
 		}
 		start += stage.DurationMS
 	}
@@ -113,7 +118,7 @@ func (r *checkResult) Duration() string { return milliseconds(r.Report.DurationM
 
 // stageText describes a stage in one line.
 func stageText(stage regcheck.StageResult) string {
-	text := stageNames[stage.Name] + ": " + string(stage.Status)
+	text := stageName(stage) + ": " + string(stage.Status)
 	if stage.Status != regcheck.Skipped {
 		text += ", " + milliseconds(stage.DurationMS)
 	}

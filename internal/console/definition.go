@@ -110,7 +110,7 @@ func inLabels(text string) string { return pathLabels.Replace(text) }
 var pathLabels = newPathLabels()
 
 func newPathLabels() *strings.Replacer {
-	pairs := []string{}
+	pairs := []string{" and auth.tls.enabled to true", ""} // the form has no such field: it follows from the others
 	for _, f := range definitionFields(regcheck.Definition{}) {
 		for path, name := range definitionPaths {
 			if name == f.Name {

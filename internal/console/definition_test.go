@@ -67,3 +67,10 @@ func TestDefinitionProblems(t *testing.T) {
 		}
 	}
 }
+
+func TestHintsNameFieldsOfTheForm(t *testing.T) {
+	hint := "Set auth.tls.ca to the PEM certificate of the signing CA and auth.tls.enabled to true."
+	if got, want := inLabels(hint), "Set CA certificate to the PEM certificate of the signing CA."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -1,0 +1,113 @@
+package console
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
+)
+
+// mustRecord stores an audit record of the logged-in user's organization, and returns its page.
+func (w *world) mustRecord(t *testing.T, record audit.Record, report *regcheck.Report) string {
+	t.Helper()
+	body, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcome, reason := record.Outcome, record.Reason
+	record.UID, record.At, record.ActorName, record.Outcome, record.Reason = uuid.NewString(), time.Now(), email, audit.Started, ""
+	err = w.db.InTx(t.Context(), func(tx *store.Tx) error {
+		if record.OrgUID == "" {
+			org, err := tx.Orgs.ByName(t.Context(), "acme")
+			if err != nil {
+				return err
+			}
+			record.OrgUID = org.UID
+		}
+		if err := tx.Audits.Append(t.Context(), record); err != nil || outcome == audit.Started {
+			return err
+		}
+		if report == nil {
+			body = nil
+		}
+		return tx.Audits.Complete(t.Context(), record.UID, outcome, reason, body)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pathCheck + "/" + record.UID
+}
+
+// Text of a registry is not HTML, wherever a report has it.
+func TestReportHasNoMarkup(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie := w.mustLogin()
+	const markup = `<img src=x onerror="alert(1)">`
+	report := regcheck.Report{Code: markup, Message: markup, Stage: markup, Reason: markup, Field: markup, Hint: markup, Retryable: true, Registry: "javascript:" + markup,
+		Stages:   []regcheck.StageResult{{Name: markup, Status: markup, Detail: markup}, {Name: regcheck.StageTLS, Status: regcheck.OK, DurationMS: 5}},
+		Warnings: []regcheck.Warning{{Code: markup, Field: markup, Message: markup}}}
+	page := w.mustRecord(t, audit.Record{Action: audit.RegistryDiagnose, Outcome: audit.NotValid, Object: markup, Reason: markup}, &report)
+	form := "report=" + strings.TrimPrefix(page, pathCheck+"/") + "&authType=basic&password=hunter2&endpoint=" + url.QueryEscape(markup)
+	for _, got := range []response{
+		w.send("GET", page, "", "Cookie", cookie),
+		w.send("POST", pathCheck, form, "Cookie", cookie),
+	} {
+		if got.Code != http.StatusOK || got.err != nil || strings.Contains(got.Body.String(), "<img") || strings.Contains(got.Body.String(), "hunter2") {
+			t.Errorf("%d, %v: %s", got.Code, got.err, got.Body)
+		}
+		for _, want := range []string{"Not valid", "&lt;img", "The same definition may be valid later.", "5 ms"} {
+			if !strings.Contains(got.Body.String(), want) {
+				t.Errorf("%q is not in the page", want)
+			}
+		}
+	}
+}
+
+func TestPagesOfReports(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie := w.mustLogin()
+	for _, row := range []struct {
+		record audit.Record
+		status int
+		text   string
+	}{
+		{audit.Record{Action: audit.RegistryValidate, Outcome: audit.Started, Object: "https://a.test"}, http.StatusOK, "did not end yet"},
+		{audit.Record{Action: audit.RegistryValidate, Outcome: audit.Failed, Reason: "ClientGone"}, http.StatusOK, "did not end: <code>ClientGone</code>"},
+		{audit.Record{Action: audit.Login, Outcome: audit.Succeeded}, http.StatusNotFound, "There is no report at this address."},
+		{audit.Record{Action: audit.RegistryValidate, Outcome: audit.Started, OrgUID: uuid.NewString()}, http.StatusNotFound, "Audit record not found."},
+	} {
+		got := w.send("GET", w.mustRecord(t, row.record, nil), "", "Cookie", cookie)
+		if got.Code != row.status || !strings.Contains(got.Body.String(), row.text) {
+			t.Errorf("%s %s: %d %s", row.record.Action, row.record.Outcome, got.Code, got.Body)
+		}
+	}
+}
+
+// A request for stages is refused like a form that is not complete, before anything is checked or recorded: Checks is nil.
+func TestStagesOfIncompleteDefinition(t *testing.T) {
+	w := mustWorld(t, true)
+	got := w.send("POST", pathCheck, "authType=basic", "Cookie", w.mustLogin(), "Accept", typeStages)
+	if got.Code != http.StatusBadRequest || got.Header().Get("Content-Type") == typeStages {
+		t.Errorf("%d %v", got.Code, got.Header())
+	}
+}
+
+func TestStageBars(t *testing.T) {
+	bars := stageBars(&regcheck.Report{Stages: []regcheck.StageResult{{Status: regcheck.OK, DurationMS: 49}, {Status: regcheck.Failed, DurationMS: 50}, {Status: regcheck.Skipped}}})
+	for i, want := range []stageBar{
+		{Time: "49 ms", State: "healthy", Status: regcheck.OK, Width: 49}, {Time: "50 ms", State: "failing", Status: regcheck.Failed, Start: 49, Width: 50},
+		{State: "unknown", Status: regcheck.Skipped, Start: 99},
+	} {
+		if bars[i] != want {
+			t.Errorf("%+v, want %+v", bars[i], want)
+		}
+	}
+}

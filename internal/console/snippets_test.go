@@ -1,0 +1,108 @@
+package console
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/regwarden/regwarden/regcheck"
+	"github.com/regwarden/regwarden/secret"
+)
+
+const hostile = "a'b\"c\\d\\\\e$(exit 9)f`exit 9`g${HOME}h%{if}i<j>&k\\$l"
+
+// runInShell runs a snippet in a shell in which programs print their arguments and input.
+func runInShell(t *testing.T, text string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{caFile, certificateFile, keyFile} {
+		if err := os.WriteFile(dir+"/"+name, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", `curl() { cat; }
+regwarden() { printf '%s\n' "$@"; }
+jq() { printf '"'; cat; printf '"'; }
+`+text)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "REGISTRY_PASSWORD=the password", "REGISTRY_TOKEN=the token", "REGWARDEN_SERVER=https://regwarden.test", "REGWARDEN_API_KEY=key")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s\n%s", err, out, text)
+	}
+	return string(out)
+}
+
+// A shell gives the programs the definition, with secrets and certificates from variables and files.
+func TestSnippetsForShells(t *testing.T) {
+	files := regcheck.TLS{Enabled: true, CA: "PEM", Certificate: "PEM", Key: "hunter2", InsecureSkipVerify: true}
+	for _, auth := range []regcheck.Auth{
+		{Type: regcheck.NoAuth}, {Type: regcheck.Basic, Username: hostile, Password: "hunter2", TLS: files}, {Type: regcheck.Token, Username: hostile, Token: "hunter2"},
+	} {
+		d := regcheck.Definition{Endpoint: "https://a.test:1/" + hostile, BasePath: hostile, BaseContentPath: "-x", ProviderType: regcheck.Pack, Auth: &auth}
+		var got regcheck.Definition
+		if err := json.Unmarshal([]byte(runInShell(t, curlOf(d))), &got); err != nil {
+			t.Fatal(err)
+		}
+		want, wantAuth := d, auth
+		want.Auth = &wantAuth
+		if auth.Type == regcheck.Basic {
+			wantAuth.Password, wantAuth.TLS.CA, wantAuth.TLS.Certificate, wantAuth.TLS.Key = "the password", caFile, certificateFile, keyFile
+		}
+		if auth.Type == regcheck.Token {
+			wantAuth.Token = "the token"
+		}
+		reveal := cmp.Transformer("reveal", func(s secret.String) string { return s.Reveal() })
+		if diff := cmp.Diff(want, got, reveal); diff != "" {
+			t.Errorf("curl with %s: %s", auth.Type, diff)
+		}
+		words := []string{"check", "--endpoint", d.Endpoint, "--base-path", d.BasePath, "--content", "-x", "--provider-type", "pack", "--auth-type", string(auth.Type)}
+		if auth.Username != "" {
+			words = append(words, "--username", auth.Username)
+		}
+		if auth.TLS.Enabled {
+			words = append(words, "--ca", caFile, "--cert", certificateFile, "--key", keyFile, "--insecure-skip-verify")
+		}
+		if diff := cmp.Diff(strings.Join(words, "\n")+"\n", runInShell(t, cliOf(d))); diff != "" {
+			t.Errorf("command line with %s: %s", auth.Type, diff)
+		}
+		for _, s := range snippets(d) {
+			if strings.Contains(s.Text+s.Needs, "hunter2") {
+				t.Errorf("%s has a secret", s.ID)
+			}
+		}
+	}
+}
+
+func TestTerraformSnippet(t *testing.T) {
+	d := regcheck.Definition{Endpoint: "https://a.test", BasePath: `${x}%{y}"\<`, Auth: &regcheck.Auth{Type: regcheck.Basic, Username: "u", TLS: regcheck.TLS{Enabled: true, CA: "PEM", InsecureSkipVerify: true}}}
+	const want = `resource "spectrocloud_registry_oci" "registry" {
+  name = "registry"
+  type = "basic"
+  endpoint = "https://a.test"
+  endpoint_suffix = "$${x}%%{y}\"\\<"
+  is_private = true
+  is_synchronization = true
+  credentials {
+    credential_type = "basic"
+    username = "u"
+    password = var.registry_password
+    tls_config {
+      certificate = file("ca.pem")
+      insecure_skip_verify = true
+    }
+  }
+}`
+	if diff := cmp.Diff(want, terraformOf(d).Text); diff != "" {
+		t.Error(diff)
+	}
+	for _, auth := range []regcheck.Auth{{Type: regcheck.Token}, {Type: regcheck.NoAuth, TLS: regcheck.TLS{Key: "k"}}} {
+		d.Auth = &auth
+		if s := terraformOf(d); s.Text != "" || s.Needs == "" {
+			t.Errorf("%s: %+v", auth.Type, s)
+		}
+	}
+}
