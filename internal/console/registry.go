@@ -32,6 +32,15 @@ type registryPage struct {
 	MayCheck, MaySync, MayChange, MayDelete bool
 }
 
+// FixPath is the address of the field to correct, empty if the caller may not change it or the form does not have it.
+func (p registryPage) FixPath() string {
+	field, err := newForm("", "", definitionFields(p.Definition)...).Field(formName(p.Health.State.Field))
+	if err != nil || !p.MayChange {
+		return ""
+	}
+	return p.Path + "/edit#" + field.ID()
+}
+
 func registryPath(uid string) string { return pathRegistries + "/" + uid }
 
 // showRegistry is GET /console/registries/{uid}.

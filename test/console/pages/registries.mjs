@@ -48,13 +48,18 @@ for (const role of ["admin", "member"]) {
   test(`a registry, shown to ${role}`, async (t) => {
     const page = await as(t, role);
     await detail(page, "wrong-password");
-    assert.match(await page.getByRole("region", { name: "Result" }).textContent(), /rejected the credentials.*Correct the username.*Field: auth/s);
+    assert.match(await page.getByRole("region", { name: "Result" }).textContent(), /rejected the credentials.*Fix: Correct the username.*Field: Password/s);
     await page.getByText(/^Last 30 days: failing for .*, unknown for 2\d days\.$/).waitFor();
     assert.equal(await page.locator("svg rect.failing title").count(), 1);
     for (const action of ["Edit", "Delete"]) {
       assert.equal(await page.getByRole("link", { name: action }).count(), role === "admin" ? 1 : 0, action);
     }
     await assertAccessible(page);
+    if (role === "admin") {
+      await page.getByRole("link", { name: "Password", exact: true }).click();
+      await page.getByLabel("Password").waitFor();
+      assert.match(page.url(), /\/edit#field-password$/);
+    }
   });
 
   test(`the content of a registry, shown to ${role}`, async (t) => {
