@@ -17,6 +17,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -24,6 +25,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/storetest"
 	"github.com/regwarden/regwarden/internal/watch"
+	"github.com/regwarden/regwarden/secret"
 )
 
 const (
@@ -58,7 +60,7 @@ func mustWorld(t *testing.T, secure bool) *world {
 	}
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)
 	w.Console, err = New(Config{Auth: service, Directory: people, Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
-		ContentSync: contentsync.New(db, stored, nil, time.Now), Secure: secure, Now: time.Now,
+		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now), Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +101,17 @@ func (w *world) mustLogin() string {
 		w.t.Fatalf("the login returns %d, %v, %v", got.Code, got.Header(), got.err)
 	}
 	return got.Result().Cookies()[0].Name + "=" + got.Result().Cookies()[0].Value
+}
+
+// mustIdentify returns the principal of a cookie.
+func (w *world) mustIdentify(cookie string) auth.Principal {
+	w.t.Helper()
+	_, reference, _ := strings.Cut(cookie, "=")
+	p, err := w.Auth.AuthenticateConsole(w.t.Context(), secret.String(reference))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return p
 }
 
 func TestCookieOfTheSession(t *testing.T) {

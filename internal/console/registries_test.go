@@ -113,6 +113,27 @@ func TestPageOfRegistry(t *testing.T) {
 	}
 }
 
+// When too many callers wait for reports, the check is due, and the page says how to get its result.
+func TestCheckWithoutReport(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.store(t, 1, func(int) (time.Time, store.HealthResult) { return time.Now(), store.HealthResult{Valid: true} })
+	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
+	for reserved := true; reserved; {
+		_, reserved = w.Checks.ReserveWait(w.mustIdentify(cookie))
+	}
+	got := w.send("POST", path+"/check", "", "Cookie", cookie)
+	if location := got.Header().Get("Location"); got.Code != http.StatusSeeOther || location != path+"?notice=registryDue" {
+		t.Fatalf("%d, %s", got.Code, location)
+	}
+	if page := w.send("GET", path+"?notice=registryDue", "", "Cookie", cookie).Body.String(); !strings.Contains(page, `<a href="`+path+`">Reload</a>`) {
+		t.Errorf("the page is %s", page)
+	}
+	if got := w.send("GET", path+"/check", "", "Cookie", cookie); got.Code != http.StatusMethodNotAllowed {
+		t.Errorf("GET returns %d", got.Code)
+	}
+}
+
 func TestTimeline(t *testing.T) {
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	entry := func(hoursAgo int, valid, counted bool) watch.HistoryEntry {

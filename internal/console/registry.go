@@ -17,6 +17,8 @@ import (
 const (
 	historyChunk = 20 // entries per query: each has a report
 	historyPage  = 10 // entries per page
+
+	noticeDue = "registryDue"
 )
 
 type registryPage struct {
@@ -28,6 +30,7 @@ type registryPage struct {
 	Pager    pager                // of the history
 	Changes  []change
 	Sync     contentsync.Status
+	Pending  bool // a check was requested, and has not ended yet
 
 	MayCheck, MaySync, MayChange, MayDelete bool
 }
@@ -53,6 +56,7 @@ func (s *Console) showRegistry(c *call) error {
 	page := registryPage{Registry: found, Path: registryPath(found.UID), Sync: contentsync.StatusOf(found.SyncSupported, found.Sync),
 		MayCheck: p.Can(auth.ValidateRegistries), MaySync: p.Can(auth.SyncRegistries) && found.SyncSupported,
 		MayChange: p.Can(auth.ChangeRegistries), MayDelete: p.Can(auth.DeleteRegistries)}
+	page.Pending = c.query("notice") == noticeDue
 	history, newest, err := s.history(c, found.UID)
 	if err != nil {
 		return err
@@ -115,7 +119,7 @@ func (s *Console) checkRegistry(c *call) error {
 	if err != nil {
 		return err
 	}
-	notice := "registryDue"
+	notice := noticeDue
 	if report != nil {
 		notice = "registryChecked"
 	}

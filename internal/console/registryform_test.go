@@ -43,11 +43,7 @@ var textarea = regexp.MustCompile(`(?s)<textarea id="field-(\w+)".*?>(.*?)</text
 func TestEditRegistry(t *testing.T) {
 	w := mustWorld(t, false)
 	cookie := w.mustLogin()
-	_, reference, _ := strings.Cut(cookie, "=")
-	p, err := w.Auth.AuthenticateConsole(t.Context(), secret.String(reference))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := w.mustIdentify(cookie)
 	certificate, key := mustReadPair(t)
 	uid, err := w.Registries.Create(t.Context(), p, audit.Origin{}, registries.RegistryInput{
 		Name: "before", Annotations: map[string]string{"a": "b"}, Labels: map[string]string{"c": "d"}, Scope: "tenant", Private: true, SpectroManifest: true, SyncSupported: true,

@@ -142,7 +142,7 @@ var notices = map[string]string{
 
 	"registrySaved":   "The registry is stored. Its first check starts within seconds.",
 	"registryChecked": "The check has ended.",
-	"registryDue":     "The registry is due for a check, which has not ended yet.",
+	noticeDue:         "The registry is due for a check, which has not ended yet.",
 	"registryDeleted": "The registry is deleted.",
 	"syncRequested":   "The content is synchronized as soon as the limits of your requests allow it.",
 }
