@@ -57,7 +57,14 @@ func (c *call) pager(next string, shown, offset int, count int64) (p pager) {
 	return p
 }
 
+// maxCounted is up to where lists are counted.
+const maxCounted = 10_000
+
 // positions describes which items of a list a page shows.
 func positions(offset, shown int, count int64) string {
-	return fmt.Sprintf("%d–%d of %d", offset-shown+1, offset, count)
+	of := "of"
+	if count >= maxCounted {
+		of = "of at least"
+	}
+	return fmt.Sprintf("%d–%d %s %d", offset-shown+1, offset, of, max(count, int64(offset)))
 }

@@ -134,6 +134,18 @@ func TestCheckWithoutReport(t *testing.T) {
 	}
 }
 
+// A list is counted only up to a number, and may change while its pages are read.
+func TestPositions(t *testing.T) {
+	for want, got := range map[string]string{
+		"51–100 of 120": positions(100, 50, 120), "9951–10000 of at least 10000": positions(10_000, 50, 10_000),
+		"10001–10050 of at least 10050": positions(10_050, 50, 10_000), "51–100 of 100": positions(100, 50, 99),
+	} {
+		if got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestTimeline(t *testing.T) {
 	now := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	entry := func(hoursAgo int, valid, counted bool) watch.HistoryEntry {
