@@ -113,6 +113,63 @@ func TestPageOfRegistry(t *testing.T) {
 	}
 }
 
+// The content has pages too, and its text is no HTML.
+func TestContent(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.store(t, 1, func(int) (time.Time, store.HealthResult) { return time.Now(), store.HealthResult{Valid: true} })
+	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
+	get := func(target string) string {
+		got := w.send("GET", target, "", "Cookie", cookie)
+		if page := got.Body.String(); got.Code != http.StatusOK || len(page) > 100_000 || strings.Contains(page, "<i>") {
+			t.Fatalf("%s: %d, %d bytes: %s", target, got.Code, len(page), page)
+		}
+		return got.Body.String()
+	}
+	if page := get(path + "/content"); !strings.Contains(page, "Synchronization is disabled for this registry.") {
+		t.Errorf("without content: %s", page)
+	}
+	var contents []store.RegistryContent
+	for i := range 120 {
+		contents = append(contents, store.RegistryContent{Repository: "charts/<i>", Tag: fmt.Sprintf("%03d <i>", i), Kind: "helm <i>", Digest: "sha256:<i>", Problem: "The problem <i>"})
+	}
+	w.addContents(t, strings.TrimPrefix(path, pathRegistries+"/"), contents)
+	second := get(w.link(t, linkNext, get(path+"/content?repository=charts")))
+	if !strings.Contains(second, "051 &lt;i&gt;") || !strings.Contains(second, "The problem &lt;i&gt;") || !strings.Contains(second, "51–100 of 120") {
+		t.Errorf("the second page: %s", second)
+	}
+	third := get(w.link(t, linkNext, second))
+	if linkNext.MatchString(third) || get(w.link(t, linkPrevious, third)) != second {
+		t.Errorf("the third page: %s", third)
+	}
+	if page := get(path + "/content?repository=chart"); !strings.Contains(page, "No repository has this name.") {
+		t.Errorf("another repository: %s", page)
+	}
+}
+
+// addContents stores what a synchronization found.
+func (w *world) addContents(t *testing.T, uid string, contents []store.RegistryContent) {
+	t.Helper()
+	now := time.Now()
+	err := w.db.InTx(t.Context(), func(tx *store.Tx) error {
+		org, err := tx.Orgs.ByName(t.Context(), "acme")
+		if err != nil {
+			return err
+		}
+		if err := tx.Syncs.Schedule(t.Context(), org.UID, uid, now); err != nil {
+			return err
+		}
+		runs, err := tx.Syncs.Claim(t.Context(), "test", now, now.Add(time.Hour), []store.Share{{OrgUID: org.UID, Count: 1}})
+		if err != nil {
+			return err
+		}
+		return errors.Join(tx.Contents.Add(t.Context(), runs[0], contents), tx.Syncs.Finish(t.Context(), runs[0], now, now.Add(time.Hour), ""))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // When too many callers wait for reports, the check is due, and the page says how to get its result.
 func TestCheckWithoutReport(t *testing.T) {
 	w := mustWorld(t, false)
