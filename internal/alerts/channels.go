@@ -26,6 +26,7 @@ const (
 // stands for the stored value, if that may be sent to the destination.
 type Channel struct {
 	UID           string
+	Scope         Scope // only when it is shown
 	Type          string
 	Active        bool
 	AlertAllUsers bool
@@ -68,11 +69,22 @@ func (s *Service) Channels(ctx context.Context, in Scope) ([]Channel, error) {
 	if err := checkComponent(in.Component); err != nil {
 		return nil, err
 	}
+	return s.list(ctx, in.OrgUID, func(tx *store.Tx) ([]store.Channel, error) {
+		return tx.Channels.List(ctx, in.OrgUID, in.ProjectUID, in.Component)
+	})
+}
+
+// OfOrg lists the channels of all projects of an organization. The caller shows those of the projects that its user may see.
+func (s *Service) OfOrg(ctx context.Context, orgUID string) ([]Channel, error) {
+	return s.list(ctx, orgUID, func(tx *store.Tx) ([]store.Channel, error) { return tx.Channels.OfOrg(ctx, orgUID) })
+}
+
+func (s *Service) list(ctx context.Context, orgUID string, read func(*store.Tx) ([]store.Channel, error)) ([]Channel, error) {
 	var stored []store.Channel
 	var consent consent
 	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		if stored, err = tx.Channels.List(ctx, in.OrgUID, in.ProjectUID, in.Component); err == nil {
-			consent, err = s.consentOf(ctx, tx, in.OrgUID)
+		if stored, err = read(tx); err == nil {
+			consent, err = s.consentOf(ctx, tx, orgUID)
 		}
 		return err
 	})

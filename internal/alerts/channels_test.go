@@ -266,3 +266,21 @@ func TestChannelsOfAnOrganizationAreLimited(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 }
+
+// The channels of an organization are those of all projects and components, with their places, masked.
+func TestChannelsOfAnOrganization(t *testing.T) {
+	f := newFixture(t, Config{})
+	uid, _ := f.create(slack("/x0x"))
+	f.in.Component = APIKeyExpiry
+	other, _ := f.create(slack("/x0x"))
+	list, err := f.OfOrg(t.Context(), f.in.OrgUID)
+	if err != nil || len(list) != 2 {
+		t.Fatalf("%d channels, %v", len(list), err)
+	}
+	if list[0].UID != other || list[0].Scope != f.in || list[1].UID != uid || strings.Contains(list[1].HTTP.URL.Reveal(), "x0x") {
+		t.Errorf("%+v", list)
+	}
+	if list, err := f.OfOrg(t.Context(), "other"); err != nil || len(list) > 0 {
+		t.Errorf("of another organization: %v, %v", list, err)
+	}
+}

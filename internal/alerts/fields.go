@@ -263,7 +263,7 @@ func hostPort(u *url.URL) (host, port string) {
 
 // visible returns a stored channel with secrets masked.
 func visible(c store.Channel, consent consent) Channel {
-	v := Channel{UID: c.UID, Type: c.Type, Active: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt}
+	v := Channel{UID: c.UID, Scope: Scope{c.OrgUID, c.ProjectUID, c.Component}, Type: c.Type, Active: c.Active, AlertAllUsers: c.AlertAllUsers, Identifiers: c.Identifiers, Status: c.Status, CreatedAt: c.CreatedAt}
 	if c.Type != TypeHTTP {
 		v.Unconfirmed = slices.DeleteFunc(slices.Clone(c.Identifiers), consent.given)
 		return v

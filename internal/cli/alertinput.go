@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
-	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/alertbodies"
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/strictjson"
@@ -34,9 +33,6 @@ const (
 
 // AlertTemplates are the values of --template.
 var AlertTemplates = []string{"slack", "teams"}
-
-//go:embed templates
-var templates embed.FS
 
 // alertInput has the flags that describe a channel.
 type alertInput struct {
@@ -192,11 +188,14 @@ func (f *alertInput) webhook(c *call, channel *api.AlertChannelRequest, create b
 	if f.template == "" {
 		return nil
 	}
-	body, err := templates.ReadFile("templates/" + f.template + ".json")
-	if err != nil {
+	switch f.template {
+	case "slack":
+		channel.HTTP.Body = secret.String(alertbodies.Slack())
+	case "teams":
+		channel.HTTP.Body = secret.String(alertbodies.Teams())
+	default:
 		return command.AsUsage(fmt.Errorf("--template must be one of %s", strings.Join(AlertTemplates, ", ")))
 	}
-	channel.HTTP.Body = secret.String(bytes.TrimSpace(body))
 	channel.HTTP.Headers = map[string]secret.String{"Content-Type": "application/json"}
 	return nil
 }

@@ -1,28 +1,9 @@
 package cli
 
 import (
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 )
-
-// The page shows the bodies of --template.
-func TestTemplatesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/alerts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range AlertTemplates {
-		body, err := templates.ReadFile("templates/" + name + ".json")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if quoted := strconv.Quote(strings.TrimSpace(string(body))); !strings.Contains(string(page), quoted) {
-			t.Errorf("docs/alerts.md does not have %s", quoted)
-		}
-	}
-}
 
 func TestURLsWithSecretsAreNoArguments(t *testing.T) {
 	for url, ok := range map[string]bool{

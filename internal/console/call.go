@@ -60,6 +60,9 @@ func (c *call) readForm(limit int64) error {
 	if errors.Is(err, http.ErrNotMultipart) {
 		err = nil
 	}
+	if err == nil { // the deadline of the body would end an action that takes longer
+		_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{}) // fails only on a closed connection
+	}
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return &fault.Error{Kind: fault.Invalid, Code: fault.CodeRequestTooLarge, Message: fmt.Sprintf("The form must have at most %d KiB.", limit>>10)}
 	}

@@ -92,6 +92,14 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathRegistry + "/delete", handle: s.confirmDelete},
 		{method: "POST", path: pathRegistry + "/delete", handle: s.deleteRegistry},
 
+		{method: "GET", path: pathAlerts, handle: s.listAlerts, label: "Alerts", icon: "alerts"},
+		{method: "GET", path: pathNewChannel, handle: s.newChannel},
+		{method: "POST", path: pathNewChannel, handle: s.createChannel},
+		{method: "GET", path: pathChannel, handle: s.showChannel},
+		{method: "POST", path: pathChannel, handle: s.changeChannel},
+		{method: "POST", path: pathChannel + "/test", handle: s.testChannel},
+		{method: "POST", path: pathChannel + "/delete", handle: s.deleteChannel},
+
 		{method: "GET", path: pathKeys, handle: s.listKeys, label: "API keys", icon: "keys"},
 		{method: "GET", path: pathKeys + "/new", handle: s.newKey},
 		{method: "POST", path: pathKeys + "/new", handle: s.createKey},

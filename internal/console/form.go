@@ -2,6 +2,8 @@ package console
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
 )
@@ -76,10 +78,19 @@ func (f *form) refused(c *call, err error) *form {
 	return f
 }
 
+// addProblem adds a problem to its field, or to the field with the list or object that it is in.
 func (f *form) addProblem(p fault.Field) {
 	for i := range f.Fields {
-		if f.Fields[i].Name == p.Field {
-			f.Fields[i].Error = p.Problem
+		one := &f.Fields[i]
+		rest, within := strings.CutPrefix(p.Field, one.Name)
+		switch {
+		case !within:
+			continue
+		case rest == "":
+			one.addError(p.Problem)
+			return
+		case rest[0] == '.' || rest[0] == '[':
+			one.addError(part(rest) + " " + p.Problem)
 			return
 		}
 	}
@@ -88,3 +99,19 @@ func (f *form) addProblem(p fault.Field) {
 
 // Refused reports whether the form was sent and refused.
 func (f *form) Refused() bool { return f.Message != "" }
+
+// part names a part of a field, such as .name or [0]. Lists have an entry in each line.
+func part(path string) string {
+	path = strings.Trim(path, ".[]")
+	if n, err := strconv.Atoi(path); err == nil {
+		return "line " + strconv.Itoa(n+1)
+	}
+	return path
+}
+
+func (f *field) addError(text string) {
+	if f.Error != "" {
+		text = f.Error + "; " + text
+	}
+	f.Error = text
+}

@@ -145,6 +145,10 @@ var notices = map[string]string{
 	noticeDue:         "The registry is due for a check, which has not ended yet.",
 	"registryDeleted": "The registry is deleted.",
 	"syncRequested":   "The content is synchronized as soon as the limits of your requests allow it.",
+
+	"channelCreated": "The channel is stored. Send a test to try it.",
+	"channelChanged": "The channel is changed.",
+	"channelDeleted": "The channel is deleted.",
 }
 
 type iconSet map[string]template.HTML

@@ -60,6 +60,7 @@ const (
 	sqlServeChannel  = `UPDATE alert_channels SET next_at = $3 WHERE org_uid = $1 AND uid = $2 AND active = 1 AND lease_owner IS NULL AND (next_at IS NULL OR next_at > $3)`
 	sqlDeleteChannel = `DELETE FROM alert_channels WHERE org_uid = $1 AND uid = $2`
 	sqlChannels      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND project_uid = $2 AND component = $3 ORDER BY position, uid`
+	sqlOrgChannels   = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 ORDER BY project_uid, component, position, uid`
 	sqlWebhooks      = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND type = 'http'`
 	sqlCountChannels = `SELECT COUNT(*) FROM alert_channels WHERE org_uid = $1 AND component = $2`
 	sqlChannel       = `SELECT ` + channelColumns + ` FROM alert_channels WHERE org_uid = $1 AND uid = $2`
@@ -156,6 +157,11 @@ func (tx Channels) Delete(ctx context.Context, orgUID, uid string) error {
 // List lists the channels of a project's component in their order.
 func (tx Channels) List(ctx context.Context, orgUID, projectUID, component string) ([]Channel, error) {
 	return all(ctx, tx.conn, tx.scan, sqlChannels, orgUID, projectUID, component)
+}
+
+// OfOrg lists the channels of all components of an organization, in their order within a component.
+func (tx Channels) OfOrg(ctx context.Context, orgUID string) ([]Channel, error) {
+	return all(ctx, tx.conn, tx.scan, sqlOrgChannels, orgUID)
 }
 
 // Webhooks lists the channels of an organization that send to webhooks.

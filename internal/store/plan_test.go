@@ -40,7 +40,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqlExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf, "History": sqlHistory,
 		"CountWatchAhead": sqlCountWatchAhead,
 		"SpreadWatch":     sqlSpreadWatch, "CountWatch": sqlCountWatch, "AlertAddresses": sqlAlertAddresses, "AlertAddressByToken": sqlAlertAddressByToken, "DeleteUnconfirmed": sqlDeleteUnconfirmed,
-		"ConfirmAddress": sqlConfirmAddress, "DeleteUnconfirmedBefore": sqlDeleteUnconfirmedBefore, "ServeChannel": sqlServeChannel, "Channels": sqlChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
+		"ConfirmAddress": sqlConfirmAddress, "DeleteUnconfirmedBefore": sqlDeleteUnconfirmedBefore, "ServeChannel": sqlServeChannel, "Channels": sqlChannels, "OrgChannels": sqlOrgChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
 		"WakeChannel": sqlWakeChannel, "NextDelivery": sqlNextDelivery, "EndDelivery": sqlEndDelivery, "HurryDeliveries": sqlHurryDeliveries,
 		"DeliveryLeft": sqlDeliveryLeft, "DeleteAlerts": sqlDeleteAlerts, "ChannelsDue": sqlChannelsDue, "ChannelOrgs": sqlChannelOrgs,
 		"ClaimChannels": sqlClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "AlertedEmails": sqlAlertedEmails,

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { test } from "node:test";
+import { accessible, as, assertAccessible } from "../harness.mjs";
+
+accessible("the list of alert channels", "admin", "/console/alerts");
+accessible("the list of alert channels", "member", "/console/alerts");
+accessible("the form of a new email channel", "admin", "/console/alerts", (page) => page.getByRole("link", { name: "New email channel" }).first().click());
+
+// receive starts a receiver of webhooks that returns the status, and returns its address and what it receives.
+async function receive(t, status, text) {
+  const received = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const part of request) body += part;
+    received.push({ url: request.url, method: request.method, headers: request.headers, body });
+    response.writeHead(status).end(text + request.url);
+  });
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  t.after(() => server.close());
+  const host = `127.0.0.1:${server.address().port}`;
+  return { host, url: `http://${host}/marked-path-of-the-hook`, received };
+}
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`webhooks are created, tested, changed and deleted, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const { host, url, received } = await receive(t, 200, "thanks <b>");
+    const page = await as(t, "admin", { javaScriptEnabled, reducedMotion: "reduce" });
+    await page.goto("/console/alerts");
+    await page.getByRole("link", { name: "New webhook in Default" }).click();
+    await page.getByRole("button", { name: "Create" }).click();
+    assert.match(await page.getByRole("alert").textContent(), /URL is required/);
+    await page.getByLabel("URL").fill(url);
+    await page.getByLabel("Headers").fill("Authorization: Bearer marked-header-value");
+    await page.getByLabel("Send", { exact: true }).selectOption("A message for Slack");
+    await page.getByRole("button", { name: "Create" }).click();
+    await page.getByText("The channel is stored.").waitFor();
+    await page.getByRole("heading", { name: host }).waitFor();
+
+    await page.getByRole("button", { name: "Send test" }).click();
+    const result = page.getByRole("status");
+    assert.match(await result.textContent(), /The sample was delivered \(\d+ ms, status 200\)\..*Response: thanks <b>/s);
+    if (javaScriptEnabled) await assertAccessible(page);
+    assert.ok(!(await page.content()).includes("marked-"), "a secret is in the page");
+    assert.equal(received[0].headers.authorization, "Bearer marked-header-value");
+    assert.match(JSON.parse(received[0].body).blocks[0].text.text, /^Test: /);
+
+    await page.getByLabel("Method").selectOption("PUT");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The channel is changed.").waitFor();
+    await page.getByRole("button", { name: "Send test" }).click();
+    await result.filter({ hasText: "The sample was delivered" }).waitFor();
+    assert.deepEqual([received[1].method, received[1].url, received[1].headers.authorization], ["PUT", "/marked-path-of-the-hook", "Bearer marked-header-value"]);
+
+    await page.getByRole("link", { name: "All channels" }).click();
+    await page.getByRole("row", { name: host }).filter({ hasText: "Health of registries" }).getByRole("link").click();
+    await page.getByText("Delete channel").first().click();
+    await page.getByRole("button", { name: "Delete channel" }).click();
+    await page.getByText("The channel is deleted.").waitFor();
+    assert.equal(await page.getByRole("row", { name: host }).count(), 0);
+  });
+}
+
+test("a test that fails says why, and a generated secret is shown once", async (t) => {
+  const { host, url } = await receive(t, 500, "no such hook ");
+  const page = await as(t, "admin");
+  await page.goto("/console/alerts");
+  await page.getByRole("link", { name: "New webhook in Default" }).click();
+  await page.getByLabel("URL").fill(url);
+  await page.getByRole("button", { name: "Create" }).click();
+  const secret = await page.getByLabel("Signing secret").textContent();
+  assert.match(secret, /^[A-Z2-7]{26}$/);
+  await assertAccessible(page);
+  await page.getByRole("link", { name: "Go to the channel" }).click();
+  await page.getByRole("heading", { name: host }).waitFor();
+  assert.ok(!(await page.content()).includes(secret));
+  await page.getByRole("button", { name: "Send test" }).click();
+  const alert = page.getByRole("alert");
+  assert.match(await alert.textContent(), /The sample was not delivered \(\d+ ms, status 500\)\..*Response: no such hook/s);
+  assert.ok(await alert.evaluate((element) => element === document.activeElement), "the result has no focus");
+  await assertAccessible(page);
+});
+
+test("email without a mail server", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto("/console/alerts");
+  await page.getByRole("link", { name: "New email channel in Default" }).click();
+  await page.getByLabel("Addresses").fill("ops@acme.example");
+  await page.getByRole("button", { name: "Create" }).click();
+  assert.match(await page.getByRole("alert").textContent(), /smtp-host/);
+  assert.equal(await page.getByLabel("Addresses").inputValue(), "ops@acme.example");
+});
+
+test("a member without projects is shown what to do, and cannot create channels", async (t) => {
+  const page = await as(t, "member");
+  await page.goto("/console/alerts");
+  await page.getByText("You are a member of no project yet.").waitFor();
+  assert.equal(await page.getByRole("link", { name: /^New/ }).count(), 0);
+  const response = await page.goto("/console/alerts/none/http");
+  assert.equal(response.status(), 403);
+});
