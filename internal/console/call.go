@@ -148,7 +148,7 @@ func (c *call) showError(err error) {
 
 // begin sends the status. net/http drains an unread body before, so the time for it is bounded.
 func (c *call) begin(status int) {
-	if c.ContentLength != 0 && c.Form == nil {
+	if c.ContentLength != 0 && (c.Form == nil || c.Method != http.MethodPost) {
 		_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Now().Add(drainTimeout)) // fails only on a closed connection
 	}
 	c.WriteHeader(status)

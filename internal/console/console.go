@@ -226,10 +226,10 @@ func (s *Console) run(c *call, r route) error {
 			return err
 		}
 	}
-	if c.Method == http.MethodPost {
-		if err := c.readForm(r.maxBody); err != nil {
-			return err
-		}
+	if c.Method != http.MethodPost {
+		c.Body = http.NoBody // FormValue would read it whatever the method is, and write files to disk
+	} else if err := c.readForm(r.maxBody); err != nil {
+		return err
 	}
 	return r.handle(c)
 }

@@ -228,6 +228,30 @@ func TestThrottledLoginReportsTheWait(t *testing.T) {
 	t.Error("no login was throttled")
 }
 
+// unreadable is a body of a page that takes no form.
+type unreadable struct{ t *testing.T }
+
+func (u unreadable) Read([]byte) (int, error) {
+	u.t.Error("the body of a request without a form was read")
+	return 0, io.ErrUnexpectedEOF
+}
+
+// net/http would write the files of a form to disk, without a limit and whatever the method is.
+func TestOnlyFormsAreRead(t *testing.T) {
+	w := mustWorld(t, false)
+	for _, method := range []string{"GET", "HEAD", "PUT", "DELETE"} {
+		for _, target := range []string{pathLogin, pathLogin + "?next=/console/x", pathOverview, "/console/theme"} {
+			request := httptest.NewRequestWithContext(t.Context(), method, target, unreadable{t})
+			request.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+			recorder := httptest.NewRecorder()
+			_ = w.ServePage(recorder, request, audit.Origin{})
+			if target == pathLogin+"?next=/console/x" && method == "GET" && !strings.Contains(recorder.Body.String(), `value="/console/x"`) {
+				t.Errorf("the login leads to another page: %s", recorder.Body)
+			}
+		}
+	}
+}
+
 func TestNext(t *testing.T) {
 	for sent, want := range map[string]string{
 		"":                              pathOverview,
