@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,11 +67,20 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// describe returns the text of an error. For a fault, it is the message, then the problem of each field on a separate line.
+// describe returns the text of an error, of which a server or a registry may have written a part.
 func describe(err error) string {
 	if refused, ok := errors.AsType[*api.Error](err); ok {
-		return refused.Message
+		return cli.Shown(refused.Message)
 	}
+	lines := strings.Split(messageOf(err), "\n")
+	for i := range lines {
+		lines[i] = cli.Shown(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// messageOf returns the message of an error. For a fault, the problem of each field follows on a separate line.
+func messageOf(err error) string {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok {
 		return err.Error()

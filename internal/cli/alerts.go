@@ -198,10 +198,10 @@ func testAlert(c *call, project string, to channel) error {
 	}
 	done, err := c.output.value(result)
 	if !done && result.Delivered {
-		_, err = fmt.Fprintln(c.cmd.OutOrStdout(), strings.TrimSpace(fmt.Sprintf("Delivered to %s in %d ms: %s", to.target(), result.DurationMS, received(result))))
+		_, err = fmt.Fprintln(c.cmd.OutOrStdout(), Shown(strings.TrimSpace(fmt.Sprintf("Delivered to %s in %d ms: %s", to.target(), result.DurationMS, received(result)))))
 	}
 	if err == nil && !result.Delivered {
-		err = errors.New(strings.TrimSpace(fmt.Sprintf("the sample was not delivered to %s: %s %s\n%s", to.target(), result.Error, result.Response, result.Hint)))
+		err = errors.New(strings.TrimSpace(Shown(fmt.Sprintf("the sample was not delivered to %s: %s %s", to.target(), result.Error, result.Response)) + "\n" + Shown(result.Hint)))
 	}
 	return err
 }

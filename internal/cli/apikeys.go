@@ -41,7 +41,7 @@ func (p Program) createAPIKey() *cobra.Command {
 			return err
 		}
 		c.changed("Created the API key %s, which expires on %s.", key.Metadata.Name, expiry.UTC().Format(time.DateOnly))
-		_, err = fmt.Fprintln(c.cmd.OutOrStdout(), created.APIKey) // also with --quiet: it is not shown again
+		_, err = fmt.Fprintln(c.cmd.OutOrStdout(), Shown(created.APIKey)) // also with --quiet: it is not shown again
 		return err
 	}, changes)
 	cmd.Flags().StringVar(&key.Spec.UserUID, "email", "", "email or uid of the user that the key acts for (default: yourself; required on a local store)")

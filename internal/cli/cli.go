@@ -216,7 +216,7 @@ func (c *call) checkOrg(org string) error {
 	}
 	info, err := c.client.Whoami(c.ctx)
 	if err == nil && !strings.EqualFold(strings.TrimSpace(org), info.OrgName) {
-		err = command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; log in to the other one with: regwarden login %s --org %q", info.OrgName, c.login.Server, org))
+		err = command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; log in to the other one with: regwarden login %s --org %q", Shown(info.OrgName), c.login.Server, org))
 	}
 	return err
 }
@@ -232,7 +232,7 @@ func explain(cmd *cobra.Command, err error) error {
 	}
 	problems := make([]error, 0, 1)
 	for _, f := range refused.Fields() {
-		problems = append(problems, fmt.Errorf("%s %s", flagOf(cmd, f.Field), f.Problem))
+		problems = append(problems, errors.New(Shown(flagOf(cmd, f.Field)+" "+f.Problem)))
 	}
 	if len(problems) == 0 {
 		return err
@@ -259,7 +259,7 @@ func flagOf(cmd *cobra.Command, field string) string {
 // changed prints what a command changed, on standard error: standard output is for scripts.
 func (c *call) changed(format string, args ...any) {
 	if !c.quiet {
-		fmt.Fprintf(c.cmd.ErrOrStderr(), format+"\n", args...)
+		fmt.Fprintln(c.cmd.ErrOrStderr(), Shown(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -269,6 +269,6 @@ func (c *call) created(uid, format string, args ...any) error {
 		return nil
 	}
 	c.changed(format, args...)
-	_, err := fmt.Fprintln(c.cmd.OutOrStdout(), uid)
+	_, err := fmt.Fprintln(c.cmd.OutOrStdout(), Shown(uid))
 	return err
 }

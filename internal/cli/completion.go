@@ -50,6 +50,7 @@ func (p Program) completeFlag(names func(*call) ([]string, error), options ...op
 		if err != nil {
 			cobra.CompDebugln(err.Error(), false)
 		}
+		found = slices.DeleteFunc(found, func(name string) bool { return Shown(name) != name }) // it would control the terminal
 		slices.Sort(found)
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}

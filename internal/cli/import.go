@@ -49,7 +49,7 @@ func (p Program) Import(sources Sources, args cobra.PositionalArgs) *cobra.Comma
 // one that failed.
 func (c *call) showImported(found model.Result, imported []api.ImportedRegistry) error {
 	for _, p := range found.Problems {
-		fmt.Fprintln(c.cmd.ErrOrStderr(), shownText(scan.Place(p.Source)+": "+p.Message))
+		fmt.Fprintln(c.cmd.ErrOrStderr(), Shown(scan.Place(p.Source)+": "+p.Message))
 	}
 	var failed error
 	var rows [][]any
@@ -63,15 +63,12 @@ func (c *call) showImported(found model.Result, imported []api.ImportedRegistry)
 			i, imported = imported[0], imported[1:]
 		}
 		if i.Result == api.ImportFailed {
-			failed = fmt.Errorf("the import ended at %s: %s", shownText(i.Name), shownText(i.Detail))
+			failed = fmt.Errorf("the import ended at %s: %s", Shown(i.Name), Shown(i.Detail))
 		}
-		rows = append(rows, []any{i.Result, shownText(i.Name), shownText(model.Address(of.Definition)), shownText(scan.Place(of.Sources[0])), i.UID, shownText(i.Detail)})
+		rows = append(rows, []any{i.Result, i.Name, model.Address(of.Definition), scan.Place(of.Sources[0]), i.UID, i.Detail})
 	}
 	return errors.Join(c.list(nil, columns("result", "name", "registry", "source", "uid+", "detail"), rows), failed)
 }
 
 // unresolvedWhy returns why the credentials of a definition are not known.
 func unresolvedWhy(r model.Registry) string { return cmp.Or(string(r.Detail), string(r.Reason)) }
-
-// shownText returns a text of a file so that it controls neither a terminal nor a pipeline.
-func shownText(text string) string { return regcheck.WithoutPipelineCommand(scan.Clean(text)) }

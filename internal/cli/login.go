@@ -106,7 +106,7 @@ func (l *login) logIn(to *Context) (*api.UserInfo, error) {
 		}
 	}
 	if err == nil && l.org != "" && l.keyStdin && !strings.EqualFold(strings.TrimSpace(l.org), info.OrgName) {
-		err = command.AsUsage(fmt.Errorf("--org: the API key belongs to the organization %s", info.OrgName))
+		err = command.AsUsage(fmt.Errorf("--org: the API key belongs to the organization %s", Shown(info.OrgName)))
 	}
 	return info, err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/scan"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 // Formats are the values of --output.
@@ -72,7 +75,7 @@ func (o *output) table(columns []column, rows [][]any) error {
 	case "name":
 		at := max(0, slices.IndexFunc(columns, func(c column) bool { return c.name == "name" }))
 		for _, row := range rows {
-			fmt.Fprintln(out, command.Cell(row[at]))
+			fmt.Fprintln(out, cellOf(row[at]))
 		}
 		return nil
 	}
@@ -92,7 +95,7 @@ func (o *output) record(columns []column, row []any) error {
 		if _, raw := row[i].(json.RawMessage); raw {
 			continue
 		}
-		fmt.Fprintf(lines, "%s\t%s\n", c.name, command.Cell(row[i]))
+		fmt.Fprintf(lines, "%s\t%s\n", c.name, cellOf(row[i]))
 	}
 	return lines.Flush()
 }
@@ -147,8 +150,13 @@ func (o *output) cell(value any) string {
 		}
 		return age(t, now)
 	}
-	return command.Cell(value)
+	return cellOf(value)
 }
+
+func cellOf(value any) string { return Shown(command.Cell(value)) }
+
+// Shown returns a text of a server, a registry or a file in one line that controls neither a terminal nor a pipeline.
+func Shown(text string) string { return regcheck.WithoutPipelineCommand(scan.Clean(text)) }
 
 // age returns how long ago t is, or in how long it will be, in its largest unit.
 func age(t, now time.Time) string {
@@ -185,20 +193,31 @@ func (o *output) structured(v any) error {
 		return command.PrintJSON(o.cmd, json.RawMessage(data))
 	}
 	var tree yaml.Node // JSON is YAML: a tree keeps the order of keys
-	if err := yaml.Unmarshal(data, &tree); err != nil {
+	if err := yaml.Unmarshal(command.EscapeUnprintable(data, escapeYAML), &tree); err != nil {
 		return err
 	}
 	blockStyle(&tree)
-	encoder := yaml.NewEncoder(o.cmd.OutOrStdout())
+	var out bytes.Buffer
+	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	return errors.Join(encoder.Encode(&tree), encoder.Close())
+	if err := errors.Join(encoder.Encode(&tree), encoder.Close()); err != nil {
+		return err
+	}
+	_, err = o.cmd.OutOrStdout().Write(command.EscapeUnprintable(out.Bytes(), escapeYAML))
+	return err
 }
 
-// blockStyle removes the braces and quotes of JSON from a YAML tree. Strings that would be read as another type stay quoted.
+func escapeYAML(r rune) string { return fmt.Sprintf(`\U%08x`, r) }
+
+// blockStyle removes the braces and quotes of JSON from a YAML tree. Strings that would be read as another type stay quoted, and those in which
+// characters are escaped.
 func blockStyle(n *yaml.Node) {
 	n.Style = 0
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
 		n.SetString(n.Value)
+	}
+	if string(command.EscapeUnprintable([]byte(n.Value), escapeYAML)) != n.Value {
+		n.Style = yaml.DoubleQuotedStyle
 	}
 	for _, child := range n.Content {
 		blockStyle(child)

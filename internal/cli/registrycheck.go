@@ -65,7 +65,7 @@ func (f registryCheck) run(c *call, show command.ReportOutput, name string) erro
 	pending, ok := errors.AsType[*client.PendingError](err)
 	switch {
 	case ok:
-		return c.notChecked(name, pending.Message)
+		return c.notChecked(name, Shown(pending.Message))
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return c.notChecked(name, late(c, f.timeout))
 	case err != nil:

@@ -129,7 +129,7 @@ func (c *call) awaitSync(r *api.OCIRegistrySummary, within time.Duration) error 
 			c.changed("Synchronized %s: %s.", r.Metadata.Name, contentWords(status.Repositories, status.Tags))
 			return nil
 		case err == nil && status.Status == "Failed":
-			return fmt.Errorf("the synchronization of %s failed: %s", r.Metadata.Name, status.Message)
+			return fmt.Errorf("the synchronization of %s failed: %s", Shown(r.Metadata.Name), Shown(status.Message))
 		case err == nil:
 			show(fmt.Sprintf("%s: %s %s", r.Metadata.Name, status.Status, status.Message))
 		}
@@ -162,7 +162,7 @@ func (c *call) progress() (show func(string), remove func()) {
 	begun := false
 	show = func(text string) {
 		begun = true
-		fmt.Fprintf(out, eraseLine+"%.70s", text)
+		fmt.Fprintf(out, eraseLine+"%.70s", Shown(text))
 	}
 	remove = func() {
 		if begun {

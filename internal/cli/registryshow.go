@@ -59,7 +59,7 @@ func (p Program) registryShow() *cobra.Command {
 		}
 		s := shown(r)
 		if c.output.format == "name" {
-			_, err := fmt.Fprintln(c.cmd.OutOrStdout(), s.Name)
+			_, err := fmt.Fprintln(c.cmd.OutOrStdout(), Shown(s.Name))
 			return err
 		}
 		if done, err := c.output.value(s); done {
@@ -67,7 +67,7 @@ func (p Program) registryShow() *cobra.Command {
 		}
 		table := tabwriter.NewWriter(c.cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 		for _, line := range s.lines() {
-			fmt.Fprintf(table, "%s\t%s\n", line[0], line[1])
+			fmt.Fprintf(table, "%s\t%s\n", line[0], Shown(line[1]))
 		}
 		return table.Flush()
 	}, lists)

@@ -1,8 +1,12 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -24,8 +28,38 @@ func WantsJSON(output string) (bool, error) {
 }
 
 func PrintJSON(cmd *cobra.Command, v any) error {
-	encoder := json.NewEncoder(cmd.OutOrStdout())
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	return encoder.Encode(v)
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	_, err := cmd.OutOrStdout().Write(EscapeUnprintable(out.Bytes(), escapeJSON))
+	return err
+}
+
+// escapeJSON returns the escape sequence of a character in a string of JSON.
+func escapeJSON(r rune) (escaped string) {
+	for _, unit := range utf16.Encode([]rune{r}) {
+		escaped += fmt.Sprintf(`\u%04x`, unit)
+	}
+	return escaped
+}
+
+// EscapeUnprintable returns a document that controls no terminal. JSON and quoted YAML have such characters in strings only, where an escape
+// sequence is the same value.
+func EscapeUnprintable(text []byte, escape func(rune) string) []byte {
+	var out []byte
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		switch {
+		case r == '\n' || unicode.IsPrint(r) && (r != utf8.RuneError || size > 1):
+			out = append(out, text[:size]...)
+		default:
+			out = append(out, escape(r)...)
+		}
+		text = text[size:]
+	}
+	return out
 }
