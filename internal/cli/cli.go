@@ -157,7 +157,7 @@ func (t *target) choose() (*Context, error) {
 		chosen = saved.find(server, t.org)
 	}
 	switch {
-	case key != "" && chosen == nil && server == "":
+	case key != "" && server == "": // the current context may be of another server, which must not get the key
 		return nil, command.AsUsage(fmt.Errorf("%s requires the URL of the server, in %s or with --server", EnvAPIKey, EnvServer))
 	case key != "":
 		return withKey(cmp.Or(chosen, &Context{Server: server}), key)

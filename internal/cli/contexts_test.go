@@ -111,3 +111,26 @@ func TestServerWithoutTLS(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// A key in the environment is for the server that is named with it, not for that of the login.
+func TestKeyIsSentToTheNamedServer(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("HOME", os.Getenv("XDG_CONFIG_HOME"))
+	t.Setenv(EnvAPIKey, "key-marked")
+	if err := changeContexts(t.Context(), func(saved *contexts) error {
+		saved.add(Context{Server: "https://login.example", Org: "Acme", Token: "token"})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if chosen, err := (&target{local: noLocal{}}).choose(); err == nil || strings.Contains(err.Error(), "marked") {
+		t.Errorf("the key is sent to %v, error %v", chosen, err)
+	}
+	for _, server := range []string{"https://login.example", "https://other.example"} {
+		t.Setenv(EnvServer, server)
+		chosen, err := (&target{local: noLocal{}}).choose()
+		if err != nil || chosen.Server != server || chosen.APIKey != "key-marked" || chosen.Token != "" {
+			t.Errorf("%s: %v, %v", server, chosen, err)
+		}
+	}
+}
