@@ -50,7 +50,7 @@ func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Ori
 	if err := s.allowed(ctx, p, origin, auth.CreateRegistries, audit.RegistryCreate, ""); err != nil {
 		return nil, err
 	}
-	i := importer{service: s, principal: p, origin: origin, input: input, secrets: p.Can(auth.OpenRegistries), names: map[string]bool{}, known: map[string]string{}}
+	i := importer{service: s, principal: p, origin: origin, input: input, secrets: p.Can(auth.OpenRegistries), names: map[string]bool{}, numbers: map[string]int{}, known: map[string]string{}}
 	if err := i.readStored(ctx); err != nil {
 		return nil, fault.Wrap("read the stored registries", err)
 	}
@@ -76,6 +76,7 @@ type importer struct {
 	input     ImportInput
 	secrets   bool              // secrets are compared
 	names     map[string]bool   // canonical names in use
+	numbers   map[string]int    // the last number of a name, by address: a request may have 10,000 definitions of one
 	known     map[string]string // names of stored definitions by key
 	stored    int
 }
@@ -143,8 +144,10 @@ const maxImportName = 240
 func (i *importer) newName(address string) string {
 	address = strings.ToValidUTF8(address[:min(len(address), maxImportName)], "")
 	name := address
-	for n := 2; i.names[auth.Canonical(name)]; n++ {
-		name = fmt.Sprintf("%s (%d)", address, n)
+	number := max(i.numbers[address], 1)
+	for ; i.names[auth.Canonical(name)]; name = fmt.Sprintf("%s (%d)", address, number) {
+		number++
 	}
+	i.numbers[address] = number
 	return name
 }

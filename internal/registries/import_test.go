@@ -2,6 +2,7 @@ package registries
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -101,5 +102,18 @@ func TestImportReportsWhatItStored(t *testing.T) {
 	}
 	if _, err := k.Import(t.Context(), k.Admin, audit.Origin{}, ImportInput{Definitions: found[1:]}); fault.KindOf(err) != fault.Forbidden {
 		t.Errorf("with nothing stored: %v", err)
+	}
+}
+
+// With one search for a free name per definition that begins at the first number, this takes more than ten minutes.
+func TestImportOfManyDefinitionsOfOneAddress(t *testing.T) {
+	k := newFixture(registriestest.New(t, nil), Limits{})
+	found := make([]regcheck.Definition, 50_000)
+	for i := range found {
+		found[i] = foundIn("https://r.example.com", "", strconv.Itoa(i), "p")
+	}
+	list, err := k.Import(t.Context(), k.Admin, audit.Origin{}, ImportInput{Definitions: found, DryRun: true})
+	if err != nil || len(list) != len(found) || list[len(list)-1].Name != "r.example.com (50000)" {
+		t.Errorf("%d imported, %v", len(list), err)
 	}
 }
