@@ -116,7 +116,11 @@ func (c *call) showStatus(status int, name, title string, data any) error {
 		return fmt.Errorf("show a page: %w", err)
 	}
 	if n := int64(page.Len()); n > smallPage {
-		free, err := c.console.Reserve(c.principal, n)
+		holder := c.principal
+		if holder.UserUID == "" { // callers without a session share a part of the budget
+			holder.OrgUID, holder.UserUID = "anonymous", "anonymous"
+		}
+		free, err := c.console.Reserve(holder, n)
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/internal/store/storetest"
 	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/secret"
@@ -43,9 +44,15 @@ type world struct {
 
 func mustWorld(t *testing.T, secure bool) *world {
 	t.Helper()
-	dir := t.TempDir()
-	storetest.Create(t, dir, nil)
-	db, err := store.Open(t.Context(), store.Options{DataDir: dir})
+	return mustWorldOn(t, nil, secure)
+}
+
+// mustWorldOn is mustWorld on PostgreSQL unless server is nil.
+func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world {
+	t.Helper()
+	options := store.Options{DataDir: t.TempDir()}
+	options.DatabaseURL = secret.String(storetest.Create(t, options.DataDir, server))
+	db, err := store.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -485,5 +492,19 @@ func TestLargePagesAreCounted(t *testing.T) {
 	refusal = fault.Busy("Too many large responses.", time.Second)
 	if page := w.send("GET", pathOverview, "", "Cookie", cookie); page.Code != http.StatusServiceUnavailable || counted == 0 {
 		t.Errorf("refused: %d, %d counted", page.Code, counted)
+	}
+}
+
+// Callers without a session share a part of the budget, which has no limit for a caller without a uid.
+func TestLargePagesWithoutASessionAreCounted(t *testing.T) {
+	w, counted := mustWorld(t, false), 0
+	w.Reserve = func(p auth.Principal, _ int64) (func(), error) {
+		if counted++; p.UserUID == "" || p.OrgUID == "" {
+			t.Errorf("counted for %+v", p)
+		}
+		return func() {}, nil
+	}
+	if page := w.send("GET", pathDocs+"/registries", ""); page.Code != http.StatusOK || page.Body.Len() < smallPage || counted != 1 {
+		t.Errorf("%d with %d bytes, %d counted", page.Code, page.Body.Len(), counted)
 	}
 }

@@ -68,20 +68,24 @@ func (c *call) pageAddress(number int) string {
 }
 
 // filter is the search field above a list.
-type filter struct{ Label, Action, Value string }
+type filter struct {
+	Label, Action, Value string
+
+	canonical string // of Value
+}
 
 const filterName = "filter"
 
 // newFilter returns the search field with the text that was entered.
 func (c *call) newFilter(label, action string) filter {
-	return filter{label, action, c.FormValue(filterName)}
+	value := c.query(filterName)
+	return filter{label, action, value, auth.Canonical(value)}
 }
 
 // matches reports whether one of the texts contains that of the filter, in any letter case.
 func (f filter) matches(texts ...string) bool {
-	wanted := auth.Canonical(f.Value)
 	for _, text := range texts {
-		if strings.Contains(auth.Canonical(text), wanted) {
+		if strings.Contains(auth.Canonical(text), f.canonical) {
 			return true
 		}
 	}
