@@ -123,3 +123,20 @@ func TestCanceled(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// bounded is a transport that requires a deadline of the whole attempt.
+type bounded struct{ t *testing.T }
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, ok := r.Context().Deadline(); !ok {
+		b.t.Error("a server that sends a byte now and then would never end the request")
+	}
+	return nil, io.ErrUnexpectedEOF
+}
+
+func TestSlowResponsesEnd(t *testing.T) {
+	c := newClient(t, "http://localhost", client.Config{APIKey: "k", Transport: bounded{t}})
+	if _, err := c.Whoami(context.Background()); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -26,6 +26,7 @@ const (
 	maxResponse = 64 << 20
 	maxAttempts = 3
 	maxWait     = 30 * time.Second // for all attempts of a request
+	maxTransfer = 5 * time.Minute  // for one attempt, with a response that arrives slowly
 	jsonType    = "application/json"
 )
 
@@ -126,6 +127,8 @@ func (c *Client) send(ctx context.Context, r request, token secret.String, out a
 
 // attempt sends a request once. The duration is when to repeat it, 0 for never.
 func (c *Client) attempt(ctx context.Context, r request, target *url.URL, token secret.String, body []byte, out any) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTransfer)
+	defer cancel()
 	sent, err := http.NewRequestWithContext(ctx, r.verb(), "", bytes.NewReader(body))
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", c.name(r), err)
