@@ -112,6 +112,30 @@ func TestServerWithoutTLS(t *testing.T) {
 	}
 }
 
+// A server that needs no credentials is not this one, and gets none.
+func TestLoginWhereNoneIsNeeded(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	t.Cleanup(server.Close)
+	cmd := Program{}.Login()
+	cmd.SetArgs([]string{server.URL, "--email", "a@acme.example", "--password-stdin"})
+	cmd.SetIn(failing{t})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "without credentials") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// failing is an input that must not be read.
+type failing struct{ t *testing.T }
+
+func (f failing) Read([]byte) (int, error) {
+	f.t.Error("a secret was read")
+	return 0, os.ErrClosed
+}
+
 // A key in the environment is for the server that is named with it, not for that of the login.
 func TestKeyIsSentToTheNamedServer(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())

@@ -84,6 +84,9 @@ func (l *login) run(url string) error {
 func (l *login) logIn(to *Context) (*api.UserInfo, error) {
 	config := client.Config{CA: []byte(to.CA)}
 	_, err := l.whoami(to.Server, config)
+	if err == nil {
+		return nil, fmt.Errorf("%s accepts requests without credentials; check the URL", to.Server)
+	}
 	if _, ok := errors.AsType[*api.Error](err); !ok {
 		return nil, err
 	}
