@@ -129,6 +129,9 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathUsers + "/{uid}/delete", handle: s.confirmDeleteUser},
 		{method: "POST", path: pathUsers + "/{uid}/delete", handle: s.deleteUser},
 
+		{method: "GET", path: pathAudit, handle: s.listAudits, label: "Audit log", icon: "audit"},
+		{method: "GET", path: pathAudit + "/{uid}", handle: s.showAudit},
+
 		{method: "GET", path: pathSessions, handle: s.listSessions, label: "Sessions", icon: "sessions"},
 		{method: "POST", path: pathSessions + "/{uid}/end", handle: s.endSession},
 		{method: "POST", path: pathSessions + "/end-others", handle: s.endOtherSessions},

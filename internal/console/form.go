@@ -67,15 +67,20 @@ func (f *form) sent(c *call) *form {
 
 // refused is sent with the problems of a fault.
 func (f *form) refused(c *call, err error) *form {
+	f.sent(c).addProblems(err)
+	return f
+}
+
+// addProblems adds the problems of a fault.
+func (f *form) addProblems(err error) {
 	visible := fault.Visible(err)
-	f.sent(c).Message = messageOf(visible)
+	f.Message = messageOf(visible)
 	if n := len(visible.Fields); n > 0 {
 		f.Message = "Correct " + count(n, "field") + "."
 	}
 	for _, problem := range visible.Fields {
 		f.addProblem(problem)
 	}
-	return f
 }
 
 // addProblem adds a problem to its field, or to the field with the list or object that it is in.

@@ -15,7 +15,8 @@ export async function newAccount(request, role = "member") {
   return { ...account, uid: (await response.json()).uid };
 }
 
-async function authenticate(request, { org, email, password }) {
+// authenticate returns a token for the API.
+export async function authenticate(request, { org, email, password }) {
   const response = await request.post("/v1/auth/authenticate", { data: { org, emailId: email, password } });
   return (await response.json()).Authorization;
 }
