@@ -13,6 +13,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/command"
+	"github.com/regwarden/regwarden/internal/console"
 	"github.com/regwarden/regwarden/internal/flagvalue"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 	"github.com/regwarden/regwarden/secret"
@@ -47,6 +48,16 @@ func (s *settings) list() [][]any {
 		rows = append(rows, []any{f.Name, s.value(f), s.source[f.Name]})
 	})
 	return rows
+}
+
+// forConsole returns the list in the form of the console.
+func (s *settings) forConsole() []console.Setting {
+	rows := s.list()
+	shown := make([]console.Setting, len(rows))
+	for i, row := range rows {
+		shown[i] = console.Setting{Name: command.Cell(row[0]), Value: command.Cell(row[1]), Source: command.Cell(row[2])}
+	}
+	return shown
 }
 
 // value returns the value of a setting in its type. Durations are text.

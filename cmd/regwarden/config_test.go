@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/console"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/selfsigned"
 	"github.com/regwarden/regwarden/internal/wording"
@@ -130,6 +131,26 @@ func TestThePasswordOfAProxyIsNotPrinted(t *testing.T) {
 }
 
 // Hints name settings as they are typed.
+func TestTheConsoleGetsSettingsWithMaskedSecrets(t *testing.T) {
+	s, err := loaded(t, []string{"--login-queue", "11"}, map[string]string{
+		"REGWARDEN_DATABASE_URL": "postgres://ada:hunter2@db.example/regwarden?sslmode=require", "REGWARDEN_EGRESS_PROXY": "http://ada:hunter2@proxy.example:3128"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]console.Setting{}
+	for _, one := range s.forConsole() {
+		shown[one.Name] = one
+		if strings.Contains(one.Value, "hunter2") {
+			t.Errorf("%s contains a password: %s", one.Name, one.Value)
+		}
+	}
+	for name, want := range map[string][2]string{"login-queue": {"11", "flag"}, "database-url": {"db.example", "environment"}, "egress-proxy": {"proxy.example", "environment"}, "console": {"true", "default"}} {
+		if one := shown[name]; !strings.Contains(one.Value, want[0]) || one.Source != want[1] {
+			t.Errorf("%s is %+v, want %v", name, one, want)
+		}
+	}
+}
+
 func TestHintsNameFlagsThatExist(t *testing.T) {
 	hints, flags := []string{}, newSettings().flags
 	for _, class := range []egress.Class{egress.ClassPort, egress.ClassWrapped, egress.ClassDenied, egress.ClassUnlisted, egress.ClassMetadata,

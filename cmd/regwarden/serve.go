@@ -58,7 +58,7 @@ func newServe() *cobra.Command {
 			if err := settings.load(os.Getenv); err != nil {
 				return err
 			}
-			return serve(cmd.Context(), settings.Config, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return serve(cmd.Context(), settings, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	settings.addTo(cmd.Flags())
@@ -66,7 +66,8 @@ func newServe() *cobra.Command {
 }
 
 // serve creates the parts of the service and runs it until ctx ends. It prints messages for people to out, and the log to logTo.
-func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
+func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error {
+	c := settings.Config
 	log, err := c.logger(logTo)
 	if err != nil {
 		return err
@@ -136,7 +137,7 @@ func serve(ctx context.Context, c Config, out, logTo io.Writer) error {
 	})
 	metrics.Connections(limited)
 	s.TrustedProxies, s.TLS = proxies, tlsConfig != nil
-	if s.Console, err = c.pages(s); err != nil {
+	if s.Console, err = settings.pages(s); err != nil {
 		return err
 	}
 	first, err := firstStart(ctx, s.Directory, c, command.IsTerminal(out))
@@ -187,12 +188,12 @@ func newServer(db *store.DB, authService *auth.Service, checker *regcheck.Checke
 }
 
 // pages returns the console, nil if it is off.
-func (c *Config) pages(s *server.Server) (server.Pages, error) {
+func (c *settings) pages(s *server.Server) (server.Pages, error) {
 	if !c.Console {
 		return nil, nil
 	}
 	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts,
-		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, Reserve: s.Responses.Reserve, Now: time.Now})
+		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, Reserve: s.Responses.Reserve, Settings: c.forConsole(), Now: time.Now})
 }
 
 // memoryShare is the part of the cgroup's memory that the Go runtime may use. SQLite's page cache and the process that

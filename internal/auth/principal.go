@@ -51,14 +51,15 @@ const (
 	DisableUsers       Permission = "user.disable"
 	RevokeAllTokens    Permission = "token.revokeAll"
 	ConfigureAlerts    Permission = "alert.update"
-	RotateServiceKeys  Permission = "key.rotate" // operators only: the keys serve all organizations
+	ReadSettings       Permission = "setting.list" // of the service, with secrets masked
+	RotateServiceKeys  Permission = "key.rotate"   // operators only: the keys serve all organizations
 )
 
 // granted lists the permissions of each role within its organization. The operator is not listed: it has all.
 var granted = map[Role]map[Permission]bool{
 	RoleAdmin: {ValidateRegistries: true, ReadAllProjects: true, CreateProjects: true, ChangeProjects: true, DeleteProjects: true, ReadUsers: true,
 		CreateUsers: true, ChangeUsers: true, DeleteUsers: true, ReadAllAudits: true, ReadAllAPIKeys: true, CreateAllAPIKeys: true, ManageAllAPIKeys: true,
-		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true, ConfigureAlerts: true,
+		SetPasswords: true, DisableUsers: true, RevokeAllTokens: true, ConfigureAlerts: true, ReadSettings: true,
 		CreateRegistries: true, ChangeRegistries: true, DeleteRegistries: true, SyncRegistries: true},
 	RoleMember: {ValidateRegistries: true},
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// Config has what the pages show. All fields but CountLogin, CountValidation and Reserve are required.
+// Config has what the pages show. All fields but CountLogin, CountValidation, Reserve and Settings are required.
 type Config struct {
 	Auth        *auth.Service
 	Directory   *directory.Directory
@@ -35,6 +35,7 @@ type Config struct {
 
 	CountValidation func(*regcheck.Report, error)                        // called with the outcome of each check
 	Reserve         func(auth.Principal, int64) (free func(), err error) // counts the bytes of a large page while it is sent
+	Settings        []Setting                                            // of the service, with secrets masked
 	Now             func() time.Time
 }
 
@@ -131,6 +132,8 @@ func (s *Console) routes() []route {
 
 		{method: "GET", path: pathAudit, handle: s.listAudits, label: "Audit log", icon: "audit"},
 		{method: "GET", path: pathAudit + "/{uid}", handle: s.showAudit},
+
+		{method: "GET", path: pathSettings, handle: s.listSettings, label: "Settings", icon: "settings", permission: auth.ReadSettings},
 
 		{method: "GET", path: pathSessions, handle: s.listSessions, label: "Sessions", icon: "sessions"},
 		{method: "POST", path: pathSessions + "/{uid}/end", handle: s.endSession},

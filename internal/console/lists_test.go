@@ -110,6 +110,24 @@ func link(page, rel string) string {
 	return strings.ReplaceAll(address, "&amp;", "&")
 }
 
+// Only administrators of the only organization see the settings, which are those of all organizations.
+func TestSettings(t *testing.T) {
+	w := mustWorld(t, false)
+	w.Settings = []Setting{{"database-url", "postgres://u:<masked>@h/d", "environment"}}
+	cookie := w.mustLogin()
+	got := w.send("GET", pathSettings, "", "Cookie", cookie)
+	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "postgres://u:&lt;masked&gt;@h/d") || !strings.Contains(page, "environment") {
+		t.Errorf("%d %s", got.Code, page)
+	}
+	if _, err := w.Directory.CreateOrg(t.Context(), auth.Operator(), audit.Origin{}, "Other"); err != nil {
+		t.Fatal(err)
+	}
+	got = w.send("GET", pathSettings, "", "Cookie", cookie)
+	if page := got.Body.String(); got.Code != http.StatusForbidden || strings.Contains(page, "postgres://") || !strings.Contains(page, "regwarden config") {
+		t.Errorf("with two organizations: %d %s", got.Code, page)
+	}
+}
+
 // A new API key is in one response only, which browsers must not store.
 func TestCreatedKeyIsShownOnce(t *testing.T) {
 	w := mustWorld(t, false)

@@ -40,6 +40,26 @@ func insertOrg(ctx context.Context, tx *store.Tx, name string, now time.Time) (s
 	return org, project, tx.Projects.Insert(ctx, project)
 }
 
+// MayReadSettings returns nil if the principal may read the settings of the service. They are those of all organizations, so
+// where there are several, their administrators may not.
+//
+// Faults: Forbidden.
+func (d *Directory) MayReadSettings(ctx context.Context, p auth.Principal) error {
+	if err := p.May(auth.ReadSettings); err != nil || p.Role == auth.RoleOperator {
+		return err
+	}
+	var orgs []store.Org
+	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
+		orgs, err = tx.Orgs.List(ctx)
+		return err
+	})
+	if err == nil && len(orgs) > 1 {
+		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ReadSettings),
+			Message: "The service has several organizations, so only the operator may see its settings, on the server, with 'regwarden config'."}
+	}
+	return fault.Wrap("count the organizations", err)
+}
+
 // DeleteOrg deletes an organization that has no registries and no users but administrators, or with cascade any organization.
 // Its audit records stay; tokens and API keys of its users are invalid at once.
 //
