@@ -43,12 +43,12 @@ func TestPagesOfUsers(t *testing.T) {
 		query, first, last, position string
 		rows                         int
 	}{
-		{"", "admin@acme.example", "u048@acme.example", "Page 1 of 3", 50},
-		{"?page=2", "u049@acme.example", "u098@acme.example", "Page 2 of 3", 50},
-		{"?page=3", "u099@acme.example", "u129@acme.example", "Page 3 of 3", 31},
-		{"?page=2&filter=%3CB%3E1", "u101@acme.example", "u129@acme.example", "Page 2 of 2", 15},
-		{"?page=x", "admin@acme.example", "u048@acme.example", "Page 1 of 3", 50},
-		{"?page=-1", "admin@acme.example", "u048@acme.example", "Page 1 of 3", 50},
+		{"", "admin@acme.example", "u048@acme.example", "1–50 of 131", 50},
+		{"?page=2", "u049@acme.example", "u098@acme.example", "51–100 of 131", 50},
+		{"?page=3", "u099@acme.example", "u129@acme.example", "101–131 of 131", 31},
+		{"?page=2&filter=%3CB%3E1", "u101@acme.example", "u129@acme.example", "51–65 of 65", 15},
+		{"?page=x", "admin@acme.example", "u048@acme.example", "1–50 of 131", 50},
+		{"?page=-1", "admin@acme.example", "u048@acme.example", "1–50 of 131", 50},
 		{"?filter=ADMIN", "admin@acme.example", "admin@acme.example", "", 1},
 		{"?filter=none%00&notice=x", "No user matches the filter.", "", "", 0},
 		{"?page=9", "No user matches", "", "", 0},
