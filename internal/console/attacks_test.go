@@ -53,9 +53,7 @@ func mustAttacked(t *testing.T) *attacked {
 	t.Helper()
 	a := &attacked{world: mustWorld(t, true), uids: map[string]string{"{group}": "users", "{hash}": "x", "{file...}": "x"}}
 	checker := &regcheck.Checker{Egress: egress.ForCommandLine()}
-	if a.Checks == nil {
-		a.Checks = checks.New(a.db, a.Registries, checker, checks.Limits{}, time.Now)
-	}
+	a.Checks = checks.New(a.db, a.Registries, checker, checks.Limits{}, time.Now)
 	if a.Alerts == nil {
 		a.Alerts = alerts.New(a.db, alerts.Config{})
 	}

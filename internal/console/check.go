@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	pathCheck = "/console/check"
-	maxCheck  = 2 << 20 // a form with three fields of PEM, each of 256 KiB, whose line breaks are encoded
+	pathCheck     = "/console/check"
+	maxDefinition = 2 << 20 // a form with three fields of PEM, each of 256 KiB, whose line breaks are encoded
 
 	titleCheck = "Check a definition"
 )

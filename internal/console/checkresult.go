@@ -55,15 +55,7 @@ func (r *checkResult) Hint() string  { return inLabels(r.Report.Hint) }
 func (r *checkResult) Field() string { return inLabels(r.Report.Field) }
 
 // FieldID is the id of the field to correct, empty if the form does not have it.
-func (r *checkResult) FieldID() string {
-	name := formName(r.Report.Field)
-	for _, f := range definitionFields(regcheck.Definition{}) {
-		if f.Name == name {
-			return f.ID()
-		}
-	}
-	return ""
-}
+func (r *checkResult) FieldID() string { return fieldID(r.Report.Field) }
 
 // stageBar is a stage in the waterfall. Start and Width are percentages of the whole time.
 type stageBar struct {

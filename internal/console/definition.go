@@ -104,6 +104,15 @@ func formName(path string) string {
 	return path
 }
 
+// fieldID returns the id of the field with a JSON path, empty if the form does not have it.
+func fieldID(path string) string {
+	field, err := newForm("", "", definitionFields(regcheck.Definition{})...).Field(formName(path))
+	if err != nil {
+		return ""
+	}
+	return field.ID()
+}
+
 // inLabels returns a text about a definition with labels of the form instead of JSON paths.
 func inLabels(text string) string { return pathLabels.Replace(text) }
 

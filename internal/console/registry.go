@@ -37,11 +37,11 @@ type registryPage struct {
 
 // FixPath is the address of the field to correct, empty if the caller may not change it or the form does not have it.
 func (p registryPage) FixPath() string {
-	field, err := newForm("", "", definitionFields(p.Definition)...).Field(formName(p.Health.State.Field))
-	if err != nil || !p.MayChange {
+	id := fieldID(p.Health.State.Field)
+	if id == "" || !p.MayChange {
 		return ""
 	}
-	return p.Path + "/edit#" + field.ID()
+	return p.Path + "/edit#" + id
 }
 
 func registryPath(uid string) string { return pathRegistries + "/" + uid }

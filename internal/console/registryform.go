@@ -8,9 +8,6 @@ import (
 	"github.com/regwarden/regwarden/internal/registries"
 )
 
-// maxRegistryForm has room for three fields of PEM, each of 256 KiB, whose line breaks are encoded.
-const maxRegistryForm = 2 << 20
-
 type registryFormPage struct {
 	Form *form
 	Back string // the page of the registry, or the list

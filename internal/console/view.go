@@ -30,11 +30,13 @@ func (s *Console) parseTemplates() (templates, error) {
 		return nil, err
 	}
 	shared, err := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
-		"asset":  s.static.url,
-		"icon":   icons.find,
-		"ago":    func(at time.Time) template.HTML { return ago(at, s.Now()) },
-		"count":  count,
-		"labels": inLabels,
+		"asset":        s.static.url,
+		"icon":         icons.find,
+		"ago":          func(at time.Time) template.HTML { return ago(at, s.Now()) },
+		"count":        count,
+		"labels":       inLabels,
+		"bars":         stageBars,
+		"milliseconds": milliseconds,
 	}).ParseFS(templateFiles, sharedFiles...)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ for (const role of ["admin", "member"]) {
   test(`a registry, shown to ${role}`, async (t) => {
     const page = await as(t, role);
     await detail(page, "wrong-password");
-    assert.match(await page.getByRole("region", { name: "Result" }).textContent(), /rejected the credentials.*Fix: Correct the username.*Field: Password/s);
+    assert.match(await page.getByRole("region", { name: "Failing" }).textContent(), /rejected the credentials.*Fix: Correct the username.*Field: Password/s);
     await page.getByText(/^Last 30 days: failing for .*, unknown for 2\d days\.$/).waitFor();
     assert.equal(await page.locator("svg rect.failing title").count(), 1);
     for (const action of ["Edit", "Delete"]) {
