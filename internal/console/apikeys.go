@@ -54,10 +54,13 @@ func (s *Console) listKeys(c *call) (err error) {
 
 const titleNewKey = "Create an API key"
 
-func (s *Console) keyForm(c *call) *form {
-	expires := s.Now().Add(keyLifetime).UTC().Format(time.DateOnly)
-	f := newForm("Create", pathKeys+"/new", field{Name: "name", Label: "Name", Hint: "For example of the program that uses the key.", Required: true},
-		field{Name: "expiresAt", Label: "Expires on", Type: "date", Value: expires, Hint: "At the end of this day (UTC).", Required: true})
+func keyForm(button, action, name string, expires time.Time) *form {
+	return newForm(button, action, field{Name: "name", Label: "Name", Value: name, Hint: "For example of the program that uses the key.", Required: true},
+		field{Name: "expiresAt", Label: "Expires on", Type: "date", Value: lastDay(expires), Hint: "At the end of this day (UTC).", Required: true})
+}
+
+func (s *Console) newKeyForm(c *call) *form {
+	f := keyForm("Create", pathKeys+"/new", "", s.Now().Add(keyLifetime))
 	if c.principal.Can(auth.CreateAllAPIKeys) {
 		f.Fields = append(f.Fields, field{Name: "user", Label: "User", Hint: "Email of the owner. Leave it empty for a key of your own."})
 	}
@@ -65,7 +68,7 @@ func (s *Console) keyForm(c *call) *form {
 }
 
 // newKey is GET /console/api-keys/new.
-func (s *Console) newKey(c *call) error { return c.showForm(titleNewKey, s.keyForm(c)) }
+func (s *Console) newKey(c *call) error { return c.showForm(titleNewKey, s.newKeyForm(c)) }
 
 type createdKeyPage struct {
 	auth.APIKey
@@ -78,11 +81,11 @@ func (s *Console) createKey(c *call) error {
 	expires, problems := endOfDay("expiresAt", c.PostFormValue("expiresAt"))
 	input := auth.NewAPIKey{Name: c.PostFormValue("name"), User: c.PostFormValue("user"), ExpiresAt: expires}
 	if len(problems) > 0 {
-		return c.showFormAgain(fault.InvalidFields(fault.Join(problems, s.Auth.APIKeyProblems(c.principal, input))...), titleNewKey, s.keyForm(c))
+		return c.showFormAgain(fault.InvalidFields(fault.Join(problems, s.Auth.APIKeyProblems(c.principal, input))...), titleNewKey, s.newKeyForm(c))
 	}
 	created, key, err := s.Auth.CreateAPIKey(c.Context(), c.principal, c.origin, input)
 	if err != nil {
-		return c.showFormAgain(err, titleNewKey, s.keyForm(c))
+		return c.showFormAgain(err, titleNewKey, s.newKeyForm(c))
 	}
 	return s.showCreatedKey(c, created, key)
 }
@@ -101,6 +104,49 @@ func endOfDay(field, text string) (time.Time, []fault.Field) {
 		return time.Time{}, fault.FieldProblem(field, "must be a date such as 2027-01-31")
 	}
 	return at.Add(day), nil
+}
+
+// lastDay returns the day at whose end, or during which, a key expires.
+func lastDay(expires time.Time) string {
+	return expires.Add(-time.Nanosecond).UTC().Format(time.DateOnly)
+}
+
+func editKeyForm(key auth.APIKey) *form {
+	return keyForm("Save", pathOf(pathKeys, key.UID), key.Name, key.ExpiresAt)
+}
+
+// editKey is GET /console/api-keys/{uid}.
+func (s *Console) editKey(c *call) error {
+	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
+	if err != nil {
+		return err
+	}
+	return c.showForm("API key "+key.Name, editKeyForm(key))
+}
+
+// updateKey is POST /console/api-keys/{uid}. The time of the expiry stays as it is unless the day changes.
+func (s *Console) updateKey(c *call) error {
+	key, err := s.Auth.APIKey(c.Context(), c.principal, c.PathValue("uid"))
+	if err != nil {
+		return err
+	}
+	name, date := c.PostFormValue("name"), c.PostFormValue("expiresAt")
+	change := auth.APIKeyChange{Name: &name}
+	var problems []fault.Field
+	if date != lastDay(key.ExpiresAt) {
+		var expires time.Time
+		expires, problems = endOfDay("expiresAt", date)
+		change.ExpiresAt = &expires
+	}
+	if len(problems) > 0 {
+		err = fault.InvalidFields(fault.Join(problems, s.Auth.APIKeyChangeProblems(change))...)
+	} else {
+		_, err = s.Auth.UpdateAPIKey(c.Context(), c.principal, c.origin, key.UID, change)
+	}
+	if err != nil {
+		return c.showFormAgain(err, "API key "+key.Name, editKeyForm(key))
+	}
+	return c.redirect(pathKeys, "keySaved")
 }
 
 // setKeyActive is POST /console/api-keys/{uid}/activate and deactivate.

@@ -104,6 +104,8 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathKeys, handle: s.listKeys, label: "API keys", icon: "keys"},
 		{method: "GET", path: pathKeys + "/new", handle: s.newKey},
 		{method: "POST", path: pathKeys + "/new", handle: s.createKey},
+		{method: "GET", path: pathKeys + "/{uid}", handle: s.editKey},
+		{method: "POST", path: pathKeys + "/{uid}", handle: s.updateKey},
 		{method: "POST", path: pathKeys + "/{uid}/activate", handle: s.setKeyActive(true, "keyActivated")},
 		{method: "POST", path: pathKeys + "/{uid}/deactivate", handle: s.setKeyActive(false, "keyDeactivated")},
 		{method: "GET", path: pathKeys + "/{uid}/delete", handle: s.confirmDeleteKey},

@@ -121,6 +121,7 @@ var notices = map[string]string{
 	"ended":     "Your session has ended. Log in again.",
 	"loggedOut": "You are logged out.",
 
+	"keySaved":       "The API key is saved.",
 	"keyActivated":   "The API key is active.",
 	"keyDeactivated": "The API key is not active any more.",
 	"keyDeleted":     "The API key is deleted.",

@@ -36,6 +36,24 @@ for (const role of ["admin", "member"]) {
     assert.ok(!(await page.content()).includes(key));
     await assertAccessible(page);
 
+    await row.getByRole("link", { name, exact: true }).click();
+    await page.getByLabel("Expires on").fill("2020-01-31");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("alert").getByText("Expires on must be in the future").waitFor();
+    await assertAccessible(page);
+    await page.getByLabel("Expires on").fill("");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("alert").getByText("Expires on").waitFor();
+    await page.getByLabel("Name").fill("renamed " + name);
+    await page.getByLabel("Expires on").fill("2098-01-31");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("The API key is saved.").waitFor();
+    await row.getByTitle("1 Feb 2098 00:00:00").waitFor();
+    await row.getByRole("link", { name: "renamed " + name, exact: true }).click();
+    await page.getByLabel("Name").fill(name);
+    await page.getByRole("button", { name: "Save" }).click();
+    await row.getByTitle("1 Feb 2098 00:00:00").waitFor(); // the day has not changed
+
     await page.getByRole("button", { name: `Deactivate ${name}` }).click();
     await page.getByText("The API key is not active any more.").waitFor();
     await row.getByText("inactive").waitFor();
@@ -114,8 +132,8 @@ test("a member cannot change the API key of an administrator", async (t) => {
   await page.goto(list);
   assert.equal(await page.getByText("of the administrator").count(), 0);
   assert.equal((await page.goto(path)).status(), 404);
-  for (const action of ["delete", "deactivate", "activate"]) {
-    assert.equal((await page.request.post(path.replace("delete", action))).status(), 404, action);
+  for (const action of ["/delete", "/deactivate", "/activate", ""]) {
+    assert.equal((await page.request.post(path.replace("/delete", action), { form: { name: "forged" } })).status(), 404, action);
   }
   assert.ok(await works(page, key));
 });
