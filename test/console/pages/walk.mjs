@@ -1,0 +1,51 @@
+// Walks all pages by their links. The other tests of pages count what is stored, so this file must be the last one.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { as, open, service } from "../harness.mjs";
+
+const markup = (name) => `"'><img src=x onerror="window.ran=true"><script>window.ran=true</script>${name}`;
+
+// kind is the same for pages that differ only in what they show.
+const kind = (path) => path.replace(/[0-9a-f-]{36}/g, "{uid}").replace(/^\/docs\/.*/, "/docs/{group}");
+
+const never = "0001-01-01T00:00:00.000Z";
+
+// store stores objects with markup in all texts.
+async function store(request) {
+  const { org, email, password } = service.admin;
+  const login = await request.post("/v1/auth/authenticate", { data: { org, emailId: email, password } });
+  const headers = { Authorization: (await login.json()).Authorization };
+  const post = async (path, data) => {
+    const response = await request.post(path, { headers, data });
+    assert.equal(response.status(), 201, `${path}: ${await response.text()}`);
+    return (await response.json()).uid;
+  };
+  const project = await post("/v1/projects", { metadata: { name: markup("project") } });
+  await post("/v1/users", { metadata: { creationTimestamp: never }, spec: { emailId: "marked@acme.example", firstName: markup("first"), lastName: markup("last"), password: "nine windmills in the rain" } });
+  await post("/v1/apiKeys", { metadata: { name: markup("key"), creationTimestamp: never }, spec: { expiry: new Date(Date.now() + 5 * 864e5).toISOString() } });
+  await post("/v1/registries/oci/basic", {
+    metadata: { name: markup("registry"), creationTimestamp: never, deletionTimestamp: never, lastModifiedTimestamp: never, labels: { label: markup("label") } },
+    spec: { endpoint: service.registry.endpoint, providerType: "helm", baseContentPath: "none", scope: markup("scope"), auth: { type: "basic", username: markup("username"), password: "x", tls: { enabled: true, ca: service.registry.ca } } },
+  });
+  await post(`/v1/projects/${project}/alerts/RegistryHealth`, { type: "http", isActive: true, alertAllUsers: false, identifiers: [], http: { url: `https://hooks.example.com/${encodeURIComponent(markup("url"))}`, method: "POST", headers: {}, body: "" } });
+}
+
+test("no page runs what is stored", async (t) => {
+  await store((await open(t)).request);
+  for (const role of ["admin", "member"]) {
+    const page = await as(t, role);
+    page.on("dialog", () => assert.fail("a page opened a dialog"));
+    const seen = new Map([["/console/", "/console/"]]);
+    for (const path of seen.values()) { // also visits what is added
+      const response = await page.goto(path);
+      assert.ok(response.status() < 400, `${role}: ${path} returns ${response.status()}`);
+      assert.equal(await page.evaluate(() => window.ran), undefined, path);
+      for (const link of await page.locator("a[href]").evaluateAll((links) => links.map((link) => link.href))) {
+        const { origin, pathname } = new URL(link);
+        assert.equal(origin, service.url, `${path} links to ${link}`);
+        if (!pathname.startsWith("/v1/") && !seen.has(kind(pathname))) seen.set(kind(pathname), pathname);
+      }
+    }
+    assert.ok(["/console/registries", "/console/registries/{uid}", "/docs/{group}"].every((path) => seen.has(path)), [...seen.keys()].join(" "));
+  }
+});
