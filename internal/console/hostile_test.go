@@ -8,18 +8,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
 // formFields are the names of all fields of forms and addresses.
 var formFields = []string{"org", "emailId", "email", "password", "currentPassword", "newPassword", "user", "name", "firstName", "lastName", "role", "projects", "expiresAt",
 	"endpoint", "basePath", "baseContentPath", "providerType", "authType", "username", "token", "ca", "certificate", "key", "next", "theme",
-	"notice", "filter", "page", "sort", "health", "continue", "history", "repository"}
+	"notice", "filter", "report", "after", "component", "template", "http.url", "http.headers", "http.body", "identifiers", "routingKey", "page", "sort", "health", "continue", "history", "repository"}
+
+func mustHostileWorld(t *testing.T) *world {
+	t.Helper()
+	w := mustWorldOn(t, postgrestest.Start(t, postgrestest.Options{NoSync: true}), false)
+	w.Alerts = alerts.New(w.db, alerts.Config{})
+	return w
+}
 
 // No input is an error of the service, becomes markup, or leads to another site, whichever page gets it. PostgreSQL refuses characters that
 // SQLite stores.
 func TestHostileInput(t *testing.T) {
-	w := mustWorldOn(t, postgrestest.Start(t, postgrestest.Options{NoSync: true}), false)
+	w := mustHostileWorld(t)
 	for _, hostile := range []string{"\x00", "\xff", "\"><img src=x onerror=alert(1)>", "javascript:alert(1)", "//evil.example/", "\u202e\u0085\r\nX: y", strings.Repeat("A", 5000)} {
 		cookie := w.mustLogin()
 		values := url.Values{}
@@ -48,27 +56,32 @@ func TestHostileInput(t *testing.T) {
 }
 
 var (
+	linkChannel  = regexp.MustCompile(`href="(/console/alerts/[^"]+)/http"`)
 	parameter    = regexp.MustCompile(`\{[a-z]+\}`)
 	linkToScript = regexp.MustCompile(`(href|src|action)="?javascript:`)
 )
 
 // Each field of a form alone is hostile: the others are valid.
 func TestHostileFields(t *testing.T) {
-	w := mustWorldOn(t, postgrestest.Start(t, postgrestest.Options{NoSync: true}), false)
+	w := mustHostileWorld(t)
 	cookie := w.mustLogin()
+	project := linkChannel.FindStringSubmatch(w.send("GET", pathAlerts, "", "Cookie", cookie).Body.String())[1]
 	for path, valid := range map[string]url.Values{
 		pathUsers + "/new":    {"emailId": {"a@acme.example"}, "name": {"n"}, "firstName": {"f"}, "lastName": {"l"}, "role": {"member"}, "projects": {"Default"}, "password": {password}},
 		pathProjects + "/new": {"name": {"p"}},
 		pathKeys + "/new":     {"name": {"k"}, "expiresAt": {"2099-01-01"}, "user": {email}},
 		pathNewRegistry: {"name": {"r"}, "endpoint": {"https://registry.example"}, "basePath": {"b"}, "baseContentPath": {"c"}, "providerType": {"helm"},
 			"authType": {"basic"}, "username": {"u"}, "password": {"p"}, "ca": {"c"}, "certificate": {"c"}, "key": {"k"}},
+		project + "/http": {"component": {alerts.RegistryHealth}, "http.url": {"https://hooks.example"}, "http.method": {"POST"}, "template": {"body"}, "http.body": {"b"},
+			"http.headers": {"X: y"}, "http.secret": {"sixteen bytes are needed"}},
+		project + "/email": {"component": {alerts.RegistryHealth}, "identifiers": {email}},
 	} {
 		for name := range valid {
 			for _, hostile := range []string{"\x00", "\xff", "a\u0085\u202e", strings.Repeat("A", 60_000), "operator"} {
 				form := maps.Clone(valid)
 				form.Set(name, hostile)
 				got := w.send("POST", path, form.Encode(), "Cookie", cookie)
-				if got.Code >= 500 || got.Code < 400 && hostile != "operator" || name == "role" && got.Code != http.StatusBadRequest {
+				if got.Code >= 500 || got.Code < 400 && hostile != "operator" && name != "http.body" || name == "role" && got.Code != http.StatusBadRequest {
 					t.Errorf("POST %s with %s=%.20q: %d %v", path, name, hostile, got.Code, got.err)
 				}
 			}
