@@ -131,9 +131,16 @@ func TestDeletedOrganizationLeavesOnlyAuditRecords(t *testing.T) {
 			t.Errorf("mustFill adds no row to %s, so this test does not test its deletion", table)
 		}
 	}
+	browser, _, err := w.auth.LoginConsole(t.Context(), origin, auth.Credentials{Org: acme.Name, Email: "member@Acme.example", Password: goodPassword})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.auth.AuthenticateConsole(t.Context(), browser); err != nil { // cached
+		t.Fatal(err)
+	}
 	uids, othersBefore := r.uidsOf(t, acme.UID), r.mentions(t, r.uidsOf(t, other.UID))
 
-	err := w.DeleteOrg(t.Context(), operator, origin, acme.UID, false)
+	err = w.DeleteOrg(t.Context(), operator, origin, acme.UID, false)
 	wantCode(t, err, directory.CodeOrgNotEmpty)
 	if message := fmt.Sprint(err); !strings.Contains(message, "registry of Acme") || !strings.Contains(message, "member@Acme.example") || strings.Contains(message, "admin@") {
 		t.Errorf("the message does not name what is left: %s", message)
@@ -149,6 +156,9 @@ func TestDeletedOrganizationLeavesOnlyAuditRecords(t *testing.T) {
 	}
 	if _, err := w.auth.Authenticate(t.Context(), auth.Presented{Authorization: token.Authorization}); err == nil {
 		t.Error("a token of a deleted organization is valid")
+	}
+	if p, err := w.auth.AuthenticateConsole(t.Context(), browser); err == nil {
+		t.Errorf("a browser is logged in as %s", p.Email)
 	}
 	_, err = w.auth.Refresh(t.Context(), origin, token.Refresh)
 	wantCode(t, err, fault.CodeInvalidRefreshToken)
