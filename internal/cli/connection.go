@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -63,10 +64,13 @@ func readCA(source, file string) (string, error) {
 	return string(data), nil
 }
 
-// explainConnection describes a connection that failed because of TLS. trust is what to do about an unknown CA.
+// explainConnection describes why there is no connection, or none with TLS. trust is what to do about an unknown CA.
 func explainConnection(err error, server, trust string) error {
-	if errors.Is(err, http.ErrSchemeMismatch) {
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, http.ErrSchemeMismatch) {
 		return fmt.Errorf("%s does not serve TLS; if it is meant to be used without, write http://", server)
+	}
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" {
+		return fmt.Errorf("cannot connect to %s: %w; check the URL, and that the server is running", server, dial.Err)
 	}
 	failed, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	if !ok {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
 )
 
 // A login prompts for what is missing. Ctrl-C at a prompt ends it, and the terminal shows again what is typed.
@@ -197,6 +200,24 @@ func TestCredentialsAreNeverShown(t *testing.T) {
 	for _, s := range secrets {
 		if strings.Contains(shown.String(), s) {
 			t.Errorf("%q is shown:\n%s", s, shown.String())
+		}
+	}
+}
+
+// A URL that is not of a regwarden server is reported before a prompt.
+func TestLoginAtAnotherServer(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer other.Close()
+	unused := "http://" + realregistry.Unused(t)
+	for url, want := range map[string]string{
+		other.URL: other.URL + " accepts requests without credentials; check the URL",
+		unused:    "cannot connect to " + unused + ": connect: connection refused; check the URL, and that the server is running",
+	} {
+		if got := newAccount(t).run("", "login", url); got.Code != 1 || got.Err != "regwarden: "+want+"\n" {
+			t.Errorf("exit code %d\n%s", got.Code, got.Err)
 		}
 	}
 }
