@@ -106,10 +106,13 @@ func (c *call) changeAPIKey(ref, email, done string, do func(c *call, uid string
 func (p Program) revokeAPIKey() *cobra.Command {
 	email, fromStdin := "", false
 	args := func(cmd *cobra.Command, args []string) error {
-		if fromStdin && len(args) == 0 {
+		switch {
+		case len(args) > 0:
+			return keyArg(cmd, args)
+		case fromStdin:
 			return nil
 		}
-		return keyArg(cmd, args)
+		return command.Usage(cmd, errors.New("apikey revoke requires NAME, or the key itself with --key-stdin"))
 	}
 	cmd := p.command("revoke NAME", "Deactivate an API key that must not be used", args, func(c *call, args []string) error {
 		switch {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -246,14 +247,24 @@ func flagOf(cmd *cobra.Command, field string) string {
 	if name := command.DefinitionFlag(path); name != "" && cmd.Flag(strings.TrimPrefix(name, "--")) != nil {
 		return name
 	}
-	name, _, _ := strings.Cut(path[strings.LastIndex(path, ".")+1:], "[") // of a list
+	name, index, _ := strings.Cut(path[strings.LastIndex(path, ".")+1:], "[") // of a list
 	name = cmp.Or(command.RequestFlags[name], name)
 	for _, flag := range []string{"new-" + name, name} {
-		if cmd.Flag(flag) != nil {
-			return "--" + flag
+		if found := cmd.Flag(flag); found != nil {
+			return "--" + flag + element(found, index)
 		}
 	}
 	return cmp.Or(name, field)
+}
+
+// element returns the value at an index such as "0]" of a flag that may be repeated, and nothing for other flags.
+func element(flag *pflag.Flag, index string) string {
+	list, ok := flag.Value.(pflag.SliceValue)
+	i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+	if !ok || err != nil || i < 0 || i >= len(list.GetSlice()) {
+		return ""
+	}
+	return fmt.Sprintf(" %q", list.GetSlice()[i])
 }
 
 // changed prints what a command changed, on standard error: standard output is for scripts.

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"errors"
+	"reflect"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -71,6 +74,9 @@ func (p Program) registryUpdate() *cobra.Command {
 		if err := f.change(c, &changed); err != nil {
 			return err
 		}
+		if !changeGiven(c.cmd) && reflect.DeepEqual(changed, requestOf(stored)) {
+			return command.Usage(c.cmd, errors.New("give what to change, with flags or a file"))
+		}
 		checked := changed.Spec.OCIRegistryDefinition
 		checked.RegistryUID = found.Metadata.UID // for the secrets that are masked
 		if err := f.check(c, checked); err != nil {
@@ -85,6 +91,14 @@ func (p Program) registryUpdate() *cobra.Command {
 	cmd.Flags().StringVar(&f.name, "name", "", "new name")
 	f.addTo(cmd.Flags())
 	return cmd
+}
+
+// changeGiven reports whether a flag of the definition was given. Secrets can also be given in the environment.
+func changeGiven(cmd *cobra.Command) (given bool) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		given = given || f.Changed && f.Name != "validate" && f.Name != "quiet"
+	})
+	return given
 }
 
 // change replaces what the flags and the file have. Secrets that neither has stay masked, which means that the stored ones are used.

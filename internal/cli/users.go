@@ -15,6 +15,8 @@ import (
 	"github.com/regwarden/regwarden/secret"
 )
 
+var errEmailRequired = errors.New("--email is required")
+
 // User returns the commands for users.
 func (p Program) User() *cobra.Command {
 	return command.Group("user", "Manage users", p.createUser(), p.listUsers(), p.showUser(), p.renameUser(), p.setPassword(), p.setRole(), p.setProjects(),
@@ -34,7 +36,7 @@ func (p Program) userCommand(name, short string, do func(*call, string) error, o
 	email := ""
 	cmd := p.command(name+" --email E", short, command.NoArgs, func(c *call, _ []string) error {
 		if email == "" {
-			return command.Usage(c.cmd, errors.New("--email is required"))
+			return command.Usage(c.cmd, errEmailRequired)
 		}
 		return do(c, email)
 	}, options...)
@@ -66,6 +68,9 @@ func (p Program) createUser() *cobra.Command {
 	var user api.NewUser
 	role, fromStdin := "", false
 	cmd := p.command("create --email E", "Create a user; print its uid", command.NoArgs, func(c *call, _ []string) (err error) {
+		if user.Spec.EmailID == "" { // before a prompt
+			return command.Usage(c.cmd, errEmailRequired)
+		}
 		if user.Spec.Password, err = newPassword(c.cmd, fromStdin); err != nil {
 			return err
 		}
