@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
@@ -120,25 +121,57 @@ func namesOf[T any](list iter.Seq2[T, error], name func(T) string) (names []stri
 }
 
 func (o *output) text(out io.Writer, columns []column, rows [][]any) error {
-	shown := func(c column) bool { return !c.data && (!c.wide || o.format == "wide") }
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	var heads []string
-	for _, c := range columns {
-		if shown(c) {
-			heads = append(heads, strings.ToUpper(c.name))
-		}
+	lines := o.lines(columns, rows)
+	if width := command.PrinterTo(out, true).Width; width > 0 && o.format != "wide" {
+		fit(lines, width)
 	}
-	fmt.Fprintln(table, strings.Join(heads, "\t"))
-	for _, row := range rows {
-		var cells []string
-		for i, c := range columns {
-			if shown(c) {
-				cells = append(cells, o.cell(row[i]))
-			}
-		}
+	table := tabwriter.NewWriter(out, 0, 0, columnGap, ' ', 0)
+	for _, cells := range lines {
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	return table.Flush()
+}
+
+// lines returns the cells of a table, beginning with the line of its heads.
+func (o *output) lines(columns []column, rows [][]any) [][]string {
+	lines := make([][]string, len(rows)+1)
+	for i, c := range columns {
+		if c.data || c.wide && o.format != "wide" {
+			continue
+		}
+		lines[0] = append(lines[0], strings.ToUpper(c.name))
+		for j, row := range rows {
+			lines[j+1] = append(lines[j+1], o.cell(row[i]))
+		}
+	}
+	return lines
+}
+
+const (
+	columnGap = 2
+	minColumn = 8 // shorter texts are of no use
+)
+
+// fit shortens the longest cells of a table, so that a line has at most width characters.
+func fit(lines [][]string, width int) {
+	widths := make([]int, len(lines[0]))
+	for i := range widths {
+		for _, cells := range lines {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cells[i]))
+		}
+		width -= widths[i] + columnGap
+	}
+	width += columnGap
+	for ; width < 0 && slices.Max(widths) > minColumn; width++ {
+		widths[slices.Index(widths, slices.Max(widths))]--
+	}
+	for _, cells := range lines {
+		for i, text := range cells {
+			if utf8.RuneCountInString(text) > widths[i] {
+				cells[i] = string([]rune(text)[:widths[i]-1]) + "…"
+			}
+		}
+	}
 }
 
 // cell returns a value for people. Times are ages, except in the format wide.

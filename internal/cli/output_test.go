@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -105,5 +106,28 @@ func TestCompletedNamesCanBeShown(t *testing.T) {
 	})(cmd, nil, "")
 	if got := strings.Join(names, ","); got != "größe 1,plain" {
 		t.Errorf("completed %q", got)
+	}
+}
+
+// A table fits the terminal: the longest texts are shortened, the others stay.
+func TestFit(t *testing.T) {
+	table := func() [][]string {
+		return [][]string{{"NAME", "ENDPOINT", "HEALTH"}, {"größer-als-sonst", "https://harbor.example.com:8443", "healthy"}, {"a", "b", "failing"}}
+	}
+	for _, tt := range []struct {
+		width int
+		want  string
+	}{
+		{80, "größer-als-sonst https://harbor.example.com:8443 healthy"},
+		{58, "größer-als-sonst https://harbor.example.com:8443 healthy"},
+		{57, "größer-als-sonst https://harbor.example.com:84… healthy"},
+		{40, "größer-als-so… https://harbor… healthy"},
+		{10, "größer-… https:/… healthy"},
+	} {
+		lines := table()
+		fit(lines, tt.width)
+		if got := strings.Join(lines[1], " "); got != tt.want || !slices.Equal(lines[2], table()[2]) {
+			t.Errorf("%d characters: %q, want %q", tt.width, got, tt.want)
+		}
 	}
 }
