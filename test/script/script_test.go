@@ -284,8 +284,8 @@ var unsteady = []struct {
 	{regexp.MustCompile(`:?[0-9A-F]{2}(:[0-9A-F]{2}){2,}`), "FINGERPRINT"}, // broken over lines
 	{regexp.MustCompile(`go1\.[0-9.]+`), "GO"},
 	{regexp.MustCompile(`(linux|darwin)/(amd64|arm64)`), "PLATFORM"},
-	{regexp.MustCompile(`(?m)\bAT +ACTION`), "AT  ACTION"}, // above ages
-	{regexp.MustCompile(`(?m) +$`), ""},                    // columns end where their widest value ends
+	{regexp.MustCompile(`\b(AT|SINCE|LAST) +(ACTION|CHECKS|HEALTH)`), "$1  $2"}, // above ages
+	{regexp.MustCompile(`(?m) +$`), ""},                                         // columns end where their widest value ends
 }
 
 // steady copies stdout or stderr to a file of that name with .steady, times and addresses replaced.
