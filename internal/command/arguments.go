@@ -81,7 +81,7 @@ func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// KnownCommand refuses arguments that are not the name of a sub
+// KnownCommand refuses arguments that are not the name of a subcommand.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -127,7 +127,7 @@ func valueProblem(err error) error {
 	return PlainValueError(errors.Unwrap(invalid))
 }
 
-// Usage returns a usage error that refers to the help of the
+// Usage returns a usage error that refers to the help of the command.
 func Usage(cmd *cobra.Command, err error) error {
 	return UsageError{fmt.Errorf("%w\nSee '%s --help'", err, cmd.CommandPath())}
 }
