@@ -112,14 +112,17 @@ func (f first) print(out io.Writer, log *slog.Logger, address, caFile string) {
 		return
 	}
 	inBody, shown, advice := f.password.Reveal(), f.password.Reveal(), "The password is not shown again."
+	login := fmt.Sprintf("regwarden login %s --org %s --email %s", address, shellQuote(f.org), shellQuote(f.email))
 	if f.passwordFile != "" {
 		inBody, shown = `'"$(cat `+shellQuote(f.passwordFile)+`)"'`, "in the file "+f.passwordFile
+		login += " --password-stdin < " + shellQuote(f.passwordFile)
 		advice = "Store the password in another place and delete the file."
 		log.Info("first administrator created", "password_file", f.passwordFile)
 	}
 	curl := "curl -s"
 	if caFile != "" {
 		curl += " --cacert " + shellQuote(caFile)
+		login += " --ca " + shellQuote(caFile)
 	}
 	fmt.Fprintf(out, `
 This is the first start. An organization and its administrator were created:
@@ -128,7 +131,13 @@ This is the first start. An organization and its administrator were created:
   email         %s
   password      %s
 
-%s To try it, paste:
+%s
+
+To log in with the command line:
+
+  %s
+
+To try it over HTTP, paste:
 
   # log in
   RESPONSE=$(%s %s%s -H 'Content-Type: application/json' \
@@ -143,7 +152,7 @@ This is the first start. An organization and its administrator were created:
   %s -i %s%s -H "Authorization: $TOKEN" -H 'Content-Type: application/json' \
     -d '{"endpoint":"https://ghcr.io","auth":{"type":"noAuth"}}'
 
-`, f.org, f.email, shown, advice,
+`, f.org, f.email, shown, advice, login,
 		curl, address, api.PathAuthenticate, f.email, f.org, inBody,
 		curl, address, curl, address, api.PathValidate)
 }

@@ -18,6 +18,7 @@ import (
 var (
 	toPaste      = regexp.MustCompile(`(?s)# log in\n.*?"auth":\{"type":"noAuth"\}\}'\n`)
 	shownSecret  = regexp.MustCompile(`(?m)^\s*password\s+([A-Z2-7]{26})\s*$`)
+	shownLogin   = regexp.MustCompile(`regwarden login .*`)
 	publicServer = "https://ghcr.io"
 )
 
@@ -44,6 +45,11 @@ func TestFirstStartWithoutTerminal(t *testing.T) {
 		t.Error("the password is in the output, which a log collector keeps")
 	}
 	pasteLines(t, server.Out(), server)
+	login := exec.CommandContext(t.Context(), "sh", "-c", shownLogin.FindString(server.Out()))
+	login.Env = []string{"PATH=" + filepath.Dir(instance.Binary(t)), "HOME=" + t.TempDir()}
+	if out, err := login.CombinedOutput(); err != nil || !strings.Contains(string(out), "Logged in to "+server.URL) {
+		t.Errorf("the printed login fails: %v\n%s", err, out)
+	}
 }
 
 // A person watches: the password is shown, once.
