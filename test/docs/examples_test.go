@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,8 +39,10 @@ func TestGettingStarted(t *testing.T) {
 	const chart = "stefanprodan/charts/podinfo"
 	registry := realregistry.Distribution(t, realregistry.Options{})
 	realregistry.Push(t, registry, realregistry.Helm, chart, "6.7.1")
+	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer receiver.Close()
 	address := freeAddress(t)
-	script := strings.NewReplacer("https://ghcr.io", registry.Endpoint, "127.0.0.1:8080", address).
+	script := strings.NewReplacer("https://ghcr.io", registry.Endpoint, "127.0.0.1:8080", address, "hooks.slack.com", receiver.Listener.Addr().String()).
 		Replace(strings.Join(examples(t, "docs/getting-started.md", "sh"), "\n"))
 
 	programs := filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH")
@@ -52,6 +56,7 @@ func TestGettingStarted(t *testing.T) {
 	cmd.Env = []string{
 		"PATH=" + programs, "HOME=" + cmd.Dir,
 		"REGWARDEN_LISTEN=" + address, "REGWARDEN_EGRESS_ALLOW=127.0.0.0/8", "REGWARDEN_EGRESS_DNS=127.0.0.1:9", "REGWARDEN_LOGIN_WAIT=30s",
+		"REGWARDEN_ALERT_URL=" + receiver.URL + "/services/T000/B000/XXXX", // in place of the prompt
 	}
 	out, err := cmd.CombinedOutput()
 	_ = endAll() // the service, if the script ended before it stopped it
@@ -63,7 +68,7 @@ func TestGettingStarted(t *testing.T) {
 		t.Errorf("the service was not stopped: %v\n%s", err, log)
 	}
 	rest := string(out)
-	for _, want := range []string{"valid  ", "HTTP/1.1 204 No Content", "HTTP/1.1 422 ", `"hint":"`, `"orgName":"default"`, "Stored the registry podinfo.", "podinfo  ", "valid  "} {
+	for _, want := range []string{"valid  ", "Logged in to http://" + address, "Stored the registry podinfo.", "podinfo  ", "valid  ", "Delivered to ", "HTTP/1.1 204 No Content", "HTTP/1.1 422 ", `"hint":"`} {
 		_, after, found := strings.Cut(rest, want)
 		if !found {
 			t.Fatalf("%q is missing, or not in this order:\n%s", want, out)
