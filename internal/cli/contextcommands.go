@@ -21,29 +21,39 @@ func (p Program) Context() *cobra.Command {
 		return c.list(err, columns("name", "current", "org", "email", "server+", "credentials+"), rows)
 	}, lists)
 	use := contextCommand("use CONTEXT", "Choose the server that commands talk to", command.OneArg, func(c *call, args []string) error {
-		return changeContexts(c.ctx, func(saved *contexts) error {
-			chosen, err := saved.get(args[0])
-			if err == nil {
-				saved.Current = chosen.Name
-				c.changed("Commands talk to %s as %s in the organization %s.", chosen.Server, chosen.Email, chosen.Org)
-			}
-			return err
+		return c.changeContext(args[0], func(saved *contexts, chosen Context) {
+			saved.Current = chosen.Name
+			c.changed("Commands talk to %s as %s in the organization %s.", chosen.Server, chosen.Email, chosen.Org)
 		})
 	}, changes)
 	remove := contextCommand("delete CONTEXT", "Remove credentials without contacting their server", command.OneArg, func(c *call, args []string) error {
-		return changeContexts(c.ctx, func(saved *contexts) error {
-			chosen, err := saved.get(args[0])
-			if err == nil {
-				saved.remove(chosen.Name)
-				c.changed("Removed the credentials for %s, which stay valid at the server.", chosen.Server)
-			}
-			return err
+		return c.changeContext(args[0], func(saved *contexts, chosen Context) {
+			saved.remove(chosen.Name)
+			c.changed("Removed the credentials for %s, which stay valid at the server.", chosen.Server)
 		})
 	}, changes)
 	for _, cmd := range []*cobra.Command{use, remove} {
 		cmd.ValidArgsFunction = completeContexts
 	}
 	return command.Group("context", "Manage logins at servers", list, use, remove)
+}
+
+// changeContext changes an existing context. Without one, it writes no file: changeContexts creates one for its lock.
+func (c *call) changeContext(name string, change func(*contexts, Context)) error {
+	saved, err := readContexts()
+	if err == nil {
+		_, err = saved.get(name)
+	}
+	if err != nil {
+		return err
+	}
+	return changeContexts(c.ctx, func(saved *contexts) error {
+		chosen, err := saved.get(name)
+		if err == nil {
+			change(saved, chosen)
+		}
+		return err
+	})
 }
 
 // contextCommand returns a command that uses only the file of contexts.
