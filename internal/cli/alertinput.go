@@ -51,7 +51,7 @@ func (f *alertInput) addTo(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.email, "email", nil, "send email to this address; may be repeated")
 	flags.BoolVar(&f.allUsers, "all-users", false, "send email to the users of the project and all administrators")
 	flags.BoolVar(&f.active, "active", true, "send alerts")
-	flags.StringVar(&f.file, "file", "", "JSON file of the channel, such as with headers; - for standard input")
+	flags.StringVarP(&f.file, "file", "f", "", "JSON file of the channel, such as with headers; - for standard input")
 }
 
 func (p Program) createAlert() *cobra.Command {
