@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/internal/audit"
+	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -109,5 +110,39 @@ func TestStageBars(t *testing.T) {
 		if bars[i] != want {
 			t.Errorf("%+v, want %+v", bars[i], want)
 		}
+	}
+}
+
+// Checks of pages have the limits of the API, and are counted like its validations. An address that is forbidden is not contacted.
+func TestChecksOfPagesAreLimited(t *testing.T) {
+	w := mustWorld(t, true)
+	w.Checks = checks.New(w.db, w.Registries, &regcheck.Checker{}, checks.Limits{PerMinute: 2}, time.Now)
+	var outcomes []string
+	w.CountValidation = func(report *regcheck.Report, err error) {
+		if err != nil {
+			outcomes = append(outcomes, "refused")
+			return
+		}
+		outcomes = append(outcomes, string(report.Code))
+	}
+	cookie := w.mustLogin()
+	const form = "endpoint=http://127.0.0.1:1&authType=basic&username=u&password=hunter2"
+	got := w.send("POST", pathCheck, form, "Cookie", cookie)
+	if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "Not valid") || strings.Contains(got.Body.String(), "hunter2") {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	got = w.send("POST", pathCheck, form, "Cookie", cookie, "Accept", typeStages)
+	lines := strings.Split(strings.TrimSpace(got.Body.String()), "\n")
+	if got.Code != http.StatusOK || got.Header().Get("Content-Type") != typeStages || len(lines) != 8 || !strings.HasPrefix(lines[0], `{"stage":"Name resolution: ok`) || !strings.HasPrefix(lines[7], `{"report":"`) {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	for _, accept := range []string{"text/html", typeStages} {
+		got = w.send("POST", pathCheck, form, "Cookie", cookie, "Accept", accept)
+		if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Body.String(), "Too many validations in the last minute. Try again in ") {
+			t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
+		}
+	}
+	if want := "RegistryAddressForbidden RegistryAddressForbidden refused refused"; strings.Join(outcomes, " ") != want {
+		t.Errorf("counted %v, want %s", outcomes, want)
 	}
 }

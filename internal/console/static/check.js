@@ -6,32 +6,35 @@ const result = document.getElementById("result");
 const progress = document.getElementById("progress");
 const log = progress.querySelector("[role=log]");
 
-form.addEventListener("submit", (event) => {
+let running = false;
+
+form.addEventListener("submit", async (event) => {
   if (event.submitter?.hasAttribute("formaction")) return; // saves
   event.preventDefault();
-  if (progress.hidden) check();
+  if (running) return;
+  running = true;
+  begin();
+  try {
+    await check(new URLSearchParams(new FormData(form)));
+  } catch {
+    say("The connection was interrupted. Try again.");
+  }
+  running = false;
 });
 
-async function check() {
-  const sent = new URLSearchParams(new FormData(form));
+async function check(sent) {
   const response = await fetch(form.action, { method: "POST", body: sent, headers: { Accept: "application/x-ndjson" } });
   if (response.headers.get("Content-Type") !== "application/x-ndjson") {
     form.submit(); // was refused: the page of the response says why
     return;
   }
-  begin();
   let last = {};
-  try {
-    for await (const line of lines(response.body)) {
-      last = JSON.parse(line);
-      if (last.stage) say(last.stage);
-    }
-    if (last.report) await show(await page(sent, last.report));
-    else say(last.failed ?? "The check was interrupted. Try again.");
-  } catch {
-    say("The connection was interrupted. Try again.");
+  for await (const line of lines(response.body)) {
+    last = JSON.parse(line);
+    if (last.stage) say(last.stage);
   }
-  progress.hidden = Boolean(last.report);
+  if (last.report) show(await page(sent, last.report));
+  else say(last.failed ?? "The check was interrupted. Try again.");
 }
 
 function begin() {
