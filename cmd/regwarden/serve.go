@@ -192,7 +192,7 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 	if !c.Console {
 		return nil, nil
 	}
-	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts,
+	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
 		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, Reserve: s.Responses.Reserve, Settings: c.forConsole(), Now: time.Now})
 }
 

@@ -175,7 +175,10 @@ func (s *Console) createChannel(c *call) error {
 	if err == nil {
 		channel.UID, signing, err = s.Alerts.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
 	}
-	if err != nil {
+	switch {
+	case err != nil && fault.KindOf(err) == fault.Internal:
+		return err // the page of errors has its reference
+	case err != nil:
 		page.Form.refused(c, err)
 		return c.showAgain(err, "newchannel.html", "New "+channel.Kind(), page)
 	}
@@ -227,7 +230,10 @@ func (s *Console) changeChannel(c *call) error {
 	if err == nil {
 		err = s.Alerts.Update(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID, input)
 	}
-	if err != nil {
+	switch {
+	case err != nil && fault.KindOf(err) == fault.Internal:
+		return err // the page of errors has its reference
+	case err != nil:
 		page.Form.refused(c, err)
 		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
 	}

@@ -6,6 +6,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -30,6 +31,7 @@ type Config struct {
 	Watch       *watch.Service
 	ContentSync *contentsync.Service
 	Alerts      *alerts.Service
+	ScanBytes   int64       // maximum size of a file to scan; 0 means 1 MiB
 	Secure      bool        // browsers use TLS, so cookies are for TLS only
 	CountLogin  func(error) // called with the outcome of each login
 
@@ -92,6 +94,9 @@ func (s *Console) routes() []route {
 		{method: "GET", path: pathRegistry + "/content", handle: s.showContent},
 		{method: "GET", path: pathRegistry + "/delete", handle: s.confirmDelete},
 		{method: "POST", path: pathRegistry + "/delete", handle: s.deleteRegistry},
+
+		{method: "GET", path: pathScan, handle: s.showScan, label: "Scan", icon: "scan", permission: auth.ValidateRegistries},
+		{method: "POST", path: pathScan, handle: s.scan, maxBody: cmp.Or(s.ScanBytes, maxScan) + maxForm},
 
 		{method: "GET", path: pathAlerts, handle: s.listAlerts, label: "Alerts", icon: "alerts"},
 		{method: "GET", path: pathNewChannel, handle: s.newChannel},

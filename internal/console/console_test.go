@@ -85,11 +85,11 @@ type response struct {
 func (w *world) send(method, target, form string, headers ...string) response {
 	w.t.Helper()
 	request := httptest.NewRequestWithContext(w.t.Context(), method, target, strings.NewReader(form))
-	if form != "" {
-		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Add(headers[i], headers[i+1])
+	}
+	if form != "" && request.Header.Get("Content-Type") == "" {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
 	recorder := httptest.NewRecorder()
 	err := w.ServePage(recorder, request, audit.Origin{RequestID: "ref-1", Address: "192.0.2.1"})

@@ -37,6 +37,8 @@ func (s *Console) parseTemplates() (templates, error) {
 		"labels":       inLabels,
 		"bars":         stageBars,
 		"milliseconds": milliseconds,
+		"place":        place,
+		"short":        short,
 	}).ParseFS(templateFiles, sharedFiles...)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { accessible, as, assertAccessible, service } from "../harness.mjs";
+
+for (const role of ["admin", "member"]) accessible("the scan", role, "/console/scan");
+
+// docker is a file with the password of one registry, where nothing listens, and a helper with that of another.
+const docker = {
+  name: "config.json",
+  mimeType: "application/json",
+  buffer: Buffer.from(JSON.stringify({
+    auths: { "127.0.0.1:9": { auth: Buffer.from("ada:hunter2").toString("base64") } },
+    credHelpers: { "127.0.0.1:10": "pass" },
+  })),
+};
+
+const noSecrets = async (page) => assert.ok(!/hunter2|YWRhOmh1bnRlcjI|ada password/.test(await page.content()), "the page has a secret");
+
+for (const role of ["admin", "member"]) {
+  for (const javaScriptEnabled of [true, false]) {
+    test(`${role} lists and checks what a file has, JavaScript ${javaScriptEnabled}`, async (t) => {
+      const page = await as(t, role, { javaScriptEnabled, reducedMotion: "reduce" });
+      await page.goto("/console/scan");
+      await page.getByRole("button", { name: "List" }).click();
+      await page.getByRole("alert").getByRole("link", { name: "File is required" }).waitFor();
+
+      await page.getByLabel("File").setInputFiles(docker);
+      await page.getByRole("button", { name: "List" }).click();
+      await page.getByRole("heading", { name: "2 definitions found" }).waitFor();
+      const row = page.getByRole("row", { name: "127.0.0.1:9" });
+      assert.match(await row.textContent(), /not checked.*ada.*by docker/s);
+      assert.match(await page.getByRole("row", { name: "127.0.0.1:10" }).textContent(), /unresolved.*credentials that are not in the file/s);
+      assert.ok(await page.getByRole("checkbox", { name: "127.0.0.1:9" }).isChecked());
+      await noSecrets(page);
+      if (javaScriptEnabled) await assertAccessible(page);
+
+      const again = page.getByText("The service has not stored the file.");
+      assert.equal(await again.count(), javaScriptEnabled ? 0 : 1);
+      if (!javaScriptEnabled) await page.getByLabel("File").setInputFiles(docker);
+      await page.getByRole("button", { name: "Check the chosen" }).click();
+      await row.getByText("not valid").waitFor();
+      await noSecrets(page);
+      assert.equal(await page.getByRole("button", { name: "Save the chosen" }).count(), role === "admin" ? 1 : 0);
+    });
+  }
+}
+
+test("a text is checked against a real registry, and saved", async (t) => {
+  const { endpoint, ca, username, password, content } = service.registry;
+  const page = await as(t, "admin");
+  await page.goto("/console/scan");
+  const definition = { endpoint, baseContentPath: content, auth: { type: "basic", username, password, tls: { enabled: true, ca } } };
+  await page.getByLabel("Or its text").fill(JSON.stringify({ ...definition, providerType: "helm" }));
+  await page.getByRole("button", { name: "List" }).click();
+  await page.getByRole("heading", { name: "1 definition found" }).waitFor();
+  assert.ok(await page.getByRole("heading", { name: "1 definition found" }).evaluate((element) => element === document.activeElement), "the result has no focus");
+  await page.getByRole("button", { name: "Check the chosen" }).click();
+  await page.getByText("valid", { exact: true }).waitFor();
+  await noSecrets(page);
+  await assertAccessible(page);
+  await page.getByRole("button", { name: "Save the chosen" }).click();
+  await page.getByText(/stored already, as (charts|wrong-password)/).waitFor();
+  await noSecrets(page);
+
+  await page.getByLabel("Or its text").fill(JSON.stringify({ ...definition, providerType: "zarf" }));
+  await page.getByRole("button", { name: "Save the chosen" }).click();
+  await page.getByText("Choose at least one definition, and the file of the list.").waitFor(); // the list is that of the former text
+});
+
+test("the keyboard alone lists and checks", async (t) => {
+  const page = await as(t, "member");
+  await page.goto("/console/scan");
+  await page.getByLabel("Or its text").focus();
+  await page.keyboard.insertText(docker.buffer.toString());
+  for (const name of ["as", "format"]) {
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.name), name);
+  }
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "2 definitions found" }).waitFor();
+});
+
+test("a scan after the session has ended leads to the login", async (t) => {
+  const page = await as(t, "member");
+  await page.goto("/console/scan");
+  await page.context().clearCookies();
+  await page.getByLabel("Or its text").fill("{}");
+  await page.getByRole("button", { name: "List" }).click();
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+});
