@@ -311,8 +311,8 @@ func TestPagesHaveNoSecret(t *testing.T) {
 // waits is an action that members may do too. It waits for a check, and no server does checks in these tests.
 const waits = "/console/registries/{uid}/check"
 
-// ofTheCaller are the actions that every user may do, since they affect the caller only.
-var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/check": true,
+// ofTheCaller are the actions that every user may do, since they affect the caller only, or store nothing.
+var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/check": true, "/console/scan": true,
 	"/console/sessions/end-others": true, "/console/sessions/password": true}
 
 func TestForgedRequestsOfAMember(t *testing.T) {
