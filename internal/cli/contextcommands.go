@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/regwarden/regwarden/internal/command"
@@ -30,6 +32,7 @@ func (p Program) Context() *cobra.Command {
 		return c.changeContext(args[0], func(saved *contexts, chosen Context) {
 			saved.remove(chosen.Name)
 			c.changed("Removed the credentials for %s, which stay valid at the server.", chosen.Server)
+			c.showOthers(saved)
 		})
 	}, changes)
 	for _, cmd := range []*cobra.Command{use, remove} {
@@ -54,6 +57,13 @@ func (c *call) changeContext(name string, change func(*contexts, Context)) error
 		}
 		return err
 	})
+}
+
+// showOthers names the logins that are left without a current one: commands then use the local store.
+func (c *call) showOthers(saved *contexts) {
+	if saved.current() == nil && len(saved.Contexts) > 0 {
+		c.changed("No login is chosen now. Choose one of %s with: regwarden context use NAME", strings.Join(saved.names(), ", "))
+	}
 }
 
 // contextCommand returns a command that uses only the file of contexts.

@@ -175,8 +175,10 @@ func (c *call) logout(name string) error {
 	if c.ctx.Err() != nil {
 		return c.ctx.Err()
 	}
+	var left *contexts
 	err = changeContexts(c.ctx, func(saved *contexts) error {
 		saved.remove(of.Name)
+		left = saved
 		return nil
 	})
 	switch {
@@ -189,6 +191,7 @@ func (c *call) logout(name string) error {
 	default:
 		c.changed("Logged out of %s.", of.Server)
 	}
+	c.showOthers(left)
 	return nil
 }
 
