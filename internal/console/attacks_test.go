@@ -57,6 +57,7 @@ func mustAttacked(t *testing.T) *attacked {
 	if a.Alerts == nil {
 		a.Alerts = alerts.New(a.db, alerts.Config{})
 	}
+
 	a.registry = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Basic realm="<x-marker>realm"`)
 		w.WriteHeader(http.StatusUnauthorized)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/checks"
@@ -67,7 +68,7 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 	}
 	w, stored := &world{t: t, db: db}, registries.New(db, registries.Limits{}, time.Now)
 	w.Console, err = New(Config{Auth: service, Directory: people, Registries: stored, Watch: watch.New(db, stored, nil, time.Now),
-		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now), Secure: secure, Now: time.Now,
+		ContentSync: contentsync.New(db, stored, nil, time.Now), Checks: checks.New(db, stored, nil, checks.Limits{}, time.Now), Alerts: alerts.New(db, alerts.Config{}), Secure: secure, Now: time.Now,
 		CountLogin: func(err error) { w.logins = append(w.logins, err) }})
 	if err != nil {
 		t.Fatal(err)
