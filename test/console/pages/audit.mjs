@@ -65,4 +65,6 @@ test("the record of a validation has its report", async (t) => {
   const report = JSON.parse(await page.getByRole("region", { name: "Report" }).textContent());
   assert.equal(report.valid, false);
   await assertAccessible(page);
+  await page.getByRole("link", { name: "Show the result" }).click();
+  await page.getByRole("heading", { name: "Not valid" }).waitFor();
 });
