@@ -49,11 +49,6 @@ func (s *Console) readResult(c *call, auditUID string) (*checkResult, error) {
 	return result, nil
 }
 
-// Cause, Hint and Field are of the report, with labels of the form instead of JSON paths.
-func (r *checkResult) Cause() string { return inLabels(r.Report.Message) }
-func (r *checkResult) Hint() string  { return inLabels(r.Report.Hint) }
-func (r *checkResult) Field() string { return inLabels(r.Report.Field) }
-
 // FieldID is the id of the field to correct, empty if the form does not have it.
 func (r *checkResult) FieldID() string { return fieldID(r.Report.Field) }
 
