@@ -2,6 +2,7 @@ package console
 
 import (
 	"html"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -78,5 +79,12 @@ func TestEditRegistry(t *testing.T) {
 	reveal := cmp.Transformer("reveal", func(s secret.String) string { return s.Reveal() })
 	if diff := cmp.Diff(before, after, reveal, cmpopts.IgnoreFields(registries.Registry{}, "Version", "UpdatedAt")); diff != "" {
 		t.Error(diff)
+	}
+	for name, value := range map[string]string{"endpoint": "https://evil.example.com", "basePath": "other", "insecureSkipVerify": "true", "ca": ""} {
+		changed := maps.Clone(values)
+		changed.Set(name, value)
+		if got := w.send("POST", path, changed.Encode(), "Cookie", cookie); got.Code != http.StatusBadRequest {
+			t.Errorf("with another %s, the stored secrets go to another server: %d", name, got.Code)
+		}
 	}
 }
