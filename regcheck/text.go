@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -56,7 +57,7 @@ func (p *Printer) Observe(r StageResult) {
 	if r.Name == StageContent {
 		branch = "└─ "
 	}
-	head := fmt.Sprintf("%s%s %-*s%*s  ", branch, mark, nameColumn, r.Name, timeColumn, elapsed)
+	head := fmt.Sprintf("%s%s %-*s%*s  ", branch, mark, nameColumn, printable(string(r.Name)), timeColumn, elapsed)
 	indent := "│  " + strings.Repeat(" ", utf8.RuneCountInString(head)-3)
 	if r.Name == StageContent {
 		indent = "   " + indent[len("│  "):]
@@ -182,12 +183,25 @@ func WithoutPipelineCommand(row string) string {
 	return row
 }
 
+// printable removes characters that control a terminal. Reports may come from a server, which did not remove them.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, text)
+}
+
 // wrap breaks a text at blanks and within words that are longer than a row. It returns at least one row.
 func wrap(text string, width int) []string {
 	width = max(width, 20)
 	var rows []string
 	row, length := "", 0
-	for word := range strings.FieldsSeq(text) {
+	for word := range strings.FieldsSeq(printable(text)) {
 		n := utf8.RuneCountInString(word)
 		if length > 0 && length+1+n > width {
 			rows = append(rows, row)
