@@ -193,7 +193,7 @@ func (c *settings) pages(s *server.Server) (server.Pages, error) {
 		return nil, nil
 	}
 	return console.New(console.Config{Auth: s.Auth, Directory: s.Directory, Registries: s.Registries, Checks: s.Checks, Watch: s.Watch, ContentSync: s.ContentSync, Alerts: s.Alerts, ScanBytes: s.ScanBytes,
-		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, Reserve: s.Responses.Reserve, Settings: c.forConsole(), Now: time.Now})
+		Secure: s.TLS || strings.HasPrefix(c.PublicURL, "https:"), CountLogin: s.Metrics.Login, CountValidation: s.Metrics.Validation, Reserve: s.Responses.Reserve, Settings: c.forConsole(), Now: time.Now})
 }
 
 // memoryShare is the part of the cgroup's memory that the Go runtime may use. SQLite's page cache and the process that

@@ -99,10 +99,19 @@ func TestScanOfNothing(t *testing.T) {
 // Only what was chosen is checked or stored, and only with the file that it was chosen from.
 func TestScanUsesWhatIsChosen(t *testing.T) {
 	w, cookie := scanWorld(t)
+	counted := 0
+	w.CountValidation = func(report *regcheck.Report, err error) {
+		if counted++; err != nil || report.Valid {
+			t.Errorf("counted: %+v, %v", report, err)
+		}
+	}
 	fields := chosen(w.scan(t, cookie, dockerConfig, "do", "list"))
 	checked := w.scan(t, cookie, dockerConfig, append(fields[:2:2], "do", "check")...).Body.String()
 	if strings.Count(checked, `icon "failing"`)+strings.Count(checked, "</svg>not valid") != 1 || strings.Count(checked, " checked>") != 1 || strings.Contains(checked, "hunter2") {
 		t.Errorf("checked: %s", checked)
+	}
+	if counted != 1 {
+		t.Errorf("%d checks were counted", counted)
 	}
 	saved := w.scan(t, cookie, dockerConfig, append(fields, "do", "save")...).Body.String()
 	if strings.Count(saved, "</svg>stored</span> as") != 2 || strings.Contains(saved, "hunter2") {
