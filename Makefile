@@ -149,6 +149,12 @@ bench-fairness: ## Log in while others keep the hashing of passwords busy
 bench-records: ## Store and check on schedule 10,000 definitions of one organization
 	$(bench_run) Records $(BENCH)
 
+bench-pages: ## Pages of the console with 1,000 registries and 30 days of history
+	$(bench_run) Pages $(BENCH)
+
+screenshots: ## Write the images of the console into docs/images; needs what the browser tests need
+	cd test && $(GO) test ./console -count=1 -run TestConsole -screenshots ../../docs/images
+
 man: ## Write the man pages into bin/man
 	rm -rf bin/man && mkdir -p bin/man
 	$(GO) test ./cmd/regwarden -run TestManPages -man $(CURDIR)/bin/man
@@ -169,4 +175,4 @@ release-check: ## Build two snapshots, compare them byte by byte, and check what
 clean: ## Remove what was built; data stays
 	rm -rf bin dist tmp
 
-.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth profile clean
+.PHONY: help build run demo check man completions release release-snapshot release-check test test-product test-system test-long test-kubernetes deps vet lint golden docs matrix fuzz bench bench-roundtrips bench-hostile bench-login bench-fairness bench-records bench-speed bench-signin bench-postgres bench-replicas bench-users bench-onetoken bench-engine bench-growth bench-pages screenshots profile clean
