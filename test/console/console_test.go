@@ -39,7 +39,9 @@ type service struct {
 	Admin    account  `json:"admin"`
 	Member   account  `json:"member"`
 	Registry registry `json:"registry"` // a real one, with a chart
-	Hostile  string   `json:"hostile"`  // endpoint with markup in its certificate
+
+	Screenshots string `json:"screenshots"` // directory of the images, if they are to be made
+	Hostile     string `json:"hostile"`     // endpoint with markup in its certificate
 }
 
 type registry struct {
@@ -55,16 +57,28 @@ func TestConsole(t *testing.T) {
 	_, err := os.Stat("node_modules/.package-lock.json")
 	needs.DebianPackage(t, "npm, and the packages of test/console/package-lock.json", err == nil)
 
-	server := instance.Start(t, instance.Options{Flags: []string{"--tls-self-signed"}, Insecure: true})
-	s := service{URL: server.URL, Chromium: chromium, Registry: startRegistry(t), Hostile: startHostile(t),
+	s := service{Chromium: chromium, Registry: startRegistry(t), Hostile: startHostile(t),
 		Admin: account{instance.Org, instance.Email, instance.Password}, Member: account{instance.Org, member, memberPassword}}
-	store(t, server, s)
+	script := "main.mjs"
+	if *screenshots != "" {
+		script, s.Screenshots = "screenshots.mjs", *screenshots
+		s.URL = startShown(t, s)
+	} else {
+		server := start(t, "")
+		storeTested(t, server, s)
+		s.URL = server.URL
+	}
 
-	cmd := exec.CommandContext(t.Context(), node, "main.mjs")
+	cmd := exec.CommandContext(t.Context(), node, script)
 	cmd.Env = append(os.Environ(), "CONSOLE_UNDER_TEST="+instance.JSON(s))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+func start(t *testing.T, dataDir string, flags ...string) *instance.Server {
+	t.Helper()
+	return instance.Start(t, instance.Options{DataDir: dataDir, Flags: append(flags, "--tls-self-signed"), Insecure: true})
 }
 
 func startRegistry(t *testing.T) registry {
@@ -90,24 +104,49 @@ func startHostile(t *testing.T) string {
 	return server.URL
 }
 
-// store creates the member and two registries, one of which fails, and waits for their checks.
-func store(t *testing.T, server *instance.Server, s service) {
+// administrator uses the API of the service.
+type administrator struct {
+	client *instance.Client
+	token  string
+}
+
+func newAdmin(t *testing.T, server *instance.Server) administrator {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := server.ClientThrough(t, transport)
-	token := client.Login().Authorization
-	post := func(path string, body any) instance.Response {
-		return client.Do(http.MethodPost, path, instance.JSON(body), "Authorization", token)
-	}
-	const never = "0001-01-01T00:00:00.000Z"
-	post("/v1/users", map[string]any{"metadata": map[string]any{"creationTimestamp": never}, "spec": map[string]any{"emailId": member, "password": memberPassword}}).Want(http.StatusCreated)
+	return administrator{client, client.Login().Authorization}
+}
+
+func (a administrator) post(path string, body any) instance.Response {
+	return a.client.Do(http.MethodPost, path, instance.JSON(body), "Authorization", a.token)
+}
+
+const never = "0001-01-01T00:00:00.000Z"
+
+// storeRegistry stores a registry and returns its uid.
+func (a administrator) storeRegistry(name string, r registry) string {
+	var created struct{ UID string }
+	a.post("/v1/registries/oci/basic", map[string]any{"metadata": map[string]any{"name": name, "creationTimestamp": never, "deletionTimestamp": never, "lastModifiedTimestamp": never}, "spec": map[string]any{
+		"endpoint": r.Endpoint, "providerType": "helm", "containsSpectroManifest": false, "isSyncSupported": true, "baseContentPath": r.Content,
+		"auth": map[string]any{"type": "basic", "username": r.Username, "password": r.Password, "tls": map[string]any{"enabled": true, "insecureSkipVerify": false, "ca": r.CA}},
+	}}).Want(http.StatusCreated).Into(&created)
+	return created.UID
+}
+
+// check checks a stored registry and waits for the result.
+func (a administrator) check(uid string) {
+	a.client.Do(http.MethodPost, "/v1/registries/oci/"+uid+"/check?wait=true", "", "Authorization", a.token)
+}
+
+// storeTested creates the member and two registries, one of which fails, and waits for their checks.
+func storeTested(t *testing.T, server *instance.Server, s service) {
+	t.Helper()
+	admin := newAdmin(t, server)
+	admin.post("/v1/users", map[string]any{"metadata": map[string]any{"creationTimestamp": never}, "spec": map[string]any{"emailId": member, "password": memberPassword}}).Want(http.StatusCreated)
 	for name, password := range map[string]string{"charts": s.Registry.Password, "wrong-password": "not the password"} {
-		var created struct{ UID string }
-		post("/v1/registries/oci/basic", map[string]any{"metadata": map[string]any{"name": name, "creationTimestamp": never, "deletionTimestamp": never, "lastModifiedTimestamp": never}, "spec": map[string]any{
-			"endpoint": s.Registry.Endpoint, "providerType": "helm", "containsSpectroManifest": false, "isSyncSupported": true, "baseContentPath": s.Registry.Content,
-			"auth": map[string]any{"type": "basic", "username": s.Registry.Username, "password": password, "tls": map[string]any{"enabled": true, "insecureSkipVerify": false, "ca": s.Registry.CA}},
-		}}).Want(http.StatusCreated).Into(&created)
-		client.Do(http.MethodPost, "/v1/registries/oci/"+created.UID+"/check?wait=true", "", "Authorization", token)
+		r := s.Registry
+		r.Password = password
+		admin.check(admin.storeRegistry(name, r))
 	}
 }

@@ -10,7 +10,7 @@ export const service = JSON.parse(process.env.CONSOLE_UNDER_TEST);
 
 const axe = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
-const browser = chromium.launch({
+export const browser = chromium.launch({
   executablePath: service.chromium,
   // Other names resolve to nothing, so no packet leaves the machine whatever a page does.
   args: ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
