@@ -3,6 +3,7 @@ package scanner
 import (
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/regwarden/regwarden/definitions/model"
 )
@@ -69,9 +70,9 @@ func helmDirectory(e model.Environment) string {
 
 // fromVariable returns the path below the value of the first variable that is set, and otherwise if none is. Variables and paths alternate.
 func fromVariable(e model.Environment, otherwise string, variables ...string) string {
-	for i := 0; i < len(variables); i += 2 {
-		if value := e.Getenv(variables[i]); value != "" {
-			return path.Join(value, variables[i+1])
+	for pair := range slices.Chunk(variables, 2) {
+		if value := e.Getenv(pair[0]); value != "" {
+			return path.Join(value, pair[1])
 		}
 	}
 	return otherwise
