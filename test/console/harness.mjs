@@ -74,7 +74,11 @@ async function logIn(role) {
   return cookies;
 }
 
-// accessible tests a page with axe-core, light and dark, narrow and wide, and that it does not scroll sideways.
+// forms are those in which pages are tested: each color scheme and each width once, and with -long every pair.
+const forms = [["light", viewports.wide], ["dark", viewports.narrow]];
+if (service.long) forms.push(["light", viewports.narrow], ["dark", viewports.wide]);
+
+// accessible tests a page with axe-core in all forms, and that it does not scroll sideways.
 export function accessible(name, role, path, prepare = async () => {}) {
   test(`${name} is accessible to ${role}`, async (t) => {
     const page = role === "anyone" ? await open(t) : await as(t, role);
@@ -87,12 +91,10 @@ export function accessible(name, role, path, prepare = async () => {}) {
 // assertAccessible fails for each rule of axe-core that the page breaks in one of the forms that it has.
 export async function assertAccessible(page) {
   await page.evaluate(axe);
-  for (const colorScheme of ["light", "dark"]) {
-    for (const viewport of Object.values(viewports)) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize(viewport);
-      assert.deepEqual(await page.evaluate(violations), [], `${colorScheme}, ${viewport.width} px`);
-    }
+  for (const [colorScheme, viewport] of forms) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    assert.deepEqual(await page.evaluate(violations), [], `${colorScheme}, ${viewport.width} px`);
   }
 }
 

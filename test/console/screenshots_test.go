@@ -10,7 +10,10 @@ import (
 	"github.com/regwarden/regwarden/test/healthhistory"
 )
 
-var screenshots = flag.String("screenshots", "", "directory to write the images of the documentation to, instead of testing")
+var (
+	screenshots = flag.String("screenshots", "", "directory to write the images of the documentation to, instead of testing")
+	long        = flag.Bool("long", false, "test every page in every color scheme at every width")
+)
 
 // shown are the registries of the images, and how many of their last checks failed.
 var shown = []struct {

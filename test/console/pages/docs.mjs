@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { accessible, as, open } from "../harness.mjs";
 
 accessible("the list of the API reference", "anyone", "/docs");
-accessible("a group of the API reference", "anyone", "/docs/registries");
+accessible("a group of the API reference", "anyone", "/docs/projects");
 accessible("a group of the API reference", "member", "/docs/users");
 
 for (const javaScriptEnabled of [true, false]) {
