@@ -219,7 +219,17 @@ func awaitService(t *testing.T, client *instance.Client, tokens instance.Tokens,
 	if took := time.Since(back); *long && took > backWithin {
 		t.Errorf("ready %v after the database came back", took)
 	}
-	next := client.Do(http.MethodGet, refresh+tokens.RefreshToken, "").Want(http.StatusOK).Tokens()
-	client.Do(http.MethodGet, "/v1/registries/oci/summary", "", "Authorization", next.Authorization).Want(http.StatusOK)
+	// A connection that was begun before the database was back may fail later than one that was begun after.
+	var next instance.Tokens
+	instance.Await(t, "refreshed again", func() bool {
+		response := client.Do(http.MethodGet, refresh+tokens.RefreshToken, "")
+		if response.Status == http.StatusOK {
+			next = response.Tokens()
+		}
+		return response.Status == http.StatusOK
+	})
+	instance.Await(t, "served again", func() bool {
+		return client.Do(http.MethodGet, "/v1/registries/oci/summary", "", "Authorization", next.Authorization).Status == http.StatusOK
+	})
 	t.Logf("served again %v after the database came back", time.Since(back).Round(time.Millisecond))
 }
