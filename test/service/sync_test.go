@@ -70,12 +70,14 @@ func TestSynchronization(t *testing.T) {
 		t.Errorf("one repository: %+v", list)
 	}
 
-	// The record and the list agree.
+	// The record and the list agree, which has no numbers.
 	var record api.OCIRegistry
 	admin.get(at(uid), &record)
 	var all api.OCIRegistrySummaries
 	admin.get("/v1/registries/oci/summary", &all)
-	if len(all.Items) != 1 || all.Items[0].Status.Sync != s || record.Status.SyncStatus != s {
+	listed := s
+	listed.Repositories, listed.Tags = 0, 0
+	if len(all.Items) != 1 || all.Items[0].Status.Sync != listed || record.Status.SyncStatus != s {
 		t.Errorf("the record has %+v, the list %+v, the status %+v", record.Status.SyncStatus, all.Items, s)
 	}
 
