@@ -230,6 +230,7 @@ func TestInternalError(t *testing.T) {
 		{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
 		{method: "GET", path: refresh + known.RefreshToken},
 		{method: "POST", path: scan, body: `{"auths":{}}`},
+		{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},
 		{method: "POST", path: "/v1/apiKeys/revoke", body: instance.JSON(object{"apiKey": unknown})},
 		{method: "GET", path: "/v1/alerts/confirmations/token"},
 		{method: "POST", path: "/v1/alerts/confirmations/token"},

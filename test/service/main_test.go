@@ -26,7 +26,7 @@ var neverSeen = []struct{ responses, why string }{
 	{`GET /v1/auth/refresh/\{token\} 429`, "refreshes are not throttled yet"},
 	{`(POST /v1/orgs (201|409)|DELETE /v1/orgs/\{uid\} (204|409))`, "only the operator may do it, in process"},
 	{"(GET|PUT|PATCH|DELETE) .* 503", "an unavailable store is tested next to the store"},
-	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/basic/scan|registries/oci/\{uid\}/(basic/sync|check)|orgs|projects|projects/\{uid\}/alerts/\{component\}|projects/\{uid\}/alerts/\{component\}/\{alertUid\}/test|users|users/summary|users/auth/tokens/revoke|apiKeys|apiKeys/revoke|alerts/confirmations/\{token\}) 503`, "an unavailable store is tested next to the store"},
+	{`POST /v1/(auth/logout|registries/oci/basic|registries/oci/basic/(import|scan)|registries/oci/\{uid\}/(basic/sync|check)|orgs|projects|projects/\{uid\}/alerts/\{component\}|projects/\{uid\}/alerts/\{component\}/\{alertUid\}/test|users|users/summary|users/auth/tokens/revoke|apiKeys|apiKeys/revoke|alerts/confirmations/\{token\}) 503`, "an unavailable store is tested next to the store"},
 	{"GET /.well-known/jwks.json 500", "the keys are in memory"},
 	{".* 405", "the validator routes no method that is not described; TestWrongInput provokes them"},
 }

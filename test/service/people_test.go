@@ -221,6 +221,7 @@ func checkMembersRights(t *testing.T, mate person, uid string) {
 		{method: "POST", path: "/v1/apiKeys", body: newKey("theirs", instance.Email, tomorrow())},
 		{method: "POST", path: "/v1/apiKeys", body: newKey("unowned", noUID, tomorrow())},
 		{method: "GET", path: "/v1/audits?userUid=" + noUID},
+		{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},
 	} {
 		mate.refused(try.method, try.path, try.body, 403, "OperationForbidden")
 	}
