@@ -3,28 +3,21 @@
 package alertbodies
 
 import (
-	_ "embed"
 	"encoding/json"
-	"strings"
+	"fmt"
 )
 
-//go:embed slack.json
-var slack string
+const (
+	// Slack is the body for an incoming webhook of Slack.
+	Slack = `{"text": "{{component}}: {{kind}}", "blocks": [{"type": "section", "text": {"type": "plain_text", "text": "{{message}}"}}, {"type": "context", "elements": [{"type": "plain_text", "text": "Registry: {{registry}}"}, {"type": "plain_text", "text": "Fix: {{hint}}"}]}]}`
+	// Teams is the body for a workflow of Microsoft Teams.
+	Teams = `{"type": "message", "attachments": [{"contentType": "application/vnd.microsoft.card.adaptive", "content": {"$schema": "http://adaptivecards.io/schemas/adaptive-card.json", "type": "AdaptiveCard", "version": "1.4", "body": [{"type": "TextBlock", "weight": "Bolder", "wrap": true, "text": "{{kind}} {{registry}}"}, {"type": "TextBlock", "wrap": true, "text": "{{message}}"}, {"type": "FactSet", "facts": [{"title": "Code", "value": "{{code}}"}, {"title": "Field", "value": "{{field}}"}, {"title": "Fix", "value": "{{hint}}"}]}]}}]}`
 
-//go:embed teams.json
-var teams string
-
-//go:embed pagerduty.json
-var pagerDuty string
-
-// Slack returns the body for an incoming webhook of Slack.
-func Slack() string { return strings.TrimSpace(slack) }
-
-// Teams returns the body for a workflow of Microsoft Teams.
-func Teams() string { return strings.TrimSpace(teams) }
+	pagerDuty = `{"routing_key": %s, "event_action": "trigger", "dedup_key": "regwarden/{{organization}}/{{component}}/{{registry}}", "payload": {"summary": "{{kind}} {{registry}}: {{code}}", "severity": "error", "source": "regwarden", "timestamp": "{{at}}", "class": "{{kind}}", "custom_details": {"message": "{{message}}", "hint": "{{hint}}", "field": "{{field}}", "endpoint": "{{endpoint}}"}}}`
+)
 
 // PagerDuty returns the body for the Events API v2 of PagerDuty, with the integration key of a service.
-func PagerDuty(key string) (string, error) {
-	quoted, err := json.Marshal(key)
-	return strings.Replace(strings.TrimSpace(pagerDuty), `"XXXX"`, string(quoted), 1), err
+func PagerDuty(key string) string {
+	quoted, _ := json.Marshal(key) // never fails for a string
+	return fmt.Sprintf(pagerDuty, quoted)
 }

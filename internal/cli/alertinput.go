@@ -190,9 +190,9 @@ func (f *alertInput) webhook(c *call, channel *api.AlertChannelRequest, create b
 	}
 	switch f.template {
 	case "slack":
-		channel.HTTP.Body = secret.String(alertbodies.Slack())
+		channel.HTTP.Body = alertbodies.Slack
 	case "teams":
-		channel.HTTP.Body = secret.String(alertbodies.Teams())
+		channel.HTTP.Body = alertbodies.Teams
 	default:
 		return command.AsUsage(fmt.Errorf("--template must be one of %s", strings.Join(AlertTemplates, ", ")))
 	}

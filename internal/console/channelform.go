@@ -85,46 +85,41 @@ func channelInput(c *call, old alerts.Channel) (alerts.Channel, error) {
 	if signing := c.PostFormValue("http.secret"); signing != "" {
 		sent.Secret = secret.String(signing)
 	}
-	problems := readHeaders(c, &sent)
-	problem, err := readBody(c, &sent)
-	if err != nil {
-		return input, err
-	}
-	if problems = append(problems, problem...); len(problems) > 0 {
+	if problems := append(readHeaders(c, &sent), readBody(c, &sent)...); len(problems) > 0 {
 		return input, fault.InvalidFields(problems...)
 	}
 	return input, nil
 }
 
 // readBody sets what the webhook sends.
-func readBody(c *call, sent *alerts.HTTP) (problems []fault.Field, err error) {
+func readBody(c *call, sent *alerts.HTTP) []fault.Field {
 	body := ""
 	switch c.PostFormValue("template") {
 	case sendUnchanged:
 		if c.PostFormValue("http.body") != "" {
-			return fault.FieldProblem("template", "must be a body of your own, since there is one below"), nil
+			return fault.FieldProblem("template", "must be a body of your own, since there is one below")
 		}
-		return nil, nil
+		return nil
 	case sendJSON:
 	case sendSlack:
-		body = alertbodies.Slack()
+		body = alertbodies.Slack
 	case sendTeams:
-		body = alertbodies.Teams()
+		body = alertbodies.Teams
 	case sendPagerDuty:
 		key := strings.TrimSpace(c.PostFormValue("routingKey"))
 		if key == "" {
-			return fault.FieldProblem("routingKey", "is required for PagerDuty"), nil
+			return fault.FieldProblem("routingKey", "is required for PagerDuty")
 		}
-		body, err = alertbodies.PagerDuty(key)
+		body = alertbodies.PagerDuty(key)
 	case sendBody:
 		if body = c.PostFormValue("http.body"); body == "" {
-			return fault.FieldProblem("http.body", "is required"), nil
+			return fault.FieldProblem("http.body", "is required")
 		}
 	default:
-		return fault.FieldProblem("template", "must be one of the list"), nil
+		return fault.FieldProblem("template", "must be one of the list")
 	}
 	sent.Body = secret.String(body)
-	return nil, err
+	return nil
 }
 
 // readHeaders sets the headers of the webhook.
