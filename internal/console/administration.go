@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 
 type auditsPage struct {
 	Filter *form
-	directory.AuditPage
+	paging.Page[audit.Record]
 	Pager pager
 	Empty empty
 	All   bool // not only those of the caller
@@ -48,7 +49,7 @@ func choice[T ~string](name, label string, words []T) field {
 func (c *call) auditQuery() (directory.AuditQuery, []fault.Field) {
 	from, problems := minute("startTime", c.query("startTime"))
 	until, wrong := minute("endTime", c.query("endTime"))
-	q := directory.AuditQuery{Action: audit.Action(c.query("action")), Outcome: audit.Outcome(c.query("outcome")), From: from, Until: until, Continue: c.position()}
+	q := directory.AuditQuery{Action: audit.Action(c.query("action")), Outcome: audit.Outcome(c.query("outcome")), From: from, Until: until, Request: c.pageRequest()}
 	return q, fault.Join(append(problems, wrong...), q.Problems())
 }
 
@@ -75,10 +76,10 @@ func (s *Console) listAudits(c *call) (err error) {
 		page.Filter.addProblems(err)
 		return c.showAgain(err, "audits.html", "Audit log", page)
 	}
-	if page.AuditPage, err = s.Directory.Audits(c.Context(), c.principal, query); err != nil {
+	if page.Page, err = s.Directory.Audits(c.Context(), c.principal, query); err != nil {
 		return err
 	}
-	page.Pager = c.pager(page.Continue, len(page.Records), page.Offset, page.Count)
+	page.Pager = pagerOf(c, page.Page)
 	return c.show("audits.html", "Audit log", page)
 }
 

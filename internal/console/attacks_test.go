@@ -21,6 +21,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -103,12 +104,12 @@ func (a *attacked) fill(t *testing.T) {
 	if err := errors.Join(err, err2, err3, err4, err5, err6, a.setHealth(ctx, registry), a.setContent(ctx, registry)); err != nil {
 		t.Fatal(err)
 	}
-	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Limit: 1})
+	records, err := a.Directory.Audits(ctx, a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, uid := range map[string]string{"/console/projects/{uid}": project.UID, "/console/users/{uid}": user.UID, "/console/api-keys/{uid}": key.UID, "/console/registries/{uid}": registry,
-		"/console/sessions/{uid}": sessions[0].UID, "/console/audit/{uid}": records.Records[0].UID,
+		"/console/sessions/{uid}": sessions[0].UID, "/console/audit/{uid}": records.Items[0].UID,
 		"{project}": project.UID, "{component}": alerts.RegistryHealth, "{channel}": channel, "{type}": alerts.TypeHTTP} {
 		a.uids[name] = uid
 	}
@@ -215,11 +216,11 @@ func (a *attacked) check() {
 		if problems := injected(got.Body.String()); len(problems) > 0 || strings.Contains(got.Body.String(), stolen) {
 			a.t.Errorf("%s shows %v:\n%s", r.path, problems, got.Body)
 		}
-		records, err := a.Directory.Audits(a.t.Context(), a.principal, directory.AuditQuery{Limit: 1})
+		records, err := a.Directory.Audits(a.t.Context(), a.principal, directory.AuditQuery{Request: paging.Request{Limit: 1}})
 		if err != nil {
 			a.t.Fatal(err)
 		}
-		a.uids["/console/check/{uid}"] = records.Records[0].UID
+		a.uids["/console/check/{uid}"] = records.Items[0].UID
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/registries"
 )
 
@@ -116,7 +117,7 @@ var changeWords = map[audit.Action]string{
 // uid of all.
 func (s *Console) recentChanges(c *call, uid string, names map[string]string, actions ...audit.Action) (changes []change, err error) {
 	for _, action := range actions {
-		query := directory.AuditQuery{Action: action, Object: uid, Outcome: audit.Succeeded, Limit: maxChanges, Uncounted: true}
+		query := directory.AuditQuery{Action: action, Object: uid, Outcome: audit.Succeeded, Request: paging.Request{Limit: maxChanges, Uncounted: true}}
 		if action == audit.RegistryWatch {
 			query.Outcome = ""
 		}
@@ -124,7 +125,7 @@ func (s *Console) recentChanges(c *call, uid string, names map[string]string, ac
 		if err != nil {
 			return nil, err
 		}
-		for _, record := range page.Records {
+		for _, record := range page.Items {
 			changes = append(changes, change{record.At, record.ActorName, whatChanged(record, changeWords[action]), names[record.Object], record.Object})
 		}
 	}

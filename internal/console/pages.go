@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/paging"
 )
 
 // query returns a value of the page's address, without characters that databases refuse.
@@ -39,35 +40,32 @@ const (
 	maxPositions      = 2000 // bytes
 )
 
-// position returns where the page of a list begins: empty for the first.
-func (c *call) position() string {
+// pageRequest returns which page of a list is shown.
+func (c *call) pageRequest() paging.Request {
 	all := c.query("continue")
-	return all[strings.LastIndex(all, positionSeparator)+1:]
+	return paging.Request{Continue: all[strings.LastIndex(all, positionSeparator)+1:]}
 }
 
-// pager returns the addresses of the pages around one that shows items up to offset, with the position of the next one.
-func (c *call) pager(next string, shown, offset int, count int64) (p pager) {
+// pagerOf returns the addresses of the pages around this one.
+func pagerOf[T any](c *call, page paging.Page[T]) (p pager) {
 	before := c.query("continue")
 	if before != "" {
 		p.Previous = c.withQuery("continue", before[:max(strings.LastIndex(before, positionSeparator), 0)])
 	}
-	if next != "" {
+	if page.Continue != "" {
 		for len(before) > maxPositions {
 			_, before, _ = strings.Cut(before, positionSeparator)
 		}
-		p.Next = c.withQuery("continue", strings.TrimPrefix(before+positionSeparator+next, positionSeparator))
+		p.Next = c.withQuery("continue", strings.TrimPrefix(before+positionSeparator+page.Continue, positionSeparator))
 	}
-	p.Position = positions(offset, shown, count)
+	p.Position = positions(page.Offset, len(page.Items), page.Count)
 	return p
 }
-
-// maxCounted is up to where lists are counted.
-const maxCounted = 10_000
 
 // positions describes which items of a list a page shows.
 func positions(offset, shown int, count int64) string {
 	of := "of"
-	if count >= maxCounted {
+	if count >= paging.MaxCount {
 		of = "of at least"
 	}
 	return fmt.Sprintf("%d–%d %s %d", offset-shown+1, offset, of, max(count, int64(offset)))

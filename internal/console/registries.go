@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/registries"
 )
 
@@ -17,7 +18,7 @@ type registriesPage struct {
 	Filter  []field
 	Columns []column
 	Sort    registries.Sort
-	Page    registries.Page
+	Page    paging.Page[registries.Summary]
 	Pager   pager
 	MayAdd  bool
 	Empty   empty // shown without a registry
@@ -28,7 +29,7 @@ type column struct{ Label, Path, Order string }
 
 // listRegistries is GET /console/registries.
 func (s *Console) listRegistries(c *call) error {
-	query := registries.Query{Name: c.query("name"), Health: registries.Health(c.query("health")), Sort: registries.Sort(c.query("sort")), Continue: c.position()}
+	query := registries.Query{Name: c.query("name"), Health: registries.Health(c.query("health")), Sort: registries.Sort(c.query("sort")), Request: c.pageRequest()}
 	counts, err := s.Registries.CountHealth(c.Context(), c.principal, "")
 	if err != nil {
 		return err
@@ -37,7 +38,7 @@ func (s *Console) listRegistries(c *call) error {
 	if page.Page, err = s.Registries.Search(c.Context(), c.principal, "", query); err != nil {
 		return err
 	}
-	page.Pager = c.pager(page.Page.Continue, len(page.Page.Items), page.Page.Offset, page.Page.Count)
+	page.Pager = pagerOf(c, page.Page)
 	page.Empty = empty{"No registry matches.", pathRegistries, "Show all registries"}
 	if counts == (registries.HealthCounts{}) {
 		page.Empty = noRegistries(c.principal)

@@ -149,13 +149,13 @@ func (s *Console) showContent(c *call) error {
 	if err != nil {
 		return err
 	}
-	query := contentsync.Query{Repository: c.query("repository"), Continue: c.position()}
+	query := contentsync.Query{Repository: c.query("repository"), Request: c.pageRequest()}
 	page := contentPage{Registry: found, Path: registryPath(found.UID), Filter: field{Name: "repository", Label: "Repository", Type: "search", Value: query.Repository,
 		Hint: "This one and those below it."}}
 	if page.Page, err = s.ContentSync.List(c.Context(), c.principal, found.UID, query); err != nil {
 		return err
 	}
-	page.Pager = c.pager(page.Continue, len(page.Items), page.Offset, page.Count)
+	page.Pager = pagerOf(c, page.Page.Page)
 	page.Empty = empty{Text: page.Page.Sync.Message}
 	switch {
 	case query.Repository != "":

@@ -6,10 +6,7 @@ package contentsync
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,6 +14,7 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -83,19 +81,10 @@ func (s *Service) Status(ctx context.Context, p auth.Principal, uid string) (Sta
 	return StatusOf(r.SyncSupported, r.Sync), err
 }
 
-// Limits of a list of content.
-const (
-	DefaultLimit = 50
-	MaxLimit     = 500
-	maxCount     = 10_000
-)
-
 // Query selects content of a registry.
 type Query struct {
+	paging.Request
 	Repository string // this repository and those below it; empty for all
-	Limit      int    // of one page; 0 is DefaultLimit
-	Continue   string // Page.Continue of the previous page
-	Uncounted  bool   // omits Page.Count
 }
 
 // Content is one tag of a repository, or with an empty tag the repository itself with its problem.
@@ -103,30 +92,18 @@ type Content = store.RegistryContent
 
 // Page is a part of a list, by repository and tag.
 type Page struct {
-	Items    []Content
-	Continue string // Query.Continue of the next page; empty if there is none
-	Count    int64  // items of the whole list, counted up to 10,000
-	Offset   int    // items before the next page
-	Limit    int
-	Sync     Status // Status.LastEndedAt is when the content was read from the registry
+	paging.Page[Content]
+	Sync Status // Status.LastEndedAt is when the content was read from the registry
 }
 
 // Problems returns all problems of a query.
 func (q Query) Problems() (problems []fault.Field) {
-	if q.Limit < 0 || q.Limit > MaxLimit {
-		problems = append(problems, fault.Field{Field: "limit", Problem: fmt.Sprintf("must be 1–%d", MaxLimit)})
-	}
-	if !isText(q.Repository) {
+	if !utf8.ValidString(q.Repository) || strings.Contains(q.Repository, "\x00") {
 		problems = append(problems, fault.Field{Field: "repository", Problem: "must be valid UTF-8 without NUL characters"})
 	}
-	if _, err := readCursor(q.Continue); err != nil {
-		problems = append(problems, fault.Field{Field: "continue", Problem: "must be the value of an earlier list"})
-	}
-	return problems
+	_, _, err := paging.ReadCursor(q.Continue, 2)
+	return append(problems, q.Request.Problems(err)...)
 }
-
-// isText reports whether the databases can store the text.
-func isText(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }
 
 // List lists the content that the last finished synchronization found.
 //
@@ -139,63 +116,28 @@ func (s *Service) List(ctx context.Context, p auth.Principal, uid string, q Quer
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Limit: q.Limit, Sync: StatusOf(r.SyncSupported, r.Sync)}
-	if page.Limit == 0 {
-		page.Limit = DefaultLimit
-	}
-	err = s.db.View(ctx, func(tx *store.Tx) error { return page.read(ctx, tx, r, q) })
+	page := Page{Sync: StatusOf(r.SyncSupported, r.Sync)}
+	err = s.db.View(ctx, func(tx *store.Tx) error {
+		page.Page, err = readPage(ctx, tx, r, q)
+		return err
+	})
 	return page, fault.Wrap("list the content of a registry", err)
 }
 
-func (page *Page) read(ctx context.Context, tx *store.Tx, r registries.Registry, q Query) error {
+func readPage(ctx context.Context, tx *store.Tx, r registries.Registry, q Query) (page paging.Page[Content], err error) {
 	row, err := tx.Syncs.Get(ctx, r.OrgUID, r.UID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) { // without a row, the run is 0 and has no content
-		return err
+		return page, err
+	}
+	// A position is a name, so that a cursor stays valid for the content of later synchronizations.
+	offset, position, err := paging.ReadCursor(q.Continue, 2)
+	if err != nil {
+		return page, err
 	}
 	prefix := strings.Trim(q.Repository, "/")
-	if !q.Uncounted {
-		if page.Count, err = tx.Contents.Count(ctx, row, row.ShownRun, prefix, maxCount); err != nil {
-			return err
-		}
+	count := func(limit int) (int64, error) { return tx.Contents.Count(ctx, row, row.ShownRun, prefix, limit) }
+	list := func(limit int) ([]Content, error) {
+		return tx.Contents.List(ctx, row, row.ShownRun, prefix, Content{Repository: position[0], Tag: position[1]}, limit)
 	}
-	from, err := readCursor(q.Continue)
-	if err != nil {
-		return err
-	}
-	// One item beyond the page shows whether there is a next page.
-	page.Items, err = tx.Contents.List(ctx, row, row.ShownRun, prefix, from.after, page.Limit+1)
-	more := len(page.Items) > page.Limit
-	page.Items = page.Items[:min(len(page.Items), page.Limit)]
-	page.Offset = from.offset + len(page.Items)
-	if more {
-		page.Continue = cursor{page.Items[len(page.Items)-1], page.Offset}.String()
-	}
-	return err
-}
-
-// cursor is the end of a page, by name, so that it stays valid for the content of later synchronizations.
-type cursor struct {
-	after  Content
-	offset int
-}
-
-func (c cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d\n%s\n%s", c.offset, c.after.Repository, c.after.Tag))
-}
-
-// readCursor parses the result of String. The empty text is the zero cursor.
-func readCursor(text string) (cursor, error) {
-	if text == "" {
-		return cursor{}, nil
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	parts := strings.Split(string(raw), "\n")
-	if err != nil || len(parts) != 3 || !isText(string(raw)) {
-		return cursor{}, errors.New("not a cursor")
-	}
-	offset, err := strconv.Atoi(parts[0])
-	if err != nil || offset < 0 {
-		return cursor{}, errors.New("not an offset of a cursor")
-	}
-	return cursor{Content{Repository: parts[1], Tag: parts[2]}, offset}, nil
+	return paging.Read(q.Request, offset, count, list, func(last Content) []string { return []string{last.Repository, last.Tag} })
 }

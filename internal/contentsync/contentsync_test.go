@@ -15,6 +15,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/registries/registriestest"
 	"github.com/regwarden/regwarden/internal/store"
@@ -151,7 +152,7 @@ func TestSyncAfterCreation(t *testing.T) {
 		t.Errorf("%s %+v", diff, page)
 	}
 	var pages []string
-	q := Query{Limit: 4}
+	q := Query{Request: paging.Request{Limit: 4}}
 	for range 3 {
 		page := k.mustContent(t, uid, q)
 		pages = append(pages, fmt.Sprint(len(page.Items), page.Offset))
@@ -214,7 +215,7 @@ func TestSyncRequest(t *testing.T) {
 	if strings.Count(record, "registry.sync succeeded by admin@a") != 1 || strings.Count(record, "registry.sync refused by member@a") != 1 {
 		t.Error(record)
 	}
-	for _, q := range []Query{{Limit: -1}, {Limit: MaxLimit + 1}, {Continue: "?"}, {Continue: "eA"}, {Repository: "\xff"}, {Repository: "a\x00"}} {
+	for _, q := range []Query{{Request: paging.Request{Limit: -1}}, {Request: paging.Request{Limit: paging.MaxLimit + 1}}, {Request: paging.Request{Continue: "?"}}, {Request: paging.Request{Continue: "eA"}}, {Repository: "\xff"}, {Repository: "a\x00"}} {
 		if _, err := k.List(t.Context(), k.Admin, uid, q); fault.KindOf(err) != fault.Invalid {
 			t.Errorf("%+v: %v", q, err)
 		}

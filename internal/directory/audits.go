@@ -2,7 +2,6 @@ package directory
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,18 +14,13 @@ import (
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/store"
-)
-
-// Limits of a list of records.
-const (
-	DefaultAudits = 50
-	MaxAudits     = 500
-	auditsCounted = 10_000 // lists are counted up to this number, since counting reads all rows
 )
 
 // AuditQuery selects records. A zero field matches all.
 type AuditQuery struct {
+	paging.Request
 	Org         string // optional for an operator; empty for others
 	Action      audit.Action
 	Kind        string // of the object, such as "user"
@@ -35,24 +29,11 @@ type AuditQuery struct {
 	ActorUID    string
 	Object      string
 	From, Until time.Time // From is included, Until is not
-	Limit       int       // per page; 0 is DefaultAudits
-	Continue    string    // AuditPage.Continue of the previous page
-	Uncounted   bool      // omits AuditPage.Count
-}
-
-// AuditPage is a page of a list, newest record first, without reports.
-type AuditPage struct {
-	Records  []audit.Record
-	Continue string // for the next page; empty if there is none
-	Count    int64  // records in the whole list, counted up to 10,000
-	Offset   int    // number of records before the next page
-	Limit    int
 }
 
 // Problems returns all problems of a query.
 func (q AuditQuery) Problems() []fault.Field {
 	ofKind := func(a audit.Action) bool { return a.Kind() == q.Kind }
-	_, errPosition := parsePosition(q.Continue)
 	var problems []fault.Field
 	for _, rule := range []struct {
 		broken         bool
@@ -62,14 +43,13 @@ func (q AuditQuery) Problems() []fault.Field {
 		{q.Kind != "" && !slices.ContainsFunc(audit.Actions, ofKind), "resourceKind", "is not a resource kind of audit records"},
 		{!slices.Contains(audit.Changes, q.Change), "actionType", "must be one of create, update, delete"},
 		{q.Outcome != "" && !slices.Contains(audit.Outcomes, q.Outcome), "outcome", fmt.Sprintf("must be one of %s", list(audit.Outcomes))},
-		{q.Limit < 0 || q.Limit > MaxAudits, "limit", fmt.Sprintf("must be 1–%d", MaxAudits)},
-		{errPosition != nil, "continue", "must be the value that the previous page returned"},
 	} {
 		if rule.broken {
 			problems = append(problems, fault.Field{Field: rule.field, Problem: rule.problem})
 		}
 	}
-	return problems
+	_, err := readCursor(q.Continue)
+	return append(problems, q.Request.Problems(err)...)
 }
 
 // actions returns the actions that match the query's filters, nil for all.
@@ -87,26 +67,26 @@ func (q AuditQuery) actions() []audit.Action {
 }
 
 // Audits lists records of the caller's organization: for administrators all, for others those of their own actions. For
-// an operator who names no organization it lists the records of all organizations and those without one.
+// an operator who names no organization it lists the records of all organizations and those without one. The newest
+// record is the first; reports are left out.
 //
 // Faults: Invalid with the fields of Problems; Forbidden; NotFound for an operator's organization.
-func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) (AuditPage, error) {
+func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) (page paging.Page[audit.Record], err error) {
 	if problems := q.Problems(); len(problems) > 0 {
-		return AuditPage{}, fault.InvalidFields(problems...)
+		return page, fault.InvalidFields(problems...)
 	}
 	if !p.Can(auth.ReadAllAudits) {
 		if q.ActorUID != "" && q.ActorUID != p.UserUID {
-			return AuditPage{}, p.May(auth.ReadAllAudits)
+			return page, p.May(auth.ReadAllAudits)
 		}
 		q.ActorUID = p.UserUID
 	}
-	var page AuditPage
-	err := d.db.View(ctx, func(tx *store.Tx) error {
+	err = d.db.View(ctx, func(tx *store.Tx) error {
 		filter, err := auditFilter(ctx, tx, p, q)
 		if err != nil {
 			return err
 		}
-		page, err = auditPage(ctx, tx, filter, q)
+		page, err = auditPage(ctx, tx, filter, q.Request)
 		return err
 	})
 	return page, fault.Wrap("list audit records", err)
@@ -122,64 +102,38 @@ func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQue
 	return filter, err
 }
 
-func auditPage(ctx context.Context, tx *store.Tx, filter store.AuditFilter, q AuditQuery) (AuditPage, error) {
-	page := AuditPage{Limit: q.Limit}
-	if page.Limit == 0 {
-		page.Limit = DefaultAudits
-	}
-	var err error
-	if !q.Uncounted {
-		if page.Count, err = tx.Audits.Count(ctx, filter, auditsCounted); err != nil {
-			return page, err
-		}
-	}
-	from, err := parsePosition(q.Continue)
+func auditPage(ctx context.Context, tx *store.Tx, filter store.AuditFilter, r paging.Request) (page paging.Page[audit.Record], err error) {
+	count := func(limit int) (int64, error) { return tx.Audits.Count(ctx, filter, limit) }
+	from, err := readCursor(r.Continue)
 	if err != nil {
 		return page, err
 	}
-	if q.Continue != "" {
-		filter.Until, filter.BeforeUID = from.at, from.uid
+	rest := filter
+	if r.Continue != "" {
+		rest.Until, rest.BeforeUID = from.at, from.uid
 	}
-	// The query reads one row more than a page, to find out whether there is a next page.
-	page.Records, err = tx.Audits.List(ctx, filter, page.Limit+1)
-	more := len(page.Records) > page.Limit
-	page.Records = page.Records[:min(len(page.Records), page.Limit)]
-	page.Offset = from.offset + len(page.Records)
-	if more {
-		last := page.Records[len(page.Records)-1]
-		page.Continue = position{at: last.At, uid: last.UID, offset: page.Offset}.String()
-	}
-	return page, err
+	list := func(limit int) ([]audit.Record, error) { return tx.Audits.List(ctx, rest, limit) }
+	return paging.Read(r, from.offset, count, list, func(last audit.Record) []string {
+		return []string{strconv.FormatInt(last.At.UnixMilli(), 10), last.UID}
+	})
 }
 
-// position is the end of a page. Records are added at the other end, so the next page neither misses nor repeats one.
-type position struct {
+// cursor is the end of a page. Records are added at the other end, so the next page neither misses nor repeats one.
+type cursor struct {
 	at     time.Time
 	uid    string
 	offset int
 }
 
-func (p position) String() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s", p.at.UnixMilli(), p.offset, p.uid))
-}
-
-// parsePosition parses the result of String; the empty text is the zero position.
-func parsePosition(text string) (position, error) {
-	if text == "" {
-		return position{}, nil
+// readCursor parses AuditQuery.Continue. The empty text is the zero cursor.
+func readCursor(text string) (cursor, error) {
+	offset, position, err := paging.ReadCursor(text, 2)
+	if err != nil || text == "" {
+		return cursor{}, err
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	parts := strings.Split(string(raw), " ")
-	if err != nil || len(parts) != 3 {
-		return position{}, errors.New("not a position")
-	}
-	at, errAt := strconv.ParseInt(parts[0], 10, 64)
-	offset, errOffset := strconv.Atoi(parts[1])
-	uid, errUID := uuid.Parse(parts[2])
-	if err := errors.Join(errAt, errOffset, errUID); err != nil || offset < 0 {
-		return position{}, fmt.Errorf("parse a position: %w", err)
-	}
-	return position{at: time.UnixMilli(at), uid: uid.String(), offset: offset}, nil
+	at, errAt := strconv.ParseInt(position[0], 10, 64)
+	uid, errUID := uuid.Parse(position[1])
+	return cursor{at: time.UnixMilli(at), uid: uid.String(), offset: offset}, errors.Join(errAt, errUID)
 }
 
 // Audit returns one record with its report. Everyone in the organization who knows the uid of a validation's record may

@@ -10,6 +10,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
@@ -64,8 +65,8 @@ func TestAuditRecordAccess(t *testing.T) {
 		{admin, directory.AuditQuery{Kind: "auth", Change: audit.ChangeCreate}, 0}, {admin, directory.AuditQuery{Change: audit.ChangeCreate}, 4},
 	} {
 		page, err := w.Audits(t.Context(), row.who, row.input)
-		if err != nil || len(page.Records) != row.want || page.Count != int64(row.want) || page.Continue != "" {
-			t.Errorf("%s, %+v: %d records, counted %d, %v; want %d", row.who.Email, row.input, len(page.Records), page.Count, err, row.want)
+		if err != nil || len(page.Items) != row.want || page.Count != int64(row.want) || page.Continue != "" {
+			t.Errorf("%s, %+v: %d records, counted %d, %v; want %d", row.who.Email, row.input, len(page.Items), page.Count, err, row.want)
 		}
 	}
 	_, err := w.Audits(t.Context(), member, directory.AuditQuery{ActorUID: friend.UserUID})
@@ -81,13 +82,13 @@ func TestAuditPages(t *testing.T) {
 		w.mustRecord(t, admin, audit.Login, time.Hour) // all at the same time
 	}
 	seen := map[string]bool{}
-	input := directory.AuditQuery{Action: audit.Login, Limit: 3}
+	input := directory.AuditQuery{Action: audit.Login, Request: paging.Request{Limit: 3}}
 	for _, size := range []int{3, 3, 1} {
 		page, err := w.Audits(t.Context(), admin, input)
-		if err != nil || len(page.Records) != size || page.Count != 7 {
-			t.Fatalf("a page of %d, counted %d, %v; want %d", len(page.Records), page.Count, err, size)
+		if err != nil || len(page.Items) != size || page.Count != 7 {
+			t.Fatalf("a page of %d, counted %d, %v; want %d", len(page.Items), page.Count, err, size)
 		}
-		for _, e := range page.Records {
+		for _, e := range page.Items {
 			seen[e.UID] = true
 		}
 		if page.Offset != len(seen) || (page.Continue == "") != (len(seen) == 7) {
@@ -98,6 +99,6 @@ func TestAuditPages(t *testing.T) {
 	if len(seen) != 7 {
 		t.Errorf("%d records on all pages", len(seen))
 	}
-	_, err := w.Audits(t.Context(), admin, directory.AuditQuery{Action: "x.y", Kind: "x", Change: "z", Outcome: "q", Limit: -1, Continue: "%"})
+	_, err := w.Audits(t.Context(), admin, directory.AuditQuery{Action: "x.y", Kind: "x", Change: "z", Outcome: "q", Request: paging.Request{Limit: -1, Continue: "%"}})
 	wantFields(t, err, "action", "resourceKind", "actionType", "outcome", "limit", "continue")
 }

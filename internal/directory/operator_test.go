@@ -27,8 +27,8 @@ func TestOperatorOfOneOrganization(t *testing.T) {
 		t.Errorf("users %+v, %v", users, err)
 	}
 	page, err := w.Audits(t.Context(), chosen, directory.AuditQuery{})
-	if err != nil || len(page.Records) != 3 { // organization, user, project
-		t.Errorf("%d records, %v", len(page.Records), err)
+	if err != nil || len(page.Items) != 3 { // organization, user, project
+		t.Errorf("%d records, %v", len(page.Items), err)
 	}
 	chosen.OrgUID = "deleted"
 	_, err = w.CreateProject(t.Context(), chosen, origin, directory.NewProject{Name: "Red"})

@@ -2,26 +2,18 @@ package registries
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// Limits of a search.
-const (
-	DefaultLimit = 50
-	MaxLimit     = 500
-	maxCount     = 10_000 // counting reads all rows
-	maxNameBytes = 256
-)
+const maxNameBytes = 256 // of a search
 
 // Words of a query.
 type (
@@ -50,25 +42,14 @@ var (
 
 // Query selects registries of an organization. A zero field matches all.
 type Query struct {
-	Name      string // part of the name, without regard to case
-	Health    Health
-	Sort      Sort   // by name if it is empty
-	Limit     int    // per page; 0 is DefaultLimit
-	Continue  string // Page.Continue of the previous page
-	Uncounted bool   // omits Page.Count
-}
-
-// Page is a part of a list of registries.
-type Page struct {
-	Items    []Summary
-	Continue string // Query.Continue of the next page; empty if there is none
-	Count    int64  // registries of the whole list, counted up to 10,000
-	Offset   int    // registries before the next page
+	paging.Request
+	Name   string // part of the name, without regard to case
+	Health Health
+	Sort   Sort // by name if it is empty
 }
 
 // Problems returns all problems of a query.
 func (q Query) Problems() (problems []fault.Field) {
-	_, errContinue := readCursor(q.Continue)
 	for _, rule := range []struct {
 		broken         bool
 		field, problem string
@@ -76,20 +57,19 @@ func (q Query) Problems() (problems []fault.Field) {
 		{len(q.Name) > maxNameBytes, "name", fmt.Sprintf("must be at most %d bytes", maxNameBytes)},
 		{q.Health != "" && !slices.Contains(healthStates, q.Health), "health", "must be one of healthy, failing, unknown"},
 		{q.Sort != "" && !slices.Contains(sorts, q.Sort), "sort", "must be one of name, health, since"},
-		{q.Limit < 0 || q.Limit > MaxLimit, "limit", fmt.Sprintf("must be 1–%d", MaxLimit)},
-		{errContinue != nil, "continue", "must be the value that the previous page returned"},
 	} {
 		if rule.broken {
 			problems = append(problems, fault.Field{Field: rule.field, Problem: rule.problem})
 		}
 	}
-	return problems
+	_, _, err := readCursor(q.Continue)
+	return append(problems, q.Request.Problems(err)...)
 }
 
 // Search returns a page of the organization's registries that match the query. An operator names the organization; others leave it empty.
 //
 // Faults: Invalid with the fields of Problems; NotFound for an operator's organization.
-func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Query) (page Page, err error) {
+func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Query) (page paging.Page[Summary], err error) {
 	if problems := q.Problems(); len(problems) > 0 {
 		return page, fault.InvalidFields(problems...)
 	}
@@ -104,57 +84,32 @@ func (s *Service) Search(ctx context.Context, p auth.Principal, org string, q Qu
 	return page, fault.Wrap("search registries", err)
 }
 
-func search(ctx context.Context, tx *store.Tx, filter store.RegistryFilter, q Query) (page Page, err error) {
-	from, err := readCursor(q.Continue)
+func search(ctx context.Context, tx *store.Tx, filter store.RegistryFilter, q Query) (page paging.Page[Summary], err error) {
+	after, offset, err := readCursor(q.Continue)
 	if err != nil {
 		return page, err
 	}
-	if !q.Uncounted {
-		if page.Count, err = tx.Registries.CountSearch(ctx, filter, maxCount); err != nil {
-			return page, err
-		}
-	}
-	limit := q.Limit
-	if limit == 0 {
-		limit = DefaultLimit
-	}
-	// One item beyond the page shows whether there is a next page.
-	page.Items, err = tx.Registries.Search(ctx, filter, from.after, limit+1)
-	more := len(page.Items) > limit
-	page.Items = page.Items[:min(len(page.Items), limit)]
-	page.Offset = from.offset + len(page.Items)
-	if more {
-		page.Continue = cursor{filter.Cursor(page.Items[limit-1]), page.Offset}.String()
-	}
-	return page, err
+	count := func(limit int) (int64, error) { return tx.Registries.CountSearch(ctx, filter, limit) }
+	list := func(limit int) ([]Summary, error) { return tx.Registries.Search(ctx, filter, after, limit) }
+	return paging.Read(q.Request, offset, count, list, func(r Summary) []string { return position(filter.Cursor(r)) })
 }
 
-// cursor is the end of a page.
-type cursor struct {
-	after  store.RegistryCursor
-	offset int
+// position is the inverse of readCursor.
+func position(c store.RegistryCursor) []string {
+	return []string{strconv.FormatInt(c.Key, 10), c.Canonical}
 }
 
-func (c cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d\n%d\n%s", c.offset, c.after.Key, c.after.Canonical))
-}
-
-// readCursor parses the result of String. The empty text is the zero cursor.
-func readCursor(text string) (cursor, error) {
-	if text == "" {
-		return cursor{}, nil
+// readCursor parses Query.Continue. The empty text is the zero cursor.
+func readCursor(text string) (after store.RegistryCursor, offset int, err error) {
+	offset, position, err := paging.ReadCursor(text, 2)
+	if err != nil || text == "" {
+		return after, 0, err
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	parts := strings.SplitN(string(raw), "\n", 3)
-	if err != nil || len(parts) != 3 || parts[2] == "" || !utf8.Valid(raw) || strings.Contains(parts[2], "\x00") {
-		return cursor{}, errors.New("not a cursor")
+	if after.Canonical = position[1]; after.Canonical == "" {
+		return after, 0, errors.New("no name in a cursor")
 	}
-	offset, errOffset := strconv.Atoi(parts[0])
-	key, errKey := strconv.ParseInt(parts[1], 10, 64)
-	if errOffset != nil || errKey != nil || offset < 0 {
-		return cursor{}, errors.New("not the numbers of a cursor")
-	}
-	return cursor{store.RegistryCursor{Key: key, Canonical: parts[2]}, offset}, nil
+	after.Key, err = strconv.ParseInt(position[0], 10, 64)
+	return after, offset, err
 }
 
 // CountHealth counts the organization's registries by their health. An operator names the organization; others leave it empty.

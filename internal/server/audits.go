@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
@@ -9,6 +8,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 )
 
 // listAudits is GET /v1/audits.
@@ -17,21 +17,9 @@ func (s *Server) listAudits(c *call) (response, error) {
 	if err := invalid(fault.Join(problems, query.Problems())); err != nil {
 		return response{}, err
 	}
-	meta := api.ListMeta{Limit: cmp.Or(query.Limit, directory.DefaultAudits)}
-	return response{http.StatusOK, items[audit.Record]{
-		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ audit.Record) ([]audit.Record, bool, error) {
-			query.Limit = limit
-			page, err := s.Directory.Audits(c.Context(), c.principal, query)
-			if !query.Uncounted {
-				meta.Count = page.Count
-			}
-			meta.Continue, meta.Offset = page.Continue, page.Offset
-			query.Continue, query.Uncounted = page.Continue, true
-			return page.Records, page.Continue != "", err
-		}),
-		show: func(record audit.Record) any { return auditRecord(record) },
-		tail: func() any { return listTail{ListMeta: meta} },
-	}}, nil
+	return response{http.StatusOK, countedList(&query.Request, listTail{}, func() (paging.Page[audit.Record], error) {
+		return s.Directory.Audits(c.Context(), c.principal, query)
+	}, func(record audit.Record) any { return auditRecord(record) })}, nil
 }
 
 // auditQuery reads the filters. A filter of public clients that is not supported is refused: the client would take the
@@ -41,7 +29,7 @@ func auditQuery(raw string, p auth.Principal) (directory.AuditQuery, []fault.Fie
 	query := directory.AuditQuery{
 		Action: audit.Action(q.text("action")), Kind: q.text("resourceKind"), Change: q.text("actionType"),
 		Outcome: audit.Outcome(q.text("outcome")), ActorUID: q.text("userUid"), Object: q.text("resourceUid"),
-		From: q.moment("startTime"), Until: q.moment("endTime"), Continue: q.text("continue"), Limit: q.limit(),
+		From: q.moment("startTime"), Until: q.moment("endTime"), Request: q.page(),
 	}
 	if tenant := q.text("tenantUid"); tenant != "" && tenant != p.OrgUID {
 		q.problems = append(q.problems, fault.Field{Field: "tenantUid", Problem: "is not your organization"})

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 )
 
 // Problems of a request are reported under the names that the request uses, all at once.
@@ -112,6 +113,11 @@ func (q *queryValues) limit() int {
 		return -1
 	}
 	return n
+}
+
+// page reads which page of a list to return.
+func (q *queryValues) page() paging.Request {
+	return paging.Request{Limit: q.limit(), Continue: q.text("continue")}
 }
 
 // boolean reads true or false; a missing value is false.

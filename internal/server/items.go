@@ -2,8 +2,11 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+
+	"github.com/regwarden/regwarden/internal/paging"
 )
 
 const (
@@ -37,6 +40,25 @@ func limitedPages[T any](limit, size int, read func(limit int, after T) (page []
 		page, more, err := read(min(left, size), after)
 		left -= len(page)
 		return page, more && left > 0, err
+	}
+}
+
+// countedList is a list of at most request.Limit items, which read returns in pages, and of which clients can continue.
+func countedList[T any](request *paging.Request, tail listTail, read func() (paging.Page[T], error), show func(T) any) items[T] {
+	tail.ListMeta.Limit = cmp.Or(request.Limit, paging.DefaultLimit)
+	return items[T]{
+		read: limitedPages(tail.ListMeta.Limit, recordsPage, func(limit int, _ T) ([]T, bool, error) {
+			request.Limit = limit
+			page, err := read()
+			if !request.Uncounted {
+				tail.ListMeta.Count = page.Count
+			}
+			tail.ListMeta.Continue, tail.ListMeta.Offset = page.Continue, page.Offset
+			request.Continue, request.Uncounted = page.Continue, true
+			return page.Items, page.Continue != "", err
+		}),
+		show: show,
+		tail: func() any { return tail },
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/internal/watch"
@@ -154,25 +155,13 @@ func (s *Server) listRegistries(c *call) (response, error) {
 // searchRegistries returns a page of the registries that match a query.
 func (s *Server) searchRegistries(c *call, q *queryValues) (response, error) {
 	query := registries.Query{Name: q.text("name"), Health: registries.Health(q.text("health")), Sort: registries.Sort(q.text("sort")),
-		Limit: q.limit(), Continue: q.text("continue")}
+		Request: q.page()}
 	if err := invalid(fault.Join(q.problems, query.Problems())); err != nil {
 		return response{}, err
 	}
-	meta := api.ListMeta{Limit: cmp.Or(query.Limit, registries.DefaultLimit)}
-	return response{http.StatusOK, items[registries.Summary]{
-		read: limitedPages(meta.Limit, recordsPage, func(limit int, _ registries.Summary) ([]registries.Summary, bool, error) {
-			query.Limit = limit
-			page, err := s.Registries.Search(c.Context(), c.principal, "", query)
-			if !query.Uncounted {
-				meta.Count = page.Count
-			}
-			meta.Continue, meta.Offset = page.Continue, page.Offset
-			query.Continue, query.Uncounted = page.Continue, true
-			return page.Items, page.Continue != "", err
-		}),
-		show: func(r registries.Summary) any { return registrySummary(r) },
-		tail: func() any { return listTail{ListMeta: meta} },
-	}}, nil
+	return response{http.StatusOK, countedList(&query.Request, listTail{}, func() (paging.Page[registries.Summary], error) {
+		return s.Registries.Search(c.Context(), c.principal, "", query)
+	}, func(r registries.Summary) any { return registrySummary(r) })}, nil
 }
 
 // countRegistryHealth is GET /v1/registries/oci/summary/health.
