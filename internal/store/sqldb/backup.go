@@ -128,6 +128,11 @@ func ignoreMissing(err error) error {
 // change, if that is not nil, which may write to it. Nothing is changed when one of them returns an error. No server may run on the
 // directory: ErrLocked.
 func Restore(ctx context.Context, dir, backup string, check, change func(context.Context, *Raw) error) (err error) {
+	source, err := os.Open(backup) // #nosec G304 -- the operator names the file
+	if err != nil {
+		return fmt.Errorf("open the backup: %w", err)
+	}
+	defer func() { _ = source.Close() }()
 	server, err := LockServer(dir)
 	if err != nil {
 		return err
@@ -146,7 +151,7 @@ func Restore(ctx context.Context, dir, backup string, check, change func(context
 		}
 	}
 	part := target + ".part"
-	if err := copyFile(backup, part); err != nil {
+	if err := copyFile(source, part); err != nil {
 		return fmt.Errorf("copy the backup: %w", err)
 	}
 	defer func() { err = errors.Join(err, ignoreMissing(os.Remove(part))) }()
@@ -182,12 +187,7 @@ func withFile(ctx context.Context, path string, readOnly bool, use func(context.
 }
 
 // copyFile creates a durable copy of mode 0600, and replaces what an interrupted restore left.
-func copyFile(from, to string) error {
-	source, err := os.Open(from) // #nosec G304 -- the operator names the file
-	if err != nil {
-		return err
-	}
-	defer func() { _ = source.Close() }()
+func copyFile(source io.Reader, to string) error {
 	if err := ignoreMissing(os.Remove(to)); err != nil {
 		return err
 	}
