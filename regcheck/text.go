@@ -198,7 +198,7 @@ func printable(text string) string {
 
 // wrap breaks a text at blanks and within words that are longer than a row. It returns at least one row.
 func wrap(text string, width int) []string {
-	width = max(width, 20)
+	width = max(width, 16) // of a server's report, names of stages may be long
 	var rows []string
 	row, length := "", 0
 	for word := range strings.FieldsSeq(printable(text)) {
