@@ -149,7 +149,7 @@ func (o *output) lines(columns []column, rows [][]any) [][]string {
 
 const (
 	columnGap = 2
-	minColumn = 8 // shorter texts are of no use
+	minColumn = 5 // shorter texts are of no use
 )
 
 // fit shortens the longest cells of a table, so that a line has at most width characters.

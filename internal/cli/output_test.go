@@ -112,7 +112,7 @@ func TestCompletedNamesCanBeShown(t *testing.T) {
 // A table fits the terminal: the longest texts are shortened, the others stay.
 func TestFit(t *testing.T) {
 	table := func() [][]string {
-		return [][]string{{"NAME", "ENDPOINT", "HEALTH"}, {"größer-als-sonst", "https://harbor.example.com:8443", "healthy"}, {"a", "b", "failing"}}
+		return [][]string{{"NAME", "ENDPOINT", "HEALTH"}, {"größer-als-sonst", "https://harbor.example.com:8443", "healthy"}, {"a", "b", "new"}}
 	}
 	for _, tt := range []struct {
 		width int
@@ -122,7 +122,8 @@ func TestFit(t *testing.T) {
 		{58, "größer-als-sonst https://harbor.example.com:8443 healthy"},
 		{57, "größer-als-sonst https://harbor.example.com:84… healthy"},
 		{40, "größer-als-so… https://harbor… healthy"},
-		{10, "größer-… https:/… healthy"},
+		{27, "größer-… https:/… healthy"},
+		{10, "größ… http… heal…"},
 	} {
 		lines := table()
 		fit(lines, tt.width)
