@@ -116,7 +116,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		show.Field, checker.Words.Field = command.DefinitionFlag, command.DefinitionFlag
 	}
-	definition, err := f.Definition(cmd.Context(), cmd.InOrStdin(), args)
+	definition, err := f.Definition(cmd.InOrStdin(), args)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (f *checkFlags) lookup(cmd *cobra.Command, args []string) (model.Registry, 
 	}
 	home, _ := os.UserHomeDir() // without one, locations below it do not exist
 	environment := model.Environment{OS: runtime.GOOS, Getenv: os.Getenv, Home: home, UID: os.Getuid()}
-	return scan.Lookup(file, args[len(args)-1], command.UntilDone{Ctx: ctx, Source: cmd.InOrStdin()}, options, environment)
+	return scan.Lookup(file, args[len(args)-1], cmd.InOrStdin(), options, environment)
 }
 
 // engineFlags are the flags of commands that check without a server.

@@ -39,6 +39,7 @@ func run(args []string) int {
 	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetIn(command.StdinUntil(ctx))
 	err := root.ExecuteContext(ctx)
 	return exitCode(err)
 }

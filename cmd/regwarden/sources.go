@@ -68,7 +68,7 @@ func (f *sourceFlags) Read(cmd *cobra.Command, args []string) (model.Result, err
 	if at := slices.Index(args, scan.Stdin); at >= 0 && slices.Contains(args[at+1:], scan.Stdin) {
 		return model.Result{}, command.AsUsage(errors.New("standard input can be given only once"))
 	}
-	result, err := scan.Read(ctx, args, command.UntilDone{Ctx: ctx, Source: cmd.InOrStdin()}, options)
+	result, err := scan.Read(ctx, args, cmd.InOrStdin(), options)
 	if err != nil && ctx.Err() == nil {
 		err = command.AsUsage(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -104,7 +103,7 @@ func (l *login) logIn(to *Context) (*api.UserInfo, error) {
 	}
 	info, err := l.whoami(to.Server, config)
 	if l.needsOrg(err) {
-		if config.Org, err = command.Prompt(l.cmd.InOrStdin().(*os.File), "Organization: "); err == nil {
+		if config.Org, err = command.Prompt(l.cmd.InOrStdin(), "Organization: "); err == nil {
 			info, err = l.whoami(to.Server, config)
 		}
 	}
@@ -121,7 +120,7 @@ func (l *login) password(config *client.Config) (err error) {
 	config.Email, config.Org = l.email, l.org
 	switch {
 	case l.email == "" && terminal && !l.passwordStdin:
-		if config.Email, err = command.Prompt(stdin.(*os.File), "Email: "); err != nil {
+		if config.Email, err = command.Prompt(stdin, "Email: "); err != nil {
 			return err
 		}
 	case l.email == "":

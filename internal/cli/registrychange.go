@@ -41,7 +41,7 @@ func (p Program) registryCreate() *cobra.Command {
 	var f registryChange
 	cmd := p.command("create NAME", "Store a registry definition; print its uid", command.OneArg, func(c *call, args []string) error {
 		var r api.OCIRegistryRequest
-		if err := f.New(c.ctx, c.cmd.InOrStdin(), f.file, &r); err != nil {
+		if err := f.New(c.cmd.InOrStdin(), f.file, &r); err != nil {
 			return err
 		}
 		r.Metadata.Name = args[0]
@@ -108,7 +108,7 @@ func (f *registryChange) change(c *call, r *api.OCIRegistryRequest) error {
 		r.Spec.Auth.Username, r.Spec.Auth.Password, r.Spec.Auth.Token = "", "", "" // of the former type
 	}
 	name := r.Metadata.Name
-	if err := f.Change(c.ctx, c.cmd.InOrStdin(), f.file, r); err != nil {
+	if err := f.Change(c.cmd.InOrStdin(), f.file, r); err != nil {
 		return err
 	}
 	r.Metadata.Name = name

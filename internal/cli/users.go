@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 
@@ -188,7 +187,7 @@ func newPassword(cmd *cobra.Command, fromStdin bool) (secret.String, error) {
 	stdin := cmd.InOrStdin()
 	switch {
 	case command.IsTerminal(stdin):
-		return command.PromptPassword(stdin.(*os.File))
+		return command.PromptPassword(stdin)
 	case fromStdin:
 		return command.ReadSecretLine(stdin)
 	}

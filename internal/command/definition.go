@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,7 +55,7 @@ func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 }
 
 // Definition returns the definition of a file and the flags, and reports all problems at once.
-func (f *DefinitionFlags) Definition(ctx context.Context, stdin io.Reader, args []string) (regcheck.Definition, error) {
+func (f *DefinitionFlags) Definition(stdin io.Reader, args []string) (regcheck.Definition, error) {
 	if len(args) == 0 && f.endpoint == "" {
 		return regcheck.Definition{}, UsageError{errors.New("give a definition file, - for standard input, or --endpoint\nSee 'regwarden check --help'")}
 	}
@@ -65,13 +64,13 @@ func (f *DefinitionFlags) Definition(ctx context.Context, stdin io.Reader, args 
 		file = args[0]
 	}
 	var r api.OCIRegistryRequest
-	err := f.New(ctx, stdin, file, &r)
+	err := f.New(stdin, file, &r)
 	return r.Spec.Definition, err
 }
 
 // New sets a registry to what the file, unless its name is empty, and the flags have. It reports all problems of the definition at once.
-func (f *DefinitionFlags) New(ctx context.Context, stdin io.Reader, file string, registry *api.OCIRegistryRequest) error {
-	wrong, err := f.read(ctx, stdin, file, registry)
+func (f *DefinitionFlags) New(stdin io.Reader, file string, registry *api.OCIRegistryRequest) error {
+	wrong, err := f.read(stdin, file, registry)
 	if err != nil {
 		return err
 	}
@@ -84,20 +83,20 @@ func (f *DefinitionFlags) New(ctx context.Context, stdin io.Reader, file string,
 
 // Change replaces the fields of a registry that the file or the flags have. It reports problems of reading the file only: others depend on what is
 // stored.
-func (f *DefinitionFlags) Change(ctx context.Context, stdin io.Reader, file string, registry *api.OCIRegistryRequest) error {
-	wrong, err := f.read(ctx, stdin, file, registry)
+func (f *DefinitionFlags) Change(stdin io.Reader, file string, registry *api.OCIRegistryRequest) error {
+	wrong, err := f.read(stdin, file, registry)
 	if err != nil {
 		return err
 	}
 	return DefinitionProblems(wrong, registry.Spec.Unknown, FieldProblem)
 }
 
-func (f *DefinitionFlags) read(ctx context.Context, stdin io.Reader, file string, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
+func (f *DefinitionFlags) read(stdin io.Reader, file string, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
 	if f.PasswordStdin && f.TokenStdin || file == "-" && (f.PasswordStdin || f.TokenStdin) {
 		return nil, UsageError{errors.New("standard input can be only one of: the definition, the password, the token")}
 	}
 	if file != "" {
-		if wrong, err = readFile(ctx, file, stdin, registry); err != nil {
+		if wrong, err = readFile(file, stdin, registry); err != nil {
 			return nil, err
 		}
 	}
@@ -108,8 +107,8 @@ func (f *DefinitionFlags) read(ctx context.Context, stdin io.Reader, file string
 const inSpec = "spec."
 
 // readFile reads a definition, or the body of the API that stores one, as JSON or YAML.
-func readFile(ctx context.Context, name string, stdin io.Reader, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
-	data, err := readDefinition(ctx, name, stdin)
+func readFile(name string, stdin io.Reader, registry *api.OCIRegistryRequest) (wrong []fault.Field, err error) {
+	data, err := readDefinition(name, stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -169,8 +168,8 @@ func inputName(name string) string {
 	return name
 }
 
-func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, error) {
-	source := io.Reader(UntilDone{Ctx: ctx, Source: stdin})
+func readDefinition(name string, stdin io.Reader) ([]byte, error) {
+	source := stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -185,9 +184,6 @@ func readDefinition(ctx context.Context, name string, stdin io.Reader) ([]byte, 
 	data, err := io.ReadAll(io.LimitReader(source, maxDefinition+1))
 	if err == nil && len(data) > maxDefinition {
 		err = fmt.Errorf("%s is larger than 1 MiB, the limit of a definition file", name)
-	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
 	}
 	return data, AsUsage(err)
 }

@@ -3,7 +3,6 @@ package command
 
 import (
 	"context"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -39,27 +38,39 @@ func (i Interrupted) Error() string {
 	return i.String() // "terminated"
 }
 
-// UntilDone reads until ctx ends. A read of standard input itself does not end with ctx.
-type UntilDone struct {
-	Ctx    context.Context
-	Source io.Reader
+// Stdin is standard input whose reads end with a context. A read of the file itself does not end when a signal arrives.
+type Stdin struct {
+	*os.File
+	ctx context.Context
 }
 
-func (u UntilDone) Read(b []byte) (int, error) {
+// StdinUntil returns standard input whose reads end with ctx, with its cause as the error.
+func StdinUntil(ctx context.Context) *Stdin { return &Stdin{os.Stdin, ctx} }
+
+func (s *Stdin) Read(b []byte) (int, error) {
+	data, err := s.untilDone(func() ([]byte, error) {
+		data := make([]byte, len(b)) // not b, which the caller may reuse after ctx has ended
+		n, err := s.File.Read(data)
+		return data[:n], err
+	})
+	return copy(b, data), err
+}
+
+// untilDone returns what read returns, or the cause of the end of the context. The read itself goes on.
+func (s *Stdin) untilDone(read func() ([]byte, error)) ([]byte, error) {
 	type result struct {
 		data []byte
 		err  error
 	}
-	read := make(chan result, 1)
+	done := make(chan result, 1)
 	go func() {
-		data := make([]byte, len(b)) // not b, which the caller may reuse after ctx has ended
-		n, err := u.Source.Read(data)
-		read <- result{data[:n], err}
+		data, err := read()
+		done <- result{data, err}
 	}()
 	select {
-	case r := <-read:
-		return copy(b, r.data), r.err
-	case <-u.Ctx.Done():
-		return 0, u.Ctx.Err()
+	case r := <-done:
+		return r.data, r.err
+	case <-s.ctx.Done():
+		return nil, context.Cause(s.ctx)
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -36,7 +34,7 @@ func PrinterTo(w io.Writer, noColor bool) *regcheck.Printer {
 }
 
 func IsTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
+	file, ok := stream.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
@@ -59,72 +57,51 @@ func ReadSecretLine(stdin io.Reader) (secret.String, error) {
 // ReadSecret reads a secret from standard input, with a prompt on a terminal.
 func ReadSecret(stdin io.Reader, prompt string) (secret.String, error) {
 	if IsTerminal(stdin) {
-		return promptSecret(stdin.(*os.File), prompt)
+		return promptSecret(stdin, prompt)
 	}
 	return ReadSecretLine(stdin)
 }
 
 // Prompt reads one line from a terminal.
-func Prompt(terminal *os.File, prompt string) (string, error) {
-	typed, err := promptLine(terminal, prompt, func(int) ([]byte, error) {
-		line := make([]byte, maxSecretLine)
-		n, err := terminal.Read(line) // of a terminal, at most one line
-		return line[:n], err
-	})
-	if err != nil {
+func Prompt(terminal io.Reader, prompt string) (string, error) {
+	fmt.Fprint(os.Stderr, prompt)
+	line := make([]byte, maxSecretLine)
+	n, err := terminal.Read(line) // of a terminal, at most one line
+	text := strings.TrimSpace(string(line[:n]))
+	switch {
+	case err != nil:
 		fmt.Fprintln(os.Stderr) // the cursor is still behind the prompt
-		return "", err
-	}
-	text := strings.TrimSpace(string(typed))
-	if text == "" {
+		return "", fmt.Errorf("read from the terminal: %w", err)
+	case text == "":
 		return "", errNothingEntered
 	}
 	return text, nil
 }
 
 // promptSecret is Prompt without echo.
-func promptSecret(terminal *os.File, prompt string) (secret.String, error) {
-	defer fmt.Fprintln(os.Stderr)
-	typed, err := promptLine(terminal, prompt, term.ReadPassword)
-	if err == nil && len(typed) == 0 {
-		err = errNothingEntered
+func promptSecret(terminal io.Reader, prompt string) (secret.String, error) {
+	stdin := terminal.(*Stdin) // which main sets
+	fd := int(stdin.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", fmt.Errorf("prepare the terminal: %w", err)
 	}
-	return secret.String(typed), err
+	fmt.Fprint(os.Stderr, prompt)
+	defer fmt.Fprintln(os.Stderr)
+	typed, err := stdin.untilDone(func() ([]byte, error) { return term.ReadPassword(fd) })
+	if err != nil {
+		return "", fmt.Errorf("read from the terminal: %w", errors.Join(err, term.Restore(fd, before)))
+	}
+	if len(typed) == 0 {
+		return "", errNothingEntered
+	}
+	return secret.String(typed), nil
 }
 
 var errNothingEntered = UsageError{errors.New("nothing was entered")}
 
-// promptLine shows a prompt and reads. A signal ends it, since the read itself would continue.
-func promptLine(terminal *os.File, prompt string, read func(fd int) ([]byte, error)) ([]byte, error) {
-	fd := int(terminal.Fd())
-	before, err := term.GetState(fd)
-	if err != nil {
-		return nil, fmt.Errorf("prepare the terminal: %w", err)
-	}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	fmt.Fprint(os.Stderr, prompt)
-	var typed []byte
-	done := make(chan error, 1)
-	go func() {
-		var err error
-		typed, err = read(fd)
-		done <- err
-	}()
-	select {
-	case s := <-signals:
-		return nil, errors.Join(Interrupted{s.(syscall.Signal)}, term.Restore(fd, before))
-	case err := <-done:
-		if err != nil {
-			return nil, fmt.Errorf("read from the terminal: %w", err)
-		}
-		return typed, nil
-	}
-}
-
 // PromptPassword prompts for a new password twice.
-func PromptPassword(terminal *os.File) (secret.String, error) {
+func PromptPassword(terminal io.Reader) (secret.String, error) {
 	first, err := promptSecret(terminal, "Password: ")
 	if err != nil {
 		return "", err

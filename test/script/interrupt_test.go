@@ -2,6 +2,7 @@ package script_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/regwarden/regwarden/test/instance"
 )
@@ -136,20 +139,40 @@ func TestTwoSignalsEndACheck(t *testing.T) {
 	}
 }
 
-// Also while it waits for a definition on standard input.
-func TestSignalEndsACheckThatReadsStandardInput(t *testing.T) {
+// A signal also ends commands that wait for more on standard input.
+func TestSignalEndsReadsOfStandardInput(t *testing.T) {
+	data := instance.Start(t, instance.Options{}).DataDir
+	for _, args := range [][]string{
+		{"check", "-"}, {"scan", "-"}, {"import", "-", "--data-dir", data}, {"registry", "create", "harbor", "-f", "-", "--data-dir", data},
+		{"alert", "create", "-f", "-", "--data-dir", data}, {"user", "create", "--email", "bob@acme.example", "--password-stdin", "--data-dir", data},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			in, out := smallPipe(t)
+			command := start(t, in, args...)
+			if _, err := out.Write(bytes.Repeat([]byte(" "), pipeSize+1)); err != nil { // more than the pipe holds: it reads
+				t.Fatal(err)
+			}
+			command.signal(t, syscall.SIGTERM)
+			_ = command.Wait()
+			if command.ProcessState.ExitCode() != 143 || command.out.Len() > 0 {
+				t.Errorf("%v\n%s%s", command.ProcessState, command.out.String(), command.errs.String())
+			}
+		})
+	}
+}
+
+const pipeSize = 4096 // the smallest
+
+// smallPipe returns a pipe that is open until the end of the test.
+func smallPipe(t *testing.T) (in, out *os.File) {
+	t.Helper()
 	in, out, err := os.Pipe()
+	if err == nil {
+		_, err = unix.FcntlInt(out.Fd(), unix.F_SETPIPE_SZ, pipeSize)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = out.Close() }() // not earlier: it is to wait for more
-	check := start(t, in, "check", "-")
-	if _, err := out.Write(bytes.Repeat([]byte(" "), 200<<10)); err != nil { // more than a pipe holds: it reads
-		t.Fatal(err)
-	}
-	check.signal(t, syscall.SIGINT)
-	_ = check.Wait()
-	if check.ProcessState.ExitCode() != 130 || check.out.Len() > 0 {
-		t.Errorf("%v\n%s%s", check.ProcessState, check.out.String(), check.errs.String())
-	}
+	t.Cleanup(func() { _ = errors.Join(in.Close(), out.Close()) })
+	return in, out
 }
