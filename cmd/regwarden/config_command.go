@@ -33,7 +33,7 @@ func newConfig() *cobra.Command {
 			if err := settings.load(os.Getenv); err != nil {
 				return err
 			}
-			return command.PrintTable(cmd, asJSON, []string{"name", "value", "source"}, settings.list())
+			return cli.PrintTable(cmd, asJSON, []string{"name", "value", "source"}, settings.list())
 		},
 	}
 	settings.addTo(cmd.Flags())

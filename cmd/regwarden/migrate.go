@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/regwarden/regwarden/internal/cli"
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
@@ -106,5 +107,5 @@ func printCopied(cmd *cobra.Command, copied []datamigration.CopiedTable, asJSON 
 			rows[i][2] = c.Digest[:16]
 		}
 	}
-	return command.PrintTable(cmd, asJSON, []string{"table", "rows", "digest"}, rows)
+	return cli.PrintTable(cmd, asJSON, []string{"table", "rows", "digest"}, rows)
 }

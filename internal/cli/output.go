@@ -83,6 +83,15 @@ func (o *output) table(columns []column, rows [][]any) error {
 	return o.text(out, columns, rows)
 }
 
+// PrintTable prints a list for commands that have the formats text and json only.
+func PrintTable(cmd *cobra.Command, asJSON bool, names []string, rows [][]any) error {
+	o := output{cmd: cmd, format: "wide"}
+	if asJSON {
+		o.format = "json"
+	}
+	return o.table(columns(names...), rows)
+}
+
 // record prints one object, for people as a line per column without those of JSON, and with exact times. The format name prints the same as in a list.
 func (o *output) record(columns []column, row []any) error {
 	switch o.format {

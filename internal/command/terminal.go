@@ -6,10 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/regwarden/regwarden/regcheck"
@@ -114,30 +112,6 @@ func PromptPassword(terminal io.Reader) (secret.String, error) {
 		return "", UsageError{errors.New("the two passwords differ; nothing was changed")}
 	}
 	return first, nil
-}
-
-// PrintTable prints rows as a table, or as a list of JSON objects with the columns as keys.
-func PrintTable(cmd *cobra.Command, asJSON bool, columns []string, rows [][]any) error {
-	if asJSON {
-		objects := make([]map[string]any, len(rows))
-		for i, row := range rows {
-			objects[i] = map[string]any{}
-			for j, column := range columns {
-				objects[i][column] = JSONValue(row[j])
-			}
-		}
-		return PrintJSON(cmd, objects)
-	}
-	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, strings.ToUpper(strings.Join(columns, "\t")))
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, value := range row {
-			cells[i] = Cell(value)
-		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
-	}
-	return table.Flush()
 }
 
 // JSONValue returns a value for JSON: RFC 3339 for a time, null for a zero time or an empty text.
