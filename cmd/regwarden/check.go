@@ -83,7 +83,7 @@ checked, 130 interrupted, 143 terminated.`,
 	f.engine.addTo(flags)
 	command.OutputFlag(cmd, &f.output)
 	flags.StringVar(&f.registry, "registry", "", "name or uid of a stored registry")
-	flags.StringVar(&f.org, "org", "", "name of the organization of --registry")
+	flags.StringVar(&f.org, "org", "", "name of the organization of --registry (default: the only one)")
 	flags.StringVar(&f.from, "from", "", "format of a file of credentials: docker-config, docker-auth-config-env, dockercfg or containers-auth")
 	f.sources.addConsumer(flags)
 	flags.BoolVar(&f.explain, "explain", false, "show how the entry of --from is chosen")

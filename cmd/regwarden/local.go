@@ -7,16 +7,12 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/cli"
-	"github.com/regwarden/regwarden/internal/directory"
-	"github.com/regwarden/regwarden/internal/fault"
-	"github.com/regwarden/regwarden/internal/server"
+	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
@@ -66,7 +62,7 @@ func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.R
 		if err != nil {
 			return nil, err
 		}
-		p, err := localPrincipal(ctx, s, org, anyOrg)
+		p, err := localPrincipal(ctx, db, org, anyOrg)
 		return s.Local(p), err
 	}()
 	if err != nil {
@@ -75,29 +71,16 @@ func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.R
 	return transport, func() { _ = db.Close() }, nil // every change is committed
 }
 
-// localPrincipal returns the administrator of an organization.
-func localPrincipal(ctx context.Context, s *server.Server, org string, anyOrg bool) (auth.Principal, error) {
+// localPrincipal returns the administrator of the named organization, without a name of the only one, or of none if anyOrg is true.
+func localPrincipal(ctx context.Context, db *store.DB, name string, anyOrg bool) (auth.Principal, error) {
 	p := auth.Operator()
-	if org == "" && anyOrg {
+	if name == "" && anyOrg {
 		return p, nil
 	}
-	orgs, err := s.Directory.ListOrgs(ctx, p)
-	if err != nil {
-		return p, err
-	}
-	names := make([]string, len(orgs))
-	for i, o := range orgs {
-		names[i] = o.Name
-	}
-	at := slices.IndexFunc(orgs, func(o directory.Org) bool { return auth.Canonical(o.Name) == auth.Canonical(org) })
-	switch {
-	case org == "" && len(orgs) == 1:
-		at = 0
-	case org == "":
-		return p, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required; organizations: " + strings.Join(names, ", ")})
-	case at < 0:
-		return p, fault.ResourceNotFound(fmt.Sprintf("Organization not found. Organizations: %s.", strings.Join(names, ", ")))
-	}
-	p.OrgUID, p.OrgName = orgs[at].UID, orgs[at].Name
-	return p, nil
+	err := db.View(ctx, func(tx *store.Tx) error {
+		org, err := p.Org(ctx, tx, name)
+		p.OrgUID, p.OrgName = org.UID, org.Name
+		return err
+	})
+	return p, err
 }

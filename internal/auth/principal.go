@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,7 +102,7 @@ func (p Principal) AuditRecord(origin audit.Origin, action audit.Action) audit.R
 }
 
 // Org returns the organization of a call: for a user its own, whether named or not; for an operator the named one, or
-// without a name the one that its principal has.
+// without a name the one that its principal has, or the only one.
 func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Org, error) {
 	canonical := Canonical(name)
 	find := func() (store.Org, error) { return tx.Orgs.Get(ctx, p.OrgUID) }
@@ -112,13 +113,25 @@ func (p Principal) Org(ctx context.Context, tx *store.Tx, name string) (store.Or
 	case canonical != "":
 		find = func() (store.Org, error) { return tx.Orgs.ByName(ctx, canonical) }
 	case p.OrgUID == "":
-		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required"})
+		return onlyOrg(ctx, tx)
 	}
 	org, err := find()
 	if p.Role == RoleOperator && errors.Is(err, store.ErrNotFound) {
 		return store.Org{}, orgNotAmong(ctx, tx)
 	}
 	return org, OrgNotFound(err)
+}
+
+// onlyOrg returns the organization that an operator need not name.
+func onlyOrg(ctx context.Context, tx *store.Tx) (store.Org, error) {
+	orgs, err := tx.Orgs.List(ctx)
+	if err != nil {
+		return store.Org{}, err
+	}
+	if len(orgs) != 1 {
+		return store.Org{}, fault.InvalidFields(fault.Field{Field: "org", Problem: "is required; organizations: " + cmp.Or(orgNames(orgs), "none")})
+	}
+	return orgs[0], nil
 }
 
 // maxOrgsNamed is how many organizations an error names.
@@ -133,6 +146,10 @@ func orgNotAmong(ctx context.Context, tx *store.Tx) error {
 	case len(orgs) == 0:
 		return OrgNotFound(store.ErrNotFound)
 	}
+	return fault.ResourceNotFound("Organization not found. Organizations: " + orgNames(orgs) + ".")
+}
+
+func orgNames(orgs []store.Org) string {
 	var names []string
 	for _, o := range orgs[:min(len(orgs), maxOrgsNamed)] {
 		names = append(names, o.Name)
@@ -140,7 +157,7 @@ func orgNotAmong(ctx context.Context, tx *store.Tx) error {
 	if more := len(orgs) - maxOrgsNamed; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return fault.ResourceNotFound("Organization not found. Organizations: " + strings.Join(names, ", ") + ".")
+	return strings.Join(names, ", ")
 }
 
 // FindOrgUID is Org for callers that need only the uid. Without a name it needs no query.

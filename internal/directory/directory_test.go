@@ -191,6 +191,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 	wantFields(t, err, "emailId", "password", "role")
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "Acme", Email: "a@b", Password: goodPassword, Projects: []string{"x", "Default", "y"}})
 	wantFields(t, err, "projects[0]", "projects[2]")
+	w.mustOrg(t, "Other") // of the only one, an operator need not give the name
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Email: "a@b", Password: goodPassword})
 	wantFields(t, err, "org")
 	_, err = w.CreateUser(t.Context(), operator, origin, directory.NewUser{Org: "unknown", Email: "a@b", Password: goodPassword})
