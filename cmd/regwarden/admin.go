@@ -10,15 +10,12 @@ import (
 
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
-	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
 )
 
-// The administration commands access the store directly, also while a server runs. Users who may read the data directory are trusted.
-// The audit log records their operations with the origin "cli".
-
-// The principal and the origin of the command line.
+// The principal and the origin of commands that access the store directly, also while a server runs. Users who may read the data
+// directory are trusted.
 var (
 	operator    = auth.Operator()
 	commandLine = audit.Origin{Address: "cli"}
@@ -26,12 +23,10 @@ var (
 
 // admin is the context of an administration command.
 type admin struct {
-	cmd      *cobra.Command
-	ctx      context.Context
-	db       *store.DB
-	auth     *auth.Service
-	origin   audit.Origin
-	operator auth.Principal
+	cmd  *cobra.Command
+	ctx  context.Context
+	db   *store.DB
+	auth *auth.Service
 }
 
 // adminCommand returns a command that runs do on the opened store.
@@ -48,9 +43,7 @@ func adminCommand(use, short string, args cobra.PositionalArgs, do func(*admin, 
 		if err != nil {
 			return err
 		}
-		return command.NameFlags(cmd, do(&admin{
-			cmd: cmd, ctx: cmd.Context(), db: db, auth: authService, origin: commandLine, operator: operator,
-		}, args))
+		return do(&admin{cmd, cmd.Context(), db, authService}, args)
 	}
 	settings.addTo(cmd.PersistentFlags(), storeFlags...)
 	return cmd

@@ -95,7 +95,7 @@ func backupUsage(err error) error {
 // recorded runs an operation on the whole store. Its audit record is written first, so that no operation is without one, and completed
 // with the outcome, also after an interrupt.
 func (a *admin) recorded(action audit.Action, operation func() error) error {
-	record := a.operator.AuditRecord(a.origin, action)
+	record := operator.AuditRecord(commandLine, action)
 	record.UID, record.At, record.Outcome = audit.NewUID(), time.Now(), audit.Started
 	if err := a.db.InTx(a.ctx, func(tx *store.Tx) error { return tx.Audits.Append(a.ctx, record) }); err != nil {
 		return err

@@ -20,13 +20,13 @@ func newKey() *cobra.Command {
 	var master bool
 	rotate := adminCommand("rotate", "Rotate the signing keys or, with --master, the master key", command.NoArgs, func(a *admin, _ []string) error {
 		if !master {
-			return a.auth.RotateKeys(a.ctx, a.operator, a.origin)
+			return a.auth.RotateKeys(a.ctx, operator, commandLine)
 		}
 		next, err := nextMasterKey(os.Getenv)
 		if err != nil {
 			return err
 		}
-		former, err := a.auth.RotateMaster(a.ctx, a.operator, a.origin, next)
+		former, err := a.auth.RotateMaster(a.ctx, operator, commandLine, next)
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func (l localService) Open(ctx context.Context, org string, anyOrg bool) (http.R
 
 // localPrincipal returns the administrator of the named organization, without a name of the only one, or of none if anyOrg is true.
 func localPrincipal(ctx context.Context, db *store.DB, name string, anyOrg bool) (auth.Principal, error) {
-	p := auth.Operator()
+	p := operator
 	if name == "" && anyOrg {
 		return p, nil
 	}
