@@ -73,10 +73,11 @@ func (l *login) run(url string) error {
 		*to = saved.add(*to)
 		return nil
 	})
-	if err == nil {
-		l.changed("Logged in to %s as %s (%s) in the organization %s; context %s.", server, info.Email, info.Role, info.OrgName, to.Name)
+	if err != nil {
+		return errors.Join(err, to.endSession(l.ctx)) // no other command has its tokens
 	}
-	return err
+	l.changed("Logged in to %s as %s (%s) in the organization %s; context %s.", server, info.Email, info.Role, info.OrgName, to.Name)
+	return nil
 }
 
 // logIn adds credentials that the server accepts to a context. A first request without any finds a wrong URL before a prompt.
