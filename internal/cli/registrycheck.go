@@ -58,7 +58,7 @@ func (f registryCheck) run(c *call, show command.ReportOutput, name string) erro
 		}
 		return err
 	}
-	c.changed("Waiting up to %s for a server to check %s.", f.timeout, found.Metadata.Name)
+	c.changed("Waiting up to %s for a server to check %s.", flagvalue.DurationText(f.timeout), found.Metadata.Name)
 	ctx, cancel := context.WithTimeout(c.ctx, f.timeout)
 	defer cancel()
 	report, err := c.client.Registries.CheckAndWait(ctx, found.Metadata.UID)
@@ -77,9 +77,9 @@ func (f registryCheck) run(c *call, show command.ReportOutput, name string) erro
 // late is the reason why a check has no result when the wait of the command ended first.
 func late(c *call, timeout time.Duration) string {
 	if c.login != nil {
-		return fmt.Sprintf("The check has not ended within %s.", timeout)
+		return fmt.Sprintf("The check has not ended within %s.", flagvalue.DurationText(timeout))
 	}
-	return fmt.Sprintf("No server has finished the check within %s: no server uses this store, all are busy, or their --watch-interval is 0s.", timeout)
+	return fmt.Sprintf("No server has finished the check within %s: no server uses this store, all are busy, or their --watch-interval is 0s.", flagvalue.DurationText(timeout))
 }
 
 // notChecked returns the error of a requested check that has not ended, with the next step.
