@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/api"
-	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -64,7 +63,7 @@ func firstStart(ctx context.Context, d *directory.Directory, c Config, terminal 
 			return first{}, fmt.Errorf("store the first password: %w", err)
 		}
 	}
-	_, err = d.Bootstrap(ctx, audit.Origin{Address: "cli"}, f.org, f.email, password)
+	_, err = d.Bootstrap(ctx, commandLine, f.org, f.email, password)
 	return f.settled(err, part)
 }
 
@@ -107,7 +106,7 @@ func readPasswordFile(path string) (secret.String, error) {
 }
 
 // print shows what was created, and commands to paste.
-func (f first) print(out io.Writer, log *slog.Logger, address, caFile string) {
+func (f first) print(out io.Writer, log *slog.Logger, address, caFile string, console bool) {
 	if f.org == "" {
 		return
 	}
@@ -124,6 +123,10 @@ func (f first) print(out io.Writer, log *slog.Logger, address, caFile string) {
 		curl += " --cacert " + shellQuote(caFile)
 		login += " --ca " + shellQuote(caFile)
 	}
+	browser := ""
+	if console {
+		browser = "\nTo log in with a browser:\n\n  " + address + "/console/\n"
+	}
 	fmt.Fprintf(out, `
 This is the first start. An organization and its administrator were created:
 
@@ -136,7 +139,7 @@ This is the first start. An organization and its administrator were created:
 To log in with the command line:
 
   %s
-
+%s
 To try it over HTTP, paste:
 
   # log in
@@ -152,7 +155,7 @@ To try it over HTTP, paste:
   %s -i %s%s -H "Authorization: $TOKEN" -H 'Content-Type: application/json' \
     -d '{"endpoint":"https://ghcr.io","auth":{"type":"noAuth"}}'
 
-`, f.org, f.email, shown, advice, login,
+`, f.org, f.email, shown, advice, login, browser,
 		curl, address, api.PathAuthenticate, f.email, f.org, inBody,
 		curl, address, curl, address, api.PathValidate)
 }

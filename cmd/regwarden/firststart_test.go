@@ -1,8 +1,10 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +35,15 @@ func TestThePasswordFileIsForItsOwnerAlone(t *testing.T) {
 	}
 	if there, err := exists(target); err != nil || there {
 		t.Errorf("a link was followed: %v %v", there, err)
+	}
+}
+
+func TestFirstStartNamesTheConsole(t *testing.T) {
+	for _, console := range []bool{true, false} {
+		var out strings.Builder
+		first{org: firstOrg, email: firstEmail, password: "hunter2"}.print(&out, slog.New(slog.DiscardHandler), "http://127.0.0.1:8080", "", console)
+		if named := strings.Contains(out.String(), "\n  http://127.0.0.1:8080/console/\n"); named != console {
+			t.Errorf("console %t: %s", console, out.String())
+		}
 	}
 }

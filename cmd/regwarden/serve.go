@@ -95,7 +95,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	}
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", c.Listen, err)
+		return fmt.Errorf("%w; choose another address with --listen", err)
 	}
 	defer listener.Close() // the server closes it too; this is for earlier returns
 	metricsListener, err := auxiliary.Listen(c.MetricsListen, "metrics")
@@ -145,7 +145,7 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return err
 	}
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
-	first.print(out, log, address, caFile)
+	first.print(out, log, address, caFile, c.Console)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
 	backgroundTasks := []func(context.Context){s.Alerts.Deliver, s.Alerts.WatchKeys}
 	if c.WatchInterval > 0 {
