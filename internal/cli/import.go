@@ -51,6 +51,9 @@ func (c *call) showImported(found model.Result, imported []api.ImportedRegistry)
 	for _, p := range found.Problems {
 		fmt.Fprintln(c.cmd.ErrOrStderr(), Shown(scan.Place(p.Source)+": "+p.Message))
 	}
+	if len(found.Registries) == 0 {
+		fmt.Fprintln(c.cmd.ErrOrStderr(), "No registry definition was found.")
+	}
 	var failed error
 	var rows [][]any
 	for _, of := range found.Registries {
