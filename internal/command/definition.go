@@ -173,7 +173,7 @@ func readDefinition(name string, stdin io.Reader) ([]byte, error) {
 	if name != "-" {
 		file, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, UsageError{fmt.Errorf("cannot read %s: no such file; to check a registry by its address: regwarden check --endpoint %[1]s", name)}
+			return nil, UsageError{fmt.Errorf("cannot read %s: no such file; give the address of a registry with --endpoint", name)}
 		}
 		if err != nil {
 			return nil, UsageError{err}
