@@ -74,12 +74,8 @@ func (s *Service) Deliver(ctx context.Context) {
 	queue.Queue[store.ClaimedChannel]{
 		Name:    "alerts",
 		Workers: workers,
-		Waiting: func(ctx context.Context) (orgs []string, err error) {
-			err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-				orgs, err = tx.Outbox.DueOrgs(ctx, s.now())
-				return err
-			})
-			return orgs, err
+		Waiting: func(ctx context.Context) ([]string, error) {
+			return store.Read(ctx, s.db, func(tx *store.Tx) ([]string, error) { return tx.Outbox.DueOrgs(ctx, s.now()) })
 		},
 		Claim: s.claim,
 		OrgOf: func(c store.ClaimedChannel) string { return c.OrgUID },
@@ -88,13 +84,11 @@ func (s *Service) Deliver(ctx context.Context) {
 	}.Run(ctx)
 }
 
-func (s *Service) claim(ctx context.Context, shares []queue.Share) (rows []store.ClaimedChannel, err error) {
+func (s *Service) claim(ctx context.Context, shares []queue.Share) ([]store.ClaimedChannel, error) {
 	owner, now := uuid.NewString(), s.now()
-	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.Outbox.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
-		return err
+	return store.Write(ctx, s.db, func(tx *store.Tx) ([]store.ClaimedChannel, error) {
+		return tx.Outbox.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
 	})
-	return rows, err
 }
 
 // deliver sends the next pending delivery of a channel and releases the channel.
@@ -223,10 +217,6 @@ func (s *Service) send(ctx context.Context, c store.Channel, d store.Delivery, a
 }
 
 // CountPending counts the pending deliveries, up to 100,000.
-func (s *Service) CountPending(ctx context.Context) (n int64, err error) {
-	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		n, err = tx.Outbox.Count(ctx, 100_000)
-		return err
-	})
-	return n, err
+func (s *Service) CountPending(ctx context.Context) (int64, error) {
+	return store.Read(ctx, s.db, func(tx *store.Tx) (int64, error) { return tx.Outbox.Count(ctx, 100_000) })
 }

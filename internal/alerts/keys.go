@@ -41,10 +41,8 @@ func (s *Service) alertExpiring(ctx context.Context) error {
 	now := s.now()
 	var failed error
 	for after := (store.ExpiringKey{ExpiresAt: now}); ; {
-		var keys []store.ExpiringKey
-		err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-			keys, err = tx.APIKeys.Expiring(ctx, APIKeyExpiry, after, now.Add(keyWarning), keyWarning, keyBatch)
-			return err
+		keys, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]store.ExpiringKey, error) {
+			return tx.APIKeys.Expiring(ctx, APIKeyExpiry, after, now.Add(keyWarning), keyWarning, keyBatch)
 		})
 		if err != nil || len(keys) == 0 {
 			return errors.Join(failed, err)

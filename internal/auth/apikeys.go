@@ -143,11 +143,7 @@ func visible(k store.APIKey) APIKey {
 //
 // Faults: NotFound for a key that does not exist or that the caller may not see.
 func (s *Service) APIKey(ctx context.Context, p Principal, uid string) (APIKey, error) {
-	var key store.APIKey
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		key, err = s.keyFor(ctx, tx, p, uid)
-		return err
-	})
+	key, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.APIKey, error) { return s.keyFor(ctx, tx, p, uid) })
 	return visible(key), fault.Wrap("look up an API key", err)
 }
 

@@ -123,11 +123,7 @@ func (s *Service) lookUpToken(ctx context.Context, token secret.String) (cacheEn
 	if err != nil {
 		return cacheEntry{}, malformed(token, apiKeyPrefix, messageSendAsAPIKey)
 	}
-	var session store.Session
-	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		session, err = tx.Sessions.Get(ctx, c.Session)
-		return err
-	})
+	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, c.Session) })
 	switch {
 	case errors.Is(err, store.ErrNotFound): // the store was restored from an older backup
 		return cacheEntry{}, unauthorized(ReasonUnknown)
@@ -175,11 +171,7 @@ func (s *Service) AuthenticateConsole(ctx context.Context, reference secret.Stri
 // repeated while the session is used.
 func (s *Service) lookUpReference(ctx context.Context, hash []byte) (cacheEntry, error) {
 	epoch, now := s.cache.currentEpoch(), s.now()
-	var session store.Session
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		session, err = tx.Sessions.ByReference(ctx, hash)
-		return err
-	})
+	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.ByReference(ctx, hash) })
 	if errors.Is(err, store.ErrNotFound) {
 		return cacheEntry{}, unauthorized(ReasonUnknown)
 	}
@@ -242,11 +234,7 @@ func (s *Service) byAPIKey(ctx context.Context, key secret.String) (Principal, e
 
 func (s *Service) lookUpAPIKey(ctx context.Context, hash []byte) (cacheEntry, error) {
 	epoch := s.cache.currentEpoch()
-	var found store.APIKey
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		found, err = tx.APIKeys.ByHash(ctx, hash)
-		return err
-	})
+	found, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.APIKey, error) { return tx.APIKeys.ByHash(ctx, hash) })
 	if errors.Is(err, store.ErrNotFound) {
 		return cacheEntry{}, unauthorized(ReasonUnknown)
 	}

@@ -161,11 +161,7 @@ func busyAfterTimeout(err error) error {
 // readChanges reads the changes after the last known one and applies them.
 func (p *changePoller) readChanges(ctx context.Context) error {
 	for {
-		var changes []store.Change
-		err := p.db.View(ctx, func(tx *store.Tx) (err error) {
-			changes, err = tx.Changes.From(ctx, p.last.Seq, pollBatch)
-			return err
-		})
+		changes, err := store.Read(ctx, p.db, func(tx *store.Tx) ([]store.Change, error) { return tx.Changes.From(ctx, p.last.Seq, pollBatch) })
 		if err != nil {
 			return err
 		}
@@ -222,10 +218,6 @@ func (p *changePoller) restart(ctx context.Context) error {
 	return nil
 }
 
-func (p *changePoller) readLast(ctx context.Context) (last store.Change, err error) {
-	err = p.db.View(ctx, func(tx *store.Tx) (err error) {
-		last, err = tx.Changes.Last(ctx)
-		return err
-	})
-	return last, err
+func (p *changePoller) readLast(ctx context.Context) (store.Change, error) {
+	return store.Read(ctx, p.db, func(tx *store.Tx) (store.Change, error) { return tx.Changes.Last(ctx) })
 }

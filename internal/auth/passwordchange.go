@@ -62,12 +62,9 @@ func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin aud
 	if err != nil {
 		return changeRefused, err
 	}
-	outcome := changeOvertaken
-	err = s.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		outcome, err = s.changePassword(ctx, tx, p, origin, attempt, user, hash)
-		return err
+	return store.Write(ctx, s.db, func(tx *store.Tx) (passwordChange, error) {
+		return s.changePassword(ctx, tx, p, origin, attempt, user, hash)
 	})
-	return outcome, err
 }
 
 // repeatedWithin is how long after a password change the same request counts as its retry.

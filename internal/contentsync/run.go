@@ -75,21 +75,15 @@ type runner struct {
 	sweeping sync.Mutex // held for a step of a sweep and the pause after it
 }
 
-func (r *runner) waiting(ctx context.Context) (orgs []string, err error) {
-	err = r.db.View(ctx, func(tx *store.Tx) (err error) {
-		orgs, err = tx.Syncs.DueOrgs(ctx, r.now())
-		return err
-	})
-	return orgs, err
+func (r *runner) waiting(ctx context.Context) ([]string, error) {
+	return store.Read(ctx, r.db, func(tx *store.Tx) ([]string, error) { return tx.Syncs.DueOrgs(ctx, r.now()) })
 }
 
-func (r *runner) claim(ctx context.Context, shares []queue.Share) (taken []store.RegistrySync, err error) {
+func (r *runner) claim(ctx context.Context, shares []queue.Share) ([]store.RegistrySync, error) {
 	owner, now := uuid.NewString(), r.now()
-	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		taken, err = tx.Syncs.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
-		return err
+	return store.Write(ctx, r.db, func(tx *store.Tx) ([]store.RegistrySync, error) {
+		return tx.Syncs.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
 	})
-	return taken, err
 }
 
 // work runs one synchronization. If the store is unavailable, the lease expires and the synchronization is resumed. It fails on every
@@ -210,11 +204,7 @@ func (r *run) add(ctx context.Context, repository inventory.Repository) error {
 
 // checkLimit returns errOrgFull if rows would exceed the limit. Concurrent runs may exceed it by a few repositories.
 func (r *run) checkLimit(ctx context.Context, rows int) error {
-	var others int64
-	err := r.db.View(ctx, func(tx *store.Tx) (err error) {
-		others, err = tx.Contents.CountOthers(ctx, r.at)
-		return err
-	})
+	others, err := store.Read(ctx, r.db, func(tx *store.Tx) (int64, error) { return tx.Contents.CountOthers(ctx, r.at) })
 	if err == nil && others+int64(rows) > r.OrgContents {
 		err = errOrgFull
 	}

@@ -50,10 +50,7 @@ func (r *runner) sweepStep(ctx context.Context, orgUID string) (more bool, err e
 	r.sweeping.Lock()
 	defer r.sweeping.Unlock()
 	began := time.Now()
-	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		more, err = tx.Contents.Sweep(ctx, orgUID, sweepRows)
-		return err
-	})
+	more, err = store.Write(ctx, r.db, func(tx *store.Tx) (bool, error) { return tx.Contents.Sweep(ctx, orgUID, sweepRows) })
 	if err != nil || !more {
 		return false, err
 	}

@@ -141,11 +141,7 @@ func readCursor(text string) (cursor, error) {
 //
 // Faults: NotFound, also for records of other organizations.
 func (d *Directory) Audit(ctx context.Context, p auth.Principal, uid string) (audit.Record, error) {
-	var record audit.Record
-	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
-		record, err = tx.Audits.Get(ctx, uid)
-		return err
-	})
+	record, err := store.Read(ctx, d.db, func(tx *store.Tx) (audit.Record, error) { return tx.Audits.Get(ctx, uid) })
 	if errors.Is(err, store.ErrNotFound) || err == nil && !mayReadAudit(p, record) {
 		return audit.Record{}, fault.ResourceNotFound("Audit record not found.")
 	}

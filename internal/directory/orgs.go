@@ -48,11 +48,7 @@ func (d *Directory) MayReadSettings(ctx context.Context, p auth.Principal) error
 	if err := p.May(auth.ReadSettings); err != nil || p.Role == auth.RoleOperator {
 		return err
 	}
-	var orgs []store.Org
-	err := d.db.View(ctx, func(tx *store.Tx) (err error) {
-		orgs, err = tx.Orgs.List(ctx)
-		return err
-	})
+	orgs, err := store.Read(ctx, d.db, func(tx *store.Tx) ([]store.Org, error) { return tx.Orgs.List(ctx) })
 	if err == nil && len(orgs) > 1 {
 		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Reason: string(auth.ReadSettings),
 			Message: "The service has several organizations, so only the operator may see its settings, on the server, with 'regwarden config'."}

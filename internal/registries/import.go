@@ -83,11 +83,7 @@ type importer struct {
 
 // readStored reads what the organization stores. Definitions whose secrets cannot be decrypted equal none that has secrets.
 func (i *importer) readStored(ctx context.Context) error {
-	var orgUID string
-	err := i.service.db.View(ctx, func(tx *store.Tx) (err error) {
-		orgUID, err = i.principal.FindOrgUID(ctx, tx, "")
-		return err
-	})
+	orgUID, err := store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) { return i.principal.FindOrgUID(ctx, tx, "") })
 	var page []Summary
 	var after Summary
 	for more := true; more && err == nil; {

@@ -50,11 +50,7 @@ func (s *Service) Recount(ctx context.Context, log *slog.Logger) {
 }
 
 func (s *Service) recount(ctx context.Context) error {
-	var orgs []store.Org
-	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
-		orgs, err = tx.Orgs.List(ctx)
-		return err
-	})
+	orgs, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]store.Org, error) { return tx.Orgs.List(ctx) })
 	for _, org := range orgs {
 		if err == nil {
 			err = s.db.InTx(ctx, func(tx *store.Tx) error { return tx.Registries.RecountUsage(ctx, org.UID) })

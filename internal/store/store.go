@@ -91,6 +91,24 @@ func (db *DB) View(ctx context.Context, fn func(*Tx) error) error {
 	return db.DB.View(func(q sqldb.Querier) error { return fn(newTx(q, db.ring)) })
 }
 
+// Write is InTx for a function that returns a value.
+func Write[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (value T, err error) {
+	err = db.InTx(ctx, func(tx *Tx) (err error) {
+		value, err = fn(tx)
+		return err
+	})
+	return value, err
+}
+
+// Read is View for a function that returns a value.
+func Read[T any](ctx context.Context, db *DB, fn func(*Tx) (T, error)) (value T, err error) {
+	err = db.View(ctx, func(tx *Tx) (err error) {
+		value, err = fn(tx)
+		return err
+	})
+	return value, err
+}
+
 // Tx reads and changes the store inside InTx or View, in one group for each kind of record. It may not be used
 // after its function ends, nor by two goroutines.
 type Tx struct {

@@ -99,10 +99,9 @@ func (s *Service) AwaitCheck(ctx context.Context, request CheckRequest, within t
 	}
 }
 
-func (s *Service) requestState(ctx context.Context, request CheckRequest) (state store.CheckRequest, err error) {
-	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-		state, err = tx.Watch.CheckRequest(ctx, request.orgUID, request.uid)
-		return err
+func (s *Service) requestState(ctx context.Context, request CheckRequest) (store.CheckRequest, error) {
+	state, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.CheckRequest, error) {
+		return tx.Watch.CheckRequest(ctx, request.orgUID, request.uid)
 	})
 	return state, fault.Wrap("read the result of a check", registries.NotFound(err))
 }

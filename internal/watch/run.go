@@ -59,12 +59,8 @@ func (s *Service) Run(ctx context.Context, config Config) {
 	queue.Queue[store.Watched]{
 		Name:    "watch",
 		Workers: config.Concurrency,
-		Waiting: func(ctx context.Context) (orgs []string, err error) {
-			err = s.db.View(ctx, func(tx *store.Tx) (err error) {
-				orgs, err = tx.Watch.DueOrgs(ctx, s.now())
-				return err
-			})
-			return orgs, err
+		Waiting: func(ctx context.Context) ([]string, error) {
+			return store.Read(ctx, s.db, func(tx *store.Tx) ([]string, error) { return tx.Watch.DueOrgs(ctx, s.now()) })
 		},
 		Claim: r.claim,
 		OrgOf: func(row store.Watched) string { return row.OrgUID },
@@ -75,13 +71,11 @@ func (s *Service) Run(ctx context.Context, config Config) {
 }
 
 // claim claims due registries. The lease is durable before the first packet is sent.
-func (r *runner) claim(ctx context.Context, shares []queue.Share) (rows []store.Watched, err error) {
+func (r *runner) claim(ctx context.Context, shares []queue.Share) ([]store.Watched, error) {
 	owner, now := uuid.NewString(), r.now()
-	err = r.db.InTx(ctx, func(tx *store.Tx) (err error) {
-		rows, err = tx.Watch.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
-		return err
+	return store.Write(ctx, r.db, func(tx *store.Tx) ([]store.Watched, error) {
+		return tx.Watch.Claim(ctx, owner, now, now.Add(leaseTime), store.SharesOf(shares))
 	})
-	return rows, err
 }
 
 // spread reschedules checks delayed by an outage, so that they do not run in a burst.
