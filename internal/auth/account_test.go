@@ -248,7 +248,7 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 	for _, p := range []Principal{colleague, outsider, {}} {
 		_, readErr := w.APIKey(t.Context(), p, created.UID)
 		_, changeErr := w.UpdateAPIKey(t.Context(), p, origin, created.UID, APIKeyChange{Active: &inactive})
-		for _, err := range []error{readErr, changeErr, w.RevokeAPIKey(t.Context(), p, origin, created.UID), w.DeleteAPIKey(t.Context(), p, origin, created.UID)} {
+		for _, err := range []error{readErr, changeErr, w.deactivateKey(t, p, created.UID), w.DeleteAPIKey(t.Context(), p, origin, created.UID)} {
 			wantFault(t, err, fault.CodeResourceNotFound, "")
 		}
 	}
@@ -256,7 +256,7 @@ func TestAPIKeysAreManagedByOwnerAndAdministrator(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	for i, p := range []Principal{owner, admin, Operator()} {
-		if err := errors.Join(use(), w.RevokeAPIKey(t.Context(), p, origin, created.UID)); err != nil {
+		if err := errors.Join(use(), w.deactivateKey(t, p, created.UID)); err != nil {
 			t.Fatal(err)
 		}
 		w.wantAudit(t, audit.APIKeyUpdate, audit.Succeeded, created.UID, w.org.UID)

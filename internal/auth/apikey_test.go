@@ -24,6 +24,11 @@ func (w *world) principal(t *testing.T) Principal {
 	return p
 }
 
+func (w *world) deactivateKey(t *testing.T, p Principal, uid string) error {
+	_, err := w.UpdateAPIKey(t.Context(), p, origin, uid, APIKeyChange{Active: new(false)})
+	return err
+}
+
 func (w *world) mustKey(t *testing.T, p Principal, input NewAPIKey) (APIKey, secret.String) {
 	t.Helper()
 	created, key, err := w.CreateAPIKey(t.Context(), p, origin, input)

@@ -212,15 +212,6 @@ func (s *Service) UpdateAPIKey(ctx context.Context, p Principal, origin audit.Or
 	return visible(changed), err
 }
 
-// RevokeAPIKey deactivates a key; UpdateAPIKey can activate it again.
-//
-// Faults: NotFound.
-func (s *Service) RevokeAPIKey(ctx context.Context, p Principal, origin audit.Origin, uid string) error {
-	inactive := false
-	_, err := s.UpdateAPIKey(ctx, p, origin, uid, APIKeyChange{Active: &inactive})
-	return err
-}
-
 // RevokePresentedAPIKey deactivates a key that the caller has. No other credentials are needed, so that everyone who finds a
 // leaked key can end it. It does not report whether the key existed. Whether it is valid can be found out by using it, so the time
 // that the call takes reveals nothing more.

@@ -26,7 +26,7 @@ func TestConcurrentKeyChangeAndRevocation(t *testing.T) {
 		return func() error { _, err := w.UpdateAPIKey(t.Context(), me, origin, created.UID, c); return err }
 	}
 	postgrestest.Concurrently(t, postgrestest.ReadURL(w.dir), "SELECT 1 FROM api_keys FOR UPDATE",
-		func() error { return w.RevokeAPIKey(t.Context(), me, origin, created.UID) },
+		func() error { return w.deactivateKey(t, me, created.UID) },
 		change(APIKeyChange{Name: &name}), change(APIKeyChange{ExpiresAt: &later}))
 	got, err := w.APIKey(t.Context(), me, created.UID)
 	if err != nil || got.Active || got.Name != name || !got.ExpiresAt.Equal(later) {

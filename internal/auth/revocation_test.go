@@ -216,10 +216,10 @@ func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	if err := errors.Join(pair.Primary().KillHard(), pair.Promote(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	err := w.RevokeAPIKey(t.Context(), me, origin, created.UID)
+	err := w.deactivateKey(t, me, created.UID)
 	for fault.KindOf(err) == fault.Unavailable {
 		time.Sleep(100 * time.Millisecond)
-		err = w.RevokeAPIKey(t.Context(), me, origin, created.UID)
+		err = w.deactivateKey(t, me, created.UID)
 	}
 	if err != nil {
 		t.Fatal(err)
