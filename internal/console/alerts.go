@@ -175,10 +175,7 @@ func (s *Console) createChannel(c *call) error {
 	if err == nil {
 		channel.UID, signing, err = s.Alerts.Create(c.Context(), c.principal, c.origin, channel.Scope, input)
 	}
-	switch {
-	case err != nil && fault.KindOf(err) == fault.Internal:
-		return err // the page of errors has its reference
-	case err != nil:
+	if err != nil {
 		page.Form.refused(c, err)
 		return c.showAgain(err, "newchannel.html", "New "+channel.Kind(), page)
 	}
@@ -230,10 +227,7 @@ func (s *Console) changeChannel(c *call) error {
 	if err == nil {
 		err = s.Alerts.Update(c.Context(), c.principal, c.origin, page.Channel.Scope, page.Channel.UID, input)
 	}
-	switch {
-	case err != nil && fault.KindOf(err) == fault.Internal:
-		return err // the page of errors has its reference
-	case err != nil:
+	if err != nil {
 		page.Form.refused(c, err)
 		return c.showAgain(err, "channel.html", page.Channel.Target(), page)
 	}

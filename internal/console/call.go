@@ -95,8 +95,12 @@ func (c *call) show(name, title string, data any) error {
 	return c.showStatus(http.StatusOK, name, title, data)
 }
 
-// showAgain sends a page whose form was refused for err, which the form contains.
+// showAgain sends a page whose form was refused for err, which the form contains. An error of the service gets the page of errors,
+// which has its reference.
 func (c *call) showAgain(err error, name, title string, data any) error {
+	if fault.KindOf(err) == fault.Internal {
+		return err
+	}
 	c.err = err
 	return c.showStatus(c.failed(err).Status(), name, title, data)
 }

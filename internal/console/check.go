@@ -73,11 +73,8 @@ func (s *Console) showChecked(c *call, d regcheck.Definition, auditUID string) e
 	return c.show("check.html", titleCheck, c.checkPage(c.checkForm().sent(c), result))
 }
 
-// checkRefused shows the form again. An error of the service gets the page of errors, which has its reference.
+// checkRefused shows the form again.
 func (c *call) checkRefused(err error) error {
-	if fault.KindOf(err) == fault.Internal {
-		return err
-	}
 	err = inForm(err)
 	return c.showAgain(err, "check.html", titleCheck, c.checkPage(c.checkForm().refused(c, err), nil))
 }

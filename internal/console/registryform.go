@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/auth"
-	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 )
 
@@ -81,19 +80,15 @@ func (s *Console) replaceRegistry(c *call) error {
 	return c.redirect(registryPath(stored.UID), "registrySaved")
 }
 
-// showRegistryForm shows the form of a stored registry, or of a new one, and why it was refused. An error of the service gets the page
-// of errors, which has its reference.
+// showRegistryForm shows the form of a stored registry, or of a new one, and why it was refused.
 func (s *Console) showRegistryForm(c *call, stored registries.Registry, err error) error {
 	title, page := "Add a registry", registryFormPage{registryForm("Add", pathNewRegistry, stored), pathRegistries}
 	if stored.UID != "" {
 		page.Back = registryPath(stored.UID)
 		title, page.Form = "Edit "+stored.Name, registryForm("Save", page.Back+"/edit", stored)
 	}
-	switch {
-	case err == nil:
+	if err == nil {
 		return c.show("registryform.html", title, page)
-	case fault.KindOf(err) == fault.Internal:
-		return err
 	}
 	page.Form.refused(c, inForm(err))
 	return c.showAgain(err, "registryform.html", title, page)

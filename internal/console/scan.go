@@ -155,9 +155,9 @@ func (s *Console) scan(c *call) error {
 	return c.show("scan.html", "Scan", page)
 }
 
-// refuseScan shows the form again. An error of the service gets the page of errors, which has its reference.
+// refuseScan shows the form again, unless the caller may not use it.
 func (s *Console) refuseScan(c *call, page scanPage, err error) error {
-	if kind := fault.KindOf(err); kind == fault.Internal || kind == fault.Forbidden {
+	if fault.KindOf(err) == fault.Forbidden {
 		return err
 	}
 	page.Form.refused(c, err)
