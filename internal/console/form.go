@@ -15,6 +15,7 @@ type form struct {
 	Fields         []field
 	Message        string   // why it was refused
 	Problems       []string // of fields that the form does not have
+	Current        string   // address of the form of the current state, if it was refused because it is outdated
 	Multipart      bool     // has a field for a file
 }
 

@@ -15,7 +15,7 @@ import (
 // formFields are the names of all fields of forms and addresses.
 var formFields = []string{"org", "emailId", "email", "password", "currentPassword", "newPassword", "user", "name", "firstName", "lastName", "role", "projects", "expiresAt",
 	"endpoint", "basePath", "baseContentPath", "providerType", "authType", "username", "token", "ca", "certificate", "key", "next", "theme",
-	"notice", "filter", "report", "after", "component", "template", "http.url", "http.headers", "http.body", "identifiers", "routingKey", "page", "sort", "health", "continue", "history", "repository"}
+	"notice", "filter", "report", "version", "component", "template", "http.url", "http.headers", "http.body", "identifiers", "routingKey", "page", "sort", "health", "continue", "history", "repository"}
 
 func mustHostileWorld(t *testing.T) *world {
 	t.Helper()

@@ -1,11 +1,19 @@
 package console
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/auth"
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
 )
+
+// fieldVersion has the version of the registry that the form shows: an outdated form must not undo later changes.
+const fieldVersion = "version"
+
+// noVersion is a version that no registry has.
+const noVersion = -1
 
 type registryFormPage struct {
 	Form *form
@@ -18,18 +26,28 @@ func registryForm(button, action string, r registries.Registry) *form {
 		synced.Value = "true"
 	}
 	name := field{Name: "name", Label: "Name", Value: r.Name, Required: true}
-	return newForm(button, action, append([]field{name, synced}, definitionFields(r.Definition)...)...)
+	version := field{Name: fieldVersion, Value: strconv.FormatInt(r.Version, 10)}
+	return newForm(button, action, append([]field{name, synced, version}, definitionFields(r.Definition)...)...)
 }
 
 // registryInput returns what the form sent, with the parts of the stored registry that the form does not have.
 func (c *call) registryInput(stored registries.Registry) registries.RegistryInput {
 	input := registries.RegistryInput{Name: c.PostFormValue("name"), Definition: c.definition(), SyncSupported: c.PostFormValue("isSyncSupported") == "true",
-		Annotations: stored.Annotations, Labels: stored.Labels, Scope: stored.Scope, SpectroManifest: stored.SpectroManifest, Private: stored.Private}
+		Annotations: stored.Annotations, Labels: stored.Labels, Scope: stored.Scope, SpectroManifest: stored.SpectroManifest, Private: stored.Private, Version: c.version()}
 	if a := stored.Definition.Auth; a != nil {
 		unlessChanged(&input.Definition.Auth.TLS.CA, a.TLS.CA)
 		unlessChanged(&input.Definition.Auth.TLS.Certificate, a.TLS.Certificate)
 	}
 	return input
+}
+
+// version returns that of the registry that the form shows.
+func (c *call) version() int64 {
+	version, err := strconv.ParseInt(c.PostFormValue(fieldVersion), 10, 64)
+	if err != nil || version < 1 {
+		return noVersion
+	}
+	return version
 }
 
 // unlessChanged restores the line breaks of a stored text. A stored secret is used only with the stored certificates.
@@ -91,5 +109,8 @@ func (s *Console) showRegistryForm(c *call, stored registries.Registry, err erro
 		return c.show("registryform.html", title, page)
 	}
 	page.Form.refused(c, inForm(err))
+	if fault.Visible(err).Code == registries.CodeRegistryChanged {
+		page.Form.Current = page.Back + "/edit"
+	}
 	return c.showAgain(err, "registryform.html", title, page)
 }

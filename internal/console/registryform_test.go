@@ -63,7 +63,7 @@ func TestEditRegistry(t *testing.T) {
 		t.Errorf("the page has a secret: %s", page)
 	}
 	values := url.Values{"name": {"after"}, "endpoint": {"https://r.example.com"}, "basePath": {"base"}, "baseContentPath": {"charts"}, "providerType": {"helm"},
-		"authType": {"basic"}, "username": {"ada"}, "password": {""}, "isSyncSupported": {"true"}}
+		"authType": {"basic"}, "username": {"ada"}, "password": {""}, "isSyncSupported": {"true"}, "version": {"1"}}
 	for _, found := range textarea.FindAllStringSubmatch(page, -1) {
 		text := strings.ReplaceAll(html.UnescapeString(found[2]), "\r\n", "\n") // as the parser of HTML
 		values.Set(found[1], strings.ReplaceAll(text, "\n", "\r\n"))            // as browsers send it
@@ -82,9 +82,43 @@ func TestEditRegistry(t *testing.T) {
 	}
 	for name, value := range map[string]string{"endpoint": "https://evil.example.com", "basePath": "other", "insecureSkipVerify": "true", "ca": ""} {
 		changed := maps.Clone(values)
+		changed.Set("version", "2")
 		changed.Set(name, value)
 		if got := w.send("POST", path, changed.Encode(), "Cookie", cookie); got.Code != http.StatusBadRequest {
 			t.Errorf("with another %s, the stored secrets go to another server: %d", name, got.Code)
 		}
+	}
+}
+
+// A form that another change overtook is refused, with what was entered except secrets.
+func TestOutdatedForm(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	uid, err := w.Registries.Create(t.Context(), w.mustIdentify(cookie), audit.Origin{}, registries.RegistryInput{Name: "before", Definition: regcheck.Definition{
+		Endpoint: "https://r.example.com", Auth: &regcheck.Auth{Type: regcheck.NoAuth}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := registryPath(uid) + "/edit"
+	if page := w.send("GET", path, "", "Cookie", cookie).Body.String(); !strings.Contains(page, `<input type="hidden" name="version" value="1">`) {
+		t.Fatalf("the form has no version: %s", page)
+	}
+	save := func(name, version string) response {
+		return w.send("POST", path, url.Values{"name": {name}, "endpoint": {"https://other.example.com"}, "providerType": {"helm"}, "authType": {"basic"}, "username": {"ada"},
+			"password": {"hunter2"}, "version": {version}}.Encode(), "Cookie", cookie)
+	}
+	if got := save("first", "1"); got.Code != http.StatusSeeOther {
+		t.Fatalf("%d %s", got.Code, got.Body)
+	}
+	for _, version := range []string{"1", "0", "3", "x", ""} {
+		got := save("second", version)
+		page := got.Body.String()
+		if got.Code != http.StatusConflict || !strings.Contains(page, "The registry was changed after you opened it.") || !strings.Contains(page, `<a href="`+path+`">`) ||
+			!strings.Contains(page, `value="second"`) || strings.Contains(page, "hunter2") {
+			t.Errorf("version %q: %d %s", version, got.Code, page)
+		}
+	}
+	if found, err := w.Registries.Get(t.Context(), w.mustIdentify(cookie), uid); err != nil || found.Name != "first" || found.Version != 2 {
+		t.Errorf("stored: %+v, %v", found, err)
 	}
 }

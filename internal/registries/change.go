@@ -14,8 +14,11 @@ import (
 	"github.com/regwarden/regwarden/regcheck"
 )
 
-// CodeRegistryExists is the code for a name that the organization uses already.
-const CodeRegistryExists = "RegistryAlreadyExists"
+// Conflict codes.
+const (
+	CodeRegistryExists  = "RegistryAlreadyExists" // the organization uses the name already
+	CodeRegistryChanged = "RegistryChanged"       // after the version that the caller has
+)
 
 // RegistryInput is a registry to store.
 type RegistryInput struct {
@@ -27,6 +30,7 @@ type RegistryInput struct {
 	Scope                                   string
 	SyncSupported, SpectroManifest, Private bool
 	SkipSync                                bool          // no synchronization because of this change
+	Version                                 int64         // that Replace requires; 0: any
 	Undecoded                               []fault.Field // problems of decoding the request, reported with the others
 }
 
@@ -82,7 +86,7 @@ const replaceAttempts = 4
 // Replace replaces a stored registry. Secrets that are empty or masked are the stored ones, if these may be sent to the target
 // of the new definition. The registry is not contacted by the call.
 //
-// Faults: as Create; NotFound; Conflict with CodeSecretUnreadable when a stored secret is needed.
+// Faults: as Create; NotFound; Conflict with CodeRegistryChanged, or with CodeSecretUnreadable when a stored secret is needed.
 func (s *Service) Replace(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, input RegistryInput) error {
 	if err := s.allowed(ctx, p, origin, auth.ChangeRegistries, audit.RegistryUpdate, uid); err != nil {
 		return err
@@ -102,6 +106,9 @@ func (s *Service) replace(ctx context.Context, p auth.Principal, origin audit.Or
 	stored, err := s.read(ctx, p.OrgUID, uid)
 	if err != nil {
 		return false, err
+	}
+	if input.Version != 0 && input.Version != stored.Version {
+		return false, &fault.Error{Kind: fault.Conflict, Code: CodeRegistryChanged, Message: "The registry was changed after you opened it. Your changes are not stored."}
 	}
 	filled, unfilled, err := stored.fill(input.Definition)
 	if err != nil {

@@ -163,6 +163,30 @@ func TestConcurrentReplacements(t *testing.T) {
 	}
 }
 
+// Of concurrent replacements of the same version, one succeeds. The others change nothing.
+func TestReplacementsOfAVersion(t *testing.T) {
+	k := mustNew(t)
+	uid := k.mustCreate(t, input("One"))
+	var done atomic.Int64
+	var wait sync.WaitGroup
+	for i := range 8 {
+		wait.Go(func() {
+			w := input(fmt.Sprint("name ", i))
+			w.Version = 1
+			switch err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, w); {
+			case err == nil:
+				done.Add(1)
+			case codeOf(err) != CodeRegistryChanged:
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if r := k.mustGet(t, uid); done.Load() != 1 || r.Version != 2 {
+		t.Errorf("%d replacements of version 1 succeeded, and the version is %d", done.Load(), r.Version)
+	}
+}
+
 // All problems are reported at once, by the field names of the document.
 func TestProblemsOfRegistryInput(t *testing.T) {
 	k := mustNew(t)

@@ -61,6 +61,27 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
+test("two tabs edit one registry", async (t) => {
+  const [first, second] = [await as(t, "admin"), await as(t, "admin")];
+  for (const page of [first, second]) {
+    await page.goto("/console/registries");
+    await page.getByRole("link", { name: "charts", exact: true }).click();
+    await page.getByRole("link", { name: "Edit" }).click();
+  }
+  await first.getByRole("button", { name: "Save" }).click();
+  await first.getByText("The registry is stored.").waitFor();
+  await second.getByLabel("Base path").fill("typed");
+  await second.getByRole("button", { name: "Save" }).click();
+  const alert = second.getByRole("alert");
+  await alert.getByText("The registry was changed after you opened it.").waitFor();
+  assert.equal(await second.getByLabel("Base path").inputValue(), "typed");
+  await assertAccessible(second);
+  await alert.getByRole("link", { name: "Edit the current state" }).click();
+  assert.equal(await second.getByLabel("Base path").inputValue(), "");
+  await second.getByRole("button", { name: "Save" }).click();
+  await second.getByText("The registry is stored.").waitFor();
+});
+
 test("a registry that is refused", async (t) => {
   const page = await as(t, "admin");
   await fillDefinition(page, "charts", "some password");
