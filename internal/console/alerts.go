@@ -97,7 +97,9 @@ type channelAddress struct {
 
 // listAlerts is GET /console/alerts.
 func (s *Console) listAlerts(c *call) error {
-	projects, more, err := s.Directory.ListProjects(c.Context(), c.principal, "", directory.Project{Canonical: c.query("after")})
+	projects, pages, err := listPage(c, func(after directory.Project) ([]directory.Project, bool, error) {
+		return s.Directory.ListProjects(c.Context(), c.principal, "", after)
+	}, func(directory.Project) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -105,7 +107,7 @@ func (s *Console) listAlerts(c *call) error {
 	if err != nil {
 		return err
 	}
-	page := alertsPage{Empty: empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
+	page := alertsPage{Pages: pages, Empty: empty{Text: "You are a member of no project yet. Alerts belong to projects: ask an administrator to add you to one."}}
 	for _, project := range projects {
 		shown := projectChannels{Name: project.Name, UID: project.UID, MayChange: c.principal.Can(auth.ConfigureAlerts)}
 		for _, channel := range all {
@@ -114,9 +116,6 @@ func (s *Console) listAlerts(c *call) error {
 			}
 		}
 		page.Projects = append(page.Projects, shown)
-	}
-	if more {
-		page.Pages.Next = "?" + url.Values{"after": {projects[len(projects)-1].Canonical}}.Encode()
 	}
 	return c.show("alerts.html", "Alerts", page)
 }
