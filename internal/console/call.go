@@ -29,6 +29,7 @@ type call struct {
 	origin    audit.Origin
 	principal auth.Principal // the zero value without a session
 	err       error          // that the response shows
+	begun     bool           // the status is sent
 }
 
 // callOf returns the call that ServePage passed on as the writer, with the request of the route.
@@ -159,6 +160,7 @@ func (c *call) begin(status int) {
 	if c.ContentLength != 0 && (c.Form == nil || c.Method != http.MethodPost) {
 		_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Now().Add(drainTimeout)) // fails only on a closed connection
 	}
+	c.begun = true
 	c.WriteHeader(status)
 }
 

@@ -224,13 +224,21 @@ func (s *Console) perMethod(methods map[string]route) http.Handler {
 // serve runs one page or action, and shows its error.
 func (s *Console) serve(c *call, r route) {
 	err := s.run(c, r)
-	if err != nil {
-		c.err = err
+	if err == nil {
+		return
+	}
+	c.err = err
+	if !c.begun {
 		c.showError(err)
 	}
 }
 
-func (s *Console) run(c *call, r route) error {
+func (s *Console) run(c *call, r route) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fault.Panicked(cause)
+		}
+	}()
 	if err := s.forgery.Check(c.Request); err != nil {
 		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: "This request came from another site. Open the console and try again.", Cause: err}
 	}

@@ -509,3 +509,23 @@ func TestLargePagesWithoutASessionAreCounted(t *testing.T) {
 		t.Errorf("%d with %d bytes, %d counted", page.Code, page.Body.Len(), counted)
 	}
 }
+
+// A panic is the page of errors with the reference, and an error for the log without the panic's value.
+func TestPanicOfAPage(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.Directory = nil
+	got := w.send("GET", pathUsers, "", "Cookie", cookie)
+	if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "Reference: <code>ref-1</code>") || got.err == nil || !strings.Contains(got.err.Error(), "users.go") {
+		t.Errorf("%d, %v\n%s", got.Code, got.err, got.Body)
+	}
+	recorder := httptest.NewRecorder()
+	begun := &call{Request: httptest.NewRequestWithContext(t.Context(), "GET", pathCheck, nil), ResponseWriter: recorder, console: w.Console}
+	w.serve(begun, route{anonymous: true, handle: func(c *call) error {
+		c.begin(http.StatusOK)
+		panic("hunter2")
+	}})
+	if begun.err == nil || strings.Contains(begun.err.Error(), "hunter2") || recorder.Code != http.StatusOK || recorder.Body.Len() > 0 {
+		t.Errorf("after the response began: %d %s, %v", recorder.Code, recorder.Body, begun.err)
+	}
+}
