@@ -6,6 +6,13 @@ const result = document.getElementById("result");
 const progress = document.getElementById("progress");
 const log = progress.querySelector("[role=log]");
 
+// Enter in the name saves. The default button of the form checks.
+form.elements.name?.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing) return;
+  event.preventDefault();
+  form.requestSubmit(form.querySelector("[formaction]"));
+});
+
 let running = false;
 
 form.addEventListener("submit", async (event) => {

@@ -185,6 +185,14 @@ test("keyboard only: check and save", async (t) => {
   await page.getByRole("region", { name: "Recent changes" }).getByRole("row", { name: "typed" }).first().waitFor();
 });
 
+test("Enter in the name saves", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto("/console/check");
+  await fill(page, { ...good, Name: "entered" });
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}\?notice=registrySaved$/);
+});
+
 test("saving without JavaScript, and a name that exists", async (t) => {
   const page = await as(t, "admin", { javaScriptEnabled: false });
   await check(page, good);
