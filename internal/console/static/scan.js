@@ -15,6 +15,23 @@ main.addEventListener("submit", (event) => {
   request.send(new FormData(event.target, event.submitter));
 });
 
+// A file can be dropped anywhere on the page. Otherwise, the browser would leave the page to open a file that misses its field.
+const hasFile = (event) => event.dataTransfer.types.includes("Files");
+const highlight = (on) => document.getElementById("field-file").classList.toggle("over", on);
+
+addEventListener("dragover", (event) => {
+  if (!hasFile(event)) return;
+  event.preventDefault();
+  highlight(true);
+});
+addEventListener("dragleave", (event) => event.relatedTarget || highlight(false)); // without a related target, it left the window
+addEventListener("drop", (event) => {
+  highlight(false);
+  if (!hasFile(event)) return;
+  event.preventDefault();
+  document.getElementById("field-file").files = event.dataTransfer.files;
+});
+
 // show replaces the page by that of the response, except for the file and the text.
 function show({ response, responseURL }, form) {
   if (responseURL !== form.action) {

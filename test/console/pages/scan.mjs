@@ -45,6 +45,29 @@ for (const role of ["admin", "member"]) {
   }
 }
 
+test("a file is dropped anywhere on the page", async (t) => {
+  const page = await as(t, "member");
+  await page.goto("/console/scan");
+  const input = page.getByLabel("File");
+  const { height } = await input.boundingBox();
+  assert.ok(height >= 120, `the area is ${height} px high`);
+  const dataTransfer = await page.evaluateHandle(({ name, text }) => {
+    const dragged = new DataTransfer();
+    dragged.items.add(new File([text], name));
+    return dragged;
+  }, { name: docker.name, text: docker.buffer.toString() });
+  const highlighted = () => input.evaluate((element) => element.matches(".over"));
+  await page.dispatchEvent("h1", "dragover", { dataTransfer });
+  assert.ok(await highlighted());
+  await page.dispatchEvent("h1", "dragleave", { dataTransfer });
+  assert.ok(!(await highlighted()));
+  await page.dispatchEvent("h1", "dragover", { dataTransfer });
+  await page.dispatchEvent("h1", "drop", { dataTransfer });
+  assert.ok(!(await highlighted()));
+  await page.getByRole("button", { name: "List" }).click();
+  await page.getByRole("heading", { name: "2 definitions found" }).waitFor();
+});
+
 test("a text is checked against a real registry, and saved", async (t) => {
   const { endpoint, ca, username, password, content } = service.registry;
   const page = await as(t, "admin");
