@@ -23,6 +23,13 @@ for (const javaScriptEnabled of [true, false]) {
   });
 }
 
+test("bullets are within the page", async (t) => {
+  const page = await open(t, { viewport: { width: 320, height: 640 } });
+  await page.goto("/docs");
+  const indent = await page.locator("main ul").first().evaluate((list) => parseFloat(getComputedStyle(list).paddingLeft));
+  assert.ok(indent >= 16, `bullets begin ${indent} px right of the text`);
+});
+
 test("an example of the API reference can be copied", async (t) => {
   const page = await as(t, "member", { permissions: ["clipboard-read", "clipboard-write"] });
   await page.goto("/console/docs");
