@@ -112,6 +112,7 @@ type RegistryWatchStatus struct {
 	Message                string    `json:"message,omitempty"`
 	Hint                   string    `json:"hint,omitempty"`
 	CertificateExpiresSoon bool      `json:"certificateExpiresSoon"`
+	CredentialsExpireSoon  bool      `json:"credentialsExpireSoon"`
 	Unconfirmed            bool      `json:"unconfirmed"`
 	Since                  time.Time `json:"since,omitzero"`
 	LastCheckedAt          time.Time `json:"lastCheckedAt,omitzero"`
@@ -132,5 +133,6 @@ type RegistryHealthPeriod struct {
 	Message                string    `json:"message,omitempty"`
 	Hint                   string    `json:"hint,omitempty"`
 	CertificateExpiresSoon bool      `json:"certificateExpiresSoon"`
+	CredentialsExpireSoon  bool      `json:"credentialsExpireSoon"`
 	Report                 any       `json:"report"` // of the first check of the period; null if the definition could not be checked
 }

@@ -109,7 +109,8 @@ type RegistryHealth struct {
 	LastCheck              *time.Time `json:"lastCheck"`
 	NextCheck              *time.Time `json:"nextCheck"`
 	CertificateExpiresSoon bool       `json:"certificateExpiresSoon"`
-	Unconfirmed            bool       `json:"unconfirmed"` // the last check failed, maybe temporarily, and is repeated before it counts
+	CredentialsExpireSoon  bool       `json:"credentialsExpireSoon"` // or they have expired
+	Unconfirmed            bool       `json:"unconfirmed"`           // the last check failed, maybe temporarily, and is repeated before it counts
 }
 
 // SyncStatus is Success, Failed, InProgress or Pending, or empty without synchronization: public clients treat any

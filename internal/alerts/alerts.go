@@ -38,7 +38,7 @@ type Component struct {
 func Components() []Component {
 	channels := []string{TypeEmail, TypeHTTP}
 	return []Component{
-		{RegistryHealth, "A stored registry definition is no longer valid, is valid again, is not valid for another reason, or the certificate of its server expires soon.", channels},
+		{RegistryHealth, "A stored registry definition is no longer valid, is valid again, is not valid for another reason, or its certificate or credentials expire soon.", channels},
 		{APIKeyExpiry, "API keys expire within seven days.", channels},
 	}
 }
@@ -52,6 +52,7 @@ const (
 	RegistryValid          Kind = "registryValid"       // again
 	RegistryCodeChanged    Kind = "registryCodeChanged" // still not valid, now for another reason
 	CertificateExpiresSoon Kind = "certificateExpiresSoon"
+	CredentialsExpireSoon  Kind = "credentialsExpireSoon"
 	APIKeyExpiresSoon      Kind = "apiKeyExpiresSoon"
 )
 
@@ -93,6 +94,7 @@ type HealthResult struct {
 	Message                string `json:"message,omitempty"`
 	Hint                   string `json:"hint,omitempty"`
 	CertificateExpiresSoon bool   `json:"certificateExpiresSoon"`
+	CredentialsExpireSoon  bool   `json:"credentialsExpireSoon"`
 }
 
 // APIKey is an API key of an alert.

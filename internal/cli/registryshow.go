@@ -155,6 +155,9 @@ func (s shownRegistry) notes() []string {
 	if s.Health.CertificateExpiresSoon {
 		notes = append(notes, "the certificate expires soon")
 	}
+	if s.Health.CredentialsExpireSoon {
+		notes = append(notes, "the credentials expire soon or have expired")
+	}
 	return notes
 }
 

@@ -122,7 +122,7 @@ func (a *attacked) setHealth(ctx context.Context, registry string) error {
 		rows, err := tx.Watch.Claim(ctx, "test", now.Add(time.Hour), now.Add(2*time.Hour), []store.Share{{OrgUID: a.principal.OrgUID, Count: 1}})
 		for _, row := range rows {
 			row.Since, row.LastAt, row.LeaseOwner = now, now, "test"
-			row.State = store.HealthResult{Code: marked("code"), Stage: marked("stage"), Reason: marked("reason"), Field: marked("field"), ExpiresSoon: true, Message: marked("message"), Hint: marked("hint")}
+			row.State = store.HealthResult{Code: marked("code"), Stage: marked("stage"), Reason: marked("reason"), Field: marked("field"), CertificateExpiresSoon: true, Message: marked("message"), Hint: marked("hint")}
 			err = errors.Join(err, tx.Watch.End(ctx, row, 1, store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: row.State}))
 		}
 		return err

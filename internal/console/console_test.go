@@ -422,7 +422,7 @@ func TestOverview(t *testing.T) {
 		if i >= 100 {
 			since = time.Now().Add(-time.Duration(i) * time.Hour)
 		}
-		return since, store.HealthResult{Valid: i >= 125, ExpiresSoon: i == 249, Message: fmt.Sprintf("The cause of r%d", i)}
+		return since, store.HealthResult{Valid: i >= 125, CertificateExpiresSoon: i == 249, Message: fmt.Sprintf("The cause of r%d", i)}
 	})
 	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
 	for _, want := range []string{"Healthy</dt><dd>125<", "Failing</dt><dd>25<", "Unknown</dt><dd>100<", "These are 20 of 25.", "r100 &lt;b&gt;", "The cause of r100", "r249 &lt;b&gt;", "Certificates that expire soon"} {

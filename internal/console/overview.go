@@ -70,7 +70,7 @@ func (s *Console) readHealth(c *call, page *overviewPage) error {
 			if state == "failing" {
 				page.Failing = append(page.Failing, r)
 			}
-			if r.Health.State.ExpiresSoon {
+			if r.Health.State.CertificateExpiresSoon {
 				page.Expiring = append(page.Expiring, r)
 			}
 			last = r

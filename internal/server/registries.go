@@ -127,7 +127,7 @@ func registryHealth(h watch.HealthStatus) api.RegistryHealth {
 	return api.RegistryHealth{
 		State: string(h.Word()), Since: orNull(&h.Since), Code: orNull(&v.Code), Stage: orNull(&v.Stage), Reason: orNull(&v.Reason), Field: orNull(&v.Field),
 		Message: orNull(&v.Message), Hint: orNull(&v.Hint), LastCheck: orNull(&h.LastAt), NextCheck: orNull(&h.NextAt),
-		CertificateExpiresSoon: v.ExpiresSoon, Unconfirmed: h.Unconfirmed}
+		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon, Unconfirmed: h.Unconfirmed}
 }
 
 // orNull returns nil, which is null in JSON, for the zero value.
@@ -288,13 +288,13 @@ func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 	v := s.State
 	return api.RegistryWatchStatus{
 		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
-		CertificateExpiresSoon: v.ExpiresSoon, Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
+		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon, Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
 }
 
 func healthPeriod(r watch.HistoryEntry) api.RegistryHealthPeriod {
 	v := r.Result
 	shown := api.RegistryHealthPeriod{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
-		Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint, CertificateExpiresSoon: v.ExpiresSoon}
+		Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint, CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon}
 	if r.Report != nil {
 		shown.Report = json.RawMessage(r.Report)
 	}

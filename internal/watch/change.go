@@ -52,7 +52,7 @@ func previous(before store.Watched) *alerts.HealthResult {
 
 func shown(v store.HealthResult) alerts.HealthResult {
 	return alerts.HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
-		CertificateExpiresSoon: v.ExpiresSoon}
+		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon}
 }
 
 // sentence returns the alert on one line.
@@ -64,7 +64,13 @@ func sentence(a alerts.Alert) string {
 	case alerts.RegistryCodeChanged:
 		return fmt.Sprintf("Registry %q (%s) is still not valid, now for another reason: %s (before: %s).", r.Name, r.Endpoint, r.Current.Code, r.Previous.Code)
 	case alerts.CertificateExpiresSoon:
-		return fmt.Sprintf("The certificate of registry %q (%s) expires within 30 days.", r.Name, r.Endpoint)
+		text := fmt.Sprintf("The certificate of registry %q (%s) expires within 30 days.", r.Name, r.Endpoint)
+		if r.Current.CredentialsExpireSoon { // both began with this check, which raises one alert
+			text += " Its credentials expire within 7 days or have expired."
+		}
+		return text
+	case alerts.CredentialsExpireSoon:
+		return fmt.Sprintf("The credentials of registry %q (%s) expire within 7 days or have expired.", r.Name, r.Endpoint)
 	default:
 		return fmt.Sprintf("Registry %q (%s) is not valid: %s.", r.Name, r.Endpoint, r.Current.Code)
 	}
@@ -76,8 +82,8 @@ func changeRecord(c finishedCheck, d decision, now time.Time) audit.Record {
 	if d.after.State.Valid {
 		record.Outcome = audit.Valid
 	}
-	if d.alert == alerts.CertificateExpiresSoon {
-		record.Reason = string(alerts.CertificateExpiresSoon)
+	if d.alert == alerts.CertificateExpiresSoon || d.alert == alerts.CredentialsExpireSoon {
+		record.Reason = string(d.alert)
 	}
 	return record
 }

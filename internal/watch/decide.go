@@ -5,6 +5,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 const (
@@ -16,6 +17,11 @@ const (
 type result struct {
 	store.HealthResult
 	retryable bool // the same definition may be valid later
+}
+
+// readCredentials reports whether a check that failed has read when the credentials expire.
+func (r result) readCredentials() bool {
+	return r.Stage == string(regcheck.StageAuth) || r.Stage == string(regcheck.StageContent)
 }
 
 // decision is what follows from a check.
@@ -42,8 +48,9 @@ func decide(before store.Watched, now result, at time.Time) decision {
 	}
 	d.counted = true
 	d.after.State = now.HealthResult
-	if !now.Valid { // a check that failed early has not seen the certificate
-		d.after.State.ExpiresSoon = now.ExpiresSoon || before.State.ExpiresSoon
+	if !now.Valid { // a check that failed early has not seen the certificate, or not read the credentials
+		d.after.State.CertificateExpiresSoon = now.CertificateExpiresSoon || before.State.CertificateExpiresSoon
+		d.after.State.CredentialsExpireSoon = now.CredentialsExpireSoon || before.State.CredentialsExpireSoon && !now.readCredentials()
 	}
 	if !sameState(before, now.HealthResult) {
 		d.after.Since = at
@@ -67,8 +74,10 @@ func alertOf(before, after store.Watched) alerts.Kind {
 		return alerts.RegistryValid
 	case !after.State.Valid && after.State.Code != before.State.Code:
 		return alerts.RegistryCodeChanged
-	case after.State.ExpiresSoon && !before.State.ExpiresSoon:
+	case after.State.CertificateExpiresSoon && !before.State.CertificateExpiresSoon:
 		return alerts.CertificateExpiresSoon
+	case after.State.CredentialsExpireSoon && !before.State.CredentialsExpireSoon:
+		return alerts.CredentialsExpireSoon
 	}
 	return ""
 }

@@ -1,19 +1,28 @@
 package watch
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/regwarden/regwarden/internal/alerts"
+	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/store"
+	"github.com/regwarden/regwarden/regcheck"
 )
 
 var dawn = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
 func valid(expiring bool) result {
-	return result{HealthResult: store.HealthResult{Valid: true, ExpiresSoon: expiring}}
+	return result{HealthResult: store.HealthResult{Valid: true, CertificateExpiresSoon: expiring}}
+}
+
+// expiring returns a valid result with credentials that expire soon.
+func expiring() result {
+	return result{HealthResult: store.HealthResult{Valid: true, CredentialsExpireSoon: true}}
 }
 
 func refused() result {
@@ -27,9 +36,10 @@ func unreachable(code string) result {
 // drawResult draws one of a few results, so that equal results repeat.
 func drawResult(t *rapid.T) result {
 	return rapid.SampledFrom([]result{
-		valid(false), valid(true), refused(), unreachable("RegistryUnreachable"), unreachable("RegistryUnavailable"),
+		valid(false), valid(true), expiring(), refused(), unreachable("RegistryUnreachable"), unreachable("RegistryUnavailable"),
 		{HealthResult: store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Field: "auth.password"}},
-		{HealthResult: store.HealthResult{Code: "RegistryTLSFailed", Stage: "tls", ExpiresSoon: true}},
+		{HealthResult: store.HealthResult{Code: "RegistryTLSFailed", Stage: "tls", CertificateExpiresSoon: true}},
+		{HealthResult: store.HealthResult{Valid: true, CertificateExpiresSoon: true, CredentialsExpireSoon: true}},
 	}).Draw(t, "result")
 }
 
@@ -69,7 +79,7 @@ func TestDecideInvariants(t *testing.T) {
 			if row.Since.After(at) || row.Since.IsZero() || knows && !news && !row.Since.Equal(before.Since) {
 				t.Fatalf("since %v after %v", row.Since, before.Since)
 			}
-			expiring := row.State.ExpiresSoon && !reported.ExpiresSoon
+			expiring := row.State.CertificateExpiresSoon && !reported.CertificateExpiresSoon || row.State.CredentialsExpireSoon && !reported.CredentialsExpireSoon
 			if (d.alert != "") != (news || expiring) {
 				t.Fatalf("alert %q, news %t, expiring %t: %+v after %+v", d.alert, news, expiring, now, before)
 			}
@@ -95,6 +105,9 @@ func TestDecideByExample(t *testing.T) {
 		{"another reason", []result{refused(), unreachable("a"), unreachable("a")}, []alerts.Kind{alerts.RegistryNotValid, "", alerts.RegistryCodeChanged}},
 		{"a certificate", []result{valid(false), valid(true), valid(true), valid(false), valid(true)}, []alerts.Kind{"", alerts.CertificateExpiresSoon, "", "", alerts.CertificateExpiresSoon}},
 		{"a certificate during an outage raises one alert", []result{valid(true), unreachable("a"), unreachable("a"), valid(true)}, []alerts.Kind{alerts.CertificateExpiresSoon, "", alerts.RegistryNotValid, alerts.RegistryValid}},
+		{"credentials", []result{valid(false), expiring(), expiring(), valid(false), expiring()}, []alerts.Kind{"", alerts.CredentialsExpireSoon, "", "", alerts.CredentialsExpireSoon}},
+		{"credentials during an outage", []result{expiring(), unreachable("a"), unreachable("a"), expiring()}, []alerts.Kind{alerts.CredentialsExpireSoon, "", alerts.RegistryNotValid, alerts.RegistryValid}},
+		{"credentials after a certificate", []result{valid(true), expiring()}, []alerts.Kind{alerts.CertificateExpiresSoon, alerts.CredentialsExpireSoon}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			row := store.Watched{}
@@ -106,6 +119,54 @@ func TestDecideByExample(t *testing.T) {
 				row = d.after
 			}
 		})
+	}
+}
+
+// Credentials that expire soon stay in the status until a check has read others.
+func TestExpiryOfReplacedCredentials(t *testing.T) {
+	for _, tt := range []struct {
+		now  result
+		want bool
+	}{{unreachable("a"), true}, {refused(), false}, {result{HealthResult: store.HealthResult{Code: "RegistryPathNotFound", Stage: "content"}}, false}, {valid(false), false}} {
+		before := store.Watched{Since: dawn, Unconfirmed: true, State: expiring().HealthResult}
+		if d := decide(before, tt.now, dawn); !d.counted || d.after.State.CredentialsExpireSoon != tt.want {
+			t.Errorf("after %+v: %+v", tt.now, d.after.State)
+		}
+	}
+}
+
+// The warnings of a report become the status, and its alert names each of them.
+func TestExpiryOfReport(t *testing.T) {
+	for _, tt := range []struct {
+		warnings []regcheck.WarningCode
+		kind     alerts.Kind
+		want     []string
+	}{
+		{[]regcheck.WarningCode{regcheck.WarnRedirected}, "", nil},
+		{[]regcheck.WarningCode{regcheck.WarnCertificateExpiresSoon}, alerts.CertificateExpiresSoon, []string{"certificate"}},
+		{[]regcheck.WarningCode{regcheck.WarnCredentialsExpireSoon}, alerts.CredentialsExpireSoon, []string{"credentials"}},
+		{[]regcheck.WarningCode{regcheck.WarnCertificateExpiresSoon, regcheck.WarnCredentialsExpireSoon}, alerts.CertificateExpiresSoon, []string{"certificate", "credentials"}},
+	} {
+		report := &regcheck.Report{Valid: true}
+		for _, code := range tt.warnings {
+			report.Warnings = append(report.Warnings, regcheck.Warning{Code: code})
+		}
+		d := decide(store.Watched{}, resultOf(report), dawn)
+		if d.alert != tt.kind {
+			t.Errorf("%v: alert %q", tt.warnings, d.alert)
+		}
+		if tt.kind == "" {
+			continue
+		}
+		text := sentence(alerts.Alert{Kind: d.alert, Registry: &alerts.Registry{Name: "r", Current: shown(d.after.State)}})
+		for _, word := range []string{"certificate", "credentials"} {
+			if strings.Contains(text, word) != slices.Contains(tt.want, word) {
+				t.Errorf("%v: %s", tt.warnings, text)
+			}
+		}
+		if record := changeRecord(finishedCheck{}, d, dawn); record.Reason != string(tt.kind) || record.Outcome != audit.Valid {
+			t.Errorf("%v: recorded as %+v", tt.warnings, record)
+		}
 	}
 }
 

@@ -171,7 +171,12 @@ func resultOf(report *regcheck.Report) result {
 		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field,
 		Message: report.Message, Hint: report.Hint}}
 	for _, warning := range report.Warnings {
-		found.ExpiresSoon = found.ExpiresSoon || warning.Code == regcheck.WarnCertificateExpiresSoon
+		switch warning.Code {
+		case regcheck.WarnCertificateExpiresSoon:
+			found.CertificateExpiresSoon = true
+		case regcheck.WarnCredentialsExpireSoon:
+			found.CredentialsExpireSoon = true
+		}
 	}
 	return found
 }

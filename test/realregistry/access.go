@@ -3,6 +3,8 @@ package realregistry
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -109,4 +111,10 @@ func (b below) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.URL = r.URL.ResolveReference(&url.URL{Path: b.path + r.URL.Path, RawQuery: r.URL.RawQuery})
 	}
 	return b.base.RoundTrip(r)
+}
+
+// ExpiringPassword returns a password that contains its expiry. It is short enough for bcrypt.
+func ExpiringPassword(valid time.Duration) string {
+	claims := fmt.Sprintf(`{"exp":%d}`, time.Now().Add(valid).Unix())
+	return "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
 }

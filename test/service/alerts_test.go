@@ -15,6 +15,7 @@ import (
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/realregistry"
 )
 
 // channelsOf is where a project's channels for the health of registries are.
@@ -114,6 +115,37 @@ type health struct {
 
 func watchEvery(interval string, more ...string) instance.Options {
 	return instance.Options{Flags: append([]string{"--watch-interval", interval, "--metrics-listen", "127.0.0.1:0"}, more...)}
+}
+
+// A password that expires soon is in the health and its history, and raises one alert.
+func TestCredentialsExpireSoon(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, watchEvery("1s"))
+	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
+	password := realregistry.ExpiringPassword(3 * 24 * time.Hour)
+	registry, receiver := &account{password: password}, &hooks{}
+	admin.make(channelsOf(admin.project()), hook(listenHere(t, receiver)))
+	uid := admin.make(registriesPath, newRegistry("watched", spec(listenHere(t, registry), basicAuth(password), nil)))
+	var history api.RegistryHistory
+	instance.Await(t, "two checks", func() bool {
+		admin.get(at(uid)+"/history", &history)
+		return len(history.Items) > 0 && history.Items[0].Checks > 1
+	})
+	type entity struct{ Status api.OCIRegistryStatus }
+	var single entity
+	var list struct{ Items []entity }
+	admin.get(at(uid), &single)
+	admin.get("/v1/registries/oci/summary", &list)
+	for name, expiring := range map[string]bool{"registry": single.Status.Health.CredentialsExpireSoon, "list": list.Items[0].Status.Health.CredentialsExpireSoon,
+		"status": history.Status.CredentialsExpireSoon, "history": history.Items[0].CredentialsExpireSoon} {
+		if !expiring || !history.Status.Valid {
+			t.Errorf("%s: the credentials expire soon: %t", name, expiring)
+		}
+	}
+	instance.Await(t, "the alert", func() bool { return len(receiver.kinds()) > 0 })
+	if got := receiver.kinds(); !slices.Equal(got, []string{"credentialsExpireSoon"}) {
+		t.Errorf("alerts %v, want one", got)
+	}
 }
 
 // The registry of a stored definition changes its password: one alert is sent then, and one when the definition is fixed.

@@ -110,13 +110,13 @@ func watchEnds(t *testing.T, db *store.DB) {
 			return tx.Watch.End(t.Context(), after, version, run)
 		})
 	}
-	good, bad := store.HealthResult{Valid: true}, store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password",
+	good, expiring, bad := store.HealthResult{Valid: true}, store.HealthResult{Valid: true, CredentialsExpireSoon: true}, store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password",
 		Message: "The credentials were rejected.", Hint: "Correct the username."}
 	if err := end(row, 2, good, start); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another version: %v", err)
 	}
 	at := start
-	for _, v := range []store.HealthResult{good, good, bad, bad, good} {
+	for _, v := range []store.HealthResult{expiring, good, bad, bad, good} {
 		if err := end(row, 1, v, at); err != nil {
 			t.Fatal(err)
 		}
@@ -133,9 +133,10 @@ func watchEnds(t *testing.T, db *store.DB) {
 		}
 		minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 		want := []store.HealthPeriod{
-			{Run: 3, Since: minute(60), LastAt: minute(60), Checks: 1, Counted: true, Result: good},
-			{Run: 2, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Result: withoutTexts(bad)},
-			{Run: 1, Since: minute(0), LastAt: minute(15), Checks: 2, Counted: true, Result: good},
+			{Run: 4, Since: minute(60), LastAt: minute(60), Checks: 1, Counted: true, Result: good},
+			{Run: 3, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Result: withoutTexts(bad)},
+			{Run: 2, Since: minute(15), LastAt: minute(15), Checks: 1, Counted: true, Result: good},
+			{Run: 1, Since: minute(0), LastAt: minute(0), Checks: 1, Counted: true, Result: expiring},
 		}
 		if diff := cmp.Diff(want, runs); diff != "" {
 			t.Error(diff)
@@ -146,7 +147,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		}
 		return errors.Join(err, errF)
 	})
-	if row.ControlResult != "known" || row.Run != 3 || row.State != good || row.Unreachable != 2 || !row.WindowStart.Equal(start.Add(time.Hour)) || row.SentCount != 3 || row.SuppressedCount != 4 {
+	if row.ControlResult != "known" || row.Run != 4 || row.State != good || row.Unreachable != 2 || !row.WindowStart.Equal(start.Add(time.Hour)) || row.SentCount != 3 || row.SuppressedCount != 4 {
 		t.Errorf("the row is %+v", row)
 	}
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.Schedule(ctx, org.UID, r.UID, at) })
@@ -200,7 +201,7 @@ func registryHealth(t *testing.T, db *store.DB) {
 	}
 	want("stored", store.Health{NextAt: start}, store.Unknown)
 	want("a failure that does not count yet", end(store.HealthResult{Code: "RegistryUnreachable", Message: "None."}, true), store.Unknown)
-	failed := store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password", ExpiresSoon: true,
+	failed := store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password", CertificateExpiresSoon: true, CredentialsExpireSoon: true,
 		Message: "a\x00b\xff" + strings.Repeat("ü", 600), Hint: "Correct it."}
 	health := end(failed, false)
 	health.State.Message = "ab" + strings.Repeat("ü", 511)
