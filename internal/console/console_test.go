@@ -411,7 +411,7 @@ func TestTemplatesAreComplete(t *testing.T) {
 	}
 }
 
-// The overview counts the registries of all pages of the list, and lists the newest failures.
+// The overview counts all registries, and lists the newest failures and what expires soon.
 func TestOverview(t *testing.T) {
 	w := mustWorld(t, false)
 	cookie := w.mustLogin()
@@ -422,16 +422,61 @@ func TestOverview(t *testing.T) {
 		if i >= 100 {
 			since = time.Now().Add(-time.Duration(i) * time.Hour)
 		}
-		return since, store.HealthResult{Valid: i >= 125, CertificateExpiresSoon: i == 249, Message: fmt.Sprintf("The cause of r%d", i)}
+		return since, store.HealthResult{Valid: i >= 125, CertificateExpiresSoon: i == 249, CredentialsExpireSoon: i >= 248, Message: fmt.Sprintf("The cause of r%d", i)}
 	})
 	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
-	for _, want := range []string{"Healthy</dt><dd>125<", "Failing</dt><dd>25<", "Unknown</dt><dd>100<", "These are 20 of 25.", "r100 &lt;b&gt;", "The cause of r100", "r249 &lt;b&gt;", "Certificates that expire soon"} {
+	for _, want := range []string{"Healthy</dt><dd>125<", "Failing</dt><dd>25<", "Unknown</dt><dd>100<", "These are 20 of 25.", "r100 &lt;b&gt;", "The cause of r100",
+		"<td>The credentials expire soon", "<td>The certificate expires soon. The credentials expire soon"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
 	if strings.Contains(page, "r120 ") || len(page) > 100_000 {
 		t.Errorf("%d bytes:\n%s", len(page), page)
+	}
+}
+
+// The lists of the overview are short, say that there is more, and name the registries of changes that are not in the other lists.
+func TestOverviewIsShort(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie, p := w.mustLogin(), w.admin(t)
+	w.store(t, maxListed+1, func(int) (time.Time, store.HealthResult) {
+		return time.Now(), store.HealthResult{Valid: true, CredentialsExpireSoon: true}
+	})
+	found, err := w.Registries.Search(t.Context(), p, "", registries.Query{Name: "r7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	err = w.db.InTx(t.Context(), func(tx *store.Tx) (err error) {
+		for i := range maxListed + 1 {
+			name := fmt.Sprint("key", i)
+			err = errors.Join(err, tx.APIKeys.Insert(t.Context(), store.APIKey{UID: uuid.NewString(), OrgUID: p.OrgUID, UserUID: p.UserUID, Name: name, Canonical: name,
+				Hash: []byte(name), CreatedAt: now.Add(-2 * soon), ExpiresAt: now.Add(time.Duration(i+1) * time.Hour)}))
+		}
+		for i := range maxChanges + 1 {
+			record := audit.Record{UID: uuid.NewString(), At: now.Add(time.Duration(-i) * time.Minute), OrgUID: p.OrgUID, Action: audit.RegistryUpdate, Object: found.Items[0].UID, Outcome: audit.Succeeded}
+			switch i {
+			case 0:
+				record.Action, record.Outcome, record.Reason = audit.RegistryWatch, audit.Valid, string(alerts.CredentialsExpireSoon)
+			case 1:
+				record.Action, record.Object = audit.RegistryDelete, "that of a deleted registry"
+			case 2:
+				record.Outcome, record.Reason = audit.Failed, "a failed change"
+			}
+			err = errors.Join(err, tx.Audits.Append(t.Context(), record))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
+	for text, want := range map[string]int{"These are the first 20 by name.": 1, "These are the first 20 to expire.": 1, "The credentials expire soon": maxListed, ">key19<": 1, ">key20<": 0,
+		"r7 &lt;b&gt;</a></th><td>credentials expire soon": 1, "r7 &lt;b&gt;</a></th><td>changed": maxChanges - 2, "that of a deleted registry</th><td>deleted": 1, "a failed change": 0} {
+		if n := strings.Count(page, text); n != want {
+			t.Errorf("%q is %d times in the page, want %d", text, n, want)
+		}
 	}
 }
 

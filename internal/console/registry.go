@@ -69,7 +69,7 @@ func (s *Console) showRegistry(c *call) error {
 			return err
 		}
 	}
-	if page.Changes, err = s.recentChanges(c, found.UID, nil, audit.RegistryCreate, audit.RegistryUpdate); err != nil {
+	if page.Changes, err = s.recentChanges(c, found.UID, audit.RegistryCreate, audit.RegistryUpdate); err != nil {
 		return err
 	}
 	return c.show("registry.html", found.Name, page)

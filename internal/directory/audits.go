@@ -92,6 +92,20 @@ func (d *Directory) Audits(ctx context.Context, p auth.Principal, q AuditQuery) 
 	return page, fault.Wrap("list audit records", err)
 }
 
+// RegistryChanges lists the newest changes of registries, and of their health, that Audits lists for the caller: of one registry, or of all
+// if uid is empty; with these actions, or with all if there is none. Refused and failed changes are left out.
+func (d *Directory) RegistryChanges(ctx context.Context, p auth.Principal, uid string, actions []audit.Action, limit int) (list []audit.Record, err error) {
+	filter := store.AuditFilter{OrgUID: p.OrgUID, Object: uid, Actions: actions}
+	if !p.Can(auth.ReadAllAudits) {
+		filter.ActorUID = p.UserUID
+	}
+	err = d.db.View(ctx, func(tx *store.Tx) (err error) {
+		list, err = tx.Audits.RegistryChanges(ctx, filter, limit)
+		return err
+	})
+	return list, fault.Wrap("list changes of registries", err)
+}
+
 func auditFilter(ctx context.Context, tx *store.Tx, p auth.Principal, q AuditQuery) (store.AuditFilter, error) {
 	filter := store.AuditFilter{ActorUID: q.ActorUID, Object: q.Object, Outcome: q.Outcome, Actions: q.actions(), From: q.From, Until: q.Until}
 	if p.Role == auth.RoleOperator && q.Org == "" && p.OrgUID == "" {

@@ -112,6 +112,32 @@ func readCursor(text string) (after store.RegistryCursor, offset int, err error)
 	return after, offset, err
 }
 
+// Expiring lists at most limit registries of the caller's organization, by name, whose certificate or credentials expire soon.
+func (s *Service) Expiring(ctx context.Context, p auth.Principal, limit int) (list []Summary, err error) {
+	err = s.db.View(ctx, func(tx *store.Tx) (err error) {
+		list, err = tx.Registries.Expiring(ctx, p.OrgUID, limit)
+		return err
+	})
+	return list, fault.Wrap("list expiring registries", err)
+}
+
+// Names returns the names of registries of the caller's organization, by uid. Those of deleted registries are empty.
+func (s *Service) Names(ctx context.Context, p auth.Principal, uids []string) (map[string]string, error) {
+	names := map[string]string{}
+	err := s.db.View(ctx, func(tx *store.Tx) (err error) {
+		for _, uid := range uids {
+			if _, known := names[uid]; known {
+				continue
+			}
+			if names[uid], err = tx.Registries.Name(ctx, p.OrgUID, uid); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return names, fault.Wrap("look up names of registries", err)
+}
+
 // CountHealth counts the organization's registries by their health. An operator names the organization; others leave it empty.
 //
 // Faults: NotFound for an operator's organization.

@@ -51,6 +51,8 @@ const (
 		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at)
 		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $5 AND c.active = 1)
 		ORDER BY k.expires_at, k.uid LIMIT $6`
+	sqlExpiringKeysOfOrg = selectAPIKey + ` WHERE k.org_uid = $1 AND ($2 = '' OR k.user_uid = $2) AND k.expires_at > $3 AND k.expires_at < $4
+		AND k.expires_at - k.created_at > $5 AND k.deactivated_at IS NULL AND u.disabled_at IS NULL ORDER BY k.expires_at, k.uid LIMIT $6`
 	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
@@ -134,6 +136,12 @@ func (tx APIKeys) Expiring(ctx context.Context, component string, after Expiring
 	return all(ctx, tx.conn, func(row scanner, k *ExpiringKey) error {
 		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, moment{&k.ExpiresAt})
 	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, shortLived.Milliseconds(), component, limit)
+}
+
+// ExpiringOfOrg lists active API keys of an organization, or of one of its users, that expire between two moments; by the time of their
+// expiry. Keys that were created for no longer than shortLived are left out.
+func (tx APIKeys) ExpiringOfOrg(ctx context.Context, orgUID, userUID string, from, until time.Time, shortLived time.Duration, limit int) ([]APIKey, error) {
+	return all(ctx, tx.conn, scanAPIKey, sqlExpiringKeysOfOrg, orgUID, userUID, millis(from), millis(until), shortLived.Milliseconds(), limit)
 }
 
 // NoteAlert stores that an alert of this expiry was raised, and reports whether it is the first one.

@@ -30,14 +30,19 @@ const (
 	ofOrg       = ` WHERE org_uid = $1 AND $9 = '' AND`
 	ofActor     = ` WHERE org_uid = $1 AND actor_uid = $9 AND`
 
+	// The conditions are those of the index audits_registry_changes.
+	ofRegistries = ` WHERE org_uid = $1 AND ($9 = '' OR actor_uid = $9) AND action IN ('registry.create', 'registry.update', 'registry.delete', 'registry.watch')
+		AND outcome IN ('succeeded', 'valid', 'notValid') AND`
+
 	sqlDeleteAudits = `DELETE FROM audits WHERE uid IN (SELECT uid FROM audits WHERE at < $1 LIMIT $2)`
 
-	sqlAudits        = auditList + ofAll + auditFilter + auditOrder
-	sqlAuditsOfOrg   = auditList + ofOrg + auditFilter + auditOrder
-	sqlAuditsOfActor = auditList + ofActor + auditFilter + auditOrder
-	sqlCountAudits   = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofAll + auditFilter + ` LIMIT $8) AS counted`
-	sqlCountOfOrg    = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofOrg + auditFilter + ` LIMIT $8) AS counted`
-	sqlCountOfActor  = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofActor + auditFilter + ` LIMIT $8) AS counted`
+	sqlAudits          = auditList + ofAll + auditFilter + auditOrder
+	sqlAuditsOfOrg     = auditList + ofOrg + auditFilter + auditOrder
+	sqlAuditsOfActor   = auditList + ofActor + auditFilter + auditOrder
+	sqlRegistryChanges = auditList + ofRegistries + auditFilter + auditOrder
+	sqlCountAudits     = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofAll + auditFilter + ` LIMIT $8) AS counted`
+	sqlCountOfOrg      = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofOrg + auditFilter + ` LIMIT $8) AS counted`
+	sqlCountOfActor    = `SELECT COUNT(*) FROM (SELECT 1 FROM audits` + ofActor + auditFilter + ` LIMIT $8) AS counted`
 )
 
 // AuditFilter selects records of a list. A zero field selects all.
@@ -107,6 +112,11 @@ func (tx Audits) Get(ctx context.Context, uid string) (audit.Record, error) {
 // List lists records without their reports, the newest first.
 func (tx Audits) List(ctx context.Context, f AuditFilter, limit int) ([]audit.Record, error) {
 	return all(ctx, tx.conn, scanAudit, f.text(sqlAudits, sqlAuditsOfOrg, sqlAuditsOfActor), f.args(limit)...)
+}
+
+// RegistryChanges is List for changes of registries and of their health. Refused and failed changes are left out.
+func (tx Audits) RegistryChanges(ctx context.Context, f AuditFilter, limit int) ([]audit.Record, error) {
+	return all(ctx, tx.conn, scanAudit, sqlRegistryChanges, f.args(limit)...)
 }
 
 // Count counts records, up to atMost: counting all of a large table is slow.

@@ -43,7 +43,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"ConfirmAddress": sqlConfirmAddress, "DeleteUnconfirmedBefore": sqlDeleteUnconfirmedBefore, "ServeChannel": sqlServeChannel, "Channels": sqlChannels, "OrgChannels": sqlOrgChannels, "Webhooks": sqlWebhooks, "Channel": sqlChannel, "ActiveChannels": sqlActiveChannels,
 		"WakeChannel": sqlWakeChannel, "NextDelivery": sqlNextDelivery, "EndDelivery": sqlEndDelivery, "HurryDeliveries": sqlHurryDeliveries,
 		"DeliveryLeft": sqlDeliveryLeft, "DeleteAlerts": sqlDeleteAlerts, "ChannelsDue": sqlChannelsDue, "ChannelOrgs": sqlChannelOrgs,
-		"ClaimChannels": sqlClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "AlertedEmails": sqlAlertedEmails,
+		"ClaimChannels": sqlClaimChannels, "NoteAttempt": sqlNoteAttempt, "ExpiringKeys": sqlExpiringKeys, "ExpiringKeysOfOrg": sqlExpiringKeysOfOrg, "RegistryChanges": sqlRegistryChanges, "RegistryName": sqlRegistryName, "AlertedEmails": sqlAlertedEmails,
 		"RegistrySync": sqlRegistrySync, "SyncDue": sqlSyncDue, "SyncOrgs": sqlSyncOrgs, "DueSyncs": sqlDueSyncs, "TakeSync": sqlTakeSync,
 		"KeepSync": sqlKeepSync, "AdvanceSync": sqlAdvanceSync, "FinishSync": sqlFinishSync, "OwnRun": sqlOwnRun, "CountEntries": sqlCountEntries,
 		"OtherEntries": sqlOtherEntries, "DropRuns": sqlDropRuns, "DroppedRun": sqlDroppedRun, "AnyDropped": sqlAnyDropped,
@@ -77,6 +77,11 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	}
 	if plan := planOf(t, db, sqlCountHealth); !strings.Contains(plan[0], "COVERING INDEX registry_watch_health") {
 		t.Errorf("CountHealth: not from the index alone: %s", plan)
+	}
+	for index, query := range map[string]string{"registry_watch_expiry": sqlExpiringRegistries, "api_keys_org_expiry": sqlExpiringKeysOfOrg, "audits_registry_changes": sqlRegistryChanges} {
+		if plan := strings.Join(planOf(t, db, query), "\n"); !strings.Contains(plan, "USING INDEX "+index+" (") {
+			t.Errorf("not by %s: %s", index, plan)
+		}
 	}
 	if plan := strings.Join(planOf(t, db, sqlSweepPart), "\n"); !strings.Contains(plan, "(repository,tag)<") {
 		t.Errorf("SweepPart: not by a range of names: %s", plan)

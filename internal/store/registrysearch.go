@@ -43,6 +43,12 @@ const (
 	sqlSearchByHealth      = selectListed + withHealth + ` AND (` + searchKey + `, r.canonical) > (CAST($10 AS BIGINT), $2) ORDER BY ` + searchKey + `, r.canonical LIMIT $3`
 	sqlCountSearchByHealth = `SELECT COUNT(*) FROM (SELECT 1` + withHealth + ` AND r.canonical > $2 LIMIT $3) AS counted`
 
+	// The condition is that of the index registry_watch_expiry, which has few rows.
+	sqlExpiringRegistries = selectListed + ` FROM registry_watch w CROSS JOIN registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid
+		WHERE w.org_uid = $1 AND (w.expires_soon = 1 OR w.credentials_expire_soon = 1) AND r.org_uid = w.org_uid AND r.uid = w.registry_uid ORDER BY r.canonical LIMIT $2`
+
+	sqlRegistryName = `SELECT name FROM registries WHERE org_uid = $1 AND uid = $2`
+
 	sqlCountHealth = `SELECT COUNT(*), COUNT(since), COUNT(CASE WHEN since IS NOT NULL AND valid = 1 THEN 1 END) FROM registry_watch WHERE org_uid = $1`
 )
 
@@ -98,6 +104,16 @@ func (f RegistryFilter) healthArgs(canonical string, limit int) []any {
 		valid = [2]int64{1, 1}
 	}
 	return []any{f.OrgUID, canonical, limit, f.pattern(), valid[0], valid[1], rank[0], rank[1]}
+}
+
+// Expiring lists at most limit registries of an organization, by name, whose certificate or credentials expire soon.
+func (tx Registries) Expiring(ctx context.Context, orgUID string, limit int) ([]ListedRegistry, error) {
+	return all(ctx, tx.conn, scanListed, sqlExpiringRegistries, orgUID, limit)
+}
+
+// Name returns the name of a registry, "" if it does not exist.
+func (tx Registries) Name(ctx context.Context, orgUID, uid string) (string, error) {
+	return oneOrZero(ctx, tx.conn, scanText, sqlRegistryName, orgUID, uid)
 }
 
 // HealthCounts are the numbers of an organization's registries with each health status.

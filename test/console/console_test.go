@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/needs"
 	"github.com/regwarden/regwarden/test/instance"
@@ -24,6 +25,11 @@ const (
 	member         = "mate@acme.example"
 	memberPassword = "eleven kettles on the stove"
 )
+
+// The password of this user of the registry contains its expiry.
+const expiringUser = "robot"
+
+var expiringPassword = realregistry.ExpiringPassword(3 * 24 * time.Hour)
 
 // account is a user of the service.
 type account struct {
@@ -84,7 +90,7 @@ func start(t *testing.T, dataDir string, flags ...string) *instance.Server {
 
 func startRegistry(t *testing.T) registry {
 	t.Helper()
-	access := realregistry.Distribution(t, realregistry.Options{CA: testca.New(t, "test registries"), Users: map[string]string{"ada": "ada password"}}).As("ada", "ada password")
+	access := realregistry.Distribution(t, realregistry.Options{CA: testca.New(t, "test registries"), Users: map[string]string{"ada": "ada password", expiringUser: expiringPassword}}).As("ada", "ada password")
 	realregistry.Push(t, access, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	return registry{access.Endpoint, access.CA, access.Username, access.Password, realregistry.ChartPath}
 }
@@ -140,14 +146,15 @@ func (a administrator) check(uid string) {
 	a.client.Do(http.MethodPost, "/v1/registries/oci/"+uid+"/check?wait=true", "", "Authorization", a.token)
 }
 
-// storeTested creates the member and two registries, one of which fails, and waits for their checks.
+// storeTested creates the member and three registries, one that fails and one whose password expires soon, and waits for their checks.
 func storeTested(t *testing.T, server *instance.Server, s service) {
 	t.Helper()
 	admin := newAdmin(t, server)
 	admin.post("/v1/users", map[string]any{"metadata": map[string]any{"creationTimestamp": never}, "spec": map[string]any{"emailId": member, "password": memberPassword}}).Want(http.StatusCreated)
-	for name, password := range map[string]string{"charts": s.Registry.Password, "wrong-password": "not the password"} {
+	for name, login := range map[string][2]string{"charts": {s.Registry.Username, s.Registry.Password}, "wrong-password": {s.Registry.Username, "not the password"},
+		"expiring-token": {expiringUser, expiringPassword}} {
 		r := s.Registry
-		r.Password = password
+		r.Username, r.Password = login[0], login[1]
 		admin.check(admin.storeRegistry(name, r))
 	}
 }

@@ -113,6 +113,47 @@ func auditLists(t *testing.T, db *store.DB) {
 		})
 	}
 	auditPages(t, db)
+	registryChanges(t, db)
+}
+
+// registryChanges are listed by object, actor and action, without those that were refused or failed and without other records.
+func registryChanges(t *testing.T, db *store.DB) {
+	t.Helper()
+	at := start
+	record := func(org, actor, object string, action audit.Action, outcome audit.Outcome) audit.Record {
+		at = at.Add(-time.Second)
+		r := audit.Record{UID: uuid.NewString(), At: at, OrgUID: org, ActorUID: actor, Action: action, Object: object, Outcome: outcome}
+		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Audits.Append(ctx, r) })
+		return r
+	}
+	failing := record("changes", "", "one", audit.RegistryWatch, audit.NotValid)
+	healthy := record("changes", "", "two", audit.RegistryWatch, audit.Valid)
+	record("changes", "me", "one", audit.RegistryUpdate, audit.Failed)
+	record("changes", "me", "one", audit.RegistryValidate, audit.Valid)
+	record("other", "me", "one", audit.RegistryCreate, audit.Succeeded)
+	deleted := record("changes", "you", "one", audit.RegistryDelete, audit.Succeeded)
+	updated := record("changes", "me", "one", audit.RegistryUpdate, audit.Succeeded)
+	created := record("changes", "me", "two", audit.RegistryCreate, audit.Succeeded)
+	for _, row := range []struct {
+		filter store.AuditFilter
+		limit  int
+		want   []audit.Record
+	}{
+		{store.AuditFilter{}, 10, []audit.Record{failing, healthy, deleted, updated, created}},
+		{store.AuditFilter{}, 2, []audit.Record{failing, healthy}},
+		{store.AuditFilter{ActorUID: "me"}, 10, []audit.Record{updated, created}},
+		{store.AuditFilter{Object: "two"}, 10, []audit.Record{healthy, created}},
+		{store.AuditFilter{Object: "one", Actions: []audit.Action{audit.RegistryCreate, audit.RegistryUpdate}}, 10, []audit.Record{updated}},
+	} {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			row.filter.OrgUID = "changes"
+			got, err := tx.Audits.RegistryChanges(ctx, row.filter, row.limit)
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Errorf("%d of %+v: %s", row.limit, row.filter, diff)
+			}
+			return err
+		})
+	}
 }
 
 func auditPages(t *testing.T, db *store.DB) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -325,6 +326,25 @@ func keyAlerts(t *testing.T, db *store.DB) {
 			return err
 		})
 		return names
+	}
+	sooner := key(quiet, "first", start.Add(time.Minute+time.Millisecond))
+	for _, row := range []struct {
+		org   store.Org
+		user  string
+		limit int
+		want  string
+	}{{org, "", 10, "soon"}, {quiet, "", 10, "first unheard"}, {quiet, "", 1, "first"}, {quiet, sooner.UserUID, 10, "first"}, {quiet, soon.UserUID, 10, ""}} {
+		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+			keys, err := tx.APIKeys.ExpiringOfOrg(ctx, row.org.UID, row.user, start, start.Add(24*time.Hour), time.Minute, row.limit)
+			var names []string
+			for _, k := range keys {
+				names = append(names, k.Name)
+			}
+			if got := strings.Join(names, " "); got != row.want {
+				t.Errorf("%d of %s, user %q: %q, want %q", row.limit, row.org.Name, row.user, got, row.want)
+			}
+			return err
+		})
 	}
 	if got := expiring(); len(got) != 1 || got[0] != "soonsoon@example.comone" {
 		t.Errorf("expiring: %v", got)

@@ -28,7 +28,7 @@ func mustHealth(t *testing.T, db *store.DB, org store.Org, count int) (list []st
 			continue
 		}
 		at := start.Add(time.Duration(i/4) * time.Minute) // some at the same time
-		after, run := ending(row, store.HealthResult{Valid: i%3 == 1, Code: "C"}, at)
+		after, run := ending(row, store.HealthResult{Valid: i%3 == 1, Code: "C", CertificateExpiresSoon: i%5 == 1, CredentialsExpireSoon: i%7 == 1}, at)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.End(ctx, after, 1, run) })
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -95,6 +95,22 @@ func searches(t *testing.T, db *store.DB) {
 			}
 		}
 	}
+	expiring := slices.DeleteFunc(slices.Clone(list), func(r store.ListedRegistry) bool {
+		return !r.Health.State.CertificateExpiresSoon && !r.Health.State.CredentialsExpireSoon
+	})
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		all, errA := tx.Registries.Expiring(ctx, org.UID, 100)
+		some, errS := tx.Registries.Expiring(ctx, org.UID, 3)
+		if diff := gocmp.Diff(append(slices.Clone(expiring), expiring[:3]...), append(all, some...)); diff != "" || len(all) < 4 || len(all) == len(list) {
+			t.Errorf("%d of %d expire: %s", len(all), len(list), diff)
+		}
+		name, errN := tx.Registries.Name(ctx, org.UID, list[0].UID)
+		foreign, errF := tx.Registries.Name(ctx, other.UID, list[0].UID)
+		if name != list[0].Name || foreign != "" {
+			t.Errorf("named %q, for another organization %q", name, foreign)
+		}
+		return errors.Join(errA, errS, errN, errF)
+	})
 	if want := (store.HealthCounts{Healthy: 13, Failing: 13, Unknown: 14}); counts != want {
 		t.Errorf("counted %+v, want %+v", counts, want)
 	}

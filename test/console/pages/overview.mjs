@@ -20,11 +20,26 @@ for (const role of ["admin", "member"]) {
   });
 }
 
+for (const role of ["admin", "member"]) {
+  test(`the overview, the list and the registry show ${role} that credentials expire soon`, async (t) => {
+    const page = await as(t, role);
+    await page.goto("/console/");
+    const expiring = page.getByRole("region", { name: "Certificates and credentials that expire soon" });
+    assert.equal(await expiring.getByRole("row", { name: "wrong-password" }).count(), 0);
+    const text = "The credentials expire soon or have expired.";
+    assert.ok((await expiring.getByRole("row", { name: "expiring-token" }).textContent()).includes(text));
+    await expiring.getByRole("link", { name: "expiring-token" }).click();
+    await page.getByText(`The registry works. ${text}`).waitFor();
+    await page.goto("/console/registries?name=expiring-token");
+    await page.getByRole("row", { name: "expiring-token" }).filter({ hasText: text }).waitFor();
+  });
+}
+
 test("the overview shows recent changes", async (t) => {
   const page = await as(t, "admin");
   await page.goto("/console/");
   const changes = page.getByRole("region", { name: "Recent changes" });
-  for (const [name, what] of [["charts", "stored"], ["wrong-password", "failing: RegistryAuthFailed"]]) {
+  for (const [name, what] of [["charts", "stored"], ["wrong-password", "failing: RegistryAuthFailed"], ["expiring-token", "credentials expire soon"]]) {
     await changes.getByRole("row", { name }).filter({ hasText: what }).waitFor();
   }
 });
