@@ -50,10 +50,15 @@ func (p Program) completeFlag(names func(*call) ([]string, error), options ...op
 		if err != nil {
 			cobra.CompDebugln(err.Error(), false)
 		}
-		found = slices.DeleteFunc(found, func(name string) bool { return Shown(name) != name }) // it would control the terminal
-		slices.Sort(found)
-		return found, cobra.ShellCompDirectiveNoFileComp
+		return completions(found), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completions returns names in order, without those that would control the terminal.
+func completions(names []string) []cobra.Completion {
+	names = slices.DeleteFunc(names, func(name string) bool { return Shown(name) != name })
+	slices.Sort(names)
+	return names
 }
 
 // names returns the names that the chosen service has.

@@ -88,7 +88,7 @@ func completeContexts(_ *cobra.Command, args []string, _ string) ([]cobra.Comple
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return saved.names(), cobra.ShellCompDirectiveNoFileComp
+	return completions(saved.names()), cobra.ShellCompDirectiveNoFileComp
 }
 
 // Whoami returns the command that shows the caller.

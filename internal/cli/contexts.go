@@ -117,6 +117,9 @@ func (s contexts) write() error {
 	if len(data) >= maxContexts {
 		return fmt.Errorf("%s must be at most %d KiB; delete contexts with: regwarden logout CONTEXT", path, maxContexts>>10)
 	}
+	if target, err := filepath.EvalSymlinks(path); err == nil { // else removed credentials would stay in the target of a link
+		path = target
+	}
 	file, err := os.CreateTemp(filepath.Dir(path), ".contexts-*") // with mode 0600
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -156,5 +159,41 @@ func TestKeyIsSentToTheNamedServer(t *testing.T) {
 		if err != nil || chosen.Server != server || chosen.APIKey != "key-marked" || chosen.Token != "" {
 			t.Errorf("%s: %v, %v", server, chosen, err)
 		}
+	}
+}
+
+// A logout removes the credentials also from the target of a link, and shows what the server returned as text in one line.
+func TestLogoutAtAHostileServer(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusForbidden)
+		_ = json.NewEncoder(w).Encode(map[string]string{"code": "OperationForbidden", "message": hostile})
+	}))
+	t.Cleanup(server.Close)
+	dir, target := t.TempDir(), filepath.Join(t.TempDir(), "target.json")
+	t.Setenv("XDG_CONFIG_HOME", dir)
+	t.Setenv("HOME", dir) // where the variable above has no meaning
+	path, err := contextsPath()
+	if err != nil {
+		t.Fatal(err)
+	}
+	saved := contexts{Current: hostile, Contexts: []Context{{Name: hostile, Server: server.URL, Token: "the token"}, {Name: "plain"}}}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(target, must(json.Marshal(saved)), 0o600), os.Symlink(target, path)); err != nil {
+		t.Fatal(err)
+	}
+	if names, _ := completeContexts(nil, nil, ""); !slices.Equal(names, []string{"plain"}) {
+		t.Errorf("completed %q", names)
+	}
+	cmd := Program{}.Logout()
+	cmd.SetArgs(nil)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err = cmd.ExecuteContext(t.Context())
+	if err == nil {
+		t.Fatal("the server ended the session")
+	}
+	mustBeHarmless(t, "error", err.Error()+"\n", 1)
+	left, err := os.ReadFile(target)
+	if err != nil || strings.Contains(string(left), "the token") || !strings.Contains(string(left), "plain") {
+		t.Errorf("after the logout: %s, %v", left, err)
 	}
 }

@@ -185,7 +185,7 @@ func (c *call) logout(name string) error {
 	case err != nil:
 		return err
 	case ended != nil:
-		return fmt.Errorf("the credentials for %s were removed, but the session could not be ended at the server: %v", of.Server, ended)
+		return fmt.Errorf("the credentials for %s were removed, but the session could not be ended at the server: %s", of.Server, Shown(ended.Error()))
 	case of.APIKey != "":
 		c.changed("Removed the API key for %s. It is still valid: 'regwarden apikey revoke' revokes it.", of.Server)
 	default:
