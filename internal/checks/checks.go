@@ -5,8 +5,6 @@ package checks
 import (
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/regcheck"
@@ -32,7 +30,7 @@ type Service struct {
 	checker    *regcheck.Checker
 	limiter    *limiter
 	perMinute  *perMinute
-	scans      *semaphore.Weighted
+	scans      *limiter
 	waits      reportWaits
 	now        func() time.Time
 }
@@ -40,7 +38,7 @@ type Service struct {
 // New returns a service that checks with checker and fills in secrets of stored registries.
 func New(db *store.DB, stored *registries.Service, checker *regcheck.Checker, limits Limits, now func() time.Time) *Service {
 	return &Service{db: db, registries: stored, checker: checker, limiter: newLimiter(limits), perMinute: newPerMinute(db, limits.PerMinute, now), now: now,
-		scans: semaphore.NewWeighted(1), waits: reportWaits{count: map[string]int{}}}
+		scans: newScanLimiter(), waits: reportWaits{count: map[string]int{}}}
 }
 
 // Load returns how many validations run and how many callers wait.

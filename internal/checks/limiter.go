@@ -11,11 +11,12 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 )
 
-// limiter limits concurrent validations, in total and per organization. As many validations of an organization may wait as may run,
-// so that no organization can fill the queue.
+// limiter limits concurrent validations or scans, in total and per organization. Only perOrg of an organization wait for a slot in the
+// common queue, so that no organization can fill it.
 type limiter struct {
-	concurrency, perOrg int
-	slots               *semaphore.Weighted
+	of                             string // "validations" or "scans", for messages
+	concurrency, perOrg, perOrgAll int    // perOrgAll includes those that wait
+	slots                          *semaphore.Weighted
 
 	mu      sync.Mutex
 	callers int // waiting and running
@@ -29,12 +30,19 @@ type orgSlots struct {
 }
 
 func newLimiter(limits Limits) *limiter {
-	concurrency := cmp.Or(limits.Concurrency, 64)
-	return &limiter{concurrency: concurrency, perOrg: cmp.Or(limits.PerOrg, 8), slots: semaphore.NewWeighted(int64(concurrency)), orgs: map[string]*orgSlots{}}
+	concurrency, perOrg := cmp.Or(limits.Concurrency, 64), cmp.Or(limits.PerOrg, 8)
+	return &limiter{of: "validations", concurrency: concurrency, perOrg: perOrg, perOrgAll: 2 * perOrg, slots: semaphore.NewWeighted(int64(concurrency)), orgs: map[string]*orgSlots{}}
+}
+
+// newScanLimiter allows one scan at a time, since reading a file needs a multiple of its size in memory.
+func newScanLimiter() *limiter {
+	l := newLimiter(Limits{Concurrency: 1, PerOrg: 1})
+	l.of, l.perOrgAll = "scans", 8
+	return l
 }
 
 // acquire waits for a slot and returns the function that releases it. Its error is a *fault.Error, Limited if the organization has too
-// many validations and Unavailable if all together have, or the error of ctx.
+// many callers and Unavailable if all together have, or the error of ctx.
 func (l *limiter) acquire(ctx context.Context, org string) (release func(), err error) {
 	of, err := l.enqueue(org)
 	if err != nil {
@@ -44,12 +52,12 @@ func (l *limiter) acquire(ctx context.Context, org string) (release func(), err 
 	defer cancel()
 	if err := of.slots.Acquire(waitCtx, 1); err != nil {
 		l.dequeue(org)
-		return nil, tooLong(ctx)
+		return nil, l.tooLong(ctx)
 	}
 	if err := l.slots.Acquire(waitCtx, 1); err != nil {
 		of.slots.Release(1)
 		l.dequeue(org)
-		return nil, tooLong(ctx)
+		return nil, l.tooLong(ctx)
 	}
 	l.count(1)
 	return func() {
@@ -60,11 +68,11 @@ func (l *limiter) acquire(ctx context.Context, org string) (release func(), err 
 	}, nil
 }
 
-func tooLong(ctx context.Context) error {
+func (l *limiter) tooLong(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return fault.Busy("Too many validations are running; none ended in time. Try again later.", maxWait)
+	return fault.Busy("Too many "+l.of+" are running; none ended in time. Try again later.", maxWait)
 }
 
 // enqueue counts the caller, or refuses it at once if the queue is full.
@@ -77,11 +85,11 @@ func (l *limiter) enqueue(org string) (*orgSlots, error) {
 		l.orgs[org] = of
 	}
 	switch {
-	case of.callers >= 2*l.perOrg:
+	case of.callers >= l.perOrgAll:
 		return nil, &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: time.Second,
-			Message: "Too many validations of your organization are running. Retry after the time in Retry-After."}
+			Message: "Too many " + l.of + " of your organization are running. Retry after the time in Retry-After."}
 	case l.callers >= l.concurrency+maxWaiting:
-		return nil, fault.Busy("Too many validations are running. Try again later.", time.Second)
+		return nil, fault.Busy("Too many "+l.of+" are running. Try again later.", time.Second)
 	}
 	of.callers++
 	l.callers++
@@ -105,7 +113,7 @@ func (l *limiter) count(more int) {
 	l.running += more
 }
 
-// load returns how many validations run and how many wait.
+// load returns how many run and how many wait.
 func (l *limiter) load() (running, waiting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,6 @@ import (
 	"github.com/regwarden/regwarden/definitions/model"
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
-	"github.com/regwarden/regwarden/internal/fault"
 )
 
 // ScanRequest is a file in which to find definitions.
@@ -20,7 +19,7 @@ type ScanRequest struct {
 }
 
 // Scan returns the definitions that a file has. It reads no other file, starts no program and contacts no registry. One file is read at
-// a time, since reading needs a multiple of its size in memory.
+// a time, since reading needs a multiple of its size in memory, and organizations take turns.
 //
 // auditUID identifies the audit record. Errors are a *fault.Error, or that of ctx if the caller has disconnected.
 func (s *Service) Scan(ctx context.Context, p auth.Principal, origin audit.Origin, r ScanRequest) (result model.Result, auditUID string, err error) {
@@ -56,13 +55,5 @@ func (s *Service) admitScan(ctx context.Context, p auth.Principal, r ScanRequest
 	if err := s.perMinute.await(ctx, p.UserUID); err != nil {
 		return nil, err
 	}
-	waitCtx, cancel := context.WithTimeout(ctx, maxWait)
-	defer cancel()
-	if err := s.scans.Acquire(waitCtx, 1); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fault.Busy("Too many files are being read. Try again later.", maxWait)
-	}
-	return func() { s.scans.Release(1) }, nil
+	return s.scans.acquire(ctx, p.OrgUID)
 }

@@ -20,7 +20,8 @@ func TestScanIsLimitedAndRecorded(t *testing.T) {
 	if err != nil || result.Summary.Found != 1 || s.recorded(t, uid).Outcome != audit.Succeeded || s.recorded(t, uid).Action != audit.RegistryScan {
 		t.Errorf("%+v %v, record %+v", result.Summary, err, s.recorded(t, uid))
 	}
-	if err := s.scans.Acquire(t.Context(), 1); err != nil {
+	release, err := s.scans.acquire(t.Context(), "another organization")
+	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -28,7 +29,7 @@ func TestScanIsLimitedAndRecorded(t *testing.T) {
 	if _, uid, err = s.Scan(ctx, f.Member, audit.Origin{}, docker); !errors.Is(err, context.DeadlineExceeded) || s.recorded(t, uid).Outcome != audit.Refused {
 		t.Errorf("while another file is read: %v, record %+v", err, s.recorded(t, uid))
 	}
-	s.scans.Release(1)
+	release()
 	refusal := docker
 	refusal.Refusal = fault.InvalidFields(fault.Field{Field: "format", Problem: "is wrong"})
 	if _, _, err = s.Scan(t.Context(), f.Member, audit.Origin{}, refusal); fault.KindOf(err) != fault.Invalid {
