@@ -75,9 +75,12 @@ func mustAttacked(t *testing.T) *attacked {
 	return a
 }
 
-func (a *attacked) mustLoginMate() string {
+func (a *attacked) mustLoginMate() string { return a.mustLoginAs("Acme", memberEmail) }
+
+// mustLoginAs returns the cookie of a login with the password of the member.
+func (a *attacked) mustLoginAs(org, email string) string {
 	a.t.Helper()
-	got := a.send("POST", pathLogin, url.Values{"org": {"Acme"}, "emailId": {memberEmail}, "password": {memberPassword}}.Encode())
+	got := a.send("POST", pathLogin, url.Values{"org": {org}, "emailId": {email}, "password": {memberPassword}}.Encode())
 	if got.Code != http.StatusSeeOther {
 		a.t.Fatalf("the login returns %d", got.Code)
 	}
@@ -317,19 +320,21 @@ const waits = "/console/registries/{uid}/check"
 var ofTheCaller = map[string]bool{pathLogin: true, "/console/logout": true, "/console/theme": true, "/console/check": true, "/console/scan": true,
 	"/console/sessions/end-others": true, "/console/sessions/password": true}
 
+// forged is a form that every action accepts from those who may do it.
+var forged = url.Values{"name": {"Forged"}, "endpoint": {"https://forged.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"}, "emailId": {"forged@acme.example"},
+	"firstName": {"Forged"}, "role": {"admin"}, "password": {"nine windmills in the rain"}, "user": {email}, "expiresAt": {time.Now().AddDate(0, 0, 9).Format(time.DateOnly)},
+	"projects": {""}, "http.url": {"https://forged.example.com"}, "component": {alerts.RegistryHealth}, "isActive": {"true"}, "confirm": {"true"}}
+
 func TestForgedRequestsOfAMember(t *testing.T) {
 	a := mustAttacked(t)
 	a.check()
 	before := a.state(t)
-	form := url.Values{"name": {"Forged"}, "endpoint": {"https://forged.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"}, "emailId": {"forged@acme.example"},
-		"firstName": {"Forged"}, "role": {"admin"}, "password": {"nine windmills in the rain"}, "user": {email}, "expiresAt": {time.Now().AddDate(0, 0, 9).Format(time.DateOnly)},
-		"projects": {""}, "http.url": {"https://forged.example.com"}, "component": {alerts.RegistryHealth}, "isActive": {"true"}, "confirm": {"true"}}
 	for _, r := range a.routes() {
 		if r.method != http.MethodPost || r.path == waits {
 			continue
 		}
 		path := a.address(r.path)
-		got := a.send("POST", path, form.Encode(), "Cookie", a.mate)
+		got := a.send("POST", path, forged.Encode(), "Cookie", a.mate)
 		if !ofTheCaller[r.path] && got.Code != http.StatusForbidden && got.Code != http.StatusNotFound {
 			t.Errorf("%s: %d to %s", path, got.Code, got.Header().Get("Location"))
 		}
@@ -340,6 +345,40 @@ func TestForgedRequestsOfAMember(t *testing.T) {
 	if after := a.state(t); after != before {
 		t.Error(cmp.Diff(before, after))
 	}
+}
+
+// The pages and actions of an object are not found for an administrator of another organization, who knows its uid.
+func TestForgedRequestsOfAnotherOrganization(t *testing.T) {
+	a := mustAttacked(t)
+	a.check()
+	rival, before := a.mustLoginRival(), a.state(t)
+	for _, r := range a.routes() {
+		if !strings.Contains(r.path, "{") || r.anonymous || strings.HasSuffix(r.path, "{$}") {
+			continue
+		}
+		path, form := a.address(r.path), ""
+		if r.method == http.MethodPost {
+			form = forged.Encode()
+		}
+		got := a.send(r.method, path, form, "Cookie", rival)
+		if got.Code != http.StatusNotFound || strings.Contains(got.Body.String(), "x-marker") {
+			t.Errorf("%s %s: %d to %q\n%s", r.method, path, got.Code, got.Header().Get("Location"), got.Body)
+		}
+	}
+	if after := a.state(t); after != before {
+		t.Error(cmp.Diff(before, after))
+	}
+}
+
+// mustLoginRival returns the cookie of an administrator of another organization.
+func (a *attacked) mustLoginRival() string {
+	a.t.Helper()
+	_, err := a.Directory.CreateOrg(a.t.Context(), auth.Operator(), audit.Origin{}, "Rival")
+	_, err2 := a.Directory.CreateUser(a.t.Context(), auth.Operator(), audit.Origin{}, directory.NewUser{Org: "Rival", Email: "rival@rival.example", Password: memberPassword, Role: auth.RoleAdmin})
+	if err := errors.Join(err, err2); err != nil {
+		a.t.Fatal(err)
+	}
+	return a.mustLoginAs("Rival", "rival@rival.example")
 }
 
 // state describes all objects of the organization except sessions of the member.
