@@ -75,10 +75,12 @@ func (o *output) table(columns []column, rows [][]any) error {
 		return o.structured(list)
 	case "name":
 		at := max(0, slices.IndexFunc(columns, func(c column) bool { return c.name == "name" }))
+		var names strings.Builder
 		for _, row := range rows {
-			fmt.Fprintln(out, cellOf(row[at]))
+			names.WriteString(cellOf(row[at]) + "\n")
 		}
-		return nil
+		_, err := io.WriteString(out, names.String())
+		return err
 	}
 	return o.text(out, columns, rows)
 }

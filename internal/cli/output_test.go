@@ -3,8 +3,10 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode"
 
@@ -79,6 +81,25 @@ func TestTextOfServersInMessages(t *testing.T) {
 	refused := &api.Error{Details: json.RawMessage(`{"fields":[{"field":"name","problem":` + string(must(json.Marshal(hostile))) + `}]}`)}
 	text, _, _ := strings.Cut(explain(cmd, refused).Error(), "\nSee '")
 	mustBeHarmless(t, "problem", text+"\n", 1)
+}
+
+// fullDisk fails each write.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestFailedWritesAreReported(t *testing.T) {
+	for _, format := range Formats {
+		cmd := &cobra.Command{}
+		cmd.SetOut(fullDisk{})
+		o := &output{cmd: cmd, format: format}
+		if err := o.table(columns("name"), [][]any{{"a"}}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("a table as %s: %v", format, err)
+		}
+		if err := o.record(columns("name"), []any{"a"}); !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("a record as %s: %v", format, err)
+		}
+	}
 }
 
 func must(data []byte, err error) []byte {
