@@ -46,6 +46,7 @@ type service struct {
 	Member   account  `json:"member"`
 	Registry registry `json:"registry"` // a real one, with a chart
 
+	Page        string `json:"page"`        // file in pages, if no others are to be tested
 	Long        bool   `json:"long"`        // tests take longer and try more
 	Screenshots string `json:"screenshots"` // directory of the images, if they are to be made
 	Hostile     string `json:"hostile"`     // endpoint with markup in its certificate
@@ -64,7 +65,7 @@ func TestConsole(t *testing.T) {
 	_, err := os.Stat("node_modules/.package-lock.json")
 	needs.DebianPackage(t, "npm, and the packages of test/console/package-lock.json", err == nil)
 
-	s := service{Chromium: chromium, Long: *long, Registry: startRegistry(t), Hostile: startHostile(t),
+	s := service{Chromium: chromium, Page: *page, Long: *long, Registry: startRegistry(t), Hostile: startHostile(t),
 		Admin: account{instance.Org, instance.Email, instance.Password}, Member: account{instance.Org, member, memberPassword}}
 	script := "main.mjs"
 	if *screenshots != "" {

@@ -12,6 +12,7 @@ import (
 
 var (
 	screenshots = flag.String("screenshots", "", "directory to write the images of the documentation to, instead of testing")
+	page        = flag.String("page", "", "file in pages, without .mjs, to test alone")
 	long        = flag.Bool("long", false, "test every page in every color scheme at every width")
 )
 
