@@ -61,7 +61,9 @@ type StageResult struct {
 	Name       Stage
 	Status     Status
 	DurationMS int64
-	Detail     string // what was observed
+	Detail     string   // what was observed
+	RoundTrips int      // part of those of the report
+	Hops       []string // origins other than the endpoint's that requests were sent to: token services, targets of redirects
 
 	// Duration is more precise than DurationMS; not in the JSON.
 	Duration time.Duration
@@ -92,10 +94,12 @@ type reportJSON struct {
 }
 
 type stageJSON struct {
-	Name       Stage   `json:"name"`
-	Status     Status  `json:"status"`
-	DurationMS int64   `json:"durationMs"`
-	Detail     *string `json:"detail"`
+	Name       Stage    `json:"name"`
+	Status     Status   `json:"status"`
+	DurationMS int64    `json:"durationMs"`
+	Detail     *string  `json:"detail"`
+	RoundTrips int      `json:"roundTrips"`
+	Hops       []string `json:"hops"`
 }
 
 type warningJSON struct {
@@ -128,9 +132,9 @@ func (r *Report) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes null for an empty detail.
+// MarshalJSON writes null for an empty detail. Hops are never null.
 func (s StageResult) MarshalJSON() ([]byte, error) {
-	return json.Marshal(stageJSON{s.Name, s.Status, s.DurationMS, orNull(s.Detail)})
+	return json.Marshal(stageJSON{s.Name, s.Status, s.DurationMS, orNull(s.Detail), s.RoundTrips, append([]string{}, s.Hops...)})
 }
 
 // UnmarshalJSON reads what MarshalJSON wrote. Duration is then in whole milliseconds.
@@ -139,7 +143,7 @@ func (s *StageResult) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &j); err != nil {
 		return err
 	}
-	*s = StageResult{j.Name, j.Status, j.DurationMS, orEmpty(j.Detail), time.Duration(j.DurationMS) * time.Millisecond}
+	*s = StageResult{j.Name, j.Status, j.DurationMS, orEmpty(j.Detail), j.RoundTrips, j.Hops, time.Duration(j.DurationMS) * time.Millisecond}
 	return nil
 }
 

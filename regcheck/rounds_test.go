@@ -2,11 +2,50 @@ package regcheck_test
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
 )
+
+// Each stage reports its part of the round trips, and the other origins that it used.
+func TestRoundTripsAndHopsOfStages(t *testing.T) {
+	for server, want := range map[string]struct {
+		definition string
+		trips      map[regcheck.Stage]int
+		hops       map[regcheck.Stage][]string
+	}{
+		"docker-auth": {`{"auth": {"type": "basic", "username": "${user}", "password": "${password}"}}`,
+			map[regcheck.Stage]int{"connect": 1, "tls": 1, "api": 1, "auth": 2}, map[regcheck.Stage][]string{"auth": {"https://auth.test"}}},
+		"redirect-cross-origin": {`{"auth": {"type": "noAuth"}}`,
+			map[regcheck.Stage]int{"connect": 1, "tls": 1, "api": 4}, map[regcheck.Stage][]string{"api": {"https://other.test"}}},
+	} {
+		t.Run(server, func(t *testing.T) {
+			g := regchecktest.Start(t, server)
+			one := matrixRow{Definition: json.RawMessage(want.definition)}
+			report, err := checker(g, egress.Policy{}, one).Check(t.Context(), mustDefinition(t, g, one), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trips, hops, sum := map[regcheck.Stage]int{}, map[regcheck.Stage][]string{}, 0
+			for _, stage := range report.Stages {
+				if sum += stage.RoundTrips; stage.RoundTrips > 0 {
+					trips[stage.Name] = stage.RoundTrips
+				}
+				if stage.Hops != nil {
+					hops[stage.Name] = stage.Hops
+				}
+			}
+			atLeast := func(got, want int) bool { return got >= want } // the connection to the token service may have been opened concurrently
+			if sum != report.RoundTrips || !maps.EqualFunc(trips, want.trips, atLeast) || !maps.EqualFunc(hops, want.hops, slices.Equal) {
+				t.Errorf("%d round trips: %v, %v, want %v, %v", report.RoundTrips, trips, hops, want.trips, want.hops)
+			}
+		})
+	}
+}
 
 // What a check with a content path costs. docker_auth listens on a host of its own, so that seven round trips are
 // over before any content is asked for.

@@ -132,7 +132,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	for _, st := range stages() {
 		result := StageResult{Name: st.name, Status: Skipped}
 		if report.Valid {
-			begin := time.Now()
+			begin, before := time.Now(), s.Rounds
 			out := st.run(s, ctx)
 			if err := gone(); err != nil {
 				return nil, err
@@ -140,6 +140,10 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 			result.Status, result.Detail = out.status, s.shown(out.detail)
 			result.Duration = time.Since(begin)
 			result.DurationMS = result.Duration.Milliseconds()
+			result.RoundTrips = s.Rounds - before
+			for _, origin := range s.Wire.TakeHops() {
+				result.Hops = append(result.Hops, s.shown(origin.String()))
+			}
 			if out.failure != nil {
 				out.failure.into(report, st.name)
 				report.Message, report.Hint = s.shown(report.Message), s.shown(report.Hint)

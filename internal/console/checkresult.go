@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/audit"
@@ -55,6 +56,8 @@ func (r *checkResult) FieldID() string { return fieldID(r.Report.Field) }
 // stageBar is a stage in the waterfall. Start and Width are percentages of the whole time.
 type stageBar struct {
 	Name, Time, Detail, State string
+	Hops                      string
+	RoundTrips                int
 	Status                    regcheck.Status
 	Start, Width              float64
 }
@@ -82,7 +85,7 @@ func stageBars(report *regcheck.Report) []stageBar {
 	}
 	bars, start := make([]stageBar, len(report.Stages)), int64(0)
 	for i, stage := range report.Stages {
-		bars[i] = stageBar{Name: stageName(stage), Detail: stage.Detail, Status: stage.Status, State: cmp.Or(stageStates[stage.Status], "unknown"), Start: percent(start, total)}
+		bars[i] = stageBar{Name: stageName(stage), Detail: stage.Detail, RoundTrips: stage.RoundTrips, Hops: strings.Join(stage.Hops, ", "), Status: stage.Status, State: cmp.Or(stageStates[stage.Status], "unknown"), Start: percent(start, total)}
 		if stage.Status != regcheck.Skipped {
 			bars[i].Time, bars[i].Width = milliseconds(stage.DurationMS), max(percent(stage.DurationMS, total), minWidth)
 		}

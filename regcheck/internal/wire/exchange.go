@@ -82,6 +82,7 @@ func (c *Request) Request(ctx context.Context, always map[string]string) (*http.
 // Exchange sends one request to a peer and follows no redirect.
 func (w *Client) Exchange(ctx context.Context, p *Peer, what *Request) (*Response, error) {
 	w.Sent.note(what)
+	w.noteHop(p.Origin)
 	ctx, cancel := context.WithTimeout(ctx, w.Limits.Response)
 	defer cancel()
 	a, err := w.send(ctx, p, what)

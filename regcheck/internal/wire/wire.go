@@ -51,6 +51,7 @@ type Client struct {
 
 	mu    sync.Mutex
 	peers map[egress.Origin]*Peer
+	hops  []egress.Origin // see TakeHops
 }
 
 // StepError is the failure of a step of connecting to an origin.
@@ -141,6 +142,26 @@ func (w *Client) Reach(ctx context.Context, o egress.Origin) (*Peer, error) {
 		return nil, &StepError{Step: StepEgress, Origin: o, Err: err}
 	}
 	return p, nil
+}
+
+// maxHops limits TakeHops: a registry can redirect each request to another origin.
+const maxHops = 8
+
+// TakeHops returns the origins other than Home that requests were sent to since the last call.
+func (w *Client) TakeHops() []egress.Origin {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := w.hops
+	w.hops = nil
+	return taken
+}
+
+func (w *Client) noteHop(o egress.Origin) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o != w.Home && len(w.hops) < maxHops && !slices.Contains(w.hops, o) {
+		w.hops = append(w.hops, o)
+	}
 }
 
 // Lookup resolves the host of an origin within the limit.
