@@ -45,7 +45,7 @@ func TestHostileInput(t *testing.T) {
 				form = values.Encode()
 			}
 			got := w.send(r.method, target, form, "Cookie", cookie)
-			if got.Code >= 500 || strings.Contains(got.Body.String(), "<img src=x") || linkToScript.MatchString(got.Body.String()) {
+			if got.Code >= 500 || strings.Contains(got.Body.String(), "<img src=x") || linksToScript(got.Body.String()) {
 				t.Errorf("%s %s with %.20q: %d %v %s", r.method, r.path, hostile, got.Code, got.err, got.Body)
 			}
 			if to := got.Header().Get("Location"); to != "" && (!strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\r\n")) {
@@ -56,10 +56,20 @@ func TestHostileInput(t *testing.T) {
 }
 
 var (
-	linkChannel  = regexp.MustCompile(`href="(/console/alerts/[^"]+)/http"`)
-	parameter    = regexp.MustCompile(`\{[a-z]+\}`)
-	linkToScript = regexp.MustCompile(`(href|src|action)="?javascript:`)
+	linkChannel = regexp.MustCompile(`href="(/console/alerts/[^"]+)/http"`)
+	parameter   = regexp.MustCompile(`\{[a-z]+\}`)
 )
+
+// linksToScript reports whether a page has a link to a script. A regular expression took three quarters of the time of the test, under the
+// race detector.
+func linksToScript(page string) bool {
+	for _, attribute := range []string{"href", "src", "action"} {
+		if strings.Contains(page, attribute+"=javascript:") || strings.Contains(page, attribute+`="javascript:`) {
+			return true
+		}
+	}
+	return false
+}
 
 // Each field of a form alone is hostile: the others are valid.
 func TestHostileFields(t *testing.T) {
