@@ -1,23 +1,23 @@
 import assert from "node:assert/strict";
-import { fillIn, open, service } from "./harness.mjs";
+import { api, fillIn, open, service } from "./harness.mjs";
 
 let created = 0;
 let token; // of the administrator; it outlives the tests
 
 // newAccount creates a user of its own for a test that ends sessions or changes a user.
-export async function newAccount(request, role = "member") {
+export async function newAccount(role = "member") {
   const { org } = service.admin;
-  token ??= await authenticate(request, service.admin);
+  token ??= await authenticate(service.admin);
   const account = { org, email: `user${++created}@acme.example`, password: "nine barrels under the stairs" };
   const spec = { emailId: account.email, password: account.password, roles: [role] };
-  const response = await request.post("/v1/users", { headers: { Authorization: token }, data: { metadata: { creationTimestamp: "0001-01-01T00:00:00.000Z" }, spec } });
+  const response = await (await api).post("/v1/users", { headers: { Authorization: token }, data: { metadata: { creationTimestamp: "0001-01-01T00:00:00.000Z" }, spec } });
   assert.equal(response.status(), 201);
   return { ...account, uid: (await response.json()).uid };
 }
 
 // authenticate returns a token for the API.
-export async function authenticate(request, { org, email, password }) {
-  const response = await request.post("/v1/auth/authenticate", { data: { org, emailId: email, password } });
+export async function authenticate({ org, email, password }) {
+  const response = await (await api).post("/v1/auth/authenticate", { data: { org, emailId: email, password } });
   return (await response.json()).Authorization;
 }
 

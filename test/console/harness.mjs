@@ -1,9 +1,9 @@
-// What the tests of the console share: one browser, and for each test a context of its own, which fails the test when a
-// page contacts another host, reports an error, or breaks its Content-Security-Policy.
+// What the tests of the console share: one browser, whose contexts fail a test when a page contacts another host, reports
+// an error, or breaks its Content-Security-Policy.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { chromium } from "playwright-core";
+import { chromium, request } from "playwright-core";
 
 // service describes the running service and what it stores: see service in console_test.go.
 export const service = JSON.parse(process.env.CONSOLE_UNDER_TEST);
@@ -16,14 +16,19 @@ export const browser = chromium.launch({
   args: ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost", ...(process.getuid() === 0 ? ["--no-sandbox"] : [])],
 });
 
+// api sends requests without a page.
+export const api = request.newContext({ ignoreHTTPSErrors: true, baseURL: service.url });
+
 // closeBrowser ends the browser after all tests.
-export const closeBrowser = async () => (await browser).close();
+export const closeBrowser = async () => {
+  await (await api).dispose();
+  await (await browser).close();
+};
 
 export const viewports = { narrow: { width: 320, height: 640 }, wide: { width: 1280, height: 800 } };
 
-// open returns a page in a new context. What goes wrong in any page of the context fails the test when it ends.
-// options are those of a context, and also expect: texts of errors that the test causes.
-export async function open(t, { expect = [], ...options } = {}) {
+// create returns a page in a new context, and the list to which what goes wrong in any page of the context is added.
+async function create(options) {
   const context = await (await browser).newContext({ ignoreHTTPSErrors: true, viewport: viewports.wide, baseURL: service.url, reducedMotion: "reduce", ...options });
   const wrong = [];
   context.on("request", (request) => {
@@ -34,12 +39,40 @@ export async function open(t, { expect = [], ...options } = {}) {
     if (message.type() === "error" && !message.text().includes("the server responded with a status of 4")) wrong.push(message.text());
   });
   context.on("weberror", (error) => wrong.push(String(error.error())));
-  t.after(async () => {
-    await context.close();
-    assert.deepEqual(wrong.filter((text) => !expect.some((part) => text.includes(part))), []);
-  });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
+  return { page, wrong };
+}
+
+// open returns a page in a new context. What goes wrong in any page of the context fails the test when it ends.
+// options are those of a context, and also expect: texts of errors that the test causes.
+export async function open(t, { expect = [], ...options } = {}) {
+  const { page, wrong } = await create(options);
+  t.after(async () => {
+    await page.context().close();
+    assert.deepEqual(wrong.filter((text) => !expect.some((part) => text.includes(part))), []);
+  });
+  return page;
+}
+
+// idle has the pages of tests that ended, by the options of their context. A context of its own for each test took a third of
+// the processor time of all tests.
+const idle = {};
+
+// reuse is open with a page that other tests use too, which is as a new one except for its history.
+async function reuse(t, options) {
+  const pages = (idle[JSON.stringify(options)] ??= []);
+  const used = pages.pop() ?? (await create(options));
+  const { page, wrong } = used;
+  await page.context().clearCookies();
+  await page.setViewportSize(viewports.wide);
+  await page.emulateMedia({ colorScheme: options.colorScheme ?? "light" });
+  t.after(async () => {
+    for (const event of ["dialog", "response"]) page.removeAllListeners(event);
+    await page.evaluate(() => {}); // what the page has reported arrives before
+    pages.push(used);
+    assert.deepEqual(wrong.splice(0), []);
+  });
   return page;
 }
 
@@ -51,14 +84,14 @@ export async function fillIn(page, { org, email, password }) {
   await page.getByRole("button", { name: "Log in" }).click();
 }
 
-// sessions has the cookies of a login for each role: contexts share it, since hashing passwords takes most of the time.
-const sessions = {};
+// sessions has the cookies of a login for each role: contexts share it, since hashing passwords takes long.
+const sessions = { anyone: [] };
 
-// as returns a page of a new context that is logged in as "admin" or "member", in a session that other tests use too: use
-// fillIn to end or change one.
-export async function as(t, role, options) {
+// as returns a page that is logged in as "admin" or "member", or not at all as "anyone". Other tests use the session too: use
+// fillIn to end or change one. A test that causes errors gets a new context, so that none arrives in the next test.
+export async function as(t, role, options = {}) {
   sessions[role] ??= logIn(role);
-  const page = await open(t, options);
+  const page = await (options.expect ? open : reuse)(t, options);
   await page.context().addCookies(await sessions[role]);
   return page;
 }
@@ -83,7 +116,7 @@ if (service.long) forms.push(["light", viewports.narrow], ["dark", viewports.wid
 export function accessible(name, role, path, prepare = async () => {}) {
   if (role === "member" && !service.long) return;
   test(`${name} is accessible to ${role}`, async (t) => {
-    const page = role === "anyone" ? await open(t) : await as(t, role);
+    const page = await as(t, role);
     await page.goto(path);
     await prepare(page);
     await assertAccessible(page);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, open, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, service } from "../harness.mjs";
 import { authenticate, newAccount } from "../account.mjs";
 
 const list = "/console/audit";
@@ -43,7 +43,7 @@ for (const role of ["admin", "member"]) {
 }
 
 test("one audit record", async (t) => {
-  const account = await newAccount((await open(t)).request);
+  const account = await newAccount();
   const page = await as(t, "admin");
   await page.goto(list + "?action=user.create");
   await rows(page).nth(1).getByRole("link").click();
@@ -59,7 +59,7 @@ test("the record of a validation has its report", async (t) => {
   const page = await as(t, "admin");
   await page.goto("/console/");
   const definition = { endpoint: "https://127.0.0.1:9", auth: { type: "noAuth" } }; // nothing listens at this port
-  const headers = { Authorization: await authenticate(page.request, service.member) };
+  const headers = { Authorization: await authenticate(service.member) };
   const validation = await page.request.post("/v1/registries/oci/basic/diagnose", { headers, data: definition });
   await page.goto(`${list}/${validation.headers()["audituid"]}`);
   const report = JSON.parse(await page.getByRole("region", { name: "Report" }).textContent());

@@ -11,6 +11,7 @@ async function detail(page, name) {
 
 // noteProgress runs in the page: Playwright looks at no page that is being left, so the page notes what it shows.
 function noteProgress() {
+  delete sessionStorage.progress;
   const status = document.querySelector("form[data-progress] [role=status]");
   new MutationObserver(() => (sessionStorage.progress ||= status.textContent)).observe(status, { childList: true });
 }

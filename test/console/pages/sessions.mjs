@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, assertAccessible, fillIn, open } from "../harness.mjs";
+import { accessible, assertAccessible, fillIn } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const list = "/console/sessions";
@@ -10,7 +10,7 @@ for (const role of ["admin", "member"]) {
   accessible("the list of sessions", role, list);
 
   test(`${role} ends sessions`, async (t) => {
-    const account = await newAccount((await open(t)).request, role);
+    const account = await newAccount(role);
     const page = await logIn(t, account);
     const others = [];
     for (let n = 0; n < 2; n++) others.push(await logIn(t, account));
@@ -34,7 +34,7 @@ for (const role of ["admin", "member"]) {
   });
 
   test(`${role} changes the own password, JavaScript off`, async (t) => {
-    const account = await newAccount((await open(t)).request, role);
+    const account = await newAccount(role);
     const other = await logIn(t, account);
     const page = await logIn(t, account, { javaScriptEnabled: false });
     const password = "two herons in the reeds";
@@ -61,8 +61,8 @@ for (const role of ["admin", "member"]) {
 }
 
 test("a user cannot end the session of another user", async (t) => {
-  const first = await newAccount((await open(t)).request);
-  const second = await newAccount((await open(t)).request, "admin");
+  const first = await newAccount();
+  const second = await newAccount("admin");
   const page = await logIn(t, first);
   await logIn(t, first);
   await page.goto(list);

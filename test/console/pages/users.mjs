@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, fillIn, open, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, fillIn, service } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const list = "/console/users";
@@ -65,7 +65,7 @@ for (const javaScriptEnabled of [true, false]) {
 }
 
 test("an administrator sets the password of a user, disables and enables it", async (t) => {
-  const account = await newAccount((await open(t)).request);
+  const account = await newAccount();
   const user = await logIn(t, account);
   const page = await as(t, "admin");
   await page.goto(`${list}/${account.uid}`);
@@ -109,7 +109,7 @@ test("the own user", async (t) => {
 });
 
 test("a member has no page of users", async (t) => {
-  const account = await newAccount((await open(t)).request);
+  const account = await newAccount();
   const page = await as(t, "member");
   await page.goto("/console/");
   assert.equal(await page.getByRole("link", { name: "Users" }).count(), 0);

@@ -1,7 +1,8 @@
 // Walks all pages by their links. The other tests of pages count what is stored, so this file must be the last one.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { as, open, service } from "../harness.mjs";
+import { authenticate } from "../account.mjs";
+import { api, as, service } from "../harness.mjs";
 
 const markup = (name) => `"'><img src=x onerror="window.ran=true"><script>window.ran=true</script>${name}`;
 
@@ -11,12 +12,10 @@ const kind = (path) => path.replace(/[0-9a-f-]{36}/g, "{uid}").replace(/^\/docs\
 const never = "0001-01-01T00:00:00.000Z";
 
 // store stores objects with markup in all texts.
-async function store(request) {
-  const { org, email, password } = service.admin;
-  const login = await request.post("/v1/auth/authenticate", { data: { org, emailId: email, password } });
-  const headers = { Authorization: (await login.json()).Authorization };
+async function store() {
+  const headers = { Authorization: await authenticate(service.admin) };
   const post = async (path, data) => {
-    const response = await request.post(path, { headers, data });
+    const response = await (await api).post(path, { headers, data });
     assert.equal(response.status(), 201, `${path}: ${await response.text()}`);
     return (await response.json()).uid;
   };
@@ -31,7 +30,7 @@ async function store(request) {
 }
 
 test("no page runs what is stored", async (t) => {
-  await store((await open(t)).request);
+  await store();
   for (const role of ["admin", "member"]) {
     const page = await as(t, role);
     page.on("dialog", () => assert.fail("a page opened a dialog"));
