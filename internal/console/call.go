@@ -149,10 +149,27 @@ type errorPage struct {
 // showError sends the page of an error.
 func (c *call) showError(err error) {
 	f := c.failed(err)
-	data := errorPage{http.StatusText(f.Status()), messageOf(f), c.origin.RequestID, f.Fields}
+	data := errorPage{errorTitle(f.Kind), messageOf(f), c.origin.RequestID, f.Fields}
 	if err := c.showStatus(f.Status(), "error.html", data.Title, data); err != nil {
 		c.err = errors.Join(c.err, err)
 	}
+}
+
+// errorTitle is the heading of the page of an error.
+func errorTitle(kind fault.Kind) string {
+	switch kind {
+	case fault.Internal:
+		return "Something went wrong"
+	case fault.Forbidden:
+		return "Not allowed"
+	case fault.NotFound:
+		return "Not found"
+	case fault.Limited:
+		return "Too many requests"
+	case fault.Unavailable:
+		return "Not available"
+	}
+	return "Not possible"
 }
 
 // begin sends the status. net/http drains an unread body before, so the time for it is bounded.
@@ -172,7 +189,7 @@ func messageOf(f *fault.Error) string {
 	}
 	wait := f.RetryAfter
 	if wait > time.Minute {
-		wait = (wait + time.Minute - 1).Truncate(time.Minute) // inWords rounds minutes down
+		wait = (wait + time.Minute - 1).Truncate(time.Minute) // inWords may round down
 	}
 	return strings.Replace(f.Message, header, "Try again in "+inWords(wait)+".", 1)
 }

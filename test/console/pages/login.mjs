@@ -83,7 +83,7 @@ test("the login leads to the page that was wanted, and to no other site", async 
   }
   await page.goto("/console/login?next=%2Fconsole%2Fnothing-here%3Fa%3Db");
   await fillIn(page, service.member);
-  await page.getByRole("heading", { name: "Not Found" }).waitFor();
+  await page.getByRole("heading", { name: "Not found", exact: true }).waitFor();
   assert.equal(page.url(), service.url + "/console/nothing-here?a=b");
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { accessible, as, assertAccessible } from "../harness.mjs";
+import { newAccount } from "../account.mjs";
 
 const list = "/console/projects";
 
@@ -40,6 +41,24 @@ for (const javaScriptEnabled of [true, false]) {
     assert.equal(await page.getByRole("row", { name }).count(), 0);
   });
 }
+
+test("a project that has members is not deleted", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto(list + "/new");
+  await page.getByLabel("Name").fill("in use");
+  await page.getByRole("button", { name: "Create" }).click();
+  const user = await newAccount(page.request);
+  await page.goto(`/console/users/${user.uid}`);
+  await page.getByLabel("Projects").fill("in use");
+  await page.getByRole("button", { name: "Set the projects" }).click();
+  await page.goto(list);
+  await page.getByRole("link", { name: "Delete in use" }).click();
+  await page.getByRole("button", { name: "Delete the project" }).click();
+  await page.getByRole("heading", { name: "Not possible" }).waitFor();
+  await page.getByText(`members (${user.email})`).waitFor();
+  await page.getByRole("link", { name: "Go to Projects" }).click();
+  await page.getByRole("rowheader", { name: "in use" }).waitFor();
+});
 
 test("a member sees its projects, and changes none", async (t) => {
   const admin = await as(t, "admin");
