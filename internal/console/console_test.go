@@ -380,8 +380,8 @@ func TestTimes(t *testing.T) {
 		gap  time.Duration
 		want string
 	}{
-		{0, "just now"}, {59 * time.Second, "just now"}, {time.Minute, "1 minute ago"}, {119 * time.Minute, "1 hour ago"}, {49 * time.Hour, "2 days ago"},
-		{-90 * time.Second, "in 1 minute"}, {-1500 * time.Millisecond, "in 2 seconds"}, {400 * 24 * time.Hour, "1 year ago"},
+		{0, "just now"}, {59 * time.Second, "just now"}, {time.Minute, "1 minute ago"}, {119 * time.Minute, "119 minutes ago"}, {2 * time.Hour, "2 hours ago"}, {47 * time.Hour, "47 hours ago"}, {49 * time.Hour, "2 days ago"},
+		{-80 * time.Second, "in 1 minute"}, {-1500 * time.Millisecond, "in 2 seconds"}, {-7*day + time.Second, "in 7 days"}, {-59 * day, "in 59 days"}, {400 * day, "13 months ago"}, {750 * day, "2 years ago"},
 	} {
 		if got := string(ago(now.Add(-tt.gap), now)); !strings.HasSuffix(got, `">`+tt.want+"</time>") {
 			t.Errorf("%v: %s", tt.gap, got)

@@ -195,15 +195,19 @@ func ago(at, now time.Time) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, at.Format(time.RFC3339), at.Format("Mon, 2 Jan 2006 15:04:05 MST"), text)) // #nosec G203 -- contains only formatted times
 }
 
-// inWords returns a duration in its largest unit, rounded up to whole seconds.
+// inWords returns a duration in its largest unit. It rounds, and up to two of a unit it uses the next smaller one, since "1 month"
+// says too little of 59 days. Seconds are rounded up.
 func inWords(d time.Duration) string {
 	for _, unit := range []struct {
 		length time.Duration
 		name   string
-	}{{365 * 24 * time.Hour, "year"}, {30 * 24 * time.Hour, "month"}, {24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}} {
-		if d >= unit.length {
-			return count(int(d/unit.length), unit.name)
+	}{{365 * day, "year"}, {30 * day, "month"}, {day, "day"}, {time.Hour, "hour"}} {
+		if d >= 2*unit.length {
+			return count(int(d.Round(unit.length)/unit.length), unit.name)
 		}
+	}
+	if d >= time.Minute {
+		return count(int(d.Round(time.Minute)/time.Minute), "minute")
 	}
 	return count(int((d+time.Second-1)/time.Second), "second")
 }
