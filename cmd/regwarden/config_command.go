@@ -55,7 +55,8 @@ func (s *settings) forConsole() []console.Setting {
 	rows := s.list()
 	shown := make([]console.Setting, len(rows))
 	for i, row := range rows {
-		shown[i] = console.Setting{Name: command.Cell(row[0]), Value: command.Cell(row[1]), Source: command.Cell(row[2])}
+		name := command.Cell(row[0])
+		shown[i] = console.Setting{Name: name, Value: command.Cell(row[1]), Source: command.Cell(row[2]), Meaning: s.flags.Lookup(name).Usage}
 	}
 	return shown
 }

@@ -46,6 +46,9 @@ func repeats(text, name string) bool {
 	return name != "" && strings.Trim(strings.ReplaceAll(text, name, ""), " .-_") == ""
 }
 
+// PasswordHint describes the rules to users before they choose a password.
+var PasswordHint = fmt.Sprintf("At least %d characters, not only common words, repetitions and keyboard sequences.", minPasswordRunes)
+
 // Common passwords of at least minPasswordRunes characters combine common parts. So the block list has parts: words,
 // years, and three neighbors on a keyboard, in the alphabet or in the digits.
 const (

@@ -105,8 +105,8 @@ func (s *Console) showAudit(c *call) error {
 
 const pathSettings = "/console/settings"
 
-// Setting is a setting of the service, and where its value comes from.
-type Setting struct{ Name, Value, Source string }
+// Setting is a setting of the service, where its value comes from, and what it means.
+type Setting struct{ Name, Value, Source, Meaning string }
 
 // listSettings is GET /console/settings.
 func (s *Console) listSettings(c *call) error {

@@ -38,7 +38,7 @@ func (p keysPage) State(k auth.APIKey) string {
 
 // listKeys is GET /console/api-keys.
 func (s *Console) listKeys(c *call) (err error) {
-	page := keysPage{Filter: c.newFilter("Name or user", pathKeys), Others: c.principal.Can(auth.ReadAllAPIKeys), now: s.Now()}
+	page := keysPage{Filter: c.newFilter("Name or user contains", pathKeys), Others: c.principal.Can(auth.ReadAllAPIKeys), now: s.Now()}
 	page.Keys, page.Pager, err = listPage(c, func(after auth.APIKey) ([]auth.APIKey, bool, error) {
 		return s.Auth.ListAPIKeys(c.Context(), c.principal, "", after)
 	}, func(k auth.APIKey) bool { return page.Filter.matches(k.Name, k.Email) })
@@ -55,7 +55,7 @@ func (s *Console) listKeys(c *call) (err error) {
 const titleNewKey = "Create an API key"
 
 func keyForm(button, action, name string, expires time.Time) *form {
-	return newForm(button, action, field{Name: "name", Label: "Name", Value: name, Hint: "For example of the program that uses the key.", Required: true},
+	return newForm(button, action, field{Name: "name", Label: "Name", Value: name, Hint: "For example the program that uses the key.", Required: true},
 		field{Name: "expiresAt", Label: "Expires on", Type: "date", Value: lastDay(expires), Hint: "At the end of this day (UTC).", Required: true})
 }
 

@@ -142,7 +142,7 @@ func (s *Console) routes() []route {
 
 		{method: "GET", path: pathSettings, handle: s.listSettings, label: "Settings", icon: "settings", permission: auth.ReadSettings},
 
-		{method: "GET", path: pathSessions, handle: s.listSessions, label: "Sessions", icon: "sessions"},
+		{method: "GET", path: pathSessions, handle: s.listSessions, label: "Account", icon: "sessions"},
 		{method: "POST", path: pathSessions + "/{uid}/end", handle: s.endSession},
 		{method: "POST", path: pathSessions + "/end-others", handle: s.endOtherSessions},
 		{method: "POST", path: pathSessions + "/password", handle: s.changePassword},

@@ -113,7 +113,7 @@ func link(page, rel string) string {
 // Only administrators of the only organization see the settings, which are those of all organizations.
 func TestSettings(t *testing.T) {
 	w := mustWorld(t, false)
-	w.Settings = []Setting{{"database-url", "postgres://u:<masked>@h/d", "environment"}}
+	w.Settings = []Setting{{Name: "database-url", Value: "postgres://u:<masked>@h/d", Source: "environment"}}
 	cookie := w.mustLogin()
 	got := w.send("GET", pathSettings, "", "Cookie", cookie)
 	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "postgres://u:&lt;masked&gt;@h/d") || !strings.Contains(page, "environment") {

@@ -20,7 +20,7 @@ func (p sessionsPage) Others() bool { return len(p.Sessions) > 1 }
 func (s *Console) sessionsPage(c *call) (sessionsPage, error) {
 	password := newForm("Change the password", pathSessions+"/password",
 		field{Name: "currentPassword", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true},
-		field{Name: "newPassword", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: "Your other sessions end.", Required: true})
+		field{Name: "newPassword", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: auth.PasswordHint + " Your other sessions end.", Required: true})
 	sessions, err := s.Auth.Sessions(c.Context(), c.principal)
 	return sessionsPage{sessions, password}, err
 }
@@ -31,7 +31,7 @@ func (s *Console) listSessions(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.show("sessions.html", "Sessions", page)
+	return c.show("sessions.html", "Account", page)
 }
 
 // endSession is POST /console/sessions/{uid}/end.
@@ -61,5 +61,5 @@ func (s *Console) changePassword(c *call) error {
 		return errors.Join(err, readErr)
 	}
 	page.Password.refused(c, err)
-	return c.showAgain(err, "sessions.html", "Sessions", page)
+	return c.showAgain(err, "sessions.html", "Account", page)
 }

@@ -22,7 +22,7 @@ type usersPage struct {
 
 // listUsers is GET /console/users.
 func (s *Console) listUsers(c *call) (err error) {
-	page := usersPage{Filter: c.newFilter("Email or name", pathUsers), Empty: empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
+	page := usersPage{Filter: c.newFilter("Email or name contains", pathUsers), Empty: empty{Text: "No user matches the filter.", Path: pathUsers, Action: "Show all"}}
 	page.Users, page.Pager, err = listPage(c, func(after directory.User) ([]directory.User, bool, error) {
 		return s.Directory.ListUsers(c.Context(), c.principal, "", after)
 	}, func(u directory.User) bool { return page.Filter.matches(u.Email, page.FullName(u), u.Name) })
@@ -40,14 +40,14 @@ func (usersPage) FullName(u directory.User) string {
 func userFields(u directory.User) []field {
 	return []field{
 		{Name: "emailId", Label: "Email", Type: "email", Value: u.Email, Required: true},
-		{Name: "name", Label: "Name", Value: u.Name},
+		{Name: "name", Label: "Name", Value: u.Name, Hint: "Shown if the first and last name are empty."},
 		{Name: "firstName", Label: "First name", Value: u.FirstName},
 		{Name: "lastName", Label: "Last name", Value: u.LastName},
 	}
 }
 
 func roleField(role auth.Role) field {
-	return field{Name: "role", Label: "Role", Type: "select", Value: string(role), Hint: "Administrators manage users, projects and registries.",
+	return field{Name: "role", Label: "Role", Type: "select", Value: string(role), Hint: "Members check definitions and see the registries. Administrators also manage registries, alerts, projects and users.",
 		Options: []option{{string(auth.RoleMember), "Member"}, {string(auth.RoleAdmin), "Administrator"}}}
 }
 
@@ -56,7 +56,7 @@ func projectsField(projects []directory.Project) field {
 	for i, p := range projects {
 		names[i] = p.Name
 	}
-	return field{Name: "projects", Label: "Projects", Type: "textarea", Value: strings.Join(names, "\n"), Hint: "Names of projects, one on each line."}
+	return field{Name: "projects", Label: "Projects", Type: "textarea", Value: strings.Join(names, "\n"), Hint: "Names of existing projects, one on each line. A member sees only these and their alerts."}
 }
 
 // sentProjects returns the names of projects that were entered.
@@ -93,7 +93,7 @@ func namedProjects(err error, names []string) error {
 const titleNewUser = "Create a user"
 
 func newUserForm() *form {
-	password := field{Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password", Hint: "Without one, the user cannot log in until an administrator sets it."}
+	password := field{Name: "password", Label: "Password", Type: "password", Autocomplete: "new-password", Hint: auth.PasswordHint + " Without a password, the user cannot log in until an administrator sets one."}
 	return newForm("Create", pathUsers+"/new", append(userFields(directory.User{}), roleField(auth.RoleMember), projectsField(nil), password)...)
 }
 
@@ -141,7 +141,7 @@ func (s *Console) userPage(c *call) (*userPage, error) {
 	page.Role = newForm("Set the role", page.Path("role"), roleField(user.Role))
 	page.Projects = newForm("Set the projects", page.Path("projects"), projectsField(user.Projects))
 	page.Password = newForm("Set the password", page.Path("password"),
-		field{Name: "password", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: "All sessions of the user end.", Required: true})
+		field{Name: "password", Label: "New password", Type: "password", Autocomplete: "new-password", Hint: auth.PasswordHint + " All sessions of the user end.", Required: true})
 	return page, err
 }
 
