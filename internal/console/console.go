@@ -55,6 +55,7 @@ type Console struct {
 const (
 	pathOverview = "/console/"
 	pathLogin    = "/console/login"
+	pathLogout   = "/console/logout"
 )
 
 // route is a page or an action.
@@ -73,7 +74,7 @@ func (s *Console) routes() []route {
 	return []route{
 		{method: "GET", path: pathLogin, handle: s.showLogin, anonymous: true},
 		{method: "POST", path: pathLogin, handle: s.login, anonymous: true},
-		{method: "POST", path: "/console/logout", handle: s.logout},
+		{method: "POST", path: pathLogout, handle: s.logout},
 		{method: "POST", path: "/console/theme", handle: s.setTheme, anonymous: true},
 
 		{method: "GET", path: pathOverview + "{$}", handle: s.overview, label: "Overview", icon: "overview"},

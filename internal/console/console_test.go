@@ -175,6 +175,24 @@ func TestSessionOfABrowser(t *testing.T) {
 	}
 }
 
+// A form that is sent after the end of the session leads back to it, and its user sees that nothing was changed.
+func TestChangeAfterTheEndOfTheSession(t *testing.T) {
+	w := mustWorld(t, true)
+	for _, tt := range []struct{ path, referer, want string }{
+		{pathProjects + "/new", "https://127.0.0.1/console/projects/new?a=b&notice=keySaved", pathLogin + "?next=%2Fconsole%2Fprojects%2Fnew%3Fa%3Db&notice=notChanged"},
+		{pathProjects + "/new", "", pathLogin + "?notice=notChanged"},
+		{pathProjects + "/new", "https://127.0.0.1/%zz", pathLogin + "?notice=notChanged"},
+		{pathLogout, "https://127.0.0.1/console/", pathLogin + "?notice=loggedOut"},
+	} {
+		for _, cookie := range []string{"", "__Host-" + sessionCookie + "=rwc_ended"} {
+			got := w.send("POST", tt.path, "name=x", "Referer", tt.referer, "Cookie", cookie)
+			if got.Code != http.StatusSeeOther || got.Header().Get("Location") != tt.want {
+				t.Errorf("%+v: %d %v", tt, got.Code, got.Header())
+			}
+		}
+	}
+}
+
 // A link on another site leads to a page without the cookie, although the browser has it: the page loads itself again.
 func TestLinkFromAnotherSite(t *testing.T) {
 	w := mustWorld(t, true)

@@ -77,12 +77,22 @@ const pageRows = 50 // of lists that are read whole
 // the lists of the domain do. Only the rows of the page stay in memory.
 func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, p pager, err error) {
 	number := c.pageNumber()
-	start, total := (number-1)*pageRows, 0
+	rows, total, err := readPage(number, read, matches)
+	if last := max((total+pageRows-1)/pageRows, 1); err == nil && number > last { // the list has become shorter
+		number = last
+		rows, total, err = readPage(number, read, matches)
+	}
+	return rows, c.numberedPager(number, len(rows), total), err
+}
+
+// readPage returns the rows of one page, and how many rows all pages have.
+func readPage[T any](number int, read func(after T) ([]T, bool, error), matches func(T) bool) (rows []T, total int, err error) {
+	start := (number - 1) * pageRows
 	var last T
 	for more := true; more; {
 		var next []T
 		if next, more, err = read(last); err != nil {
-			return nil, pager{}, err
+			return nil, 0, err
 		}
 		for _, row := range next {
 			last = row
@@ -95,7 +105,7 @@ func listPage[T any](c *call, read func(after T) ([]T, bool, error), matches fun
 			total++
 		}
 	}
-	return rows, c.numberedPager(number, len(rows), total), nil
+	return rows, total, nil
 }
 
 // maxPage prevents an overflow.
@@ -113,7 +123,7 @@ func (c *call) pageNumber() int {
 func (c *call) numberedPager(number, shown, total int) (p pager) {
 	last := max((total+pageRows-1)/pageRows, 1)
 	if number > 1 {
-		p.Previous = c.withQuery("page", strconv.Itoa(min(number-1, last)))
+		p.Previous = c.withQuery("page", strconv.Itoa(number-1))
 	}
 	if number < last {
 		p.Next = c.withQuery("page", strconv.Itoa(number+1))

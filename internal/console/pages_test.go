@@ -51,7 +51,8 @@ func TestPagesOfUsers(t *testing.T) {
 		{"?page=-1", "admin@acme.example", "u048@acme.example", "1–50 of 131", 50},
 		{"?filter=ADMIN", "admin@acme.example", "admin@acme.example", "", 1},
 		{"?filter=none%00&notice=x", "No user matches the filter.", "", "", 0},
-		{"?page=9", "No user matches", "", "", 0},
+		{"?page=9", "u099@acme.example", "u129@acme.example", "101–131 of 131", 31},
+		{"?page=9&filter=none", "No user matches the filter.", "", "", 0},
 	} {
 		got := w.send("GET", pathUsers+tt.query, "", "Cookie", cookie)
 		page := got.Body.String()

@@ -50,14 +50,25 @@ func (s *Console) identify(c *call) (sent bool, err error) {
 		return true, c.show("reload.html", "Loading", nil)
 	}
 	if reference == "" {
-		return true, c.redirect(c.loginPath(), "")
+		return true, c.redirect(c.loginPath(), c.lost(""))
 	}
 	c.principal, err = s.Auth.AuthenticateConsole(c.Context(), secret.String(reference))
 	if fault.KindOf(err) != fault.Unauthenticated {
 		return false, err
 	}
 	c.setCookie(sessionCookie, "", time.Time{})
-	return true, c.redirect(c.loginPath(), "ended")
+	return true, c.redirect(c.loginPath(), c.lost("ended"))
+}
+
+// lost returns the notice of the login, which also says whether a change was lost.
+func (c *call) lost(notice string) string {
+	switch {
+	case c.Method != http.MethodPost:
+		return notice
+	case c.URL.Path == pathLogout:
+		return "loggedOut"
+	}
+	return "notChanged"
 }
 
 // cameFromAnotherSite reports whether a link on another site led here. Browsers leave out a cookie that is SameSite=Strict
@@ -66,12 +77,23 @@ func (c *call) cameFromAnotherSite() bool {
 	return c.Method == http.MethodGet && c.Request.Header.Get("Sec-Fetch-Site") == "cross-site" && c.Request.Header.Get("Sec-Fetch-Mode") == "navigate"
 }
 
-// loginPath returns the login that leads back to the page of the request.
+// loginPath returns the login that leads back to the page of the request, or of its form.
 func (c *call) loginPath() string {
-	if c.Method != http.MethodGet || c.URL.Path == pathOverview {
+	page := c.URL
+	if c.Method != http.MethodGet {
+		page, _ = url.Parse(c.Referer()) // next refuses other sites
+	}
+	if page == nil || page.Path == "" || page.Path == pathOverview {
 		return pathLogin
 	}
-	return pathLogin + "?" + url.Values{"next": {c.URL.RequestURI()}}.Encode()
+	return pathLogin + "?" + url.Values{"next": {withoutNotice(page)}}.Encode()
+}
+
+// withoutNotice returns the address of a page without its notice, which is shown once.
+func withoutNotice(page *url.URL) string {
+	query := page.Query()
+	query.Del("notice")
+	return (&url.URL{Path: page.Path, RawQuery: query.Encode()}).RequestURI()
 }
 
 // next returns the page to show after the login.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
@@ -217,7 +218,11 @@ func (s *Console) confirmDeleteUser(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.confirm(confirmation{Question: "Delete the user " + page.Email + "?", Text: "Sessions and API keys of the user end at once. Audit records remain. This cannot be undone.",
+	text := "Sessions and API keys of the user end at once. Audit records remain. This cannot be undone."
+	if page.Self {
+		text = "This is your own user: you cannot log in again. " + text
+	}
+	return c.confirm(confirmation{Question: "Delete the user " + page.Email + "?", Text: text,
 		Action: page.Path("delete"), Button: "Delete the user", Cancel: page.Path()})
 }
 
@@ -225,6 +230,10 @@ func (s *Console) confirmDeleteUser(c *call) error {
 func (s *Console) deleteUser(c *call) error {
 	if err := s.Directory.DeleteUser(c.Context(), c.principal, c.origin, c.user()); err != nil {
 		return err
+	}
+	if c.PathValue("uid") == c.principal.UserUID {
+		c.setCookie(sessionCookie, "", time.Time{})
+		return c.redirect(pathLogin, "userDeleted")
 	}
 	return c.redirect(pathUsers, "userDeleted")
 }

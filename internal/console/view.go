@@ -99,7 +99,7 @@ func (c *call) view(title string, data any) view {
 		v.Theme = theme
 	}
 	if c.Method == "GET" {
-		v.Here = c.URL.RequestURI()
+		v.Here = withoutNotice(c.URL)
 	}
 	if c.principal.UserUID == "" {
 		return v
@@ -120,8 +120,9 @@ func isWithin(page, entry string) bool {
 
 // notices are the messages that a page may show after a redirect, by the name in its address.
 var notices = map[string]string{
-	"ended":     "Your session has ended. Log in again.",
-	"loggedOut": "You are logged out.",
+	"ended":      "Your session has ended. Log in again.",
+	"loggedOut":  "You are logged out.",
+	"notChanged": "Your session has ended, so nothing was changed. Log in and try again.",
 
 	"keySaved":       "The API key is saved.",
 	"keyActivated":   "The API key is active.",

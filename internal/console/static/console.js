@@ -1,9 +1,17 @@
 import "./once.js";
 import "./progress.js";
 
-// prepare enables the buttons that copy the text of an element: <button data-copy="id" hidden>. Without this script, they
-// stay hidden.
+// A message about a change is shown once: not again when the page is reloaded or visited again.
+const address = new URL(location);
+if (address.searchParams.has("notice")) {
+  address.searchParams.delete("notice");
+  history.replaceState(history.state, "", address);
+}
+
+// prepare enables the buttons that copy the text of an element: <button data-copy="id" hidden>. They stay hidden without
+// this script, and without TLS on other hosts than this one, where browsers have no clipboard.
 export function prepare(part) {
+  if (!navigator.clipboard) return;
   for (const button of part.querySelectorAll("button[data-copy]")) {
     button.hidden = false;
     button.addEventListener("click", async () => {

@@ -89,6 +89,15 @@ test("a new API key is shown once", async (t) => {
   assert.equal(await page.getByRole("row", { name: "second" }).count(), 1);
 });
 
+test("a new API key where the browser has no clipboard", async (t) => {
+  const page = await as(t, "member");
+  await page.addInitScript(() => Object.defineProperty(Navigator.prototype, "clipboard", { value: undefined }));
+  await create(page, "without a clipboard");
+  await page.locator("#key").click();
+  assert.equal(await page.evaluate(() => getSelection().toString()), await page.locator("#key").textContent());
+  assert.equal(await page.getByRole("button", { name: "Copy" }).count(), 0);
+});
+
 test("the form of a new API key names its problems, JavaScript off", async (t) => {
   const page = await as(t, "member", { javaScriptEnabled: false });
   await page.goto(list + "/new");

@@ -180,7 +180,8 @@ test("keyboard only: check and save", async (t) => {
   await page.keyboard.type("typed");
   await to("Save as registry");
   await page.keyboard.press("Enter");
-  await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}\?notice=registrySaved$/);
+  await page.waitForURL(/\/console\/registries\/[0-9a-f-]{36}/);
+  await page.getByText("The registry is stored.").waitFor();
   await page.goto("/console/");
   await page.getByRole("region", { name: "Recent changes" }).getByRole("row", { name: "typed" }).first().waitFor();
 });

@@ -99,6 +99,21 @@ test("a session that ends in another tab", async (t) => {
   await page.getByRole("heading", { name: "Log in" }).waitFor();
 });
 
+test("a form that is sent after the session has ended", async (t) => {
+  const page = await open(t);
+  await page.goto("/console/login");
+  await fillIn(page, service.admin);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.goto("/console/projects/new");
+  await page.context().clearCookies();
+  await page.getByLabel("Name").fill("too late");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Your session has ended, so nothing was changed.").waitFor();
+  await fillIn(page, service.admin);
+  await page.getByRole("heading", { name: "Create a project" }).waitFor();
+  assert.equal(await page.getByText("nothing was changed").count(), 0);
+});
+
 test("each login has a reference of its own", async (t) => {
   const page = await open(t);
   const planted = { name: "__Host-regwarden-session", value: "rwc_planted", url: service.url, secure: true };

@@ -108,6 +108,30 @@ test("the own user", async (t) => {
   }
 });
 
+test("an administrator deletes the own user", async (t) => {
+  const account = await newAccount((await open(t)).request, "admin");
+  const page = await logIn(t, account);
+  await page.goto(`${list}/${account.uid}/delete`);
+  await page.getByText("This is your own user: you cannot log in again.").waitFor();
+  await click(page, "Delete the user");
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
+  await page.getByText("The user is deleted.").waitFor();
+  assert.deepEqual(await page.context().cookies(), []);
+});
+
+test("long names leave all columns in sight", async (t) => {
+  const page = await as(t, "admin");
+  const { uid } = await newAccount(page.request);
+  await page.goto(`${list}/${uid}`);
+  for (const name of ["First name", "Last name"]) await page.getByLabel(name).fill("Wolfeschlegelsteinhausenbergerdorff".repeat(3));
+  await click(page, "Save");
+  await page.getByText("The user is saved.").waitFor();
+  await page.reload();
+  assert.equal(await page.getByText("The user is saved.").count(), 0); // a message is shown once
+  await page.goto(list);
+  assert.equal(await page.getByRole("region", { name: "Users" }).evaluate((table) => table.scrollWidth - table.clientWidth), 0);
+});
+
 test("a member has no page of users", async (t) => {
   const account = await newAccount();
   const page = await as(t, "member");
