@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/regwarden/regwarden/internal/audit"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
@@ -85,7 +87,27 @@ func (s *Console) listAudits(c *call) (err error) {
 
 type auditPage struct {
 	audit.Record
-	Report string // indented JSON
+	Report     string // indented JSON
+	ObjectPath string // page of the object, if there is one
+}
+
+// objectPath returns the page of a record's object, or nothing if it has none that the caller may open. Objects may also be names
+// and endpoints.
+func (c *call) objectPath(r audit.Record) string {
+	if uuid.Validate(r.Object) != nil || r.Action.Change() == audit.ChangeDelete {
+		return ""
+	}
+	switch kind := r.Action.Kind(); {
+	case kind == "registry":
+		return pathOf(pathRegistries, r.Object)
+	case kind == "apikey":
+		return pathOf(pathKeys, r.Object)
+	case kind == "user" && c.principal.Can(auth.ChangeUsers):
+		return pathOf(pathUsers, r.Object)
+	case kind == "project" && c.principal.Can(auth.ChangeProjects):
+		return pathOf(pathProjects, r.Object)
+	}
+	return ""
 }
 
 // showAudit is GET /console/audit/{uid}.
@@ -100,7 +122,7 @@ func (s *Console) showAudit(c *call) error {
 			return fault.Wrap("read a report", err)
 		}
 	}
-	return c.show("audit.html", "Audit record", auditPage{record, report.String()})
+	return c.show("audit.html", "Audit record", auditPage{record, report.String(), c.objectPath(record)})
 }
 
 const pathSettings = "/console/settings"

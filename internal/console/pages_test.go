@@ -111,6 +111,31 @@ func link(page, rel string) string {
 	return strings.ReplaceAll(address, "&amp;", "&")
 }
 
+// Audit records lead to their objects where these have a page that the caller may open.
+func TestPageOfTheObjectOfAnAuditRecord(t *testing.T) {
+	const uid = "5d23ade2-d0d9-4b36-b142-060a3ee00180"
+	for _, tt := range []struct {
+		action        audit.Action
+		object        string
+		admin, member string
+	}{
+		{audit.RegistryWatch, uid, pathRegistries + "/" + uid, pathRegistries + "/" + uid},
+		{audit.APIKeyCreate, uid, pathKeys + "/" + uid, pathKeys + "/" + uid},
+		{audit.PasswordChange, uid, pathUsers + "/" + uid, ""},
+		{audit.ProjectUpdate, uid, pathProjects + "/" + uid, ""},
+		{audit.RegistryDelete, uid, "", ""},
+		{audit.RegistryValidate, "https://r.example.com", "", ""},
+		{audit.Login, uid, "", ""},
+	} {
+		for role, want := range map[auth.Role]string{auth.RoleAdmin: tt.admin, auth.RoleMember: tt.member} {
+			c := &call{principal: auth.Principal{Role: role}}
+			if got := c.objectPath(audit.Record{Action: tt.action, Object: tt.object}); got != want {
+				t.Errorf("%s of %s for %s: %q, want %q", tt.action, tt.object, role, got, want)
+			}
+		}
+	}
+}
+
 // Only administrators of the only organization see the settings, which are those of all organizations.
 func TestSettings(t *testing.T) {
 	w := mustWorld(t, false)

@@ -53,6 +53,8 @@ test("one audit record", async (t) => {
   await assertAccessible(page);
   const member = await as(t, "member");
   assert.equal((await member.goto(new URL(page.url()).pathname)).status(), 404);
+  await page.getByRole("link", { name: account.uid }).click();
+  await page.getByRole("heading", { name: account.email }).waitFor();
 });
 
 test("the record of a validation has its report", async (t) => {
