@@ -65,7 +65,7 @@ async function reuse(t, options) {
   const used = pages.pop() ?? (await create(options));
   const { page, wrong } = used;
   await page.context().clearCookies();
-  await page.setViewportSize(viewports.wide);
+  await page.setViewportSize(options.viewport ?? viewports.wide);
   await page.emulateMedia({ colorScheme: options.colorScheme ?? "light" });
   t.after(async () => {
     for (const event of ["dialog", "response"]) page.removeAllListeners(event);

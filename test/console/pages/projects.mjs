@@ -47,7 +47,7 @@ test("a project that has members is not deleted", async (t) => {
   await page.goto(list + "/new");
   await page.getByLabel("Name").fill("in use");
   await page.getByRole("button", { name: "Create" }).click();
-  const user = await newAccount(page.request);
+  const user = await newAccount();
   await page.goto(`/console/users/${user.uid}`);
   await page.getByLabel("Projects").fill("in use");
   await page.getByRole("button", { name: "Set the projects" }).click();

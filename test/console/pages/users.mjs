@@ -109,7 +109,7 @@ test("the own user", async (t) => {
 });
 
 test("an administrator deletes the own user", async (t) => {
-  const account = await newAccount((await open(t)).request, "admin");
+  const account = await newAccount("admin");
   const page = await logIn(t, account);
   await page.goto(`${list}/${account.uid}/delete`);
   await page.getByText("This is your own user: you cannot log in again.").waitFor();
@@ -121,7 +121,7 @@ test("an administrator deletes the own user", async (t) => {
 
 test("long names leave all columns in sight", async (t) => {
   const page = await as(t, "admin");
-  const { uid } = await newAccount(page.request);
+  const { uid } = await newAccount();
   await page.goto(`${list}/${uid}`);
   for (const name of ["First name", "Last name"]) await page.getByLabel(name).fill("Wolfeschlegelsteinhausenbergerdorff".repeat(3));
   await click(page, "Save");
