@@ -179,7 +179,7 @@ func failureOf(err error) result {
 			hint: "Ask the operator to correct --egress-proxy, or to allow the receiver in the proxy."}
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok && !dns.IsTimeout {
-		return result{message: "the host of http.url was not found", hint: "Correct the host of http.url."}
+		return result{message: "the host of the webhook's URL was not found", hint: "Correct the host of the URL."}
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return result{message: "the certificate of the receiver is not trusted, has expired or does not match the host name",
