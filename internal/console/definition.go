@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/regwarden/regwarden/internal/fault"
@@ -111,6 +112,17 @@ func fieldID(path string) string {
 		return ""
 	}
 	return field.ID()
+}
+
+// optionLabel returns the label of an option of the form.
+func optionLabel(name string, value any) (string, error) {
+	f, err := newForm("", "", definitionFields(regcheck.Definition{})...).Field(name)
+	for _, o := range f.Options {
+		if o.Value == fmt.Sprint(value) {
+			return o.Label, err
+		}
+	}
+	return fmt.Sprint(value), err
 }
 
 // inLabels returns a text about a definition with labels of the form instead of JSON paths.

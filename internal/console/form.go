@@ -27,6 +27,7 @@ type field struct {
 	Rows     int
 	Required bool
 	Secret   bool   // of a textarea: has no value in a page, like a password
+	Again    bool   // the hint asks for the value again, which the page must not have
 	Error    string // what is wrong with the value
 }
 
@@ -60,7 +61,7 @@ func (f *form) sent(c *call) *form {
 		case !one.Hidden():
 			one.Value = value
 		case value != "":
-			one.Hint = "Enter it again."
+			one.Hint, one.Again = "Enter it again.", true
 		}
 	}
 	return f

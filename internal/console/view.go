@@ -35,6 +35,7 @@ func (s *Console) parseTemplates() (templates, error) {
 		"ago":          func(at time.Time) template.HTML { return ago(at, s.Now()) },
 		"count":        count,
 		"labels":       inLabels,
+		"option":       optionLabel,
 		"bars":         stageBars,
 		"milliseconds": milliseconds,
 		"place":        place,

@@ -41,6 +41,6 @@ function show({ response, responseURL }, form) {
   const sent = ["file", "text"].map((name) => form.elements[name]);
   main.replaceChildren(...response.getElementById("main").childNodes);
   for (const input of sent) document.getElementById(input.id)?.replaceWith(input);
-  document.querySelector("[data-again]")?.remove();
+  for (const hint of document.querySelectorAll("[data-again]")) hint.remove();
   main.querySelector("[autofocus]")?.focus();
 }

@@ -76,6 +76,7 @@ test("a text is checked against a real registry, and saved", async (t) => {
   await page.getByLabel("Or its text").fill(JSON.stringify({ ...definition, providerType: "helm" }));
   await page.getByRole("button", { name: "List" }).click();
   await page.getByRole("heading", { name: "1 definition found" }).waitFor();
+  assert.equal(await page.getByText("Enter it again.").count(), 0, "the text is still there");
   assert.ok(await page.getByRole("heading", { name: "1 definition found" }).evaluate((element) => element === document.activeElement), "the result has no focus");
   await page.getByRole("button", { name: "Check the chosen" }).click();
   await page.getByText("valid", { exact: true }).waitFor();
