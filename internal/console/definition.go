@@ -105,18 +105,23 @@ func formName(path string) string {
 	return path
 }
 
+// definitionField returns a field of the form without a value.
+func definitionField(name string) (field, error) {
+	return newForm("", "", definitionFields(regcheck.Definition{})...).Field(name)
+}
+
 // fieldID returns the id of the field with a JSON path, empty if the form does not have it.
 func fieldID(path string) string {
-	field, err := newForm("", "", definitionFields(regcheck.Definition{})...).Field(formName(path))
+	f, err := definitionField(formName(path))
 	if err != nil {
 		return ""
 	}
-	return field.ID()
+	return f.ID()
 }
 
 // optionLabel returns the label of an option of the form.
 func optionLabel(name string, value any) (string, error) {
-	f, err := newForm("", "", definitionFields(regcheck.Definition{})...).Field(name)
+	f, err := definitionField(name)
 	for _, o := range f.Options {
 		if o.Value == fmt.Sprint(value) {
 			return o.Label, err
