@@ -19,6 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/registries"
+	"github.com/regwarden/regwarden/internal/scan"
 	"github.com/regwarden/regwarden/regcheck"
 )
 
@@ -97,16 +98,7 @@ func (f foundDefinition) User() string {
 	}
 }
 
-func place(source model.Source) string {
-	var parts []string
-	if source.Line > 0 {
-		parts = append(parts, fmt.Sprintf("line %d", source.Line))
-	}
-	if source.Object != "" {
-		parts = append(parts, source.Object)
-	}
-	return short(cmp.Or(strings.Join(parts, ", "), source.File))
-}
+func place(source model.Source) string { return short(cmp.Or(scan.InFile(source), source.File)) }
 
 // short returns the beginning of a text of the file.
 func short(text string) string {

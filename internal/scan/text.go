@@ -153,7 +153,7 @@ var credentials = map[string]string{"noAuth": "no credentials", "basic": "passwo
 // details writes places, causes and what to do.
 func (p *printer) details(r model.Registry, o outcome) {
 	if o.color != green {
-		p.labeled("", "", inFile(r.Sources[0]))
+		p.labeled("", "", InFile(r.Sources[0]))
 	}
 	if len(r.Sources) > 1 {
 		p.labeled("", "", "also in "+places(r.Sources[1:]))
@@ -213,8 +213,8 @@ func Place(s model.Source) string {
 	return fmt.Sprintf("%s:%d", Clean(s.File), s.Line)
 }
 
-// inFile names a place within its file.
-func inFile(s model.Source) string {
+// InFile names a place within its file; it is empty for the file as a whole.
+func InFile(s model.Source) string {
 	var parts []string
 	if s.Line > 0 {
 		parts = append(parts, fmt.Sprintf("line %d", s.Line))
@@ -228,7 +228,7 @@ func inFile(s model.Source) string {
 // entry writes a problem or a skipped entry.
 func (p *printer) entry(mark, color, kind, reason string, at model.Source, message string) {
 	text := kind + " (" + reason + ")"
-	if place := inFile(at); place != "" {
+	if place := InFile(at); place != "" {
 		text += ": " + place
 	}
 	p.hanging(lineIndent, lineIndent+"  ", p.paint(color, mark), mark+" ", text)
