@@ -183,6 +183,7 @@ var written = []testCase{
 	{config: `{"auths": {"ghcr.io/acme": {"auth": "dTpw"}, "ghcr.io": {"auth": "dTpx"}}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io/acme": {"auth": "dTpw"}}}`, reference: "ghcr.io/acmecorp/app"},
 	{config: `{"auths": {"*.io": {"auth": "dTpw"}, "ghcr.io": {"auth": "dTpx"}}}`, reference: "ghcr.io/acme/app"},
+	{config: `{"auths": {"http://ghcr.io/": {"auth": "dQ=="}, "https://ghcr.io/": {}}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "credsStore": "three"}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "credsStore": "three", "credHelpers": {"ghcr.io": ""}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"credHelpers": {"ghcr.io": "one"}}`, reference: "ghcr.io/acme/app"},

@@ -224,5 +224,10 @@ func paddingHint(rules Rules, auth string) string {
 	return ""
 }
 
+// Fails reports whether the consumer fails for a registry with this entry. podman connects without credentials if auth has no colon.
+func (r Rules) Fails(e *Entry) bool {
+	return e.Problem != "" && (r != Podman || e.Problem != "noPassword")
+}
+
 // Empty reports whether the entry has no credentials, as a credential helper leaves it.
 func (e *Entry) Empty() bool { return e.Problem == "" && e.Credential == Credential{} }

@@ -84,6 +84,30 @@ func TestLookupKeys(t *testing.T) {
 	}
 }
 
+// TestChoiceByChance has two spellings of a host, with entries that lead to the same or not.
+func TestChoiceByChance(t *testing.T) {
+	const noColon, empty = `{"auth": "dXU="}`, `{}`
+	user, other := `{"auth": "`+basic("u", "p")+`"}`, `{"auth": "`+basic("u", "q")+`"}`
+	for _, test := range []struct {
+		rules         Rules
+		first, second string
+		byChance      bool
+	}{
+		{Podman, user, user, false},
+		{Podman, user, other, true},
+		{Podman, user, empty, true},
+		{Podman, user, noColon, true},
+		{Podman, noColon, empty, false}, // both: without credentials
+		{ORAS, noColon, empty, true},    // fails, or without credentials
+		{ORAS, noColon, `{"auth": "?"}`, false},
+	} {
+		config := parse(t, `{"auths": {"http://r.test/": `+test.first+`, "https://r.test/v2": `+test.second+`}}`)
+		if choice := config.Lookup(test.rules, "r.test/a"); choice.Ambiguous != test.byChance || len(choice.Entries) != 2 {
+			t.Errorf("%v, %s and %s: by chance %v, %q", test.rules, test.first, test.second, choice.Ambiguous, choice.Steps)
+		}
+	}
+}
+
 func TestDecode(t *testing.T) {
 	for _, test := range []struct {
 		name, entry string

@@ -137,7 +137,7 @@ func (l *lookup) choose(e *Entry) { l.choice.Entries = append(l.choice.Entries, 
 // ambiguous reports that the consumer, which walks a Go map, uses any of the chosen entries.
 func (l *lookup) ambiguous() {
 	for _, e := range l.choice.Entries[min(1, len(l.choice.Entries)):] {
-		if first := l.choice.Entries[0]; e.Credential != first.Credential || (e.Problem == "") != (first.Problem == "") {
+		if first := l.choice.Entries[0]; e.Credential != first.Credential || l.rules.Fails(e) != l.rules.Fails(first) {
 			l.choice.Ambiguous = true
 			l.step("The credentials differ, and %s uses any one of these entries, by chance.", l.rules)
 			return

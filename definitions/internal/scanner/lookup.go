@@ -96,10 +96,10 @@ func (s *Scanner) UseFirst(r *model.Registry, rules dockerauth.Rules, entries []
 		AddNotice(r, model.NoticeAmbiguousCredentials, "%d entries match. %s tries %q first, and the others if it is rejected.", len(entries), rules, dockerauth.Show(first.Key))
 	}
 	switch {
-	case first.Problem == string(model.ProblemNoPassword) && rules == dockerauth.Podman:
-		AddNotice(r, model.NoticeNoMatchingCredentials, "%s %s", first.Message, consequence(rules, first))
-	case first.Problem != "":
+	case rules.Fails(first):
 		SetUnresolved(r, model.UnresolvedIncomplete, "%s %s", first.Message, consequence(rules, first))
+	case first.Problem != "":
+		AddNotice(r, model.NoticeNoMatchingCredentials, "%s %s", first.Message, consequence(rules, first))
 	case first.Empty():
 		AddNotice(r, model.NoticeNoMatchingCredentials, "The entry %q is empty: %s connects without credentials.", dockerauth.Show(first.Key), rules)
 	default:
@@ -109,10 +109,10 @@ func (s *Scanner) UseFirst(r *model.Registry, rules dockerauth.Rules, entries []
 
 // consequence returns what a consumer does that finds an entry with a problem.
 func consequence(rules dockerauth.Rules, e *dockerauth.Entry) string {
-	if rules == dockerauth.Podman && e.Problem == string(model.ProblemNoPassword) {
-		return "podman connects without credentials."
+	if rules.Fails(e) {
+		return rules.String() + " fails for this registry."
 	}
-	return rules.String() + " fails for this registry."
+	return rules.String() + " connects without credentials."
 }
 
 // Use sets the credentials of an entry. As docker does, a bearer token is preferred to an identity token, and that to a password.
