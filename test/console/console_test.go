@@ -61,7 +61,7 @@ type registry struct {
 }
 
 func TestConsole(t *testing.T) {
-	node, chromium := needs.Program(t, "node", "nodejs"), needs.Program(t, "chromium", "chromium")
+	node, chromium := needs.Program(t, "node", "nodejs"), needs.Program(t, "chromium-headless-shell", "chromium-headless-shell")
 	_, err := os.Stat("node_modules/.package-lock.json")
 	needs.DebianPackage(t, "npm, and the packages of test/console/package-lock.json", err == nil)
 
