@@ -1,3 +1,5 @@
+//go:build !race
+
 // Package archtest tests the rules of ARCHITECTURE.md that the compiler does not check: the allowed imports between
 // packages, and that every package has a package comment.
 package archtest
