@@ -16,8 +16,7 @@ var Shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
 // OpenWithLongTimeouts opens a store whose time limits a busy machine does not exceed, for tests of other properties.
 func OpenWithLongTimeouts(t *testing.T, url string) *DB {
 	t.Helper()
-	const slowConnect = "&connect_timeout=60" // the maximum of the setting
-	o := Options{DatabaseURL: secret.String(url + slowConnect), DataDir: t.TempDir()}
+	o := Options{DatabaseURL: secret.String(url), DataDir: t.TempDir()}
 	d := o.database()
 	d.Timeout = time.Hour
 	db, err := open(t.Context(), o, d)

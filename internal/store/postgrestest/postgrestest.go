@@ -295,7 +295,11 @@ func (s *Server) URLVia(address, database string) string {
 	return u.String()
 }
 
-// NewDatabase creates an empty database and returns its address.
+// SlowConnect lets a connection take a minute, the most that the setting can be, so that a slow machine is not taken for a database
+// that is unreachable.
+const SlowConnect = "&connect_timeout=60"
+
+// NewDatabase creates an empty database and returns its address, which ends with SlowConnect.
 func (s *Server) NewDatabase(t testing.TB) string {
 	t.Helper()
 	return must(t)(s.CreateDatabase())
@@ -331,7 +335,7 @@ func (s *Server) createDatabase(options string) (url string, err error) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), startWait)
 	defer cancel()
-	return s.URL(name), s.Exec(ctx, s.URL("postgres"), "CREATE DATABASE "+name+options)
+	return s.URL(name) + SlowConnect, s.Exec(ctx, s.URL("postgres"), "CREATE DATABASE "+name+options)
 }
 
 // Exec runs statements on their own connection.

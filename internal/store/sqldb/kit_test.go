@@ -22,10 +22,6 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(shared)
 }
 
-// slowConnect lets a connection take a minute, the most that the setting can be, so that a slow machine is not taken for a database
-// that is unreachable.
-const slowConnect = "&connect_timeout=60"
-
 var migrations = fstest.MapFS{
 	"migrations/sqlite/00001_names.sql":   {Data: []byte(schema)},
 	"migrations/postgres/00001_names.sql": {Data: []byte(schema)},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
 func tryQuery(t *testing.T, db *DB) error {
@@ -30,7 +31,7 @@ func awaitServed(t *testing.T, db *DB) {
 // TestAnotherHostTakesOver has two ways to a database, and the one that is in use becomes unresponsive.
 func TestAnotherHostTakesOver(t *testing.T) {
 	server := shared.Server(t)
-	direct := server.NewDatabase(t)
+	direct := strings.TrimSuffix(server.NewDatabase(t), postgrestest.SlowConnect)
 	first, second := startCutProxy(t, server.Address()), startCutProxy(t, server.Address())
 	db := mustOpenURL(t, strings.Replace(direct, server.Address(), first.address()+","+second.address(), 1))
 	awaitServed(t, db)
@@ -51,9 +52,23 @@ func TestAnotherHostTakesOver(t *testing.T) {
 	}
 }
 
+// TestWorkThatOutlastsItsTransaction has a transaction whose time is over before its next statement.
+func TestWorkThatOutlastsItsTransaction(t *testing.T) {
+	db := mustOpenURL(t, shared.Server(t).NewDatabase(t))
+	awaitServed(t, db)
+	db.engine.(*postgres).limit = time.Second
+	err := db.InTx(t.Context(), func(q Querier) error {
+		time.Sleep(time.Second)
+		return insertName(t.Context(), q, "late")
+	})
+	if fault.KindOf(err) != fault.Unavailable || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestOneCallersDeadlineCostsOneConnection has a caller with a short deadline wait for a locked row.
 func TestOneCallersDeadlineCostsOneConnection(t *testing.T) {
-	url := shared.Server(t).NewDatabase(t) + slowConnect
+	url := shared.Server(t).NewDatabase(t)
 	db := mustOpenURL(t, url)
 	const connections = 6
 	var running, together sync.WaitGroup

@@ -249,9 +249,10 @@ func (t *pgTx) rollback() {
 // isLost reports whether an error closed the connection, or means that it leads to a server that takes no writes.
 func isLost(conn *pgx.Conn, err error) bool { return conn.IsClosed() || codeOf(err) == codeReadOnly }
 
-// translateOn is Translate for an error of a statement on a connection.
+// translateOn is Translate for an error of a statement on a connection. A statement is not sent when the time of its transaction is
+// over: the connection stays open then.
 func translateOn(conn *pgx.Conn, err error) error {
-	if codeOf(err) == "" && conn.IsClosed() {
+	if codeOf(err) == "" && (conn.IsClosed() || errors.Is(err, context.DeadlineExceeded)) {
 		return unreachable(err)
 	}
 	return Translate(err)
