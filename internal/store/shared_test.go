@@ -11,7 +11,7 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Shared runs PostgreSQL for the tests of both packages.
-var Shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true}}
+var Shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Settings: postgrestest.LongTimeouts}}
 
 // OpenWithLongTimeouts opens a store whose time limits a busy machine does not exceed, for tests of other properties.
 func OpenWithLongTimeouts(t *testing.T, url string) *DB {

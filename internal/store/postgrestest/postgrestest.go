@@ -45,6 +45,9 @@ type Options struct {
 	Settings []string // additional lines of postgresql.conf, each "name = value"
 }
 
+// LongTimeouts are settings for tests of other properties than time limits: a busy machine does not exceed them.
+var LongTimeouts = []string{"lock_timeout = '1h'", "statement_timeout = '1h'"}
+
 // Server is a running PostgreSQL.
 type Server struct {
 	Dir  string // contains the data directory and the socket

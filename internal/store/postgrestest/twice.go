@@ -27,7 +27,7 @@ func (t Twice) Run() int {
 	}
 	var server *Server
 	if err == nil {
-		server, err = New(Options{NoSync: true})
+		server, err = New(Options{NoSync: true, Settings: LongTimeouts})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -17,8 +17,9 @@ const durableSession = `SELECT set_config('synchronous_commit', 'on', false) WHE
 	`
 
 // Settings of every connection of the pools. A stuck lock delays no request for long, and the locks of a server that
-// stopped in the middle of a transaction are released.
-const prepareSession = durableSession + `SET default_transaction_isolation = 'read committed'; SET lock_timeout = '2s'; SET statement_timeout = '4s'; SET idle_in_transaction_session_timeout = '10s'`
+// stopped in the middle of a transaction are released. Time limits of the role, the database or the URL stay.
+const prepareSession = durableSession + `SET default_transaction_isolation = 'read committed'; SET idle_in_transaction_session_timeout = '10s';
+	SELECT set_config(name, value, false) FROM (VALUES ('lock_timeout', '2s'), ('statement_timeout', '4s')) AS wanted (name, value) WHERE current_setting(name) = '0'`
 
 const readOnlySession = `; SET default_transaction_read_only = on`
 

@@ -24,7 +24,7 @@ func TestPostgreSQL(t *testing.T) {
 	}{
 		{"serialization failures and deadlocks are retried", failuresAreRetried},
 		{"a stuck lock delays no caller for long", stuckLock},
-		{"commits are durable whatever the default of the role is", commitsAreDurable},
+		{"commits are durable and waits are bounded whatever the defaults of the database are", settings},
 		{"a database of a newer program", newerDatabase},
 		{"text that PostgreSQL cannot hold", unstorableText},
 		{"no error contains the password", passwordIsHidden},
@@ -144,15 +144,18 @@ func stuckLock(t *testing.T, server *postgrestest.Server) {
 	}
 }
 
-func commitsAreDurable(t *testing.T, server *postgrestest.Server) {
+func settings(t *testing.T, server *postgrestest.Server) {
 	url := server.NewDatabase(t)
-	for _, row := range []struct{ has, gets string }{{"off", "on"}, {"local", "on"}, {"remote_apply", "remote_apply"}} {
-		execDirectly(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = "+row.has+"', current_database()); END $$")
+	for _, row := range []struct{ name, has, gets string }{
+		{"synchronous_commit", "off", "on"}, {"synchronous_commit", "local", "on"}, {"synchronous_commit", "remote_apply", "remote_apply"},
+		{"lock_timeout", "0", "2s"}, {"lock_timeout", "'1s'", "1s"}, {"statement_timeout", "0", "4s"}, {"statement_timeout", "'3s'", "3s"},
+	} {
+		execDirectly(t, url, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET "+row.name+" = "+strings.ReplaceAll(row.has, "'", "''")+"', current_database()); END $$")
 		db := mustOpenURL(t, url)
 		err := db.InTx(t.Context(), func(q Querier) error {
-			got, err := queryText(t.Context(), q, "SELECT current_setting('synchronous_commit')")
+			got, err := queryText(t.Context(), q, "SELECT current_setting('"+row.name+"')")
 			if got != row.gets {
-				t.Errorf("%s became %s", row.has, got)
+				t.Errorf("%s of %s became %s", row.name, row.has, got)
 			}
 			return err
 		})
