@@ -112,8 +112,10 @@ func startValidations(t testing.TB, server *instance.Server, keys []string, endp
 
 func (r *runningValidations) send(client *http.Client, request *http.Request) {
 	began := time.Now()
-	outcome := "no response"
-	if response, err := client.Do(request); err == nil {
+	outcome := ""
+	if response, err := client.Do(request); err != nil {
+		outcome = err.Error()
+	} else {
 		var body struct{ Code string }
 		_ = json.NewDecoder(response.Body).Decode(&body) // a response without code shows in the outcome
 		_ = response.Body.Close()
