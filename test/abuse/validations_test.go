@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -227,14 +229,7 @@ func redirectForever(conn net.Conn) {
 // serveDNS responds by the first label of the requested name.
 func serveDNS(t testing.TB) (address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	packets, err := net.ListenPacket("udp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener, packets := listenDNS(t)
 	serveAll(t, listener, respondTCP)
 	t.Cleanup(func() { _ = packets.Close() })
 	go func() {
@@ -247,6 +242,25 @@ func serveDNS(t testing.TB) (address string) {
 		}
 	}()
 	return listener.Addr().String()
+}
+
+// listenDNS returns a port that is free for TCP and for UDP.
+func listenDNS(t testing.TB) (net.Listener, net.PacketConn) {
+	t.Helper()
+	for {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		packets, err := net.ListenPacket("udp", listener.Addr().String())
+		if err == nil {
+			return listener, packets
+		}
+		_ = listener.Close() // never fails
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // respondUDP has the client retry "drip" and "huge" over TCP.
