@@ -9,5 +9,8 @@ import (
 
 func TestPostgreSQL(t *testing.T) {
 	server := store.Shared.Server(t)
-	storetest.Run(t, func(t *testing.T) *store.DB { return store.OpenWithLongTimeouts(t, server.NewDatabase(t)) })
+	storetest.Run(t, func(t *testing.T) *store.DB {
+		dir := t.TempDir()
+		return store.OpenWithLongTimeouts(t, dir, storetest.Create(t, dir, server))
+	})
 }

@@ -14,9 +14,9 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 var Shared = &postgrestest.Shared{Options: postgrestest.Options{NoSync: true, Settings: postgrestest.LongTimeouts}}
 
 // OpenWithLongTimeouts opens a store whose time limits a busy machine does not exceed, for tests of other properties.
-func OpenWithLongTimeouts(t *testing.T, url string) *DB {
+func OpenWithLongTimeouts(t *testing.T, dir, url string) *DB {
 	t.Helper()
-	o := Options{DatabaseURL: secret.String(url), DataDir: t.TempDir()}
+	o := Options{DatabaseURL: secret.String(url), DataDir: dir}
 	d := o.database()
 	d.Timeout = time.Hour
 	db, err := open(t.Context(), o, d)

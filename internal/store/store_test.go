@@ -38,7 +38,9 @@ func mustOpen(t *testing.T, o store.Options) *store.DB {
 func TestSQLite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) *store.DB {
 		t.Parallel() // each store waits for the disk most of the time
-		return mustOpen(t, store.Options{DataDir: t.TempDir()})
+		dir := t.TempDir()
+		storetest.Create(t, dir, nil)
+		return mustOpen(t, store.Options{DataDir: dir})
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Running all migrations takes longer than most tests. Create runs them once for each kind of database in a test process and copies
-// the result, with its keys. The migrations themselves are tested in internal/store, which does not use Create.
+// the result, with its keys. The tests of migrations in internal/store do not use Create.
 
 // Create creates a store for store.Open in the data directory dir. With a server, only the key file is in dir, and the address of
 // the new database is returned.
