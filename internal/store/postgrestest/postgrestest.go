@@ -161,7 +161,7 @@ func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
 // init creates the data directory. Texts sort by the rules of a language: the columns of the store must not depend on it.
 func (s *Server) init() error {
 	passwords := filepath.Join(s.Dir, "password")
-	if err := errors.Join(os.WriteFile(passwords, []byte(Password+"\n"), 0o600), s.own(passwords)); err != nil {
+	if err := errors.Join(os.WriteFile(passwords, []byte(hashedPassword()+"\n"), 0o600), s.own(passwords)); err != nil {
 		return err
 	}
 	if err := s.createCluster([]string{"--pgdata", s.data(), "--username", User, "--pwfile", passwords, "--auth", "scram-sha-256",

@@ -33,7 +33,7 @@ func (s *Server) templateFor(args []string) string {
 	if err != nil {
 		return ""
 	}
-	key := strings.ReplaceAll(strings.Join(append(args, s.bin, Password, fmt.Sprint(s.owner)), "\n"), s.Dir, "")
+	key := strings.ReplaceAll(strings.Join(append(args, s.bin, hashedPassword(), fmt.Sprint(s.owner)), "\n"), s.Dir, "")
 	return filepath.Join(cache, "regwarden-test", fmt.Sprintf("postgresql-%x", sha256.Sum256([]byte(key))))
 }
 
