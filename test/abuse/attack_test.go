@@ -113,7 +113,7 @@ func (c *customer) visit(d time.Duration) {
 		if i%10 == 0 {
 			c.try(http.MethodPost, "/v1/auth/authenticate", login)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,15 +16,14 @@ import (
 )
 
 const (
-	summary       = "/v1/registries/oci/summary"
-	longRecords   = 3000 // a list of 7 MiB, and more than the operating system holds of it
-	otherOrg      = "Crowd"
-	otherEmail    = "admin@crowd.example"
-	unreadConns   = 26
-	cutAfter      = 30 * time.Second // 20 to 25 s, and room for a busy machine
-	slowPiece     = 1 << 20
-	slowPause     = 4 * time.Second
-	createdAtOnce = 16
+	summary     = "/v1/registries/oci/summary"
+	longRecords = 3000 // a list of 7 MiB, and more than the operating system holds of it
+	otherOrg    = "Crowd"
+	otherEmail  = "admin@crowd.example"
+	unreadConns = 26
+	cutAfter    = 30 * time.Second // 20 to 25 s, and room for a busy machine
+	slowPiece   = 1 << 20
+	slowPause   = 4 * time.Second
 )
 
 // Lists that clients do not read hold little memory, and end. A client that reads slowly gets all of its list.
@@ -73,33 +71,25 @@ func otherAdmin(t *testing.T, server *instance.Server) (token string) {
 	return server.Client(t).Do(http.MethodPost, login, instance.Credentials(otherEmail, otherOrg, instance.Password)).Want(http.StatusOK).Tokens().Authorization
 }
 
+// createLongRecords imports the records, in requests of less than 1 MiB.
 func createLongRecords(t *testing.T, server *instance.Server, token string) {
 	t.Helper()
+	const atOnce = longRecords / 8
 	client := server.Client(t)
-	var work sync.WaitGroup
-	numbers := make(chan int)
-	for range createdAtOnce {
-		work.Go(func() {
-			for i := range numbers {
-				if response, err := client.Try(http.MethodPost, "/v1/registries/oci/basic", longRecord(i), "Authorization", token); err != nil || response.Status != http.StatusCreated {
-					t.Errorf("record %d: %v, %.300s", i, err, response.Body)
-				}
-			}
-		})
+	for first := 0; first < longRecords; first += atOnce {
+		var items []any
+		for i := range atOnce {
+			items = append(items, longRecord(first+i))
+		}
+		response := client.Do(http.MethodPost, "/v1/registries/oci/basic/import", instance.JSON(map[string]any{"items": items}), "Authorization", token).Want(http.StatusOK)
+		if stored := strings.Count(response.Body, `"stored"`); stored != atOnce {
+			t.Fatalf("stored %d of %d records: %.300s", stored, atOnce, response.Body)
+		}
 	}
-	for i := range longRecords {
-		numbers <- i
-	}
-	close(numbers)
-	work.Wait()
 }
 
-func longRecord(i int) string {
-	return instance.JSON(map[string]any{
-		"metadata": map[string]string{"name": fmt.Sprint("long ", i)},
-		"spec": map[string]any{"endpoint": "https://127.0.0.1:9/" + strings.Repeat("x", 2000), "scope": strings.Repeat("s", 4000),
-			"auth": map[string]string{"type": "noAuth"}},
-	})
+func longRecord(i int) any {
+	return map[string]any{"endpoint": fmt.Sprintf("https://127.0.0.1:9/%s%d", strings.Repeat("x", 2000), i), "auth": map[string]string{"type": "noAuth"}}
 }
 
 // readSlowly reads the list with pauses, for longer than a request may take to arrive. It closes began with the first byte, or

@@ -17,6 +17,8 @@ const (
 	quotaMiB     = 2
 	largeRecords = 600                // of 34 KiB: 20 MiB
 	mostOnDisk   = 6 * quotaMiB << 20 // with the log of the database
+
+	createdAtOnce = 16
 )
 
 // An organization cannot fill the disk with registries, and others can store theirs at the same time.
