@@ -8,7 +8,7 @@ import (
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 )
 
-var long = flag.Bool("long", false, "20 rounds of failures instead of a few")
+var long = flag.Bool("long", false, "20 rounds of failures instead of a few, under more load")
 
 const (
 	longRounds = 20

@@ -36,11 +36,19 @@ func (f *family) run(stop <-chan struct{}) {
 	}
 }
 
+// longestPause is that of a client between two requests.
+func longestPause() time.Duration {
+	if *long {
+		return 40 * time.Millisecond
+	}
+	return 100 * time.Millisecond
+}
+
 func going(stop <-chan struct{}) bool {
 	select {
 	case <-stop:
 		return false
-	case <-time.After(rand.N(40 * time.Millisecond)):
+	case <-time.After(rand.N(longestPause())):
 		return true
 	}
 }

@@ -121,7 +121,7 @@ func (v *visitors) run(stop <-chan struct{}) {
 		}
 		v.acknowledged(loggingOut)
 		v.left = append(v.left, tokens)
-		time.Sleep(100 * time.Millisecond) // few: a login costs a password hash
+		time.Sleep(5 * longestPause() / 2) // few: a login costs a password hash
 	}
 }
 
