@@ -22,6 +22,7 @@ import (
 	"github.com/regwarden/regwarden/internal/contentsync"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/hashing/hashingtest"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
@@ -58,7 +59,7 @@ func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	service, err := auth.New(t.Context(), db, auth.Config{LoginWait: time.Minute})
+	service, err := auth.New(t.Context(), db, auth.Config{LoginWait: time.Minute, ComputeHash: hashingtest.Compute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
+	"github.com/regwarden/regwarden/internal/hashing/hashingtest"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
 	"github.com/regwarden/regwarden/internal/store/storetest"
@@ -55,7 +56,7 @@ func mustWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	now := func() time.Time { return start }
-	service, err := auth.New(t.Context(), db, auth.Config{Now: now, LoginWait: time.Minute})
+	service, err := auth.New(t.Context(), db, auth.Config{Now: now, LoginWait: time.Minute, ComputeHash: hashingtest.Compute})
 	if err != nil {
 		t.Fatal(err)
 	}
