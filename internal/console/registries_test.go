@@ -34,9 +34,9 @@ func (w *world) link(t *testing.T, pattern *regexp.Regexp, page string) string {
 	return strings.ReplaceAll(found[1], "&amp;", "&")
 }
 
-// With 1,000 registries, each page of the list stays small, and all pages in both directions are the whole list.
+// Each page of the list is small, and all pages in both directions are the whole list.
 func TestListOfRegistries(t *testing.T) {
-	const n = 1000
+	const n = 250
 	w := mustWorld(t, false)
 	cookie := w.mustLogin()
 	get := func(target string) string {
@@ -74,8 +74,8 @@ func TestListOfRegistries(t *testing.T) {
 			}
 		}
 	}
-	page := get(pathRegistries + "?health=failing&name=r99&continue=")
-	if strings.Count(page, `<th scope="row">`) != 1 || !strings.Contains(page, "The cause of r990 &lt;i&gt;") || !strings.Contains(page, "Failing (100)") {
+	page := get(pathRegistries + "?health=failing&name=r24&continue=")
+	if strings.Count(page, `<th scope="row">`) != 1 || !strings.Contains(page, "The cause of r240 &lt;i&gt;") || !strings.Contains(page, "Failing (25)") {
 		t.Errorf("filtered: %s", page)
 	}
 	for target, status := range map[string]int{"?health=bad": 400, "?continue=.": 200, "?continue=%00%ff": 200, "?continue=x": 400, "?name=%00": 200, "/x": 404, "/x/delete": 404} {
