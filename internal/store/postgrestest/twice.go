@@ -1,6 +1,8 @@
 package postgrestest
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 type Twice struct {
 	Tests interface{ Run() int }
 	Begin func(*Server) // is called with the server before the second run
+	Once  string        // matches the names of tests without a store that Begin determines: the second run would repeat them
 }
 
 // Run returns the exit code.
@@ -34,12 +37,15 @@ func (t Twice) Run() int {
 		return 1
 	}
 	t.Begin(server)
+	if t.Once != "" && flag.Lookup("test.skip").Value.String() == "" {
+		err = flag.Set("test.skip", t.Once)
+	}
 	fmt.Fprintln(os.Stderr, "once more, on PostgreSQL:")
 	code := t.Tests.Run()
 	if code != 0 {
 		fmt.Fprintf(os.Stderr, "these failed on PostgreSQL, whose log ends with:\n%s\n", server.Log())
 	}
-	if err := server.Remove(); err != nil {
+	if err := errors.Join(err, server.Remove()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
