@@ -65,7 +65,7 @@ test-system:
 endif
 
 test-long: deps ## Run the long forms of the tests that kill, lose and time, for every night; takes an hour
-	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionsKeepTheirRules' -long
+	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionInvariants' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 60m ./console -long
 
