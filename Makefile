@@ -35,7 +35,7 @@ check: lint ## Check format, vet, lint and pass the tests that need no Debian pa
 # Most tests in test/ wait, so that more of them run at once than there are processors. -w leaves out what only a debugger reads,
 # which saves linking time. The race detector needs a C compiler.
 compiler = $(shell command -v "$$($(GO) env CC)")
-not_instrumented = modernc.org/sqlite/lib golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b crypto/internal/fips140/...
+not_instrumented = modernc.org/sqlite/lib modernc.org/memory golang.org/x/crypto/argon2 golang.org/x/crypto/blake2b crypto/internal/fips140/...
 race = $(if $(compiler),CGO_ENABLED=1) $(GO) test -timeout 20m -vet=off -ldflags=-w $(if $(compiler),-race $(not_instrumented:%=-gcflags=%=-race=false))
 left_out = >>"$${TESTS_LEFT_OUT:-/dev/stderr}" echo
 
