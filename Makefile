@@ -67,6 +67,7 @@ endif
 test-long: deps ## Run the long forms of the tests that kill, lose and time, for every night; takes an hour
 	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionInvariants' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
+	cd test && $(GO) test -vet=off -count=1 ./service -run KillLosesNoSession -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 60m ./console -long
 
 # A module of its own: kube-apiserver has hundreds of dependencies.

@@ -141,7 +141,7 @@ func TestKilledHashingProcess(t *testing.T) {
 	t.Parallel()
 	server := startHashing(t)
 	client := server.Client(t)
-	const clients, each, between = 4, 15, 5
+	const clients, each, between = 4, 6, 5
 	statuses, ended := make(chan int), make(chan struct{})
 	var logins sync.WaitGroup
 	for range clients {

@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"flag"
 	"fmt"
 	"net/http"
 	"sync"
@@ -11,17 +12,23 @@ import (
 	"github.com/regwarden/regwarden/test/instance"
 )
 
-const (
-	killRounds  = 6
-	killClients = 8
-)
+const killClients = 8
+
+var long = flag.Bool("long", false, "6 rounds of kills instead of 2")
+
+func killRounds() int {
+	if *long {
+		return 6
+	}
+	return 2
+}
 
 // TestKillLosesNoSession ends the server with kill -9 during logins and refreshes and starts it on the same data: the tokens
 // that each client received last are valid. A refresh whose response was lost may be repeated within the grace period.
 func TestKillLosesNoSession(t *testing.T) {
 	t.Parallel()
 	var data string
-	for round := range killRounds {
+	for round := range killRounds() {
 		server := instance.Start(t, instance.Options{DataDir: data})
 		data = server.DataDir
 		last := workUntilKilled(t, server, 6+4*round)
