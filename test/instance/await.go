@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+// Pauses grow with the time waited: most conditions send requests, which take the processor time of what is waited for.
+const (
+	shortestPause = 10 * time.Millisecond
+	longestPause  = 100 * time.Millisecond
+)
+
 // reportTime is left to report a wait that did not end.
 const reportTime = 10 * time.Second
 
@@ -16,10 +22,10 @@ func Await(t testing.TB, what string, so func() bool) {
 	if limited, ok := t.(interface{ Deadline() (time.Time, bool) }); ok {
 		deadline, _ = limited.Deadline()
 	}
-	for !so() {
+	for began := time.Now(); !so(); {
 		if !deadline.IsZero() && time.Until(deadline) < reportTime {
 			t.Fatalf("this did not happen: %s", what)
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(min(max(time.Since(began)/10, shortestPause), longestPause))
 	}
 }
