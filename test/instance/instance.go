@@ -71,6 +71,12 @@ func Start(t testing.TB, o Options) *Server {
 	if o.DataDir == "" {
 		o.DataDir = filepath.Join(t.TempDir(), "data")
 	}
+	o.prepare(t)
+	return start(t, o)
+}
+
+func start(t testing.TB, o Options) *Server {
+	t.Helper()
 	s := &Server{t: t, DataDir: o.DataDir, done: make(chan struct{})}
 	// No DNS server is asked, so that a name in a test, for example of a stored registry, causes no traffic.
 	args := []string{"serve", "--data-dir", o.DataDir, "--listen", "127.0.0.1:0", "--egress-dns", "127.0.0.1:9"}

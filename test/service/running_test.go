@@ -118,9 +118,8 @@ func TestWrongMasterKey(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{})
 	server.Stop(syscall.SIGTERM)
-	other := instance.Start(t, instance.Options{})
-	other.Stop(syscall.SIGTERM)
-	own, foreign := filepath.Join(server.DataDir, "master.key"), filepath.Join(other.DataDir, "master.key")
+	own, foreign := filepath.Join(server.DataDir, "master.key"), filepath.Join(t.TempDir(), "foreign.key")
+	instance.Start(t, instance.Options{Flags: []string{"--master-key-file", foreign}}).Stop(syscall.SIGTERM)
 	before := fileTexts(t, server.DataDir)
 
 	result := instance.Run(t, "", "serve", "--data-dir", server.DataDir, "--listen", "127.0.0.1:0", "--master-key-file", foreign)
