@@ -69,7 +69,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, c Config) *fixture {
 	t.Helper()
-	options := store.Options{DataDir: t.TempDir()}
+	options := store.Options{Timeout: storetest.LongTimeout, DataDir: t.TempDir()}
 	options.DatabaseURL = secret.String(storetest.Create(t, options.DataDir, server))
 	db, err := store.Open(t.Context(), options)
 	if err != nil {

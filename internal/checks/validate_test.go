@@ -19,6 +19,7 @@ import (
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/store/storetest"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -48,7 +49,7 @@ func twoServers(t *testing.T, perMinute int) (servers []*Service) {
 	t.Helper()
 	databaseURL, key := postgres.Server(t).NewDatabase(t), seal.NewMasterKey()
 	for range 2 {
-		db, err := store.Open(t.Context(), store.Options{DatabaseURL: secret.String(databaseURL), MasterKey: key})
+		db, err := store.Open(t.Context(), store.Options{DatabaseURL: secret.String(databaseURL), MasterKey: key, Timeout: storetest.LongTimeout})
 		if err != nil {
 			t.Fatal(err)
 		}

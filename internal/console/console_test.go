@@ -52,7 +52,7 @@ func mustWorld(t *testing.T, secure bool) *world {
 // mustWorldOn is mustWorld on PostgreSQL unless server is nil.
 func mustWorldOn(t *testing.T, server *postgrestest.Server, secure bool) *world {
 	t.Helper()
-	options := store.Options{DataDir: t.TempDir()}
+	options := store.Options{Timeout: storetest.LongTimeout, DataDir: t.TempDir()}
 	options.DatabaseURL = secret.String(storetest.Create(t, options.DataDir, server))
 	db, err := store.Open(t.Context(), options)
 	if err != nil {

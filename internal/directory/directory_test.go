@@ -48,7 +48,7 @@ type world struct {
 
 func mustWorld(t *testing.T) *world {
 	t.Helper()
-	options := store.Options{DataDir: t.TempDir()}
+	options := store.Options{Timeout: storetest.LongTimeout, DataDir: t.TempDir()}
 	options.DatabaseURL = secret.String(storetest.Create(t, options.DataDir, server))
 	db, err := store.Open(t.Context(), options)
 	if err != nil {

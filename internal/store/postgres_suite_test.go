@@ -5,12 +5,13 @@ import (
 
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/storetest"
+	"github.com/regwarden/regwarden/secret"
 )
 
 func TestPostgreSQL(t *testing.T) {
 	server := store.Shared.Server(t)
 	storetest.Run(t, func(t *testing.T) *store.DB {
 		dir := t.TempDir()
-		return store.OpenWithLongTimeouts(t, dir, storetest.Create(t, dir, server))
+		return mustOpen(t, store.Options{DataDir: dir, DatabaseURL: secret.String(storetest.Create(t, dir, server)), Timeout: storetest.LongTimeout})
 	})
 }

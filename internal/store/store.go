@@ -32,6 +32,7 @@ type Options struct {
 	MasterKeyFile string         // empty: master.key in DataDir; created at the first start
 	MasterKey     seal.MasterKey // when given, used instead of the file
 	Now           func() time.Time
+	Timeout       time.Duration // sqldb.Options.Timeout
 }
 
 func (o Options) now() time.Time {
@@ -50,7 +51,7 @@ func (o Options) keyFile() string {
 
 // database returns the options of the database.
 func (o Options) database() sqldb.Options {
-	d := sqldb.Options{URL: o.DatabaseURL, Dir: o.DataDir}
+	d := sqldb.Options{URL: o.DatabaseURL, Dir: o.DataDir, Timeout: o.Timeout}
 	if o.Existing {
 		d.MustHave = keysetTable
 	}

@@ -37,7 +37,7 @@ func New(t *testing.T, server *postgrestest.Server) Fixture {
 	t.Helper()
 	dir := t.TempDir()
 	url := storetest.Create(t, dir, server)
-	db, err := store.Open(t.Context(), store.Options{DataDir: dir, DatabaseURL: secret.String(url)})
+	db, err := store.Open(t.Context(), store.Options{DataDir: dir, DatabaseURL: secret.String(url), Timeout: storetest.LongTimeout})
 	if err != nil {
 		t.Fatal(err)
 	}

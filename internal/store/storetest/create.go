@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
@@ -15,6 +16,9 @@ import (
 
 // Running all migrations takes longer than most tests. Create runs them once for each kind of database in a test process and copies
 // the result, with its keys. The tests of migrations in internal/store do not use Create.
+
+// LongTimeout is for store.Options, in tests of other properties than time limits: a busy machine does not exceed it.
+const LongTimeout = time.Minute
 
 // Create creates a store for store.Open in the data directory dir. With a server, only the key file is in dir, and the address of
 // the new database is returned.
