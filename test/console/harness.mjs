@@ -28,12 +28,9 @@ export const closeBrowser = async () => {
 
 export const viewports = { narrow: { width: 320, height: 640 }, wide: { width: 1280, height: 800 } };
 
-// defaults are the options of a context that tests also name.
-const defaults = { javaScriptEnabled: true, reducedMotion: "reduce" };
-
 // create returns a page in a new context, and the list to which what goes wrong in any page of the context is added.
 async function create(options) {
-  const context = await (await browser).newContext({ ignoreHTTPSErrors: true, viewport: viewports.wide, baseURL: service.url, ...defaults, ...options });
+  const context = await (await browser).newContext({ ignoreHTTPSErrors: true, viewport: viewports.wide, baseURL: service.url, reducedMotion: "reduce", ...options });
   const wrong = [];
   context.on("request", (request) => {
     if (new URL(request.url()).origin !== service.url) wrong.push(`request to ${request.url()}`);
@@ -65,7 +62,7 @@ const idle = {};
 
 // reuse is open with a page that other tests use too, which is as a new one except for its history.
 async function reuse(t, options) {
-  const pages = (idle[JSON.stringify({ ...defaults, ...options })] ??= []);
+  const pages = (idle[JSON.stringify(options)] ??= []);
   const used = pages.pop() ?? (await create(options));
   const { page, wrong } = used;
   await page.context().clearCookies();
@@ -115,12 +112,10 @@ async function logIn(role) {
 const forms = [["light", viewports.wide], ["dark", viewports.narrow]];
 if (service.long) forms.push(["light", viewports.narrow], ["dark", viewports.wide]);
 
-// skipped reports whether only the long form runs axe-core for the role: what a member sees is a part of what an administrator sees.
-const skipped = (role) => role === "member" && !service.long;
-
-// accessible tests a page with axe-core in all forms, and that it does not scroll sideways.
+// accessible tests a page with axe-core in all forms, and that it does not scroll sideways. What a member sees is a part of what an
+// administrator sees, and is tested with -long.
 export function accessible(name, role, path, prepare = async () => {}) {
-  if (skipped(role)) return;
+  if (role === "member" && !service.long) return;
   test(`${name} is accessible to ${role}`, async (t) => {
     const page = await as(t, role);
     await page.goto(path);
@@ -129,25 +124,19 @@ export function accessible(name, role, path, prepare = async () => {}) {
   });
 }
 
-// byForm are the rules of axe-core that depend on colors and sizes. The first form shows every element that another one shows, so the
-// other rules report nothing more there; -long runs them too.
-const byForm = ["color-contrast", "link-in-text-block", "scrollable-region-focusable"];
-
-// assertAccessible fails for each rule of axe-core that the page of the role breaks in one of the forms that it has.
-export async function assertAccessible(page, role = "admin") {
-  if (skipped(role)) return;
+// assertAccessible fails for each rule of axe-core that the page breaks in one of the forms that it has.
+export async function assertAccessible(page) {
   await page.evaluate(axe);
   for (const [colorScheme, viewport] of forms) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize(viewport);
-    const rules = viewport === forms[0][1] || service.long ? {} : { runOnly: byForm, preload: false };
-    assert.deepEqual(await page.evaluate(violations, rules), [], `${colorScheme}, ${viewport.width} px`);
+    assert.deepEqual(await page.evaluate(violations), [], `${colorScheme}, ${viewport.width} px`);
   }
 }
 
-// violations runs in the page, with these options of axe-core.
-async function violations(options) {
-  const { violations } = await window.axe.run({ resultTypes: ["violations"], selectors: false, ...options });
+// violations runs in the page.
+async function violations() {
+  const { violations } = await window.axe.run();
   const found = violations.flatMap(({ id, help, nodes }) => nodes.map((node) => `${id}: ${help}: ${node.html}`));
   const { scrollWidth, clientWidth } = document.documentElement;
   return scrollWidth > clientWidth ? [...found, `the page is ${scrollWidth - clientWidth} px wider than the window`] : found;

@@ -32,7 +32,7 @@ for (const role of ["admin", "member"]) {
       assert.match(await page.getByRole("row", { name: "127.0.0.1:10" }).textContent(), /unresolved.*credentials that are not in the file/s);
       assert.ok(await page.getByRole("checkbox", { name: "127.0.0.1:9" }).isChecked());
       await noSecrets(page);
-      if (javaScriptEnabled) await assertAccessible(page, role);
+      if (javaScriptEnabled) await assertAccessible(page);
 
       const again = page.getByText("The service has not stored the file.");
       assert.equal(await again.count(), javaScriptEnabled ? 0 : 1);
