@@ -113,7 +113,7 @@ func (c *customer) visit(d time.Duration) {
 		if i%10 == 0 {
 			c.try(http.MethodPost, "/v1/auth/authenticate", login)
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 
@@ -131,8 +131,7 @@ func (c *customer) try(method, path, body string, headers ...string) time.Durati
 	return took
 }
 
-// served fails the test unless every request of the customer succeeded, and four of five within maxResponse: a client that waits
-// for the attackers does so with each request, but a busy machine delays single ones.
+// served fails the test unless every request of the customer succeeded, 95 % of them within maxResponse.
 func (c *customer) served(t testing.TB) {
 	t.Helper()
 	slices.Sort(c.took)
@@ -140,7 +139,7 @@ func (c *customer) served(t testing.TB) {
 	if len(c.failed) > 0 {
 		t.Errorf("the regular client was refused %d times: %s", len(c.failed), c.failed[0])
 	}
-	if c.slow*5 > c.all {
+	if c.slow*20 > c.all {
 		t.Errorf("%d of %d requests of the regular client took longer than %v", c.slow, c.all, maxResponse)
 	}
 }
