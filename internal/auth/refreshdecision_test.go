@@ -182,7 +182,7 @@ func TestSessionInvariants(t *testing.T) {
 	w := mustWorld(t, func(c *Config) { c.SessionIdle, c.SessionMax = 4*time.Hour, 24*time.Hour })
 	histories := 0
 	rapid.Check(t, func(r *rapid.T) {
-		if histories++; histories > 10 && !*long { // each takes a second of CPU time under the race detector
+		if histories++; histories > 30 && !*long { // each takes a second of CPU time under the race detector
 			return
 		}
 		first, err := w.Login(r.Context(), origin, Credentials{Email: goodEmail, Org: goodOrg, Password: goodPassword})
