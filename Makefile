@@ -4,6 +4,8 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BIN     := bin/regwarden
 export CGO_ENABLED ?= 0
+# In every command, so that they all use what one of them has compiled; so does the Dockerfile, whose commands a test runs.
+export GOFLAGS += -trimpath
 
 .DEFAULT_GOAL := help
 
@@ -11,7 +13,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## Build the static binary, bin/regwarden
-	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/regwarden
+	$(GO) build -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/regwarden
 
 run: build ## Build and run the service on 127.0.0.1:8080, data in ./regwarden-data
 	@exec $(BIN) serve

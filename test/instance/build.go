@@ -23,8 +23,7 @@ const (
 const builtBinary = "BINARY_UNDER_TEST"
 
 // build returns the path of the binary. Unless it was built before, it is built once in a test process, in the product's
-// own module: with the versions that users get, not those that this module would choose. Without -trimpath, what go vet has
-// compiled already is used.
+// own module: with the versions that users get, not those that this module would choose.
 var build = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv(builtBinary); path != "" {
 		return path, nil
