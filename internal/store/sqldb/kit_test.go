@@ -30,6 +30,7 @@ var migrations = fstest.MapFS{
 const schema = `CREATE TABLE schema_floor (id BIGINT PRIMARY KEY CHECK (id = 1), least BIGINT NOT NULL);
 	INSERT INTO schema_floor (id, least) VALUES (1, 0);
 	CREATE TABLE names (name TEXT PRIMARY KEY);
+	CREATE TABLE aliases (name TEXT REFERENCES names (name) DEFERRABLE INITIALLY DEFERRED);
 	CREATE TABLE counter (id BIGINT PRIMARY KEY, last BIGINT NOT NULL);
 	INSERT INTO counter (id, last) VALUES (1, 0);`
 
