@@ -152,6 +152,23 @@ func TestWrongMasterKeyIsRejectedAndChangesNothing(t *testing.T) {
 	mustOpen(t, store.Options{DataDir: dir})
 }
 
+// A rotation that fails, as one does that a crash ends before the commit, leaves the master key in its file.
+func TestAFailedRotationKeepsTheMasterKey(t *testing.T) {
+	options := store.Options{DataDir: t.TempDir()}
+	db := mustOpen(t, options)
+	refused := errors.New("no record")
+	if _, err := db.RotateMaster(t.Context(), seal.MasterKey{}, func(*store.Tx) error { return refused }); !errors.Is(err, refused) {
+		t.Errorf("the rotation: %v", err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := mustOpen(t, options)
+	if _, err := again.RotateMaster(t.Context(), seal.MasterKey{}, func(*store.Tx) error { return nil }); err != nil {
+		t.Errorf("the next rotation: %v", err)
+	}
+}
+
 func TestGivenMasterKeyNeedsNoFile(t *testing.T) {
 	dir, key := t.TempDir(), seal.NewMasterKey()
 	for range 2 {
