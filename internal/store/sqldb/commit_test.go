@@ -11,7 +11,7 @@ func TestRefusedCommitIsAnError(t *testing.T) {
 
 func refusedCommit(t *testing.T, db *DB) {
 	err := db.InTx(t.Context(), func(q Querier) error {
-		_, err := q.Exec(t.Context(), "INSERT INTO aliases (name) VALUES ('nobody')", nil)
+		_, err := q.Exec(t.Context(), "INSERT INTO aliases (name) VALUES ('missing')", nil)
 		if err != nil {
 			t.Errorf("the statement was refused, not the commit: %v", err)
 		}
