@@ -167,7 +167,8 @@ func goProgram(t *testing.T, file string) *exec.Cmd {
 	for _, args := range [][]string{{"vet", "."}, {"build", "-o", "diagnose", "."}} {
 		cmd := exec.CommandContext(t.Context(), "go", args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off") // nothing is downloaded
+		// Nothing is downloaded, and what make has compiled with its flags is used.
+		cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOWORK=off")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v\n%s", args[0], err, out)
 		}
