@@ -167,7 +167,6 @@ func buildEndlessTags(g *Registry) error {
 	return g.at(s)
 }
 
-// buildSlowTags never responds to requests for content.
 // buildCutTags announces a list of tags and ends the connection in the midst of it.
 func buildCutTags(g *Registry) error {
 	s := g.htpasswdRegistry("Registry Realm")
@@ -183,6 +182,7 @@ func buildCutTags(g *Registry) error {
 	}))
 }
 
+// buildSlowTags responds to requests for content only when the client has ended them.
 func buildSlowTags(g *Registry) error {
 	s := g.htpasswdRegistry("Registry Realm")
 	return g.at(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

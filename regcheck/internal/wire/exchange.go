@@ -102,6 +102,11 @@ func (w *Client) send(ctx context.Context, p *Peer, what *Request) (*Response, e
 		return nil, err
 	}
 	response, err := p.transport.RoundTrip(request)
+	// When the time is over, net/http closes the connection, and may still return what a server sends then.
+	if err == nil && ctx.Err() != nil {
+		_ = response.Body.Close()
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, p.noResponse(ctx, &seen, err)
 	}
