@@ -95,6 +95,9 @@ func TestHintsFollowed(t *testing.T) {
 					t.Fatalf("%s, want %s", report.Code, row.code)
 				}
 				t.Logf("%s: %s", report.Message, report.Hint)
+				if proposesSame(report.Hint, d) {
+					t.Errorf("the hint proposes what the definition has: %s", report.Hint)
+				}
 				if !follow(report.Hint, &d, words) {
 					t.Fatalf("the hint has no action: %s", report.Hint)
 				}
@@ -185,7 +188,7 @@ func follow(hint string, d *regcheck.Definition, words map[string]string) bool {
 	if m := writeEndpoint.FindStringSubmatch(hint); m != nil {
 		d.Endpoint = m[1]
 	}
-	if strings.Contains(hint, "clear basePath") {
+	if strings.Contains(strings.ToLower(hint), "clear basepath") {
 		d.BasePath = ""
 	}
 	if m := writeBase.FindStringSubmatch(hint); m != nil {

@@ -51,13 +51,16 @@ func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
 	if s.Base.Path == s.plan.endpointPath {
 		f.at("endpoint")
 	}
-	path := strings.Trim(s.Base.Path+"/"+s.plan.contentPath, "/")
-	if s.readableAtRoot(ctx, path) {
-		return f.hinting("Set {endpoint} to %s, clear {basePath} and set {baseContentPath} to %s: the registry responds at the root of the server, and this content can be read.",
-			s.Base.Origin, wire.CleanText(path))
+	toRoot, args := "Clear {basePath}", []any(nil)
+	if s.plan.endpointPath != "" {
+		toRoot, args = "Set {endpoint} to %s and clear {basePath}", []any{s.Base.Origin}
 	}
-	return f.hinting("Set {endpoint} to %s and clear {basePath}: a registry responds there. If %s is the path of the content, set {baseContentPath} to it.",
-		s.Base.Origin, wire.CleanText(path))
+	path := strings.Trim(s.Base.Path+"/"+s.plan.contentPath, "/")
+	args = append(args, wire.CleanText(path))
+	if s.readableAtRoot(ctx, path) {
+		return f.hinting(toRoot+", and set {baseContentPath} to %s: the registry responds at the root of the server, and this content can be read.", args...)
+	}
+	return f.hinting(toRoot+": a registry responds at the root of the server. If %s is the path of the content, set {baseContentPath} to it.", args...)
 }
 
 // readableAtRoot reports whether the path is content of a registry at the server's root that the definition's credentials
