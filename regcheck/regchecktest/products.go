@@ -24,6 +24,7 @@ func productServers() map[string]builder {
 		"quay":                     buildQuay,
 		"dockerhub":                func(g *Registry) error { return buildDockerHub(g, 200) },
 		"dockerhub-few-pulls-left": func(g *Registry) error { return buildDockerHub(g, 40) },
+		"dockerhub-a-fifth-left":   func(g *Registry) error { return buildDockerHub(g, 41) }, // after the one pull of a check
 		"gitlab":                   buildGitLab,
 		"digitalocean":             buildDigitalOcean,
 		"artifactory":              func(g *Registry) error { return buildArtifactory(g, false) },
