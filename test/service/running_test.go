@@ -33,6 +33,15 @@ func slowRegistry(t *testing.T) (endpoint string, came <-chan struct{}, release 
 	return endpoint, arrived, release
 }
 
+// A misspelled variable is named when the service starts, without its value.
+func TestUnknownVariableIsLogged(t *testing.T) {
+	t.Parallel()
+	log := instance.Start(t, instance.Options{Env: []string{"REGWARDEN_LISEN=hunter2"}}).Log()
+	if !strings.Contains(log, "variable=REGWARDEN_LISEN nearest=REGWARDEN_LISTEN") || strings.Contains(log, "hunter2") {
+		t.Errorf("the log:\n%s", log)
+	}
+}
+
 // After Ctrl-C a running validation completes, and its client gets the response.
 func TestStopLetsRequestsEnd(t *testing.T) {
 	t.Parallel()
