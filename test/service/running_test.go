@@ -36,7 +36,9 @@ func slowRegistry(t *testing.T) (endpoint string, came <-chan struct{}, release 
 // A misspelled variable is named when the service starts, without its value.
 func TestUnknownVariableIsLogged(t *testing.T) {
 	t.Parallel()
-	log := instance.Start(t, instance.Options{Env: []string{"REGWARDEN_LISEN=hunter2"}}).Log()
+	server := instance.Start(t, instance.Options{Env: []string{"REGWARDEN_LISEN=hunter2"}})
+	server.Stop(syscall.SIGTERM) // then the whole log has been read
+	log := server.Log()
 	if !strings.Contains(log, "variable=REGWARDEN_LISEN nearest=REGWARDEN_LISTEN") || strings.Contains(log, "hunter2") {
 		t.Errorf("the log:\n%s", log)
 	}
