@@ -4,7 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 BIN     := bin/regwarden
 export CGO_ENABLED ?= 0
-# In every command, so that they all use what one of them has compiled; so does the Dockerfile, whose commands a test runs.
+# The Dockerfile has -trimpath, and a test runs its commands. With the same flag everywhere, each package is compiled once for all of them.
 export GOFLAGS += -trimpath
 
 .DEFAULT_GOAL := help

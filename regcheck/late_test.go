@@ -31,8 +31,8 @@ func (c lateConn) Close() error {
 	return c.Conn.Close()
 }
 
-// What a server sends because the check has ended its request is no response: here a 200 that says nothing about the content. net/http
-// returned it in one of hundred checks of a busy machine.
+// What a server sends because the check has ended its request is no response: here a 200 that says nothing about the content. On a busy
+// machine, net/http sometimes returns it.
 func TestResponseAfterTheTimeLimit(t *testing.T) {
 	const checks = 200
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(checks)) // more threads than processors, so that the system interrupts some

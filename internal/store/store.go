@@ -32,7 +32,7 @@ type Options struct {
 	MasterKeyFile string         // empty: master.key in DataDir; created at the first start
 	MasterKey     seal.MasterKey // when given, used instead of the file
 	Now           func() time.Time
-	Timeout       time.Duration // sqldb.Options.Timeout
+	Timeout       time.Duration // of a transaction or query on PostgreSQL; zero: the default of sqldb.Options
 }
 
 func (o Options) now() time.Time {
