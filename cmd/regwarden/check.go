@@ -242,7 +242,7 @@ func (f *engineFlags) addTo(flags *pflag.FlagSet) {
 
 // checker returns the engine with the address policy of the command line.
 func (f *engineFlags) checker() (*regcheck.Checker, error) {
-	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), Words: wording.Engine()}
+	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), Words: wording.CommandLine()}
 	return checker, f.apply(checker)
 }
 

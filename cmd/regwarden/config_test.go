@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/console"
 	"github.com/regwarden/regwarden/internal/seal"
@@ -151,35 +153,44 @@ func TestTheConsoleGetsSettingsWithMaskedSecrets(t *testing.T) {
 	}
 }
 
+// The hints of a report can be followed as typed: those of the service by its operator, and those of a check without a server by its user.
 func TestHintsNameFlagsThatExist(t *testing.T) {
-	hints, flags := []string{}, newSettings().flags
-	for _, class := range []egress.Class{egress.ClassPort, egress.ClassWrapped, egress.ClassDenied, egress.ClassUnlisted, egress.ClassMetadata,
-		egress.ClassOwn, egress.ClassHost, egress.ClassReserved, egress.ClassPrivate, egress.ClassZone} {
-		forbidden := &egress.Forbidden{Class: class}
-		if wording.Reason(forbidden) == "" || wording.Hint(forbidden) == "" {
-			t.Errorf("%s has no reason or no hint", class)
+	for _, program := range []struct {
+		name    string
+		words   regcheck.Words
+		flags   *pflag.FlagSet
+		classes []egress.Class // that its policy forbids
+	}{
+		{"serve", wording.Engine(), newSettings().flags, []egress.Class{egress.ClassPort, egress.ClassWrapped, egress.ClassDenied, egress.ClassUnlisted,
+			egress.ClassMetadata, egress.ClassOwn, egress.ClassHost, egress.ClassReserved, egress.ClassPrivate, egress.ClassZone}},
+		{"check", wording.CommandLine(), newCheck().Flags(), []egress.Class{egress.ClassMetadata, egress.ClassReserved, egress.ClassZone}},
+	} {
+		hints := []string{program.words.DNS, program.words.Proxy("registry.example:443", true)}
+		for _, class := range program.classes {
+			reason, hint := program.words.Forbidden(&egress.Forbidden{Class: class})
+			if reason == "" || hint == "" {
+				t.Errorf("%s: %s has no reason or no hint", program.name, class)
+			}
+			hints = append(hints, hint)
 		}
-		hints = append(hints, wording.Hint(forbidden))
-	}
-	words := wording.Engine()
-	hints = append(hints, words.DNS, words.Proxy("registry.example:443", true))
-	for _, entry := range regcheck.Entries(words) {
-		hints = append(hints, entry.Hint)
-	}
-	named := 0
-	for _, hint := range hints {
-		for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(hint, -1) {
-			named++
-			if flags.Lookup(strings.TrimPrefix(flag, "--")) == nil {
-				t.Errorf("%q names %s, which does not exist", hint, flag)
+		for _, entry := range regcheck.Entries(program.words) {
+			hints = append(hints, entry.Hint)
+		}
+		named := 0
+		for _, hint := range hints {
+			for _, flag := range regexp.MustCompile(`--[a-z-]+`).FindAllString(hint, -1) {
+				named++
+				if program.flags.Lookup(strings.TrimPrefix(flag, "--")) == nil {
+					t.Errorf("%s: %q names %s, which does not exist", program.name, hint, flag)
+				}
+			}
+			if regexp.MustCompile(`egress\.[a-z]`).MatchString(hint) {
+				t.Errorf("%s: %q does not name the setting as it is typed", program.name, hint)
 			}
 		}
-		if regexp.MustCompile(`egress\.[a-z]`).MatchString(hint) {
-			t.Errorf("%q does not name the setting as it is typed", hint)
+		if named == 0 {
+			t.Errorf("%s: no hint names a flag", program.name)
 		}
-	}
-	if named == 0 {
-		t.Error("no hint names a flag")
 	}
 }
 

@@ -2,6 +2,8 @@
 package wording
 
 import (
+	"cmp"
+
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -12,7 +14,7 @@ func Reason(f *egress.Forbidden) string { return rules[f.Class].reason }
 // Hint returns how an operator can allow a forbidden address, in one sentence.
 func Hint(f *egress.Forbidden) string { return rules[f.Class].hint }
 
-// Engine returns the texts of the service for reports of the engine.
+// Engine returns the texts of the service for reports of the engine. Their readers are users: they name what the operator must change.
 func Engine() regcheck.Words {
 	return regcheck.Words{
 		Program:   "regwarden",
@@ -26,6 +28,30 @@ func Engine() regcheck.Words {
 			return hint
 		},
 	}
+}
+
+// CommandLine returns the texts for checks without a server: their reader is the one who set up this machine and the flags.
+func CommandLine() regcheck.Words {
+	return regcheck.Words{
+		Program: "regwarden",
+		Forbidden: func(f *egress.Forbidden) (reason, hint string) {
+			return Reason(f), cmp.Or(commandLineHints[f.Class], Hint(f))
+		},
+		DNS: "Correct the network or DNS settings of this machine: its DNS server must be reachable.",
+		Proxy: func(target string, byAddress bool) string {
+			hint := "Correct --egress-proxy, or allow " + target + " in the proxy. The definition is not the cause."
+			if byAddress {
+				hint += " If the proxy allows names only, set --egress-proxy-connect to name."
+			}
+			return hint
+		},
+	}
+}
+
+// commandLineHints are for the classes that egress.ForCommandLine forbids and an operator could allow.
+var commandLineHints = map[egress.Class]string{
+	egress.ClassMetadata: "Use another address: checks without a server never connect to this one.",
+	egress.ClassReserved: "Correct the DNS records of the host.",
 }
 
 var rules = map[egress.Class]struct{ reason, hint string }{
