@@ -124,8 +124,32 @@ export function accessible(name, role, path, prepare = async () => {}) {
   });
 }
 
+// A click that leads to another page returns when that page begins to load: count, texts, html and assertAccessible wait for the whole.
+
+// count returns how many elements of the page there are.
+export async function count(locator) {
+  await locator.page().waitForLoadState();
+  return locator.count();
+}
+
+// texts returns the text of each element.
+export async function texts(locator) {
+  await locator.page().waitForLoadState();
+  return locator.allTextContents();
+}
+
+// html returns the page as HTML.
+export async function html(page) {
+  await page.waitForLoadState();
+  return page.content();
+}
+
+// becomes waits until the element matches a selector such as ":focus", which browsers set some time after a page is loaded.
+export const becomes = (locator, selector) => locator.and(locator.page().locator(selector)).waitFor();
+
 // assertAccessible fails for each rule of axe-core that the page breaks in one of the forms that it has.
 export async function assertAccessible(page) {
+  await page.waitForLoadState();
   await page.evaluate(axe);
   for (const [colorScheme, viewport] of forms) {
     await page.emulateMedia({ colorScheme });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { accessible, as, assertAccessible } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html } from "../harness.mjs";
 
 accessible("the list of alert channels", "admin", "/console/alerts");
 accessible("the list of alert channels", "member", "/console/alerts");
@@ -41,7 +41,7 @@ for (const javaScriptEnabled of [true, false]) {
     const result = page.getByRole("status");
     assert.match(await result.textContent(), /The sample was delivered \(\d+ ms, status 200\)\..*Response: thanks <b>/s);
     if (javaScriptEnabled) await assertAccessible(page);
-    assert.ok(!(await page.content()).includes("marked-"), "a secret is in the page");
+    assert.ok(!(await html(page)).includes("marked-"), "a secret is in the page");
     assert.equal(received[0].headers.authorization, "Bearer marked-header-value");
     assert.match(JSON.parse(received[0].body).blocks[0].text.text, /^Test: /);
 
@@ -57,7 +57,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByText("Delete channel").first().click();
     await page.getByRole("button", { name: "Delete channel" }).click();
     await page.getByText("The channel is deleted.").waitFor();
-    assert.equal(await page.getByRole("row", { name: host }).count(), 0);
+    assert.equal(await count(page.getByRole("row", { name: host })), 0);
   });
 }
 
@@ -73,11 +73,11 @@ test("a test that fails says why, and a generated secret is shown once", async (
   await assertAccessible(page);
   await page.getByRole("link", { name: "Go to the channel" }).click();
   await page.getByRole("heading", { name: host }).waitFor();
-  assert.ok(!(await page.content()).includes(secret));
+  assert.ok(!(await html(page)).includes(secret));
   await page.getByRole("button", { name: "Send test" }).click();
   const alert = page.getByRole("alert");
   assert.match(await alert.textContent(), /The sample was not delivered \(\d+ ms, status 500\)\..*Response: no such hook/s);
-  assert.ok(await alert.evaluate((element) => element === document.activeElement), "the result has no focus");
+  await becomes(alert, ":focus");
   await assertAccessible(page);
 });
 
@@ -95,7 +95,7 @@ test("a member without projects is shown what to do, and cannot create channels"
   const page = await as(t, "member");
   await page.goto("/console/alerts");
   await page.getByText("You are a member of no project yet.").waitFor();
-  assert.equal(await page.getByRole("link", { name: /^New/ }).count(), 0);
+  assert.equal(await count(page.getByRole("link", { name: /^New/ })), 0);
   const response = await page.goto("/console/alerts/none/http");
   assert.equal(response.status(), 403);
 });

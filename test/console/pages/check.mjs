@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html, service } from "../harness.mjs";
 
 const { registry } = service;
 const good = {
@@ -61,7 +61,7 @@ for (const role of ["admin", "member"]) {
       await check(page, good);
       await outcome(page, "Valid").waitFor();
       const stages = page.getByRole("region", { name: "Stages" }).getByRole("row");
-      assert.equal(await stages.count(), 8);
+      assert.equal(await count(stages), 8);
       assert.match(await stages.filter({ hasText: "Authentication" }).textContent(), /ok.*(\d+ ms)/s);
       assert.equal(await field(page, "Endpoint").inputValue(), registry.endpoint);
       assert.equal(await field(page, "CA certificate").inputValue(), registry.ca);
@@ -72,7 +72,7 @@ for (const role of ["admin", "member"]) {
         assert.ok(text.includes(part), part);
       }
       for (const body of await Promise.all(bodies)) assert.ok(!body.includes(registry.password), body);
-      assert.ok(!(await page.content()).includes(registry.password));
+      assert.ok(!(await html(page)).includes(registry.password));
     });
   }
 }
@@ -82,13 +82,13 @@ for (const javaScriptEnabled of [true, false]) {
     const page = await as(t, "member", { javaScriptEnabled });
     await check(page, wrongPassword);
     const heading = outcome(page, "Not valid");
-    await heading.waitFor();
-    assert.ok(await heading.evaluate((element) => element === document.activeElement && element.getBoundingClientRect().top < innerHeight), "the outcome is not seen first");
+    await becomes(heading, ":focus");
+    assert.ok(await heading.evaluate((element) => element.getBoundingClientRect().top < innerHeight), "the outcome is not seen first");
     const report = page.getByRole("region", { name: "Not valid" });
     assert.match(await report.textContent(), /rejected the credentials.*Fix: Correct the username and password/s);
     await report.getByRole("link", { name: "Password" }).click();
-    assert.ok(await field(page, "Password").evaluate((element) => element.matches(":target")));
-    assert.ok(!(await page.content()).includes(wrongPassword.Password));
+    await becomes(field(page, "Password"), ":target");
+    assert.ok(!(await html(page)).includes(wrongPassword.Password));
     await field(page, "Password").fill(registry.password);
     await page.keyboard.press("Enter");
     await outcome(page, "Valid").waitFor();
@@ -100,7 +100,7 @@ for (const javaScriptEnabled of [true, false]) {
     const alert = page.getByRole("alert");
     await alert.waitFor();
     assert.match(await alert.textContent(), /Correct 3 fields.*Endpoint is required.*Username is required.*CA certificate/s);
-    assert.ok(await alert.evaluate((element) => element === document.activeElement));
+    await becomes(alert, ":focus");
     await alert.getByRole("link", { name: "Username" }).click();
     assert.equal(await field(page, "Base path").inputValue(), "a");
     assert.equal(await field(page, "Password").inputValue(), "");
@@ -110,7 +110,7 @@ for (const javaScriptEnabled of [true, false]) {
     await fill(page, { ...good, "Base path": "" });
     await checkButton(page).click();
     await outcome(page, "Valid").waitFor();
-    assert.equal(await page.getByRole("alert").count(), 0);
+    assert.equal(await count(page.getByRole("alert")), 0);
   });
 }
 
@@ -125,11 +125,11 @@ test("stages appear while the check runs", async (t) => {
   await check(page, { Endpoint: endpoint });
   const log = page.getByRole("log", { name: "Checking" });
   await log.getByText(/^Connection: ok, /).waitFor();
-  assert.ok(await page.getByRole("region", { name: "Checking" }).evaluate((element) => element === document.activeElement));
-  assert.equal(await outcome(page, "Not valid").count(), 0);
+  await becomes(page.getByRole("region", { name: "Checking" }), ":focus");
+  assert.equal(await count(outcome(page, "Not valid")), 0);
   release();
   await outcome(page, "Not valid").waitFor();
-  assert.equal(await log.count(), 0);
+  assert.equal(await count(log), 0);
   await page.reload();
   assert.equal(await field(page, "Endpoint").inputValue(), "");
 });
@@ -215,7 +215,7 @@ test("a member cannot save", async (t) => {
   const page = await as(t, "member");
   await check(page, good);
   await outcome(page, "Valid").waitFor();
-  assert.equal(await page.getByText("Save as registry").count(), 0);
+  assert.equal(await count(page.getByText("Save as registry")), 0);
   const forged = await page.request.post("/console/check/save", { form: { endpoint: registry.endpoint, authType: "noAuth", name: "forged" } });
   assert.equal(forged.status(), 403);
 });
@@ -230,12 +230,12 @@ test("a report is at its address, for colleagues too", async (t) => {
   assert.match(await colleague.locator("main").innerText(), new RegExp(`Not valid[^]*rejected the credentials[^]*by ${service.admin.email}`));
   assert.equal((await colleague.goto("/console/check/00000000-0000-4000-8000-000000000000")).status(), 404);
   assert.equal((await colleague.goto("/console/check/" + markup)).status(), 404);
-  assert.equal(await colleague.locator("main img").count(), 0);
+  assert.equal(await count(colleague.locator("main img")), 0);
 });
 
 // assertText fails if text of a user or registry became part of the page.
 async function assertText(page) {
-  assert.equal(await page.locator("main").locator("img, script, iframe").count(), 0);
+  assert.equal(await count(page.locator("main").locator("img, script, iframe")), 0);
   assert.equal(await page.evaluate(() => window.ran), undefined);
 }
 

@@ -35,5 +35,6 @@ test("an example of the API reference can be copied", async (t) => {
   await page.goto("/console/docs");
   await page.getByRole("link", { name: "projects", exact: true }).click();
   await page.getByRole("button", { name: "Copy the example: Create a project" }).click();
+  await page.getByText("Copied", { exact: true }).waitFor();
   assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^curl -sS .* -X POST "\$REGWARDEN_SERVER\/v1\/projects"/);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as } from "../harness.mjs";
+import { accessible, as, count } from "../harness.mjs";
 
 for (const role of ["admin", "member"]) {
   accessible("the overview", role, "/console/");
@@ -25,7 +25,7 @@ for (const role of ["admin", "member"]) {
     const page = await as(t, role);
     await page.goto("/console/");
     const expiring = page.getByRole("region", { name: "Certificates and credentials that expire soon" });
-    assert.equal(await expiring.getByRole("row", { name: "wrong-password" }).count(), 0);
+    assert.equal(await count(expiring.getByRole("row", { name: "wrong-password" })), 0);
     const text = "The credentials expire soon or have expired.";
     assert.ok((await expiring.getByRole("row", { name: "expiring-token" }).textContent()).includes(text));
     await expiring.getByRole("link", { name: "expiring-token" }).click();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible } from "../harness.mjs";
+import { accessible, as, assertAccessible, count } from "../harness.mjs";
 
 // detail opens the page of a registry.
 async function detail(page, name) {
@@ -25,17 +25,17 @@ for (const role of ["admin", "member"]) {
     const rows = page.getByRole("region", { name: "Registries" }).getByRole("row");
     const failing = rows.filter({ hasText: "wrong-password" });
     assert.match(await failing.textContent(), /failing.*rejected the credentials/s);
-    assert.equal(await page.getByRole("link", { name: "Add a registry" }).count(), role === "admin" ? 1 : 0);
+    assert.equal(await count(page.getByRole("link", { name: "Add a registry" })), role === "admin" ? 1 : 0);
 
     await page.getByLabel("Health").selectOption("failing");
     await page.getByRole("button", { name: "Filter" }).click();
     await failing.waitFor();
-    assert.equal(await rows.filter({ hasText: "charts" }).filter({ hasText: "healthy" }).count(), 0);
+    assert.equal(await count(rows.filter({ hasText: "charts" }).filter({ hasText: "healthy" })), 0);
     await page.getByLabel("Health").selectOption("");
     await page.getByLabel("Name contains").fill("HART");
     await page.getByRole("button", { name: "Filter" }).click();
     await rows.filter({ hasText: "charts" }).waitFor();
-    assert.equal(await failing.count(), 0);
+    assert.equal(await count(failing), 0);
     await page.getByLabel("Name contains").fill("no such name");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.getByText("No registry matches.").waitFor();
@@ -51,9 +51,9 @@ for (const role of ["admin", "member"]) {
     await detail(page, "wrong-password");
     assert.match(await page.getByRole("region", { name: "Failing" }).textContent(), /rejected the credentials.*Fix: Correct the username.*Field: Password/s);
     await page.getByText(/^Last 30 days: failing for .*, unknown for (2\d|30) days\.$/).waitFor();
-    assert.equal(await page.locator("svg rect.failing title").count(), 1);
+    assert.equal(await count(page.locator("svg rect.failing title")), 1);
     for (const action of ["Edit", "Delete"]) {
-      assert.equal(await page.getByRole("link", { name: action }).count(), role === "admin" ? 1 : 0, action);
+      assert.equal(await count(page.getByRole("link", { name: action })), role === "admin" ? 1 : 0, action);
     }
     await assertAccessible(page);
     if (role === "admin") {
@@ -67,7 +67,7 @@ for (const role of ["admin", "member"]) {
     const page = await as(t, role);
     await detail(page, "charts");
     const content = page.getByRole("link", { name: "Show repositories and tags" });
-    while ((await content.count()) === 0) await page.reload(); // until the first synchronization has ended
+    while ((await count(content)) === 0) await page.reload(); // until the first synchronization has ended
     await content.click();
     const table = page.getByRole("region", { name: "Repositories and tags" });
     await table.getByRole("row", { name: /6\.7\.1/ }).waitFor();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html, service } from "../harness.mjs";
 
 accessible("the form of a new registry", "admin", "/console/registries/new");
 
@@ -36,7 +36,7 @@ for (const javaScriptEnabled of [true, false]) {
 
     await page.getByRole("link", { name: "Edit" }).click();
     assert.equal(await page.getByLabel("Password").inputValue(), "");
-    assert.ok(!(await page.content()).includes(service.registry.password), "the page has the password");
+    assert.ok(!(await html(page)).includes(service.registry.password), "the page has the password");
     await page.getByText("Leave empty to use the stored one.").first().waitFor();
     await page.getByLabel("Name", { exact: true }).fill(name + "-again");
     await page.getByLabel("Synchronize content").check();
@@ -55,7 +55,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByRole("link", { name: "Delete" }).click();
     await page.getByRole("button", { name: "Delete the registry" }).click();
     await page.getByText("The registry is deleted.").waitFor();
-    assert.equal(await page.getByRole("link", { name }).count(), 0);
+    assert.equal(await count(page.getByRole("link", { name })), 0);
     await page.goBack();
     await page.getByRole("button", { name: "Delete the registry" }).or(page.getByText("Registry not found.")).waitFor();
   });
@@ -87,7 +87,7 @@ test("a registry that is refused", async (t) => {
   await fillDefinition(page, "charts", "some password");
   const alert = page.getByRole("alert");
   await alert.getByText("A registry with this name already exists").waitFor();
-  assert.ok(await alert.evaluate((element) => element === document.activeElement), "the problem has no focus");
+  await becomes(alert, ":focus");
   assert.equal(await page.getByLabel("Endpoint").inputValue(), service.registry.endpoint);
   assert.equal(await page.getByLabel("Password").inputValue(), "");
   await page.getByLabel("Name", { exact: true }).fill("");
@@ -95,7 +95,7 @@ test("a registry that is refused", async (t) => {
   await page.getByRole("button", { name: "Add" }).click();
   for (const [problem, label] of [["Name is required", "Name"], ["Endpoint is required", "Endpoint"], ["Password is required", "Password"]]) {
     await alert.getByRole("link", { name: problem }).click();
-    assert.ok(await page.getByLabel(label, { exact: true }).evaluate((element) => element === document.activeElement), problem);
+    await becomes(page.getByLabel(label, { exact: true }), ":focus");
   }
   await assertAccessible(page);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, assertAccessible, fillIn } from "../harness.mjs";
+import { accessible, assertAccessible, count, fillIn, html } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const list = "/console/sessions";
@@ -15,21 +15,21 @@ for (const role of ["admin", "member"]) {
     const others = [];
     for (let n = 0; n < 2; n++) others.push(await logIn(t, account));
     await page.goto(list);
-    assert.equal(await page.getByRole("row").count(), 4);
+    assert.equal(await count(page.getByRole("row")), 4);
     const current = page.getByRole("row", { name: "This session" });
-    assert.equal(await current.getByRole("button").count(), 0);
+    assert.equal(await count(current.getByRole("button")), 0);
     assert.match(await current.textContent(), /127\.0\.0\.1.*a browser.*in 7 days/s);
     await assertAccessible(page);
 
     await page.getByRole("row", { name: "End the session" }).last().getByRole("button").click(); // the oldest is the last
     await page.getByText("The session has ended.").waitFor();
-    assert.equal(await page.getByRole("row").count(), 3);
+    assert.equal(await count(page.getByRole("row")), 3);
     await ended(others[0]);
 
     await page.getByRole("button", { name: "End all other sessions" }).click();
     await page.getByText("Your other sessions have ended.").waitFor();
-    assert.equal(await page.getByRole("row").count(), 2);
-    assert.equal(await page.getByRole("button", { name: /^End/ }).count(), 0);
+    assert.equal(await count(page.getByRole("row")), 2);
+    assert.equal(await count(page.getByRole("button", { name: /^End/ })), 0);
     await ended(others[1]);
   });
 
@@ -51,8 +51,8 @@ for (const role of ["admin", "member"]) {
     await change("another password", password);
     const alert = page.getByRole("alert");
     await alert.getByText("Current password does not match your password").waitFor();
-    assert.ok(!(await page.content()).includes(password));
-    assert.equal(await page.getByRole("row").count(), 3);
+    assert.ok(!(await html(page)).includes(password));
+    assert.equal(await count(page.getByRole("row")), 3);
 
     await change(account.password, password);
     await page.getByText("Your password is changed.").waitFor();
@@ -73,5 +73,5 @@ test("a user cannot end the session of another user", async (t) => {
   assert.equal((await other.request.post(path)).status(), 404);
   await other.request.post(list + "/end-others");
   await page.reload();
-  assert.equal(await page.getByRole("row").count(), 3);
+  assert.equal(await count(page.getByRole("row")), 3);
 });
