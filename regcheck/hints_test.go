@@ -130,6 +130,8 @@ func TestHintsHaveCause(t *testing.T) {
 		}, contains: "If charts/unknown is the path of the content", omits: "can be read"},
 		{server: "harbor", change: func(d *regcheck.Definition) { d.Endpoint = "oci://registry.test/charts" },
 			contains: "set baseContentPath to charts", omits: "web console"},
+		{server: "htpasswd", change: func(d *regcheck.Definition) { d.BaseContentPath = "charts/ngimx" },
+			contains: "If this is a pull-through cache, pull the content once"},
 		{server: "redirect-cross-origin", contains: "set endpoint to https://other.test"},
 		{server: "redirect-closed", change: func(d *regcheck.Definition) { d.Auth = &regcheck.Auth{Type: regcheck.NoAuth} },
 			contains: "https://closed.test", omits: "redential"},

@@ -191,10 +191,13 @@ func TestRegistryEntity(t *testing.T) {
 		DefaultRegion *string   `json:"defaultRegion"`
 		Endpoint      string    `json:"endpoint"`
 		ProviderType  string    `json:"providerType"`
+		Scope         string    `json:"scope"`
 		Type          string    `json:"type"`
 	}
-	p.must(get(of(p.create(c), "")), &entity)
-	if entity.Type != "basic" || entity.Endpoint != c.Endpoint || entity.ProviderType != c.ProviderType || entity.DefaultRegion == nil {
+	var made struct{ UID string }
+	p.must(post(registriesPath+"/basic", strings.Replace(c.body(t), `"spec":{`, `"spec":{"scope":"tenant",`, 1), 201), &made)
+	p.must(get(of(made.UID, "")), &entity)
+	if entity.Type != "basic" || entity.Scope != "tenant" || entity.Endpoint != c.Endpoint || entity.ProviderType != c.ProviderType || entity.DefaultRegion == nil {
 		t.Errorf("%+v", entity)
 	}
 	if a := entity.Auth; a == nil || a.Type != c.CredentialType || a.Username != c.Username || a.TLS == nil || a.TLS.Certificate != c.Certificate {

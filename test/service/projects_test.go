@@ -44,12 +44,19 @@ func TestProjectLifecycle(t *testing.T) {
 	in := person{t, admin.client, append([]string{"ProjectUid", blue}, admin.credential...)}
 	registry := in.make(registriesPath, newRegistry("harbor", spec("https://registry.example", object{"type": "noAuth"}, nil)))
 	admin.make(registriesPath, newRegistry("other", spec("https://registry.example", object{"type": "noAuth"}, nil)))
+	projectsOfMate := func(projects string) {
+		admin.do("PUT", "/v1/users/"+mate+"/projects", `{"projects":`+projects+`}`).Want(http.StatusNoContent)
+	}
 	for _, left := range []struct {
 		words []string
 		take  func()
 	}{
-		{[]string{"harbor", "mate@acme.example"}, func() { admin.do("DELETE", at(registry), "").Want(http.StatusNoContent) }},
-		{[]string{"mate@acme.example"}, func() { admin.do("PUT", "/v1/users/"+mate+"/projects", `{"projects":[]}`).Want(http.StatusNoContent) }},
+		{[]string{"harbor", "mate@acme.example"}, func() { projectsOfMate("[]") }},
+		{[]string{"harbor"}, func() {
+			admin.do("DELETE", at(registry), "").Want(http.StatusNoContent)
+			projectsOfMate(`[{"projectUid":"` + blue + `"}]`)
+		}},
+		{[]string{"mate@acme.example"}, func() { projectsOfMate("[]") }},
 	} {
 		message := admin.refused("DELETE", path, "", 409, "ProjectNotEmpty").Fault().Message
 		for _, name := range []string{"harbor", "mate@acme.example", "other"} {
