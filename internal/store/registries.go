@@ -63,8 +63,11 @@ const (
 		WHERE org_uid = $2 AND uid = $1 AND version = $5`
 	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7
 		WHERE org_uid = $2 AND registry_uid = $1`
-	sqlLockRegistry   = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 RETURNING sync_supported`
-	sqlDeleteRegistry = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2 RETURNING bytes`
+	// Every transaction locks a registry first, then org_usage, then registry_watch, then registry_sync: on PostgreSQL, two with different
+	// orders would wait for each other, and all other changes of the organization for them.
+	sqlLockRegistry   = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 RETURNING sync_supported, bytes`
+	sqlLockVersion    = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 AND version = $3`
+	sqlDeleteRegistry = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
 	selectListed      = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0),
 		w.since, w.valid, w.code, w.stage, w.reason, w.field, w.expires_soon, w.credentials_expire_soon, w.message, w.hint, w.last_at, w.next_at, w.unconfirmed`
@@ -200,16 +203,29 @@ func (tx Registries) ByName(ctx context.Context, orgUID, canonical string) (Regi
 // Lock prevents that a registry is replaced or deleted until the transaction ends, and reports whether its content is
 // synchronized.
 func (tx Registries) Lock(ctx context.Context, orgUID, uid string) (syncSupported bool, err error) {
-	return one(ctx, tx.conn, func(row scanner, is *bool) error { return row.Scan(truth{is}) }, sqlLockRegistry, orgUID, uid)
+	locked, err := tx.lock(ctx, orgUID, uid)
+	return locked.syncSupported, err
+}
+
+type lockedRegistry struct {
+	syncSupported bool
+	bytes         int64
+}
+
+func (tx Registries) lock(ctx context.Context, orgUID, uid string) (lockedRegistry, error) {
+	return one(ctx, tx.conn, func(row scanner, r *lockedRegistry) error { return row.Scan(truth{&r.syncSupported}, &r.bytes) }, sqlLockRegistry, orgUID, uid)
 }
 
 // Delete deletes a registry with its status and history. Sweep deletes its content later.
 func (tx Registries) Delete(ctx context.Context, orgUID, uid string) error {
-	bytes, err := one(ctx, tx.conn, scanCount, sqlDeleteRegistry, orgUID, uid)
+	locked, err := tx.lock(ctx, orgUID, uid)
 	if err != nil {
 		return err
 	}
-	if err := tx.countUsage(ctx, orgUID, bytes, 0); err != nil {
+	if err := tx.countUsage(ctx, orgUID, locked.bytes, 0); err != nil {
+		return err
+	}
+	if err := tx.changeOne(ctx, sqlDeleteRegistry, orgUID, uid); err != nil {
 		return err
 	}
 	return Contents(tx).dropRuns(ctx, uid, 0)

@@ -116,7 +116,7 @@ const (
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
 		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END,
 		message = $22, hint = $23, credentials_expire_soon = $24
-		WHERE registry_uid = $1 AND lease_owner = $2 AND EXISTS (SELECT 1 FROM registries r WHERE r.uid = registry_uid AND r.version = $3)`
+		WHERE registry_uid = $1 AND lease_owner = $2 AND org_uid = $3`
 	sqlExtendRun = `UPDATE registry_verdicts SET last_at = $3, checks = checks + 1, counted = CASE WHEN $4 = 1 THEN 1 ELSE counted END
 		WHERE registry_uid = $1 AND run = $2 AND valid = $5 AND code = $6 AND stage = $7 AND reason = $8 AND field = $9 AND expires_soon = $10 AND credentials_expire_soon = $11`
 	sqlInsertRun = `INSERT INTO registry_verdicts (registry_uid, run, org_uid, since, last_at, checks, counted, valid, code, stage, reason, field, expires_soon, report, credentials_expire_soon)
@@ -169,6 +169,9 @@ func (tx Watch) Release(ctx context.Context, registryUID, owner string, next tim
 // End stores the result of a check: w, and the result in the history. It returns ErrNotFound, and the transaction must then be
 // rolled back, when the lease was lost, or the definition was replaced or deleted.
 func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPeriod) error {
+	if err := tx.changeOne(ctx, sqlLockVersion, w.OrgUID, w.RegistryUID, version); err != nil {
+		return err
+	}
 	extended, err := tx.extendRun(ctx, w, seen)
 	if err != nil {
 		return err
@@ -177,7 +180,7 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPe
 		w.Run++
 	}
 	s := w.State
-	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, version, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
+	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, w.OrgUID, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
 		s.Code, s.Stage, s.Reason, s.Field, flag(s.CertificateExpiresSoon), millis(w.LastAt), w.Run, w.ControlResult, flag(w.Unconfirmed),
 		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report, healthText(s.Message), healthText(s.Hint), flag(s.CredentialsExpireSoon))
 	if err != nil || extended {

@@ -3,6 +3,7 @@ package postgrestest
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,21 +34,21 @@ func hold(t testing.TB, url, query string) *held {
 	return &held{url: url, conn: conn}
 }
 
-// await returns when that number of transactions of the database wait for a lock.
-func (h *held) await(t testing.TB, want int64) {
+// await returns when that number of changes have ended, or wait for a lock of the database.
+func (h *held) await(t testing.TB, want int64, ended *atomic.Int64) {
 	t.Helper()
 	var n int64
 	for range 400 { // before the timeout of a statement
-		var err error
-		if n, err = Number(t.Context(), h.url, sqlBlocked); err != nil {
+		waiting, err := Number(t.Context(), h.url, sqlBlocked)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if n >= want {
+		if n = waiting + ended.Load(); n >= want {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("%d transactions wait for a lock, not %d", n, want)
+	t.Fatalf("%d changes have ended or wait for a lock, not %d", n, want)
 }
 
 // release unlocks the rows. The waiting transactions continue in the order in which they began to wait.
@@ -58,15 +59,17 @@ func (h *held) release(t testing.TB) {
 	}
 }
 
-// Concurrently runs changes concurrently. On PostgreSQL all of them have begun, and wait for the rows of the query or for
-// each other, before one of them continues; then they continue in this order. Without an address, for a store with one
+// Concurrently runs changes concurrently. On PostgreSQL all of them have begun, and have ended or wait for the rows of the query
+// or for each other, before one of them continues; then they continue in this order. Without an address, for a store with one
 // writer, all of them are started at once.
 func Concurrently(t testing.TB, url, query string, changes ...func() error) {
 	t.Helper()
 	var wait sync.WaitGroup
+	var ended atomic.Int64
 	defer wait.Wait()
 	begin := func(change func() error) {
 		wait.Go(func() {
+			defer ended.Add(1)
 			if err := change(); err != nil {
 				t.Error(err)
 			}
@@ -82,6 +85,6 @@ func Concurrently(t testing.TB, url, query string, changes ...func() error) {
 	defer held.release(t)
 	for i, change := range changes {
 		begin(change)
-		held.await(t, int64(i+1))
+		held.await(t, int64(i+1), &ended)
 	}
 }

@@ -48,6 +48,9 @@ type Options struct {
 // LongTimeouts are settings for tests of other properties than time limits: a busy machine does not exceed them.
 var LongTimeouts = []string{"lock_timeout = '1h'", "statement_timeout = '1h'"}
 
+// DeadlocksFail are settings for tests of the order of locks: PostgreSQL does not resolve a deadlock, which therefore ends in an error.
+var DeadlocksFail = []string{"deadlock_timeout = '1h'", "lock_timeout = '20s'", "statement_timeout = '1h'"}
+
 // Server is a running PostgreSQL.
 type Server struct {
 	Dir  string // contains the data directory and the socket
