@@ -191,7 +191,8 @@ func TestMissedChangesClearTheCache(t *testing.T) {
 func TestAStandbyThatDidNotHaveTheNewestChange(t *testing.T) {
 	pair := postgrestest.StartPair(t, postgrestest.Options{NoSync: true})
 	dir := t.TempDir()
-	if err := postgrestest.WriteURL(dir, pair.NewDatabase(t)); err != nil {
+	// No server of this pair is ever silent, so a slow one is waited for.
+	if err := postgrestest.WriteURL(dir, pair.NewDatabase(t)+postgrestest.SlowConnect); err != nil {
 		t.Fatal(err)
 	}
 	w := mustWorldIn(t, dir, nil)
