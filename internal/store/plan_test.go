@@ -34,7 +34,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"Registry": sqlRegistry, "RegistryByName": sqlRegistryByName, "RegistriesOfOrg": sqlRegistriesOfOrg, "SearchByName": sqlSearchByName, "CountSearchByName": sqlCountSearchByName, "CountSearchByHealth": sqlCountSearchByHealth, "CountHealth": sqlCountHealth,
 		"ReplaceRegistry": sqlReplaceRegistry, "ReplaceRegistryDetails": sqlReplaceRegistryDetails,
 		"Usage": sqlUsage, "RegistryBytes": sqlRegistryBytes, "LockUsage": sqlLockUsage, "RecountUsage": sqlRecountUsage,
-		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry, "LockVersion": sqlLockVersion,
+		"DeleteRegistry": sqlDeleteRegistry, "LockRegistry": sqlLockRegistry, "LockSize": sqlLockSize, "LockVersion": sqlLockVersion,
 		"SetUserRole": sqlSetUserRole, "UpdateUser": sqlUpdateUser, "DeleteUser": sqlDeleteUser, "OtherAdmin": sqlOtherAdmin, "DeleteMemberships": sqlDeleteMemberships,
 		"WatchDue": sqlWatchDue, "WatchOrgs": sqlWatchOrgs, "ClaimWatch": sqlClaimWatch, "EndWatch": sqlEndWatch,
 		"ReleaseWatch": sqlReleaseWatch, "ExtendRun": sqlExtendRun, "DeleteRuns": sqlDeleteRuns, "WatchOf": sqlWatchOf, "History": sqlHistory,

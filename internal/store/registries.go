@@ -65,8 +65,10 @@ const (
 		WHERE org_uid = $2 AND registry_uid = $1`
 	// Every transaction locks a registry first, then org_usage, then registry_watch, then registry_sync: on PostgreSQL, two with different
 	// orders would wait for each other, and all other changes of the organization for them.
-	sqlLockRegistry   = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 RETURNING sync_supported, bytes`
-	sqlLockVersion    = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2 AND version = $3`
+	lockRegistry      = `UPDATE registries SET version = version WHERE org_uid = $1 AND uid = $2`
+	sqlLockRegistry   = lockRegistry + ` RETURNING sync_supported`
+	sqlLockSize       = lockRegistry + ` RETURNING bytes`
+	sqlLockVersion    = lockRegistry + ` AND version = $3`
 	sqlDeleteRegistry = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
 	selectListed      = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0),
@@ -203,26 +205,16 @@ func (tx Registries) ByName(ctx context.Context, orgUID, canonical string) (Regi
 // Lock prevents that a registry is replaced or deleted until the transaction ends, and reports whether its content is
 // synchronized.
 func (tx Registries) Lock(ctx context.Context, orgUID, uid string) (syncSupported bool, err error) {
-	locked, err := tx.lock(ctx, orgUID, uid)
-	return locked.syncSupported, err
-}
-
-type lockedRegistry struct {
-	syncSupported bool
-	bytes         int64
-}
-
-func (tx Registries) lock(ctx context.Context, orgUID, uid string) (lockedRegistry, error) {
-	return one(ctx, tx.conn, func(row scanner, r *lockedRegistry) error { return row.Scan(truth{&r.syncSupported}, &r.bytes) }, sqlLockRegistry, orgUID, uid)
+	return one(ctx, tx.conn, func(row scanner, is *bool) error { return row.Scan(truth{is}) }, sqlLockRegistry, orgUID, uid)
 }
 
 // Delete deletes a registry with its status and history. Sweep deletes its content later.
 func (tx Registries) Delete(ctx context.Context, orgUID, uid string) error {
-	locked, err := tx.lock(ctx, orgUID, uid)
+	bytes, err := one(ctx, tx.conn, scanCount, sqlLockSize, orgUID, uid)
 	if err != nil {
 		return err
 	}
-	if err := tx.countUsage(ctx, orgUID, locked.bytes, 0); err != nil {
+	if err := tx.countUsage(ctx, orgUID, bytes, 0); err != nil {
 		return err
 	}
 	if err := tx.changeOne(ctx, sqlDeleteRegistry, orgUID, uid); err != nil {
