@@ -67,11 +67,12 @@ test-system:
 	@$(left_out) "Linux: the tests in test/"
 endif
 
-test-long: deps ## Run the long forms of the tests that kill, lose and time, for every night; takes a quarter of an hour
+test-long: deps ## Run the long forms of the tests that kill, lose, time and generate, for every night; takes a quarter of an hour
 	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionInvariants' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
 	cd test && $(GO) test -vet=off -count=1 ./service -run KillLosesNoSession -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 60m ./console -long
+	cd test && $(GO) test -vet=off -count=1 -timeout 60m ./oracles -rapid.checks 10000
 
 # A module of its own: kube-apiserver has hundreds of dependencies.
 test-kubernetes: ## Scan what a Kubernetes API server returns, for every night; builds the server, which takes minutes

@@ -109,7 +109,10 @@ func TestGoContainerRegistry(t *testing.T) {
 	t.Setenv("DOCKER_AUTH_CONFIG", "")
 	t.Setenv("HOME", dir)
 	t.Setenv("DOCKER_CONFIG", dir)
-	repositoryKey := func(c testCase) bool { return strings.Contains(c.config, `"`+c.reference+`"`) }
+	repositoryKey := func(c testCase) bool {
+		repository, err := name.NewRepository(c.reference) // for it, docker.io is index.docker.io
+		return err == nil && (strings.Contains(c.config, `"`+c.reference+`"`) || strings.Contains(c.config, `"`+repository.Name()+`"`))
+	}
 	oracle{consumer: model.Docker, format: model.DockerConfig, applies: notLegacy, lookup: func(c testCase) (credentials, error) {
 		if _, err := writeFile(dir, "config.json", c.config); err != nil {
 			return credentials{}, err

@@ -187,6 +187,7 @@ var written = []testCase{
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "credsStore": "three"}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "credsStore": "three", "credHelpers": {"ghcr.io": ""}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"credHelpers": {"ghcr.io": "one"}}`, reference: "ghcr.io/acme/app"},
+	{config: `{"auths": {"index.docker.io/acme/app": {"auth": "dTpw"}}, "credHelpers": {"https://index.docker.io/v1/": "two"}}`, reference: "docker.io/acme/app"},
 	{config: `{"auths": {"r.azurecr.io": {"auth": "MDA6", "identitytoken": "t"}}}`, reference: "r.azurecr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}, "ghcr.io": {"auth": "dTpx"}}}`, reference: "ghcr.io/acme/app"},
 	{config: `{"auths": {"ghcr.io": {"auth": "dTpw"}}, "HttpHeaders": {"X-Meta": "1", "X-Other": null}}`, reference: "ghcr.io/acme/app"},
