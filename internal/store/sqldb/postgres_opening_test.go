@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/secret"
 )
 
@@ -67,5 +68,19 @@ func TestEveryConnectionIsDurableAndDetectsLoss(t *testing.T) {
 		if got, err := of(); err != nil || got != "on 5 3 3 2s" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// TestOpeningWaitsForASlowDatabase opens a store whose callers wait for no connection: opening does.
+func TestOpeningWaitsForASlowDatabase(t *testing.T) {
+	db := mustOpen(t, Options{URL: secret.String(shared.Server(t).NewDatabase(t)), Timeout: time.Nanosecond})
+	p := db.engine.(*postgres)
+	for name, of := range map[string]*pool{"writers": p.writers, "readers": p.readers} {
+		if idle := of.conns.Stat().IdleConns(); idle != 1 {
+			t.Errorf("%d connections for %s", idle, name)
+		}
+	}
+	if err := tryQuery(t, db); fault.KindOf(err) != fault.Unavailable {
+		t.Errorf("a query: %v", err)
 	}
 }

@@ -29,13 +29,18 @@ type pool struct {
 	waiting atomic.Int64
 }
 
-// newPool returns a pool of at most that many connections, each prepared by these statements.
+// newPool returns a pool of at most that many connections, each prepared by these statements. It opens the first one, for which the only
+// time limit is connect_timeout: no caller waits for a start.
 func newPool(ctx context.Context, config *pgxpool.Config, conns int32, timeout time.Duration, prepare string) (*pool, error) {
 	config = config.Copy()
 	config.MaxConns = conns
 	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error { return prepareConn(ctx, conn, prepare) }
 	pooled, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
+		return nil, fmt.Errorf("open the database: %w", Translate(err))
+	}
+	if err := pooled.Ping(ctx); err != nil {
+		pooled.Close()
 		return nil, fmt.Errorf("open the database: %w", Translate(err))
 	}
 	return &pool{conns: pooled, timeout: timeout}, nil
@@ -61,9 +66,18 @@ func (p *pool) acquire(ctx context.Context, until time.Time) (*pgxpool.Conn, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case bound.Err() != nil:
-		return nil, unavailable(errNoConn)
+		return nil, unavailable(p.noConn())
 	}
 	return nil, unreachable(err)
+}
+
+// noConn returns errNoConn with what an operator can do about it.
+func (p *pool) noConn() error {
+	now := p.conns.Stat()
+	if now.AcquiredConns() < now.MaxConns() {
+		return fmt.Errorf("%w: it is slow to open one more, %d are in use", errNoConn, now.AcquiredConns())
+	}
+	return fmt.Errorf("%w: all %d are in use; pool_max_conns in the URL allows more", errNoConn, now.MaxConns())
 }
 
 func (p *pool) close() { p.conns.Close() }
