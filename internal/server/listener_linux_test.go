@@ -157,10 +157,10 @@ func TestBodiesOverTheLimitReturn503(t *testing.T) {
 	}
 }
 
-// sendsForever sends until the connection is closed.
+// sendsForever sends until the connection is closed. One call of Write outlasts writePauses.
 func sendsForever(ended chan<- error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		for piece := make([]byte, 32<<10); ; {
+		for piece := make([]byte, 8<<20); ; {
 			if _, err := w.Write(piece); err != nil {
 				ended <- err
 				return
@@ -192,17 +192,19 @@ func TestClientThatReadsNothingIsDisconnected(t *testing.T) {
 func TestSlowClientIsServed(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
-	connect, _ := serveLimited(t, sendsForever(ended), ConnLimits{Connections: 10, PerSource: 10, Bytes: 1 << 20})
+	connect, l := serveLimited(t, sendsForever(ended), ConnLimits{Connections: 10, PerSource: 10, Bytes: 1 << 20})
+	const readsPerPause = 4 // so that a read on a busy machine may be late by most of writePauses
+	l.pause = readsPerPause * testPause / 2
 	conn := connect("127.0.0.2")
-	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+	if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, health); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 * writePauses {
-		time.Sleep(testPause)
-		if _, err := io.CopyN(io.Discard, conn, 64<<10); err != nil {
+	for range (writePauses + 1) * readsPerPause {
+		time.Sleep(l.pause / readsPerPause)
+		if _, err := io.CopyN(io.Discard, conn, 32<<10); err != nil {
 			t.Fatal(err)
 		}
 	}
