@@ -73,7 +73,7 @@ func TestWorkThatOutlastsItsTransaction(t *testing.T) {
 	awaitServed(t, db)
 	db.engine.(*postgres).limit = time.Second
 	err := db.InTx(t.Context(), func(q Querier) error {
-		time.Sleep(time.Second)
+		<-q.(*pgTx).bound.Done()
 		return insertName(t.Context(), q, "late")
 	})
 	if fault.KindOf(err) != fault.Unavailable || errors.Is(err, context.DeadlineExceeded) {
