@@ -67,7 +67,7 @@ test-system:
 	@$(left_out) "Linux: the tests in test/"
 endif
 
-test-long: deps ## Run the long forms of the tests that kill, lose, time and generate, for every night; takes a quarter of an hour
+test-long: deps ## Run the long forms of tests, for every night; takes a quarter of an hour
 	$(race) -timeout 60m ./internal/auth -run 'Kill|RefusalsDoTheSameWork|SessionInvariants' -long
 	cd test && $(GO) test -vet=off -count=1 -timeout 120m ./replicas -run 'Failover|Killed|StoreAway' -long
 	cd test && $(GO) test -vet=off -count=1 ./service -run KillLosesNoSession -long

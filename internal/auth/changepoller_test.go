@@ -62,8 +62,8 @@ func TestAFailedPollIsReturnedDuringTheNext(t *testing.T) {
 	token := w.mustLogin(t).Authorization
 	w.setLastPoll(2 * staleAfter)
 	w.changes.inFlight = &inFlightPoll{done: make(chan struct{})}
-	ofNow := w.changes.elapsed() + time.Hour // however slow the machine is
-	w.changes.failure.Store(&pollFailure{ofNow, fault.Busy("The store does not respond.", time.Second)})
+	later := w.changes.elapsed() + time.Hour // so that a slow machine does not make it old
+	w.changes.failure.Store(&pollFailure{later, fault.Busy("The store does not respond.", time.Second)})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // for a caller that waits anyway
 	defer cancel()
 	if _, err := w.Authenticate(ctx, Presented{Authorization: token}); fault.KindOf(err) != fault.Unavailable {

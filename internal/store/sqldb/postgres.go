@@ -103,7 +103,7 @@ func (p *postgres) Ping(ctx context.Context) error {
 	defer cancel()
 	err := pgReader{p}.Each(bound, "SELECT 1", nil, func(Scanner) error { return nil })
 	if bound.Err() != nil && ctx.Err() == nil {
-		return unavailable(p.readers.noConn())
+		return unavailable(errNoConn)
 	}
 	return err
 }
