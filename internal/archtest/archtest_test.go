@@ -66,7 +66,7 @@ var mayImport = map[string][]string{
 	"internal/scan":                    {"definitions", "definitions/model", "internal/scanreport", "regcheck", "secret"},
 	"internal/store":                   {"internal/audit", "internal/seal", "internal/store/sqldb", "secret"},
 	"internal/store/sqldb":             {"internal/fault", "internal/filelock", "internal/seal", "secret"},
-	"internal/store/postgrestest":      {"internal/needs"},
+	"internal/store/postgrestest":      {"internal/needs", "internal/testport"},
 	"internal/store/datamigration": {
 		"internal/store", "internal/store/sqldb"},
 	"internal/store/storetest": {
@@ -100,6 +100,7 @@ var mayImport = map[string][]string{
 	"deploy/ociimage":   {},
 	"deploy/sbom":       {},
 	"internal/needs":    {},
+	"internal/testport": {},
 	"internal/archtest": {},
 }
 

@@ -49,7 +49,7 @@ func removeAfter(t testing.TB, s *Server) {
 	t.Helper()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("log of PostgreSQL on port %d:\n%s", s.Port, s.Log())
+			t.Logf("log of PostgreSQL at %s:\n%s", s.Address(), s.Log())
 		}
 		if err := s.Remove(); err != nil {
 			t.Error(err)
@@ -60,12 +60,7 @@ func removeAfter(t testing.TB, s *Server) {
 // newStandby returns a server of the same kind without data, which does not run yet.
 func (s *Server) newStandby() (*Server, error) {
 	other := &Server{options: s.options, bin: s.bin, owner: s.owner}
-	var err error
-	if other.Dir, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
-		return nil, err
-	}
-	other.Port, err = freePort()
-	return other, errors.Join(err, other.own(other.Dir))
+	return other, other.reserve()
 }
 
 // NewDatabase creates an empty database on both servers and returns its address, which names both.
@@ -101,7 +96,7 @@ func (p *Pair) Rebuild() error {
 	if err := os.RemoveAll(p.standby.data()); err != nil {
 		return err
 	}
-	from := fmt.Sprintf(wholeSettings, p.primary.Port)
+	from := fmt.Sprintf(wholeSettings, p.primary.address.Port())
 	backup := p.primary.command("pg_basebackup", "--pgdata", p.standby.data(), "--dbname", from, "--checkpoint", "fast", "--wal-method", "stream", "--no-sync")
 	if out, err := backup.CombinedOutput(); err != nil {
 		return fmt.Errorf("pg_basebackup: %w\n%s", err, out)

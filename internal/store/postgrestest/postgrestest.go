@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -25,6 +25,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/regwarden/regwarden/internal/needs"
+	"github.com/regwarden/regwarden/internal/testport"
 )
 
 // User and password of connections. The password has characters that a URL must escape.
@@ -36,7 +37,6 @@ const (
 const (
 	startWait = 60 * time.Second // about a second on an idle machine
 	stopWait  = 30 * time.Second
-	tries     = 3 // a free port may be taken between choosing and using it
 )
 
 // Options configure the server. The zero value is a server as in production: commits survive a crash.
@@ -53,8 +53,10 @@ var DeadlocksFail = []string{"deadlock_timeout = '1h'", "lock_timeout = '20s'", 
 
 // Server is a running PostgreSQL.
 type Server struct {
-	Dir  string // contains the data directory and the socket
-	Port int
+	Dir string // contains the data directory and the socket
+
+	address netip.AddrPort // reserved until release
+	release func() error
 
 	options Options
 	bin     string
@@ -102,24 +104,31 @@ func New(o Options) (*Server, error) {
 	if s.owner, err = owner(); err != nil {
 		return nil, err
 	}
-	// Not the directory of the test: PostgreSQL's user has no access to it, and the path of a socket must be short.
-	if s.Dir, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
+	if err := s.reserve(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(s.own(s.Dir), s.init()); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.Dir))
+	if err := s.init(); err != nil {
+		return nil, errors.Join(err, s.Remove())
 	}
-	for try := 1; ; try++ {
-		if s.Port, err = freePort(); err == nil {
-			err = s.Run()
-		}
-		if err == nil {
-			return s, nil
-		}
-		if try == tries {
-			return nil, errors.Join(fmt.Errorf("%w\n%s", err, s.Log()), s.Remove())
-		}
+	if err := s.Run(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w\n%s", err, s.Log()), s.Remove())
 	}
+	return s, nil
+}
+
+// reserve creates the directory of the server and reserves its address, until Remove. The directory is not that of the test: PostgreSQL's
+// user has no access to it, and the path of a socket must be short.
+func (s *Server) reserve() (err error) {
+	if s.address, s.release, err = testport.Reserve(); err != nil {
+		return err
+	}
+	if s.Dir, err = os.MkdirTemp("", "regwarden-pg-"); err != nil {
+		return errors.Join(err, s.release())
+	}
+	if err := s.own(s.Dir); err != nil {
+		return errors.Join(err, s.Remove())
+	}
+	return nil
 }
 
 // binaries finds the newest server that Debian has installed.
@@ -211,7 +220,7 @@ func (s *Server) Run() error {
 		return err
 	}
 	defer func() { _ = log.Close() }() // the server has its own
-	cmd, done := s.command("postgres", "-D", s.data(), "-p", strconv.Itoa(s.Port)), make(chan struct{})
+	cmd, done := s.command("postgres", "-D", s.data(), "-p", fmt.Sprint(s.address.Port())), make(chan struct{})
 	cmd.Stdout, cmd.Stderr = log, log
 	started := make(chan error)
 	go func() {
@@ -275,8 +284,8 @@ func (s *Server) end(signal syscall.Signal) error {
 	return nil
 }
 
-// Remove ends the server and deletes its directory.
-func (s *Server) Remove() error { return errors.Join(s.Kill(), os.RemoveAll(s.Dir)) }
+// Remove ends the server, deletes its directory and releases its address.
+func (s *Server) Remove() error { return errors.Join(s.Kill(), os.RemoveAll(s.Dir), s.release()) }
 
 func (s *Server) logFile() string { return filepath.Join(s.Dir, "log") }
 
@@ -292,8 +301,8 @@ func (s *Server) Log() string {
 // URL returns the address of a database of this server, for TCP and with the password.
 func (s *Server) URL(database string) string { return s.URLVia(s.Address(), database) }
 
-// Address returns host and port of the server.
-func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
+// Address returns host and port of the server, which stay its own while it is stopped.
+func (s *Server) Address() string { return s.address.String() }
 
 // URLVia is URL with another address, such as that of a proxy.
 func (s *Server) URLVia(address, database string) string {
@@ -357,14 +366,4 @@ func (s *Server) Exec(ctx context.Context, url string, statements ...string) err
 		}
 	}
 	return nil
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	number, errN := strconv.Atoi(port)
-	return number, errors.Join(err, errN, listener.Close())
 }
