@@ -110,7 +110,7 @@ func newSettings() *settings {
 	f, c := s.flags, &s.Config
 	f.StringVar(&c.File, "config", "", "settings file (YAML); its keys are the names of these flags")
 	f.StringVar(&c.DataDir, "data-dir", "regwarden-data", "directory of the database and keys")
-	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to serve on")
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to serve on; port 0 is a free port, which the output names")
 	f.StringVar(&c.TLSCert, "tls-cert", "", "certificate file (PEM), chain included")
 	f.StringVar(&c.TLSKey, "tls-key", "", "private key file (PEM)")
 	f.BoolVar(&c.TLSSelfSigned, "tls-self-signed", false, "serve TLS with a generated certificate, for trials")

@@ -146,6 +146,8 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	}
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
 	first.print(out, log, address, caFile, c.Console)
+	printURL(out, "Metrics", metricsListener, "/metrics")
+	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
 	backgroundTasks := []func(context.Context){s.Alerts.Deliver, s.Alerts.WatchKeys}
 	if c.WatchInterval > 0 {
@@ -310,6 +312,13 @@ func newChecker(c Config, listeners ...net.Listener) (*regcheck.Checker, error) 
 	checker.Limits.Total = c.CheckTimeout
 	checker.Proxy, err = proxyFunc(c.EgressProxy)
 	return checker, err
+}
+
+// printURL prints where metrics or profiles are served, if they are: with port 0 only the listener knows.
+func printURL(out io.Writer, what string, listener net.Listener, path string) {
+	if listener != nil {
+		fmt.Fprintf(out, "%s: %s%s\n", what, publicAddress(listener.Addr(), false), path)
+	}
 }
 
 // publicAddress returns the URL of a listener for clients.

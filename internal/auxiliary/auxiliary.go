@@ -21,6 +21,9 @@ const (
 	mutexProfileFraction = 100     // contention events per sample
 )
 
+// PathProfiles is the path below which Profiles serves.
+const PathProfiles = "/debug/pprof/"
+
 // Listen binds the address of an auxiliary server, such as that of metrics. It returns nil for an empty address.
 func Listen(address, what string) (net.Listener, error) {
 	if address == "" {
@@ -59,8 +62,8 @@ func Profiles() http.Handler {
 	runtime.SetBlockProfileRate(blockProfileRate)
 	runtime.SetMutexProfileFraction(mutexProfileFraction)
 	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index) // heap, block, mutex, goroutine
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc(PathProfiles, pprof.Index) // heap, block, mutex, goroutine
+	mux.HandleFunc(PathProfiles+"profile", pprof.Profile)
+	mux.HandleFunc(PathProfiles+"trace", pprof.Trace)
 	return mux
 }

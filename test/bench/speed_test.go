@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -139,27 +138,24 @@ const profiles = "../../profiles/" // not in the repository
 // BenchmarkProfile puts each kind of load on the service and writes Go's profiles of it. `make profile` starts it.
 func BenchmarkProfile(b *testing.B) {
 	noError(b, os.MkdirAll(profiles, 0o755))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(b, err)
-	debug := listener.Addr().String() // free once the listener is closed
-	noError(b, listener.Close())
-	server := start(b, instance.Options{Flags: []string{"--debug-listen", debug}})
+	flags := []string{"--debug-listen", "127.0.0.1:0"}
+	server := start(b, instance.Options{Flags: flags})
 	createUsers(b, server, instance.Org)
 	c := newClient(b, server.URL)
-	writeProfiles(b, "get", debug, c.get(pathAlerts, server.Client(b).Login().Authorization))
-	writeProfiles(b, "refresh", debug, refreshes(loginTokens(b, server, manyClients), manyClients, c))
-	writeProfiles(b, "login", debug, logins(c, users))
+	writeProfiles(b, "get", server, c.get(pathAlerts, server.Client(b).Login().Authorization))
+	writeProfiles(b, "refresh", server, refreshes(loginTokens(b, server, manyClients), manyClients, c))
+	writeProfiles(b, "login", server, logins(c, users))
 	server.Kill()
-	shared := startDatabase(b).start(1, "--debug-listen", debug)[0]
-	writeProfiles(b, "refresh-postgres", debug, refreshes(loginTokens(b, shared, manyClients), manyClients, newClient(b, shared.URL)))
+	shared := startDatabase(b).start(1, flags...)[0]
+	writeProfiles(b, "refresh-postgres", shared, refreshes(loginTokens(b, shared, manyClients), manyClients, newClient(b, shared.URL)))
 	fmt.Println("Profiles are in ./profiles; to look at one: go tool pprof -http 127.0.0.1:0 profiles/get-profile.pprof")
 }
 
 // writeProfiles writes the profiles while clients call do. Those of the heap and of waiting are of the whole life of the process.
-func writeProfiles(b *testing.B, load, debug string, do func(int) error) {
-	c, done := newClient(b, "http://"+debug), make(chan error, 1)
+func writeProfiles(b *testing.B, load string, server *instance.Server, do func(int) error) {
+	c, done := newClient(b, server.URLOf(b, "Profiles")), make(chan error, 1)
 	write := func(name, query string) error {
-		r, err := c.send(context.Background(), http.MethodGet, "/debug/pprof/"+name+query, "", "")
+		r, err := c.send(context.Background(), http.MethodGet, name+query, "", "")
 		if err != nil {
 			return err
 		}

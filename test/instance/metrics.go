@@ -7,19 +7,20 @@ import (
 	"testing"
 )
 
-// Address returns where the server listens for what the log message names, such as "serving metrics".
-func (s *Server) Address(t testing.TB, message string) string {
+// URLOf returns the URL that the server printed for "Metrics" or "Profiles", before that of its API.
+func (s *Server) URLOf(t testing.TB, what string) string {
 	t.Helper()
-	if !s.Logs(message) {
-		t.Fatalf("the log does not have %q", message)
+	match := regexp.MustCompile(`(?m)^` + what + `: (http://\S+)$`).FindStringSubmatch(s.Out())
+	if match == nil {
+		t.Fatalf("no URL of %s is printed:\n%s", what, s.Out())
 	}
-	return regexp.MustCompile(`msg="` + message + `" address=(\S+)`).FindStringSubmatch(s.Log())[1]
+	return match[1]
 }
 
 // Metrics returns the metrics of a server with --metrics-listen.
 func (s *Server) Metrics(t testing.TB) string {
 	t.Helper()
-	response, err := http.Get("http://" + s.Address(t, "serving metrics") + "/metrics") //nolint:noctx // a test's own
+	response, err := http.Get(s.URLOf(t, "Metrics")) //nolint:noctx // a test's own
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -96,21 +95,20 @@ func TestStoreAway(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			database := postgrestest.Start(t, postgrestest.Options{NoSync: true})
-			metrics := freeAddress(t)
-			f := startFleet(t, 1, database.NewDatabase(t), "--watch-interval", "2s", "--metrics-listen", metrics)
+			f := startFleet(t, 1, database.NewDatabase(t), "--watch-interval", "2s", "--metrics-listen", "127.0.0.1:0")
 			replica := f.replicas[0]
 			client := replica.Client(t)
 			tokens := client.Login()
 			client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization).Want(http.StatusOK)
 			kinds := whileAway(tokens)
-			before := footprintOf(t, replica, metrics)
+			before := footprintOf(t, replica)
 			if err := way.away(database); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = database.Thaw() })
 			stop := sendAll(t, replica.URL, kinds)
 			time.Sleep(awayFor)
-			during := footprintOf(t, replica, metrics)
+			during := footprintOf(t, replica)
 			stop()
 			for _, kind := range kinds {
 				t.Logf("%-28s %5d responses, half within %v, 99 of 100 within %v, all within %v; other statuses %v", kind.name, len(kind.took), kind.at(0.5), kind.at(0.99), kind.at(1), kind.other)
@@ -179,37 +177,22 @@ func (f footprint) String() string {
 
 var goroutines = regexp.MustCompile(`(?m)^go_goroutines (\d+)$`)
 
-func footprintOf(t *testing.T, s *instance.Server, metrics string) footprint {
+func footprintOf(t *testing.T, s *instance.Server) footprint {
 	t.Helper()
 	open, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(s.PID()), "fd"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.Get("http://" + metrics + "/metrics")
-	if err != nil {
-		t.Fatal(err)
+	page := s.Metrics(t)
+	match := goroutines.FindStringSubmatch(page)
+	if match == nil {
+		t.Fatalf("no count of goroutines:\n%s", page)
 	}
-	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
-	match := goroutines.FindSubmatch(page)
-	if err != nil || match == nil {
-		t.Fatalf("no count of goroutines: %v\n%s", err, page)
-	}
-	n, err := strconv.Atoi(string(match[1]))
+	n, err := strconv.Atoi(match[1])
 	if err != nil {
 		t.Fatal(err)
 	}
 	return footprint{s.ResidentKiB(), len(open), n}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // awaitService demands that a replica serves again by itself.

@@ -46,13 +46,29 @@ func TestMetrics(t *testing.T) {
 	admin.client.Do("GET", "/metrics", "").Want(http.StatusNotFound) // on its own listener alone
 }
 
+// A start with port 0 prints every address, whatever the log level is.
+func TestFreePorts(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{Flags: []string{"--metrics-listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--log-level", "error"}})
+	for _, url := range []string{server.URL + "/readyz", server.URLOf(t, "Metrics"), server.URLOf(t, "Profiles")} {
+		response, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", url, response.Status)
+		}
+	}
+}
+
 // Profiles are served on a listener of their own, and only on this machine.
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, instance.Options{Flags: []string{"--debug-listen", "127.0.0.1:0"}})
-	address := server.Address(t, "serving profiles")
-	for path, status := range map[string]int{"/debug/pprof/heap": http.StatusOK, "/debug/pprof/block": http.StatusOK, "/debug/pprof/cmdline": http.StatusNotFound} {
-		response, err := http.Get("http://" + address + path)
+	profiles := server.URLOf(t, "Profiles")
+	for path, status := range map[string]int{"heap": http.StatusOK, "block": http.StatusOK, "cmdline": http.StatusNotFound} {
+		response, err := http.Get(profiles + path)
 		if err != nil {
 			t.Fatal(err)
 		}
