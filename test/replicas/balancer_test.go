@@ -8,8 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"slices"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -20,11 +21,9 @@ const toReplica = "X-Replica"
 // replica that accepts no connection is skipped. When a replica ends in the middle of a request, the client's connection
 // ends too, since whether the request was executed is unknown.
 type balancer struct {
-	server *httptest.Server
-
-	mu      sync.Mutex
-	targets []string // host:port; empty for one that is known to be away
-	turn    int
+	server  *httptest.Server
+	targets []string // host:port of each place, also while no replica is there
+	turn    atomic.Int64
 }
 
 func startBalancer(t testing.TB, targets []string) *balancer {
@@ -50,27 +49,13 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// set names the replica at a place anew.
-func (b *balancer) set(place int, target string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.targets[place] = target
-}
-
 // candidates lists where a request may go, in order.
-func (b *balancer) candidates(named string) (list []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (b *balancer) candidates(named string) []string {
 	if place, err := strconv.Atoi(named); err == nil {
 		return []string{b.targets[place]}
 	}
-	b.turn++
-	for i := range b.targets {
-		if target := b.targets[(b.turn+i)%len(b.targets)]; target != "" {
-			list = append(list, target)
-		}
-	}
-	return list
+	first := int(b.turn.Add(1)) % len(b.targets)
+	return slices.Concat(b.targets[first:], b.targets[:first])
 }
 
 var errNoReplica = errors.New("no replica takes connections")

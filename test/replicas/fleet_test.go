@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
 )
 
@@ -26,29 +27,28 @@ func startFleet(t *testing.T, replicas int, databaseURL string, flags ...string)
 		"--database-url-file", urlFile(t, databaseURL), "--master-key-file", filepath.Join(t.TempDir(), "master.key"),
 		"--log-level", "warn", "--trusted-proxies", "127.0.0.1", "--check-per-minute", "100000", "--check-per-org", "64",
 	}, flags...)
-	var starting sync.WaitGroup
-	for i := range f.replicas {
-		starting.Go(func() { f.replicas[i] = instance.Start(t, f.options) })
-	}
-	starting.Wait()
 	targets := make([]string, replicas)
-	for i, replica := range f.replicas {
-		if replica == nil {
-			t.FailNow() // and it said why
-		}
-		targets[i] = addressOf(replica)
+	for place := range targets {
+		targets[place] = testport.Unused(t)
 	}
 	f.balancer = startBalancer(t, targets)
+	var starting sync.WaitGroup
+	for place := range targets {
+		starting.Go(func() { f.start(place) })
+	}
+	starting.Wait()
+	if slices.Contains(f.replicas, nil) {
+		t.FailNow() // and it said why
+	}
 	return f
 }
 
-func addressOf(s *instance.Server) string { return strings.TrimPrefix(s.URL, "http://") }
-
-// start puts a new process in the place of one that ended.
+// start starts a replica at its place, where one may have ended.
 func (f *fleet) start(place int) {
 	f.t.Helper()
-	f.replicas[place] = instance.Start(f.t, f.options)
-	f.set(place, addressOf(f.replicas[place]))
+	o := f.options
+	o.Flags = slices.Concat(o.Flags, []string{"--listen", f.targets[place]})
+	f.replicas[place] = instance.Start(f.t, o)
 }
 
 // client talks to the balancer.
