@@ -70,12 +70,13 @@ func respondWith(t *testing.T, code int) (address string) {
 	return conn.LocalAddr().String()
 }
 
+// closedPort returns an address where nothing receives queries. A connected socket has the port, and receives from its peer only.
 func closedPort(t *testing.T) (address string) {
 	t.Helper()
-	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	conn, err := net.Dial("udp4", "127.0.0.1:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
+	t.Cleanup(func() { _ = conn.Close() })
 	return conn.LocalAddr().String()
 }

@@ -119,19 +119,15 @@ func TestTokenServiceFailures(t *testing.T) {
 		name   string
 		server *realregistry.TokenServer
 		ca     *testca.CA
-		gone   bool
 		want   want
 	}{
-		{"gone", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users}), nil, true, failed(regcheck.ReasonRealmUnreachable, "", inClear)},
-		{"of an authority unknown to us", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users, CA: other}), ca, false, failed(regcheck.ReasonRealmTLS, "auth.tls.ca")},
-		{"in clear below https", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users}), ca, false, failed(regcheck.ReasonRealmInsecure, "")},
+		{"gone", realregistry.NewTokenServer(t, realregistry.TokenRules{Gone: true}), nil, failed(regcheck.ReasonRealmUnreachable, "", inClear)},
+		{"of an authority unknown to us", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users, CA: other}), ca, failed(regcheck.ReasonRealmTLS, "auth.tls.ca")},
+		{"in clear below https", realregistry.NewTokenServer(t, realregistry.TokenRules{Users: users}), ca, failed(regcheck.ReasonRealmInsecure, "")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			registry := realregistry.Distribution(t, realregistry.Options{Token: tt.server, CA: tt.ca})
-			if tt.gone {
-				tt.server.Close()
-			}
 			report := check(t, regcheck.Definition{Endpoint: registry.Endpoint, Auth: trusting(basic(user, password), registry.CA)})
 			compare(t, report, tt.want)
 			if tt.want.reason == regcheck.ReasonRealmInsecure && len(tt.server.Requests()) != 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/testca"
 )
 
@@ -32,10 +33,9 @@ const (
 type TokenServer struct {
 	URL string
 
-	server *httptest.Server
-	rules  TokenRules
-	key    *ecdsa.PrivateKey
-	kid    string
+	rules TokenRules
+	key   *ecdsa.PrivateKey
+	kid   string
 
 	mu       sync.Mutex
 	requests []string // method and query of each, without credentials
@@ -47,6 +47,7 @@ type TokenRules struct {
 	Identities []string          // accepted OAuth2 refresh tokens
 	Public     string            // prefix of the repositories that anonymous clients can pull; "" rejects them altogether
 	CA         *testca.CA        // https
+	Gone       bool              // nothing listens at the URL
 }
 
 // NewTokenServer runs a token server until the test ends.
@@ -57,6 +58,10 @@ func NewTokenServer(t testing.TB, rules TokenRules) *TokenServer {
 		t.Fatalf("make a token key: %v", err)
 	}
 	s := &TokenServer{rules: rules, key: key, kid: rand.Text()}
+	if rules.Gone {
+		s.URL = "http://" + testport.Unused(t) + "/token"
+		return s
+	}
 	server := httptest.NewUnstartedServer(s)
 	if rules.CA != nil {
 		server.TLS = tlsConfig(t, rules.CA.Issue(t, testca.Options{Name: "token server"}))
@@ -65,12 +70,9 @@ func NewTokenServer(t testing.TB, rules TokenRules) *TokenServer {
 		server.Start()
 	}
 	t.Cleanup(server.Close)
-	s.server, s.URL = server, server.URL+"/token"
+	s.URL = server.URL + "/token"
 	return s
 }
-
-// Close ends the server before the test does.
-func (s *TokenServer) Close() { s.server.Close() }
 
 // Requests returns the requests in order.
 func (s *TokenServer) Requests() []string {

@@ -305,7 +305,6 @@ func redirecting(t *testing.T, target string) string {
 // withoutTokens is a registry whose token service is gone: a wrong external URL is the usual cause.
 func withoutTokens(t *testing.T) string {
 	t.Helper()
-	tokens := realregistry.NewTokenServer(t, realregistry.TokenRules{Users: map[string]string{ada: adaPassword}})
-	tokens.Close()
+	tokens := realregistry.NewTokenServer(t, realregistry.TokenRules{Gone: true})
 	return realregistry.Distribution(t, realregistry.Options{Token: tokens}).Endpoint
 }
