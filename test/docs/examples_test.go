@@ -3,7 +3,6 @@ package docs_test
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/internal/needs"
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 )
@@ -41,7 +41,7 @@ func TestGettingStarted(t *testing.T) {
 	realregistry.Push(t, registry, realregistry.Helm, chart, "6.7.1")
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer receiver.Close()
-	address := freeAddress(t)
+	address := testport.Unused(t)
 	script := strings.NewReplacer("https://ghcr.io", registry.Endpoint, "127.0.0.1:8080", address, "hooks.slack.com", receiver.Listener.Addr().String()).
 		Replace(strings.Join(examples(t, "docs/getting-started.md", "sh"), "\n"))
 
@@ -75,17 +75,6 @@ func TestGettingStarted(t *testing.T) {
 		}
 		rest = after
 	}
-}
-
-// freeAddress returns a loopback address that nothing listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // TestLanguages runs the same program in each language of the page: it prints the same for a valid definition, and for a wrong password.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/test/realregistry"
 	"github.com/regwarden/regwarden/test/testca"
@@ -24,7 +25,7 @@ func TestResolveEgressConnect(t *testing.T) {
 		{"forbidden address", "http://169.254.169.254", want{code: regcheck.CodeAddressForbidden, stage: regcheck.StageEgress, field: "endpoint"}},
 		{"forbidden address in IPv6 dress", "http://[::ffff:169.254.169.254]", want{code: regcheck.CodeAddressForbidden, stage: regcheck.StageEgress, field: "endpoint"}},
 		{"connects", open.Endpoint, valid},
-		{"nothing listens", "http://" + realregistry.Unused(t), want{code: regcheck.CodeUnreachable, stage: regcheck.StageConnect, field: "endpoint"}},
+		{"nothing listens", "http://" + testport.Unused(t), want{code: regcheck.CodeUnreachable, stage: regcheck.StageConnect, field: "endpoint"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,14 +36,14 @@ func startAPIServer(t *testing.T) *apiServer {
 	if err != nil {
 		t.Fatal("needs the Debian package etcd-server: apt-get install --no-install-recommends etcd-server")
 	}
-	clientURL, peerURL := "http://"+freeAddress(t), "http://"+freeAddress(t)
+	clientURL, peerURL := "http://"+reserve(t), "http://"+reserve(t)
 	start(t, etcd, "--name=test", "--data-dir="+filepath.Join(dir, "etcd"), "--listen-client-urls="+clientURL, "--advertise-client-urls="+clientURL,
 		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL, "--initial-cluster=test="+peerURL)
 
 	tokens, key := filepath.Join(dir, "tokens.csv"), filepath.Join(dir, "key.pem")
 	writeFile(t, tokens, token+",admin,admin,system:masters\n")
 	writeFile(t, key, newKey(t))
-	address := freeAddress(t)
+	address := reserve(t)
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
@@ -133,11 +135,11 @@ func start(t *testing.T, program string, args ...string) {
 func run(t *testing.T, stdin io.Reader, program string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(program, args...)
-	var errors bytes.Buffer
-	cmd.Stdin, cmd.Stderr = stdin, &errors
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = stdin, &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", program, args, err, &errors)
+		t.Fatalf("%s %v: %v\n%s", program, args, err, &stderr)
 	}
 	return out
 }
@@ -151,13 +153,23 @@ func newKey(t *testing.T) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
 }
 
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// reserve is Unused of internal/testport, whose module this one does not require: a bound socket that never listens holds the port
+// until the test ends, and a server can listen there next to it.
+func reserve(t *testing.T) string {
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	if err := errors.Join(syscall.SetsockoptInt(socket, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
 }
 
 func writeFile(t *testing.T, name, text string) {

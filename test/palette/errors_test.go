@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
-	"github.com/regwarden/regwarden/test/realregistry"
 )
 
 // wrong is one way to be refused for good: nothing changes by trying again.
@@ -85,7 +85,7 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		{name: "password wrong", method: "POST", path: validate, body: spec(func(c *config) { c.Password = "wrong" }), status: 422, code: "RegistryAuthFailed"},
 		{name: "no password", method: "POST", path: validate, body: spec(func(c *config) { c.CredentialType = "noAuth" }), status: 422, code: "RegistryAuthRequired"},
 		{name: "authority unknown", method: "POST", path: validate, body: spec(func(c *config) { c.Certificate = "" }), status: 422, code: "RegistryTLSFailed"},
-		{name: "nothing listens", method: "POST", path: validate, body: spec(func(c *config) { c.Endpoint = "https://" + realregistry.Unused(t) }), status: 422, code: "RegistryUnreachable"},
+		{name: "nothing listens", method: "POST", path: validate, body: spec(func(c *config) { c.Endpoint = "https://" + testport.Unused(t) }), status: 422, code: "RegistryUnreachable"},
 		{name: "address forbidden", method: "POST", path: validate, body: spec(func(c *config) { c.Endpoint = "https://169.254.169.254" }), status: 422, code: "RegistryAddressForbidden"},
 		{name: "no registry", method: "POST", path: validate, body: spec(func(c *config) { c.EndpointSuffix = "missing" }), status: 422, code: "RegistryNotOCI"},
 		{name: "nothing to synchronize", method: "POST", path: of(unsynchronized, "/basic/sync"), status: 400, code: "InvalidRequest"},

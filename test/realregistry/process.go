@@ -13,12 +13,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/testport"
 )
 
 const (
 	startWait = 20 * time.Second // docker-registry needs 0.2 s; a loaded machine much longer
 	stopWait  = 10 * time.Second
-	tries     = 3 // a free port may be taken between choosing and using it
 )
 
 // process is a program that runs until the test ends.
@@ -29,22 +30,16 @@ type process struct {
 	err  error         // of Wait; read after done
 }
 
-// startListening runs a program that listens on a port we choose. prepare writes its configuration
-// for that address and returns its arguments; ready returns nil once it is up.
+// startListening runs a program on an address of its own. prepare writes its configuration for that
+// address and returns its arguments; ready returns nil once it is up.
 func startListening(t testing.TB, path string, prepare func(address string) []string, ready func(ctx context.Context, address string) error) string {
 	t.Helper()
-	var failure error
-	for range tries {
-		address := freeAddress(t)
-		p := run(t, path, prepare(address)...)
-		if failure = p.await(address, ready); failure == nil {
-			return address
-		}
-		p.stop()
-		failure = fmt.Errorf("%w\n%s", failure, p.log)
+	address := testport.Unused(t)
+	p := run(t, path, prepare(address)...)
+	if err := p.await(address, ready); err != nil {
+		t.Fatalf("%s does not start: %v", path, err) // and its log is shown
 	}
-	t.Fatalf("%s does not start: %v", path, failure)
-	return ""
+	return address
 }
 
 func run(t testing.TB, path string, args ...string) *process {
@@ -97,16 +92,6 @@ func (p *process) stop() {
 		_ = p.cmd.Process.Kill()
 		<-p.done
 	}
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("find a free port: %v", err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // respondsHTTP returns nil after any HTTP response.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
-	"github.com/regwarden/regwarden/test/realregistry"
 )
 
 // A login prompts for what is missing. Ctrl-C at a prompt ends it, and the terminal shows again what is typed.
@@ -211,7 +211,7 @@ func TestLoginAtAnotherServer(t *testing.T) {
 		_, _ = w.Write([]byte("{}"))
 	}))
 	defer other.Close()
-	unused := "http://" + realregistry.Unused(t)
+	unused := "http://" + testport.Unused(t)
 	for url, want := range map[string]string{
 		other.URL: other.URL + " accepts requests without credentials; check the URL",
 		unused:    "cannot connect to " + unused + ": connect: connection refused; check the URL, and that the server is running",

@@ -26,6 +26,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 	"github.com/regwarden/regwarden/test/testca"
@@ -125,7 +126,7 @@ func newWorld(t *testing.T) map[string]string {
 	bearer := realregistry.Distribution(t, realregistry.Options{Token: server})
 	realregistry.Push(t, open, realregistry.Helm, realregistry.ChartPath, "6.7.1")
 	realregistry.Push(t, secure.As(user, password), realregistry.Helm, realregistry.ChartPath, "6.7.1")
-	unused := "http://" + realregistry.Unused(t)
+	unused := "http://" + testport.Unused(t)
 	service := instance.Start(t, instance.Options{})
 	store(t, service, definition{Name: "harbor", Endpoint: secure.Endpoint, Content: realregistry.ChartPath, Username: user, Password: password, CA: ca.PEM()})
 	store(t, service, definition{Name: "Open Charts", Endpoint: open.Endpoint})

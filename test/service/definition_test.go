@@ -3,6 +3,7 @@ package service_test
 import (
 	"testing"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 	"github.com/regwarden/regwarden/test/testca"
@@ -62,6 +63,6 @@ func secured(t *testing.T) realregistry.Access {
 // unusedEndpoint is a loopback address where nothing listens.
 func unusedEndpoint(t *testing.T) string {
 	t.Helper()
-	gone := realregistry.Unused(t)
+	gone := testport.Unused(t)
 	return "http://" + gone
 }

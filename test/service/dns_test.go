@@ -8,15 +8,15 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
-	"github.com/regwarden/regwarden/test/realregistry"
 )
 
 // TestNamesAreLookedUpAtTheDNSServerOfTheSetting has a DNS server of its own, the only one that knows the name of a
 // registry.
 func TestNamesAreLookedUpAtTheDNSServerOfTheSetting(t *testing.T) {
 	t.Parallel()
-	_, port, err := net.SplitHostPort(realregistry.Unused(t)) // the check gets as far as connecting
+	_, port, err := net.SplitHostPort(testport.Unused(t)) // the check gets as far as connecting
 	if err != nil {
 		t.Fatal(err)
 	}

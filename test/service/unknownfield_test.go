@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
 	"github.com/regwarden/regwarden/test/realregistry"
 )
@@ -42,7 +43,7 @@ func TestUnknownFieldsAreReported(t *testing.T) {
 	}
 
 	var refused struct{ Details warned }
-	client.Do(http.MethodPost, validate, definition("http://"+realregistry.Unused(t)), "Authorization", authorization).Want(http.StatusUnprocessableEntity).Into(&refused)
+	client.Do(http.MethodPost, validate, definition("http://"+testport.Unused(t)), "Authorization", authorization).Want(http.StatusUnprocessableEntity).Into(&refused)
 	refused.Details.want(t, want)
 
 	document := `{"metadata":{"name":"newer","annotations":{},"kind":"x"},"spec":` + definition(registry.Endpoint) + `,"status":{}}`
