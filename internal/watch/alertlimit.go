@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/regwarden/regwarden/internal/alerts"
@@ -14,45 +15,58 @@ const (
 	alertWindow = 24 * time.Hour // begins with the first alert
 )
 
-// limitedAlert is the alert of a change after the rate limit.
+// limitedAlert is an alert after the rate limit.
 type limitedAlert struct {
-	kind       alerts.Kind // "": no alert is raised
-	until      time.Time   // not zero: this is the last alert until then
-	suppressed int64       // earlier changes without an alert
-	changed    bool        // the status changed, with or without an alert
+	kind       alerts.Kind
+	raised     bool      // false: suppressed
+	until      time.Time // not zero: this is the last alert until then
+	suppressed int64     // earlier changes without an alert
+	changed    bool      // this check changed the status so
 }
 
-// limitAlerts allows an alert of that kind unless maxAlerts were raised in the window, and counts suppressed ones. If alerts were
-// suppressed, the first counted check after the window raises an alert with the current status, so that the last alert is correct.
+// limitAlerts allows alerts of these kinds unless maxAlerts were raised in the window, and counts suppressed ones. If alerts were
+// suppressed, the first counted check after the window raises alerts with the current status, so that the last alerts are correct.
 // limitAlerts updates the counters in after.
-func limitAlerts(after *store.Watched, kind alerts.Kind, counted bool, now time.Time) limitedAlert {
-	alert := limitedAlert{kind: kind, changed: kind != ""}
-	ended := !now.Before(after.WindowStart.Add(alertWindow)) || after.WindowStart.After(now) // or a clock was wrong
-	if ended {
+func limitAlerts(after *store.Watched, kinds []alerts.Kind, counted bool, now time.Time) (limited []limitedAlert) {
+	due := kinds
+	if !now.Before(after.WindowStart.Add(alertWindow)) || after.WindowStart.After(now) { // or a clock was wrong
 		after.SentCount = 0
-		if after.SuppressedCount > 0 && counted && kind == "" {
-			alert.kind = kindOf(after.State)
+		if after.SuppressedCount > 0 && counted {
+			due = currentKinds(after.State, kinds)
 		}
 	}
+	for _, kind := range due {
+		alert := limitAlert(after, now)
+		alert.kind, alert.changed = kind, slices.Contains(kinds, kind)
+		limited = append(limited, alert)
+	}
+	return limited
+}
+
+// limitAlert counts one alert.
+func limitAlert(after *store.Watched, now time.Time) (alert limitedAlert) {
 	switch {
-	case alert.kind == "":
-		return alert
 	case after.SentCount >= maxAlerts:
 		after.SuppressedCount++
-		alert.kind = ""
 		return alert
 	case after.SentCount == 0:
 		after.WindowStart, alert.suppressed, after.SuppressedCount = now, after.SuppressedCount, 0
 	}
+	alert.raised = true
 	if after.SentCount++; after.SentCount == maxAlerts {
 		alert.until = after.WindowStart.Add(alertWindow)
 	}
 	return alert
 }
 
-func kindOf(v store.HealthResult) alerts.Kind {
-	if v.Valid {
-		return alerts.RegistryValid
+// currentKinds returns all alerts that describe a status. They include those of the check that led to it.
+func currentKinds(v store.HealthResult, changed []alerts.Kind) []alerts.Kind {
+	kinds := alertsOf(store.Watched{}, store.Watched{State: v})
+	switch {
+	case v.Valid:
+		return append([]alerts.Kind{alerts.RegistryValid}, kinds...)
+	case slices.Contains(changed, alerts.RegistryCodeChanged):
+		kinds[0] = alerts.RegistryCodeChanged
 	}
-	return alerts.RegistryNotValid
+	return kinds
 }

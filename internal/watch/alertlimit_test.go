@@ -1,6 +1,8 @@
 package watch
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +25,8 @@ func TestLimitAlertsInvariants(t *testing.T) {
 			at = at.Add(time.Duration(rapid.IntRange(1, 8*60).Draw(t, "minutes")) * time.Minute / time.Duration(rapid.SampledFrom([]int{1, 60}).Draw(t, "pace")))
 			wanted := rapid.SampledFrom([]alerts.Kind{"", alerts.RegistryValid, alerts.RegistryNotValid}).Draw(t, "wanted")
 			counted := wanted != "" || rapid.Bool().Draw(t, "counted")
-			n := limitAlerts(&row, wanted, counted, at)
+			row.State.Valid = wanted == alerts.RegistryValid || wanted == "" && row.State.Valid
+			n := limitOne(t, &row, wanted, counted, at)
 			silent := at.Before(silentUntil)
 			switch {
 			case n.changed != (wanted != ""):
@@ -55,30 +58,79 @@ func TestLimitAlertsInvariants(t *testing.T) {
 	})
 }
 
+// limitOne limits the alert of one change, or of none with "". The kind of an alert that is not raised is "".
+func limitOne(t interface{ Fatalf(string, ...any) }, row *store.Watched, kind alerts.Kind, counted bool, now time.Time) limitedAlert {
+	var kinds []alerts.Kind
+	if kind != "" {
+		kinds = []alerts.Kind{kind}
+	}
+	limited := limitAlerts(row, kinds, counted, now)
+	if len(limited) == 0 {
+		return limitedAlert{}
+	}
+	if len(limited) > 1 {
+		t.Fatalf("%+v for %q", limited, kind)
+	}
+	if !limited[0].raised {
+		limited[0].kind = ""
+	}
+	return limited[0]
+}
+
+// What began while alerts were suppressed is reported after the window, also next to another change.
+func TestAlertsAfterSuppressionAreComplete(t *testing.T) {
+	expiring := store.HealthResult{Valid: true, CertificateExpiresSoon: true, CredentialsExpireSoon: true}
+	failing := expiring
+	failing.Valid, failing.Code = false, "RegistryAuthFailed"
+	for _, tt := range []struct {
+		state   store.HealthResult
+		changed []alerts.Kind
+		want    string
+	}{
+		{expiring, nil, "registryValid certificateExpiresSoon credentialsExpireSoon"},
+		{expiring, []alerts.Kind{alerts.RegistryValid}, "registryValid certificateExpiresSoon credentialsExpireSoon"},
+		{failing, []alerts.Kind{alerts.RegistryCodeChanged}, "registryCodeChanged certificateExpiresSoon credentialsExpireSoon"},
+		{failing, []alerts.Kind{alerts.CredentialsExpireSoon}, "registryNotValid certificateExpiresSoon credentialsExpireSoon"},
+		{store.HealthResult{Valid: true}, nil, "registryValid"},
+	} {
+		row := store.Watched{State: tt.state, WindowStart: dawn, SentCount: maxAlerts, SuppressedCount: 3}
+		var got []string
+		for i, limited := range limitAlerts(&row, tt.changed, true, dawn.Add(alertWindow)) {
+			got = append(got, string(limited.kind))
+			if !limited.raised || limited.changed != slices.Contains(tt.changed, limited.kind) || (limited.suppressed == 3) != (i == 0) {
+				t.Errorf("%s: %+v", tt.want, limited)
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("got %q, want %q", got, tt.want)
+		}
+	}
+}
+
 func TestLastAlertAnnouncesSuppression(t *testing.T) {
 	row, kinds := store.Watched{}, []alerts.Kind{alerts.RegistryNotValid, alerts.RegistryValid}
 	end := dawn.Add(alertWindow)
 	for i := range 30 {
-		n := limitAlerts(&row, kinds[i%2], true, dawn.Add(time.Duration(i)*time.Minute))
+		n := limitOne(t, &row, kinds[i%2], true, dawn.Add(time.Duration(i)*time.Minute))
 		if (n.kind != "") != (i < maxAlerts) || n.until.IsZero() != (i != maxAlerts-1) || !n.until.IsZero() && !n.until.Equal(end) {
 			t.Errorf("alert %d: %+v", i, n)
 		}
 	}
-	if n := limitAlerts(&row, "", true, end.Add(-time.Second)); n.kind != "" {
+	if n := limitOne(t, &row, "", true, end.Add(-time.Second)); n.kind != "" {
 		t.Errorf("alert before the end: %+v", n)
 	}
 	row.State = store.HealthResult{Code: "RegistryAuthFailed"}
-	if n := limitAlerts(&row, "", false, end); n.kind != "" {
+	if n := limitOne(t, &row, "", false, end); n.kind != "" {
 		t.Errorf("alert for a check that does not count: %+v", n)
 	}
-	if n := limitAlerts(&row, "", true, end); n.kind != alerts.RegistryNotValid || n.suppressed != 10 || n.changed {
+	if n := limitOne(t, &row, "", true, end); n.kind != alerts.RegistryNotValid || n.suppressed != 10 || n.changed {
 		t.Errorf("the alert after the window: %+v", n)
 	}
-	if n := limitAlerts(&row, "", true, end.Add(time.Minute)); n.kind != "" || row.SentCount != 1 || row.SuppressedCount != 0 {
+	if n := limitOne(t, &row, "", true, end.Add(time.Minute)); n.kind != "" || row.SentCount != 1 || row.SuppressedCount != 0 {
 		t.Errorf("second alert: %+v, %+v", n, row)
 	}
 	row = store.Watched{WindowStart: dawn.Add(9000 * time.Hour), SentCount: maxAlerts}
-	if n := limitAlerts(&row, alerts.RegistryValid, true, dawn); n.kind == "" {
+	if n := limitOne(t, &row, alerts.RegistryValid, true, dawn); n.kind == "" {
 		t.Error("a wrong clock suppresses all later alerts")
 	}
 }

@@ -10,23 +10,32 @@ import (
 	"github.com/regwarden/regwarden/internal/store"
 )
 
-// recordChange appends the audit record of a change of status and raises its alert.
-func recordChange(ctx context.Context, tx *store.Tx, c finishedCheck, d decision, limited limitedAlert, now time.Time) error {
-	if limited.changed {
-		if err := tx.Audits.Append(ctx, changeRecord(c, d, now)); err != nil {
-			return err
+// recordChanges appends the audit records of a change of status and raises its alerts.
+func recordChanges(ctx context.Context, tx *store.Tx, c finishedCheck, after store.Watched, limited []limitedAlert, now time.Time) error {
+	for _, l := range limited {
+		if l.changed {
+			if err := tx.Audits.Append(ctx, changeRecord(c, after, l.kind, now)); err != nil {
+				return err
+			}
+		}
+		if l.raised {
+			if err := raise(ctx, tx, c, after, l, now); err != nil {
+				return err
+			}
 		}
 	}
-	if limited.kind == "" {
-		return nil
-	}
+	return nil
+}
+
+func raise(ctx context.Context, tx *store.Tx, c finishedCheck, after store.Watched, limited limitedAlert, now time.Time) error {
 	org, err := tx.Orgs.Get(ctx, c.registry.OrgUID)
 	if err != nil {
 		return err
 	}
 	alert := alerts.Alert{Component: alerts.RegistryHealth, Kind: limited.kind, At: now,
 		Organization: alerts.Organization{UID: org.UID, Name: org.Name},
-		Registry:     &alerts.Registry{UID: c.registry.UID, Name: c.registry.Name, Endpoint: c.registry.Definition.Endpoint, Previous: previous(c.row), Current: shown(d.after.State)}}
+		Registry: &alerts.Registry{UID: c.registry.UID, Name: c.registry.Name, Endpoint: c.registry.Definition.Endpoint,
+			Previous: previous(c.row), Current: shown(after.State)}}
 	alert.Message = sentence(alert) + limited.remark()
 	return alerts.Raise(ctx, tx, alert)
 }
@@ -64,11 +73,7 @@ func sentence(a alerts.Alert) string {
 	case alerts.RegistryCodeChanged:
 		return fmt.Sprintf("Registry %q (%s) is still not valid, now for another reason: %s (before: %s).", r.Name, r.Endpoint, r.Current.Code, r.Previous.Code)
 	case alerts.CertificateExpiresSoon:
-		text := fmt.Sprintf("The certificate of registry %q (%s) expires within 30 days.", r.Name, r.Endpoint)
-		if r.Current.CredentialsExpireSoon { // both began with this check, which raises one alert
-			text += " Its credentials expire within 7 days or have expired."
-		}
-		return text
+		return fmt.Sprintf("The certificate of registry %q (%s) expires within 30 days.", r.Name, r.Endpoint)
 	case alerts.CredentialsExpireSoon:
 		return fmt.Sprintf("The credentials of registry %q (%s) expire within 7 days or have expired.", r.Name, r.Endpoint)
 	default:
@@ -76,14 +81,14 @@ func sentence(a alerts.Alert) string {
 	}
 }
 
-func changeRecord(c finishedCheck, d decision, now time.Time) audit.Record {
-	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: c.registry.OrgUID, ActorName: string(audit.MethodService), Method: audit.MethodService, Action: audit.RegistryWatch,
-		Object: c.registry.UID, Outcome: audit.NotValid, Reason: d.after.State.Code}
-	if d.after.State.Valid {
+func changeRecord(c finishedCheck, after store.Watched, kind alerts.Kind, now time.Time) audit.Record {
+	record := audit.Record{UID: audit.NewUID(), At: now, OrgUID: c.registry.OrgUID, ActorName: string(audit.MethodService), Method: audit.MethodService,
+		Action: audit.RegistryWatch, Object: c.registry.UID, Outcome: audit.NotValid, Reason: after.State.Code}
+	if after.State.Valid {
 		record.Outcome = audit.Valid
 	}
-	if d.alert == alerts.CertificateExpiresSoon || d.alert == alerts.CredentialsExpireSoon {
-		record.Reason = string(d.alert)
+	if kind == alerts.CertificateExpiresSoon || kind == alerts.CredentialsExpireSoon {
+		record.Reason = string(kind)
 	}
 	return record
 }

@@ -28,13 +28,13 @@ func (r result) readCredentials() bool {
 type decision struct {
 	after   store.Watched // the registry's row without its times
 	counted bool          // the result is the new health status
-	alert   alerts.Kind   // "": no change
+	alerts  []alerts.Kind // of all that changed; a change of the result is the first
 	confirm bool          // recheck after confirmAfter
 	backoff int           // otherwise: after this many intervals
 }
 
-// decide returns the next health status and at most one alert for the status before and the result of a check. A transient failure
-// becomes the status only if a second check confirms it.
+// decide returns the next health status and the alerts for the status before and the result of a check. A transient failure becomes the
+// status only if a second check confirms it.
 func decide(before store.Watched, now result, at time.Time) decision {
 	d := decision{after: before, backoff: 1}
 	d.after.Unreachable, d.after.Unconfirmed = 0, false
@@ -55,7 +55,7 @@ func decide(before store.Watched, now result, at time.Time) decision {
 	if !sameState(before, now.HealthResult) {
 		d.after.Since = at
 	}
-	d.alert = alertOf(before, d.after)
+	d.alerts = alertsOf(before, d.after)
 	return d
 }
 
@@ -64,8 +64,23 @@ func sameState(before store.Watched, v store.HealthResult) bool {
 	return !before.Since.IsZero() && before.State.Valid == v.Valid && before.State.Code == v.Code
 }
 
-// alertOf returns the alert for a change of status. A registry that is valid in its first check raises none.
-func alertOf(before, after store.Watched) alerts.Kind {
+// alertsOf returns the alerts for a change of status, one for each part of it that changed: what the next check finds is compared with
+// the whole status, so a change without an alert would never get one.
+func alertsOf(before, after store.Watched) (kinds []alerts.Kind) {
+	if kind := alertOfResult(before, after); kind != "" {
+		kinds = append(kinds, kind)
+	}
+	if after.State.CertificateExpiresSoon && !before.State.CertificateExpiresSoon {
+		kinds = append(kinds, alerts.CertificateExpiresSoon)
+	}
+	if after.State.CredentialsExpireSoon && !before.State.CredentialsExpireSoon {
+		kinds = append(kinds, alerts.CredentialsExpireSoon)
+	}
+	return kinds
+}
+
+// alertOfResult returns the alert for a change of the result, "" for none. A registry that is valid in its first check raises none.
+func alertOfResult(before, after store.Watched) alerts.Kind {
 	first := before.Since.IsZero()
 	switch {
 	case !after.State.Valid && (first || before.State.Valid):
@@ -74,10 +89,6 @@ func alertOf(before, after store.Watched) alerts.Kind {
 		return alerts.RegistryValid
 	case !after.State.Valid && after.State.Code != before.State.Code:
 		return alerts.RegistryCodeChanged
-	case after.State.CertificateExpiresSoon && !before.State.CertificateExpiresSoon:
-		return alerts.CertificateExpiresSoon
-	case after.State.CredentialsExpireSoon && !before.State.CredentialsExpireSoon:
-		return alerts.CredentialsExpireSoon
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,22 +34,24 @@ func unreachable(code string) result {
 	return result{HealthResult: store.HealthResult{Code: code, Stage: "connect"}, retryable: true}
 }
 
-// drawResult draws one of a few results, so that equal results repeat.
+// drawResult draws one of a few results with any warnings, so that equal results repeat and changes coincide.
 func drawResult(t *rapid.T) result {
-	return rapid.SampledFrom([]result{
-		valid(false), valid(true), expiring(), refused(), unreachable("RegistryUnreachable"), unreachable("RegistryUnavailable"),
+	found := rapid.SampledFrom([]result{
+		valid(false), refused(), unreachable("RegistryUnreachable"), unreachable("RegistryUnavailable"),
 		{HealthResult: store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Field: "auth.password"}},
-		{HealthResult: store.HealthResult{Code: "RegistryTLSFailed", Stage: "tls", CertificateExpiresSoon: true}},
-		{HealthResult: store.HealthResult{Valid: true, CertificateExpiresSoon: true, CredentialsExpireSoon: true}},
+		{HealthResult: store.HealthResult{Code: "RegistryTLSFailed", Stage: "tls"}},
 	}).Draw(t, "result")
+	found.CertificateExpiresSoon = rapid.Bool().Draw(t, "certificate expires soon")
+	found.CredentialsExpireSoon = rapid.Bool().Draw(t, "credentials expire soon")
+	return found
 }
 
-// For every sequence of results: the status is that of the last counted check, a transient failure does not count at once, an alert is
-// raised exactly if the status differs from that of the last alert, and no counter grows without limit.
+// For every sequence of results: the status is that of the last counted check, a transient failure does not count at once, everything
+// that became true raises exactly one alert whatever changes with it, nothing else raises one, and no counter grows without limit.
 func TestDecideInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row := store.Watched{}
-		var reported store.HealthResult // by the last alert
+		var reported store.HealthResult // by the last alerts
 		knows := false
 		at := dawn
 		for range rapid.IntRange(1, 60).Draw(t, "checks") {
@@ -61,7 +64,7 @@ func TestDecideInvariants(t *testing.T) {
 			switch {
 			case d.confirm == d.counted:
 				t.Fatalf("a check counts or is confirmed, one of the two: %+v", d)
-			case !d.counted && (d.alert != "" || row.State != before.State || !row.Since.Equal(before.Since)):
+			case !d.counted && (len(d.alerts) > 0 || row.State != before.State || !row.Since.Equal(before.Since)):
 				t.Fatalf("an uncounted check changed the status: %+v", d)
 			case !d.counted && (!now.retryable || before.Unconfirmed || !news):
 				t.Fatalf("not counted: %+v after %+v", now, before)
@@ -79,42 +82,71 @@ func TestDecideInvariants(t *testing.T) {
 			if row.Since.After(at) || row.Since.IsZero() || knows && !news && !row.Since.Equal(before.Since) {
 				t.Fatalf("since %v after %v", row.Since, before.Since)
 			}
-			expiring := row.State.CertificateExpiresSoon && !reported.CertificateExpiresSoon || row.State.CredentialsExpireSoon && !reported.CredentialsExpireSoon
-			if (d.alert != "") != (news || expiring) {
-				t.Fatalf("alert %q, news %t, expiring %t: %+v after %+v", d.alert, news, expiring, now, before)
+			if (now.CertificateExpiresSoon && !row.State.CertificateExpiresSoon) || (now.CredentialsExpireSoon && !row.State.CredentialsExpireSoon) {
+				t.Fatalf("the state %+v lacks a warning of %+v", row.State, now)
 			}
+			checkAlerts(t, d.alerts, map[alerts.Kind]bool{
+				alerts.RegistryValid:          news && now.Valid,
+				alerts.RegistryNotValid:       news && !now.Valid && (!knows || reported.Valid),
+				alerts.RegistryCodeChanged:    news && !now.Valid && knows && !reported.Valid,
+				alerts.CertificateExpiresSoon: row.State.CertificateExpiresSoon && !reported.CertificateExpiresSoon,
+				alerts.CredentialsExpireSoon:  row.State.CredentialsExpireSoon && !reported.CredentialsExpireSoon,
+			})
 			reported, knows = row.State, true
 		}
 	})
 }
 
+// checkAlerts fails unless each kind that became true was raised once, and no other.
+func checkAlerts(t *rapid.T, raised []alerts.Kind, became map[alerts.Kind]bool) {
+	times := map[alerts.Kind]int{}
+	for _, kind := range raised {
+		times[kind]++
+	}
+	for kind, is := range became {
+		if is != (times[kind] == 1) {
+			t.Fatalf("%s became true: %t; alerts %v", kind, is, raised)
+		}
+		delete(times, kind)
+	}
+	if len(times) > 0 {
+		t.Fatalf("unknown alerts %v", times)
+	}
+}
+
 func TestDecideByExample(t *testing.T) {
+	failing := refused()
+	failing.CertificateExpiresSoon, failing.CredentialsExpireSoon = true, true
 	for _, tt := range []struct {
 		name   string
 		checks []result
-		alerts []alerts.Kind // of the checks, in order; "" for none
+		alerts []string // of the checks, in order
 	}{
-		{"valid from the start", []result{valid(false), valid(false)}, []alerts.Kind{"", ""}},
-		{"not valid from the start", []result{refused(), refused()}, []alerts.Kind{alerts.RegistryNotValid, ""}},
-		{"a password that changed and was corrected", []result{valid(false), refused(), refused(), valid(false)}, []alerts.Kind{"", alerts.RegistryNotValid, "", alerts.RegistryValid}},
-		{"one transient failure", []result{valid(false), unreachable("a"), valid(false)}, []alerts.Kind{"", "", ""}},
-		{"an outage", []result{valid(false), unreachable("a"), unreachable("a"), unreachable("a"), valid(false)}, []alerts.Kind{"", "", alerts.RegistryNotValid, "", alerts.RegistryValid}},
-		{"an outage with two codes", []result{valid(false), unreachable("a"), unreachable("b"), unreachable("b")}, []alerts.Kind{"", "", alerts.RegistryNotValid, ""}},
-		{"a transient failure within a failure", []result{refused(), unreachable("a"), refused()}, []alerts.Kind{alerts.RegistryNotValid, "", ""}},
-		{"a transient failure of another kind within an outage", []result{unreachable("a"), unreachable("a"), unreachable("b"), unreachable("a")}, []alerts.Kind{"", alerts.RegistryNotValid, "", ""}},
-		{"another reason", []result{refused(), unreachable("a"), unreachable("a")}, []alerts.Kind{alerts.RegistryNotValid, "", alerts.RegistryCodeChanged}},
-		{"a certificate", []result{valid(false), valid(true), valid(true), valid(false), valid(true)}, []alerts.Kind{"", alerts.CertificateExpiresSoon, "", "", alerts.CertificateExpiresSoon}},
-		{"a certificate during an outage raises one alert", []result{valid(true), unreachable("a"), unreachable("a"), valid(true)}, []alerts.Kind{alerts.CertificateExpiresSoon, "", alerts.RegistryNotValid, alerts.RegistryValid}},
-		{"credentials", []result{valid(false), expiring(), expiring(), valid(false), expiring()}, []alerts.Kind{"", alerts.CredentialsExpireSoon, "", "", alerts.CredentialsExpireSoon}},
-		{"credentials during an outage", []result{expiring(), unreachable("a"), unreachable("a"), expiring()}, []alerts.Kind{alerts.CredentialsExpireSoon, "", alerts.RegistryNotValid, alerts.RegistryValid}},
-		{"credentials after a certificate", []result{valid(true), expiring()}, []alerts.Kind{alerts.CertificateExpiresSoon, alerts.CredentialsExpireSoon}},
+		{"valid from the start", []result{valid(false), valid(false)}, []string{"", ""}},
+		{"not valid from the start", []result{refused(), refused()}, []string{"registryNotValid", ""}},
+		{"a password that changed and was corrected", []result{valid(false), refused(), refused(), valid(false)}, []string{"", "registryNotValid", "", "registryValid"}},
+		{"one transient failure", []result{valid(false), unreachable("a"), valid(false)}, []string{"", "", ""}},
+		{"an outage", []result{valid(false), unreachable("a"), unreachable("a"), unreachable("a"), valid(false)}, []string{"", "", "registryNotValid", "", "registryValid"}},
+		{"an outage with two codes", []result{valid(false), unreachable("a"), unreachable("b"), unreachable("b")}, []string{"", "", "registryNotValid", ""}},
+		{"a transient failure within a failure", []result{refused(), unreachable("a"), refused()}, []string{"registryNotValid", "", ""}},
+		{"a transient failure of another kind within an outage", []result{unreachable("a"), unreachable("a"), unreachable("b"), unreachable("a")}, []string{"", "registryNotValid", "", ""}},
+		{"another reason", []result{refused(), unreachable("a"), unreachable("a")}, []string{"registryNotValid", "", "registryCodeChanged"}},
+		{"a certificate", []result{valid(false), valid(true), valid(true), valid(false), valid(true)}, []string{"", "certificateExpiresSoon", "", "", "certificateExpiresSoon"}},
+		{"a certificate during an outage raises one alert", []result{valid(true), unreachable("a"), unreachable("a"), valid(true)}, []string{"certificateExpiresSoon", "", "registryNotValid", "registryValid"}},
+		{"credentials", []result{valid(false), expiring(), expiring(), valid(false), expiring()}, []string{"", "credentialsExpireSoon", "", "", "credentialsExpireSoon"}},
+		{"credentials during an outage", []result{expiring(), unreachable("a"), unreachable("a"), expiring()}, []string{"credentialsExpireSoon", "", "registryNotValid", "registryValid"}},
+		{"credentials after a certificate", []result{valid(true), expiring()}, []string{"certificateExpiresSoon", "credentialsExpireSoon"}},
+		{"a certificate seen by the check that recovers", []result{refused(), valid(true), valid(true)},
+			[]string{"registryNotValid", "registryValid certificateExpiresSoon", ""}},
+		{"a certificate seen by the check that fails", []result{valid(false), failing, failing},
+			[]string{"", "registryNotValid certificateExpiresSoon credentialsExpireSoon", ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			row := store.Watched{}
 			for i, now := range tt.checks {
 				d := decide(row, now, dawn.Add(time.Duration(i)*time.Minute))
-				if d.alert != tt.alerts[i] {
-					t.Errorf("check %d: alert %q, want %q", i, d.alert, tt.alerts[i])
+				if got := strings.Trim(fmt.Sprint(d.alerts), "[]"); got != tt.alerts[i] {
+					t.Errorf("check %d: alerts %q, want %q", i, got, tt.alerts[i])
 				}
 				row = d.after
 			}
@@ -135,37 +167,38 @@ func TestExpiryOfReplacedCredentials(t *testing.T) {
 	}
 }
 
-// The warnings of a report become the status, and its alert names each of them.
+// The warnings of a report become the status, and each has an alert and an audit record of its own.
 func TestExpiryOfReport(t *testing.T) {
+	texts := map[alerts.Kind]string{
+		alerts.CertificateExpiresSoon: `The certificate of registry "r" (https://r.example.com) expires within 30 days.`,
+		alerts.CredentialsExpireSoon:  `The credentials of registry "r" (https://r.example.com) expire within 7 days or have expired.`,
+	}
 	for _, tt := range []struct {
 		warnings []regcheck.WarningCode
-		kind     alerts.Kind
-		want     []string
+		want     []alerts.Kind
 	}{
-		{[]regcheck.WarningCode{regcheck.WarnRedirected}, "", nil},
-		{[]regcheck.WarningCode{regcheck.WarnCertificateExpiresSoon}, alerts.CertificateExpiresSoon, []string{"certificate"}},
-		{[]regcheck.WarningCode{regcheck.WarnCredentialsExpireSoon}, alerts.CredentialsExpireSoon, []string{"credentials"}},
-		{[]regcheck.WarningCode{regcheck.WarnCertificateExpiresSoon, regcheck.WarnCredentialsExpireSoon}, alerts.CertificateExpiresSoon, []string{"certificate", "credentials"}},
+		{[]regcheck.WarningCode{regcheck.WarnRedirected}, nil},
+		{[]regcheck.WarningCode{regcheck.WarnCertificateExpiresSoon}, []alerts.Kind{alerts.CertificateExpiresSoon}},
+		{[]regcheck.WarningCode{regcheck.WarnCredentialsExpireSoon}, []alerts.Kind{alerts.CredentialsExpireSoon}},
+		{[]regcheck.WarningCode{regcheck.WarnCredentialsExpireSoon, regcheck.WarnCertificateExpiresSoon},
+			[]alerts.Kind{alerts.CertificateExpiresSoon, alerts.CredentialsExpireSoon}},
 	} {
 		report := &regcheck.Report{Valid: true}
 		for _, code := range tt.warnings {
 			report.Warnings = append(report.Warnings, regcheck.Warning{Code: code})
 		}
 		d := decide(store.Watched{}, resultOf(report), dawn)
-		if d.alert != tt.kind {
-			t.Errorf("%v: alert %q", tt.warnings, d.alert)
+		if !slices.Equal(d.alerts, tt.want) {
+			t.Errorf("%v: alerts %q", tt.warnings, d.alerts)
 		}
-		if tt.kind == "" {
-			continue
-		}
-		text := sentence(alerts.Alert{Kind: d.alert, Registry: &alerts.Registry{Name: "r", Current: shown(d.after.State)}})
-		for _, word := range []string{"certificate", "credentials"} {
-			if strings.Contains(text, word) != slices.Contains(tt.want, word) {
+		for _, kind := range d.alerts {
+			registry := alerts.Registry{Name: "r", Endpoint: "https://r.example.com", Current: shown(d.after.State)}
+			if text := sentence(alerts.Alert{Kind: kind, Registry: &registry}); text != texts[kind] {
 				t.Errorf("%v: %s", tt.warnings, text)
 			}
-		}
-		if record := changeRecord(finishedCheck{}, d, dawn); record.Reason != string(tt.kind) || record.Outcome != audit.Valid {
-			t.Errorf("%v: recorded as %+v", tt.warnings, record)
+			if record := changeRecord(finishedCheck{}, d.after, kind, dawn); record.Reason != string(kind) || record.Outcome != audit.Valid {
+				t.Errorf("%v: recorded as %+v", tt.warnings, record)
+			}
 		}
 	}
 }

@@ -206,7 +206,7 @@ func (r *runner) next(d decision, first bool, now time.Time) time.Time {
 func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 	now := r.now()
 	d := decide(c.row, c.result, now)
-	alert := limitAlerts(&d.after, d.alert, d.counted, now)
+	limited := limitAlerts(&d.after, d.alerts, d.counted, now)
 	d.after.LastAt, d.after.NextAt = now, r.next(d, c.row.LastAt.IsZero(), now)
 	entry := HistoryEntry{Counted: d.counted, Result: c.result.HealthResult}
 	if c.report != nil {
@@ -220,7 +220,7 @@ func (r *runner) end(ctx context.Context, c finishedCheck) (Outcome, error) {
 		if err := tx.Watch.End(ctx, d.after, c.registry.Version, entry); err != nil {
 			return err
 		}
-		return recordChange(ctx, tx, c, d, alert, now)
+		return recordChanges(ctx, tx, c, d.after, limited, now)
 	})
 	switch {
 	case errors.Is(err, store.ErrNotFound):
