@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/regwarden/regwarden/internal/alertbodies"
 )
 
 // maxUnknown is how many unknown placeholders an error names.
@@ -22,6 +24,7 @@ func values(n payload) [][2]string {
 	return [][2]string{
 		{"{{message}}", n.Message}, {"{{kind}}", string(n.Kind)}, {"{{component}}", n.Component}, {"{{organization}}", n.Organization.Name},
 		{"{{registry}}", r.Name}, {"{{endpoint}}", r.Endpoint}, {"{{code}}", r.Current.Code}, {"{{field}}", r.Current.Field}, {"{{result}}", r.Current.Message}, {"{{hint}}", r.Current.Hint},
+		{"{{action}}", n.action()}, {"{{incident}}", n.incident()},
 		{"{{at}}", n.At.UTC().Format(time.RFC3339)}, {"{{deliveryId}}", n.DeliveryID}, {"{{alertUid}}", n.UID},
 	}
 }
@@ -46,6 +49,9 @@ func content(template string, n payload) (string, error) {
 
 // checkTemplate reports unknown placeholders, which would be sent unchanged.
 func checkTemplate(template string, found *problems) {
+	if template == alertbodies.Opsgenie {
+		return
+	}
 	var known, unknown []string
 	for _, p := range values(payload{}) {
 		known = append(known, p[0])

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/alertbodies"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/wording"
 )
@@ -107,11 +108,16 @@ func retryAfter(text string, now time.Time) time.Duration {
 }
 
 func (s *Service) request(ctx context.Context, h store.ChannelHTTP, d store.Delivery, a Alert) (*http.Request, error) {
-	body, err := content(h.Body, payload{d.UID, a})
+	to, body, err := h.URL, "", error(nil)
+	if h.Body == alertbodies.Opsgenie {
+		to, body, err = opsgenieRequest(h.URL, a)
+	} else {
+		body, err = content(h.Body, payload{d.UID, a})
+	}
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(ctx, h.Method, h.URL, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, h.Method, to, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

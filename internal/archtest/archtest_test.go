@@ -78,7 +78,7 @@ var mayImport = map[string][]string{
 	"internal/wording":             {"egress", "regcheck"},
 	"internal/scanreport":          {"definitions", "definitions/model", "internal/wording", "regcheck", "secret"},
 	"internal/queue":               {},
-	"internal/alerts":              {"egress", "internal/audit", "internal/auth", "internal/fault", "internal/wording", "internal/queue", "internal/store", "secret"},
+	"internal/alerts":              {"egress", "internal/alertbodies", "internal/audit", "internal/auth", "internal/fault", "internal/wording", "internal/queue", "internal/store", "secret"},
 	"internal/registries":          {"definitions", "definitions/model", "internal/audit", "internal/auth", "internal/fault", "internal/paging", "internal/seal", "internal/store", "regcheck", "secret"},
 	"internal/registries/registriestest": {
 		"internal/audit", "internal/auth", "internal/store", "internal/store/postgrestest", "internal/store/storetest", "regcheck", "secret"},

@@ -103,6 +103,7 @@ func TestChangeOfWebhooks(t *testing.T) {
 		{"a body that would be ignored", []string{"template", "", "http.body", "{}"}, 400, first.HTTP.URL, 1, first.HTTP.Body},
 		{"no key of PagerDuty", []string{"template", "pagerduty"}, 400, first.HTTP.URL, 1, first.HTTP.Body},
 		{"unknown template", []string{"template", "other"}, 400, first.HTTP.URL, 1, first.HTTP.Body},
+		{"Opsgenie", []string{"template", "opsgenie"}, 303, first.HTTP.URL, 2, "{{opsgenie}}"},
 		{"another host", []string{"http.url", "https://other.acme.example/", "template", "json", "http.headers", "", "removeHeaders", "true"}, 303, "https://other.acme.example/", 0, ""},
 	} {
 		got := w.send("POST", path, webhookForm(tt.changes...), "Cookie", cookie)

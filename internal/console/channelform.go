@@ -19,6 +19,7 @@ const (
 	sendSlack     = "slack"
 	sendTeams     = "teams"
 	sendPagerDuty = "pagerduty"
+	sendOpsgenie  = "opsgenie"
 	sendBody      = "body"
 )
 
@@ -40,7 +41,7 @@ func channelFields(c alerts.Channel) []field {
 func webhookFields(c alerts.Channel) []field {
 	address := field{Name: "http.url", Label: "URL", Type: "url", Secret: true, Hint: "For example https://hooks.example.com/regwarden. It is not shown again."}
 	send := field{Name: "template", Label: "Send", Type: "select", Options: []option{{sendJSON, "The alert as JSON"}, {sendSlack, "A message for Slack"},
-		{sendTeams, "A card for Microsoft Teams"}, {sendPagerDuty, "An event for PagerDuty"}, {sendBody, "A body of your own"}}}
+		{sendTeams, "A card for Microsoft Teams"}, {sendPagerDuty, "An event for PagerDuty"}, {sendOpsgenie, "An alert for Opsgenie"}, {sendBody, "A body of your own"}}}
 	headers := field{Name: "http.headers", Label: "Headers", Type: "textarea", Rows: 2, Secret: true, Hint: "One in each line, as Name: value."}
 	signing := field{Name: "http.secret", Label: "Signing secret", Type: "password", Autocomplete: "new-password", Hint: "16 bytes or more. Empty: one is generated and shown once."}
 	without := []field(nil)
@@ -105,6 +106,8 @@ func readBody(c *call, sent *alerts.HTTP) []fault.Field {
 		body = alertbodies.Slack
 	case sendTeams:
 		body = alertbodies.Teams
+	case sendOpsgenie:
+		body = alertbodies.Opsgenie
 	case sendPagerDuty:
 		key := strings.TrimSpace(c.PostFormValue("routingKey"))
 		if key == "" {

@@ -183,6 +183,9 @@ func TestAlertRecipes(t *testing.T) {
 			continue
 		}
 		client.Do("POST", path, recipe, "Authorization", token).Want(201)
+		if channel.HTTP.Body == "{{opsgenie}}" { // no template
+			continue
+		}
 		body := placeholder.ReplaceAllString(channel.HTTP.Body, "x")
 		if !json.Valid([]byte(body)) || body == channel.HTTP.Body {
 			t.Errorf("not JSON, or without a placeholder: %s", body)
