@@ -351,7 +351,7 @@ func TestExpiringKeysRaiseOneAlert(t *testing.T) {
 		}
 		for i, days := range []int{6, 8, 60} {
 			k := store.APIKey{UID: uuid.NewString(), OrgUID: u.OrgUID, UserUID: u.UID, Name: fmt.Sprint("k", i), Canonical: fmt.Sprint("k", i), Hash: []byte{byte(i)},
-				CreatedAt: f.clock.Add(-30 * 24 * time.Hour), ExpiresAt: f.clock.Add(time.Duration(days) * 24 * time.Hour)}
+				CreatedAt: f.clock, ExpiresAt: f.clock.Add(time.Duration(days) * 24 * time.Hour)}
 			if err := tx.APIKeys.Insert(ctx, k); err != nil {
 				return err
 			}

@@ -18,7 +18,7 @@ const (
 )
 
 // WatchKeys raises alerts for API keys that expire within seven days, until ctx ends. A key whose expiry is changed gets another
-// alert; a key that was created for seven days or less gets none. WatchKeys also deletes old alerts.
+// alert. WatchKeys also deletes old alerts.
 func (s *Service) WatchKeys(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := s.alertExpiring(ctx)
@@ -42,7 +42,7 @@ func (s *Service) alertExpiring(ctx context.Context) error {
 	var failed error
 	for after := (store.ExpiringKey{ExpiresAt: now}); ; {
 		keys, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]store.ExpiringKey, error) {
-			return tx.APIKeys.Expiring(ctx, APIKeyExpiry, after, now.Add(keyWarning), keyWarning, keyBatch)
+			return tx.APIKeys.Expiring(ctx, APIKeyExpiry, after, now.Add(keyWarning), keyBatch)
 		})
 		if err != nil || len(keys) == 0 {
 			return errors.Join(failed, err)

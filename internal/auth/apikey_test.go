@@ -65,6 +65,27 @@ func TestAPIKeyLife(t *testing.T) {
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonExpired)
 }
 
+// Every active key within the threshold is listed, also one that was created within it.
+func TestKeysThatExpireSoon(t *testing.T) {
+	w := mustWorld(t, nil)
+	me := w.principal(t)
+	const month = 30 * 24 * time.Hour
+	for name, lifetime := range map[string]time.Duration{"default": month, "short": time.Hour, "long": month + time.Millisecond} {
+		w.mustKey(t, me, NewAPIKey{Name: name, ExpiresAt: start.Add(lifetime)})
+	}
+	for _, want := range []string{"short default", "default long"} {
+		list, err := w.ExpiringAPIKeys(t.Context(), me, month, 10)
+		var names []string
+		for _, key := range list {
+			names = append(names, key.Name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("got %q, want %q; %v", got, want, err)
+		}
+		w.clock.move(time.Hour)
+	}
+}
+
 func TestAPIKeyIsRevokedByItself(t *testing.T) {
 	w := mustWorld(t, nil)
 	created, key := w.mustKey(t, w.principal(t), NewAPIKey{Name: "CI", ExpiresAt: start.Add(time.Hour)})

@@ -134,15 +134,14 @@ func (s *Service) ListAPIKeys(ctx context.Context, p Principal, org string, afte
 	return list, more, fault.Wrap("list API keys", err)
 }
 
-// ExpiringAPIKeys lists at most limit active keys that the caller may see and that expire within that time, the first to expire first. Keys
-// that were created for no longer than that are left out.
+// ExpiringAPIKeys lists at most limit active keys that the caller may see and that expire within that time, the first to expire first.
 func (s *Service) ExpiringAPIKeys(ctx context.Context, p Principal, within time.Duration, limit int) (list []APIKey, err error) {
 	user, now := p.UserUID, s.now()
 	if p.Can(ReadAllAPIKeys) {
 		user = ""
 	}
 	err = s.db.View(ctx, func(tx *store.Tx) error {
-		keys, err := tx.APIKeys.ExpiringOfOrg(ctx, p.OrgUID, user, now, now.Add(within), within, limit)
+		keys, err := tx.APIKeys.ExpiringOfOrg(ctx, p.OrgUID, user, now, now.Add(within), limit)
 		for _, key := range keys {
 			list = append(list, visible(key))
 		}

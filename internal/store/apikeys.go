@@ -46,13 +46,13 @@ const (
 	// A key of an organization without a channel stays in the list: a channel may be created in time.
 	sqlExpiringKeys = `SELECT k.uid, k.org_uid, o.name, k.name, k.user_uid, u.email, k.expires_at FROM api_keys k
 		JOIN users u ON u.uid = k.user_uid JOIN orgs o ON o.uid = k.org_uid
-		WHERE k.expires_at >= $1 AND k.expires_at <= $2 AND (k.expires_at > $1 OR k.uid > $3) AND k.expires_at - k.created_at > $4
+		WHERE k.expires_at >= $1 AND k.expires_at <= $2 AND (k.expires_at > $1 OR k.uid > $3)
 		AND k.deactivated_at IS NULL AND u.disabled_at IS NULL
 		AND NOT EXISTS (SELECT 1 FROM api_key_alerts a WHERE a.key_uid = k.uid AND a.expires_at = k.expires_at)
-		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $5 AND c.active = 1)
-		ORDER BY k.expires_at, k.uid LIMIT $6`
-	sqlExpiringKeysOfOrg = selectAPIKey + ` WHERE k.org_uid = $1 AND ($2 = '' OR k.user_uid = $2) AND k.expires_at > $3 AND k.expires_at < $4
-		AND k.expires_at - k.created_at > $5 AND k.deactivated_at IS NULL AND u.disabled_at IS NULL ORDER BY k.expires_at, k.uid LIMIT $6`
+		AND EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = k.org_uid AND c.component = $4 AND c.active = 1)
+		ORDER BY k.expires_at, k.uid LIMIT $5`
+	sqlExpiringKeysOfOrg = selectAPIKey + ` WHERE k.org_uid = $1 AND ($2 = '' OR k.user_uid = $2) AND k.expires_at > $3 AND k.expires_at <= $4
+		AND k.deactivated_at IS NULL AND u.disabled_at IS NULL ORDER BY k.expires_at, k.uid LIMIT $5`
 	sqlNoteKeyAlert = `INSERT INTO api_key_alerts (key_uid, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 )
 
@@ -130,18 +130,17 @@ func (tx APIKeys) NoteUse(ctx context.Context, uid string, at, staleBefore time.
 }
 
 // Expiring lists active API keys that expire until then, of which no alert was raised yet, and whose organization has an
-// active channel of the component; by the time of their expiry, after that key. Keys that were created for no longer than
-// shortLived are left out.
-func (tx APIKeys) Expiring(ctx context.Context, component string, after ExpiringKey, until time.Time, shortLived time.Duration, limit int) ([]ExpiringKey, error) {
+// active channel of the component; by the time of their expiry, after that key.
+func (tx APIKeys) Expiring(ctx context.Context, component string, after ExpiringKey, until time.Time, limit int) ([]ExpiringKey, error) {
 	return all(ctx, tx.conn, func(row scanner, k *ExpiringKey) error {
 		return row.Scan(&k.UID, &k.OrgUID, &k.OrgName, &k.Name, &k.UserUID, &k.Email, moment{&k.ExpiresAt})
-	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, shortLived.Milliseconds(), component, limit)
+	}, sqlExpiringKeys, millis(after.ExpiresAt), millis(until), after.UID, component, limit)
 }
 
 // ExpiringOfOrg lists active API keys of an organization, or of one of its users, that expire between two moments; by the time of their
-// expiry. Keys that were created for no longer than shortLived are left out.
-func (tx APIKeys) ExpiringOfOrg(ctx context.Context, orgUID, userUID string, from, until time.Time, shortLived time.Duration, limit int) ([]APIKey, error) {
-	return all(ctx, tx.conn, scanAPIKey, sqlExpiringKeysOfOrg, orgUID, userUID, millis(from), millis(until), shortLived.Milliseconds(), limit)
+// expiry.
+func (tx APIKeys) ExpiringOfOrg(ctx context.Context, orgUID, userUID string, from, until time.Time, limit int) ([]APIKey, error) {
+	return all(ctx, tx.conn, scanAPIKey, sqlExpiringKeysOfOrg, orgUID, userUID, millis(from), millis(until), limit)
 }
 
 // NoteAlert stores that an alert of this expiry was raised, and reports whether it is the first one.

@@ -315,11 +315,10 @@ func keyAlerts(t *testing.T, db *store.DB) {
 	soon := key(org, "soon", start.Add(time.Hour))
 	key(org, "late", start.Add(1000*time.Hour))
 	key(org, "past", start.Add(-time.Hour))
-	key(org, "short", start.Add(time.Minute)) // created with a short life
 	key(quiet, "unheard", start.Add(time.Hour))
 	expiring := func() (names []string) {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			keys, err := tx.APIKeys.Expiring(ctx, "c", store.ExpiringKey{ExpiresAt: start}, start.Add(24*time.Hour), time.Minute, 10)
+			keys, err := tx.APIKeys.Expiring(ctx, "c", store.ExpiringKey{ExpiresAt: start}, start.Add(24*time.Hour), 10)
 			for _, k := range keys {
 				names = append(names, fmt.Sprint(k.Name, k.Email, k.OrgName))
 			}
@@ -335,7 +334,7 @@ func keyAlerts(t *testing.T, db *store.DB) {
 		want  string
 	}{{org, "", 10, "soon"}, {quiet, "", 10, "first unheard"}, {quiet, "", 1, "first"}, {quiet, sooner.UserUID, 10, "first"}, {quiet, soon.UserUID, 10, ""}} {
 		mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
-			keys, err := tx.APIKeys.ExpiringOfOrg(ctx, row.org.UID, row.user, start, start.Add(24*time.Hour), time.Minute, row.limit)
+			keys, err := tx.APIKeys.ExpiringOfOrg(ctx, row.org.UID, row.user, start, start.Add(24*time.Hour), row.limit)
 			var names []string
 			for _, k := range keys {
 				names = append(names, k.Name)
