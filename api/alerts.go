@@ -113,6 +113,8 @@ type RegistryWatchStatus struct {
 	Hint                   string    `json:"hint,omitempty"`
 	CertificateExpiresSoon bool      `json:"certificateExpiresSoon"`
 	CredentialsExpireSoon  bool      `json:"credentialsExpireSoon"`
+	CertificateNotAfter    time.Time `json:"certificateNotAfter,omitzero"`
+	CredentialsNotAfter    time.Time `json:"credentialsNotAfter,omitzero"`
 	Unconfirmed            bool      `json:"unconfirmed"`
 	Since                  time.Time `json:"since,omitzero"`
 	LastCheckedAt          time.Time `json:"lastCheckedAt,omitzero"`
@@ -134,5 +136,7 @@ type RegistryHealthPeriod struct {
 	Hint                   string    `json:"hint,omitempty"`
 	CertificateExpiresSoon bool      `json:"certificateExpiresSoon"`
 	CredentialsExpireSoon  bool      `json:"credentialsExpireSoon"`
+	CertificateNotAfter    time.Time `json:"certificateNotAfter,omitzero"`
+	CredentialsNotAfter    time.Time `json:"credentialsNotAfter,omitzero"`
 	Report                 any       `json:"report"` // of the first check of the period; null if the definition could not be checked
 }

@@ -110,7 +110,9 @@ type RegistryHealth struct {
 	NextCheck              *time.Time `json:"nextCheck"`
 	CertificateExpiresSoon bool       `json:"certificateExpiresSoon"`
 	CredentialsExpireSoon  bool       `json:"credentialsExpireSoon"` // or they have expired
-	Unconfirmed            bool       `json:"unconfirmed"`           // the last check failed, maybe temporarily, and is repeated before it counts
+	CertificateNotAfter    *time.Time `json:"certificateNotAfter"`
+	CredentialsNotAfter    *time.Time `json:"credentialsNotAfter"`
+	Unconfirmed            bool       `json:"unconfirmed"` // the last check failed, maybe temporarily, and is repeated before it counts
 }
 
 // SyncStatus is Success, Failed, InProgress or Pending, or empty without synchronization: public clients treat any

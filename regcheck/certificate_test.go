@@ -1,12 +1,15 @@
 package regcheck_test
 
 import (
+	"encoding/base64"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck"
 	"github.com/regwarden/regwarden/regcheck/regchecktest"
+	"github.com/regwarden/regwarden/secret"
 )
 
 // A report has the time at which the first certificate expires, for metrics.
@@ -35,5 +38,18 @@ func TestCertificateExpires(t *testing.T) {
 				t.Errorf("the certificate expires at %v, want about %v", got, wanted)
 			}
 		})
+	}
+}
+
+// A report has the time at which the credentials expire, also if no stage could use them.
+func TestCredentialsExpire(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	claims := base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf(`{"exp": %d}`, at.Unix())))
+	for password, want := range map[string]time.Time{"e30." + claims + ".c2ln": at, "hunter2": {}} {
+		d := regcheck.Definition{Endpoint: "http://127.0.0.1:1", Auth: &regcheck.Auth{Username: "u", Password: secret.String(password)}}
+		report, err := (&regcheck.Checker{}).Check(t.Context(), d, nil)
+		if err != nil || report.Valid || !report.CredentialsExpire.Equal(want) {
+			t.Errorf("%+v, %v; want %v", report, err, want)
+		}
 	}
 }

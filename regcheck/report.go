@@ -52,6 +52,8 @@ type Report struct {
 
 	// CertificateExpires is when the first certificate of the endpoint expires; zero without TLS. It is not in the JSON.
 	CertificateExpires time.Time
+	// CredentialsExpire is when the token or password expires, zero if it does not contain that. It is not in the JSON.
+	CredentialsExpire time.Time
 
 	Known Known // for the next Recheck; not in the JSON
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/egress"
+	"github.com/regwarden/regwarden/internal/expiry"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -161,6 +162,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	report.Duration = time.Since(started)
 	report.DurationMS = report.Duration.Milliseconds()
 	report.RoundTrips, report.CertificateExpires = s.Rounds, s.expires
+	report.CredentialsExpire = expiry.NotAfter(s.plan.username, s.plan.password+s.plan.token) // at most one of them is there
 	report.Known = s.knownAfter(report.Valid)
 	return report, nil
 }

@@ -95,6 +95,9 @@ type HealthResult struct {
 	Hint                   string `json:"hint,omitempty"`
 	CertificateExpiresSoon bool   `json:"certificateExpiresSoon"`
 	CredentialsExpireSoon  bool   `json:"credentialsExpireSoon"`
+
+	CertificateNotAfter time.Time `json:"certificateNotAfter,omitzero"`
+	CredentialsNotAfter time.Time `json:"credentialsNotAfter,omitzero"`
 }
 
 // APIKey is an API key of an alert.

@@ -216,6 +216,14 @@ func oneLine(text string) string {
 	}, text)
 }
 
+// timeText returns a time, empty if it is zero.
+func timeText(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
 // text returns the body of the email.
 func text(a Alert) string {
 	lines := []string{oneLine(a.Message), ""}
@@ -232,6 +240,8 @@ func text(a Alert) string {
 		add("Stage", r.Current.Stage)
 		add("Field", r.Current.Field)
 		add("Fix", r.Current.Hint)
+		add("Certificate expires", timeText(r.Current.CertificateNotAfter))
+		add("Credentials expire", timeText(r.Current.CredentialsNotAfter))
 	}
 	for _, k := range a.APIKeys {
 		add("API key", k.Name+" ("+k.UID+")")

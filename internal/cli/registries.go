@@ -47,9 +47,10 @@ func (p Program) registryList() *cobra.Command {
 		for i, r := range list {
 			h := r.Status.Health
 			rows[i] = []any{r.Metadata.UID, r.Metadata.Name, r.Spec.ProviderType, r.Spec.Endpoint, h.State, known(h.Since), known(h.Code), known(h.Hint),
-				known(h.LastCheck), r.Status.Sync.Status, stateWord(h)}
+				known(h.LastCheck), r.Status.Sync.Status, known(h.CertificateNotAfter), known(h.CredentialsNotAfter), stateWord(h)}
 		}
-		return c.list(err, columns("uid+", "name", "type", "endpoint", "health", "since", "code+", "hint+", "checked+", "sync+", "state-"), rows)
+		return c.list(err, columns("uid+", "name", "type", "endpoint", "health", "since", "code+", "hint+", "checked+", "sync+",
+			"certificateNotAfter+", "credentialsNotAfter+", "state-"), rows)
 	}, lists)
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Health, "health", "", "health of the registries: healthy, failing or unknown (default: all)")

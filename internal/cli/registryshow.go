@@ -117,6 +117,8 @@ func (s shownRegistry) lines() (lines [][2]string) {
 	add("hint", known(h.Hint))
 	add("checked", known(h.LastCheck))
 	add("next check", known(h.NextCheck))
+	add("certificate expires", known(h.CertificateNotAfter))
+	add("credentials expire", known(h.CredentialsNotAfter))
 	add("notes", strings.Join(s.notes(), ", "))
 	add("sync", s.syncWords())
 	return lines

@@ -437,15 +437,20 @@ func TestOverview(t *testing.T) {
 	if page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String(); !strings.Contains(page, "has no registries yet") {
 		t.Errorf("without registries: %s", page)
 	}
+	certificate, credentials := time.Now().Add(20*24*time.Hour+time.Hour), time.Now().Add(-3*24*time.Hour)
 	w.store(t, 250, func(i int) (since time.Time, health store.HealthResult) {
 		if i >= 100 {
 			since = time.Now().Add(-time.Duration(i) * time.Hour)
 		}
-		return since, store.HealthResult{Valid: i >= 125, CertificateExpiresSoon: i == 249, CredentialsExpireSoon: i >= 248, Message: fmt.Sprintf("The cause of r%d", i)}
+		return since, store.HealthResult{Valid: i >= 125, CertificateExpiresSoon: i == 249, CertificateNotAfter: certificate,
+			CredentialsExpireSoon: i >= 248, CredentialsNotAfter: credentials,
+			Message: fmt.Sprintf("The cause of r%d", i)}
 	})
 	page := w.send("GET", pathOverview, "", "Cookie", cookie).Body.String()
 	for _, want := range []string{"Healthy</dt><dd>125<", "Failing</dt><dd>25<", "Unknown</dt><dd>100<", "These are 20 of 25.", "r100 &lt;b&gt;", "The cause of r100",
-		"<td>The credentials expire soon", "<td>The certificate expires soon. The credentials expire soon"} {
+		"<td>The credentials expire soon or have expired: " + credentials.UTC().Format("2 Jan 2006") + ", <time ", ">3 days ago</time>.",
+		"<td>The certificate expires soon: " + certificate.UTC().Format("2 Jan 2006") + ", <time ",
+		">in 20 days</time>. The credentials expire soon"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -33,6 +33,7 @@ func (s *Console) parseTemplates() (templates, error) {
 		"asset":        s.static.url,
 		"icon":         icons.find,
 		"ago":          func(at time.Time) template.HTML { return ago(at, s.Now()) },
+		"date":         func(at time.Time) string { return at.UTC().Format("2 Jan 2006") },
 		"count":        count,
 		"labels":       inLabels,
 		"option":       optionLabel,

@@ -71,6 +71,9 @@ func Soon(username, secret string, now time.Time) string {
 	return c.state(now)
 }
 
+// NotAfter returns when credentials expire, the zero time if they do not show it.
+func NotAfter(username, secret string) time.Time { return read(username, secret).expires.UTC() }
+
 // credentials are what credentials show of themselves. Times that they do not show are zero.
 type credentials struct {
 	kind

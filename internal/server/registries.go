@@ -127,7 +127,8 @@ func registryHealth(h watch.HealthStatus) api.RegistryHealth {
 	return api.RegistryHealth{
 		State: string(h.Word()), Since: orNull(&h.Since), Code: orNull(&v.Code), Stage: orNull(&v.Stage), Reason: orNull(&v.Reason), Field: orNull(&v.Field),
 		Message: orNull(&v.Message), Hint: orNull(&v.Hint), LastCheck: orNull(&h.LastAt), NextCheck: orNull(&h.NextAt),
-		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon, Unconfirmed: h.Unconfirmed}
+		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon, Unconfirmed: h.Unconfirmed,
+		CertificateNotAfter: orNull(&v.CertificateNotAfter), CredentialsNotAfter: orNull(&v.CredentialsNotAfter)}
 }
 
 // orNull returns nil, which is null in JSON, for the zero value.
@@ -288,13 +289,17 @@ func watchStatus(s watch.HealthStatus) api.RegistryWatchStatus {
 	v := s.State
 	return api.RegistryWatchStatus{
 		Checked: !s.Since.IsZero(), Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
-		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon, Unconfirmed: s.Unconfirmed, Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt}
+		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon, Unconfirmed: s.Unconfirmed,
+		Since: s.Since, LastCheckedAt: s.LastAt, NextCheckAt: s.NextAt,
+		CertificateNotAfter: v.CertificateNotAfter, CredentialsNotAfter: v.CredentialsNotAfter}
 }
 
 func healthPeriod(r watch.HistoryEntry) api.RegistryHealthPeriod {
 	v := r.Result
 	shown := api.RegistryHealthPeriod{Since: r.Since, LastCheckedAt: r.LastAt, Checks: r.Checks, Counted: r.Counted, Valid: v.Valid, Code: v.Code, Stage: v.Stage,
-		Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint, CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon}
+		Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
+		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon,
+		CertificateNotAfter: v.CertificateNotAfter, CredentialsNotAfter: v.CredentialsNotAfter}
 	if r.Report != nil {
 		shown.Report = json.RawMessage(r.Report)
 	}

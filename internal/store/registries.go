@@ -72,7 +72,9 @@ const (
 	sqlDeleteRegistry = `DELETE FROM registries WHERE org_uid = $1 AND uid = $2`
 	selectListed      = `SELECT r.uid, r.name, r.canonical, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, s.status, s.message, s.next_at, s.last_run_at, s.last_synced_at, COALESCE(s.run_repositories, 0),
-		w.since, w.valid, w.code, w.stage, w.reason, w.field, w.expires_soon, w.credentials_expire_soon, w.message, w.hint, w.last_at, w.next_at, w.unconfirmed`
+		w.since, w.valid, w.code, w.stage, w.reason, w.field, w.expires_soon, w.credentials_expire_soon, w.message, w.hint,
+		w.last_at, w.next_at, w.unconfirmed,
+		w.certificate_not_after, w.credentials_not_after`
 	listedByName = selectListed + ` FROM registries r LEFT JOIN registry_sync s ON s.registry_uid = r.uid LEFT JOIN registry_watch w ON w.registry_uid = r.uid
 		WHERE r.org_uid = $1 AND r.canonical > $2`
 	sqlRegistriesOfOrg = listedByName + ` ORDER BY r.canonical LIMIT $3`
@@ -238,7 +240,7 @@ func scanListed(row scanner, r *ListedRegistry) error {
 		truth{&r.SyncSupported}, truth{&r.SpectroManifest}, truth{&r.Private},
 		text{(*string)(&r.Sync.Status)}, text{&r.Sync.Message}, moment{&r.Sync.NextAt}, moment{&r.Sync.LastRunAt}, moment{&r.Sync.LastSyncedAt}, &r.Sync.RunRepositories,
 		moment{&h.Since}, truth{&v.Valid}, text{&v.Code}, text{&v.Stage}, text{&v.Reason}, text{&v.Field}, truth{&v.CertificateExpiresSoon}, truth{&v.CredentialsExpireSoon}, text{&v.Message}, text{&v.Hint},
-		moment{&h.LastAt}, moment{&h.NextAt}, truth{&h.Unconfirmed})
+		moment{&h.LastAt}, moment{&h.NextAt}, truth{&h.Unconfirmed}, moment{&v.CertificateNotAfter}, moment{&v.CredentialsNotAfter})
 	r.Scope = cutText(r.Scope, maxListedScope)
 	return err
 }

@@ -9,13 +9,15 @@ import (
 	"time"
 )
 
-// HealthResult is the part of the result of a check that becomes the health status. Two checks are compared without its texts.
+// HealthResult is the part of the result of a check that becomes the health status. Two checks are compared without its texts and times.
 type HealthResult struct {
 	Valid                      bool
 	Code, Stage, Reason, Field string
 	CertificateExpiresSoon     bool // that of the server
 	CredentialsExpireSoon      bool // or they have expired
 	Message, Hint              string
+	CertificateNotAfter        time.Time // of the first certificate to expire; zero if it is not known
+	CredentialsNotAfter        time.Time // zero if it is not known
 }
 
 // maxHealthText bounds the message and the hint of a health status, in bytes. Those of the engine are shorter.
@@ -97,7 +99,8 @@ const maxHealthPeriods = 200
 
 const (
 	watchColumns = `registry_uid, org_uid, next_at, lease_owner, unreachable, unconfirmed, since, valid, code, stage, reason, field, expires_soon, last_at, run, behaviour,
-		told_since, told, untold, asked, message, hint, credentials_expire_soon`
+		told_since, told, untold, asked, message, hint, credentials_expire_soon,
+		certificate_not_after, credentials_not_after`
 
 	sqlScheduleWatch = `INSERT INTO registry_watch (registry_uid, org_uid, next_at, phase) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (registry_uid) DO UPDATE SET next_at = excluded.next_at, lease_owner = NULL, unreachable = 0, unconfirmed = 0, behaviour = ''`
@@ -115,15 +118,18 @@ const (
 	sqlEndWatch     = `UPDATE registry_watch SET lease_owner = NULL, next_at = CASE WHEN asked > $20 THEN CAST($13 AS BIGINT) ELSE CAST($4 AS BIGINT) END, unreachable = $5, since = $6, valid = $7, code = $8,
 		stage = $9, reason = $10, field = $11, expires_soon = $12, last_at = $13, run = $14, behaviour = $15, unconfirmed = $16,
 		told_since = $17, told = $18, untold = $19, answered = $20, answer = CASE WHEN answered < $20 THEN $21 ELSE answer END,
-		message = $22, hint = $23, credentials_expire_soon = $24
+		message = $22, hint = $23, credentials_expire_soon = $24, certificate_not_after = $25, credentials_not_after = $26
 		WHERE registry_uid = $1 AND lease_owner = $2 AND org_uid = $3`
-	sqlExtendRun = `UPDATE registry_verdicts SET last_at = $3, checks = checks + 1, counted = CASE WHEN $4 = 1 THEN 1 ELSE counted END
+	sqlExtendRun = `UPDATE registry_verdicts SET last_at = $3, checks = checks + 1, counted = CASE WHEN $4 = 1 THEN 1 ELSE counted END,
+		certificate_not_after = $12, credentials_not_after = $13
 		WHERE registry_uid = $1 AND run = $2 AND valid = $5 AND code = $6 AND stage = $7 AND reason = $8 AND field = $9 AND expires_soon = $10 AND credentials_expire_soon = $11`
-	sqlInsertRun = `INSERT INTO registry_verdicts (registry_uid, run, org_uid, since, last_at, checks, counted, valid, code, stage, reason, field, expires_soon, report, credentials_expire_soon)
-		VALUES ($1, $2, $3, $4, $4, 1, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
+	sqlInsertRun = `INSERT INTO registry_verdicts (registry_uid, run, org_uid, since, last_at, checks, counted, valid, code, stage, reason, field,
+		expires_soon, report, credentials_expire_soon, certificate_not_after, credentials_not_after)
+		VALUES ($1, $2, $3, $4, $4, 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 	sqlDeleteRuns = `DELETE FROM registry_verdicts WHERE registry_uid = $1 AND run <= $2`
 	sqlWatchOf    = `SELECT ` + watchColumns + ` FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
-	sqlHistory    = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field, expires_soon, report, credentials_expire_soon FROM registry_verdicts
+	sqlHistory    = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field,
+		expires_soon, report, credentials_expire_soon, certificate_not_after, credentials_not_after FROM registry_verdicts
 		WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
 	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
@@ -138,7 +144,9 @@ const (
 func scanWatched(row scanner, w *Watched) error {
 	return row.Scan(&w.RegistryUID, &w.OrgUID, moment{&w.NextAt}, text{&w.LeaseOwner}, &w.Unreachable, truth{&w.Unconfirmed}, moment{&w.Since}, truth{&w.State.Valid},
 		&w.State.Code, &w.State.Stage, &w.State.Reason, &w.State.Field, truth{&w.State.CertificateExpiresSoon}, moment{&w.LastAt}, &w.Run, &w.ControlResult,
-		moment{&w.WindowStart}, &w.SentCount, &w.SuppressedCount, &w.Requested, &w.State.Message, &w.State.Hint, truth{&w.State.CredentialsExpireSoon})
+		moment{&w.WindowStart}, &w.SentCount, &w.SuppressedCount, &w.Requested,
+		&w.State.Message, &w.State.Hint, truth{&w.State.CredentialsExpireSoon},
+		moment{&w.State.CertificateNotAfter}, moment{&w.State.CredentialsNotAfter})
 }
 
 // Watch reads and changes scheduled checks, the state of registries and its history.
@@ -182,13 +190,16 @@ func (tx Watch) End(ctx context.Context, w Watched, version int64, seen HealthPe
 	s := w.State
 	err = tx.changeOne(ctx, sqlEndWatch, w.RegistryUID, w.LeaseOwner, w.OrgUID, millis(w.NextAt), w.Unreachable, millis(w.Since), flag(s.Valid),
 		s.Code, s.Stage, s.Reason, s.Field, flag(s.CertificateExpiresSoon), millis(w.LastAt), w.Run, w.ControlResult, flag(w.Unconfirmed),
-		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report, healthText(s.Message), healthText(s.Hint), flag(s.CredentialsExpireSoon))
+		millis(w.WindowStart), w.SentCount, w.SuppressedCount, w.Requested, seen.Report,
+		healthText(s.Message), healthText(s.Hint), flag(s.CredentialsExpireSoon),
+		millis(s.CertificateNotAfter), millis(s.CredentialsNotAfter))
 	if err != nil || extended {
 		return err
 	}
 	v := seen.Result
 	if err := tx.changeOne(ctx, sqlInsertRun, w.RegistryUID, w.Run, w.OrgUID, millis(w.LastAt), flag(seen.Counted), flag(v.Valid),
-		v.Code, v.Stage, v.Reason, v.Field, flag(v.CertificateExpiresSoon), seen.Report, flag(v.CredentialsExpireSoon)); err != nil {
+		v.Code, v.Stage, v.Reason, v.Field, flag(v.CertificateExpiresSoon), seen.Report, flag(v.CredentialsExpireSoon),
+		millis(v.CertificateNotAfter), millis(v.CredentialsNotAfter)); err != nil {
 		return err
 	}
 	return tx.changeAny(ctx, sqlDeleteRuns, w.RegistryUID, w.Run-maxHealthPeriods)
@@ -203,7 +214,8 @@ func healthText(s string) string {
 func (tx Watch) extendRun(ctx context.Context, w Watched, seen HealthPeriod) (bool, error) {
 	v := seen.Result
 	return tx.changed(ctx, sqlExtendRun, w.RegistryUID, w.Run, millis(w.LastAt), flag(seen.Counted), flag(v.Valid), v.Code, v.Stage, v.Reason,
-		v.Field, flag(v.CertificateExpiresSoon), flag(v.CredentialsExpireSoon))
+		v.Field, flag(v.CertificateExpiresSoon), flag(v.CredentialsExpireSoon),
+		millis(v.CertificateNotAfter), millis(v.CredentialsNotAfter))
 }
 
 // Get returns the state of the scheduled checks of a registry.
@@ -216,7 +228,8 @@ func (tx Watch) History(ctx context.Context, orgUID, registryUID string, after H
 	return all(ctx, tx.conn, func(row scanner, r *HealthPeriod) error {
 		v := &r.Result
 		return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted}, truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
-			&v.Field, truth{&v.CertificateExpiresSoon}, &r.Report, truth{&v.CredentialsExpireSoon})
+			&v.Field, truth{&v.CertificateExpiresSoon}, &r.Report, truth{&v.CredentialsExpireSoon},
+			moment{&v.CertificateNotAfter}, moment{&v.CredentialsNotAfter})
 	}, sqlHistory, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
 }
 

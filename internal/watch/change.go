@@ -61,7 +61,8 @@ func previous(before store.Watched) *alerts.HealthResult {
 
 func shown(v store.HealthResult) alerts.HealthResult {
 	return alerts.HealthResult{Valid: v.Valid, Code: v.Code, Stage: v.Stage, Reason: v.Reason, Field: v.Field, Message: v.Message, Hint: v.Hint,
-		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon}
+		CertificateExpiresSoon: v.CertificateExpiresSoon, CredentialsExpireSoon: v.CredentialsExpireSoon,
+		CertificateNotAfter: v.CertificateNotAfter.UTC(), CredentialsNotAfter: v.CredentialsNotAfter.UTC()}
 }
 
 // sentence returns the alert on one line.
@@ -73,12 +74,25 @@ func sentence(a alerts.Alert) string {
 	case alerts.RegistryCodeChanged:
 		return fmt.Sprintf("Registry %q (%s) is still not valid, now for another reason: %s (before: %s).", r.Name, r.Endpoint, r.Current.Code, r.Previous.Code)
 	case alerts.CertificateExpiresSoon:
-		return fmt.Sprintf("The certificate of registry %q (%s) expires within 30 days.", r.Name, r.Endpoint)
+		return fmt.Sprintf("The certificate of registry %q (%s) %s.", r.Name, r.Endpoint,
+			expiresOn(r.Current.CertificateNotAfter, a.At, "expires"))
 	case alerts.CredentialsExpireSoon:
-		return fmt.Sprintf("The credentials of registry %q (%s) expire within 7 days or have expired.", r.Name, r.Endpoint)
+		return fmt.Sprintf("The credentials of registry %q (%s) %s.", r.Name, r.Endpoint,
+			expiresOn(r.Current.CredentialsNotAfter, a.At, "expire"))
 	default:
 		return fmt.Sprintf("Registry %q (%s) is not valid: %s.", r.Name, r.Endpoint, r.Current.Code)
 	}
+}
+
+// expiresOn returns when something expires or expired, as the end of a sentence with that verb.
+func expiresOn(notAfter, now time.Time, verb string) string {
+	switch {
+	case notAfter.IsZero(): // an earlier version stored the status
+		return verb + " soon"
+	case !notAfter.After(now):
+		verb = "expired"
+	}
+	return verb + " on " + notAfter.UTC().Format(time.RFC1123)
 }
 
 func changeRecord(c finishedCheck, after store.Watched, kind alerts.Kind, now time.Time) audit.Record {

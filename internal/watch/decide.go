@@ -48,15 +48,31 @@ func decide(before store.Watched, now result, at time.Time) decision {
 	}
 	d.counted = true
 	d.after.State = now.HealthResult
-	if !now.Valid { // a check that failed early has not seen the certificate, or not read the credentials
-		d.after.State.CertificateExpiresSoon = now.CertificateExpiresSoon || before.State.CertificateExpiresSoon
-		d.after.State.CredentialsExpireSoon = now.CredentialsExpireSoon || before.State.CredentialsExpireSoon && !now.readCredentials()
+	if !now.Valid {
+		d.after.State = withExpiry(d.after.State, before.State, now.readCredentials())
 	}
 	if !sameState(before, now.HealthResult) {
 		d.after.Since = at
 	}
 	d.alerts = alertsOf(before, d.after)
 	return d
+}
+
+// withExpiry returns the result of a check that failed with what an earlier one saw of the certificate and the credentials. One that
+// failed early has not seen the certificate, or not read the credentials.
+func withExpiry(now, before store.HealthResult, readCredentials bool) store.HealthResult {
+	now.CertificateExpiresSoon = now.CertificateExpiresSoon || before.CertificateExpiresSoon
+	if now.CertificateNotAfter.IsZero() {
+		now.CertificateNotAfter = before.CertificateNotAfter
+	}
+	if readCredentials {
+		return now
+	}
+	now.CredentialsExpireSoon = now.CredentialsExpireSoon || before.CredentialsExpireSoon
+	if now.CredentialsNotAfter.IsZero() {
+		now.CredentialsNotAfter = before.CredentialsNotAfter
+	}
+	return now
 }
 
 // sameState reports whether v equals the status. A different stage or field with the same code is not a change.

@@ -161,8 +161,13 @@ func TestExpiryOfReplacedCredentials(t *testing.T) {
 		want bool
 	}{{unreachable("a"), true}, {refused(), false}, {result{HealthResult: store.HealthResult{Code: "RegistryPathNotFound", Stage: "content"}}, false}, {valid(false), false}} {
 		before := store.Watched{Since: dawn, Unconfirmed: true, State: expiring().HealthResult}
-		if d := decide(before, tt.now, dawn); !d.counted || d.after.State.CredentialsExpireSoon != tt.want {
+		before.State.CredentialsNotAfter, before.State.CertificateNotAfter = dawn, dawn
+		d := decide(before, tt.now, dawn)
+		if !d.counted || d.after.State.CredentialsExpireSoon != tt.want || d.after.State.CredentialsNotAfter.IsZero() == tt.want {
 			t.Errorf("after %+v: %+v", tt.now, d.after.State)
+		}
+		if d.after.State.CertificateNotAfter.IsZero() != tt.now.Valid { // it is valid without TLS
+			t.Errorf("after %+v the certificate expires at %v", tt.now, d.after.State.CertificateNotAfter)
 		}
 	}
 }
@@ -170,8 +175,8 @@ func TestExpiryOfReplacedCredentials(t *testing.T) {
 // The warnings of a report become the status, and each has an alert and an audit record of its own.
 func TestExpiryOfReport(t *testing.T) {
 	texts := map[alerts.Kind]string{
-		alerts.CertificateExpiresSoon: `The certificate of registry "r" (https://r.example.com) expires within 30 days.`,
-		alerts.CredentialsExpireSoon:  `The credentials of registry "r" (https://r.example.com) expire within 7 days or have expired.`,
+		alerts.CertificateExpiresSoon: `The certificate of registry "r" (https://r.example.com) expires on Tue, 01 Dec 2026 10:00:00 UTC.`,
+		alerts.CredentialsExpireSoon:  `The credentials of registry "r" (https://r.example.com) expired on Sat, 21 Nov 2026 06:00:00 UTC.`,
 	}
 	for _, tt := range []struct {
 		warnings []regcheck.WarningCode
@@ -183,7 +188,7 @@ func TestExpiryOfReport(t *testing.T) {
 		{[]regcheck.WarningCode{regcheck.WarnCredentialsExpireSoon, regcheck.WarnCertificateExpiresSoon},
 			[]alerts.Kind{alerts.CertificateExpiresSoon, alerts.CredentialsExpireSoon}},
 	} {
-		report := &regcheck.Report{Valid: true}
+		report := &regcheck.Report{Valid: true, CertificateExpires: time.Date(2026, 12, 1, 10, 0, 0, 0, time.UTC), CredentialsExpire: dawn}
 		for _, code := range tt.warnings {
 			report.Warnings = append(report.Warnings, regcheck.Warning{Code: code})
 		}
@@ -193,7 +198,7 @@ func TestExpiryOfReport(t *testing.T) {
 		}
 		for _, kind := range d.alerts {
 			registry := alerts.Registry{Name: "r", Endpoint: "https://r.example.com", Current: shown(d.after.State)}
-			if text := sentence(alerts.Alert{Kind: kind, Registry: &registry}); text != texts[kind] {
+			if text := sentence(alerts.Alert{Kind: kind, At: dawn, Registry: &registry}); text != texts[kind] {
 				t.Errorf("%v: %s", tt.warnings, text)
 			}
 			if record := changeRecord(finishedCheck{}, d.after, kind, dawn); record.Reason != string(kind) || record.Outcome != audit.Valid {

@@ -169,7 +169,8 @@ func withTexts(v store.HealthResult) store.HealthResult {
 func resultOf(report *regcheck.Report) result {
 	found := result{retryable: report.Retryable, HealthResult: store.HealthResult{
 		Valid: report.Valid, Code: string(report.Code), Stage: string(report.Stage), Reason: string(report.Reason), Field: report.Field,
-		Message: report.Message, Hint: report.Hint}}
+		Message: report.Message, Hint: report.Hint,
+		CertificateNotAfter: report.CertificateExpires, CredentialsNotAfter: report.CredentialsExpire}}
 	for _, warning := range report.Warnings {
 		switch warning.Code {
 		case regcheck.WarnCertificateExpiresSoon:

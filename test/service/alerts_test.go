@@ -61,10 +61,10 @@ func (a *account) checked() int { a.mu.Lock(); defer a.mu.Unlock(); return a.che
 
 // delivery is what a webhook was sent.
 type delivery struct {
-	ID   string `json:"deliveryId"`
-	Kind string
-	At   time.Time
-	key  string // of the header
+	ID            string `json:"deliveryId"`
+	Kind, Message string
+	At            time.Time
+	key           string // of the header
 }
 
 // hooks receives deliveries.
@@ -117,7 +117,7 @@ func watchEvery(interval string, more ...string) instance.Options {
 	return instance.Options{Flags: append([]string{"--watch-interval", interval, "--metrics-listen", "127.0.0.1:0"}, more...)}
 }
 
-// A password that expires soon is in the health and its history, and raises one alert.
+// A password that expires soon is in the health and its history with its date, and raises one alert that names it.
 func TestCredentialsExpireSoon(t *testing.T) {
 	t.Parallel()
 	server := instance.Start(t, watchEvery("1s"))
@@ -142,9 +142,25 @@ func TestCredentialsExpireSoon(t *testing.T) {
 			t.Errorf("%s: the credentials expire soon: %t", name, expiring)
 		}
 	}
+	expires := history.Status.CredentialsNotAfter
+	if left := time.Until(expires); left > 3*24*time.Hour || left < 2*24*time.Hour {
+		t.Errorf("the credentials expire at %v", expires)
+	}
+	for name, at := range map[string]*time.Time{"registry": single.Status.Health.CredentialsNotAfter,
+		"list":    list.Items[0].Status.Health.CredentialsNotAfter,
+		"history": &history.Items[0].CredentialsNotAfter} {
+		if at == nil || !at.Equal(expires) {
+			t.Errorf("%s: the credentials expire at %v, want %v", name, at, expires)
+		}
+	}
 	instance.Await(t, "the alert", func() bool { return len(receiver.kinds()) > 0 })
 	if got := receiver.kinds(); !slices.Equal(got, []string{"credentialsExpireSoon"}) {
 		t.Errorf("alerts %v, want one", got)
+	}
+	receiver.mu.Lock()
+	defer receiver.mu.Unlock()
+	if message := receiver.got[0].Message; !strings.HasSuffix(message, " expire on "+expires.UTC().Format(time.RFC1123)+".") {
+		t.Errorf("the alert: %s", message)
 	}
 }
 

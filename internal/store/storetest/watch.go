@@ -110,13 +110,17 @@ func watchEnds(t *testing.T, db *store.DB) {
 			return tx.Watch.End(t.Context(), after, version, run)
 		})
 	}
-	good, expiring, bad := store.HealthResult{Valid: true}, store.HealthResult{Valid: true, CredentialsExpireSoon: true}, store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password",
-		Message: "The credentials were rejected.", Hint: "Correct the username."}
+	good, expiring, bad := store.HealthResult{Valid: true},
+		store.HealthResult{Valid: true, CredentialsExpireSoon: true, CredentialsNotAfter: start.Add(time.Hour)},
+		store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password",
+			Message: "The credentials were rejected.", Hint: "Correct the username.", CertificateNotAfter: start.Add(time.Minute)}
 	if err := end(row, 2, good, start); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another version: %v", err)
 	}
 	at := start
-	for _, v := range []store.HealthResult{expiring, good, bad, bad, good} {
+	renewed := bad
+	renewed.CertificateNotAfter = start.Add(1000 * time.Hour)
+	for _, v := range []store.HealthResult{expiring, good, bad, renewed, good} {
 		if err := end(row, 1, v, at); err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +138,7 @@ func watchEnds(t *testing.T, db *store.DB) {
 		minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 		want := []store.HealthPeriod{
 			{Run: 4, Since: minute(60), LastAt: minute(60), Checks: 1, Counted: true, Result: good},
-			{Run: 3, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Result: withoutTexts(bad)},
+			{Run: 3, Since: minute(30), LastAt: minute(45), Checks: 2, Counted: true, Result: withoutTexts(renewed)},
 			{Run: 2, Since: minute(15), LastAt: minute(15), Checks: 1, Counted: true, Result: good},
 			{Run: 1, Since: minute(0), LastAt: minute(0), Checks: 1, Counted: true, Result: expiring},
 		}
@@ -202,6 +206,7 @@ func registryHealth(t *testing.T, db *store.DB) {
 	want("stored", store.Health{NextAt: start}, store.Unknown)
 	want("a failure that does not count yet", end(store.HealthResult{Code: "RegistryUnreachable", Message: "None."}, true), store.Unknown)
 	failed := store.HealthResult{Code: "RegistryAuthFailed", Stage: "auth", Reason: "refused", Field: "auth.password", CertificateExpiresSoon: true, CredentialsExpireSoon: true,
+		CertificateNotAfter: start.Add(time.Hour), CredentialsNotAfter: start.Add(-time.Hour),
 		Message: "a\x00b\xff" + strings.Repeat("ü", 600), Hint: "Correct it."}
 	health := end(failed, false)
 	health.State.Message = "ab" + strings.Repeat("ü", 511)
