@@ -3,7 +3,6 @@ package egress
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"net"
 	"net/netip"
 	"net/url"
@@ -67,7 +66,7 @@ func (g *Guard) Reach(ctx context.Context, o Origin) (*Target, error) {
 // ProxyConnect is ConnectAddress: the proxy may know more names. Then Lookup returns no address and no error.
 func (g *Guard) Lookup(ctx context.Context, o Origin) ([]netip.Addr, error) {
 	addresses, err := g.lookup(ctx, o.Host)
-	if missing, ok := errors.AsType[*net.DNSError](err); ok && missing.IsNotFound {
+	if HostNotFound(err) {
 		if proxy, _ := g.proxyFor(o); proxy != nil && g.ProxyConnect != ConnectAddress {
 			return nil, nil
 		}

@@ -21,29 +21,13 @@ import (
 // This file turns errors of the network, of TLS, of HTTP and of token services into failures: the outermost type that
 // identifies the cause first. An error's text decides nothing where a type exists.
 
-func isNotFound(err error) bool {
-	dns, ok := errors.AsType[*net.DNSError](err)
-	return ok && dns.IsNotFound
-}
-
-// noNameServer reports whether no DNS server could be asked. net.DNSError keeps only the text of a socket's error,
-// which begins with the operation.
-func noNameServer(err error) bool {
-	dns, ok := errors.AsType[*net.DNSError](err)
-	if !ok {
-		return false
-	}
-	operation, _, _ := strings.Cut(dns.Err, " ")
-	return operation == "dial" || operation == "read" || operation == "write"
-}
-
 // diagnoseLookup is for the host of the endpoint or of a redirect. It names no address.
 func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 	words, retryable := describeLookup(err)
 	f := fail(CodeHostNotFound, "", "%q %s.", o.Host, words).retry(retryable)
 	switch {
-	case isNotFound(err):
-	case noNameServer(err):
+	case egress.HostNotFound(err):
+	case egress.NoNameServer(err):
 		f.at("").hinting("%s", s.words.dns())
 	case wire.IsTimeout(err):
 		f.hinting("Retry. If the failure persists: %s", s.words.dns())
@@ -56,11 +40,11 @@ func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 // describeLookup returns in words why a name has no address, and whether a retry is worth it.
 func describeLookup(err error) (words string, retryable bool) {
 	switch {
-	case isNotFound(err):
+	case egress.HostNotFound(err):
 		return "does not exist in the DNS that " + program + " uses", false
 	case wire.IsTimeout(err):
 		return "could not be resolved: no DNS server responded in time", true
-	case noNameServer(err):
+	case egress.NoNameServer(err):
 		return "could not be resolved: no DNS server can be reached", true
 	}
 	dns, _ := errors.AsType[*net.DNSError](err)
@@ -348,7 +332,7 @@ func (s *session) realmUnreachable(t *challenge.Service, what, words string) *fa
 }
 
 func (s *session) hintRealmName(t *challenge.Service, err error) string {
-	if isNotFound(err) {
+	if egress.HostNotFound(err) {
 		return "Correct the external URL in the configuration of the registry: the host name of its token service, " + t.Origin.Host + ", does not exist."
 	}
 	return "Retry. If the failure persists: " + s.words.dns()

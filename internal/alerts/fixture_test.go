@@ -31,6 +31,7 @@ func TestMain(m *testing.M) {
 type network struct {
 	names map[string]netip.Addr
 	to    string // the real target of an allowed dial
+	fails error  // of other names; nil: they do not exist
 
 	mu     sync.Mutex
 	dialed []string
@@ -39,6 +40,9 @@ type network struct {
 func (n *network) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	if a, ok := n.names[host]; ok {
 		return []netip.Addr{a}, nil
+	}
+	if n.fails != nil {
+		return nil, n.fails
 	}
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 }

@@ -184,8 +184,8 @@ func failureOf(err error) result {
 		return result{message: fmt.Sprintf("the outbound proxy did not connect to the receiver: it returned HTTP %d", proxy.Status),
 			hint: "Ask the operator to correct --egress-proxy, or to allow the receiver in the proxy."}
 	}
-	if dns, ok := errors.AsType[*net.DNSError](err); ok && !dns.IsTimeout {
-		return result{message: "the host of the webhook's URL was not found", hint: "Correct the host of the URL."}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return lookupFailure(dns)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return result{message: "the certificate of the receiver is not trusted, has expired or does not match the host name",
@@ -198,4 +198,20 @@ func failureOf(err error) result {
 		return result{message: "the connection to the receiver failed", hint: reachHint}
 	}
 	return result{message: "the connection was closed without a response", hint: reachHint}
+}
+
+// lookupFailure describes why the host of a receiver has no address. Only a host that does not exist is wrong in the settings.
+func lookupFailure(err *net.DNSError) result {
+	const unresolved, retry = "the host of the receiver could not be resolved: ", "Retry. If the failure persists"
+	switch {
+	case egress.HostNotFound(err):
+		return result{message: "the host of the receiver does not exist in the DNS that regwarden uses",
+			hint: "Correct the host of the URL."}
+	case err.Timeout():
+		return result{message: unresolved + "no DNS server responded in time", hint: retry + ": " + wording.Engine().DNS}
+	case egress.NoNameServer(err):
+		return result{message: unresolved + "no DNS server can be reached", hint: retry + ": " + wording.Engine().DNS}
+	}
+	return result{message: unresolved + "the DNS server reported a failure",
+		hint: retry + ", contact the operator of the DNS zone of the receiver or of the DNS server that regwarden uses."}
 }

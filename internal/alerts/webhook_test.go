@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -177,6 +178,27 @@ func TestReceiverResponses(t *testing.T) {
 	}
 	if len(other.got) != 0 {
 		t.Error("a redirect was followed")
+	}
+}
+
+// A name that could not be resolved is not reported as one that does not exist: only that is wrong in the settings.
+func TestReceiversWithoutAnAddress(t *testing.T) {
+	const prefix, dns = "the host of the receiver could not be resolved: ", "--egress-dns"
+	for _, tt := range []struct {
+		fails         error
+		message, hint string
+	}{
+		{nil, "the host of the receiver does not exist in the DNS that regwarden uses", "Correct the host"},
+		{&net.DNSError{Err: "i/o timeout", IsTimeout: true, IsTemporary: true}, prefix + "no DNS server responded in time", dns},
+		{&net.DNSError{Err: "read udp 192.0.2.1:53: connection refused", IsTemporary: true}, prefix + "no DNS server can be reached", dns},
+		{&net.DNSError{Err: "server misbehaving", IsTemporary: true}, prefix + "the DNS server reported a failure", "Retry."},
+	} {
+		f := newFixture(t, Config{Resolver: &network{fails: tt.fails}})
+		uid, _ := f.create(Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: "https://hooks.example.com/x"}})
+		tested, err := f.Test(t.Context(), f.admin, audit.Origin{}, f.in, uid)
+		if err != nil || tested.Error != tt.message || !strings.Contains(tested.Hint, tt.hint) {
+			t.Errorf("%v: %+v, %v", tt.fails, tested, err)
+		}
 	}
 }
 
