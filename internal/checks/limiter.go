@@ -80,16 +80,16 @@ func (l *limiter) enqueue(org string) (*orgSlots, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	of := l.orgs[org]
-	if of == nil {
-		of = &orgSlots{slots: semaphore.NewWeighted(int64(l.perOrg))}
-		l.orgs[org] = of
-	}
 	switch {
-	case of.callers >= l.perOrgAll:
+	case of != nil && of.callers >= l.perOrgAll:
 		return nil, &fault.Error{Kind: fault.Limited, Code: fault.CodeTooManyRequests, RetryAfter: time.Second,
 			Message: "Too many " + l.of + " of your organization are running. Retry after the time in Retry-After."}
 	case l.callers >= l.concurrency+maxWaiting:
 		return nil, fault.Busy("Too many "+l.of+" are running. Try again later.", time.Second)
+	}
+	if of == nil {
+		of = &orgSlots{slots: semaphore.NewWeighted(int64(l.perOrg))}
+		l.orgs[org] = of
 	}
 	of.callers++
 	l.callers++
