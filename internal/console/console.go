@@ -235,11 +235,7 @@ func (s *Console) serve(c *call, r route) {
 }
 
 func (s *Console) run(c *call, r route) (err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fault.Panicked(cause)
-		}
-	}()
+	defer recoverPanic(&err)
 	if err := s.forgery.Check(c.Request); err != nil {
 		return &fault.Error{Kind: fault.Forbidden, Code: fault.CodeOperationForbidden, Message: "This request came from another site. Open the console and try again.", Cause: err}
 	}
@@ -254,6 +250,13 @@ func (s *Console) run(c *call, r route) (err error) {
 		return err
 	}
 	return r.handle(c)
+}
+
+// recoverPanic sets err to a panic of the function that defers it. A panic in a goroutine of a page would end the server.
+func recoverPanic(err *error) {
+	if cause := recover(); cause != nil {
+		*err = fault.Panicked(cause)
+	}
 }
 
 // policy allows what the pages consist of, and nothing else. Without a policy for Trusted Types, no script can turn text

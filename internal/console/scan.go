@@ -246,7 +246,8 @@ func (s *Console) checkChosen(c *call, origin audit.Origin, chosen []*foundDefin
 	group, ctx := errgroup.WithContext(c.Context())
 	group.SetLimit(checksAtOnce)
 	for _, one := range chosen {
-		group.Go(func() error {
+		group.Go(func() (err error) {
+			defer recoverPanic(&err)
 			report, _, err := s.Checks.Validate(ctx, c.principal, origin, checks.Request{Action: audit.RegistryValidate, Definition: registries.SentDefinition{Definition: one.Definition}})
 			s.CountValidation(report, err)
 			if err != nil && fault.KindOf(err) == fault.Internal {

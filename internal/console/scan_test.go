@@ -2,15 +2,19 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"mime/multipart"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/checks"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -149,5 +153,38 @@ func TestLargeScans(t *testing.T) {
 	got := w.scan(t, cookie, `{"auths": {`+strings.Join(auths, ",")+`}}`, "do", "list")
 	if page := got.Body.String(); got.Code != http.StatusOK || !strings.Contains(page, "These are 100 of 150.") || strings.Contains(page, "<b>") || strings.Count(page, " checked>") != maxChecked || len(page) > 250_000 {
 		t.Errorf("%d, %d bytes:\n%.3000s", got.Code, len(page), page)
+	}
+}
+
+// panicky is a network of which every use panics.
+type panicky struct{}
+
+func (panicky) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) { panic("hunter2") }
+
+func (panicky) DialContext(context.Context, string, string) (net.Conn, error) { panic("hunter2") }
+
+// A panic of the engine is the page of errors. It does not end the server, and the error for the log has no value of the panic.
+func TestScanWhoseCheckPanics(t *testing.T) {
+	w, cookie := scanWorld(t)
+	policy, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		checker regcheck.Checker
+		file    string
+	}{
+		"dialer":   {regcheck.Checker{Dialer: panicky{}, Egress: policy}, dockerConfig},
+		"resolver": {regcheck.Checker{Resolver: panicky{}}, `{"auths": {"r.example.com": {"auth": "YWRhOmh1bnRlcjI="}}}`},
+	} {
+		w.Checks = checks.New(w.db, w.Registries, &row.checker, checks.Limits{}, time.Now)
+		fields := chosen(w.scan(t, cookie, row.file, "do", "list"))
+		got := w.scan(t, cookie, row.file, append(fields, "do", "check")...)
+		if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "Reference: <code>ref-1</code>") {
+			t.Errorf("%s: %d %s", name, got.Code, got.Body)
+		}
+		if got.err == nil || !strings.Contains(got.err.Error(), "panicky") || strings.Contains(got.err.Error(), "hunter2") {
+			t.Errorf("%s: logged as %v", name, got.err)
+		}
 	}
 }
