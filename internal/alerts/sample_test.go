@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -151,6 +153,22 @@ func TestATestRespectsTheEgressPolicy(t *testing.T) {
 	if tested.Delivered || n.dials() != 0 || !strings.Contains(tested.Error, "not allowed") || !strings.Contains(tested.Hint, "--egress-allow") {
 		t.Errorf("%d dials, %+v", n.dials(), tested)
 	}
+}
+
+type panickyDialer struct{}
+
+func (panickyDialer) DialContext(context.Context, string, string) (net.Conn, error) { panic("planted") }
+
+// A panic of the dialer reaches the caller, who can recover it. In a goroutine of net/http, it would end the server.
+func TestATestWhoseDialerPanics(t *testing.T) {
+	f := newFixture(t, Config{Egress: loopback(t), Dialer: panickyDialer{}})
+	uid, _ := f.create(hookAt("http://127.0.0.1:8080"))
+	defer func() {
+		if cause := fmt.Sprint(recover()); !strings.Contains(cause, "planted") {
+			t.Errorf("recovered %s", cause)
+		}
+	}()
+	f.test(uid)
 }
 
 func TestATestByEmail(t *testing.T) {

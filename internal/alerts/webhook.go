@@ -47,11 +47,11 @@ func (s *Service) webhook(ctx context.Context, c store.Channel, d store.Delivery
 	if err != nil {
 		return result{message: "the stored settings of this channel are not valid; store the channel again", blocked: true}
 	}
-	transport, err := s.transport(ctx, request.URL)
+	transport, conn, err := s.transport(ctx, request.URL)
 	if err != nil {
 		return failureOf(err)
 	}
-	defer transport.CloseIdleConnections()
+	defer conn.Close()
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return failureOf(err)
@@ -144,35 +144,43 @@ func sign(key string, at time.Time, body string) string {
 	return "t=" + t + ",v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// transport returns a transport for one attempt, so that channels share no connection.
-func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, error) {
+// transport returns a transport for one attempt, so that channels share no connection, and its open connection. net/http would dial
+// in a goroutine of its own, where a panic ends the program.
+func (s *Service) transport(ctx context.Context, to *url.URL) (*http.Transport, net.Conn, error) {
 	origin, err := egress.ReadOrigin(to)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	guard := &egress.Guard{Policy: s.config.Egress, Resolver: s.config.Resolver, Dialer: s.config.Dialer,
 		Proxy: s.config.Proxy, ProxyConnect: s.config.ProxyConnect, Roots: s.config.Roots}
-	reachCtx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	target, err := guard.Reach(reachCtx, origin)
+	target, conn, err := open(ctx, guard, origin)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t := &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxResponse,
 		TLSHandshakeTimeout: connectTimeout, ResponseHeaderTimeout: attemptTimeout,
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: s.config.Roots},
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-			defer cancel()
-			conn, _, err := guard.Dial(ctx, target)
-			return conn, err
-		},
+		DialContext:     func(context.Context, string, string) (net.Conn, error) { return conn, nil },
 	}
 	if proxy := target.Forward(); proxy != nil {
 		t.Proxy = http.ProxyURL(proxy)
 	}
-	return t, nil
+	return t, conn, nil
+}
+
+// open connects to an origin, or to its proxy.
+func open(ctx context.Context, guard *egress.Guard, origin egress.Origin) (*egress.Target, net.Conn, error) {
+	reachCtx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	target, err := guard.Reach(reachCtx, origin)
+	if err != nil {
+		return nil, nil, err
+	}
+	dialCtx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	conn, _, err := guard.Dial(dialCtx, target)
+	return target, conn, err
 }
 
 // failureOf describes why there is no response. It names no address: users who may read a channel must not see internal ones.
