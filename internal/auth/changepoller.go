@@ -130,6 +130,9 @@ func (p *changePoller) join() (current *inFlightPoll, isNew bool) {
 
 func (p *changePoller) execute(ctx context.Context, current *inFlightPoll, pause time.Duration) {
 	defer func() {
+		if cause := recover(); cause != nil { // in a goroutine of no request, it would end the server
+			current.err = fmt.Errorf("poll for changes: %w", fault.Panicked(cause))
+		}
 		p.mu.Lock()
 		p.inFlight = nil
 		p.mu.Unlock()

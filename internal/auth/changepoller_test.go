@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -68,6 +69,22 @@ func TestAFailedPollIsReturnedDuringTheNext(t *testing.T) {
 	defer cancel()
 	if _, err := w.Authenticate(ctx, Presented{Authorization: token}); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A panic of a poll is the error of the requests that wait for it, and the next poll is a new one.
+func TestAPollThatPanics(t *testing.T) {
+	w := mustWorld(t, nil)
+	token := w.mustLogin(t).Authorization
+	w.setLastPoll(2 * staleAfter)
+	db := w.changes.db
+	w.changes.db = nil
+	if _, err := w.Authenticate(t.Context(), Presented{Authorization: token}); err == nil || !strings.Contains(err.Error(), "panicked") {
+		t.Errorf("got %v", err)
+	}
+	w.changes.db = db
+	if _, err := w.Authenticate(t.Context(), Presented{Authorization: token}); err != nil {
+		t.Errorf("after it: %v", err)
 	}
 }
 
