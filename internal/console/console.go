@@ -187,10 +187,14 @@ func New(config Config) (*Console, error) {
 		s.mux.Handle(path, s.perMethod(methods))
 	}
 	s.mux.HandleFunc("GET "+s.static.pattern(), s.static.serve)
-	s.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.serve(callOf(w, r), route{handle: func(*call) error { return pathNotFound() }})
-	})
+	s.mux.HandleFunc("/", s.serveNothing)
+	s.mux.HandleFunc(pathStatic+"{hash}", s.serveNothing) // ServeMux would redirect it, although it may be ..%2f
 	return s, nil
+}
+
+// serveNothing serves a path that no page has.
+func (s *Console) serveNothing(w http.ResponseWriter, r *http.Request) {
+	s.serve(callOf(w, r), route{handle: func(*call) error { return pathNotFound() }})
 }
 
 func pathNotFound() error {

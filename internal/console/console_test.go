@@ -279,26 +279,6 @@ func TestOnlyFormsAreRead(t *testing.T) {
 	}
 }
 
-func TestNext(t *testing.T) {
-	for sent, want := range map[string]string{
-		"":                              pathOverview,
-		"/console/registries?x=1&y=%2F": "/console/registries?x=1&y=%2F",
-		"/console":                      pathOverview,
-		"/v1/users":                     pathOverview,
-		"https://evil.example/console/": pathOverview,
-		"//evil.example/console/":       pathOverview,
-		"/console//evil.example":        pathOverview,
-		"javascript:alert(1)":           pathOverview,
-		"/console/\r\nSet-Cookie: a=b":  pathOverview,
-		"/\\evil.example":               pathOverview,
-	} {
-		c := &call{Request: httptest.NewRequest("GET", pathLogin+"?"+url.Values{"next": {sent}}.Encode(), nil)}
-		if got := c.next(); got != want {
-			t.Errorf("%q leads to %q, want %q", sent, got, want)
-		}
-	}
-}
-
 // Every page has the policies, also that of an error.
 func TestHeadersOfPages(t *testing.T) {
 	w := mustWorld(t, true)

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -97,12 +98,19 @@ func withoutNotice(page *url.URL) string {
 }
 
 // next returns the page to show after the login.
-func (c *call) next() string {
-	next, err := url.Parse(c.FormValue("next"))
-	if err != nil || next.Scheme != "" || next.Host != "" || next.User != nil || !isPage(next.Path) || strings.Contains(next.Path, "//") {
+func (c *call) next() string { return ownPage(c.FormValue("next")) }
+
+// ownPage returns the address if it is one of a page, else the overview. Its path must be in the shortest form and without encoded
+// characters, as those of all pages are: browsers and proxies read others in different ways, such as %2e%2e, // and backslashes.
+func ownPage(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.EscapedPath() != u.Path || !isPage(u.Path) {
 		return pathOverview
 	}
-	return next.RequestURI()
+	if u.Path != path.Clean(u.Path) && u.Path != pathOverview {
+		return pathOverview
+	}
+	return u.RequestURI()
 }
 
 // isPage reports whether a path is one of the console, or of the API reference.
