@@ -77,7 +77,8 @@ test("the login leads to the page that was wanted, and to no other site", async 
   await page.context().clearCookies();
   await page.goto("/console/nothing-here?a=b");
   assert.equal(page.url(), service.url + "/console/login?next=%2Fconsole%2Fnothing-here%3Fa%3Db");
-  for (const next of ["https://evil.example/", "//evil.example/console/", "/console//evil.example", "/\\evil.example", "/v1/users", "javascript:alert(1)"]) {
+  for (const next of ["https://evil.example/", "//evil.example/console/", "/console//evil.example", "/\\evil.example", "/v1/users",
+    "/console/../v1/users", "/console/%2e%2e/v1/users", "/console\\..\\v1", "/docs/%2e%2e", "javascript:alert(1)"]) {
     await page.goto("/console/login?" + new URLSearchParams({ next }));
     assert.equal(await page.locator("main input[name=next]").inputValue(), "/console/", next);
   }
