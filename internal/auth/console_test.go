@@ -109,6 +109,38 @@ func TestConsoleSessionEnds(t *testing.T) {
 	wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
 }
 
+// TestPasswordChangeRenewsTheReference changes the password in a browser, and sends the change again as after a lost response: the session
+// stays, and only the newest reference to it counts, in every process.
+func TestPasswordChangeRenewsTheReference(t *testing.T) {
+	w := mustWorld(t, nil)
+	second := w.mustSecond(t)
+	former, other := w.mustLoginConsole(t), w.mustLoginConsole(t)
+	p := w.mustConsole(t, former)
+	if _, err := second.AuthenticateConsole(t.Context(), former); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.ChangePasswordConsole(t.Context(), p, origin, "another password", goodPassword+" too"); err == nil || w.mustConsole(t, former) != p {
+		t.Errorf("with a wrong password: %v", err)
+	}
+	for range 2 {
+		reference, end, err := w.ChangePasswordConsole(t.Context(), p, origin, goodPassword, goodPassword+" too")
+		if err != nil || !end.Equal(w.session(t, p.SessionUID).MaxUntil) {
+			t.Fatalf("until %v, %v", end, err)
+		}
+		second.setLastPoll(2 * staleAfter)
+		for _, replica := range []*Service{w.Service, second} {
+			if got, err := replica.AuthenticateConsole(t.Context(), reference); err != nil || got != p {
+				t.Errorf("the new reference: %+v, %v", got, err)
+			}
+			_, err = replica.AuthenticateConsole(t.Context(), former)
+			wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonUnknown)
+			_, err = replica.AuthenticateConsole(t.Context(), other)
+			wantFault(t, err, fault.CodeUnauthorizedAccess, ReasonRevoked)
+		}
+		former = reference
+	}
+}
+
 // TestConsoleSessionLifetimes uses one session every hour and another never: only the first one outlives its idle time,
 // until its absolute end.
 func TestConsoleSessionLifetimes(t *testing.T) {

@@ -46,6 +46,14 @@ func (a *loginAttempt) storeReference(ctx context.Context, tx *store.Tx, session
 	return tx.Sessions.InsertReference(ctx, sessionUID, a.reference)
 }
 
+// replaceReference replaces that of the session whose password was changed, if there is another one.
+func (a *loginAttempt) replaceReference(ctx context.Context, tx *store.Tx, sessionUID string) error {
+	if a.reference == nil {
+		return nil
+	}
+	return tx.Sessions.ReplaceReference(ctx, sessionUID, a.reference)
+}
+
 // hashCaller returns the position of the attempt in the queue for hashing.
 func (a *loginAttempt) hashCaller() hashCaller {
 	c := hashCaller{share: unknownLogins, source: string(a.source), account: string(a.account)}

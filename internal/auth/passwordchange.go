@@ -18,12 +18,36 @@ import (
 // passwords are hashed at once. A wrong current password is not a 401: clients would assume that their token has ended,
 // and log in with the same password again.
 func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) error {
-	if problems := s.PasswordProblems(p, current, next); len(problems) > 0 {
+	return s.replacePassword(ctx, p, origin, newPassword{current: current, next: next})
+}
+
+// ChangePasswordConsole is ChangePassword for a browser. Its session gets a new reference, and the former one is of no use: another
+// browser may have it. end is as that of LoginConsole.
+func (s *Service) ChangePasswordConsole(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) (reference secret.String, end time.Time, err error) {
+	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, p.SessionUID) })
+	if err != nil {
+		return "", time.Time{}, fault.Wrap("look up the session of a password change", err)
+	}
+	reference, hash := newRandomKey(referencePrefix)
+	if err := s.replacePassword(ctx, p, origin, newPassword{current, next, hash}); err != nil {
+		return "", time.Time{}, err
+	}
+	return reference, session.MaxUntil, nil
+}
+
+// newPassword is the input of a password change.
+type newPassword struct {
+	current, next secret.String
+	reference     []byte // SHA-256 of the reference that the caller's session gets; nil to keep what it has
+}
+
+func (s *Service) replacePassword(ctx context.Context, p Principal, origin audit.Origin, input newPassword) error {
+	if problems := s.PasswordProblems(p, input.current, input.next); len(problems) > 0 {
 		return fault.InvalidFields(problems...)
 	}
 	outcome, err := changeOvertaken, error(nil)
 	for n := 0; n < 2 && err == nil && outcome == changeOvertaken; n++ { // the same change may have been sent twice
-		outcome, err = s.tryPasswordChange(ctx, p, origin, current, next)
+		outcome, err = s.tryPasswordChange(ctx, p, origin, input)
 	}
 	if err == nil && outcome == changeOvertaken {
 		return passwordChanging()
@@ -43,22 +67,23 @@ const (
 	changeMade                            // by this request or by the one that it repeats
 )
 
-func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) (passwordChange, error) {
+func (s *Service) tryPasswordChange(ctx context.Context, p Principal, origin audit.Origin, input newPassword) (passwordChange, error) {
 	user, attempt, err := s.lookUpCaller(ctx, p, origin)
 	if err != nil {
 		return changeRefused, err
 	}
+	attempt.reference = input.reference
 	if err := attempt.check(); err != nil {
 		return changeRefused, s.passwords.bulk.refuse(ctx, err)
 	}
-	matches, _, err := s.passwords.verify(ctx, attempt.hashCaller(), current, user.PasswordHash, attempt.reserve)
+	matches, _, err := s.passwords.verify(ctx, attempt.hashCaller(), input.current, user.PasswordHash, attempt.reserve)
 	if err != nil {
 		return changeRefused, err
 	}
 	if !matches || !user.DisabledAt.IsZero() {
-		return s.wrongCurrent(ctx, p, origin, attempt, user, next)
+		return s.wrongCurrent(ctx, p, origin, attempt, user, input.next)
 	}
-	hash, err := s.passwords.hashFor(ctx, attempt.hashCaller(), next)
+	hash, err := s.passwords.hashFor(ctx, attempt.hashCaller(), input.next)
 	if err != nil {
 		return changeRefused, err
 	}
@@ -98,6 +123,11 @@ func (s *Service) wrongCurrent(ctx context.Context, p Principal, origin audit.Or
 		}
 		for range wrong {
 			if _, err := s.recordAttempt(ctx, tx, origin, attempt, user, false, now); err != nil {
+				return err
+			}
+		}
+		if repeats {
+			if err := attempt.replaceReference(ctx, tx, p.SessionUID); err != nil {
 				return err
 			}
 		}
@@ -141,6 +171,9 @@ func (s *Service) changePassword(ctx context.Context, tx *store.Tx, p Principal,
 		return changeRefused, err
 	}
 	if err := tx.Sessions.EndOfUser(ctx, user.OrgUID, user.UID, p.SessionUID, EndedByPassword, now); err != nil {
+		return changeRefused, err
+	}
+	if err := attempt.replaceReference(ctx, tx, p.SessionUID); err != nil {
 		return changeRefused, err
 	}
 	if _, err := s.recordAttempt(ctx, tx, origin, attempt, user, true, now); err != nil {

@@ -176,6 +176,35 @@ func TestSessionOfABrowser(t *testing.T) {
 	}
 }
 
+// After a change of the password, only the new cookie counts.
+func TestPasswordChangeRenewsTheCookie(t *testing.T) {
+	w := mustWorld(t, true)
+	cookie, other := w.mustLogin(), w.mustLogin()
+	change := func(current string) response {
+		return w.send("POST", pathSessions+"/password", url.Values{"currentPassword": {current}, "newPassword": {"two herons in the reeds"}}.Encode(), "Cookie", cookie)
+	}
+	if got := change("five lanterns on the quay"); got.Code != http.StatusBadRequest || len(got.Result().Cookies()) > 0 {
+		t.Errorf("with a wrong password: %d %v", got.Code, got.Header())
+	}
+	got := change(password)
+	set := got.Result().Cookies()
+	if got.Code != http.StatusSeeOther || len(set) != 1 || !set[0].Secure || !set[0].HttpOnly || set[0].Expires.Before(time.Now().Add(time.Hour)) {
+		t.Fatalf("%d %v", got.Code, got.Header())
+	}
+	renewed := set[0].Name + "=" + set[0].Value
+	for what, row := range map[string]struct {
+		cookie string
+		status int
+	}{"new": {renewed, http.StatusOK}, "former": {cookie, http.StatusSeeOther}, "other": {other, http.StatusSeeOther}} {
+		if got := w.send("GET", pathOverview, "", "Cookie", row.cookie); got.Code != row.status {
+			t.Errorf("the %s cookie: %d", what, got.Code)
+		}
+	}
+	if got := change(password); got.Header().Get("Location") != pathLogin+"?notice=maybeChanged" {
+		t.Errorf("sent again with the former cookie: %v", got.Header())
+	}
+}
+
 // A form that is sent after the end of the session leads back to it, and its user sees that nothing was changed.
 func TestChangeAfterTheEndOfTheSession(t *testing.T) {
 	w := mustWorld(t, true)

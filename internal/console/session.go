@@ -68,6 +68,8 @@ func (c *call) lost(notice string) string {
 		return notice
 	case c.URL.Path == pathLogout:
 		return "loggedOut"
+	case c.URL.Path == pathSessions+"/password":
+		return "maybeChanged" // the form may have been sent twice: the first time replaced the cookie
 	}
 	return "notChanged"
 }

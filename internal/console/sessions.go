@@ -50,10 +50,13 @@ func (s *Console) endOtherSessions(c *call) error {
 	return c.redirect(pathSessions, "othersEnded")
 }
 
-// changePassword is POST /console/sessions/password.
+// changePassword is POST /console/sessions/password. The session gets a new reference, since the password may have been changed because
+// others know the former one.
 func (s *Console) changePassword(c *call) error {
-	err := s.Auth.ChangePassword(c.Context(), c.principal, c.origin, secret.String(c.PostFormValue("currentPassword")), secret.String(c.PostFormValue("newPassword")))
+	reference, end, err := s.Auth.ChangePasswordConsole(c.Context(), c.principal, c.origin,
+		secret.String(c.PostFormValue("currentPassword")), secret.String(c.PostFormValue("newPassword")))
 	if err == nil {
+		c.setCookie(sessionCookie, reference.Reveal(), end)
 		return c.redirect(pathSessions, "passwordChanged")
 	}
 	page, readErr := s.sessionsPage(c)

@@ -122,9 +122,10 @@ func isWithin(page, entry string) bool {
 
 // notices are the messages that a page may show after a redirect, by the name in its address.
 var notices = map[string]string{
-	"ended":      "Your session has ended. Log in again.",
-	"loggedOut":  "You are logged out.",
-	"notChanged": "Your session has ended, so nothing was changed. Log in and try again.",
+	"ended":        "Your session has ended. Log in again.",
+	"loggedOut":    "You are logged out.",
+	"notChanged":   "Your session has ended, so nothing was changed. Log in and try again.",
+	"maybeChanged": "Your session has ended. Log in with your new password; if it is refused, the password was not changed.",
 
 	"keySaved":       "The API key is saved.",
 	"keyActivated":   "The API key is active.",

@@ -21,7 +21,7 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 		"NoteLogin": sqlNoteLogin, "LockUser": sqlLockUser, "LockOrg": sqlLockOrg, "Projects": sqlProjects, "Project": sqlProject, "ProjectOfUser": sqlProjectOfUser,
 		"UpdateProject": sqlUpdateProject, "LockProject": sqlLockProject, "DeleteProject": sqlDeleteProject, "Members": sqlMembers,
 		"RegistriesOfProject": sqlRegistriesOfProject, "SetRegistryProject": sqlSetRegistryProject,
-		"Session": sqlSession, "SessionByReference": sqlSessionByReference, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
+		"Session": sqlSession, "SessionByReference": sqlSessionByReference, "ReplaceReference": sqlReplaceReference, "AdvanceSession": sqlAdvanceSession, "UseSession": sqlUseSession, "EndSession": sqlEndSession, "EndUserSessions": sqlEndUserSessions,
 		"LastSessionEnd": sqlLastSessionEnd, "ChangesFrom": sqlChangesFrom, "DeleteChanges": sqlDeleteChanges,
 		"Throttle": sqlThrottle, "Throttles": sqlThrottles, "DelayAttempts": sqlDelayAttempts, "ReserveAttempt": sqlReserveAttempt, "ForgetFailures": sqlForgetFailures, "ForgiveAccount": sqlForgiveAccount,
 		"DeleteThrottles": sqlDeleteThrottles, "APIKey": sqlAPIKey, "APIKeyByUID": sqlAPIKeyByUID, "UpdateAPIKey": sqlUpdateAPIKey, "DeleteAudits": sqlDeleteAudits,

@@ -40,6 +40,7 @@ const (
 		VALUES ($1, $2, $3, $4, $5, $6, $6, $6, $7, $8)`
 	sqlSession            = `SELECT ` + sessionColumns + ` WHERE s.uid = $1`
 	sqlInsertReference    = `INSERT INTO session_references (hash, session_uid) VALUES ($1, $2)`
+	sqlReplaceReference   = `UPDATE session_references SET hash = $2 WHERE session_uid = $1`
 	sqlSessionByReference = `SELECT ` + sessionColumns + ` JOIN session_references r ON r.session_uid = s.uid WHERE r.hash = $1`
 	// What it returns is sessionColumns; SQLite's RETURNING sees no other table but by subqueries. A session with a reference
 	// has no refresh token, so it is not advanced.
@@ -89,6 +90,12 @@ func (tx Sessions) Get(ctx context.Context, uid string) (Session, error) {
 // InsertReference adds the reference to a session, as its SHA-256.
 func (tx Sessions) InsertReference(ctx context.Context, uid string, hash []byte) error {
 	return tx.changeOne(ctx, sqlInsertReference, hash, uid)
+}
+
+// ReplaceReference replaces the reference to a session, if it has one.
+func (tx Sessions) ReplaceReference(ctx context.Context, uid string, hash []byte) error {
+	n, err := tx.change(ctx, sqlReplaceReference, uid, hash)
+	return tx.noteIf(ctx, n > 0, err, uid)
 }
 
 // ByReference looks a session up by the SHA-256 of its reference, like Get.

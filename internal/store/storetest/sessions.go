@@ -93,6 +93,17 @@ func references(t *testing.T, db *store.DB) {
 		}
 		return errors.Join(err, errSame, errWithout)
 	})
+	former, hash := hash, []byte("fedcba9876543210fedcba9876543210")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		return errors.Join(tx.Sessions.ReplaceReference(ctx, session.UID, hash), tx.Sessions.ReplaceReference(ctx, other.UID, former))
+	})
+	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
+		found, err := tx.Sessions.ByReference(ctx, hash)
+		if _, errFormer := tx.Sessions.ByReference(ctx, former); found.UID != session.UID || !errors.Is(errFormer, store.ErrNotFound) {
+			t.Errorf("by the new reference %+v, by the former one %v", found, errFormer)
+		}
+		return err
+	})
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
 		deleted, err := tx.Sessions.DeleteBefore(ctx, session.MaxUntil.Add(time.Hour), 10)
 		if deleted != 2 {

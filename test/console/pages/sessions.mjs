@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, assertAccessible, count, fillIn, html } from "../harness.mjs";
+import { accessible, assertAccessible, count, fillIn, html, open } from "../harness.mjs";
 import { logIn, newAccount } from "../account.mjs";
 
 const list = "/console/sessions";
@@ -54,8 +54,16 @@ for (const role of ["admin", "member"]) {
     assert.ok(!(await html(page)).includes(password));
     assert.equal(await count(page.getByRole("row")), 3);
 
+    const [former] = await page.context().cookies();
     await change(account.password, password);
     await page.getByText("Your password is changed.").waitFor();
+    assert.equal(await count(page.getByRole("row")), 2);
+    const [renewed] = await page.context().cookies();
+    assert.deepEqual({ ...renewed, value: "", expires: 0 }, { ...former, value: "", expires: 0 });
+    assert.notEqual(renewed.value, former.value);
+    const copy = await open(t);
+    await copy.context().addCookies([former]);
+    await ended(copy); // the former cookie is of no use
     await ended(other);
     await fillIn(other, { ...account, password });
     await other.getByRole("heading", { name: "Overview" }).waitFor();
