@@ -223,7 +223,8 @@ type RegistryName struct {
 	IsPrivate bool   `json:"isPrivate"`
 }
 
-// HelmRegistries is the response of PathHelmRegistries. The list is always empty; public clients request it.
-type HelmRegistries struct {
+// NoRegistries is the response of PathHelmRegistries, PathPackRegistries and their summaries. The list is always empty; public
+// clients request it.
+type NoRegistries struct {
 	Items []struct{} `json:"items"`
 }

@@ -217,9 +217,9 @@ func scopeOf(r registries.Summary) string {
 	return r.Scope
 }
 
-// listHelmRegistries is GET /v1/registries/helm.
-func (s *Server) listHelmRegistries(*call) (response, error) {
-	return response{http.StatusOK, api.HelmRegistries{Items: []struct{}{}}}, nil
+// listUnsupportedKind is GET /v1/registries/helm and GET /v1/registries/pack, and their summaries.
+func (s *Server) listUnsupportedKind(*call) (response, error) {
+	return response{http.StatusOK, api.NoRegistries{Items: []struct{}{}}}, nil
 }
 
 // unsupportedKind returns 404 for kinds of registries that are not supported. Clients that import a registry request

@@ -96,7 +96,10 @@ func (s *Server) routes() []route {
 		{method: "GET", path: api.PathOCIRegistryContent, handle: s.listContent, requiresAuth: true},
 		{method: "GET", path: api.PathOCIRegistryECR, handle: s.unsupportedKind, requiresAuth: true},
 		{method: "GET", path: api.PathRegistryNames, handle: s.listRegistryNames, requiresAuth: true},
-		{method: "GET", path: api.PathHelmRegistries, handle: s.listHelmRegistries, requiresAuth: true},
+		{method: "GET", path: api.PathHelmRegistries, handle: s.listUnsupportedKind, requiresAuth: true},
+		{method: "GET", path: api.PathHelmRegistrySummary, handle: s.listUnsupportedKind, requiresAuth: true},
+		{method: "GET", path: api.PathPackRegistries, handle: s.listUnsupportedKind, requiresAuth: true},
+		{method: "GET", path: api.PathPackRegistrySummary, handle: s.listUnsupportedKind, requiresAuth: true},
 		{method: "GET", path: api.PathHelmRegistrySync, handle: s.unsupportedKind, requiresAuth: true},
 
 		{method: "GET", path: api.PathOrgs, handle: s.listOrgs, requiresAuth: true},

@@ -186,7 +186,8 @@ func TestRule11CreateReturnsUID(t *testing.T) {
 func TestRule12ListsHaveMetadata(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
-	lists := []string{registriesPath + "/summary", "/v1/dashboard/projects/metadata", "/v1/registries/helm", "/v1/users", "/v1/apiKeys"}
+	lists := []string{registriesPath + "/summary", "/v1/dashboard/projects/metadata", "/v1/registries/helm", "/v1/registries/helm/summary", "/v1/registries/pack",
+		"/v1/registries/pack/summary", "/v1/users", "/v1/apiKeys"}
 	check := func(least map[string]int) {
 		t.Helper()
 		for _, path := range lists {

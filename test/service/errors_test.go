@@ -211,7 +211,8 @@ func TestUnavailable(t *testing.T) {
 }
 
 // fromMemory are the operations that ask the store for nothing but who calls.
-var fromMemory = []string{"/v1/users/info", alerts, "/v1/registries/helm", "/v1/registries/oci/" + noUID + "/ecr", "/v1/registries/helm/" + noUID + "/sync/status"}
+var fromMemory = []string{"/v1/users/info", alerts, "/v1/registries/helm", "/v1/registries/helm/summary", "/v1/registries/pack", "/v1/registries/pack/summary",
+	"/v1/registries/oci/" + noUID + "/ecr", "/v1/registries/helm/" + noUID + "/sync/status"}
 
 // A store that lost its tables is our fault: 500, with nothing of it shown.
 func TestInternalError(t *testing.T) {

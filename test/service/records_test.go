@@ -170,7 +170,7 @@ func TestListsOfRegistries(t *testing.T) {
 	server := instance.Start(t, instance.Options{})
 	admin, _ := loggedIn(t, server, instance.Email, instance.Org, instance.Password)
 	var empty struct{ Items []any }
-	for _, path := range []string{"/v1/registries/oci/summary", "/v1/registries/metadata", "/v1/registries/helm"} {
+	for _, path := range []string{"/v1/registries/oci/summary", "/v1/registries/metadata", "/v1/registries/helm", "/v1/registries/helm/summary", "/v1/registries/pack", "/v1/registries/pack/summary"} {
 		if admin.get(path, &empty); empty.Items == nil || len(empty.Items) != 0 {
 			t.Errorf("%s has %v, want an empty list", path, empty.Items)
 		}
