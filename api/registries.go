@@ -52,13 +52,14 @@ type OCIRegistryMetadata struct {
 	Labels                map[string]string `json:"labels,omitempty"`
 }
 
-// OCIRegistrySpec is the definition exactly as it was sent, except that stored secrets are masked.
+// OCIRegistrySpec is the definition exactly as it was sent, except that stored secrets are masked. ProviderType, Scope and the type of
+// Auth have their defaults if they were not sent: "helm", "tenant", and the type that follows from the credentials.
 type OCIRegistrySpec struct {
 	Endpoint                string          `json:"endpoint"`
-	ProviderType            string          `json:"providerType,omitempty"`
+	ProviderType            string          `json:"providerType"`
 	BasePath                string          `json:"basePath,omitempty"`
 	BaseContentPath         string          `json:"baseContentPath,omitempty"`
-	Scope                   string          `json:"scope,omitempty"`
+	Scope                   string          `json:"scope"`
 	IsSyncSupported         bool            `json:"isSyncSupported"`
 	ContainsSpectroManifest bool            `json:"containsSpectroManifest"`
 	IsPrivate               bool            `json:"isPrivate"`
@@ -67,7 +68,7 @@ type OCIRegistrySpec struct {
 
 // OCIRegistryAuth has the credentials of a stored registry. TLS is always present: old public clients dereference it.
 type OCIRegistryAuth struct {
-	Type     string         `json:"type,omitempty"`
+	Type     string         `json:"type"`
 	Username string         `json:"username,omitempty"`
 	Password secret.String  `json:"password,omitempty"`
 	Token    secret.String  `json:"token,omitempty"`
@@ -132,8 +133,8 @@ type SyncStatus struct {
 type OCIRegistryEntity struct {
 	Type          string          `json:"type"`
 	Endpoint      string          `json:"endpoint"`
-	ProviderType  string          `json:"providerType,omitempty"`
-	Scope         string          `json:"scope,omitempty"`
+	ProviderType  string          `json:"providerType"`
+	Scope         string          `json:"scope"`
 	DefaultRegion string          `json:"defaultRegion"` // of other types
 	Auth          OCIRegistryAuth `json:"auth"`
 }
@@ -163,8 +164,8 @@ type OCIRegistrySummary struct {
 type OCIRegistrySummarySpec struct {
 	RegistryType            string `json:"registryType"`
 	Endpoint                string `json:"endpoint"`
-	ProviderType            string `json:"providerType,omitempty"`
-	Scope                   string `json:"scope,omitempty"`
+	ProviderType            string `json:"providerType"`
+	Scope                   string `json:"scope"`
 	IsSyncSupported         bool   `json:"isSyncSupported"`
 	ContainsSpectroManifest bool   `json:"containsSpectroManifest"`
 	IsPrivate               bool   `json:"isPrivate"`

@@ -108,9 +108,13 @@ func (f *registryChange) change(c *call, r *api.OCIRegistryRequest) error {
 		r.Spec.Auth.Username, r.Spec.Auth.Password, r.Spec.Auth.Token = "", "", "" // of the former type
 	}
 	name := r.Metadata.Name
+	if r.Spec.Auth.Type == regcheck.NoAuth {
+		r.Spec.Auth.Type = "" // so that given credentials decide
+	}
 	if err := f.Change(c.cmd.InOrStdin(), f.file, r); err != nil {
 		return err
 	}
+	r.Spec.Auth.Type = r.Spec.Auth.Kind()
 	r.Metadata.Name = name
 	command.Set(&r.Metadata.Name, f.name)
 	f.clear(flags, &r.Spec.Definition)

@@ -106,14 +106,20 @@ func registryMetadata(r registries.Registry) api.OCIRegistryMetadata {
 func registrySpec(r registries.Registry) api.OCIRegistrySpec {
 	d := r.Definition
 	return api.OCIRegistrySpec{
-		Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath, Scope: r.Scope,
+		Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath, Scope: scopeOf(r.Scope),
 		IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private,
 		Auth: registryAuth(*d.Auth),
 	}
 }
 
+// What was not sent is returned with its default: Terraform shows a missing value as a change.
+
+func providerType(sent regcheck.ProviderType) string { return string(cmp.Or(sent, regcheck.Helm)) }
+
+func scopeOf(sent string) string { return cmp.Or(sent, "tenant") }
+
 func registryAuth(a regcheck.Auth) api.OCIRegistryAuth {
-	return api.OCIRegistryAuth{Type: string(a.Type), Username: a.Username, Password: a.Password, Token: a.Token, TLS: api.OCIRegistryTLS{
+	return api.OCIRegistryAuth{Type: string(a.Kind()), Username: a.Username, Password: a.Password, Token: a.Token, TLS: api.OCIRegistryTLS{
 		Enabled: a.TLS.Enabled, InsecureSkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate, Key: a.TLS.Key}}
 }
 
@@ -187,7 +193,7 @@ func (s *Server) getRegistryEntity(c *call) (response, error) {
 		return response{}, err
 	}
 	d := r.Definition
-	return response{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: string(d.ProviderType), Scope: r.Scope,
+	return response{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType), Scope: scopeOf(r.Scope),
 		Auth: registryAuth(*d.Auth)}}, nil
 }
 
@@ -197,7 +203,7 @@ const registryType = "basic"
 func registrySummary(r registries.Summary) api.OCIRegistrySummary {
 	return api.OCIRegistrySummary{
 		Metadata: api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt},
-		Spec: api.OCIRegistrySummarySpec{RegistryType: registryType, Endpoint: r.Endpoint, ProviderType: r.ProviderType, Scope: r.Scope,
+		Spec: api.OCIRegistrySummarySpec{RegistryType: registryType, Endpoint: r.Endpoint, ProviderType: providerType(regcheck.ProviderType(r.ProviderType)), Scope: scopeOf(r.Scope),
 			IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
 		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(contentsync.StatusOf(r.SyncSupported, r.Sync)), Health: registryHealth(r.Health)},
 	}
@@ -206,15 +212,8 @@ func registrySummary(r registries.Summary) api.OCIRegistrySummary {
 // listRegistryNames is GET /v1/registries/metadata.
 func (s *Server) listRegistryNames(c *call) (response, error) {
 	return listOf(http.StatusOK, s.registryPages(c), func(r registries.Summary) any {
-		return api.RegistryName{Name: r.Name, UID: r.UID, Kind: "oci", Scope: scopeOf(r), IsPrivate: r.Private}
+		return api.RegistryName{Name: r.Name, UID: r.UID, Kind: "oci", Scope: scopeOf(r.Scope), IsPrivate: r.Private}
 	})
-}
-
-func scopeOf(r registries.Summary) string {
-	if r.Scope == "" {
-		return "tenant"
-	}
-	return r.Scope
 }
 
 // listUnsupportedKind is GET /v1/registries/helm and GET /v1/registries/pack, and their summaries.

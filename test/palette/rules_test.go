@@ -50,6 +50,44 @@ func TestRule01SuccessStatusesAreExact(t *testing.T) {
 	}
 }
 
+// Rule 9: what was not sent, or was empty, is read back with its default, in single registries and in lists: Terraform's import would
+// plan a change of what is missing.
+func TestRule09DefaultsAreReadBack(t *testing.T) {
+	w := start(t)
+	p := w.plugin()
+	type defaults struct{ ProviderType, AuthType, Scope string }
+	for spec, want := range map[string]defaults{
+		`"auth":{}`: {"helm", "noAuth", "tenant"},
+		`"providerType":"","scope":"","auth":{"type":"","username":"u","password":"p"}`: {"helm", "basic", "tenant"},
+		`"providerType":"zarf","scope":"system","auth":{"token":"a-token"}`:             {"zarf", "token", "system"},
+		`"providerType":"pack","auth":{"type":"token","username":"u","token":"t"}`:      {"pack", "token", "tenant"},
+	} {
+		uid := p.createdUID(post(registriesPath+"/basic", `{"metadata":{"name":"sparse"},"spec":{"endpoint":"https://registry.example",`+spec+`}}`, 201))
+		type read struct {
+			ProviderType, Scope string
+			Auth                struct{ Type string }
+		}
+		var whole struct{ Spec read }
+		var entity read
+		var list struct{ Items []struct{ Spec read } }
+		p.must(get(of(uid, "/basic")), &whole)
+		p.must(get(of(uid, "")), &entity)
+		p.must(get(registriesPath+"/summary"), &list)
+		for _, got := range []read{whole.Spec, entity} {
+			if (defaults{got.ProviderType, got.Auth.Type, got.Scope}) != want {
+				t.Errorf("%s: read back as %+v, want %+v", spec, got, want)
+			}
+		}
+		if got := list.Items[0].Spec; got.ProviderType != want.ProviderType || got.Scope != want.Scope {
+			t.Errorf("%s: listed as %+v, want %+v", spec, got, want)
+		}
+		if _, imported := p.importResource("sparse"); imported.ProviderType != want.ProviderType || imported.CredentialType == "" && want.AuthType != "token" {
+			t.Errorf("%s: imported as %+v", spec, imported)
+		}
+		p.must(del(of(uid, "/basic")), nil)
+	}
+}
+
 // Rule 7: a record always carries spec.auth, spec.auth.tls and status.syncStatus, and nothing of these is stored: what comes
 // back is accepted as the same definition, and can be imported.
 func TestRule07RecordsCarryAuthAndSyncStatus(t *testing.T) {

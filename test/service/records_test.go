@@ -74,7 +74,7 @@ func TestStoredRegistries(t *testing.T) {
 	}
 	// The whole definition is replaced: fields that are not sent are deleted.
 	admin.do("PUT", at(uid), newRegistry("other", object{"endpoint": "http://127.0.0.1:5000", "auth": object{"type": "noAuth"}})).Want(http.StatusNoContent)
-	bare := object{"endpoint": "http://127.0.0.1:5000", "isSyncSupported": false, "containsSpectroManifest": false, "isPrivate": false,
+	bare := object{"endpoint": "http://127.0.0.1:5000", "providerType": "helm", "scope": "tenant", "isSyncSupported": false, "containsSpectroManifest": false, "isPrivate": false,
 		"auth": object{"type": "noAuth", "tls": object{"enabled": false, "insecureSkipVerify": false}}}
 	if diff := cmp.Diff(bare, shown()["spec"]); diff != "" {
 		t.Error(diff)
