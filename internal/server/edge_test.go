@@ -12,9 +12,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/regwarden/regwarden/api"
 	"github.com/regwarden/regwarden/internal/audit"
@@ -85,6 +88,40 @@ func TestNonCanonicalPathsAreNotFoundAndNeverRedirected(t *testing.T) {
 		}
 		if strings.Contains(body.Message, "token") {
 			t.Errorf("%s: the message repeats the path: %s", target, body.Message)
+		}
+	}
+}
+
+// unserved are paths of the public API below those of ours, without /v1/, which are not served.
+const unserved = `
+	audits/{uid}/sysMsg audits/{uid}/userMsg auth/mfa/devices auth/org auth/org/{org}/oidc/callback auth/org/{org}/oidc/logout
+	auth/org/{org}/saml/callback auth/org/{org}/saml/logout auth/orgs auth/password/{passwordToken}/activate
+	auth/password/{passwordToken}/reset auth/sso/idps auth/sso/logins auth/sso/providers auth/sso/{ssoApp}/callback
+	auth/user/org/forgot auth/user/password/reset projects/{uid}/macros projects/{uid}/meta
+	projects/{uid}/preferences/clusterSettings projects/{uid}/preferences/clusterSettings/nodesAutoRemediationSetting
+	projects/{uid}/teams projects/{uid}/users projects/{uid}/validate registries/helm/validate registries/helm/{uid}
+	registries/helm/{uid}/sync registries/oci/ecr registries/oci/ecr/validate registries/oci/image registries/oci/{uid}/ecr/sync
+	registries/oci/{uid}/ecr/sync/status registries/pack/validate registries/pack/{uid} registries/pack/{uid}/sync
+	registries/pack/{uid}/sync/status registries/{registryName}/config registries/{uid} users/assets/locations
+	users/assets/locations/azure users/assets/locations/azure/{uid} users/assets/locations/gcp users/assets/locations/gcp/{uid}
+	users/assets/locations/minio users/assets/locations/minio/{uid} users/assets/locations/s3 users/assets/locations/s3/{uid}
+	users/assets/locations/{type}/{uid}/default users/assets/locations/{uid} users/assets/sshkeys users/assets/sshkeys/{uid}
+	users/assets/vsphere/dnsMapping users/assets/vsphere/dnsMappings users/assets/vsphere/dnsMappings/{uid} users/config/scar
+	users/kubectl/session/{sessionUid} users/meta users/mfa/devices users/mfa/devices/{deviceName} users/mfa/register/device/finish
+	users/mfa/register/device/start users/password/change users/password/reset users/system/features users/system/macros
+	users/{uid}/password/change users/{uid}/password/reset users/{uid}/resourceRoles/{resourceRoleUid} users/{uid}/status/loginMode
+`
+
+// Clients take ResourceNotFound for "deleted", so no parameter may match a path of the public API that is not served.
+func TestUnservedPathsOfThePublicAPIAreNotFound(t *testing.T) {
+	h := edge(io.Discard).Handler()
+	for _, path := range strings.Fields(unserved) {
+		target := "/v1/" + regexp.MustCompile(`{\w+}`).ReplaceAllString(path, uuid.NewString())
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+			response, body := send(t, h, method, target)
+			if response.StatusCode != http.StatusNotFound || body.Code != "PathNotFound" && method != "HEAD" {
+				t.Errorf("%s %s: %s, code %q", method, target, response.Status, body.Code)
+			}
 		}
 	}
 }

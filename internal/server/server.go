@@ -163,6 +163,10 @@ func (s *Server) routes() []route {
 	}
 }
 
+// unservedPaths are paths of the public API that are not served, but match a path of ours with a parameter. Without them the response
+// would be ResourceNotFound, by which public clients drop a resource from their state.
+var unservedPaths = []string{"/v1/registries/oci/ecr", "/v1/registries/oci/image", "/v1/users/meta"}
+
 // Handler returns the whole API as one handler.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
@@ -175,6 +179,9 @@ func (s *Server) Handler() http.Handler {
 	}
 	for path, set := range methods {
 		mux.Handle(path, s.perMethod(path, set))
+	}
+	for _, path := range unservedPaths {
+		mux.HandleFunc(path, s.unknownPath)
 	}
 	mux.HandleFunc("/", s.unknownPath)
 	if s.Console != nil {

@@ -44,6 +44,11 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 	all := []wrong{
 		{name: "unknown path", method: "GET", path: "/v1/nothing", status: 404, code: "PathNotFound"},
 		{name: "unknown path below", method: "GET", path: of(uid, "/nothing"), status: 404, code: "PathNotFound"},
+		{name: "images", method: "GET", path: registriesPath + "/image", status: 404, code: "PathNotFound"},
+		{name: "new registry of another kind", method: "POST", path: registriesPath + "/ecr", body: c.body(t), status: 404, code: "PathNotFound"},
+		{name: "users without details", method: "GET", path: "/v1/users/meta", status: 404, code: "PathNotFound"},
+		{name: "registry of another kind with the name of a path", method: "GET", path: of("image", "/ecr"), status: 404, code: "ResourceNotFound"},
+		{name: "registry with the name of a path", method: "GET", path: of("image", "/basic"), status: 404, code: "ResourceNotFound"},
 		{name: "kind of resource that is not served", method: "GET", path: "/v1/roles", status: 404, code: "PathNotFound"},
 		{name: "resource of a kind that is not served", method: "DELETE", path: "/v1/teams/" + missing, status: 404, code: "PathNotFound"},
 		{name: "workspace roles", method: "PUT", path: "/v1/workspaces/users/" + missing + "/roles", body: `{"workspaces":[]}`, status: 405, code: "MethodNotAllowed"},
