@@ -125,7 +125,7 @@ func (s *Server) routes() []route {
 		{method: "POST", path: api.PathAlertConfirmation, handle: s.confirmAddress},
 
 		{method: "GET", path: api.PathUsers, handle: s.listUsers, requiresAuth: true},
-		{method: "POST", path: api.PathUsers, handle: s.createUser, requiresAuth: true},
+		{method: "POST", path: api.PathUsers, handle: s.createUser, requiresAuth: true, announced: true},
 		{method: "GET", path: api.PathUserInfo, handle: s.userInfo, requiresAuth: true},
 		{method: "POST", path: api.PathUserSummary, handle: s.summarizeUsers, requiresAuth: true},
 		{method: "GET", path: api.PathUser, handle: s.getUser, requiresAuth: true},

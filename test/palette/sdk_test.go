@@ -224,6 +224,7 @@ func TestAuditUID(t *testing.T) {
 		{"registry.check", func() operation { return post(of(uid, "/check"), "", 202) }},
 		{"registry.delete", func() operation { return del(of(uid, "/basic")) }},
 		{"project.create", func() operation { return post("/v1/projects", `{"metadata":{"name":"another"}}`, 201) }},
+		{"user.create", func() operation { return post("/v1/users", `{"spec":{"emailId":"ada@acme.example"}}`, 201) }},
 		{"alert.create", func() operation {
 			return post("/v1/projects/"+p.projectUID+"/alerts/RegistryHealth", `{"type":"http","http":{"url":"https://hooks.example/x","method":"POST"}}`, 201)
 		}},
