@@ -15,6 +15,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,6 +69,9 @@ type Client struct {
 	transport http.RoundTripper // not an http.Client, which follows redirects, and whose errors contain URLs and so refresh tokens
 	auth      *authorizer       // a pointer, so that printing a Client does not show its credentials
 }
+
+// dialTimeout is for connecting, which the system would give up only after minutes.
+const dialTimeout = 10 * time.Second
 
 // responseTimeout is more than the longest check, and the longest wait for one, take.
 const responseTimeout = 2 * time.Minute
@@ -132,7 +136,8 @@ func (c Config) transport() (http.RoundTripper, error) {
 	if c.Transport != nil {
 		return c.Transport, nil
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
 		IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: responseTimeout}
 	if len(c.CA) == 0 {
 		return transport, nil
