@@ -19,6 +19,9 @@ const (
 	// refreshTimeout is for a refresh, which goes on when its caller gives up: the old refresh token is consumed, and the new one
 	// would be lost.
 	refreshTimeout = 30 * time.Second
+	// cancelGrace is how long a caller that gives up waits for its refresh, so that a program that ends then has stored the new pair. After
+	// a longer refresh it has the old one, which the server accepts again for a while.
+	cancelGrace    = time.Second
 	maxRefreshLead = 30 * time.Second // how long before its expiry a token is refreshed
 )
 
@@ -98,12 +101,12 @@ func (a *authorizer) current(ctx context.Context) (secret.String, error) {
 	if err := a.acquire(ctx); err != nil {
 		return "", err
 	}
-	defer a.release()
 	expiring := !a.refreshAt.IsZero() && time.Now().After(a.refreshAt)
 	if a.token != "" && !expiring || !a.renewable() {
+		defer a.release()
 		return a.token, nil
 	}
-	return a.renew(ctx)
+	return a.renewAndRelease(ctx)
 }
 
 // replace returns another token than the one that the server refused. Concurrent requests with that token share one refresh.
@@ -111,11 +114,34 @@ func (a *authorizer) replace(ctx context.Context, refused secret.String) (secret
 	if err := a.acquire(ctx); err != nil {
 		return "", err
 	}
-	defer a.release()
 	if a.token != refused {
+		defer a.release()
 		return a.token, nil
 	}
-	return a.renew(ctx)
+	return a.renewAndRelease(ctx)
+}
+
+// renewAndRelease renews the token, and releases the lock when that has ended. A caller whose context ends waits for cancelGrace only.
+func (a *authorizer) renewAndRelease(ctx context.Context) (secret.String, error) {
+	var token secret.String
+	renewed := make(chan error, 1)
+	go func() {
+		defer a.release()
+		var err error
+		token, err = a.renew(ctx)
+		renewed <- err
+	}()
+	select {
+	case err := <-renewed:
+		return token, err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-renewed:
+		return token, err
+	case <-time.After(cancelGrace):
+		return "", ctx.Err()
+	}
 }
 
 // renew refreshes the token, or logs in if that is not possible. The caller has the lock.

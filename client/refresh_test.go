@@ -233,6 +233,31 @@ func TestCanceledRequestStoresItsRefresh(t *testing.T) {
 	whoami(t, c)
 }
 
+// A caller that gives up does not wait for a server that does not respond. The refresh goes on, and its pair is used later.
+func TestCanceledRequestDoesNotWaitForItsRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := newIssuer(t)
+		config := i.tokens()
+		i.valid = "revoked"
+		i.during = func() { time.Sleep(20 * time.Second) }
+		c := newClient(t, "a.example", config)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		started := time.Now()
+		if _, err := c.Whoami(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(started); took > 6*time.Second {
+			t.Errorf("the caller waited %v, 5s of them before it gave up", took)
+		}
+		whoami(t, c)
+		i.want("info refresh info")
+		if took := time.Since(started); took != 20*time.Second {
+			t.Errorf("the refresh took %v", took)
+		}
+	})
+}
+
 func TestRefusedRefresh(t *testing.T) {
 	i := newIssuer(t)
 	config := i.tokens()
