@@ -111,17 +111,17 @@ func (f first) print(out io.Writer, log *slog.Logger, address, caFile string, co
 		return
 	}
 	inBody, shown, advice := f.password.Reveal(), f.password.Reveal(), "The password is not shown again."
-	login := fmt.Sprintf("regwarden login %s --org %s --email %s", address, shellQuote(f.org), shellQuote(f.email))
+	login := fmt.Sprintf("regwarden login %s --org %s --email %s", address, command.ShellQuote(f.org), command.ShellQuote(f.email))
 	if f.passwordFile != "" {
-		inBody, shown = `'"$(cat `+shellQuote(f.passwordFile)+`)"'`, "in the file "+f.passwordFile
-		login += " --password-stdin < " + shellQuote(f.passwordFile)
+		inBody, shown = `'"$(cat `+command.ShellQuote(f.passwordFile)+`)"'`, "in the file "+f.passwordFile
+		login += " --password-stdin < " + command.ShellQuote(f.passwordFile)
 		advice = "Store the password in another place and delete the file."
 		log.Info("first administrator created", "password_file", f.passwordFile)
 	}
 	curl := "curl -s"
 	if caFile != "" {
-		curl += " --cacert " + shellQuote(caFile)
-		login += " --ca " + shellQuote(caFile)
+		curl += " --cacert " + command.ShellQuote(caFile)
+		login += " --ca " + command.ShellQuote(caFile)
 	}
 	browser := ""
 	if console {
@@ -158,17 +158,4 @@ To try it over HTTP, paste:
 `, f.org, f.email, shown, advice, login, browser,
 		curl, address, api.PathAuthenticate, f.email, f.org, inBody,
 		curl, address, curl, address, api.PathValidate)
-}
-
-// shellQuote quotes text as one word of a POSIX shell.
-func shellQuote(text string) string {
-	quoted := "'"
-	for _, r := range text {
-		if r == '\'' {
-			quoted += `'\''`
-			continue
-		}
-		quoted += string(r)
-	}
-	return quoted + "'"
 }

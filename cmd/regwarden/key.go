@@ -45,7 +45,7 @@ func rotatedWarning(former string, now time.Time) string {
 			"Set " + envMasterKey + " to the new value now. To restore such a backup, write the former value to a file: regwarden restore FILE --master-key-file KEYFILE"
 	}
 	return "warning: backups made before " + at + " open only with the former master key, which is now in " + former + ". Store it separately from the backups for as long as you need any of them.\n" +
-		"To restore such a backup: regwarden restore FILE --master-key-file " + shellQuote(former)
+		"To restore such a backup: regwarden restore FILE --master-key-file " + command.ShellQuote(former)
 }
 
 // nextMasterKey returns the new master key, or the zero value to have a new key generated and written to the key file.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 
@@ -47,17 +46,6 @@ type Program struct {
 	Version  string       // of the program, for the header User-Agent
 }
 
-// target is the service that a command talks to.
-type target struct {
-	local       Local
-	server, org string
-	anyOrg      func(args []string) bool // no organization is needed; nil for commands that need one
-	allOrgs     bool                     // no organization means all of them
-	noOrg       bool                     // there is no flag --org
-	localOnly   bool                     // a server is not chosen
-	public      *bool                    // true if the request needs no login; nil for commands that need one
-}
-
 // call is one run of a command.
 type call struct {
 	cmd    *cobra.Command
@@ -90,9 +78,6 @@ func aboutOrgs(c *call, t *target) {
 	t.noOrg = true
 }
 
-// needsNoOrg reports whether the local store is opened without an organization.
-func (t *target) needsNoOrg(args []string) bool { return t.anyOrg != nil && t.anyOrg(args) }
-
 // command returns a command that runs do with a client.
 func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*call, []string) error, options ...option) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: args}
@@ -114,78 +99,6 @@ func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*
 	cmd.Flags().SortFlags = false
 	t.addFlags(cmd.PersistentFlags()) // help lists them after the command's own
 	return cmd
-}
-
-func (t *target) addFlags(flags *pflag.FlagSet) {
-	flags.SortFlags = false
-	local := "the only one"
-	if t.allOrgs {
-		local = "all"
-	}
-	if !t.noOrg {
-		flags.StringVar(&t.org, "org", "", "name of the organization (default: the one of the login; on a local store, "+local+")")
-	}
-	flags.StringVar(&t.server, "server", "", "URL of the server (default: "+EnvServer+", or that of 'regwarden login'; without any, the local store)")
-	t.local.AddFlags(flags)
-}
-
-// choose returns the context of the server to use, nil for the local store. Flags take precedence over the environment, and the
-// environment over the current context.
-func (t *target) choose() (*Context, error) {
-	if t.localOnly {
-		return nil, nil
-	}
-	source := t.local.Source()
-	server := t.server
-	if server != "" && source == "flag" {
-		return nil, command.AsUsage(errors.New("--server cannot be combined with the flags of a local store"))
-	}
-	if server == "" && source != "flag" {
-		server = os.Getenv(EnvServer)
-	}
-	if server == "" && source != "default" {
-		return nil, nil
-	}
-	saved, err := readContexts()
-	if err != nil {
-		return nil, err
-	}
-	chosen, key := saved.current(), os.Getenv(EnvAPIKey)
-	if server != "" {
-		if server, err = serverURL(server); err != nil {
-			return nil, err
-		}
-		chosen = saved.find(server, t.org)
-	}
-	switch {
-	case key != "" && server == "": // the current context may be of another server, which must not get the key
-		return nil, command.AsUsage(fmt.Errorf("%s requires the URL of the server, in %s or with --server", EnvAPIKey, EnvServer))
-	case key != "":
-		return withKey(cmp.Or(chosen, &Context{Server: server}), key)
-	case chosen == nil && server != "" && t.public != nil && *t.public:
-		return withKey(&Context{Server: server}, "")
-	case chosen == nil && server != "":
-		return nil, fmt.Errorf("not logged in to %s; run: regwarden login %[1]s, or set %s", server, EnvAPIKey)
-	}
-	return chosen, nil
-}
-
-// withKey returns the context of an API key in the environment, or of none, for the server of a login or another one.
-func withKey(of *Context, key string) (*Context, error) {
-	ca, err := readCA(EnvCA, os.Getenv(EnvCA))
-	if err == nil && of.Name == "" && !insecureHTTP() {
-		err = checkEncrypted(of.Server, envInsecureHTTP+"=true")
-	}
-	return &Context{Server: of.Server, APIKey: key, CA: cmp.Or(ca, of.CA)}, err
-}
-
-// ChosenServer returns the URL of the server that commands without flags of their own talk to, empty for the local store.
-func ChosenServer(local Local) (string, error) {
-	chosen, err := (&target{local: local}).choose()
-	if chosen == nil {
-		return "", err
-	}
-	return chosen.Server, nil
 }
 
 // connect creates the client of a call.
@@ -216,10 +129,16 @@ func (c *call) checkOrg(org string) error {
 		return nil
 	}
 	info, err := c.client.Whoami(c.ctx)
-	if err == nil && !strings.EqualFold(strings.TrimSpace(org), info.OrgName) {
-		err = command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; log in to the other one with: regwarden login %s --org %q", Shown(info.OrgName), c.login.Server, org))
+	if err != nil || strings.EqualFold(strings.TrimSpace(org), info.OrgName) {
+		return err
 	}
-	return err
+	next := "log in to the other one with: regwarden login " + c.login.Server + " --org " + command.ShellQuote(org)
+	if saved, err := readContexts(); err == nil {
+		if logins := saved.find(c.login.Server, strings.TrimSpace(org)); len(logins) > 0 {
+			next = "use the login in the other one with: --context " + command.ShellQuote(logins[0].Name)
+		}
+	}
+	return command.AsUsage(fmt.Errorf("--org: you are logged in to the organization %s; %s", Shown(info.OrgName), next))
 }
 
 // explain returns the field problems of a refused request as problems of flags. A signal is the error of what it interrupted.

@@ -90,15 +90,18 @@ func (c *call) explainServer(err error) error {
 	if err == nil || c.login == nil {
 		return err
 	}
-	server, saved := c.login.Server, c.login.Name != ""
+	server, again := c.login.Server, "regwarden login --context "+command.ShellQuote(c.login.Name)
 	if refused, ok := errors.AsType[*api.Error](err); ok && slices.Contains(codesOfLogin, refused.Code) {
-		if !saved {
-			return fmt.Errorf("%s does not accept the key in %s", server, EnvAPIKey)
+		switch {
+		case c.login.Name == "":
+			return fmt.Errorf("%s does not accept the key in %s: %s", server, EnvAPIKey, Shown(refused.Message))
+		case c.login.APIKey != "":
+			return fmt.Errorf("%s does not accept the key of the login %s: %s To give another one, run: %s --api-key-stdin", server, c.login.Name, Shown(refused.Message), again)
 		}
-		return fmt.Errorf("the login at %s is no longer valid; run: regwarden login %[1]s", server)
+		return fmt.Errorf("the login at %s as %s is no longer valid; run: %s", server, c.login.Email, again)
 	}
-	if saved {
-		return explainConnection(err, server, "name its certificate with: regwarden login "+server+" --ca FILE")
+	if c.login.Name != "" {
+		return explainConnection(err, server, "name its certificate with: "+again+" --ca FILE")
 	}
 	return explainConnection(err, server, "name the file of its certificate in "+EnvCA)
 }

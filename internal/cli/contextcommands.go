@@ -59,7 +59,7 @@ func (c *call) changeContext(name string, change func(*contexts, Context)) error
 	})
 }
 
-// showOthers names the logins that are left without a current one: commands then use the local store.
+// showOthers names the logins that are left without a current one.
 func (c *call) showOthers(saved *contexts) {
 	if saved.current() == nil && len(saved.Contexts) > 0 {
 		c.changed("No login is chosen now. Choose one of %s with: regwarden context use NAME", strings.Join(saved.names(), ", "))
@@ -83,9 +83,17 @@ func contextCommand(use, short string, args cobra.PositionalArgs, do func(*call,
 	return cmd
 }
 
-func completeContexts(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func completeContexts(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return completeContextFlag(cmd, args, typed)
+}
+
+// completeContextFlag completes the flag --context.
+func completeContextFlag(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	saved, err := readContexts()
-	if err != nil || len(args) > 0 {
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return completions(saved.names()), cobra.ShellCompDirectiveNoFileComp

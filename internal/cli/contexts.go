@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/client"
+	"github.com/regwarden/regwarden/internal/command"
 	"github.com/regwarden/regwarden/internal/filelock"
 	"github.com/regwarden/regwarden/internal/seal"
 	"github.com/regwarden/regwarden/secret"
@@ -32,10 +33,12 @@ type Context struct {
 	RefreshToken string `json:"refreshToken,omitempty"`
 }
 
-// contexts is the content of the file of contexts.
+// contexts is the content of the file of contexts. The file stays after the last logout.
 type contexts struct {
 	Current  string    `json:"current"`
 	Contexts []Context `json:"contexts"`
+
+	exist bool // there is a file: somebody logged in at some time
 }
 
 // maxContexts is the maximum size of the file of contexts, as of all files with secrets.
@@ -64,6 +67,7 @@ func readContexts() (contexts, error) {
 	if err != nil {
 		return saved, err
 	}
+	saved.exist = true
 	if err := json.Unmarshal([]byte(data.Reveal()), &saved); err != nil {
 		return saved, fmt.Errorf("%s is damaged; remove it and log in again", path) // the cause could show a secret
 	}
@@ -145,38 +149,73 @@ func (s contexts) named(name string) *Context {
 	return &s.Contexts[at]
 }
 
-// find returns the context of a server, and of an organization unless org is empty. The current context takes precedence.
-func (s contexts) find(server, org string) *Context {
-	fits := func(c *Context) bool {
-		return c != nil && c.Server == server && (org == "" || strings.EqualFold(c.Org, org))
-	}
-	if c := s.current(); fits(c) {
-		return c
-	}
-	for i := range s.Contexts {
-		if fits(&s.Contexts[i]) {
-			return &s.Contexts[i]
-		}
-	}
-	return nil
+// find returns the logins at a server, those in an organization unless org is empty.
+func (s contexts) find(server, org string) []Context {
+	return slices.DeleteFunc(slices.Clone(s.Contexts), func(c Context) bool { return c.Server != server || org != "" && !strings.EqualFold(c.Org, org) })
 }
 
-// add stores a login as the current context, in place of the former login with the same name. Without a name it replaces the
-// login in the same organization of the server, and else is named like the host, or host/organization if that name is taken.
-func (s *contexts) add(c Context) Context {
-	at := slices.IndexFunc(s.Contexts, func(o Context) bool { return o.Server == c.Server && strings.EqualFold(o.Org, c.Org) })
-	if c.Name == "" && at >= 0 {
-		c.Name = s.Contexts[at].Name
+// chosen returns the current context, and nil for the local store without any login ever. After a logout, commands that were meant for a
+// server must not change the store of this machine.
+func (s contexts) chosen() (*Context, error) {
+	const orStore = "or name the store of this machine with --data-dir DIR"
+	c := s.current()
+	switch {
+	case c != nil || !s.exist:
+		return c, nil
+	case len(s.Contexts) == 0:
+		return nil, command.AsUsage(errors.New("you are logged out, and no store is named; run: regwarden login URL, " + orStore))
+	}
+	return nil, command.AsUsage(fmt.Errorf("no login is chosen; give --context NAME or run: regwarden context use NAME (%s), %s", strings.Join(s.names(), ", "), orStore))
+}
+
+// byFlag returns the context that --context names.
+func (s contexts) byFlag(name string) (*Context, error) {
+	found, err := s.get(name)
+	if err != nil {
+		return nil, command.AsUsage(fmt.Errorf("--context: %w", err))
+	}
+	return &found, nil
+}
+
+func (c *Context) sameUser(o Context) bool {
+	return c.Server == o.Server && strings.EqualFold(c.Org, o.Org) && strings.EqualFold(c.Email, o.Email)
+}
+
+// add stores a login as the current context. It replaces the former login of the same user, which it returns: the one with the same name,
+// or without a name any. The login of somebody else is never replaced.
+func (s *contexts) add(c Context) (added, former Context, err error) {
+	if o := s.named(c.Name); o != nil && !o.sameUser(c) {
+		return c, former, o.taken()
+	}
+	at := slices.IndexFunc(s.Contexts, func(o Context) bool { return o.sameUser(c) && (c.Name == "" || o.Name == c.Name) })
+	if at >= 0 {
+		former = s.Contexts[at]
+		c.Name = former.Name
+		s.remove(c.Name)
 	}
 	if c.Name == "" {
-		_, c.Name, _ = strings.Cut(c.Server, "://")
-		if s.named(c.Name) != nil {
-			c.Name += "/" + c.Org
-		}
+		c.Name = s.newName(c)
 	}
-	s.remove(c.Name)
 	s.Contexts, s.Current = append(s.Contexts, c), c.Name
-	return c
+	return c, former, nil
+}
+
+// taken is the error of a login with the name of this context, which is of another user.
+func (c *Context) taken() error {
+	return command.AsUsage(fmt.Errorf("--context: %s is the login of %s in the organization %s at %s; give another name, or run: regwarden logout %s", c.Name, c.Email, c.Org, c.Server, command.ShellQuote(c.Name)))
+}
+
+// newName returns the name of a login: the host, followed by the organization and the email as far as other names require it.
+func (s contexts) newName(c Context) string {
+	_, host, _ := strings.Cut(c.Server, "://")
+	names := []string{host, host + "/" + c.Org, host + "/" + c.Org + "/" + c.Email}
+	if len(s.find(c.Server, c.Org)) > 0 {
+		names = slices.Delete(names, 1, 2) // it would be of two users
+	}
+	for i := 2; s.named(names[0]) != nil; i++ {
+		names = append(names[1:], fmt.Sprintf("%s-%d", host, i)) // such as of a server with http and https
+	}
+	return names[0]
 }
 
 func (s *contexts) remove(name string) {
@@ -209,7 +248,7 @@ func (s contexts) names() []string {
 // client returns a client with the credentials of the context. A refreshed token replaces the one in the file.
 func (c *Context) client() (*client.Client, error) {
 	config := client.Config{CA: []byte(c.CA), APIKey: secret.String(c.APIKey), Token: secret.String(c.Token), RefreshToken: secret.String(c.RefreshToken)}
-	if c.RefreshToken != "" {
+	if c.RefreshToken != "" && c.Name != "" { // else it is not in the file
 		config.LockTokens, config.OnRefresh = c.lockTokens, c.storeTokens
 	}
 	return client.New(c.Server, config)
@@ -222,7 +261,7 @@ func (c *Context) lockTokens(ctx context.Context) (token, refreshToken secret.St
 		return "", "", nil, err
 	}
 	own := saved.named(c.Name)
-	if own == nil || own.Server != c.Server { // a token must not be sent to another server
+	if own == nil || !own.sameUser(*c) { // its token is of another server or user
 		unlock()
 		return "", "", nil, fmt.Errorf("the context %q was removed or replaced by another command", c.Name)
 	}

@@ -14,26 +14,37 @@ import (
 	"testing"
 )
 
+// A login replaces that of the same user only. The names of others are distinct.
 func TestNamesOfContexts(t *testing.T) {
 	var saved contexts
-	for _, tt := range []struct{ name, server, org, want string }{
-		{"", "https://a.example", "Acme", "a.example"},
-		{"", "https://a.example", "ACME", "a.example"}, // the same login again
-		{"", "https://a.example", "Globex", "a.example/Globex"},
-		{"", "https://a.example", "Globex", "a.example/Globex"},
-		{"", "http://a.example", "Umbrella", "a.example/Umbrella"},
-		{"", "https://a.example:8443/prefix", "Acme", "a.example:8443/prefix"},
-		{"mine", "https://a.example", "Acme", "mine"},
-		{"", "https://a.example", "Acme", "a.example"},
+	for i, tt := range []struct{ name, server, org, email, want, replaced string }{
+		{"", "https://a.example", "Acme", "admin", "a.example", ""},
+		{"", "https://a.example", "ACME", "Admin", "a.example", "0"}, // the same login again
+		{"", "https://a.example", "Acme", "dev", "a.example/Acme/dev", ""},
+		{"", "https://a.example", "Acme", "dev", "a.example/Acme/dev", "2"},
+		{"", "https://a.example", "Globex", "admin", "a.example/Globex", ""},
+		{"", "https://a.example", "Globex", "admin", "a.example/Globex", "4"},
+		{"", "http://a.example", "Umbrella", "admin", "a.example/Umbrella", ""},
+		{"", "http://a.example", "Acme", "admin", "a.example/Acme", ""},
+		{"", "http://a.example", "Acme", "dev", "a.example-2", ""},
+		{"", "https://a.example:8443/prefix", "Acme", "admin", "a.example:8443/prefix", ""},
+		{"mine", "https://a.example", "Acme", "admin", "mine", ""},
+		{"mine", "https://a.example", "Acme", "admin", "mine", "10"},
+		{"", "https://a.example", "Acme", "admin", "a.example", "1"},
 	} {
-		if got := saved.add(Context{Name: tt.name, Server: tt.server, Org: tt.org}); got.Name != tt.want || saved.Current != tt.want {
-			t.Errorf("%s in %s is %q, want %q", tt.org, tt.server, got.Name, tt.want)
+		login := Context{Name: tt.name, Server: tt.server, Org: tt.org, Email: tt.email, Token: strconv.Itoa(i)}
+		got, former, err := saved.add(login)
+		if err != nil || got.Name != tt.want || saved.Current != tt.want || former.Token != tt.replaced {
+			t.Errorf("%s of %s in %s is %q in place of %q, want %q, %q: %v", tt.email, tt.org, tt.server, got.Name, former.Token, tt.want, tt.replaced, err)
 		}
 	}
-	if got := strings.Join(saved.names(), " "); got != "a.example/Globex a.example/Umbrella a.example:8443/prefix mine a.example" {
-		t.Errorf("contexts: %s", got)
+	for _, other := range []Context{{Server: "https://a.example", Org: "Acme", Email: "dev"}, {Server: "https://b.example", Org: "Acme", Email: "admin"}} {
+		other.Name = "mine"
+		if _, _, err := saved.add(other); err == nil || saved.named("mine").Email != "admin" || saved.named("mine").Server != "https://a.example" {
+			t.Errorf("the login of another user was replaced: %v", err)
+		}
 	}
-	if found := saved.find("https://a.example", "globex"); found == nil || found.Name != "a.example/Globex" {
+	if found := saved.find("https://a.example", "globex"); len(found) != 1 || found[0].Name != "a.example/Globex" {
 		t.Errorf("found %v", found)
 	}
 	saved.remove("a.example")
@@ -51,8 +62,8 @@ func TestConcurrentChangesOfContexts(t *testing.T) {
 	for i := range changes {
 		all.Go(func() {
 			err := changeContexts(t.Context(), func(saved *contexts) error {
-				saved.add(Context{Server: "https://" + strconv.Itoa(i) + ".example"})
-				return nil
+				_, _, err := saved.add(Context{Server: "https://" + strconv.Itoa(i) + ".example"})
+				return err
 			})
 			if err != nil {
 				t.Error(err)
@@ -77,8 +88,8 @@ func TestConcurrentChangesOfContexts(t *testing.T) {
 		t.Errorf("files left: %v, %v", left, err)
 	}
 	err = changeContexts(t.Context(), func(saved *contexts) error {
-		saved.add(Context{Server: "https://large.example", CA: strings.Repeat("x", maxContexts)})
-		return nil
+		_, _, err := saved.add(Context{Server: "https://large.example", CA: strings.Repeat("x", maxContexts)})
+		return err
 	})
 	if saved, readErr := readContexts(); err == nil || readErr != nil || len(saved.Contexts) != changes {
 		t.Errorf("a file that is too large: %v, then %v", err, readErr)

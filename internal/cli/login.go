@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,11 +31,11 @@ type login struct {
 
 // Login returns the command that logs in to a server.
 func (p Program) Login() *cobra.Command {
-	cmd := &cobra.Command{Use: "login URL", Short: "Log in to a server", Args: command.OneArg}
+	cmd := &cobra.Command{Use: "login [URL]", Short: "Log in to a server", Args: command.AtMostOneArg}
 	l := &login{call: call{cmd: cmd}}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		l.ctx = cmd.Context()
-		return explain(cmd, l.run(args[0]))
+		return explain(cmd, l.run(strings.Join(args, "")))
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -43,19 +44,29 @@ func (p Program) Login() *cobra.Command {
 	flags.BoolVar(&l.passwordStdin, "password-stdin", false, "read the password from standard input, without one trailing newline (default: prompt on a terminal)")
 	flags.BoolVar(&l.keyStdin, "api-key-stdin", false, "use an API key, read from standard input or at a prompt")
 	flags.StringVar(&l.ca, "ca", "", "file of CA certificates (PEM) to trust in addition to the system's")
-	flags.StringVar(&l.name, "context", "", "name of the login (default: the host of the server)")
+	flags.StringVar(&l.name, "context", "", "name of the login (default: the host of the server); with the name of an earlier one, URL, --email, --org and --ca default to its own")
 	flags.BoolVar(&l.insecureHTTP, "insecure-http", false, "allow http:// to another machine, which sends credentials unencrypted")
 	changes(&l.call, nil)
 	return cmd
 }
 
 func (l *login) run(url string) error {
+	earlier, err := l.earlier()
+	if err != nil {
+		return err
+	}
+	if url = cmp.Or(url, earlier.Server); url == "" {
+		return command.Usage(l.cmd, errors.New("login requires URL, or --context with the name of an earlier login"))
+	}
 	server, err := serverURL(url)
-	if err == nil && !l.insecureHTTP && !insecureHTTP() {
+	if err == nil && !l.insecureHTTP && !insecureHTTP() && server != earlier.Server {
 		err = checkEncrypted(server, "--insecure-http")
 	}
 	if err == nil && l.keyStdin && (l.email != "" || l.passwordStdin) {
 		err = command.AsUsage(errors.New("--api-key-stdin cannot be combined with --email and --password-stdin"))
+	}
+	if err == nil && earlier.Name != "" && (earlier.Server != server || l.email != "" && !strings.EqualFold(l.email, earlier.Email)) {
+		err = earlier.taken()
 	}
 	if err != nil {
 		return err
@@ -64,19 +75,42 @@ func (l *login) run(url string) error {
 	if to.CA, err = readCA("--ca", l.ca); err != nil {
 		return err
 	}
+	to.CA = cmp.Or(to.CA, earlier.CA)
+	if !l.keyStdin {
+		l.email, l.org = cmp.Or(l.email, earlier.Email), cmp.Or(l.org, earlier.Org)
+	}
 	info, err := l.logIn(to)
 	if err != nil {
 		return explainConnection(err, server, "if you trust it, name its certificate with --ca FILE")
 	}
 	to.Org, to.Email = info.OrgName, info.Email
-	err = changeContexts(l.ctx, func(saved *contexts) error {
-		*to = saved.add(*to)
-		return nil
+	return l.store(to, info)
+}
+
+// earlier returns the login with the name of --context, an empty one if there is none.
+func (l *login) earlier() (*Context, error) {
+	if l.name == "" {
+		return &Context{}, nil
+	}
+	saved, err := readContexts()
+	return cmp.Or(saved.named(l.name), &Context{}), err
+}
+
+// store stores a login, and ends the session of the former login that it replaces.
+func (l *login) store(to *Context, info *api.UserInfo) error {
+	var former Context
+	err := changeContexts(l.ctx, func(saved *contexts) (err error) {
+		*to, former, err = saved.add(*to)
+		return err
 	})
 	if err != nil {
 		return errors.Join(err, to.endSession(l.ctx)) // no other command has its tokens
 	}
-	l.changed("Logged in to %s as %s (%s) in the organization %s; context %s.", server, info.Email, info.Role, info.OrgName, to.Name)
+	l.changed("Logged in to %s as %s (%s) in the organization %s; context %s.", to.Server, info.Email, info.Role, info.OrgName, to.Name)
+	former.Name = "" // it is no longer in the file
+	if err := former.endSession(l.ctx); err != nil {
+		fmt.Fprintln(l.cmd.ErrOrStderr(), "The former session of this login could not be ended at the server: "+Shown(err.Error()))
+	}
 	return nil
 }
 
@@ -152,11 +186,15 @@ func (l *login) needsOrg(err error) bool {
 // Logout returns the command that ends a login.
 func (p Program) Logout() *cobra.Command {
 	cmd := &cobra.Command{Use: "logout [CONTEXT]", Short: "End the session at a server and remove its credentials", Args: command.AtMostOneArg, ValidArgsFunction: completeContexts}
-	c := &call{cmd: cmd}
+	c, name := &call{cmd: cmd}, ""
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.ctx = cmd.Context()
-		return explain(cmd, c.logout(strings.Join(args, "")))
+		if len(args) > 0 && name != "" {
+			return command.Usage(cmd, errors.New("give CONTEXT or --context"))
+		}
+		return explain(cmd, c.logout(cmp.Or(name, strings.Join(args, ""))))
 	}
+	cmd.Flags().StringVar(&name, "context", "", "the same as CONTEXT")
 	changes(c, nil)
 	return cmd
 }
@@ -196,7 +234,7 @@ func (c *call) logout(name string) error {
 }
 
 func (c *Context) endSession(ctx context.Context) error {
-	if c.APIKey != "" {
+	if c.Token == "" && c.RefreshToken == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, logoutTimeout)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -154,6 +155,17 @@ func NameFlags(cmd *cobra.Command, err error) error {
 		problems[i] = errors.New(name + " " + field.Problem)
 	}
 	return Usage(cmd, errors.Join(problems...))
+}
+
+// plainWord matches a word that means itself in a shell.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// ShellQuote returns text as one word of a POSIX shell, quoted if it has to be.
+func ShellQuote(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // RequestFlags are the flags of commands that are not named like the field of the request.
