@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"iter"
-	"net/http"
 	"strings"
 
 	"github.com/regwarden/regwarden/api"
@@ -29,9 +28,5 @@ func (o Orgs) Create(ctx context.Context, org api.OrgRequest) (uid string, err e
 
 // Delete deletes an organization. One with registries, or with users who are not administrators, is deleted only with cascade.
 func (o Orgs) Delete(ctx context.Context, uid string, cascade bool) error {
-	r := request{method: http.MethodDelete, path: api.PathOrg, args: []string{uid}}
-	if cascade {
-		r.query = query("cascade", "true")
-	}
-	return o.c.do(ctx, r, nil)
+	return o.c.deleteWith(ctx, api.PathOrg, uid, cascade)
 }

@@ -46,7 +46,7 @@ func (p Projects) Rename(ctx context.Context, uid, name string) error {
 		Name: name, Annotations: stored.Metadata.Annotations, Labels: stored.Metadata.Labels}})
 }
 
-// Delete deletes a project without members and registries.
-func (p Projects) Delete(ctx context.Context, uid string) error {
-	return p.c.delete(ctx, api.PathProject, uid)
+// Delete deletes a project. One with members, registries or alert channels is deleted only with cascade.
+func (p Projects) Delete(ctx context.Context, uid string, cascade bool) error {
+	return p.c.deleteWith(ctx, api.PathProject, uid, cascade)
 }

@@ -78,6 +78,15 @@ func (c *Client) delete(ctx context.Context, path string, args ...string) error 
 	return c.do(ctx, request{method: http.MethodDelete, path: path, args: args}, nil)
 }
 
+// deleteWith deletes something, with cascade also what it contains.
+func (c *Client) deleteWith(ctx context.Context, path, uid string, cascade bool) error {
+	r := request{method: http.MethodDelete, path: path, args: []string{uid}}
+	if cascade {
+		r.query = query("cascade", "true")
+	}
+	return c.do(ctx, r, nil)
+}
+
 // do sends a request with the credentials of the client, and decodes the body of the response into out unless out is nil. A
 // token that the server refuses is renewed once.
 func (c *Client) do(ctx context.Context, r request, out any) error {

@@ -36,12 +36,15 @@ type channel struct {
 func (p Program) Alert() *cobra.Command {
 	return command.Group("alert", "Manage alert channels: webhooks and email", p.createAlert(), p.listAlerts(), p.updateAlert(),
 		p.changeAlert("delete CHANNEL", "Delete an alert channel", func(c *call, project string, of channel) error {
+			if err := c.confirm("Delete the channel to %s?", of.target()); err != nil {
+				return err
+			}
 			err := c.client.Alerts.Delete(c.ctx, project, of.component, of.UID)
 			if err == nil {
 				c.changed("Deleted the channel to %s.", of.target())
 			}
 			return err
-		}, changes),
+		}, deletes),
 		p.changeAlert("test CHANNEL", "Send a sample alert, and show the response", testAlert, lists))
 }
 

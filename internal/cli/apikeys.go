@@ -19,13 +19,13 @@ import (
 // APIKey returns the commands for API keys.
 func (p Program) APIKey() *cobra.Command {
 	return command.Group("apikey", "Manage API keys", p.createAPIKey(), p.listAPIKeys(), p.revokeAPIKey(),
-		p.changeAPIKey("deactivate", "Deactivate an API key", "Deactivated", func(c *call, uid string) error {
+		p.changeAPIKey("deactivate", "Deactivate an API key", "Deactivated", changes, func(c *call, uid string) error {
 			return c.client.APIKeys.SetActive(c.ctx, uid, false)
 		}),
-		p.changeAPIKey("activate", "Activate a deactivated API key", "Activated", func(c *call, uid string) error {
+		p.changeAPIKey("activate", "Activate a deactivated API key", "Activated", changes, func(c *call, uid string) error {
 			return c.client.APIKeys.SetActive(c.ctx, uid, true)
 		}),
-		p.changeAPIKey("delete", "Delete an API key", "Deleted", func(c *call, uid string) error {
+		p.changeAPIKey("delete", "Delete an API key", "Deleted", deletes, func(c *call, uid string) error {
 			return c.client.APIKeys.Delete(c.ctx, uid)
 		}))
 }
@@ -75,11 +75,11 @@ func keyState(k api.APIKey, now time.Time) string {
 }
 
 // changeAPIKey returns a command that changes the key of its argument and prints what was done to it.
-func (p Program) changeAPIKey(name, short, done string, do func(c *call, uid string) error) *cobra.Command {
+func (p Program) changeAPIKey(name, short, done string, kind option, do func(c *call, uid string) error) *cobra.Command {
 	email := ""
 	cmd := p.command(name+" NAME", short, keyArg, func(c *call, args []string) error {
 		return c.changeAPIKey(args[0], email, done, do)
-	}, changes, inAnyOrgByUID)
+	}, kind, inAnyOrgByUID)
 	p.keyFlags(cmd, &email)
 	return cmd
 }
@@ -94,6 +94,12 @@ func (c *call) changeAPIKey(ref, email, done string, do func(c *call, uid string
 	key, err := c.findAPIKey(ref, email)
 	if err != nil {
 		return err
+	}
+	if c.deletes {
+		verb, _, _ := strings.Cut(c.cmd.Use, " ")
+		if err := c.confirm("%s%s the API key %s of %s?", strings.ToUpper(verb[:1]), verb[1:], key.Metadata.Name, key.Spec.User.EmailID); err != nil {
+			return err
+		}
 	}
 	if err := do(c, key.Metadata.UID); err != nil {
 		return err
@@ -122,7 +128,7 @@ func (p Program) revokeAPIKey() *cobra.Command {
 			return c.revokeKeyOfStdin()
 		}
 		return c.changeAPIKey(args[0], email, "Revoked", func(c *call, uid string) error { return c.client.APIKeys.SetActive(c.ctx, uid, false) })
-	}, changes, inAnyOrgByUID, func(_ *call, t *target) { t.public = &fromStdin })
+	}, deletes, inAnyOrgByUID, func(_ *call, t *target) { t.public = &fromStdin })
 	p.keyFlags(cmd, &email)
 	cmd.Flags().BoolVar(&fromStdin, "key-stdin", false, "read the key itself from standard input, in place of NAME")
 	return cmd
@@ -131,6 +137,9 @@ func (p Program) revokeAPIKey() *cobra.Command {
 func (c *call) revokeKeyOfStdin() error {
 	key, err := command.ReadSecret(c.cmd.InOrStdin(), "API key: ")
 	if err != nil {
+		return err
+	}
+	if err := c.confirm("Revoke this API key?"); err != nil {
 		return err
 	}
 	if err := c.client.APIKeys.Revoke(c.ctx, key); err != nil {

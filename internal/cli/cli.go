@@ -54,6 +54,8 @@ type call struct {
 	login  *Context // nil for the local store
 	output output
 	quiet  bool
+
+	deletes, yes bool
 }
 
 // option changes a command.
@@ -65,6 +67,13 @@ func lists(c *call, _ *target) { c.output.addFlag(c.cmd) }
 // changes is the option of commands that change something. It adds --quiet.
 func changes(c *call, _ *target) {
 	c.cmd.Flags().BoolVarP(&c.quiet, "quiet", "q", false, "print nothing about what was changed")
+}
+
+// deletes is the option of commands that delete something or end access to it. They ask on a terminal; without one, --yes is required.
+func deletes(c *call, t *target) {
+	changes(c, t)
+	c.deletes = true
+	c.cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "do not ask; required where there is no terminal")
 }
 
 // inAnyOrg is the option of commands that on the local store need no organization.
@@ -88,6 +97,9 @@ func (p Program) command(use, short string, args cobra.PositionalArgs, do func(*
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := run.output.check(); err != nil {
 			return err
+		}
+		if run.deletes && !run.yes && !command.IsTerminal(cmd.InOrStdin()) {
+			return command.Usage(cmd, fmt.Errorf("%s requires --yes, since there is no terminal to ask on", command.ShortPath(cmd)))
 		}
 		end, err := run.connect(cmd.Context(), t, args)
 		if err != nil {
@@ -184,6 +196,18 @@ func element(flag *pflag.Flag, index string) string {
 		return ""
 	}
 	return fmt.Sprintf(" %q", list.GetSlice()[i])
+}
+
+// confirm asks before something is deleted. Anything but yes is an error.
+func (c *call) confirm(format string, args ...any) error {
+	if c.yes {
+		return nil
+	}
+	yes, err := command.Confirm(c.cmd.InOrStdin(), Shown(fmt.Sprintf(format, args...)))
+	if err == nil && !yes {
+		err = errors.New("nothing was changed")
+	}
+	return err
 }
 
 // changed prints what a command changed, on standard error: standard output is for scripts.

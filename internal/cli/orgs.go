@@ -35,12 +35,19 @@ func (p Program) deleteOrg() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		with := ""
+		if cascade {
+			with = " with its users, API keys, projects, registries and alerts"
+		}
+		if err := c.confirm("Delete the organization %s%s?", org.Metadata.Name, with); err != nil {
+			return err
+		}
 		if err := c.client.Orgs.Delete(c.ctx, org.Metadata.UID, cascade); err != nil {
 			return err
 		}
 		c.changed("Deleted the organization %s.", org.Metadata.Name)
 		return nil
-	}, changes, aboutOrgs)
+	}, deletes, aboutOrgs)
 	cmd.Flags().BoolVar(&cascade, "cascade", false, "delete its users, API keys, projects, registries and alerts, too")
 	cmd.ValidArgsFunction = p.completeNames(orgNames, aboutOrgs)
 	return cmd

@@ -36,21 +36,35 @@ func (p Program) Project() *cobra.Command {
 		c.changed("Renamed the project %s to %s.", args[0], args[1])
 		return nil
 	}, changes)
-	remove := p.command("delete NAME", "Delete a project without members and registries", command.OneArg, func(c *call, args []string) error {
-		project, err := c.client.Projects.Find(c.ctx, args[0])
-		if err != nil {
-			return err
-		}
-		if err := c.client.Projects.Delete(c.ctx, project.Metadata.UID); err != nil {
-			return err
-		}
-		c.changed("Deleted the project %s.", args[0])
-		return nil
-	}, changes)
+	remove := p.deleteProject()
 	for _, cmd := range []*cobra.Command{rename, remove} {
 		cmd.ValidArgsFunction = p.completeNames(projectNames)
 	}
 	return command.Group("project", "Manage projects", create, list, rename, remove)
+}
+
+func (p Program) deleteProject() *cobra.Command {
+	cascade := false
+	cmd := p.command("delete NAME", "Delete a project", command.OneArg, func(c *call, args []string) error {
+		project, err := c.client.Projects.Find(c.ctx, args[0])
+		if err != nil {
+			return err
+		}
+		with := ""
+		if cascade {
+			with = " with its registries and alert channels"
+		}
+		if err := c.confirm("Delete the project %s%s?", project.Metadata.Name, with); err != nil {
+			return err
+		}
+		if err := c.client.Projects.Delete(c.ctx, project.Metadata.UID, cascade); err != nil {
+			return err
+		}
+		c.changed("Deleted the project %s%s.", project.Metadata.Name, with)
+		return nil
+	}, deletes)
+	cmd.Flags().BoolVar(&cascade, "cascade", false, "delete its registries and alert channels, too; its members stay users")
+	return cmd
 }
 
 func projectNames(c *call) ([]string, error) {

@@ -16,12 +16,15 @@ func (p Program) Registry() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := c.confirm("Delete the registry %s with its history and content?", found.Metadata.Name); err != nil {
+			return err
+		}
 		if err := c.client.Registries.Delete(c.ctx, found.Metadata.UID); err != nil {
 			return err
 		}
 		c.changed("Deleted the registry %s.", found.Metadata.Name)
 		return nil
-	}, changes)
+	}, deletes)
 	byName := []*cobra.Command{p.registryShow(), p.registryCheck(), p.registryHistory(), p.registryUpdate(), remove, p.registrySync(), p.registryContent()}
 	for _, cmd := range byName {
 		cmd.ValidArgsFunction = p.completeNames(registryNames)

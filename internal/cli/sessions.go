@@ -25,12 +25,15 @@ func (p Program) Session() *cobra.Command {
 		if err := c.requireServer(); err != nil {
 			return err
 		}
+		if err := c.confirm("End the session %s?", args[0]); err != nil {
+			return err
+		}
 		if err := c.client.Sessions.End(c.ctx, args[0]); err != nil {
 			return err
 		}
 		c.changed("Ended the session %s.", args[0])
 		return nil
-	}, changes, inAnyOrg)
+	}, deletes, inAnyOrg)
 	end.ValidArgsFunction = p.completeNames(sessionUIDs)
 	return command.Group("session", "Manage sessions", list, end, p.revokeSessions())
 }
@@ -48,12 +51,15 @@ func (p Program) revokeSessions() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := c.confirm("End the session of this token?"); err != nil {
+			return err
+		}
 		if err := c.client.Sessions.RevokeTokens(c.ctx, token); err != nil {
 			return err
 		}
 		c.changed("Ended the session of the token.")
 		return nil
-	}, changes, inAnyOrg)
+	}, deletes, inAnyOrg)
 	cmd.Flags().BoolVar(&all, "all", false, "end all of your sessions, also the one of this command")
 	cmd.Flags().BoolVar(&fromStdin, "token-stdin", false, "read an authorization or refresh token from standard input; administrators may give one of any user")
 	return cmd
@@ -61,6 +67,9 @@ func (p Program) revokeSessions() *cobra.Command {
 
 func (c *call) endSessions() error {
 	if err := c.requireServer(); err != nil {
+		return err
+	}
+	if err := c.confirm("End all of your sessions, also the one of this command?"); err != nil {
 		return err
 	}
 	if err := c.client.Sessions.RevokeAll(c.ctx); err != nil {

@@ -25,9 +25,18 @@ func (p Program) User() *cobra.Command {
 		p.changeUser("enable", "Enable a disabled user", "Enabled the user %s.", func(c *call, user string) error {
 			return c.client.Users.SetActive(c.ctx, user, true)
 		}),
-		p.changeUser("delete", "Delete a user with its sessions and API keys", "Deleted the user %s.", func(c *call, user string) error {
-			return c.client.Users.Delete(c.ctx, user)
-		}))
+		p.userCommand("delete", "Delete a user with its sessions and API keys", (*call).deleteUser, deletes))
+}
+
+func (c *call) deleteUser(user string) error {
+	if err := c.confirm("Delete the user %s with its sessions and API keys?", user); err != nil {
+		return err
+	}
+	if err := c.client.Users.Delete(c.ctx, user); err != nil {
+		return err
+	}
+	c.changed("Deleted the user %s.", user)
+	return nil
 }
 
 // userCommand returns a command for the user of --email.

@@ -76,6 +76,15 @@ func Prompt(terminal io.Reader, prompt string) (string, error) {
 	return text, nil
 }
 
+// Confirm asks a question on a terminal and reports whether yes was entered. Ctrl-D means no.
+func Confirm(terminal io.Reader, question string) (bool, error) {
+	entered, err := Prompt(terminal, question+" [y/N] ")
+	if errors.Is(err, errNothingEntered) || errors.Is(err, io.EOF) {
+		return false, nil
+	}
+	return strings.EqualFold(entered, "y") || strings.EqualFold(entered, "yes"), err
+}
+
 // promptSecret is Prompt without echo.
 func promptSecret(terminal io.Reader, prompt string) (secret.String, error) {
 	stdin := terminal.(*Stdin) // which main sets

@@ -100,13 +100,13 @@ func (s *Console) confirmDeleteProject(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.confirm(confirmation{Question: "Delete the project " + project.Name + "?", Text: "Its alert channels are deleted too. A project that has members or registries is not deleted.",
+	return c.confirm(confirmation{Question: "Delete the project " + project.Name + "?", Text: "A project that has members, registries or alert channels is not deleted.",
 		Action: pathOf(pathProjects, project.UID, "delete"), Button: "Delete the project", Cancel: pathProjects})
 }
 
 // deleteProject is POST /console/projects/{uid}/delete.
 func (s *Console) deleteProject(c *call) error {
-	if err := s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid")); err != nil {
+	if err := s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), false); err != nil {
 		return err
 	}
 	return c.redirect(pathProjects, "projectDeleted")

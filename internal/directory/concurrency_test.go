@@ -46,7 +46,7 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 			added = w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), []string{project.UID})
 			return nil
 		}
-		remove := func() error { deleted = w.DeleteProject(t.Context(), admin, origin, project.UID); return nil }
+		remove := func() error { deleted = w.DeleteProject(t.Context(), admin, origin, project.UID, false); return nil }
 		changes := []func() error{add, remove}
 		if deletionFirst {
 			changes = []func() error{remove, add}
@@ -66,7 +66,7 @@ func TestProjectDeletedWhileAMemberIsAdded(t *testing.T) {
 		if err := w.SetProjects(t.Context(), admin, origin, ref(member.UserUID), nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.DeleteProject(t.Context(), admin, origin, project.UID); deleted != nil && err != nil {
+		if err := w.DeleteProject(t.Context(), admin, origin, project.UID, false); deleted != nil && err != nil {
 			t.Error(err)
 		}
 	}

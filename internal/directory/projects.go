@@ -3,6 +3,7 @@ package directory
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 	"time"
 
@@ -71,10 +72,16 @@ func (d *Directory) ReplaceProject(ctx context.Context, p auth.Principal, origin
 	})
 }
 
-// DeleteProject deletes a project that contains neither members nor registries, together with its alert channels.
+// DeleteProject deletes a project that has neither members, registries nor alert channels, or with cascade any project. With cascade its
+// registries and alert channels are deleted, too, and its members stay users.
 //
 // Faults: Forbidden; NotFound; Conflict with CodeProjectNotEmpty.
-func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
+func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string, cascade bool) error {
+	if cascade && p.May(auth.DeleteProjects) == nil { // what is not allowed is recorded below
+		if err := d.clearProject(ctx, p, origin, uid); err != nil {
+			return fault.Wrap("delete what a project contains", err)
+		}
+	}
 	return d.changeProject(ctx, p, origin, auth.DeleteProjects, audit.ProjectDelete, uid, func(tx *store.Tx) error {
 		if err := tx.Projects.Lock(ctx, p.OrgUID, uid); err != nil {
 			return err
@@ -85,6 +92,35 @@ func (d *Directory) DeleteProject(ctx context.Context, p auth.Principal, origin 
 		}
 		return err
 	})
+}
+
+// clearedRegistries is how many registries one transaction deletes, whose time is limited.
+const clearedRegistries = 200
+
+// clearProject deletes what a project contains, in steps, and records the deletion of each registry.
+func (d *Directory) clearProject(ctx context.Context, p auth.Principal, origin audit.Origin, uid string) error {
+	for more := true; more; {
+		err := d.db.InTx(ctx, func(tx *store.Tx) error {
+			if err := tx.Projects.Lock(ctx, p.OrgUID, uid); err != nil {
+				return err
+			}
+			registries, err := tx.Projects.Clear(ctx, p.OrgUID, uid, clearedRegistries)
+			more = len(registries) == clearedRegistries
+			for _, registry := range registries {
+				record := p.AuditRecord(origin, audit.RegistryDelete)
+				record.UID, record.At, record.OrgUID, record.Object, record.Outcome = audit.NewUID(), d.now(), p.OrgUID, registry, audit.Succeeded
+				err = errors.Join(err, tx.Audits.Append(ctx, record))
+			}
+			return err
+		})
+		if errors.Is(err, store.ErrNotFound) {
+			return nil // it is reported by the deletion of the project itself
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // changeProject changes a project of the caller's organization and records the change.
@@ -111,17 +147,42 @@ func notEmpty(ctx context.Context, tx *store.Tx, orgUID, uid string) error {
 	if err != nil {
 		return err
 	}
-	return &fault.Error{Kind: fault.Conflict, Code: CodeProjectNotEmpty,
-		Message: "The project still contains " + contents(registries, "members", members) + ". Remove them first."}
+	channels, err := tx.Channels.OfOrg(ctx, orgUID)
+	if err != nil {
+		return err
+	}
+	var targets []string
+	for _, c := range channels {
+		if c.ProjectUID == uid {
+			targets = append(targets, channelTarget(c))
+		}
+	}
+	return &fault.Error{Kind: fault.Conflict, Code: CodeProjectNotEmpty, Message: "The project still contains " +
+		contents(kind{"registries", registries}, kind{"members", members}, kind{"alert channels", targets}) +
+		". Remove them first, or delete them with the project: --cascade, or cascade=true over HTTP."}
 }
 
-// contents names registries and people in a message.
-func contents(registries []string, people string, names []string) string {
+// channelTarget returns where a channel sends to: the host of the webhook, or the first address.
+func channelTarget(c store.Channel) string {
+	if u, err := url.Parse(c.HTTP.URL); err == nil && u.Host != "" {
+		return u.Host
+	}
+	if len(c.Identifiers) > 0 {
+		return c.Identifiers[0]
+	}
+	return c.Type
+}
+
+// kind is what a project or an organization contains of one kind.
+type kind struct {
+	word  string
+	names []string
+}
+
+// contents names what is contained in a message.
+func contents(kinds ...kind) string {
 	var parts []string
-	for _, kind := range []struct {
-		word  string
-		names []string
-	}{{"registries", registries}, {people, names}} {
+	for _, kind := range kinds {
 		if len(kind.names) > 0 {
 			parts = append(parts, kind.word+" ("+listed(kind.names)+")")
 		}

@@ -27,7 +27,7 @@ func TestConcurrentProjectDeletionAndRegistryCreation(t *testing.T) {
 			w.ProjectUID = project.UID
 			store := func() error { uid, stored = k.Create(t.Context(), k.Admin, audit.Origin{}, w); return nil }
 			remove := func() error {
-				deleted = people.DeleteProject(t.Context(), k.Admin, audit.Origin{}, project.UID)
+				deleted = people.DeleteProject(t.Context(), k.Admin, audit.Origin{}, project.UID, false)
 				return nil
 			}
 			changes := []func() error{store, remove}
@@ -44,7 +44,7 @@ func TestConcurrentProjectDeletionAndRegistryCreation(t *testing.T) {
 				if err := k.Delete(t.Context(), k.Admin, audit.Origin{}, uid); err != nil {
 					t.Error(err)
 				}
-				if err := people.DeleteProject(t.Context(), k.Admin, audit.Origin{}, project.UID); err != nil {
+				if err := people.DeleteProject(t.Context(), k.Admin, audit.Origin{}, project.UID, false); err != nil {
 					t.Error(err)
 				}
 			default:

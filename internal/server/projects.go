@@ -59,15 +59,16 @@ func (s *Server) replaceProject(c *call) (response, error) {
 // clients do not retry: ignoring the parameter would look like success.
 func (s *Server) deleteProject(c *call) (response, error) {
 	query := readQuery(c.URL.RawQuery)
+	cascade := query.boolean("cascade")
 	for _, name := range []string{"cleanup", "cleanupProjectResources"} {
 		if query.boolean(name) {
-			query.problems = append(query.problems, fault.Field{Field: name, Problem: "is not supported; delete the contents of the project first"})
+			query.problems = append(query.problems, fault.Field{Field: name, Problem: "is not supported; delete the contents of the project first, or set cascade"})
 		}
 	}
 	if err := invalid(query.problems); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"))
+	return response{status: http.StatusNoContent}, s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
 }
 
 // listProjects is GET /v1/projects.

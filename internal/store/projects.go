@@ -20,18 +20,22 @@ const (
 	sqlLockProject   = `UPDATE projects SET name = name WHERE org_uid = $1 AND uid = $2`
 	sqlDeleteProject = `DELETE FROM projects WHERE org_uid = $1 AND uid = $2
 		AND NOT EXISTS (SELECT 1 FROM project_members m WHERE m.org_uid = $1 AND m.project_uid = $2)
-		AND NOT EXISTS (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.project_uid = $2)`
+		AND NOT EXISTS (SELECT 1 FROM registries r WHERE r.org_uid = $1 AND r.project_uid = $2)
+		AND NOT EXISTS (SELECT 1 FROM alert_channels c WHERE c.org_uid = $1 AND c.project_uid = $2)`
 	sqlProjects       = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.canonical > $2 ORDER BY p.canonical LIMIT $3`
 	sqlProject        = `SELECT ` + projectColumns + ` FROM projects p WHERE p.org_uid = $1 AND p.uid = $2`
 	sqlProjectsOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
 		WHERE m.user_uid = $2 AND p.org_uid = $1 AND p.canonical > $3 ORDER BY p.canonical LIMIT $4`
 	sqlProjectOfUser = `SELECT ` + projectColumns + ` FROM project_members m JOIN projects p ON p.uid = m.project_uid
 		WHERE m.user_uid = $2 AND m.project_uid = $3 AND p.org_uid = $1`
-	sqlMembers             = `SELECT u.email FROM project_members m JOIN users u ON u.uid = m.user_uid WHERE m.org_uid = $1 AND m.project_uid = $2 LIMIT $3`
-	sqlRegistriesOfProject = `SELECT name FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
-	sqlSetRegistryProject  = `UPDATE registries SET project_uid = $3 WHERE org_uid = $1 AND uid = $2`
-	sqlInsertMember        = `INSERT INTO project_members (org_uid, project_uid, user_uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
-	sqlDeleteMemberships   = `DELETE FROM project_members WHERE org_uid = $1 AND user_uid = $2`
+	sqlMembers               = `SELECT u.email FROM project_members m JOIN users u ON u.uid = m.user_uid WHERE m.org_uid = $1 AND m.project_uid = $2 LIMIT $3`
+	sqlRegistriesOfProject   = `SELECT name FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
+	sqlRegistryUIDsOfProject = `SELECT uid FROM registries WHERE org_uid = $1 AND project_uid = $2 LIMIT $3`
+	sqlDeleteChannelsOf      = `DELETE FROM alert_channels WHERE org_uid = $1 AND project_uid = $2`
+	sqlDeleteMembersOf       = `DELETE FROM project_members WHERE org_uid = $1 AND project_uid = $2`
+	sqlSetRegistryProject    = `UPDATE registries SET project_uid = $3 WHERE org_uid = $1 AND uid = $2`
+	sqlInsertMember          = `INSERT INTO project_members (org_uid, project_uid, user_uid) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+	sqlDeleteMemberships     = `DELETE FROM project_members WHERE org_uid = $1 AND user_uid = $2`
 )
 
 func scanProject(row scanner, p *Project) error {
@@ -66,8 +70,27 @@ func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockProject, orgUID, uid)
 }
 
-// Delete deletes a project and its alert channels. It returns ErrNotFound when the project does not exist, or when it
-// has members or registries. Lock must come first.
+// Clear deletes the alert channels and at most limit registries of a project, and removes its members. It returns the uids of the registries.
+// Lock must come first.
+func (tx Projects) Clear(ctx context.Context, orgUID, uid string, limit int) (registries []string, err error) {
+	if registries, err = all(ctx, tx.conn, scanText, sqlRegistryUIDsOfProject, orgUID, uid, limit); err != nil {
+		return nil, err
+	}
+	for _, registry := range registries {
+		if err := Registries(tx).Delete(ctx, orgUID, registry); err != nil {
+			return nil, err
+		}
+	}
+	for _, query := range []string{sqlDeleteChannelsOf, sqlDeleteMembersOf} {
+		if err := tx.changeAny(ctx, query, orgUID, uid); err != nil {
+			return nil, err
+		}
+	}
+	return registries, nil
+}
+
+// Delete deletes a project. It returns ErrNotFound when the project does not exist, or when it has members, registries or alert channels.
+// Lock must come first.
 func (tx Projects) Delete(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlDeleteProject, orgUID, uid)
 }

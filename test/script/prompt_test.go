@@ -61,4 +61,41 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// A deletion asks on a terminal, and does nothing unless yes is entered.
+func TestDeletionAsks(t *testing.T) {
+	server := instance.Start(t, instance.Options{})
+	server.Admin(t, "", "project", "create", "Blue", "--org", instance.Org)
+	remove := []string{"project", "delete", "Blue", "--cascade", "--data-dir", server.DataDir, "--org", instance.Org}
+	for _, tt := range []struct {
+		name, typed string
+		code        int
+		shows       string
+	}{
+		{"nothing", "\n", 1, "nothing was changed"},
+		{"no", "no\n", 1, "nothing was changed"},
+		{"another word", "yesterday\n", 1, "nothing was changed"},
+		{"Ctrl-D", "\x04", 1, "nothing was changed"},
+		{"Ctrl-C", "\x03", 130, "interrupted"},
+		{"yes", "Yes\n", 0, "Deleted the project Blue"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			terminal := instance.OpenTerminal(t)
+			cmd := instance.StartInTerminal(t, terminal, remove...)
+			terminal.AwaitText(t, "Delete the project Blue with its registries and alert channels? [y/N] ")
+			terminal.Type(t, tt.typed)
+			_ = cmd.Wait() // its exit code is compared below
+			_ = terminal.Slave.Close()
+			for range terminal.Lines {
+			}
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(terminal.Shown(), tt.shows) {
+				t.Errorf("exit code %d, want %d, shows %q", code, tt.code, terminal.Shown())
+			}
+			left := strings.Contains(server.Admin(t, "", "project", "list", "-o", "name", "--org", instance.Org), "Blue")
+			if left != (tt.code != 0) {
+				t.Errorf("the project is left: %t", left)
+			}
+		})
+	}
+}
+
 func with(args []string, more ...string) []string { return append(slices.Clone(args), more...) }

@@ -337,7 +337,7 @@ func (s *clientStory) deletions() []clientCall {
 		{"Registries.Delete", func(ctx context.Context) { s.must(s.Registries.Delete(ctx, s.registry)) }},
 		{"APIKeys.Delete", func(ctx context.Context) { s.must(s.APIKeys.Delete(ctx, s.key)) }},
 		{"Users.Delete", func(ctx context.Context) { s.must(s.Users.Delete(ctx, "mate@acme.example")) }},
-		{"Projects.Delete", func(ctx context.Context) { s.must(s.Projects.Delete(ctx, s.project)) }},
+		{"Projects.Delete", func(ctx context.Context) { s.must(s.Projects.Delete(ctx, s.project, true)) }},
 	}
 }
 

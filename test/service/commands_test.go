@@ -26,7 +26,7 @@ func TestCommandsTakeEffectInARunningServer(t *testing.T) {
 	command(append([]string{"user", "role", "--role", "admin"}, mates...)...)
 	instance.Await(t, "the role is another one", func() bool { return mate.do("GET", "/v1/users", "").Status == http.StatusOK })
 	key.do("GET", alerts, "").Want(http.StatusOK)
-	command("apikey", "revoke", made.UID)
+	command("apikey", "revoke", made.UID, "--yes")
 	instance.Await(t, "the key is refused", func() bool { return key.do("GET", alerts, "").Status == http.StatusUnauthorized })
 	mate.do("GET", alerts, "").Want(http.StatusOK)
 	command(append([]string{"user", "disable"}, mates...)...)

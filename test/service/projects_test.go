@@ -67,7 +67,20 @@ func TestProjectLifecycle(t *testing.T) {
 		left.take()
 	}
 	admin.do("POST", channelsOf(blue), hook("http://127.0.0.1:5000/")).Want(http.StatusCreated)
-	admin.do("DELETE", path+"?cleanupProjectResources=false", "").Want(http.StatusNoContent)
+	message := admin.refused("DELETE", path+"?cleanupProjectResources=false", "", 409, "ProjectNotEmpty").Fault().Message
+	if !strings.Contains(message, "alert channels (127.0.0.1:5000)") {
+		t.Error(message)
+	}
+	contained := in.make(registriesPath, newRegistry("contained", spec("https://registry.example", object{"type": "noAuth"}, nil)))
+	projectsOfMate(`[{"projectUid":"` + blue + `"}]`)
+	admin.refused("DELETE", path+"?cascade=all", "", 400, "InvalidRequest")
+	admin.do("DELETE", path+"?cascade=true", "").Want(http.StatusNoContent)
+	admin.refused("GET", at(contained), "", 404, "ResourceNotFound")
+	admin.do("GET", "/v1/users/"+mate, "").Want(http.StatusOK)
+	var deleted items
+	if admin.get("/v1/audits?action=registry.delete&outcome=succeeded&resourceUid="+contained, &deleted); len(deleted.Items) != 1 {
+		t.Errorf("%d records of the deletion of the registry", len(deleted.Items))
+	}
 	for method, body := range map[string]string{"GET": "", "PUT": `{"metadata":{"name":"Green"}}`, "DELETE": ""} {
 		admin.refused(method, path, body, 404, "ResourceNotFound")
 	}

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +223,26 @@ func projectChanges(t *testing.T, db *store.DB) {
 	wantError(t, db, store.ErrNotFound, remove)
 	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Registries.Delete(ctx, org.UID, registry.UID) })
 	wantError(t, db, store.ErrNotFound, func(ctx context.Context, tx *store.Tx) error { return tx.Projects.Delete(ctx, other.UID, project.UID) })
+	contained := fullRegistry(org, "Contained")
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		channel := store.Channel{UID: "of-project", OrgUID: org.UID, ProjectUID: project.UID, Component: "RegistryHealth", Type: "http", CreatedAt: project.CreatedAt}
+		return errors.Join(tx.Channels.Insert(ctx, channel), tx.Registries.Insert(ctx, contained), tx.Projects.SetOfRegistry(ctx, org.UID, contained.UID, project.UID),
+			tx.Projects.InsertMember(ctx, org.UID, project.UID, user.UID))
+	})
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		if cleared, err := tx.Projects.Clear(ctx, other.UID, project.UID, 2); err != nil || len(cleared) != 0 {
+			t.Errorf("of another organization: %v, %v", cleared, err)
+		}
+		return nil
+	})
+	wantError(t, db, store.ErrNotFound, remove)
+	mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error {
+		cleared, err := tx.Projects.Clear(ctx, org.UID, project.UID, 2)
+		if !slices.Equal(cleared, []string{contained.UID}) {
+			t.Errorf("cleared %v", cleared)
+		}
+		return err
+	})
 	mustWrite(t, db, remove)
 	for _, late := range []func(context.Context, *store.Tx) error{
 		remove,
