@@ -1,6 +1,7 @@
 package regcheck
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -203,8 +205,8 @@ func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by,
 	o := s.opened.offers
 	seen := "%s rejected the credentials (" + scheme + "): %s."
 	switch {
-	case a.Status != 401 && wire.IsExpired(a):
-		return fail(CodeAuthFailed, ReasonExpired, seen, by, a.Summary()).at(field)
+	case wire.IsExpired(a):
+		return s.expired(ctx, seen, by, a.Summary())
 	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !isUnauthorized(a):
 		return s.deniedWhole(a)
 	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
@@ -214,29 +216,57 @@ func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by,
 	case s.opened.bare.Status == 401 && o.None():
 		return fail(CodeAuthFailed, ReasonNoChallenge, "%s returned 401 without a WWW-Authenticate header, and for %s %s.", by, scheme, a.Summary()).at(field)
 	}
-	return s.hintRejected(fail(CodeAuthFailed, ReasonRefused, seen, by, a.Summary()).at(field))
+	return s.hintRejected(fail(CodeAuthFailed, ReasonRefused, seen, by, a.Summary()).at(field), a)
+}
+
+// expired returns the failure of credentials that have expired.
+func (s *session) expired(ctx context.Context, format string, args ...any) *failure {
+	f := fail(CodeAuthFailed, ReasonExpired, format, args...).at(s.plan.secretField())
+	f.hint = cmp.Or(s.product().Renew(s.plan.username), f.hint)
+	if s.product() != product.ECRPublic && s.anonymousWorks(ctx) {
+		f.hint += " Or remove them and set {auth.type} to noAuth: anonymous access works."
+	}
+	return f
 }
 
 // deniedWhole is a 403 of the whole API with credentials.
 func (s *session) deniedWhole(a *wire.Response) *failure {
-	return fail(CodeAccessDenied, "", "GET %s with the credentials returned %s.", s.Base.String(), a.Summary()).at(s.plan.userField()).
+	f := fail(CodeAccessDenied, "", "GET %s with the credentials returned %s.", s.Base.String(), a.Summary()).at(s.plan.userField()).
 		hinting("Grant this user access to the registry, or use another user. Some servers also restrict source addresses.")
+	return s.hintCertificate(f)
 }
 
 func isUnauthorized(a *wire.Response) bool { return wire.HasCode(a.Body, "UNAUTHORIZED") }
 
-// hintRejected adds the usual causes by the spelling of usernames, never by the host's name alone.
-func (s *session) hintRejected(f *failure) *failure {
-	user := s.plan.username
-	switch {
-	case user == "robot":
+// product returns the product by the challenges of the registry.
+func (s *session) product() product.Product { return product.Of(s.opened.offers) }
+
+// hintRejected adds the usual causes by the spelling of usernames and by the challenges, never by the host's name alone.
+func (s *session) hintRejected(f *failure, a *wire.Response) *failure {
+	if s.plan.username == "robot" {
 		return f.at("auth.username").hinting("Set {auth.username} to the whole name of the robot account, such as robot$name or robot$project+name: a shell replaces $name in double quotes.")
-	case user == "AWS":
-		return f.hinting("Get a new password with `aws ecr get-login-password`: it is valid for 12 hours.")
-	case user == "00000000-0000-0000-0000-000000000000":
-		return f.hinting("Get a new token with `az acr login --expose-token`: it is valid for 3 hours.")
-	case strings.HasPrefix(user, "robot$"):
-		return f.hinting("Renew the secret of the robot account in Harbor if the account has expired or was disabled.")
+	}
+	p := s.product()
+	f.hint = cmp.Or(p.Renew(s.plan.username), f.hint)
+	if p == product.ECR && s.plan.username != "AWS" {
+		f.at(s.plan.userField())
+	}
+	if scope := p.Scope(); scope != "" {
+		f.hint += " The registry rejects a token without the scope " + scope + " in the same way: create one that has it."
+	} else if a.Status == 403 {
+		f.hint += " The user or token may also lack the permission to pull (GitLab: the scope read_registry; GitHub: read:packages)."
+	}
+	return s.hintCertificate(f)
+}
+
+// certificateUnmet reports whether the endpoint requested a client certificate and got none.
+func (s *session) certificateUnmet() bool { return s.first.Seen().Unmet() }
+
+// hintCertificate adds that the server requests a client certificate, if it got none: it may require one.
+func (s *session) hintCertificate(f *failure) *failure {
+	if s.certificateUnmet() {
+		f.hint += " The server also requests a client certificate, and none was sent: if it requires one, set {auth.tls.certificate} to it, " +
+			"{auth.tls.key} to its key" + enableTLS + "."
 	}
 	return f
 }

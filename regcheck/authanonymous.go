@@ -1,10 +1,12 @@
 package regcheck
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -15,6 +17,9 @@ func (s *session) checkAnonymous(ctx context.Context) authResult {
 	if a.Status == 403 {
 		f := fail(CodeAccessDenied, "", "GET %s returned %s.", s.Base.String(), a.Summary()).at("auth.type").
 			hinting("Set {auth.username} and {auth.password}, or {auth.token}. If the server restricts source addresses, ask its operator to allow " + program + ".")
+		if s.certificateUnmet() {
+			f.at("auth.tls.certificate").hint = lookup(CodeTLSFailed, ReasonClientCertificateRequired).Hint + " The server requests one. Otherwise: " + f.hint
+		}
 		return authResult{failure: f}
 	}
 	if s.plan.contentPath != "" {
@@ -40,10 +45,12 @@ func (s *session) authRequired(a *wire.Response) *failure {
 	case len(o.Unsupported) > 0:
 		offer = "which offers " + o.Unsupported[0]
 	}
-	return fail(CodeAuthRequired, "", "GET %s without credentials returned %s, %s.", wire.ShowURL(a.URL), a.Summary(), offer)
+	f := fail(CodeAuthRequired, "", "GET %s without credentials returned %s, %s.", wire.ShowURL(a.URL), a.Summary(), offer)
+	f.hint = cmp.Or(product.Of(o).Login(), f.hint)
+	return s.hintCertificate(f)
 }
 
-// checkAnonymousToken requests a token without credentials. A credentialsRejected is not conclusive if the challenge has a
+// checkAnonymousToken requests a token without credentials. A rejection is not conclusive if the challenge has a
 // placeholder scope: GHCR issues tokens per public repository only.
 func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 	t, f := s.bearerService()
@@ -62,7 +69,7 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 	case g.Token == "" && !t.Placeholder():
 		f := fail(CodeAuthRequired, "", "The token service %s issues no anonymous token: %s.", wire.ShowURL(t.Realm), g.Denial().Summary())
 		f.hint += " For public content, such as a public project of Harbor, set {baseContentPath} to its path; anonymous access is then checked there."
-		return authResult{failure: f}
+		return authResult{failure: s.hintCertificate(f)}
 	case g.Token == "":
 		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.", wire.ShowURL(t.Realm))
 		return authResult{access: access}.withDetail("anonymous access is not proven")
@@ -136,8 +143,9 @@ func (s *session) anonymousWorks(ctx context.Context) bool {
 	if f != nil {
 		return false
 	}
-	anonymous := *s
-	anonymous.access = acc
+	anonymous, plan := *s, *s.plan
+	plan.auth = NoAuth
+	anonymous.plan, anonymous.access = &plan, acc
 	defer func() { s.Rounds = anonymous.Rounds }()
 	return anonymous.contentIsReadable(ctx)
 }

@@ -123,7 +123,7 @@ func (s *session) notGranted(ctx context.Context, t *challenge.Service, g challe
 	case g.Err != nil:
 		return s.diagnoseGrant(t, g.Err)
 	case g.Rejected != nil && wire.IsExpired(g.Rejected):
-		return fail(CodeAuthFailed, ReasonExpired, "%s rejected the credentials: %s.", by, g.Rejected.Summary()).at(s.plan.secretField())
+		return s.expired(ctx, "%s rejected the credentials: %s.", by, g.Rejected.Summary())
 	case g.Rejected != nil:
 		return s.credentialsRejected(ctx, g.Rejected, by, "token request")
 	case g.Bad != nil:
@@ -168,7 +168,7 @@ func (s *session) verify(ctx context.Context, p tokenProof, v authResult) authRe
 
 const openService = "The token service issues a token for random credentials as well, and the registry accepts it."
 
-// present sends a token to the path that accepted ours. On another path a credentialsRejected would say nothing: new Harbor releases
+// present sends a token to the path that accepted ours. On another path a rejection would say nothing: new Harbor releases
 // reject every token without scope on /v2/ (harbor#23799).
 func (s *session) present(ctx context.Context, p tokenProof, token string) (*wire.Response, error) {
 	if p.proven == "" {

@@ -108,7 +108,7 @@ func (s *session) refreshRejected(ctx context.Context, t *challenge.Service, g c
 	}
 	attempt := "as identity token: " + itoa(a.Status)
 	if wire.IsExpired(a) {
-		return authResult{failure: fail(CodeAuthFailed, ReasonExpired, "%s rejected the token: %s.", by, a.Summary()).at("auth.token")}.withDetail(attempt)
+		return authResult{failure: s.expired(ctx, "%s rejected the token: %s.", by, a.Summary())}.withDetail(attempt)
 	}
 	return authResult{failure: s.credentialsRejected(ctx, a, by, "identity token")}.withDetail(attempt)
 }

@@ -101,7 +101,7 @@ var codeTable = []Entry{
 		Hint:     "Correct the username and password, or the token; create a new one if it was revoked."},
 	{Code: CodeAuthFailed, Reason: ReasonExpired, Stages: []Stage{StageAuth, StageContent}, Field: "auth.password",
 		Sentence: "The credentials have expired.",
-		Hint:     "Renew the credentials; ECR passwords are valid for 12 hours."},
+		Hint:     "Renew the credentials: create a new password or token."},
 	{Code: CodeAuthFailed, Reason: ReasonAnonymousWorks, Stages: inAuth, Field: "auth.password",
 		Sentence: "The credentials were rejected, but anonymous access works.",
 		Hint:     "Renew the credentials, or remove them and set {auth.type} to noAuth."},

@@ -37,7 +37,7 @@ func (s *session) requestContent(ctx context.Context) (*contentCheck, *failure) 
 	if f := s.diagnoseReading(c.path); f != nil {
 		return nil, f
 	}
-	if f := s.contentExpired(c.path); f != nil {
+	if f := s.contentExpired(ctx, c.path); f != nil {
 		return nil, f
 	}
 	c.facts = s.contentFacts(s.access, c.path)
@@ -73,11 +73,11 @@ func (s *session) contentFacts(acc *content.Access, path content.Reading) conten
 }
 
 // contentExpired returns the failure of credentials that have expired according to the text of the response.
-func (s *session) contentExpired(r content.Reading) *failure {
-	if a := r.Response; a == nil || a.Status != 400 && (a.Status != 403 || s.plan.auth == NoAuth) || !wire.IsExpired(a) {
+func (s *session) contentExpired(ctx context.Context, r content.Reading) *failure {
+	if a := r.Response; a == nil || s.plan.auth == NoAuth || a.Status != 400 && a.Status != 403 || !wire.IsExpired(a) {
 		return nil
 	}
-	return fail(CodeAuthFailed, ReasonExpired, "%s.", r.Why()).at(s.plan.secretField())
+	return s.expired(ctx, "%s.", r.Why())
 }
 
 // request requests what the decision needs, concurrently.

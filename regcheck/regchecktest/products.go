@@ -25,7 +25,8 @@ func productServers() map[string]builder {
 		"dockerhub":                func(g *Registry) error { return buildDockerHub(g, 200) },
 		"dockerhub-few-pulls-left": func(g *Registry) error { return buildDockerHub(g, 40) },
 		"dockerhub-a-fifth-left":   func(g *Registry) error { return buildDockerHub(g, 41) }, // after the one pull of a check
-		"gitlab":                   buildGitLab,
+		"gitlab":                   func(g *Registry) error { return buildGitLab(g, http.StatusForbidden, "DENIED", "access forbidden") },
+		"gitlab-any-cause":         func(g *Registry) error { return buildGitLab(g, http.StatusUnauthorized, "UNAUTHORIZED", gitLabDenial) },
 		"digitalocean":             buildDigitalOcean,
 		"artifactory":              func(g *Registry) error { return buildArtifactory(g, false) },
 		"artifactory-open":         func(g *Registry) error { return buildArtifactory(g, true) },
@@ -290,18 +291,6 @@ func buildDockerHub(g *Registry, pulls int32) error {
 		return err
 	}
 	return g.start(&site{host: "registry-1.docker.io:443", tls: config, handler: s, trusted: true, endpoint: true})
-}
-
-// buildGitLab: the token service is the forge's host; missing rights are 403 there when no scope is
-// left, and the catalog is an administrator's.
-func buildGitLab(g *Registry) error {
-	if err := g.tokenHost(&tokenService{g: g, badStatus: http.StatusForbidden, anonymous: publicTokens,
-		badBody: `{"errors":[{"code":"DENIED","message":"access forbidden"}]}`}); err != nil {
-		return err
-	}
-	s := g.tokenRegistry("https://auth.test/jwt/auth", "container_registry")
-	s.catalog = func(v *visit) { v.challenge(bearerLine(v, "https://auth.test/jwt/auth", "container_registry")) }
-	return g.at(s)
 }
 
 // buildDigitalOcean: the API token is user and password; another host gives tokens.

@@ -200,6 +200,7 @@ func IsTokenByte(b byte) bool {
 type Offers struct {
 	Bearer      *Challenge // the first Bearer challenge with a realm, else the first without
 	Basic       bool
+	Service     string   // of the Basic challenge: Amazon ECR names itself there
 	Unsupported []string // the other schemes
 }
 
@@ -212,7 +213,7 @@ func Offered(lines []string) Offers {
 				o.Bearer = &c
 			}
 		case c.scheme == "basic":
-			o.Basic = true
+			o.Basic, o.Service = true, c.Params["service"]
 		case !slices.Contains(o.Unsupported, wire.CleanText(c.scheme)):
 			o.Unsupported = append(o.Unsupported, wire.CleanText(c.scheme))
 		}

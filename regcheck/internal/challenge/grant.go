@@ -69,7 +69,7 @@ type Client struct {
 // Grant is the result of a token request.
 type Grant struct {
 	Token    string
-	Rejected *wire.Response // 401 or 403, or 400 for expired credentials
+	Rejected *wire.Response // 401 or 403, or 400 for credentials that may have expired
 	Bad      *wire.Response // any other 400: another scope may be accepted
 	Err      error          // an *Error, a *ResponseError, or why there is no response
 	NoPost   bool           // with Err: the service does not support POST, which an identity token needs
@@ -110,7 +110,7 @@ func readGrant(t *Service, a *wire.Response) Grant {
 	switch {
 	case certs.ExplainResponse(a, "") != nil, a.Status == 429 || a.Status >= 500:
 		return Grant{Err: &ResponseError{a}}
-	case Denied(a), a.Status == 400 && wire.IsExpired(a):
+	case Denied(a), a.Status == 400 && wire.MentionsExpiry(a):
 		return Grant{Rejected: a}
 	case a.Status == 400:
 		return Grant{Bad: a}

@@ -131,13 +131,6 @@ func HasCode(body []byte, code string) bool {
 	return false
 }
 
-// IsExpired reports whether a rejection is due to expired credentials: 403 DENIED of ECR, 400 of ECR Public (flipt#3043,
-// aws/containers-roadmap#2835). They have no code for it, only text.
-func IsExpired(a *Response) bool {
-	text := strings.ToLower(string(a.Body[:min(len(a.Body), 4096)]))
-	return strings.Contains(text, "expired")
-}
-
 func IsHTML(a *Response) bool {
 	if IsEmpty(a) {
 		return false // with any Content-Type

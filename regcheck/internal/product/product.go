@@ -1,0 +1,79 @@
+// Package product recognizes products by what a registry responds, for hints only: no result depends on it.
+package product
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+)
+
+// Product is a registry with habits of its own.
+type Product uint8
+
+// Products. Unknown is any other one.
+const (
+	Unknown Product = iota
+	ECR
+	ECRPublic
+	GHCR
+	GitLab
+)
+
+// Of returns the product that sends these challenges.
+func Of(o challenge.Offers) Product {
+	if o.Service == "ecr.amazonaws.com" {
+		return ECR
+	}
+	if o.Bearer == nil {
+		return Unknown
+	}
+	scopes := strings.Fields(o.Bearer.Params["scope"])
+	realm, _, _ := strings.Cut(o.Bearer.Params["realm"], "?")
+	switch {
+	case slices.Contains(scopes, "aws"):
+		return ECRPublic
+	case slices.Contains(scopes, "repository:user/image:pull"): // its placeholder
+		return GHCR
+	case o.Bearer.Params["service"] == "container_registry" && strings.HasSuffix(realm, "/jwt/auth"):
+		return GitLab
+	}
+	return Unknown
+}
+
+// Login returns how to get credentials, "" for products where any user may have some.
+func (p Product) Login() string {
+	if p == ECR {
+		return "Set {auth.username} to AWS and {auth.password} to the output of `aws ecr get-login-password`, which is valid for 12 hours."
+	}
+	return ""
+}
+
+// Scope returns which scope a token must have, "" if that is not known. GitLab and GHCR reject a token without it like a wrong one.
+func (p Product) Scope() string {
+	switch p {
+	case GHCR:
+		return "read:packages"
+	case GitLab:
+		return "read_registry"
+	}
+	return ""
+}
+
+// Renew returns how to renew rejected or expired credentials, "" if neither product nor username show it.
+func (p Product) Renew(username string) string {
+	switch {
+	case p == ECRPublic:
+		return "Get a new password with `aws ecr-public get-login-password --region us-east-1`, or remove the credentials and set {auth.type} to noAuth: " +
+			"public content can be read without them."
+	case p == ECR && username != "AWS":
+		return "Set {auth.username} to AWS, and {auth.password} to the output of `aws ecr get-login-password`, which is valid for 12 hours."
+	case username == "AWS":
+		return "Get a new password with `aws ecr get-login-password`: it is valid for 12 hours."
+	case username == "00000000-0000-0000-0000-000000000000":
+		return "Get a new token with `az acr login --expose-token`: it is valid for 3 hours."
+	case strings.HasPrefix(username, "robot$"):
+		return "Renew the secret of the robot account in Harbor if the account has expired or was disabled."
+	}
+	return ""
+}

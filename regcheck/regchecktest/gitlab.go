@@ -1,0 +1,24 @@
+package regchecktest
+
+import (
+	"encoding/json"
+)
+
+// gitLabDenial is what GitLab answers to any wrong password or token.
+const gitLabDenial = "HTTP Basic: Access denied. If a password was provided for Git authentication, the password was incorrect or you're required " +
+	"to use a token instead of a password. If a token was provided, it was either incorrect, expired, or improperly scoped."
+
+// buildGitLab: the token service is the forge's host; missing rights are 403 there when no scope is
+// left, and the catalog is an administrator's.
+func buildGitLab(g *Registry, badStatus int, code, message string) error {
+	body, err := json.Marshal(ociError(code, message))
+	if err != nil {
+		return err
+	}
+	if err := g.tokenHost(&tokenService{g: g, badStatus: badStatus, anonymous: publicTokens, badBody: string(body)}); err != nil {
+		return err
+	}
+	s := g.tokenRegistry("https://auth.test/jwt/auth", "container_registry")
+	s.catalog = func(v *visit) { v.challenge(bearerLine(v, "https://auth.test/jwt/auth", "container_registry")) }
+	return g.at(s)
+}
