@@ -32,7 +32,7 @@ func (s *session) api(ctx context.Context) outcome {
 	if f := s.foreignBehindBasic(ctx, o); f != nil {
 		return failed(f)
 	}
-	return passed("GET %s: %s", wire.ShowURL(o.bare.URL), describeOpening(o))
+	return passed("GET %s: %s", o.bare.ShowURL(), o.bare.Text(describeOpening(o)))
 }
 
 // moved records a redirect that was followed to another origin: the API is there.
@@ -40,7 +40,7 @@ func (s *session) moved(a *wire.Response) {
 	if a.From == s.Base.Origin {
 		return
 	}
-	s.warn(WarnRedirected, "%s leads to %s.", s.Base.String(), wire.ShowURL(a.URL))
+	s.warn(WarnRedirected, "%s leads to %s.", s.Base.String(), a.ShowURL())
 	if s.plan.skipVerify && a.From.Scheme == "https" {
 		s.warn(WarnInsecureSkipVerify, "")
 	}
@@ -53,7 +53,7 @@ func describeOpening(o *opening) string {
 	text := itoa(o.bare.Status)
 	switch {
 	case o.offers.Bearer != nil && o.offers.Bearer.Params["realm"] != "":
-		text += ", Bearer, token service " + wire.CleanText(withoutQuery(o.offers.Bearer.Params["realm"]))
+		text += ", Bearer, token service " + withoutQuery(o.offers.Bearer.Params["realm"])
 	case o.offers.Bearer != nil:
 		text += ", Bearer"
 	case o.offers.Basic:
@@ -72,7 +72,7 @@ func withoutQuery(u string) string {
 // notOCI evaluates the bare response, strongest evidence first.
 func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	a := o.bare
-	what := "GET " + wire.ShowURL(a.URL)
+	what := "GET " + a.ShowURL()
 	switch {
 	case a.Status == 429 || a.Status >= 500:
 		return unavailable(what, a)
@@ -109,7 +109,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 
 func unavailable(what string, a *wire.Response) *failure {
 	f := fail(CodeUnavailable, "", "%s returned %s.", what, a.Summary())
-	if after := wire.CleanText(a.Header.Get("Retry-After")); after != "" {
+	if after := a.Text(a.Header.Get("Retry-After")); after != "" {
 		f.hinting("Retry later, after the time that the server requires (Retry-After: %s). The definition may be valid.", after)
 	}
 	return f
@@ -134,10 +134,10 @@ func (s *session) probe(ctx context.Context, root *wire.Response, authorization 
 		return s.diagnoseRequest(err)
 	}
 	s.Rounds += a.Rounds
-	what := "GET " + wire.ShowURL(root.URL)
+	what := "GET " + root.ShowURL()
 	switch {
 	case a.Status == 429 || a.Status >= 500:
-		return unavailable("GET "+wire.ShowURL(a.URL), a)
+		return unavailable("GET "+a.ShowURL(), a)
 	case a.Status == 401 && !challenge.Offered(a.Header.Values("WWW-Authenticate")).None(),
 		a.Status/100 == 4 && len(wire.ReadErrors(a.Body)) > 0 && (wire.IsOCIError(a.Body) || wire.ReadErrors(a.Body)[0].Status != 0):
 		return nil
@@ -195,7 +195,7 @@ func (s *session) foreignBehindBasic(ctx context.Context, o *opening) *failure {
 		return nil
 	}
 	if wire.IsHTML(a) {
-		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials returned %s.", wire.ShowURL(a.URL), a.Summary()))
+		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "GET %s with the credentials returned %s.", a.ShowURL(), a.Summary()))
 	}
 	return s.probe(ctx, a, s.credentials())
 }

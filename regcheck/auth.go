@@ -182,9 +182,9 @@ func (s *session) cachedResult(v authResult, open bool, why string) authResult {
 
 // unusable is the failure of a request with a token or credentials whose response is not conclusive.
 func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
-	what := "GET " + wire.ShowURL(a.URL) + " with the credentials"
+	what := "GET " + a.ShowURL() + " with the credentials"
 	if s.plan.auth == NoAuth {
-		what = "GET " + wire.ShowURL(a.URL) + " with an anonymous token"
+		what = "GET " + a.ShowURL() + " with an anonymous token"
 	}
 	switch {
 	case a.Status == 429 || a.Status >= 500:
@@ -210,7 +210,7 @@ func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by,
 	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !isUnauthorized(a):
 		return s.deniedWhole(a)
 	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
-		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, strings.Join(o.Unsupported, ", "), scheme, a.Summary())
+		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, s.Wire.Text(strings.Join(o.Unsupported, ", ")), scheme, a.Summary())
 	case s.anonymousWorks(ctx):
 		return fail(CodeAuthFailed, ReasonAnonymousWorks, seen, by, a.Summary()).at(field)
 	case s.opened.bare.Status == 401 && o.None():

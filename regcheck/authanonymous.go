@@ -43,9 +43,9 @@ func (s *session) authRequired(a *wire.Response) *failure {
 	case o.Basic:
 		offer = "which requires Basic credentials"
 	case len(o.Unsupported) > 0:
-		offer = "which offers " + o.Unsupported[0]
+		offer = "which offers " + s.Wire.Text(o.Unsupported[0])
 	}
-	f := fail(CodeAuthRequired, "", "GET %s without credentials returned %s, %s.", wire.ShowURL(a.URL), a.Summary(), offer)
+	f := fail(CodeAuthRequired, "", "GET %s without credentials returned %s, %s.", a.ShowURL(), a.Summary(), offer)
 	f.hint = cmp.Or(product.Of(o).Login(), f.hint)
 	return s.hintCertificate(f)
 }
@@ -67,11 +67,11 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 	case g.Err != nil:
 		return authResult{failure: s.diagnoseGrant(t, g.Err)}
 	case g.Token == "" && !t.Placeholder():
-		f := fail(CodeAuthRequired, "", "The token service %s issues no anonymous token: %s.", wire.ShowURL(t.Realm), g.Denial().Summary())
+		f := fail(CodeAuthRequired, "", "The token service %s issues no anonymous token: %s.", s.showURL(t.Realm), g.Denial().Summary())
 		f.hint += " For public content, such as a public project of Harbor, set {baseContentPath} to its path; anonymous access is then checked there."
 		return authResult{failure: s.hintCertificate(f)}
 	case g.Token == "":
-		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.", wire.ShowURL(t.Realm))
+		s.warn(WarnAnonymousAccessNotProven, "The token service %s issues anonymous tokens only for public repositories.", s.showURL(t.Realm))
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
 	access.Remember("", g.Token)
@@ -83,10 +83,10 @@ func (s *session) checkAnonymousToken(ctx context.Context) authResult {
 		return authResult{failure: f}
 	}
 	if !accepted(a) {
-		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was rejected with %d.", t.Origin.String(), a.Status)
+		s.warn(WarnAnonymousAccessNotProven, "The anonymous token of %s was rejected with %d.", s.Wire.Text(t.Origin.String()), a.Status)
 		return authResult{access: access}.withDetail("anonymous access is not proven")
 	}
-	return authResult{access: access}.withDetail("anonymous token from " + t.Origin.String() + " accepted")
+	return authResult{access: access}.withDetail("anonymous token from " + s.Wire.Text(t.Origin.String()) + " accepted")
 }
 
 // checkAnonymousContent tries the content path without credentials.
@@ -170,6 +170,6 @@ func (s *session) checkByContent(ctx context.Context, v *authResult) {
 		*v = v.withDetail("checked: anonymous callers cannot read the content")
 	case r.Response.Status == 401 && !s.tagsBelow(ctx, v.access).State().Readable():
 		// Credentials that are treated like none are most likely wrong.
-		v.failure = s.credentialsRejected(ctx, r.Response, wire.ShowURL(r.Response.URL), "accepted by GET /v2/, which accepts any")
+		v.failure = s.credentialsRejected(ctx, r.Response, r.Response.ShowURL(), "accepted by GET /v2/, which accepts any")
 	}
 }

@@ -47,7 +47,7 @@ func (s *session) checkByService(ctx context.Context, t *challenge.Service, who 
 		return authResult{failure: f}
 	}
 	if accepted(a) {
-		return s.verify(ctx, proof, authResult{access: proof.access()}.withDetail("token from "+t.Origin.String()+" accepted"))
+		return s.verify(ctx, proof, authResult{access: proof.access()}.withDetail("token from "+s.Wire.Text(t.Origin.String())+" accepted"))
 	}
 	return s.afterRejection(ctx, proof, a)
 }
@@ -118,7 +118,7 @@ func (s *session) requestScoped(ctx context.Context, t *challenge.Service, who c
 
 // notGranted is the failure of a token request with the definition's credentials.
 func (s *session) notGranted(ctx context.Context, t *challenge.Service, g challenge.Grant) *failure {
-	by := "The token service " + wire.ShowURL(t.Realm)
+	by := "The token service " + s.showURL(t.Realm)
 	switch {
 	case g.Err != nil:
 		return s.diagnoseGrant(t, g.Err)
@@ -223,7 +223,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 	if a.Status == 403 {
 		return authResult{failure: s.credentialsRejected(ctx, a, s.Base.String(), "token")}
 	}
-	rejected := fmt.Sprintf("token from %s rejected by the registry (%d)", p.service.Origin, a.Status)
+	rejected := fmt.Sprintf("token from %s rejected by the registry (%d)", s.Wire.Text(p.service.Origin.String()), a.Status)
 	offered := s.opened.offers.Basic || challenge.Offered(a.Header.Values("WWW-Authenticate")).Basic
 	if offered && p.who.User != "" {
 		b, err := s.getWith(ctx, challenge.Basic(p.who.User, p.who.Password))
@@ -241,7 +241,7 @@ func (s *session) afterRejection(ctx context.Context, p tokenProof, a *wire.Resp
 	if s.control {
 		if g := s.requestControl(ctx, p); g.Rejected != nil || g.Bad != nil {
 			f := fail(CodeTokenServiceFailed, ReasonTokenRejected, "%s issued a token and rejects random credentials, but GET %s with that token returned %s.",
-				wire.ShowURL(p.service.Realm), s.Base.String(), a.Summary())
+				s.showURL(p.service.Realm), s.Base.String(), a.Summary())
 			return authResult{failure: f}.withDetail(rejected)
 		}
 	}

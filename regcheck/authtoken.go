@@ -89,7 +89,7 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) auth
 		return authResult{failure: s.diagnoseRequest(err)}
 	case accepted(a):
 		// A service may issue a token for any refresh token.
-		return s.verify(ctx, p, authResult{access: p.access()}.withDetail("identity token accepted by "+t.Origin.String()))
+		return s.verify(ctx, p, authResult{access: p.access()}.withDetail("identity token accepted by "+s.Wire.Text(t.Origin.String())))
 	}
 	return s.afterRejection(ctx, p, a)
 }
@@ -97,7 +97,7 @@ func (s *session) tokenAsRefresh(ctx context.Context, t *challenge.Service) auth
 // refreshRejected is for the statuses 400, 401, 404, 405 and 501: the service does not support identity tokens (containerd
 // authorizer, helm#30987, oras#968) or did not issue this one.
 func (s *session) refreshRejected(ctx context.Context, t *challenge.Service, g challenge.Grant) authResult {
-	by := "The token service " + wire.ShowURL(t.Realm)
+	by := "The token service " + s.showURL(t.Realm)
 	a := g.Denial()
 	if a == nil && g.NoPost {
 		return authResult{failure: fail(CodeAuthFailed, ReasonRefused, "%s does not support identity tokens.", by).at("auth.token")}.

@@ -154,7 +154,7 @@ func (c *contentCheck) unclear() outcome {
 	case c.facts.Path == content.NoTags:
 		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s", shown, c.catalog.Gap())
 	case c.path.Response != nil && c.path.Response.Status == 200:
-		return unknown("GET %s returned 200 with a body that is not a list of tags", wire.ShowURL(c.path.Response.URL))
+		return unknown("GET %s returned 200 with a body that is not a list of tags", c.path.Response.ShowURL())
 	}
 	return unknown("%s: the registry allows no conclusion", c.path.Why())
 }
@@ -165,7 +165,7 @@ func (c *contentCheck) missing() *failure {
 	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.Why(), wire.Counted(len(c.catalog.Names), "repository", "repositories"))
 	if near := spelling.Prefixes(c.plan.contentPath, c.catalog.Names); len(near) > 0 {
 		for i := range near {
-			near[i] = wire.CleanText(near[i])
+			near[i] = c.Wire.Name(near[i])
 		}
 		return f.hinting("Correct {baseContentPath}; similar names: %s. %s", strings.Join(near, ", "), cacheHint)
 	}
@@ -198,7 +198,7 @@ func (c *contentCheck) invalid() *failure {
 }
 
 func (s *session) contentEmpty(repository string) outcome {
-	shown := wire.CleanText(repository)
+	shown := s.Wire.Name(repository)
 	s.warn(WarnEmptyContent, "%s has no tags.", shown)
 	return passed("%s exists and has no tags", shown)
 }
@@ -206,7 +206,7 @@ func (s *session) contentEmpty(repository string) outcome {
 // contentFound reads the manifest of one of the tags.
 func (s *session) contentFound(ctx context.Context, r content.Reading) outcome {
 	count, last, _ := r.Tags()
-	shown, tag := wire.CleanText(r.Repository), wire.CleanText(last)
+	shown, tag := s.Wire.Name(r.Repository), s.Wire.Name(last)
 	kind, problem := s.checkKind(ctx, r, last)
 	if problem != "" {
 		s.warn(WarnContentNotReadable, "%s:%s: %s.", shown, tag, problem)

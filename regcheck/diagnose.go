@@ -24,7 +24,7 @@ import (
 // diagnoseLookup is for the host of the endpoint or of a redirect. It names no address.
 func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 	words, retryable := describeLookup(err)
-	f := fail(CodeHostNotFound, "", "%q %s.", o.Host, words).retry(retryable)
+	f := fail(CodeHostNotFound, "", "%q %s.", s.Wire.Text(o.Host), words).retry(retryable)
 	switch {
 	case egress.HostNotFound(err):
 	case egress.NoNameServer(err):
@@ -32,7 +32,7 @@ func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 	case wire.IsTimeout(err):
 		f.hinting("Retry. If the failure persists: %s", s.words.dns())
 	default:
-		f.hinting("Retry. If the failure persists, contact the operator of the DNS zone of %q or of the DNS server that "+program+" uses.", o.Host)
+		f.hinting("Retry. If the failure persists, contact the operator of the DNS zone of %q or of the DNS server that "+program+" uses.", s.Wire.Text(o.Host))
 	}
 	return f
 }
@@ -84,7 +84,7 @@ func (s *session) diagnoseDial(p *wire.Peer, err error) *failure {
 		return s.diagnoseProxy(p, x)
 	}
 	words, retryable := describeDial(err)
-	f := fail(CodeUnreachable, "", "Tried %s: %s.", where(p), words).retry(retryable)
+	f := fail(CodeUnreachable, "", "Tried %s: %s.", s.where(p), words).retry(retryable)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		f.hinting("Start the registry, or correct the port in {endpoint}: no server listens on port %d.", p.Port)
 	}
@@ -110,8 +110,12 @@ func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 	return f.hinting("%s", s.words.proxy(p.HostPort(), x.ByAddress && x.Status != 0 && x.Status != http.StatusProxyAuthRequired))
 }
 
+// showURL returns a URL from the network to be shown.
+func (s *session) showURL(u *url.URL) string { return s.Wire.Text(wire.ShowURL(u)) }
+
 // where lists what was tried.
-func where(p *wire.Peer) string {
+func (s *session) where(p *wire.Peer) string {
+	host := s.Wire.Text(p.HostPort())
 	var all []string
 	for i, a := range p.Addresses {
 		if i == 3 {
@@ -121,9 +125,9 @@ func where(p *wire.Peer) string {
 		all = append(all, a.String())
 	}
 	if len(all) == 1 && all[0] == p.HostPort() || len(all) == 0 {
-		return p.HostPort()
+		return host
 	}
-	return p.HostPort() + " (" + strings.Join(all, ", ") + ")"
+	return host + " (" + strings.Join(all, ", ") + ")"
 }
 
 // diagnoseTLS turns the explanation of package certs into a failure; nil stays nil.
@@ -160,7 +164,7 @@ func (s *session) diagnoseNoResponse(what string, err error) *failure {
 	step, isStep := errors.AsType[*wire.StepError](err)
 	switch {
 	case isStep && step.Step == wire.StepEgress:
-		return s.forbidden(err, "The endpoint "+step.Origin.Host)
+		return s.forbidden(err, "The endpoint "+s.Wire.Text(step.Origin.Host))
 	case wire.IsTimeout(err):
 		return fail(CodeUnavailable, "", "%s had no complete response in time.", what)
 	case isStep:
@@ -170,23 +174,23 @@ func (s *session) diagnoseNoResponse(what string, err error) *failure {
 		return fail(CodeUnavailable, "", "%s: the connection was closed before a response arrived.", what)
 	default:
 		return fail(CodeNotOCI, "", "The response to %s was not HTTP, or had headers of more than %d KiB: %s.",
-			what, s.limits.Header>>10, wire.CleanText(wire.Innermost(err).Error()))
+			what, s.limits.Header>>10, s.Wire.Text(wire.Innermost(err).Error()))
 	}
 }
 
 func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
-	from, to := wire.ShowURL(r.From), wire.ShowURL(r.To)
+	from, to := s.showURL(r.From), s.showURL(r.To)
 	switch r.Kind {
 	case wire.RedirectAway:
 		return fail(CodeRedirected, "", "%s redirects to %s; credentials are not sent to another origin.", from, to).
-			hinting("If %s is the registry, set {endpoint} to %s%s.", to, redirectEndpoint(r.To), emptyBasePath(s.plan, r.To))
+			hinting("If %s is the registry, set {endpoint} to %s%s.", to, s.redirectEndpoint(r.To), emptyBasePath(s.plan, r.To))
 	case wire.RedirectLoop:
 		return fail(CodeRedirected, ReasonLoop, "The redirects reached %s, which redirects to %s: they form a loop, or are more than %d.", from, to, s.limits.Redirects)
 	case wire.RedirectInsecure:
 		return fail(CodeRedirected, "", "%s redirects from https to plain http at %s, which is not followed.", from, to).
 			hinting("Correct the redirect on the server: its external URL must begin with https://.")
 	case wire.RedirectInvalid:
-		return fail(CodeRedirected, "", "%s redirects to an invalid URL: %s.", from, wire.CleanText(errorText(r.Err))).
+		return fail(CodeRedirected, "", "%s redirects to an invalid URL: %s.", from, s.Wire.Text(errorText(r.Err))).
 			hinting("Correct the redirect on the server, or set {endpoint} to the address that serves the API.")
 	}
 	return s.diagnoseTarget(r)
@@ -194,7 +198,7 @@ func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
 
 // diagnoseTarget is for the target of a followed redirect that failed. It has its own code, reason and field.
 func (s *session) diagnoseTarget(r *wire.RedirectError) *failure {
-	from, to := wire.ShowURL(r.From), wire.ShowURL(r.To)
+	from, to := s.showURL(r.From), s.showURL(r.To)
 	var f *failure
 	step, isStep := errors.AsType[*wire.StepError](r.Err)
 	switch {
@@ -214,7 +218,7 @@ func (s *session) diagnoseTarget(r *wire.RedirectError) *failure {
 	case "endpoint":
 		f.hinting("Contact the registry operator: the redirect of %s must be corrected, or the server at %s.", from, to)
 	case "auth.tls.certificate":
-		f.hinting("Set {endpoint} to %s, and {auth.tls.certificate} to a client certificate: it is sent only to the endpoint.", redirectEndpoint(r.To))
+		f.hinting("Set {endpoint} to %s, and {auth.tls.certificate} to a client certificate: it is sent only to the endpoint.", s.redirectEndpoint(r.To))
 	}
 	return f
 }
@@ -227,13 +231,13 @@ func errorText(err error) string {
 }
 
 // redirectEndpoint returns the endpoint of a redirect's target.
-func redirectEndpoint(to *url.URL) string {
+func (s *session) redirectEndpoint(to *url.URL) string {
 	path := endpoint.TrimV2(to.Path)
 	bare := url.URL{Scheme: to.Scheme, Host: to.Host}
 	if path != "" {
 		bare.Path = "/" + path
 	}
-	return wire.CleanText(bare.String())
+	return s.Wire.Text(bare.String())
 }
 
 // emptyBasePath adds to a hint that the target contains the base path already.
@@ -252,9 +256,9 @@ func (s *session) diagnoseReading(r content.Reading) *failure {
 	case r.Grant.Err != nil:
 		return s.diagnoseGrant(r.Way.Service, r.Grant.Err)
 	case r.Response != nil && (r.Response.Status == 429 || r.Response.Status >= 500):
-		return unavailable("GET "+wire.ShowURL(r.Response.URL), r.Response)
+		return unavailable("GET "+r.Response.ShowURL(), r.Response)
 	case r.Response != nil && r.Response.Status == 200 && r.Response.Cut != nil:
-		return fail(CodeUnavailable, "", "GET %s returned 200, and the response ended early or was too slow.", wire.ShowURL(r.Response.URL))
+		return fail(CodeUnavailable, "", "GET %s returned 200, and the response ended early or was too slow.", r.Response.ShowURL())
 	}
 	return nil
 }
@@ -281,7 +285,7 @@ func (s *session) diagnoseGrant(t *challenge.Service, err error) *failure {
 		if f := diagnoseTLS(certs.ExplainResponse(x.Response, program)); f != nil {
 			return s.diagnoseRealmTLS(t, f)
 		}
-		return unavailable("The token service "+wire.ShowURL(t.Realm), x.Response)
+		return unavailable("The token service "+s.showURL(t.Realm), x.Response)
 	}
 	return s.diagnoseRealm(t, err)
 }
@@ -289,7 +293,7 @@ func (s *session) diagnoseGrant(t *challenge.Service, err error) *failure {
 // diagnoseRealm is for a token service that sent no response. The registry named it, so no field of the definition is at
 // fault, unless the trusted certificates are.
 func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
-	what := "The token service " + wire.ShowURL(t.Realm) + ", named by " + t.From.String()
+	what := "The token service " + s.showURL(t.Realm) + ", named by " + s.Wire.Text(t.From.String())
 	if _, ok := errors.AsType[*egress.Forbidden](err); ok {
 		return s.forbidden(err, what+", has an address that must not be contacted").at("")
 	}
@@ -328,12 +332,12 @@ func (s *session) diagnoseRealmRequest(t *challenge.Service, what string, err er
 
 func (s *session) realmUnreachable(t *challenge.Service, what, words string) *failure {
 	return fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: %s.", what, words).
-		hinting("Start the token service at %s, or correct the external URL in the configuration of the registry if that is not its address.", t.Origin)
+		hinting("Start the token service at %s, or correct the external URL in the configuration of the registry if that is not its address.", s.Wire.Text(t.Origin.String()))
 }
 
 func (s *session) hintRealmName(t *challenge.Service, err error) string {
 	if egress.HostNotFound(err) {
-		return "Correct the external URL in the configuration of the registry: the host name of its token service, " + t.Origin.Host + ", does not exist."
+		return "Correct the external URL in the configuration of the registry: the host name of its token service, " + s.Wire.Text(t.Origin.Host) + ", does not exist."
 	}
 	return "Retry. If the failure persists: " + s.words.dns()
 }
@@ -347,7 +351,7 @@ func (s *session) diagnoseRealmTLS(t *challenge.Service, inner *failure) *failur
 	case ReasonMissingIntermediate, ReasonClientCertificateRequired:
 		f.hinting("%s", inner.hint)
 	default:
-		f.hinting("Correct TLS at the token service %s, or the external URL in the configuration of the registry if the name is wrong.", t.Origin.HostPort())
+		f.hinting("Correct TLS at the token service %s, or the external URL in the configuration of the registry if the name is wrong.", s.Wire.Text(t.Origin.HostPort()))
 	}
 	return f.retry(inner.retryable)
 }

@@ -50,3 +50,93 @@ func TestReportContainsNoCredential(t *testing.T) {
 		}
 	}
 }
+
+// No place of a response brings a secret into a report.
+func TestNoPlaceOfResponseRepeatsSecrets(t *testing.T) {
+	const password = "Fq7-x81kLmz02-vTTa9"
+	policy, err := egress.ParsePolicy(egress.Settings{Allow: []string{"127.0.0.0/8"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place, respond := range map[string]func(w http.ResponseWriter, r *http.Request){
+		"title": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = w.Write([]byte("<title>" + password + "</title>"))
+		},
+		"split by control characters": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, password[:5]+"\x00\u202e"+password[5:], http.StatusTeapot)
+		},
+		"Retry-After": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", password)
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+		"Location": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "https://"+password+".test/"+password+"/v2/")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+		},
+		"Location without a host": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/v2/" {
+				http.Redirect(w, r, "/"+password, http.StatusTemporaryRedirect)
+			}
+		},
+		"realm": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="https://`+password+`.test/`+password+`"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"invalid realm": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="ftp://`+password+`"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"scheme": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("WWW-Authenticate", password)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+		"token service": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="/token"`)
+			http.Error(w, password, http.StatusUnauthorized)
+		},
+		"tag": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/tags/list"):
+				_, _ = w.Write([]byte(`{"tags":["` + password + `"]}`))
+			case strings.Contains(r.URL.Path, "/manifests/"):
+				http.Error(w, "no", http.StatusNotFound)
+			}
+		},
+		"catalog": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Docker-Distribution-Api-Version", "registry/2.0")
+			switch {
+			case strings.HasSuffix(r.URL.Path, "/_catalog"):
+				_, _ = w.Write([]byte(`{"repositories":["charts/` + password + `"]}`))
+			case strings.HasSuffix(r.URL.Path, "/charts/tags/list"):
+				http.Error(w, "no", http.StatusNotFound)
+			case r.URL.Path != "/v2/":
+				http.Error(w, "no", http.StatusForbidden)
+			}
+		},
+		"not HTTP": func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				_, _ = c.Write([]byte("HTTP/1.1 200 OK\r\n" + password + "\r\n\r\n"))
+				_ = c.Close()
+			}
+		},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(respond))
+		for _, auth := range []*Auth{{Username: "ada", Password: password}, {Token: password}} {
+			report, err := (&Checker{Egress: policy}).Check(t.Context(), Definition{Endpoint: server.URL, BaseContentPath: "charts", Auth: auth}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := report.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(strings.ToLower(string(text)), strings.ToLower(password)) {
+				t.Errorf("%s: %s", place, text)
+			}
+		}
+		server.Close()
+	}
+}

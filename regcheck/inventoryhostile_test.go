@@ -29,7 +29,7 @@ func TestInventoryOfHostileRegistries(t *testing.T) {
 		{"listing-catalog-endless", inventory.Limits{}, 1, 2, []string{"it has too many pages", "Only charts/nginx is listed"}},
 		{"listing-catalog-huge", inventory.Limits{}, 1, 2, []string{"its response is longer than 1024 KiB"}},
 		{"catalog-link-other-host", inventory.Limits{}, 1, 2, []string{"form a loop"}},
-		{"listing-names", inventory.Limits{}, 1, 1, []string{"contain credentials: 11.", "omitted names that are not valid or contain credentials: 8"}},
+		{"listing-names", inventory.Limits{}, 1, 2, []string{"not valid: 10.", "omitted names that are not valid: 7", "********", "its name repeats credentials"}},
 		{"listing-tags-loop", inventory.Limits{}, 1, 1, []string{"the pages of its tags form a loop"}},
 		{"listing-tags-endless", inventory.Limits{RepositoryTags: 5}, 1, 5, []string{"more than 5 tags"}},
 		{"listing-tags-endless", inventory.Limits{}, 1, 100, []string{"too many pages"}},

@@ -23,7 +23,7 @@ func (s *session) checkKind(ctx context.Context, in content.Reading, tag string)
 		mismatch = k == oci.KindHelm || k == oci.KindZarf // packs have no media type of their own
 	}
 	if mismatch && k != oci.KindNone {
-		s.warn(WarnContentKindMismatch, "%s:%s is %s, and {providerType} is %q.", wire.CleanText(in.Repository), wire.CleanText(tag), k, s.plan.provider)
+		s.warn(WarnContentKindMismatch, "%s:%s is %s, and {providerType} is %q.", s.Wire.Name(in.Repository), s.Wire.Name(tag), k, s.plan.provider)
 	}
 	return k, problem
 }
@@ -53,9 +53,9 @@ func (s *session) fetchKind(ctx context.Context, in content.Reading, reference s
 		case err != nil:
 			return oci.KindNone, "", "GET of its manifest had no response"
 		case a.Status != 200:
-			return oci.KindNone, "", "GET " + wire.ShowURL(a.URL) + " returned " + a.Summary()
+			return oci.KindNone, "", "GET " + a.ShowURL() + " returned " + a.Summary()
 		case a.Over || a.Packed || a.Cut != nil || json.Unmarshal(a.Body, &m) != nil:
-			return oci.KindNone, "", "GET " + wire.ShowURL(a.URL) + " returned 200 with a body that is not a manifest, too long or cut off"
+			return oci.KindNone, "", "GET " + a.ShowURL() + " returned 200 with a body that is not a manifest, too long or cut off"
 		}
 		if digest == "" {
 			digest = cmp.Or(a.Header.Get(oci.DigestHeader), oci.Digest(a.Body))

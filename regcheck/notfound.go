@@ -18,7 +18,7 @@ func (s *session) probePaths(ctx context.Context) *probe.Candidate {
 
 // notFound suggests the path on which a registry responds, if there is one.
 func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
-	f := fail(CodeNotOCI, ReasonNotFound, "GET %s returned %s.", wire.ShowURL(a.URL), a.Summary())
+	f := fail(CodeNotOCI, ReasonNotFound, "GET %s returned %s.", a.ShowURL(), a.Summary())
 	found := s.probePaths(ctx)
 	switch {
 	case found == nil:
@@ -29,9 +29,9 @@ func (s *session) notFound(ctx context.Context, a *wire.Response) *failure {
 		return s.hintRoot(ctx, f)
 	default:
 		if s.plan.endpointPath != "" {
-			return f.hinting("Set {endpoint} to %s and {basePath} to %s, where a registry responds.%s", s.Base.Origin, found.BasePath, s.keyReminder(found))
+			return f.hinting("Set {endpoint} to %s and {basePath} to %s, where a registry responds.%s", s.Base.Origin, s.Wire.Name(found.BasePath), s.keyReminder(found))
 		}
-		return f.hinting("Set {basePath} to %s, where a registry responds.%s", found.BasePath, s.keyReminder(found))
+		return f.hinting("Set {basePath} to %s, where a registry responds.%s", s.Wire.Name(found.BasePath), s.keyReminder(found))
 	}
 }
 

@@ -65,6 +65,20 @@ func (p *plan) login() challenge.Login {
 	return challenge.Login{}
 }
 
+// authorizations returns the headers in which credentials are sent, to know them in responses.
+func (p *plan) authorizations() []string {
+	switch {
+	case p.auth == Basic:
+		return []string{challenge.Basic(p.username, p.password)}
+	case p.auth == Token:
+		return []string{"Bearer " + p.token, challenge.Basic(p.username, p.token)}
+	}
+	return nil
+}
+
+// visible returns what reports show of the definition.
+func (p *plan) visible() string { return p.base.String() + "\n" + p.contentPath + "\n" + p.username }
+
 // problems are collected while a definition is read, so that all of them are reported at once.
 type problems []Problem
 

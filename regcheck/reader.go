@@ -59,11 +59,11 @@ func (r *Reader) Client() *content.Client { return &r.s.Client }
 // Now returns the time of Checker.Now.
 func (r *Reader) Now() time.Time { return r.s.now() }
 
-// Shown returns a text as it may be stored: cleaned, limited in length, without credentials.
-func (r *Reader) Shown(text string) string { return wire.CleanText(r.Masked(text)) }
+// Shown returns a text as it may be stored: cleaned, limited in length, with the name of the program.
+func (r *Reader) Shown(text string) string { return wire.CleanText(r.s.words.complete(text)) }
 
-// Masked returns a text without credentials.
-func (r *Reader) Masked(text string) string { return r.s.shown(text) }
+// ShowName returns a name from the registry as it may be stored: wire/mask.go has the rule.
+func (r *Reader) ShowName(name string) string { return r.s.Wire.Name(name) }
 
 // Access authorizes the requests of Client.
 func (r *Reader) Access() *content.Access { return r.s.access }

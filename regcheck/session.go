@@ -87,6 +87,9 @@ func newSession(c *Checker, p *plan) *session {
 	s.unlikely = s.randomName()
 	tokens := challenge.Client{Wire: wire.New(s.connections(c)), Name: s.words.name(), Home: p.base.Origin}
 	s.Client = content.Client{Client: tokens, Base: p.base, Login: p.login(), Limit: s.limits.Body}
+	for _, login := range p.authorizations() { // a registry may know them before they are sent
+		s.Wire.Sent.Add(login)
+	}
 	s.warnOfDefinition()
 	return s
 }
@@ -103,7 +106,7 @@ func (s *session) connections(c *Checker) wire.Config {
 	return wire.Config{
 		Guard: &egress.Guard{Policy: c.Egress, Resolver: c.Resolver, Dialer: c.Dialer, Proxy: c.Proxy, ProxyConnect: c.ProxyConnect,
 			Roots: c.Roots, Now: s.now},
-		Header: header, Now: s.now, Home: s.plan.base.Origin, HomePath: path,
+		Visible: s.plan.visible(), Header: header, Now: s.now, Home: s.plan.base.Origin, HomePath: path,
 		Limits: wire.Limits{Resolve: l.Resolve, Connect: l.Connect, Handshake: l.TLS, Response: l.Response, Header: l.Header, Body: l.Body, Redirects: l.Redirects},
 		Roots:  c.Roots, Extra: s.plan.roots, ClientCert: s.plan.clientCert, SkipVerify: s.plan.skipVerify,
 	}
@@ -138,16 +141,16 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 			if err := gone(); err != nil {
 				return nil, err
 			}
-			result.Status, result.Detail = out.status, s.shown(out.detail)
+			result.Status, result.Detail = out.status, s.words.complete(out.detail)
 			result.Duration = time.Since(begin)
 			result.DurationMS = result.Duration.Milliseconds()
 			result.RoundTrips = s.Rounds - before
 			for _, origin := range s.Wire.TakeHops() {
-				result.Hops = append(result.Hops, s.shown(origin.String()))
+				result.Hops = append(result.Hops, s.Wire.Text(origin.String()))
 			}
 			if out.failure != nil {
 				out.failure.into(report, st.name)
-				report.Message, report.Hint = s.shown(report.Message), s.shown(report.Hint)
+				report.Message, report.Hint = s.words.complete(report.Message), s.words.complete(report.Hint)
 			}
 		}
 		report.Stages = append(report.Stages, result)
@@ -156,7 +159,7 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 		}
 	}
 	for _, warning := range s.warnings {
-		warning.Message = s.shown(warning.Message)
+		warning.Message = s.words.complete(warning.Message)
 		report.Warnings = append(report.Warnings, warning)
 	}
 	report.Duration = time.Since(started)
@@ -166,9 +169,6 @@ func (s *session) run(ctx context.Context, gone func() error, o Observer) (*Repo
 	report.Known = s.knownAfter(report.Valid)
 	return report, nil
 }
-
-// shown returns a text for the report: without credentials, and with the name of the program.
-func (s *session) shown(text string) string { return s.words.complete(s.Wire.Sent.Masked(text)) }
 
 // randomName returns a name that does not exist.
 func (s *session) randomName() string { return s.words.name() + "-" + random() }

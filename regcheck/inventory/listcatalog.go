@@ -68,13 +68,13 @@ func (c *catalogReader) read(a *wire.Response) (next, why string) {
 	full := false
 	there, err := wire.EachName(a.Body, "repositories", func(name string) bool {
 		switch {
-		case !oci.IsRepository(name) || c.hasCredentials(name):
+		case !oci.IsRepository(name):
 			c.left++
 		case !c.include(name):
 		case len(c.names) == c.limits.Repositories:
 			full = true
 		default:
-			c.names = append(c.names, name)
+			c.names = append(c.names, c.ShowName(name))
 		}
 		return !full
 	})

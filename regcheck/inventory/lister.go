@@ -32,7 +32,7 @@ type lister struct {
 
 	listed       int    // repositories passed to sink by this call
 	catalogCount int    // names in the catalog
-	left         int    // names that are not valid or contain a secret
+	left         int    // names that are not valid
 	noCatalog    string // why the catalog is not complete
 	more         string // which limit was reached
 	noPacks      bool   // no repository has the prefix of packs
@@ -119,9 +119,6 @@ func (l *lister) packs(below []string) []string {
 	return found
 }
 
-// hasCredentials reports whether a name contains credentials, which a registry could reveal to readers of the inventory.
-func (l *lister) hasCredentials(name string) bool { return l.Masked(name) != name }
-
 func (l *lister) notes() []string {
 	var notes []string
 	path := wire.CleanText(l.ContentPath())
@@ -135,13 +132,10 @@ func (l *lister) notes() []string {
 		notes = append(notes, "There are no packs below "+strings.TrimPrefix(path+"/"+oci.PackPrefix, "/")+"; all other repositories are listed instead.")
 	}
 	if l.left > 0 {
-		notes = append(notes, "Omitted names of the catalog that are not valid or contain credentials: "+strconv.Itoa(l.left)+".")
+		notes = append(notes, "Omitted names of the catalog that are not valid: "+strconv.Itoa(l.left)+".")
 	}
 	if l.more != "" {
 		notes = append(notes, l.more)
-	}
-	for i := range notes {
-		notes[i] = l.Masked(notes[i])
 	}
 	return notes
 }

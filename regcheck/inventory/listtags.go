@@ -18,6 +18,10 @@ import (
 func (l *lister) repository(ctx context.Context, name string) (r Repository, there bool, err error) {
 	list := &tagListing{lister: l, name: name, way: content.Way{Access: l.Access(), Scope: content.PullScope(name)}, known: map[string]bool{}, seen: map[string]bool{}}
 	r.Name = name
+	if !oci.IsRepository(name) {
+		r.Problem = maskedName
+		return r, true, nil
+	}
 	there, err = list.read(ctx)
 	if err != nil || !there {
 		return r, there, err
@@ -34,6 +38,9 @@ func (l *lister) repository(ctx context.Context, name string) (r Repository, the
 	return r, true, nil
 }
 
+// maskedName is the problem of a name that was masked: only the registry knows it, so it cannot be requested.
+const maskedName = "its name repeats credentials of the definition, which are masked, so it is not read"
+
 // tagListing reads the pages of a repository's tags.
 type tagListing struct {
 	*lister
@@ -42,7 +49,7 @@ type tagListing struct {
 	tags  []string
 	known map[string]bool
 	seen  map[string]bool // queries of pages
-	left  int             // names that are not valid or contain a secret
+	left  int             // names that are not valid
 	why   string          // why the list is not complete
 }
 
@@ -98,14 +105,15 @@ func (t *tagListing) add(a *wire.Response) (next string) {
 	}
 	limit, full, added := t.limit(), false, false
 	there, err := wire.EachName(a.Body, "tags", func(tag string) bool {
+		shown := t.ShowName(tag)
 		switch {
-		case !oci.IsTag(tag) || t.hasCredentials(tag):
+		case !oci.IsTag(tag):
 			t.left++
-		case t.known[tag]:
+		case t.known[shown]:
 		case len(t.tags) == limit:
 			full = true
 		default:
-			added, t.known[tag], t.tags = true, true, append(t.tags, tag)
+			added, t.known[shown], t.tags = true, true, append(t.tags, shown)
 		}
 		return !full
 	})
@@ -138,7 +146,7 @@ func (t *tagListing) problem() string {
 		words = append(words, t.why)
 	}
 	if t.left > 0 {
-		words = append(words, "omitted names that are not valid or contain credentials: "+strconv.Itoa(t.left))
+		words = append(words, "omitted names that are not valid: "+strconv.Itoa(t.left))
 	}
 	return t.Shown(strings.Join(words, "; "))
 }
@@ -146,6 +154,10 @@ func (t *tagListing) problem() string {
 // tag reads the manifest of a tag and computes its digest, which must be equal to the Docker-Content-Digest of the registry.
 func (l *lister) tag(ctx context.Context, at content.Way, repository, name string) (Tag, error) {
 	t := Tag{Name: name}
+	if !oci.IsTag(name) {
+		t.Problem = maskedName
+		return t, nil
+	}
 	m, a, err := l.manifest(ctx, at, repository, name, &t)
 	if err != nil || t.Problem != "" {
 		return t, err

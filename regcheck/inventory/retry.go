@@ -83,7 +83,7 @@ func (l *lister) request(ctx context.Context, rest, query, header string) (a *wi
 	default:
 		return a, "", 0
 	}
-	return a, "GET " + wire.ShowURL(a.URL) + " returned " + a.Summary() + ".", wait
+	return a, "GET " + a.ShowURL() + " returned " + a.Summary() + ".", wait
 }
 
 // isRateLimited reports whether a response is a 429, or a 503 with Retry-After (RFC 9110 section 15.6.4).

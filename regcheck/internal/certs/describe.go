@@ -24,7 +24,7 @@ func DescribeConnection(c *wire.Conn) string {
 	}
 	if len(state.PeerCertificates) > 0 {
 		leaf := state.PeerCertificates[0]
-		text += fmt.Sprintf(", %q issued by %q, valid until %s", name(leaf.Subject), name(leaf.Issuer), leaf.NotAfter.UTC().Format("2006-01-02"))
+		text += fmt.Sprintf(", %q issued by %q, valid until %s", name(c.Text, leaf.Subject), name(c.Text, leaf.Issuer), leaf.NotAfter.UTC().Format("2006-01-02"))
 	}
 	if c.CertificateRequested && c.Seen().Sent {
 		text += ", client certificate sent"
@@ -57,7 +57,7 @@ func ExpiresSoon(c *wire.Conn, now time.Time) string {
 	if soonest == nil || soonest.NotAfter.Sub(now) > expiresSoon || soonest.NotAfter.Before(now) {
 		return ""
 	}
-	return fmt.Sprintf("%s at %s is valid until %s.", describe(soonest), c.Peer.HostPort(), day(soonest.NotAfter))
+	return fmt.Sprintf("%s at %s is valid until %s.", describe(c.Text, soonest), c.Peer.HostPort(), day(soonest.NotAfter))
 }
 
 // acceptableNames returns the CAs of the server's CertificateRequest, at most three.
@@ -70,7 +70,7 @@ func acceptableNames(s *wire.Handshake) string {
 		}
 		var n pkix.Name
 		n.FillFromRDNSequence(&rdn)
-		if names = append(names, strconv.Quote(name(n))); len(names) == 3 {
+		if names = append(names, strconv.Quote(name(s.Text, n))); len(names) == 3 {
 			break
 		}
 	}
@@ -80,12 +80,12 @@ func acceptableNames(s *wire.Handshake) string {
 	return strings.Join(names, ", ")
 }
 
-func name(n pkix.Name) string {
+func name(text func(string) string, n pkix.Name) string {
 	if n.CommonName != "" {
-		return wire.CleanText(n.CommonName)
+		return text(n.CommonName)
 	}
-	if text := wire.CleanText(n.String()); text != "" {
-		return text
+	if shown := text(n.String()); shown != "" {
+		return shown
 	}
 	return "(no name)"
 }
@@ -99,11 +99,11 @@ func fingerprint(c *x509.Certificate) string {
 	return strings.Join(parts, ":")
 }
 
-func describe(c *x509.Certificate) string {
+func describe(text func(string) string, c *x509.Certificate) string {
 	if selfSigned(c) {
-		return fmt.Sprintf("%q, self-signed (SHA-256 %s)", name(c.Subject), fingerprint(c))
+		return fmt.Sprintf("%q, self-signed (SHA-256 %s)", name(text, c.Subject), fingerprint(c))
 	}
-	return fmt.Sprintf("%q issued by %q (SHA-256 %s)", name(c.Subject), name(c.Issuer), fingerprint(c))
+	return fmt.Sprintf("%q issued by %q (SHA-256 %s)", name(text, c.Subject), name(text, c.Issuer), fingerprint(c))
 }
 
 // selfSigned reports whether subject and issuer are the same and the certificate's own key signed it.
@@ -114,11 +114,11 @@ func selfSigned(c *x509.Certificate) bool {
 	return c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil
 }
 
-// subjectNames returns the subject alternative names, cleaned, at most ten.
-func subjectNames(c *x509.Certificate) []string {
+// subjectNames returns the subject alternative names, as text shows them, at most ten.
+func subjectNames(text func(string) string, c *x509.Certificate) []string {
 	var names []string
 	for _, n := range c.DNSNames {
-		names = append(names, wire.CleanText(n))
+		names = append(names, text(n))
 	}
 	for _, ip := range c.IPAddresses {
 		names = append(names, ip.String())

@@ -76,7 +76,7 @@ func Explain(c *wire.Handshake, err error, program string) *Failure {
 		return fail("protocol", "%s sent a certificate with an RSA key of more than %d bits.", where, maxRSABits).at("").
 			hinting("Contact the registry operator: the server needs a certificate with a smaller key.")
 	default:
-		return fail("protocol", "%s: %s.", where, wire.CleanText(wire.Innermost(err).Error()))
+		return fail("protocol", "%s: %s.", where, c.Text(wire.Innermost(err).Error()))
 	}
 }
 
@@ -112,7 +112,7 @@ func explainRejection(c *wire.Handshake, seen, program string) *Failure {
 		}
 		return f
 	}
-	f := fail("clientCertificateRejected", "%s requested a client certificate and received %s; %s.%s", c.Host, describe(c.Leaf), seen, accepts)
+	f := fail("clientCertificateRejected", "%s requested a client certificate and received %s; %s.%s", c.Host, describe(wire.CleanText, c.Leaf), seen, accepts)
 	if c.Now.After(c.Leaf.NotAfter) {
 		f.hinting("Set {auth.tls.certificate} to a new client certificate: this one expired on %s.", day(c.Leaf.NotAfter))
 	} else if accepts != "" {
@@ -136,27 +136,27 @@ func explainCertificate(c *wire.Handshake, v *tls.CertificateVerificationError) 
 	leaf, top := served[0], served[len(served)-1]
 	switch {
 	case selfSigned(leaf):
-		return fail("selfSigned", "%s served %s.", c.Host, describe(leaf)).
+		return fail("selfSigned", "%s served %s.", c.Host, describe(c.Text, leaf)).
 			hinting("Set {auth.tls.ca} to the PEM certificate with the SHA-256 fingerprint %s and {auth.tls.enabled} to true. First compare the fingerprint with that of the server.", fingerprint(leaf))
 	case len(served) == 1 && len(leaf.IssuingCertificateURL) > 0:
 		return fail("missingIntermediate", "%s served only %s, without the certificate of its issuer, which is at %s.",
-			c.Host, describe(leaf), wire.CleanText(leaf.IssuingCertificateURL[0])).
+			c.Host, describe(c.Text, leaf), c.Text(leaf.IssuingCertificateURL[0])).
 			hinting("Contact the registry operator: the server must send its whole certificate chain. Until then set {auth.tls.ca} to the PEM certificate of %q from %s and {auth.tls.enabled} to true.",
-				name(leaf.Issuer), wire.CleanText(leaf.IssuingCertificateURL[0]))
+				name(c.Text, leaf.Issuer), c.Text(leaf.IssuingCertificateURL[0]))
 	case selfSigned(top):
-		return fail("unknownAuthority", "%s served %s; its chain ends at %s.", c.Host, describe(leaf), describe(top)).
-			hinting("Set {auth.tls.ca} to the PEM CA certificate %q with the SHA-256 fingerprint %s and {auth.tls.enabled} to true.", name(top.Subject), fingerprint(top))
+		return fail("unknownAuthority", "%s served %s; its chain ends at %s.", c.Host, describe(c.Text, leaf), describe(c.Text, top)).
+			hinting("Set {auth.tls.ca} to the PEM CA certificate %q with the SHA-256 fingerprint %s and {auth.tls.enabled} to true.", name(c.Text, top.Subject), fingerprint(top))
 	default:
 		return fail("unknownAuthority", "%s served %s; the chain ends at issuer %q, which is not trusted and was not sent.",
-			c.Host, describe(leaf), name(top.Issuer)).
-			hinting("Set {auth.tls.ca} to the PEM CA certificate of %q and {auth.tls.enabled} to true.", name(top.Issuer))
+			c.Host, describe(c.Text, leaf), name(c.Text, top.Issuer)).
+			hinting("Set {auth.tls.ca} to the PEM CA certificate of %q and {auth.tls.enabled} to true.", name(c.Text, top.Issuer))
 	}
 }
 
 func explainHostname(c *wire.Handshake, err x509.HostnameError, leaf *x509.Certificate) *Failure {
-	names := subjectNames(leaf)
+	names := subjectNames(c.Text, leaf)
 	if len(names) == 0 {
-		return fail("hostnameMismatch", "%s served %s, which has no subject alternative names; clients ignore the common name.", c.Host, describe(leaf)).
+		return fail("hostnameMismatch", "%s served %s, which has no subject alternative names; clients ignore the common name.", c.Host, describe(c.Text, leaf)).
 			hinting("Install a certificate on the server that has the subject alternative name %q.", err.Host)
 	}
 	f := fail("hostnameMismatch", "%s served a certificate for %s, not for %q.", c.Host, strings.Join(names, ", "), err.Host)
@@ -171,9 +171,9 @@ func explainInvalid(c *wire.Handshake, err x509.CertificateInvalidError, served 
 	if invalid == nil {
 		invalid = served[0]
 	}
-	which := "The certificate " + describe(invalid)
+	which := "The certificate " + describe(c.Text, invalid)
 	if err.Reason != x509.Expired {
-		return fail("unknownAuthority", "%s at %s cannot be used for this: %s.", which, c.Host, wire.CleanText(err.Error()))
+		return fail("unknownAuthority", "%s at %s cannot be used for this: %s.", which, c.Host, c.Text(err.Error()))
 	}
 	clock := c.Now.UTC().Format("2006-01-02 15:04")
 	if c.Now.Before(invalid.NotBefore) {
@@ -181,7 +181,7 @@ func explainInvalid(c *wire.Handshake, err x509.CertificateInvalidError, served 
 	}
 	f := fail("expired", "%s at %s was valid until %s; the local clock shows %s UTC.", which, c.Host, day(invalid.NotAfter), clock)
 	if !slices.ContainsFunc(served, invalid.Equal) {
-		f.at("auth.tls.ca").hinting("Set {auth.tls.ca} to the successor of the certificate %q, which has expired.", name(invalid.Subject))
+		f.at("auth.tls.ca").hinting("Set {auth.tls.ca} to the successor of the certificate %q, which has expired.", name(c.Text, invalid.Subject))
 	}
 	return f
 }
@@ -213,7 +213,7 @@ func ExplainResponse(a *wire.Response, program string) *Failure {
 	if !strings.Contains(body, "No required SSL certificate") && !strings.Contains(body, "SSL certificate error") {
 		return nil
 	}
-	return explainRejection(a.Conn.Seen(), "it returned 400 \""+wire.Title(a.Body)+"\"", program)
+	return explainRejection(a.Conn.Seen(), "it returned 400 \""+a.Title()+"\"", program)
 }
 
 // withHost returns the endpoint with another host.

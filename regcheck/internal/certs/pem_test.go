@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // oversizedKey is an RSA key whose numbers fit together, but are no primes: making one costs an
@@ -105,7 +107,7 @@ func FuzzPEM(f *testing.F) {
 			t.Errorf("%d certificates and %v", len(certificates), err)
 		}
 		for _, c := range certificates {
-			mustBeClean(t, describe(c)+strings.Join(subjectNames(c), " "))
+			mustBeClean(t, describe(wire.CleanText, c)+strings.Join(subjectNames(wire.CleanText, c), " "))
 		}
 		if err != nil {
 			mustBeClean(t, err.Error())

@@ -28,7 +28,7 @@ func (e *ResponseError) Error() string { return "the token service returned " + 
 func ReadService(c *Challenge, a *wire.Response, secure bool) (*Service, error) {
 	text := c.Params["realm"]
 	invalid := func(why string) (*Service, error) {
-		return nil, &Error{"realmInvalid", fmt.Sprintf("%s names the token service %q: %s.", wire.ShowURL(a.URL), ShowRealm(text), why)}
+		return nil, &Error{"realmInvalid", fmt.Sprintf("%s names the token service %q: %s.", a.ShowURL(), a.Text(withoutQuery(text)), why)}
 	}
 	if strings.TrimSpace(text) == "" {
 		return invalid("the address is missing")
@@ -42,18 +42,17 @@ func ReadService(c *Challenge, a *wire.Response, secure bool) (*Service, error) 
 	}
 	o, err := egress.ReadOrigin(realm)
 	if err != nil {
-		return invalid(wire.CleanText(err.Error()))
+		return invalid(a.Text(err.Error()))
 	}
 	if o.Scheme == "http" && (a.From.Scheme == "https" || secure) {
-		return nil, &Error{"realmInsecure", fmt.Sprintf("%s names %s.", wire.ShowURL(a.URL), wire.ShowURL(realm))}
+		return nil, &Error{"realmInsecure", fmt.Sprintf("%s names %s.", a.ShowURL(), a.Text(wire.ShowURL(realm)))}
 	}
 	return &Service{Realm: realm, Origin: o, Service: c.Params["service"], Scopes: strings.Fields(c.Params["scope"]), From: a.From}, nil
 }
 
-// ShowRealm returns a realm to be shown: cleaned, without its query.
-func ShowRealm(realm string) string {
+func withoutQuery(realm string) string {
 	before, _, _ := strings.Cut(realm, "?")
-	return wire.CleanText(before)
+	return before
 }
 
 // Denied reports whether a response rejects a request for lack of credentials or permission.
@@ -105,7 +104,7 @@ func (c Client) RequestToken(ctx context.Context, t *Service, who Login, scopes 
 
 func readGrant(t *Service, a *wire.Response) Grant {
 	broken := func(format string, args ...any) Grant {
-		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s returned %s.", wire.ShowURL(t.Realm), fmt.Sprintf(format, args...))}}
+		return Grant{Err: &Error{"badTokenAnswer", fmt.Sprintf("The token service %s returned %s.", a.Text(wire.ShowURL(t.Realm)), fmt.Sprintf(format, args...))}}
 	}
 	switch {
 	case certs.ExplainResponse(a, "") != nil, a.Status == 429 || a.Status >= 500:
@@ -115,7 +114,7 @@ func readGrant(t *Service, a *wire.Response) Grant {
 	case a.Status == 400:
 		return Grant{Bad: a}
 	case a.Status/100 == 3:
-		return broken("%d and redirects to %s; redirects of token requests are not followed", a.Status, ShowRealm(a.Header.Get("Location")))
+		return broken("%d and redirects to %s; redirects of token requests are not followed", a.Status, a.Text(withoutQuery(a.Header.Get("Location"))))
 	case a.Status/100 == 2 && a.Status != 200: // its body may contain a token
 		return broken("%d; Helm and other clients accept a token with status 200 only", a.Status)
 	case a.Status != 200:

@@ -73,9 +73,9 @@ func (r Reading) State() State {
 func (r Reading) Why() string {
 	switch denial := r.Grant.Denial(); {
 	case r.Response != nil:
-		return "GET " + wire.ShowURL(r.Response.URL) + " returned " + r.Response.Summary()
+		return "GET " + r.Response.ShowURL() + " returned " + r.Response.Summary()
 	case denial != nil:
-		return "the token service " + wire.ShowURL(r.Way.Service.Realm) + " returned " + denial.Summary()
+		return "the token service " + denial.Text(wire.ShowURL(r.Way.Service.Realm)) + " returned " + denial.Summary()
 	}
 	return "there was no response"
 }

@@ -61,7 +61,7 @@ func (p *prober) probePaths(ctx context.Context, keys []string) *Candidate {
 	}
 	try(strings.TrimSuffix("/"+p.base.Path, "/")+"/index.yaml", func(a *wire.Response) {
 		if isHelmIndex(a) {
-			helm = &Candidate{HelmIndex: wire.ShowURL(a.URL)}
+			helm = &Candidate{HelmIndex: a.ShowURL()}
 		}
 	})
 	if p.base.Path != "" {

@@ -154,8 +154,8 @@ func IsJSON(a *Response) bool {
 }
 
 // Title returns the title of a web page, "" if it has none.
-func Title(body []byte) string {
-	text := string(body[:min(len(body), 8<<10)])
+func (a *Response) Title() string {
+	text := string(a.Body[:min(len(a.Body), 8<<10)])
 	lower := strings.ToLower(text)
 	if i := strings.Index(lower, "<title"); i >= 0 && len(lower) == len(text) {
 		if open := strings.IndexByte(lower[i:], '>'); open >= 0 {
@@ -163,7 +163,7 @@ func Title(body []byte) string {
 			if end := strings.IndexByte(rest, '<'); end >= 0 {
 				rest = rest[:end]
 			}
-			return CleanText(html.UnescapeString(rest))
+			return a.Text(html.UnescapeString(rest))
 		}
 	}
 	return ""
@@ -174,18 +174,18 @@ func (a *Response) words() string {
 	for _, e := range ReadErrors(a.Body) {
 		switch {
 		case e.Code != "" && e.Message != "":
-			return e.Code + ": " + e.Message
+			return a.Text(e.Code) + ": " + a.Text(e.Message)
 		case e.Code+e.Message != "":
-			return e.Code + e.Message
+			return a.Text(e.Code + e.Message)
 		}
 	}
 	if IsHTML(a) {
-		if t := Title(a.Body); t != "" {
+		if t := a.Title(); t != "" {
 			return "a page titled \"" + t + "\""
 		}
 		return "a web page"
 	}
-	return cleanBytes(a.Body[:min(len(a.Body), 200)])
+	return a.Text(string(a.Body[:min(len(a.Body), 200)]))
 }
 
 // Summary returns status and words: "403 (DENIED: requested access …)".

@@ -12,7 +12,9 @@ const MaxShown = 256
 
 // CleanText makes external text safe to show: valid UTF-8 without control, format, bidirectional and private characters, with
 // single blanks, at most MaxShown characters. Terminal escape sequences lose their introducer.
-func CleanText(s string) string {
+func CleanText(s string) string { return clean(s, MaxShown) }
+
+func clean(s string, most int) string {
 	var out strings.Builder
 	count, blank := 0, false
 	for len(s) > 0 {
@@ -27,16 +29,13 @@ func CleanText(s string) string {
 			count++
 		}
 		blank = false
-		if count++; count > MaxShown {
-			return string([]rune(out.String())[:MaxShown-1]) + "…"
+		if count++; count > most {
+			return string([]rune(out.String())[:most-1]) + "…"
 		}
 		out.WriteRune(r)
 	}
 	return out.String()
 }
-
-// cleanBytes is CleanText for a body, of which only the beginning is shown.
-func cleanBytes(b []byte) string { return CleanText(string(b[:min(len(b), 8*MaxShown)])) }
 
 // Counted returns a number with its noun.
 func Counted(n int, one, many string) string {

@@ -15,11 +15,12 @@ type Handshake struct {
 	Leaf                 *x509.Certificate
 	Acceptable           [][]byte
 	Now                  time.Time
+	Text                 func(string) string // Client.Text
 }
 
 func (c *Conn) Seen() *Handshake {
 	w := c.Peer.wire
-	s := &Handshake{Host: c.Peer.HostPort(), Home: c.Peer.Origin == w.Home, CertificateRequested: c.CertificateRequested, Acceptable: c.acceptable, Now: w.Now()}
+	s := &Handshake{Host: w.Sent.inText(c.Peer.HostPort()), Home: c.Peer.Origin == w.Home, CertificateRequested: c.CertificateRequested, Acceptable: c.acceptable, Now: w.Now(), Text: w.Text}
 	if s.Home {
 		s.Path = w.HomePath
 	}

@@ -29,6 +29,8 @@ type Config struct {
 	Extra      []*x509.Certificate // trusted as well
 	ClientCert *tls.Certificate
 	SkipVerify bool
+
+	Visible string // what the definition shows of itself
 }
 
 // Limits limit the time and size of responses.
@@ -78,7 +80,7 @@ func (e *StepError) Error() string {
 func (e *StepError) Unwrap() error { return e.Err }
 
 func New(c Config) *Client {
-	w := &Client{Config: c, peers: map[egress.Origin]*Peer{}}
+	w := &Client{Config: c, peers: map[egress.Origin]*Peer{}, Sent: sentCredentials{visible: asciiLower(c.Visible)}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	w.pool = sync.OnceValue(func() *x509.CertPool { return trustPool(c.Roots, c.Extra) })
 	if c.Home.Scheme == "https" {
