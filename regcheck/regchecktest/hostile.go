@@ -103,6 +103,10 @@ func (g *Registry) repeat(conn net.Conn, text string, interval time.Duration) {
 func write(conn net.Conn, text string) { _, _ = conn.Write([]byte(text)) }
 
 var hijackers = map[string]func(*Registry, net.Conn){
+	"cut-status":      func(_ *Registry, c net.Conn) { write(c, "HTTP/1.1 2") },
+	"cut-header":      func(_ *Registry, c net.Conn) { write(c, "HTTP/1.1 200 OK\r\nDocker-Distrib") },
+	"cut-header-line": func(_ *Registry, c net.Conn) { write(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n") },
+	"invalid-header":  func(_ *Registry, c net.Conn) { write(c, "HTTP/1.1 200 OK\r\nno colon\r\n\r\n{}") },
 	"drip-headers": func(g *Registry, c net.Conn) {
 		write(c, "HTTP/1.1 200 OK\r\nX-Slow: ")
 		g.repeat(c, "a", 50*time.Millisecond)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -38,6 +40,8 @@ type Conn struct {
 
 	mu    sync.Mutex
 	first []byte // the first bytes received: over plain HTTP a TLS server sends an alert
+	tail  []byte // the last bytes received since the last request; nil after the end of a header
+	ended bool   // the peer has closed the connection
 }
 
 func newConn(p *Peer, raw net.Conn) *Conn {
@@ -132,18 +136,45 @@ type quietConn struct {
 
 func (q *quietConn) Write(b []byte) (int, error) {
 	defer q.owner.spoke()
+	q.owner.mu.Lock()
+	q.owner.tail = []byte{}
+	q.owner.mu.Unlock()
 	return q.Conn.Write(b)
 }
 
 func (q *quietConn) Read(b []byte) (int, error) {
 	<-q.owner.wrote.Done()
 	n, err := q.Conn.Read(b)
-	q.owner.mu.Lock()
-	if len(q.owner.first) == 0 {
-		q.owner.first = bytes.Clone(b[:min(n, 8)])
-	}
-	q.owner.mu.Unlock()
+	q.owner.saw(b[:n], err)
 	return n, err
+}
+
+func (c *Conn) saw(b []byte, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.first) == 0 {
+		c.first = bytes.Clone(b[:min(len(b), 8)])
+	}
+	c.ended = c.ended || errors.Is(err, io.EOF) || IsReset(err)
+	if c.tail == nil {
+		return
+	}
+	c.tail = append(c.tail, b...)
+	if bytes.Contains(c.tail, []byte("\n\r\n")) || bytes.Contains(c.tail, []byte("\n\n")) {
+		c.tail = nil // the header ends
+		return
+	}
+	c.tail = bytes.Clone(c.tail[max(0, len(c.tail)-2):])
+}
+
+// cutInHeader reports whether the peer closed the connection inside the header of an HTTP response, for which net/http returns the
+// error of a malformed header.
+func (c *Conn) cutInHeader() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	const version = "HTTP/1."
+	first := string(c.first)
+	return c.ended && c.tail != nil && first != "" && (strings.HasPrefix(first, version) || strings.HasPrefix(version, first))
 }
 
 // SawTLS reports whether the server sent a TLS record on a plain connection (alert 21, handshake 22).

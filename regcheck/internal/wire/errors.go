@@ -23,14 +23,14 @@ func IsReset(err error) bool {
 	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// IsCutOff reports whether the server closed the connection before a response. The errors of net/http for this have no type,
+// IsCutOff reports whether the server closed the connection before the header of a response was complete. The errors of net/http for this have no type,
 // so it checks whether a response had begun, or was rejected by net/http.
 func IsCutOff(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || IsReset(err) || errors.Is(err, net.ErrClosed) {
 		return true
 	}
 	x, ok := errors.AsType[*ExchangeError](err)
-	return ok && !x.Started && !IsTimeout(err) && !rejectedHTTP2(err)
+	return ok && (x.Conn.cutInHeader() || !x.Started && !IsTimeout(err) && !rejectedHTTP2(err))
 }
 
 // rejectedHTTP2 reports whether net/http aborted a request or its connection because of what the server sent over
