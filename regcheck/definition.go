@@ -130,6 +130,15 @@ func TextProblem(value string) string {
 	return ""
 }
 
+// passwordProblem is TextProblem for a password, which may have line breaks: Google's _json_key is a JSON document of several lines.
+// One at the end is most likely pasted.
+func passwordProblem(value string) string {
+	if strings.HasSuffix(value, "\n") || strings.HasSuffix(value, "\r") {
+		return "must not end in a line break; remove the trailing newline"
+	}
+	return TextProblem(strings.NewReplacer("\r", " ", "\n", " ").Replace(value))
+}
+
 func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
 // NoteUnknown adds members that were sent and that do not exist to Unknown, each with the nearest name of a known one. known

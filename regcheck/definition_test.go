@@ -43,6 +43,12 @@ func TestAuthType(t *testing.T) {
 		{Auth{Username: "u:v", Password: "p"}, Basic, "auth.username"},
 		{Auth{Username: "u", Password: " p "}, Basic, ""}, // blanks belong to a secret
 		{Auth{Username: "u", Password: "p\r\n"}, Basic, "auth.password"},
+		{Auth{Username: "_json_key", Password: "{\n  \"type\": \"service_account\"\r\n}"}, Basic, ""},
+		{Auth{Username: "_json_key", Password: "{\n}\n"}, Basic, "auth.password"},
+		{Auth{Username: "u", Password: "p\tq"}, Basic, "auth.password"},
+		{Auth{Username: "u", Password: "p\x00q"}, Basic, "auth.password"},
+		{Auth{Username: "u\nv", Password: "p"}, Basic, "auth.username"},
+		{Auth{Token: "t\nu"}, Token, "auth.token"},
 	} {
 		p, found := Definition{Endpoint: "registry.test", Auth: &row.auth}.read()
 		got := ""
@@ -63,5 +69,12 @@ func TestProblemsContainNoSecret(t *testing.T) {
 	err := &DefinitionError{d.Problems()}
 	if len(err.Problems) < 4 || strings.Contains(err.Error(), marked) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestLineBreakAtEndOfPassword(t *testing.T) {
+	d := Definition{Endpoint: "registry.test", Auth: &Auth{Username: "_json_key", Password: "{\n}\n"}}
+	if found := d.Problems(); len(found) != 1 || found[0].Problem != "must not end in a line break; remove the trailing newline" {
+		t.Errorf("%v", found)
 	}
 }

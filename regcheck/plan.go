@@ -121,7 +121,7 @@ func (a *Auth) read(p *plan, found *problems) {
 	}
 	a.readCredentials(p, found)
 	found.note("auth.username", TextProblem(a.Username))
-	found.note("auth.password", TextProblem(a.Password.Reveal()))
+	found.note("auth.password", passwordProblem(a.Password.Reveal()))
 	found.note("auth.token", TextProblem(a.Token.Reveal()))
 	if p.auth != NoAuth && strings.Contains(a.Username, ":") {
 		found.add("auth.username", "must not contain a colon (RFC 7617)")

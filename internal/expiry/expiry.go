@@ -3,6 +3,7 @@
 package expiry
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -118,6 +119,7 @@ func times(secret string) (issued, expires time.Time) {
 	var claims struct {
 		Exp        float64 `json:"exp"`
 		Iat        float64 `json:"iat"`
+		Nbf        float64 `json:"nbf"`
 		Expiration float64 `json:"expiration"`
 	}
 	if len(secret) > maxSecret {
@@ -132,7 +134,7 @@ func times(secret string) (issued, expires time.Time) {
 	if err != nil || json.Unmarshal(text, &claims) != nil {
 		return time.Time{}, time.Time{}
 	}
-	return seconds(claims.Iat), seconds(max(claims.Exp, claims.Expiration))
+	return seconds(cmp.Or(claims.Iat, claims.Nbf)), seconds(max(claims.Exp, claims.Expiration))
 }
 
 func seconds(s float64) time.Time {

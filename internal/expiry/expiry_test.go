@@ -73,6 +73,8 @@ func TestSoon(t *testing.T) {
 		{"7 days", "u", claims(7*day, -90*day), "The token expires in 7 days, at 2026-06-08 12:00 UTC."},
 		{"in a year that has begun", "u", claims(day, -364*day), "The token expires in 24 hours, at 2026-06-02 12:00 UTC."},
 		{"unknown lifetime", "u", jwt(fmt.Sprintf(`{"exp": %d}`, at(3*time.Hour))), "The token expires in 3 hours, at 2026-06-01 15:00 UTC."},
+		{"7 days from nbf", "u", jwt(fmt.Sprintf(`{"exp": %d, "nbf": %d}`, at(day), at(-6*day))), ""},
+		{"90 days from nbf", "u", jwt(fmt.Sprintf(`{"exp": %d, "nbf": %d}`, at(day), at(-89*day))), "The token expires in 24 hours, at 2026-06-02 12:00 UTC."},
 		{"issued after its end", "u", claims(day, 2*day), "The token expires in 24 hours, at 2026-06-02 12:00 UTC."},
 		{"now", "u", claims(0, -90*day), "The token expired less than 2 minutes ago, at 2026-06-01 12:00 UTC."},
 		{"long ago", "u", jwt(`{"exp": 1}`), "The token expired 20605 days ago, at 1970-01-01 00:00 UTC."},

@@ -42,7 +42,7 @@ func TestImportStoresEachDefinitionOnce(t *testing.T) {
 			foundIn("https://long.test", strings.Repeat("p/", 150)+"p", "", ""),
 		}
 		want := []string{"new ghcr.io/acme", "exists ghcr.io/acme", "new ghcr.io/acme (2)", "exists already there",
-			"notValid auth.password must not contain control characters; remove the trailing newline", "new long.test/" + strings.Repeat("p/", 115)}
+			"notValid auth.password must not end in a line break; remove the trailing newline", "new long.test/" + strings.Repeat("p/", 115)}
 		dry, err := k.Import(t.Context(), operatorOf("org-a"), audit.Origin{}, ImportInput{Definitions: found, DryRun: true})
 		if got := imported(dry); err != nil || !slices.Equal(got, want) {
 			t.Errorf("dry run: %v\n%q, want\n%q", err, got, want)

@@ -49,7 +49,7 @@ func TestText(t *testing.T) {
 		"  ✓ one.test ", "  valid\n      also in b.yaml:9, b.yaml, c and 1 more\n      warning  redirected: It was redirected.\n",
 		"not valid: RegistryAuthFailed (refused)\n      line 1, Secret x/\ufffd]0;title\ufffd\n      The credentials were rejected.\n      field    auth.password\n      hint     Correct them.\n",
 		"  ? three.test/charts/\ufffd[31mred\ufffd        unresolved (template)\n      line 1\n      The value is a template.\n      notice   plainHttp: No TLS.\n",
-		"not valid (auth.password)\n      line 1\n      auth.password must not contain control characters; remove the trailing\n      newline\n",
+		"not valid (auth.password)\n      line 1\n      auth.password must not end in a line break; remove the trailing newline\n",
 		"not checked\n      line 1\n      The scan was interrupted.\n",
 		"\ufffd[2Jz.yaml\n  ✗ problem (notYAML): line 3\n      It is not YAML.\n",
 		"\n5 found, 1 valid, 2 not valid, 1 not checked, 1 unresolved, 1 skipped,\n1 problem\n--list shows what was skipped.\n",
