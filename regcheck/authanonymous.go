@@ -116,7 +116,8 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 	if facts.Decide() != content.PathDenied {
 		return authResult{access: acc}.withDetail("anonymous access to the content tried")
 	}
-	return authResult{failure: fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", wire.CleanText(s.plan.contentPath), r.Why())}
+	public := s.Catalog(ctx, acc).Below(s.plan.contentPath)
+	return authResult{failure: s.contentPrivate(r, public)}
 }
 
 func (s *session) anonymousAccess() (*content.Access, *failure) {

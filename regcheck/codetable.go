@@ -136,7 +136,7 @@ var codeTable = []Entry{
 
 	{Code: CodeAccessDenied, Stages: []Stage{StageAuth, StageContent}, Field: "baseContentPath",
 		Sentence: "The registry denies access.",
-		Hint:     "Grant the user permission to pull. If the registry grants permissions only per repository, set {baseContentPath} to such a repository."},
+		Hint:     perRepository + " Otherwise grant the user permission to pull."},
 	{Code: CodeContentNotFound, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The registry has no content at this path.",
 		Hint:     "Correct {baseContentPath}, or push the content first."},
@@ -171,7 +171,7 @@ var warningTable = []Entry{
 		Sentence: "The kind of the content does not match {providerType}.",
 		Hint:     "Set {providerType} to the kind of the content, or {baseContentPath} to content of that kind."},
 	{Warning: WarnEmptyContent, Stages: inContent, Field: "baseContentPath",
-		Sentence: "The repository exists, but is empty.",
+		Sentence: "The repository or prefix exists, but is empty.",
 		Hint:     "Push content, or correct {baseContentPath}."},
 	{Warning: WarnContentNotReadable, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The manifest of a listed tag cannot be read, so it is not known whether the content can be pulled.",

@@ -1,12 +1,14 @@
 package regcheck
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -56,7 +58,7 @@ func (s *session) contentIsReadable(ctx context.Context) bool {
 		return false
 	}
 	switch c.facts.Decide() {
-	case content.PathTagged, content.PathEmpty, content.ListedBelow, content.BelowReadable:
+	case content.PathTagged, content.PathEmpty, content.PrefixEmpty, content.ListedBelow, content.BelowReadable:
 		return true
 	}
 	return false
@@ -84,19 +86,21 @@ func (s *session) contentExpired(ctx context.Context, r content.Reading) *failur
 func (c *contentCheck) request(ctx context.Context, step content.Step) *failure {
 	var work []func(*session)
 	if step != content.RequestCatalog {
-		work = append(work, func(s *session) { c.below = s.tagsBelow(ctx, s.access) })
+		work = append(work, func(s *session) { c.below = s.tagsBelow(ctx, s.access); c.facts.Below = c.below.State() })
 	}
-	if step != content.RequestBelow {
-		work = append(work, func(s *session) { c.catalog = s.Catalog(ctx, s.access) })
+	switch step {
+	case content.RequestCatalog, content.RequestBoth:
+		work = append(work, func(s *session) {
+			c.catalog = s.Catalog(ctx, s.access)
+			c.facts.Listed, c.facts.Whole = c.catalog.Listing(c.plan.contentPath), c.catalog.Whole
+		})
+	case content.RequestBeside:
+		work = append(work, func(s *session) { c.facts.Beside = s.tagsBeside(ctx).State() })
 	}
 	c.concurrently(work...)
-	if step != content.RequestBelow {
-		c.facts.Listed, c.facts.Whole = c.catalog.Listing(c.plan.contentPath), c.catalog.Whole
-	}
 	if step == content.RequestCatalog {
 		return nil
 	}
-	c.facts.Below = c.below.State()
 	return c.diagnoseReading(c.below)
 }
 
@@ -104,6 +108,12 @@ func (c *contentCheck) request(ctx context.Context, step content.Step) *failure 
 // for the project's own name, but 404 for an unknown repository in it.
 func (s *session) tagsBelow(ctx context.Context, acc *content.Access) content.Reading {
 	return s.Tags(ctx, acc, s.plan.contentPath+"/"+s.unlikely)
+}
+
+// tagsBeside requests a random repository below a random sibling of the path: a registry that refuses it knows the path.
+func (s *session) tagsBeside(ctx context.Context) content.Reading {
+	parent := s.plan.contentPath[:strings.LastIndexByte(s.plan.contentPath, '/')+1]
+	return s.Tags(ctx, s.access, parent+s.unlikely+"/"+s.unlikely)
 }
 
 // concurrently runs requests concurrently that do not depend on each other. The longest of them counts.
@@ -132,6 +142,11 @@ func (c *contentCheck) conclude(ctx context.Context, step content.Step) outcome 
 	case content.BelowReadable:
 		c.packsFirst(c.catalog.Below(c.plan.contentPath)) // for its warning
 		return passed("repositories below %s may be read", shown)
+	case content.BelowGranted:
+		return c.grantedBelow(ctx)
+	case content.PrefixEmpty:
+		c.warn(WarnEmptyContent, "%s has no repositories.", shown)
+		return passed("%s exists and has no repositories: an unknown repository below it is missing, and one beside it is refused", shown)
 	case content.PathMissing:
 		return failed(c.missing())
 	case content.PathDenied:
@@ -150,7 +165,8 @@ func (c *contentCheck) unclear() outcome {
 	shown := wire.CleanText(c.plan.contentPath)
 	switch {
 	case c.facts.Path == content.NotFound:
-		return unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s", shown, c.catalog.Gap())
+		return unknown("%s is not a repository, and the catalog does not show whether repositories are below it: %s. "+
+			"If the chart's name is missing at the end of {baseContentPath}, append it to have the chart checked", shown, c.catalog.Gap())
 	case c.facts.Path == content.NoTags:
 		return unknown("the registry returns an empty list of tags for any name, and the catalog does not show whether %s exists: %s", shown, c.catalog.Gap())
 	case c.path.Response != nil && c.path.Response.Status == 200:
@@ -162,6 +178,9 @@ func (c *contentCheck) unclear() outcome {
 const cacheHint = "If this is a pull-through cache, pull the content once: it lists only pulled content."
 
 func (c *contentCheck) missing() *failure {
+	if better, ok := product.WithoutChartRepo(c.plan.contentPath); ok {
+		return fail(CodeContentNotFound, "", "%s.", c.path.Why()).hinting("%s", product.ChartRepo(better))
+	}
 	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.Why(), wire.Counted(len(c.catalog.Names), "repository", "repositories"))
 	if near := spelling.Prefixes(c.plan.contentPath, c.catalog.Names); len(near) > 0 {
 		for i := range near {
@@ -172,18 +191,37 @@ func (c *contentCheck) missing() *failure {
 	return f.hinting("%s %s", f.hint, cacheHint)
 }
 
+// perRepository is the most likely cause of a refused path that is a prefix.
+const perRepository = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} to one of these repositories."
+
 // denied is a missing permission.
 func (c *contentCheck) denied(r content.Reading) *failure {
 	if c.plan.auth == NoAuth {
-		return fail(CodeAuthRequired, "", "%s.", r.Why())
+		return c.contentPrivate(r, c.catalog.Below(c.plan.contentPath))
 	}
 	seen := "The credentials are valid, but %s; the repository may also not exist."
 	if c.unverified {
 		seen = "%s, with credentials that the registry did not verify; they may be wrong, or the repository may not exist."
 	}
-	return fail(CodeAccessDenied, "", seen, r.Why()).
-		hinting("Grant the user permission to pull from %s (Harbor: pull; ACR: metadata_read; GitLab: read_registry; Google: artifactregistry.repositories.downloadArtifacts). "+
-			"If the registry grants permissions only per repository, set {baseContentPath} to such a repository.", wire.CleanText(c.plan.contentPath))
+	f := fail(CodeAccessDenied, "", seen, r.Why())
+	if hint := product.Denied(c.plan.contentPath, r.Denial()); hint != "" {
+		return f.hinting("%s", hint)
+	}
+	return f.hinting(perRepository+" Otherwise grant the user permission to pull from %s (Harbor: pull; ACR: metadata_read; ECR: ecr:ListImages, ecr:BatchGetImage; "+
+		"GitLab: read_registry; GHCR: read:packages; Google: artifactregistry.repositories.downloadArtifacts).", wire.CleanText(c.plan.contentPath))
+}
+
+// contentPrivate is the failure of content that anonymous callers may not read. public are repositories below it that the registry
+// lists to them.
+func (s *session) contentPrivate(r content.Reading, public []string) *failure {
+	f := fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", wire.CleanText(s.plan.contentPath), r.Why())
+	f.hint = cmp.Or(s.product().Login(), f.hint)
+	if len(public) > 0 {
+		f.hint = "Set {baseContentPath} to a public repository, such as " + s.Wire.Name(public[0]) + ". Otherwise: " + f.hint
+	} else {
+		f.hint += " If the registry makes only single repositories public (Quay, GitLab, GHCR), set {baseContentPath} to one of these repositories."
+	}
+	return s.hintCertificate(f)
 }
 
 func (c *contentCheck) invalid() *failure {
@@ -222,21 +260,38 @@ const maxBelow = 5
 // differ, and an empty repository is not conclusive.
 func (c *contentCheck) prefixFound(ctx context.Context) outcome {
 	below := c.packsFirst(c.catalog.Below(c.plan.contentPath))
+	out := c.best(ctx, c.readFirst(ctx, below))
+	if out.failure == nil {
+		out.detail = wire.Counted(len(below), "repository", "repositories") + " below " + wire.CleanText(c.plan.contentPath) + "; " + out.detail
+	}
+	return out
+}
+
+// readFirst reads the first repository, and if that has no tags, some more.
+func (c *contentCheck) readFirst(ctx context.Context, below []string) []content.Reading {
 	readings := make([]content.Reading, min(len(below), maxBelow))
 	readings[0] = c.ReadTags(ctx, c.access, below[0])
 	if readings[0].State() == content.HasTags {
-		readings = readings[:1]
+		return readings[:1]
 	}
 	var work []func(*session)
 	for i := range readings[1:] {
 		work = append(work, func(s *session) { readings[i+1] = s.ReadTags(ctx, s.access, below[i+1]) })
 	}
 	c.concurrently(work...)
-	out := c.best(ctx, readings)
-	if out.failure == nil {
-		out.detail = wire.Counted(len(below), "repository", "repositories") + " below " + wire.CleanText(c.plan.contentPath) + "; " + out.detail
+	return readings
+}
+
+// grantedBelow is for a path that is refused, as are unknown repositories below it, although the catalog lists some: permissions may
+// be granted per repository.
+func (c *contentCheck) grantedBelow(ctx context.Context) outcome {
+	for _, r := range c.readFirst(ctx, c.catalog.Below(c.plan.contentPath)) {
+		if r.State().Readable() {
+			return unknown("%s can be read, but %s is refused: %s. The registry grants permissions per repository, so set {baseContentPath} to one of them",
+				c.Wire.Name(r.Repository), wire.CleanText(c.plan.contentPath), c.path.Why())
+		}
 	}
-	return out
+	return failed(c.denied(c.path))
 }
 
 // best concludes from the reading that shows most.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/probe"
+	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -55,7 +56,7 @@ func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
 	if s.plan.endpointPath != "" {
 		toRoot, args = "Set {endpoint} to %s and clear {basePath}", []any{s.Base.Origin}
 	}
-	path := strings.Trim(s.Base.Path+"/"+s.plan.contentPath, "/")
+	path, _ := product.WithoutChartRepo(strings.Trim(s.Base.Path+"/"+s.plan.contentPath, "/"))
 	args = append(args, wire.CleanText(path))
 	if s.readableAtRoot(ctx, path) {
 		return f.hinting(toRoot+", and set {baseContentPath} to %s: the registry responds at the root of the server, and this content can be read.", args...)

@@ -35,7 +35,7 @@ var mayImport = map[string][]string{
 	"regcheck/internal/certs":          {"egress", "regcheck/internal/wire"},
 	"regcheck/internal/endpoint":       {"egress"},
 	"regcheck/internal/oci":            {"regcheck/internal/wire"},
-	"regcheck/internal/product":        {"regcheck/internal/challenge"},
+	"regcheck/internal/product":        {"regcheck/internal/challenge", "regcheck/internal/wire"},
 	"regcheck/internal/spelling":       {},
 	"regcheck/internal/wire":           {"egress", "secret"},
 	"regcheck/regchecktest":            {"egress", "secret"},

@@ -75,7 +75,7 @@ func TestEqualDefinitionsAreCheckedOnce(t *testing.T) {
 	path.Definition.BaseContentPath = "charts"
 	unresolved := found("three.test", "", "")
 	unresolved.Resolution, unresolved.Reason = model.Unresolved, model.UnresolvedTemplate
-	unusable := found("four.test", "ada", "line\nbreak")
+	unusable := found("four.test", "ada", "line break\n")
 	result.Registries = append(result.Registries, path, unresolved, unusable)
 	r := &recorder{}
 	Checks{Check: r.check}.Run(t.Context(), &result)
@@ -91,7 +91,7 @@ func TestEqualDefinitionsAreCheckedOnce(t *testing.T) {
 		t.Errorf("unresolved: %v %q", got.Report, got.NotChecked)
 	}
 	if got := result.Registries[9]; got.Report != nil || len(got.DefinitionProblems) != 1 || got.DefinitionProblems[0].Field != "auth.password" {
-		t.Errorf("a password with a line break: %v %v", got.Report, got.DefinitionProblems)
+		t.Errorf("a password with a line break at its end: %v %v", got.Report, got.DefinitionProblems)
 	}
 	want := model.Summary{Found: 10, Checked: 8, Valid: 7, NotValid: 2, Unresolved: 1}
 	if result.Summary != want {

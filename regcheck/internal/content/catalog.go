@@ -71,6 +71,9 @@ func (c Catalog) Listing(path string) Listing {
 	case len(c.Names) == 0:
 		return listsNothing
 	}
+	if slash := strings.LastIndexByte(path, '/'); slash > 0 && len(c.Below(path[:slash])) > 0 {
+		return listsBeside
+	}
 	return listsOthers
 }
 

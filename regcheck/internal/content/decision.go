@@ -5,6 +5,7 @@ package content
 // random repository below the path and the catalog decide.
 type Facts struct {
 	Path, Below State // of the path, of a random repository below it
+	Beside      State // of a random repository below a random sibling of the path
 	Listed      Listing
 	Malformed   bool // the path breaks the grammar of names
 	Remote      bool // each token costs a round trip to another host
@@ -19,7 +20,8 @@ const (
 	notListed    Listing = iota // not requested
 	listsBelow                  // repositories below the path
 	listsPath                   // the path, and nothing below it
-	listsOthers                 // the catalog is complete, and has neither
+	listsBeside                 // the catalog is complete, and has neither, but repositories beside the path
+	listsOthers                 // nor those
 	listsNothing                // it is empty, as that of a pull-through cache before the first pull
 	ListsUnknown                // it cannot be read completely
 )
@@ -27,15 +29,18 @@ const (
 // Step is the next request, or the conclusion.
 type Step uint8
 
-// Steps. The first three are requests.
+// Steps. The first four are requests.
 const (
 	RequestBelow Step = iota
 	RequestCatalog
 	RequestBoth
+	RequestBeside // with Below
 	PathTagged    // it is a repository with tags
 	PathEmpty     // it is a repository without tags
 	ListedBelow   // a repository below it, from the catalog, must be read
 	BelowReadable // what is below it may be read
+	BelowGranted  // nothing may be read of it but perhaps listed repositories below it
+	PrefixEmpty   // it is a prefix that exists, and nothing is below it
 	PathMissing
 	PathDenied
 	PathInvalid
@@ -43,7 +48,7 @@ const (
 )
 
 // IsRequest reports whether a step is a request rather than a conclusion.
-func (s Step) IsRequest() bool { return s <= RequestBoth }
+func (s Step) IsRequest() bool { return s <= RequestBeside }
 
 // Decide returns the next step. It requests no more than the conclusion needs.
 func (f Facts) Decide() Step {
@@ -82,19 +87,40 @@ func (f Facts) byCatalog(otherwise Step) Step {
 		return ListedBelow
 	case listsPath:
 		return PathEmpty
-	case listsOthers:
+	case listsBeside:
 		return PathMissing
+	case listsOthers:
+		return f.missing()
 	}
 	return otherwise
 }
 
-// byBelow is for a path that is denied: if nothing below it can be read either, it is denied.
+// missing is for a path with nothing at or below it. A registry that refuses unknown projects, and has an unknown repository below
+// this one, shows that the path exists: Harbor's empty projects.
+func (f Facts) missing() Step {
+	switch {
+	case f.Path == NoTags:
+		return PathMissing
+	case f.Beside == NotRequested && (f.Below == NotRequested || f.Below == NotFound):
+		return RequestBeside
+	case f.Below == NotFound && f.Beside == NoAccess:
+		return PrefixEmpty
+	}
+	return PathMissing
+}
+
+// byBelow is for a path that is denied: if nothing below it can be read either, it is denied. Registries that grant permissions per
+// repository list those that may be read (Quay).
 func (f Facts) byBelow() Step {
 	switch {
 	case f.Below == NotRequested:
 		return RequestBelow
 	case f.Below.Readable():
 		return BelowReadable
+	case f.Listed == notListed:
+		return RequestCatalog
+	case f.Listed == listsBelow:
+		return BelowGranted
 	}
 	return PathDenied
 }
@@ -108,7 +134,7 @@ func (f Facts) byBoth() Step {
 		return f.byCatalog(BelowReadable)
 	case f.Listed == listsBelow:
 		return ListedBelow
-	case f.Listed == listsOthers && f.Whole:
+	case (f.Listed == listsOthers || f.Listed == listsBeside) && f.Whole:
 		return PathMissing
 	case f.Below == NoAccess:
 		return PathDenied

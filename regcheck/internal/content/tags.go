@@ -22,6 +22,14 @@ func (r Reading) Denied() bool {
 	return r.Grant.Denial() != nil || r.Response != nil && challenge.Denied(r.Response)
 }
 
+// Denial returns the response that rejects the request, nil if there is none.
+func (r Reading) Denial() *wire.Response {
+	if a := r.Grant.Denial(); a != nil {
+		return a
+	}
+	return r.Response
+}
+
 // State is the state of a repository according to its list of tags.
 type State uint8
 

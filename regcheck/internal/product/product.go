@@ -2,10 +2,12 @@
 package product
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
 // Product is a registry with habits of its own.
@@ -76,4 +78,35 @@ func (p Product) Renew(username string) string {
 		return "Renew the secret of the robot account in Harbor if the account has expired or was disabled."
 	}
 	return ""
+}
+
+// Denied returns what to do about a response that denies content at a path, "" if it shows no special cause.
+func Denied(path string, a *wire.Response) string {
+	if better, ok := WithoutChartRepo(path); ok {
+		return ChartRepo(better)
+	}
+	text := string(a.Body[:min(len(a.Body), 4096)])
+	switch project := harborProject.FindStringSubmatch(text); {
+	case project != nil:
+		return "Correct the project in {baseContentPath}, or create it: the registry has no project " + a.Text(project[1]) + "."
+	case strings.Contains(text, "ecr:"):
+		return "Allow the user ecr:ListImages, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on this repository, by its policy or that of the user in IAM."
+	}
+	return ""
+}
+
+// harborProject is in Harbor's response for a project that does not exist.
+var harborProject = regexp.MustCompile(`project ([^\s"]{1,255}) not found`)
+
+// WithoutChartRepo returns a path without the prefix of ChartMuseum, which Harbor had before 2.8.
+func WithoutChartRepo(path string) (better string, ok bool) {
+	if better, ok = strings.CutPrefix(strings.TrimPrefix(path, "api/"), "chartrepo/"); ok {
+		return better, true
+	}
+	return path, false
+}
+
+// ChartRepo is the hint for such a path.
+func ChartRepo(better string) string {
+	return "Set {baseContentPath} to " + wire.CleanText(better) + " and push the charts there with oci://: Harbor 2.8 removed ChartMuseum and its path chartrepo/."
 }
