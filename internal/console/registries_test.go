@@ -108,6 +108,9 @@ func TestPageOfRegistry(t *testing.T) {
 	if !strings.Contains(last, "191–200 of 200") || linkNext.MatchString(last) || w.link(t, linkPrevious, last) != path+"?history=19#history" {
 		t.Errorf("the last page of the history: %s", last)
 	}
+	if !strings.Contains(last, "The detail &lt;i&gt;") {
+		t.Errorf("the last page of the history lacks the newest report: %s", last)
+	}
 	if beyond := w.send("GET", path+"?history=99999999999999999999", "", "Cookie", cookie).Body.String(); !strings.Contains(beyond, "191–200 of 200") {
 		t.Errorf("a page beyond the last: %s", beyond)
 	}

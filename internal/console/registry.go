@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	historyChunk = 20 // entries per query: each has a report
-	historyPage  = 10 // entries per page
+	historyPage = 10 // entries per page
 
 	noticeDue = "registryDue"
 )
@@ -26,7 +25,7 @@ type registryPage struct {
 	Path     string
 	Report   *regcheck.Report // of the first check with the newest result; nil if there is none
 	Timeline timeline
-	History  []watch.HistoryEntry // of this page, without reports
+	History  []watch.HistoryEntry // of this page
 	Pager    pager                // of the history
 	Changes  []change
 	Sync     contentsync.Status
@@ -57,17 +56,13 @@ func (s *Console) showRegistry(c *call) error {
 		MayCheck: p.Can(auth.ValidateRegistries), MaySync: p.Can(auth.SyncRegistries) && found.SyncSupported,
 		MayChange: p.Can(auth.ChangeRegistries), MayDelete: p.Can(auth.DeleteRegistries)}
 	page.Pending = c.query("notice") == noticeDue
-	history, newest, err := s.history(c, found.UID)
+	history, err := s.Watch.Timeline(c.Context(), c.principal, found.UID)
 	if err != nil {
 		return err
 	}
 	page.Timeline = timelineOf(history, s.Now())
-	page.History, page.Pager = c.historyPage(history)
-	if newest != nil {
-		page.Report = &regcheck.Report{}
-		if err := json.Unmarshal(newest, page.Report); err != nil {
-			return err
-		}
+	if err := s.readReports(c, &page, history); err != nil {
+		return err
 	}
 	if page.Changes, err = s.recentChanges(c, found.UID, audit.RegistryCreate, audit.RegistryUpdate); err != nil {
 		return err
@@ -75,40 +70,53 @@ func (s *Console) showRegistry(c *call) error {
 	return c.show("registry.html", found.Name, page)
 }
 
-// history returns all that is stored of a registry's history, without reports, and the newest report.
-func (s *Console) history(c *call, uid string) (all []watch.HistoryEntry, newest []byte, err error) {
-	var last watch.HistoryEntry
-	for more := true; more; {
-		_, chunk, err := s.Watch.History(c.Context(), c.principal, "", uid, historyChunk, last)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(all) == 0 && len(chunk) > 0 {
-			newest = chunk[0].Report
-		}
-		for _, last = range chunk {
-			last.Report = nil
-			all = append(all, last)
-		}
-		more = len(chunk) == historyChunk
+// readReports reads the reports that the page shows: those of its entries of the history, and the newest one.
+func (s *Console) readReports(c *call, page *registryPage, history []watch.HistoryEntry) (err error) {
+	from := c.historyStart(len(history))
+	if page.History, err = s.historyAfter(c, page.UID, history[:from], historyPage); err != nil {
+		return err
 	}
-	return all, newest, nil
+	page.Pager = c.historyPager(from, len(page.History), len(history))
+	newest := page.History
+	if from > 0 {
+		if newest, err = s.historyAfter(c, page.UID, nil, 1); err != nil {
+			return err
+		}
+	}
+	if len(newest) == 0 || newest[0].Report == nil {
+		return nil
+	}
+	page.Report = &regcheck.Report{}
+	return json.Unmarshal(newest[0].Report, page.Report)
 }
 
-// historyPage returns the entries of the page that the address names, by its number.
-func (c *call) historyPage(all []watch.HistoryEntry) ([]watch.HistoryEntry, pager) {
+// historyAfter returns the entries that follow the last of others.
+func (s *Console) historyAfter(c *call, uid string, others []watch.HistoryEntry, limit int) ([]watch.HistoryEntry, error) {
+	var last watch.HistoryEntry
+	if len(others) > 0 {
+		last = others[len(others)-1]
+	}
+	_, entries, err := s.Watch.History(c.Context(), c.principal, "", uid, limit, last)
+	return entries, err
+}
+
+// historyStart returns the number of entries before the page that the address names by its number.
+func (c *call) historyStart(total int) int {
 	number, _ := strconv.Atoi(c.query("history"))
-	number = max(min(number, (len(all)-1)/historyPage+1), 1)
-	from := (number - 1) * historyPage
-	shown := all[from:min(len(all), from+historyPage)]
-	p := pager{Position: positions(from+len(shown), len(shown), int64(len(all)))}
+	return (max(min(number, (total-1)/historyPage+1), 1) - 1) * historyPage
+}
+
+// historyPager returns the pager for a page of entries after the first ones.
+func (c *call) historyPager(from, shown, total int) pager {
+	number := from/historyPage + 1
+	p := pager{Position: positions(from+shown, shown, int64(total))}
 	if number > 1 {
 		p.Previous = c.withQuery("history", strconv.Itoa(number-1)) + "#history"
 	}
-	if from+len(shown) < len(all) {
+	if from+shown < total {
 		p.Next = c.withQuery("history", strconv.Itoa(number+1)) + "#history"
 	}
-	return shown, p
+	return p
 }
 
 // checkRegistry is POST /console/registries/{uid}/check.

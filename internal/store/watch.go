@@ -128,9 +128,11 @@ const (
 		VALUES ($1, $2, $3, $4, $4, 1, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
 	sqlDeleteRuns = `DELETE FROM registry_verdicts WHERE registry_uid = $1 AND run <= $2`
 	sqlWatchOf    = `SELECT ` + watchColumns + ` FROM registry_watch WHERE org_uid = $1 AND registry_uid = $2`
-	sqlHistory    = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field,
-		expires_soon, report, credentials_expire_soon, certificate_not_after, credentials_not_after FROM registry_verdicts
-		WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
+	selectPeriods = `SELECT run, since, last_at, checks, counted, valid, code, stage, reason, field,
+		expires_soon, credentials_expire_soon, certificate_not_after, credentials_not_after, `
+	ofRegistry     = ` FROM registry_verdicts WHERE registry_uid = $2 AND org_uid = $1 AND run < $3 ORDER BY run DESC LIMIT $4`
+	sqlHistory     = selectPeriods + `report` + ofRegistry
+	sqlTimeline    = selectPeriods + `NULL` + ofRegistry
 	sqlSpreadWatch = `UPDATE registry_watch SET next_at = $1 + phase % $2, lease_owner = NULL WHERE next_at < $3 AND registry_uid IN
 		(SELECT registry_uid FROM registry_watch WHERE next_at < $3 ORDER BY next_at LIMIT $4)`
 	// A running check began before the request, so it does not complete it: sqlEndWatch makes the registry due again.
@@ -225,12 +227,20 @@ func (tx Watch) Get(ctx context.Context, orgUID, registryUID string) (Watched, e
 
 // History lists a registry's newest health periods, the newest first.
 func (tx Watch) History(ctx context.Context, orgUID, registryUID string, after HealthPeriod, limit int) ([]HealthPeriod, error) {
-	return all(ctx, tx.conn, func(row scanner, r *HealthPeriod) error {
-		v := &r.Result
-		return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted}, truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
-			&v.Field, truth{&v.CertificateExpiresSoon}, &r.Report, truth{&v.CredentialsExpireSoon},
-			moment{&v.CertificateNotAfter}, moment{&v.CredentialsNotAfter})
-	}, sqlHistory, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
+	return all(ctx, tx.conn, scanPeriod, sqlHistory, orgUID, registryUID, cmp.Or(after.Run, math.MaxInt64), limit)
+}
+
+// Timeline lists all of a registry's health periods without their reports, the newest first.
+func (tx Watch) Timeline(ctx context.Context, orgUID, registryUID string) ([]HealthPeriod, error) {
+	return all(ctx, tx.conn, scanPeriod, sqlTimeline, orgUID, registryUID, math.MaxInt64, maxHealthPeriods)
+}
+
+func scanPeriod(row scanner, r *HealthPeriod) error {
+	v := &r.Result
+	return row.Scan(&r.Run, moment{&r.Since}, moment{&r.LastAt}, &r.Checks, truth{&r.Counted},
+		truth{&v.Valid}, &v.Code, &v.Stage, &v.Reason,
+		&v.Field, truth{&v.CertificateExpiresSoon}, truth{&v.CredentialsExpireSoon},
+		moment{&v.CertificateNotAfter}, moment{&v.CredentialsNotAfter}, &r.Report)
 }
 
 // Spread reschedules at most limit registries that were due before overdue within one interval from now, and returns how

@@ -51,6 +51,22 @@ func (s *Service) History(ctx context.Context, p auth.Principal, org, uid string
 	return row.Health(), entries, fault.Wrap("read a registry's history", err)
 }
 
+// Timeline returns all entries of a registry's status history, newest first, without their texts and reports.
+//
+// Faults: NotFound.
+func (s *Service) Timeline(ctx context.Context, p auth.Principal, uid string) ([]HistoryEntry, error) {
+	if err := registries.CheckUID(uid); err != nil {
+		return nil, err
+	}
+	entries, err := store.Read(ctx, s.db, func(tx *store.Tx) ([]HistoryEntry, error) {
+		if _, err := tx.Watch.Get(ctx, p.OrgUID, uid); err != nil {
+			return nil, registries.NotFound(err)
+		}
+		return tx.Watch.Timeline(ctx, p.OrgUID, uid)
+	})
+	return entries, fault.Wrap("read a registry's timeline", err)
+}
+
 // setTexts sets message and hint from the report of the entry.
 func setTexts(entry *HistoryEntry) {
 	if entry.Report == nil {

@@ -145,11 +145,15 @@ func watchEnds(t *testing.T, db *store.DB) {
 		if diff := cmp.Diff(want, runs); diff != "" {
 			t.Error(diff)
 		}
+		timeline, errT := tx.Watch.Timeline(ctx, org.UID, r.UID)
+		if diff := cmp.Diff(want, timeline); diff != "" { // without reports
+			t.Error(diff)
+		}
 		foreign, errF := tx.Watch.History(ctx, mustOrg(t, db, "other").UID, r.UID, store.HealthPeriod{}, 10)
 		if len(foreign) != 0 {
 			t.Error("another organization reads the history")
 		}
-		return errors.Join(err, errF)
+		return errors.Join(err, errT, errF)
 	})
 	if row.ControlResult != "known" || row.Run != 4 || row.State != good || row.Unreachable != 2 || !row.WindowStart.Equal(start.Add(time.Hour)) || row.SentCount != 3 || row.SuppressedCount != 4 {
 		t.Errorf("the row is %+v", row)
