@@ -215,7 +215,7 @@ func TestSecretFilesOpenToOthersAreRefused(t *testing.T) {
 		{"database URL", "postgres://a:b@db/x?sslmode=verify-full", func() error { _, err := loadedFrom("--database-url-file", path); return err }},
 		{"settings with a database password", "database-url: postgres://a:b@db/x?sslmode=verify-full", func() error { _, err := loadedFrom("--config", path); return err }},
 		{"settings with a proxy password", "egress-proxy: http://a:b@proxy:3128", func() error { _, err := loadedFrom("--config", path); return err }},
-		{"TLS key", string(key), func() error { _, err := loadKeyPair(certFile, path); return err }},
+		{"TLS key", string(key), func() error { _, _, err := readKeyPair(certFile, path); return err }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for mode, refused := range map[os.FileMode]bool{0o600: false, 0o644: true, 0o604: true, 0o660: true} {

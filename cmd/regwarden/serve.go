@@ -32,7 +32,6 @@ import (
 	"github.com/regwarden/regwarden/internal/hashing"
 	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/seal"
-	"github.com/regwarden/regwarden/internal/selfsigned"
 	"github.com/regwarden/regwarden/internal/server"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/store/sqldb"
@@ -109,10 +108,11 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 	if debugListener != nil && !isLoopback(debugListener.Addr().String()) { // "localhost" may be any address
 		return fmt.Errorf("debug-listen: must be a loopback address such as 127.0.0.1:6060, but %s is %s here", c.DebugListen, debugListener.Addr())
 	}
-	tlsConfig, caFile, err := c.tls()
+	certificate, err := c.certificate(log, time.Now)
 	if err != nil {
 		return err
 	}
+	tlsConfig := certificate.config()
 	checker, err := newChecker(c, listener, metricsListener, debugListener)
 	if err != nil {
 		return err
@@ -145,13 +145,16 @@ func serve(ctx context.Context, settings *settings, out, logTo io.Writer) error 
 		return err
 	}
 	address := publicAddress(listener.Addr(), tlsConfig != nil)
-	first.print(out, log, address, caFile, c.Console)
+	first.print(out, log, address, certificate.trustFile(), c.Console)
 	printURL(out, "Metrics", metricsListener, "/metrics")
 	printURL(out, "Profiles", debugListener, auxiliary.PathProfiles)
 	fmt.Fprintf(out, "regwarden %s serves on %s; press Ctrl-C to stop.\n", currentVersion().Version, address)
 	backgroundTasks := []func(context.Context){s.Alerts.Deliver, s.Alerts.WatchKeys}
 	if c.WatchInterval > 0 {
 		backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Watch.Run(ctx, c.watch(metrics, log)) })
+	}
+	if certificate != nil {
+		backgroundTasks = append(backgroundTasks, certificate.watch)
 	}
 	backgroundTasks = append(backgroundTasks, func(ctx context.Context) { s.Registries.Recount(ctx, log) }, func(ctx context.Context) {
 		s.ContentSync.Run(ctx, contentsync.Config{Every: c.SyncInterval, Log: log})
@@ -335,46 +338,6 @@ func publicAddress(addr net.Addr, tls bool) string {
 		host = "localhost"
 	}
 	return scheme + net.JoinHostPort(host, port)
-}
-
-// tls returns the TLS configuration of the server, nil for plain HTTP, and the file of a self-signed certificate for clients to trust.
-func (c *Config) tls() (*tls.Config, string, error) {
-	certFile, keyFile, caFile := c.TLSCert, c.TLSKey, ""
-	if c.TLSSelfSigned {
-		if err := os.MkdirAll(c.DataDir, 0o700); err != nil { // with PostgreSQL it may not exist yet
-			return nil, "", fmt.Errorf("create the data directory: %w", err)
-		}
-		var err error
-		if certFile, keyFile, err = selfsigned.Files(c.DataDir, c.Listen, time.Now()); err != nil {
-			return nil, "", fmt.Errorf("generate a certificate: %w", err)
-		}
-		caFile = certFile
-	}
-	if certFile == "" {
-		return nil, "", nil
-	}
-	pair, err := loadKeyPair(certFile, keyFile)
-	if err != nil {
-		return nil, "", errors.Join(errors.New("tls-cert, tls-key: must be a certificate and its key"), err)
-	}
-	return &tls.Config{
-		Certificates: []tls.Certificate{pair},
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"http/1.1"},
-	}, caFile, nil
-}
-
-// loadKeyPair is tls.LoadX509KeyPair with a check of the mode of the key file.
-func loadKeyPair(certFile, keyFile string) (tls.Certificate, error) {
-	chain, err := os.ReadFile(certFile)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	key, err := seal.ReadSecretFile(keyFile)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(chain, []byte(key.Reveal()))
 }
 
 // maxDNSResponse is the maximum size of a DNS response over TCP, which could have 64 KiB. Go opens a socket for each address in it to sort

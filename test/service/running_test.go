@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/regwarden/regwarden/test/instance"
+	"github.com/regwarden/regwarden/test/testca"
 )
 
 // slowRegistry holds every request until release, and reports each that arrived.
@@ -192,4 +193,34 @@ func TestSelfSignedTLS(t *testing.T) {
 	if response.Header.Get("Strict-Transport-Security") == "" {
 		t.Error("under TLS there is no Strict-Transport-Security")
 	}
+}
+
+// A certificate that is renewed is served without a restart.
+func TestRenewedCertificate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	write := func(pair testca.Pair) {
+		for name, text := range map[string]string{certFile: pair.Certificate, keyFile: pair.Key} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	former, renewed := testca.New(t, "Former CA"), testca.New(t, "CA after it")
+	write(former.Issue(t, testca.Options{}))
+	server := instance.Start(t, instance.Options{Flags: []string{"--tls-cert", certFile, "--tls-key", keyFile}, Insecure: true})
+	trusts := func(ca *testca.CA) bool {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: ca.Pool()}, DisableKeepAlives: true}
+		response, err := (&http.Client{Transport: transport}).Get(server.URL + "/healthz")
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return err == nil
+	}
+	if !trusts(former) || trusts(renewed) {
+		t.Fatal("another certificate is served")
+	}
+	write(renewed.Issue(t, testca.Options{}))
+	instance.Await(t, "the renewed certificate", func() bool { return trusts(renewed) && !trusts(former) })
 }
