@@ -78,6 +78,15 @@ type Warning struct {
 	Message string
 }
 
+// moment is a time in UTC with milliseconds, so that all texts of times have the same length.
+type moment time.Time
+
+func (m moment) MarshalText() ([]byte, error) {
+	return time.Time(m).UTC().AppendFormat(nil, "2006-01-02T15:04:05.000Z"), nil
+}
+
+func (m *moment) UnmarshalText(text []byte) error { return (*time.Time)(m).UnmarshalText(text) }
+
 type reportJSON struct {
 	Valid      bool          `json:"valid"`
 	Code       *Code         `json:"code"`
@@ -90,7 +99,7 @@ type reportJSON struct {
 	Registry   string        `json:"registry"`
 	Stages     []StageResult `json:"stages"`
 	Warnings   []Warning     `json:"warnings"`
-	StartedAt  time.Time     `json:"startedAt"`
+	StartedAt  moment        `json:"startedAt"`
 	DurationMS int64         `json:"durationMs"`
 	RoundTrips int           `json:"roundTrips"`
 }
@@ -116,7 +125,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 		Valid: r.Valid, Code: orNull(r.Code), Message: orNull(r.Message), Stage: orNull(r.Stage), Reason: orNull(r.Reason),
 		Field: orNull(r.Field), Hint: orNull(r.Hint), Retryable: r.Retryable, Registry: r.Registry,
 		Stages: append([]StageResult{}, r.Stages...), Warnings: append([]Warning{}, r.Warnings...),
-		StartedAt: r.StartedAt.UTC(), DurationMS: r.DurationMS, RoundTrips: r.RoundTrips,
+		StartedAt: moment(r.StartedAt), DurationMS: r.DurationMS, RoundTrips: r.RoundTrips,
 	})
 }
 
@@ -129,7 +138,7 @@ func (r *Report) UnmarshalJSON(data []byte) error {
 	*r = Report{
 		Valid: j.Valid, Code: orEmpty(j.Code), Message: orEmpty(j.Message), Stage: orEmpty(j.Stage), Reason: orEmpty(j.Reason),
 		Field: orEmpty(j.Field), Hint: orEmpty(j.Hint), Retryable: j.Retryable, Registry: j.Registry,
-		Stages: j.Stages, Warnings: j.Warnings, StartedAt: j.StartedAt, Duration: time.Duration(j.DurationMS) * time.Millisecond, DurationMS: j.DurationMS, RoundTrips: j.RoundTrips,
+		Stages: j.Stages, Warnings: j.Warnings, StartedAt: time.Time(j.StartedAt), Duration: time.Duration(j.DurationMS) * time.Millisecond, DurationMS: j.DurationMS, RoundTrips: j.RoundTrips,
 	}
 	return nil
 }

@@ -341,9 +341,11 @@ func details(f *fault.Error) json.RawMessage {
 func (s *Server) encode(w http.ResponseWriter, r *http.Request, status int, body any) {
 	w.Header()["Content-Type"] = jsonType
 	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil && r.Context().Err() == nil {
+	text, err := encodeJSON(body)
+	if err == nil {
+		_, err = w.Write(append(text, '\n'))
+	}
+	if err != nil && r.Context().Err() == nil {
 		setOutcome(w, "ResponseNotSent", err)
 	}
 }

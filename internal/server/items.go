@@ -3,8 +3,9 @@ package server
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/regwarden/regwarden/internal/paging"
 )
@@ -64,8 +65,6 @@ func countedList[T any](request *paging.Request, tail listTail, read func() (pag
 
 func (l items[T]) writeTo(out *outgoing) error {
 	piece := pieces{out: out}
-	piece.encoder = json.NewEncoder(&piece.Buffer)
-	piece.encoder.SetEscapeHTML(false)
 	_, _ = piece.WriteString(`{"items":[`) // writing to a bytes.Buffer never fails
 	var last T
 	for more, first := true, true; more; {
@@ -101,7 +100,7 @@ func (l items[T]) writeTail(piece *pieces) error {
 	if l.tail == nil {
 		return nil
 	}
-	members, err := json.Marshal(l.tail())
+	members, err := encodeJSON(l.tail())
 	if err != nil {
 		return fmt.Errorf("encode the members after a list: %w", err)
 	}
@@ -113,12 +112,11 @@ func (l items[T]) writeTail(piece *pieces) error {
 // pieces is the part of a list that is encoded and not yet sent.
 type pieces struct {
 	bytes.Buffer
-	encoder *json.Encoder
-	out     *outgoing
+	out *outgoing
 }
 
 func (p *pieces) encode(item any) error {
-	if err := p.encoder.Encode(item); err != nil {
+	if err := json.MarshalWrite(&p.Buffer, item, encoding); err != nil {
 		return err
 	}
 	if p.Len() < pieceBytes {

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -55,6 +57,27 @@ func get(t *testing.T, url string) (*http.Response, string, error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	return response, string(text), err
+}
+
+// All times of a response are in UTC, and their texts have the same length, at the top, in a list and after it.
+func TestTimesHaveMilliseconds(t *testing.T) {
+	type times struct {
+		At   time.Time  `json:"at"`
+		Set  *time.Time `json:"set"`
+		Null *time.Time `json:"null"`
+		Zero time.Time  `json:"zero,omitzero"`
+	}
+	whole := time.Date(2026, 11, 23, 13, 0, 0, 0, time.FixedZone("", 3600))
+	tenth := whole.Add(100*time.Millisecond + time.Microsecond)
+	body := times{At: whole, Set: &tenth}
+	const want = `{"at":"2026-11-23T12:00:00.000Z","set":"2026-11-23T12:00:00.100Z","null":null}`
+	list := items[times]{read: func(times) ([]times, bool, error) { return []times{body}, false, nil }, show: func(b times) any { return b }, tail: func() any { return body }}
+	for text, body := range map[string]any{want: body, `{"items":[` + want + `],` + want[1:]: list} {
+		_, got, err := get(t, serveBody(t, &Server{Log: slog.New(slog.DiscardHandler)}, alice, body).URL)
+		if err != nil || strings.TrimSpace(got) != text {
+			t.Errorf("%v\n%s, want\n%s", err, got, text)
+		}
+	}
 }
 
 func wordList(words []string, err error) items[string] {

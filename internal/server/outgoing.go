@@ -1,10 +1,13 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -63,10 +66,25 @@ func (o *outgoing) writeBody(body any) error {
 	if list, ok := body.(interface{ writeTo(*outgoing) error }); ok {
 		return list.writeTo(o)
 	}
-	encoder := json.NewEncoder(o)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(body)
+	text, err := encodeJSON(body)
+	if err != nil {
+		return err
+	}
+	_, err = o.Write(append(text, '\n'))
+	return err
 }
+
+// timeFormat is how responses have times. RFC3339Nano, the format of package time, leaves out zeros at the end, so that the texts of
+// times cannot be compared.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+// encoding is that of encoding/json, except for times.
+var encoding = json.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false),
+	json.WithMarshalers(json.MarshalToFunc(func(encoder *jsontext.Encoder, at time.Time) error {
+		return encoder.WriteToken(jsontext.String(at.UTC().Format(timeFormat)))
+	})))
+
+func encodeJSON(body any) ([]byte, error) { return json.Marshal(body, encoding) }
 
 // ResponseBudget bounds the bytes of large responses held in memory for clients. An organization may hold a quarter of
 // the total and a user an eighth; a single response may be larger. It is safe for concurrent use.

@@ -38,7 +38,7 @@ func TestAPIKeys(t *testing.T) {
 
 	second := admin.newKey("deploy", "")
 	admin.refused("PUT", "/v1/apiKeys/"+second.UID, newKey("CI", "", tomorrow()), 409, "ApiKeyAlreadyExists")
-	const later = "2099-01-02T03:04:05Z"
+	const later = "2099-01-02T03:04:05.000Z"
 	admin.do("PUT", "/v1/apiKeys/"+made.UID, newKey("build", "", later)).Want(http.StatusNoContent)
 	var one struct {
 		Metadata meta
@@ -51,8 +51,8 @@ func TestAPIKeys(t *testing.T) {
 
 	for _, change := range []struct{ body, name, expiry string }{
 		{`{"metadata":{"name":"renamed"}}`, "renamed", later},
-		{newKey("", "", "2098-01-02T03:04:05Z"), "renamed", "2098-01-02T03:04:05Z"},
-		{newKey("build", "", "0001-01-01T00:00:00.000Z"), "build", "2098-01-02T03:04:05Z"},
+		{newKey("", "", "2098-01-02T03:04:05Z"), "renamed", "2098-01-02T03:04:05.000Z"},
+		{newKey("build", "", "0001-01-01T00:00:00.000Z"), "build", "2098-01-02T03:04:05.000Z"},
 	} {
 		admin.do("PUT", "/v1/apiKeys/"+made.UID, change.body).Want(http.StatusNoContent)
 		if admin.get("/v1/apiKeys/"+made.UID, &one); one.Metadata.Name != change.name || one.Spec.Expiry != change.expiry {
