@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/regwarden/regwarden/internal/registries"
 	"github.com/regwarden/regwarden/internal/store"
 	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/regcheck"
@@ -113,6 +114,88 @@ func TestPageOfRegistry(t *testing.T) {
 	}
 	if beyond := w.send("GET", path+"?history=99999999999999999999", "", "Cookie", cookie).Body.String(); !strings.Contains(beyond, "191–200 of 200") {
 		t.Errorf("a page beyond the last: %s", beyond)
+	}
+}
+
+// After a change, the page shows the result as that of the definition before, until a check of the changed one has ended.
+func TestPageOfAChangedRegistry(t *testing.T) {
+	w := mustWorld(t, false)
+	cookie := w.mustLogin()
+	w.store(t, 1, func(int) (time.Time, store.HealthResult) {
+		return time.Now(), store.HealthResult{Message: "The old cause", Hint: "The old fix"}
+	})
+	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
+	page := func(target string) string { return w.send("GET", target, "", "Cookie", cookie).Body.String() }
+	const waits = `" data-waits>`
+	if text := page(path); strings.Contains(text, "Before the change") || strings.Contains(text, waits) || !strings.Contains(text, `class="result failing"`) {
+		t.Errorf("before the change: %s", text)
+	}
+	time.Sleep(2 * time.Millisecond) // times have milliseconds
+	form := url.Values{"name": {"r0 <b>"}, "endpoint": {"https://r.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"}, "version": {"1"}}
+	saved := w.send("POST", path+"/edit", form.Encode(), "Cookie", cookie)
+	text := page(saved.Header().Get("Location"))
+	for _, want := range []string{"The registry is stored.<", "Changed, not checked yet<", "its check has not ended yet. The result below is of the definition before.",
+		"Before the change: failing<", "The old cause", `class="result unknown"`, `<a href="` + path + `">Reload</a>`, waits} {
+		if !strings.Contains(text, want) {
+			t.Errorf("after the change, the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, "first check") || strings.Contains(text, "result failing") {
+		t.Errorf("after the change: %s", text)
+	}
+	w.endCheck(t, path, store.HealthResult{Valid: true})
+	if text := page(path); strings.Contains(text, "Before the change") || strings.Contains(text, waits) || !strings.Contains(text, `class="result healthy"`) {
+		t.Errorf("after the check: %s", text)
+	}
+}
+
+// endCheck stores the result of a check of the second version of a registry.
+func (w *world) endCheck(t *testing.T, path string, result store.HealthResult) {
+	t.Helper()
+	now := time.Now()
+	err := w.db.InTx(t.Context(), func(tx *store.Tx) error {
+		org, err := tx.Orgs.ByName(t.Context(), "acme")
+		if err != nil {
+			return err
+		}
+		row, err := tx.Watch.Get(t.Context(), org.UID, strings.TrimPrefix(path, pathRegistries+"/"))
+		if err != nil {
+			return err
+		}
+		rows, err := tx.Watch.Claim(t.Context(), "test", row.NextAt, row.NextAt.Add(time.Hour), []store.Share{{OrgUID: org.UID, Count: 1}})
+		if err != nil || len(rows) != 1 {
+			return errors.Join(err, fmt.Errorf("%d rows", len(rows)))
+		}
+		row = rows[0]
+		row.State, row.Since, row.LastAt, row.LeaseOwner = result, now, now, "test"
+		return tx.Watch.End(t.Context(), row, 2, store.HealthPeriod{Since: now, LastAt: now, Counted: true, Result: result})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A check that does not count yet leaves the result as it was.
+func TestOutdated(t *testing.T) {
+	changed := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
+	before, after := changed.Add(-time.Hour), changed.Add(time.Second)
+	entry := func(at time.Time, counted bool) watch.HistoryEntry {
+		return watch.HistoryEntry{LastAt: at, Counted: counted}
+	}
+	for name, row := range map[string]struct {
+		health  store.Health
+		history []watch.HistoryEntry
+		want    bool
+	}{
+		"never checked":                    {health: store.Health{}},
+		"checked before":                   {health: store.Health{Since: before, LastAt: before}, want: true},
+		"checked after":                    {health: store.Health{Since: before, LastAt: after}},
+		"a transient failure":              {store.Health{Since: before, LastAt: after, Unconfirmed: true}, []watch.HistoryEntry{entry(after, false), entry(before, true)}, true},
+		"a transient failure after others": {store.Health{Since: before, LastAt: after, Unconfirmed: true}, []watch.HistoryEntry{entry(after, false), entry(after, true), entry(before, true)}, false},
+	} {
+		if got := outdated(registries.Registry{UpdatedAt: changed, Health: row.health}, row.history); got != row.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
 

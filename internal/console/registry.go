@@ -30,6 +30,7 @@ type registryPage struct {
 	Changes  []change
 	Sync     contentsync.Status
 	Pending  bool // a check was requested, and has not ended yet
+	Outdated bool // the result is of an earlier definition
 
 	MayCheck, MaySync, MayChange, MayDelete bool
 }
@@ -42,6 +43,12 @@ func (p registryPage) FixPath() string {
 	}
 	return p.Path + "/edit#" + id
 }
+
+// Waits reports whether the result of a check is to come soon.
+func (p registryPage) Waits() bool { return p.Pending || p.Outdated || p.Health.Since.IsZero() }
+
+// OldReport reports whether the report is of an earlier definition.
+func (p registryPage) OldReport() bool { return p.Report.StartedAt.Before(p.UpdatedAt) }
 
 func registryPath(uid string) string { return pathRegistries + "/" + uid }
 
@@ -61,6 +68,7 @@ func (s *Console) showRegistry(c *call) error {
 		return err
 	}
 	page.Timeline = timelineOf(history, s.Now())
+	page.Outdated = outdated(found, history)
 	if err := s.readReports(c, &page, history); err != nil {
 		return err
 	}
@@ -68,6 +76,20 @@ func (s *Console) showRegistry(c *call) error {
 		return err
 	}
 	return c.show("registry.html", found.Name, page)
+}
+
+// outdated reports whether the newest result that counts is of an earlier definition. A check of an earlier definition that ends after the
+// change is dropped.
+func outdated(r registries.Registry, history []watch.HistoryEntry) bool {
+	checked := r.Health.LastAt
+	if r.Health.Unconfirmed { // the last check does not count
+		for _, entry := range history {
+			if checked = entry.LastAt; entry.Counted {
+				break
+			}
+		}
+	}
+	return !r.Health.Since.IsZero() && checked.Before(r.UpdatedAt)
 }
 
 // readReports reads the reports that the page shows: those of its entries of the history, and the newest one.

@@ -149,7 +149,7 @@ var notices = map[string]string{
 	"othersEnded":     "Your other sessions have ended.",
 	"passwordChanged": "Your password is changed. Your other sessions have ended.",
 
-	"registrySaved":   "The registry is stored. Its first check starts within seconds.",
+	"registrySaved":   "The registry is stored.",
 	"registryChecked": "The check has ended.",
 	noticeDue:         "The registry is due for a check, which has not ended yet.",
 	"registryDeleted": "The registry is deleted.",

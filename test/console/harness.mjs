@@ -2,6 +2,7 @@
 // an error, or breaks its Content-Security-Policy.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { test } from "node:test";
 import { chromium, request } from "playwright-core";
 
@@ -75,6 +76,14 @@ async function reuse(t, options) {
     assert.deepEqual(wrong.splice(0), []);
   });
   return page;
+}
+
+// serve starts a registry whose responses a test controls.
+export async function serve(t, handle) {
+  const server = createServer(handle);
+  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
+  t.after(() => (server.closeAllConnections(), server.close()));
+  return `http://127.0.0.1:${server.address().port}`;
 }
 
 // fillIn fills the form of the login.

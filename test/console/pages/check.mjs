@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html, serve, service } from "../harness.mjs";
 
 const { registry } = service;
 const good = {
@@ -27,14 +26,6 @@ async function check(page, values) {
   await page.goto("/console/check");
   await fill(page, values);
   await checkButton(page).click();
-}
-
-// serve starts a registry whose responses a test controls.
-async function serve(t, handle) {
-  const server = createServer(handle);
-  await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
-  t.after(() => (server.closeAllConnections(), server.close()));
-  return `http://127.0.0.1:${server.address().port}`;
 }
 
 for (const role of ["admin", "member"]) {

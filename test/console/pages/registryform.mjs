@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { accessible, as, assertAccessible, becomes, count, html, service } from "../harness.mjs";
+import { accessible, as, assertAccessible, becomes, count, html, serve, service } from "../harness.mjs";
 
 accessible("the form of a new registry", "admin", "/console/registries/new");
 
@@ -58,6 +58,64 @@ for (const javaScriptEnabled of [true, false]) {
     assert.equal(await count(page.getByRole("link", { name })), 0);
     await page.goBack();
     await page.getByRole("button", { name: "Delete the registry" }).or(page.getByText("Registry not found.")).waitFor();
+  });
+}
+
+// holdable starts a registry with one user. hold lets it keep requests until the returned function is called.
+async function holdable(t) {
+  let held = Promise.resolve();
+  const accepted = `Basic ${Buffer.from("ada:right").toString("base64")}`;
+  const endpoint = await serve(t, async ({ headers, url }, response) => {
+    await held;
+    if (headers.authorization !== accepted) return response.writeHead(401, { "WWW-Authenticate": 'Basic realm="r"' }).end();
+    response.writeHead(200, { "Content-Type": "application/json" }).end(url.includes("_catalog") ? '{"repositories":["a"]}' : "{}");
+  });
+  return { endpoint, hold: () => { let release; held = new Promise((resolve) => (release = resolve)); return release; } };
+}
+
+for (const javaScriptEnabled of [true, false]) {
+  test(`a corrected password, JavaScript ${javaScriptEnabled}`, async (t) => {
+    const page = await as(t, "admin", { javaScriptEnabled });
+    const { endpoint, hold } = await holdable(t);
+    await page.goto("/console/registries/new");
+    const release = hold();
+    for (const [label, text] of Object.entries({ Name: `corrected-${javaScriptEnabled}`, Endpoint: endpoint, Username: "ada", Password: "wrong" })) {
+      await page.getByLabel("Authentication").selectOption("basic");
+      await page.getByLabel(label, { exact: true }).fill(text);
+    }
+    await page.getByRole("button", { name: "Add" }).click();
+    await page.getByRole("heading", { name: "Not checked yet" }).waitFor();
+    release();
+    const shows = async (name) => {
+      const heading = page.getByRole("heading", { name, exact: true });
+      if (!javaScriptEnabled) while ((await count(heading)) === 0) await page.getByRole("link", { name: "Reload" }).click();
+      await heading.waitFor();
+    };
+    await shows("Failing");
+    await page.getByRole("link", { name: "Password", exact: true }).click();
+    await page.getByLabel("Password").fill("right");
+    const releaseAgain = hold();
+    await page.getByRole("button", { name: "Save" }).click();
+    const result = page.getByRole("region", { name: "Changed, not checked yet" });
+    assert.match(await result.textContent(), /The definition was changed just now, and its check has not ended yet\. The result below is of the definition before\.[^]*Before the change: failing[^]*rejected the credentials/);
+    assert.equal(await count(page.getByText("Its first check")), 0);
+    let requests = 0;
+    if (javaScriptEnabled) {
+      await assertAccessible(page);
+      page.on("request", (request) => (requests += request.isNavigationRequest() ? 1 : 0));
+      await page.getByText("The result is shown here when the check has ended.").waitFor();
+      assert.equal(await page.getByRole("link", { name: "Reload" }).isVisible(), false);
+      await result.getByRole("link", { name: "Password", exact: true }).focus();
+    }
+    releaseAgain();
+    await shows("Healthy");
+    assert.equal(await count(page.getByText("Before the change")), 0);
+    if (javaScriptEnabled) {
+      assert.equal(requests, 0, "the page was left");
+      await page.getByRole("status").getByText("The check has ended: healthy.").waitFor();
+      await becomes(page.getByRole("heading", { name: "Healthy" }), ":focus"); // the link that had it is gone
+      await assertAccessible(page);
+    }
   });
 }
 
