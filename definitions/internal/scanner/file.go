@@ -200,17 +200,21 @@ func (s *Scanner) add(f *File) {
 	f.Unrecognized()
 }
 
-// Unrecognized reports a file that cannot be read although its name says what it should be. All other files are none of ours.
+// Unrecognized reports a file that cannot be read although its name says what it should be, or that has no name: then the user gave it, such as
+// the output of a command. Other files are not for this program.
 func (f *File) Unrecognized() {
-	_, err := f.Nodes()
+	documents, err := f.Nodes()
 	switch extension := path.Ext(f.Path); {
 	case extension == ".toml":
 		if _, err := node.TOML(f.Data); err != nil {
 			f.TomlProblem("", err)
 		}
-	case err == nil:
 	case errors.Is(err, node.ErrLimit):
 		f.Scanner.Problem(f.At(0, ""), model.ProblemWrongShape, "The %v.", err)
+	case f.Path == "" && f.Toml() == nil:
+		f.Readable()
+		f.textProblem(documents)
+	case err == nil:
 	case extension == ".json":
 		f.SyntaxProblems(model.ProblemNotJSON, err)
 	case slices.Contains([]string{".yaml", ".yml"}, extension):
@@ -230,6 +234,17 @@ func (f *File) Readable() []*node.Node {
 	}
 	f.SyntaxProblems(reason, err)
 	return documents
+}
+
+// textProblem reports documents that are a text, such as the error of the command before a pipe. YAML reads "error: not found" as an object.
+func (f *File) textProblem(documents []*node.Node) {
+	for _, document := range documents {
+		members := document.Pairs()
+		if document.IsText() || len(members) == 1 && (strings.Contains(members[0].Key, " ") || strings.EqualFold(members[0].Key, "error")) {
+			f.Scanner.Problem(f.At(document.Line, ""), model.ProblemWrongShape, "The text is no file of a known format. It may be the error of a command.")
+			return
+		}
+	}
 }
 
 // SyntaxProblems reports every document of the file that cannot be read.
