@@ -20,7 +20,7 @@ var flagValues = map[string][]string{
 	"as":                   model.ConsumerNames(),
 	"auth-type":            asStrings([]regcheck.AuthType{regcheck.NoAuth, regcheck.Basic, regcheck.Token}),
 	"egress-profile":       {"private", "public"},
-	"egress-proxy":         {proxyFromEnvironment},
+	"egress-proxy":         {proxyFromEnvironment, noProxy},
 	"egress-proxy-connect": {"address", "name"},
 	"fail-on":              asStrings(scan.Levels),
 	"format":               definitions.FormatNames(),

@@ -39,7 +39,7 @@ func CommandLine() regcheck.Words {
 		},
 		DNS: "Correct the network or DNS settings of this machine: its DNS server must be reachable.",
 		Proxy: func(target string, byAddress bool) string {
-			hint := "Correct --egress-proxy, or allow " + target + " in the proxy. The definition is not the cause."
+			hint := "Correct --egress-proxy or HTTPS_PROXY, or allow " + target + " in the proxy. The definition is not the cause."
 			if byAddress {
 				hint += " If the proxy allows names only, set --egress-proxy-connect to name."
 			}

@@ -136,6 +136,8 @@ func newWorld(t *testing.T) map[string]string {
 	}
 	receiver := httptest.NewServer(http.HandlerFunc(receive))
 	t.Cleanup(receiver.Close)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/json") }))
+	t.Cleanup(proxy.Close)
 	dir := t.TempDir()
 	caFile := filepath.Join(dir, "ca.pem")
 	if err := os.WriteFile(caFile, []byte(ca.PEM()), 0o600); err != nil {
@@ -143,8 +145,8 @@ func newWorld(t *testing.T) map[string]string {
 	}
 	return map[string]string{
 		"PATH": filepath.Dir(instance.Binary(t)) + string(os.PathListSeparator) + os.Getenv("PATH"),
-		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": unused,
-		"CA_FILE": caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "RECEIVER": receiver.URL, "RECEIVER_HOST": receiver.Listener.Addr().String(),
+		"OPEN": open.Endpoint, "SECURE": secure.Endpoint, "BEARER": bearer.Endpoint, "UNUSED": unused, "UNUSED_HOST": strings.TrimPrefix(unused, "http://"),
+		"CA_FILE": caFile, "CA_PEM": ca.PEM(), "DATA": service.DataDir, "PROXY": proxy.URL, "RECEIVER": receiver.URL, "RECEIVER_HOST": receiver.Listener.Addr().String(),
 	}
 }
 
