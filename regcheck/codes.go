@@ -19,6 +19,7 @@ const (
 	CodeTokenServiceFailed Code = "RegistryTokenServiceFailed"
 	CodeAccessDenied       Code = "RegistryAccessDenied"
 	CodeContentNotFound    Code = "RegistryContentNotFound"
+	CodeContentDamaged     Code = "RegistryContentDamaged"
 )
 
 // Reason distinguishes the cases of a code. Reasons are stable; most codes also occur without one.
@@ -50,7 +51,7 @@ const (
 	ReasonLoop          Reason = "loop"
 )
 
-// The reasons of CodeAuthFailed (with ReasonExpired), CodeTokenServiceFailed and CodeContentNotFound.
+// The reasons of CodeAuthFailed (with ReasonExpired), CodeTokenServiceFailed, CodeContentNotFound and CodeContentDamaged.
 const (
 	ReasonRefused           Reason = "refused"
 	ReasonAnonymousWorks    Reason = "anonymousWorks"
@@ -65,7 +66,14 @@ const (
 	ReasonBadTokenAnswer   Reason = "badTokenAnswer"
 	ReasonTokenRejected    Reason = "tokenRejected"
 
-	ReasonNameInvalid Reason = "nameInvalid"
+	ReasonNameInvalid   Reason = "nameInvalid"
+	ReasonTagUnknown    Reason = "tagUnknown"
+	ReasonDigestUnknown Reason = "digestUnknown"
+
+	ReasonBlobMissing     Reason = "blobMissing"
+	ReasonBlobUnreachable Reason = "blobUnreachable"
+	ReasonDigestMismatch  Reason = "digestMismatch"
+	ReasonSizeMismatch    Reason = "sizeMismatch"
 )
 
 // WarningCode names a warning. Warnings never change the result.
@@ -83,6 +91,7 @@ const (
 	WarnContentKindMismatch      WarningCode = "contentKindMismatch"
 	WarnEmptyContent             WarningCode = "emptyContent"
 	WarnContentNotReadable       WarningCode = "contentNotReadable"
+	WarnContentDamaged           WarningCode = "contentDamaged"
 	WarnTLSSettingsIgnored       WarningCode = "tlsSettingsIgnored"
 	WarnUnknownField             WarningCode = "unknownField"
 	WarnPullQuotaLow             WarningCode = "pullQuotaLow"

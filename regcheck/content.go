@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/content"
-	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/product"
 	"github.com/regwarden/regwarden/regcheck/internal/spelling"
@@ -25,6 +24,9 @@ type contentCheck struct {
 func (s *session) content(ctx context.Context) outcome {
 	if s.plan.contentPath == "" {
 		return skipped("no baseContentPath is given")
+	}
+	if s.plan.reference.Repository != "" {
+		return s.referenced(ctx, s.plan.reference)
 	}
 	c, f := s.requestContent(ctx)
 	if f != nil {
@@ -66,7 +68,7 @@ func (s *session) contentIsReadable(ctx context.Context) bool {
 
 // nameProblem is what prevents the content path from being the name of a repository.
 func (s *session) nameProblem() oci.NameProblem {
-	return oci.CheckName(s.plan.contentPath, func(host string) bool { return endpoint.APIHost(host) == s.Home.Host })
+	return oci.CheckName(s.plan.contentPath, s.plan.isHost)
 }
 
 func (s *session) contentFacts(acc *content.Access, path content.Reading) content.Facts {
@@ -184,7 +186,7 @@ func (c *contentCheck) missing() *failure {
 	f := fail(CodeContentNotFound, "", "%s; the catalog has %s and none at or below this path.", c.path.Why(), wire.Counted(len(c.catalog.Names), "repository", "repositories"))
 	if near := spelling.Prefixes(c.plan.contentPath, c.catalog.Names); len(near) > 0 {
 		for i := range near {
-			near[i] = c.Wire.Name(near[i])
+			near[i] = c.Wire.Name(near[i]) + wire.CleanText(c.plan.reference.Suffix())
 		}
 		return f.hinting("Correct {baseContentPath}; similar names: %s. %s", strings.Join(near, ", "), cacheHint)
 	}
@@ -245,12 +247,11 @@ func (s *session) contentEmpty(repository string) outcome {
 func (s *session) contentFound(ctx context.Context, r content.Reading) outcome {
 	count, last, _ := r.Tags()
 	shown, tag := s.Wire.Name(r.Repository), s.Wire.Name(last)
-	kind, problem := s.checkKind(ctx, r, last)
-	if problem != "" {
-		s.warn(WarnContentNotReadable, "%s:%s: %s.", shown, tag, problem)
-		return unknown("%s: %s, but %s cannot be read: %s", shown, wire.Counted(count, "tag", "tags"), tag, problem)
+	found := s.examine(ctx, r.Way, r.Repository, last)
+	if found.Worst() != nil {
+		return s.warnDamaged(shown+":"+tag, found)
 	}
-	return passed("%s: %s, %s is %s", shown, wire.Counted(count, "tag", "tags"), tag, kind)
+	return passed("%s: %s, %s is %s", shown, wire.Counted(count, "tag", "tags"), tag, found.Words())
 }
 
 // maxBelow is how many repositories below a prefix are tried.

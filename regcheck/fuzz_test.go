@@ -1,7 +1,6 @@
 package regcheck
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
-	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 	"github.com/regwarden/regwarden/secret"
@@ -124,10 +122,6 @@ func FuzzErrorBody(f *testing.F) {
 		wire.IsHTML(a)
 		for _, e := range wire.ReadErrors(body) {
 			mustBeClean(t, e.Code+e.Message)
-		}
-		var m oci.Manifest
-		if json.Unmarshal(body, &m) == nil {
-			m.Kind()
 		}
 		var c content.Catalog
 		c.Add(&wire.Response{Status: 200, Body: body})

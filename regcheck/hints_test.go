@@ -47,6 +47,14 @@ func TestHintsFollowed(t *testing.T) {
 		{"docker-auth", func(d *regcheck.Definition) { d.BaseContentPath = "charts/Nginx:1.2.3" }, regcheck.CodeContentNotFound},
 		{"harbor", func(d *regcheck.Definition) { d.BaseContentPath = "registry.test/charts/nginx" }, regcheck.CodeContentNotFound},
 		{"harbor", func(d *regcheck.Definition) { d.BaseContentPath = "https://registry.test/Charts" }, regcheck.CodeContentNotFound},
+		{"htpasswd", func(d *regcheck.Definition) { d.BaseContentPath = "charts/Nginx:1.2.3" }, regcheck.CodeContentNotFound},
+		{"htpasswd", func(d *regcheck.Definition) { d.BaseContentPath = "charts/ngimx:1.2.3" }, regcheck.CodeContentNotFound},
+		{"bearer", func(d *regcheck.Definition) { d.BaseContentPath = "charts/nginx:v1.2.3" }, regcheck.CodeContentNotFound},
+		{"htpasswd", func(d *regcheck.Definition) { d.BaseContentPath = "charts/nginx:1.3.0+build.7" }, regcheck.CodeContentNotFound},
+		{"htpasswd", func(d *regcheck.Definition) { d.Endpoint = "https://registry.test/charts/nginx:1.2.3" }, regcheck.CodeNotOCI},
+		{"htpasswd", func(d *regcheck.Definition) {
+			d.Endpoint, d.BaseContentPath = "https://registry.test/charts", "nginx:1.2.3"
+		}, regcheck.CodeNotOCI},
 		{"open-checks-credentials", func(d *regcheck.Definition) { d.Auth.Password = "wrong" }, regcheck.CodeAuthFailed},
 		{"htpasswd", func(d *regcheck.Definition) { d.Endpoint = "https://registry.test/charts/nginx" }, regcheck.CodeNotOCI},
 		{"htpasswd", func(d *regcheck.Definition) { d.Endpoint, d.BaseContentPath = "https://registry.test/charts", "nginx" }, regcheck.CodeNotOCI},
@@ -178,7 +186,7 @@ var (
 	writeBase     = regexp.MustCompile(`(?:Set|and) basePath to (\S*[^\s.,;])`)
 	writeContent  = regexp.MustCompile(`set baseContentPath to (\S*[^\s.,;:])`)
 	setContent    = regexp.MustCompile(`Set baseContentPath to (\S+):`)
-	comesNear     = regexp.MustCompile(`similar names: ([^,.]+)`)
+	comesNear     = regexp.MustCompile(`similar names: ([^, ]+?)[,.](?: |$)`)
 	comesNearAll  = regexp.MustCompile(`similar names: ([^.]+)\.`)
 	fingerprint   = regexp.MustCompile(`auth\.tls\.ca to .* fingerprint ([0-9A-F:]+)`)
 	caNamed       = regexp.MustCompile(`auth\.tls\.ca to .* certificate of "([^"]+)"`)

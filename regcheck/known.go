@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/regwarden/regwarden/regcheck/internal/artifact"
 )
 
 // ControlAgain is the age at which a control request is repeated.
@@ -16,12 +18,12 @@ type Known struct {
 	ControlAt   time.Time // when random credentials were last tried; zero: never
 	ControlOpen bool      // they were accepted
 
-	artifact artifactKind
+	artifacts string // of artifact.Known, in the form of String
 }
 
 // String returns the form that ReadKnown reads:
 //
-//	[- " " checked|open " " unix seconds] ";" [digest " kind " helm|zarf|image|other]
+//	[- " " checked|open " " unix seconds] ";" [artifacts, in the form of artifact.Known]
 func (k Known) String() string {
 	var parts []string
 	if !k.ControlAt.IsZero() {
@@ -31,21 +33,22 @@ func (k Known) String() string {
 		}
 		parts = append(parts, "- "+outcome+" "+strconv.FormatInt(k.ControlAt.Unix(), 10))
 	}
-	if k.artifact.digest != "" {
-		parts = append(parts, k.artifact.digest+" kind "+kindWords[k.artifact.kind])
+	if k.artifacts != "" {
+		parts = append(parts, k.artifacts)
 	}
 	return strings.Join(parts, ";")
 }
 
 // ReadKnown reads what Known.String wrote. Text that it cannot read is ignored.
 func ReadKnown(text string) (k Known) {
-	for part := range strings.SplitSeq(text, ";") {
+	for rest := text; rest != ""; {
+		part, after, _ := strings.Cut(rest, ";")
 		words := strings.Split(part, " ")
 		if len(words) != 3 {
 			break
 		}
 		if words[1] == "kind" {
-			k.artifact = readArtifactKind(words[0], words[2])
+			k.artifacts = joinKnown(artifact.ReadKnown(rest))
 			break
 		}
 		at, err := strconv.ParseInt(words[2], 10, 64)
@@ -53,13 +56,22 @@ func ReadKnown(text string) (k Known) {
 			break
 		}
 		k.ControlAt, k.ControlOpen = time.Unix(at, 0), words[1] == "open"
+		rest = after
 	}
 	return k
 }
 
+func joinKnown(all []artifact.Known) string {
+	var parts []string
+	for _, k := range all {
+		parts = append(parts, k.String())
+	}
+	return strings.Join(parts, ";")
+}
+
 // Recheck is Check of a definition that was checked before. It does not repeat a control request that is younger than
 // ControlAgain, and reads the manifest of an artifact only when its digest has changed: a GET of a manifest is a pull at
-// Docker Hub, a HEAD is not.
+// Docker Hub, a HEAD is not. It asks for the blobs of an unchanged artifact once a day.
 //
 // The credentials of the definition are always sent, so a wrong password is always detected. The control request only
 // decides on a warning.
@@ -87,9 +99,12 @@ func (s *session) recordControl(open bool) {
 	s.newControl.ControlAt, s.newControl.ControlOpen = s.now(), open
 }
 
-// knownAfter returns what a later check need not request. If the check was not valid, only the kind of the artifact is retained.
+// knownAfter returns what a later check need not request. If the check was not valid, only what is known of artifacts is retained.
 func (s *session) knownAfter(valid bool) Known {
-	k := Known{artifact: s.artifact}
+	k := Known{artifacts: s.known.artifacts}
+	if len(s.examined) > 0 {
+		k.artifacts = strings.Join(s.examined, ";")
+	}
 	if valid {
 		k.ControlAt, k.ControlOpen = s.newControl.ControlAt, s.newControl.ControlOpen
 	}

@@ -40,8 +40,8 @@ func TestRecheckDoesNotPullUnchanged(t *testing.T) {
 		}
 		known = report.Known
 	}
-	control, found := strings.CutSuffix(known.String(), "kind helm")
-	if !found || strings.Contains(control, "kind") {
+	control, artifacts, found := strings.Cut(known.String(), ";")
+	if !found || strings.Contains(control, "kind") || !strings.Contains(artifacts, " kind helm;") {
 		t.Errorf("%v: older versions read only the result of the control request, which must precede the kind", known)
 	}
 }

@@ -57,7 +57,7 @@ func (s *session) hintRoot(ctx context.Context, f *failure) *failure {
 		toRoot, args = "Set {endpoint} to %s and clear {basePath}", []any{s.Base.Origin}
 	}
 	path, _ := product.WithoutChartRepo(strings.Trim(s.Base.Path+"/"+s.plan.contentPath, "/"))
-	args = append(args, wire.CleanText(path))
+	args = append(args, wire.CleanText(path+s.plan.reference.Suffix()))
 	if s.readableAtRoot(ctx, path) {
 		return f.hinting(toRoot+", and set {baseContentPath} to %s: the registry responds at the root of the server, and this content can be read.", args...)
 	}
@@ -91,7 +91,7 @@ func (s *session) hintPath(f *failure) *failure {
 func (s *session) keyReminder(found *probe.Candidate) string {
 	key := found.BasePath[strings.LastIndexByte(found.BasePath, '/')+1:]
 	if rest, ok := strings.CutPrefix(s.plan.contentPath, key+"/"); ok {
-		return " Also set {baseContentPath} to " + wire.CleanText(rest) + "."
+		return " Also set {baseContentPath} to " + wire.CleanText(rest+s.plan.reference.Suffix()) + "."
 	}
 	return ""
 }

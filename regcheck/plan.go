@@ -11,6 +11,7 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/certs"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/endpoint"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
 )
 
 const maxPEM = 256 << 10 // bytes of a field
@@ -20,6 +21,7 @@ type plan struct {
 	base         endpoint.Base // origin and path of the API
 	endpointPath string        // the part of the path that is in endpoint, not in basePath
 	contentPath  string
+	reference    oci.Reference // of contentPath, if one was written
 	provider     ProviderType
 	auth         AuthType
 	username     string
@@ -99,6 +101,9 @@ func (d Definition) read() (*plan, []Problem) {
 	p := &plan{provider: d.ProviderType, unknown: d.Unknown}
 	p.readBase(d.Endpoint, d.BasePath, &found)
 	p.contentPath = readPath("baseContentPath", d.BaseContentPath, &found)
+	if r, ok := oci.ReadReference(p.contentPath, p.isHost); ok {
+		p.contentPath, p.reference = r.Repository, r
+	}
 	switch p.provider {
 	case "":
 		p.provider = Helm
@@ -113,6 +118,9 @@ func (d Definition) read() (*plan, []Problem) {
 	}
 	return p, found
 }
+
+// isHost reports whether a name is the host of the registry.
+func (p *plan) isHost(name string) bool { return endpoint.APIHost(name) == p.base.Host }
 
 func (a *Auth) read(p *plan, found *problems) {
 	p.auth = a.Kind()

@@ -27,7 +27,7 @@ func (c *Checker) open(ctx context.Context, d Definition, known Known, o Observe
 		return nil, nil, err
 	}
 	s := newSession(c, p)
-	s.known, s.artifact = known, known.artifact
+	s.known = known
 	opened := false
 	defer func() {
 		if !opened {

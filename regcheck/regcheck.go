@@ -34,6 +34,9 @@ type Checker struct {
 
 	// SkipControl omits the control request with random credentials, which shows whether a registry checks credentials.
 	SkipControl bool
+	// Platform is what is examined of an index, as os/architecture or os/architecture/variant. If it is empty, that is linux/amd64, or
+	// the first one of an index that does not have it.
+	Platform string
 	// Proxy names the outbound HTTP proxy for a target, much as http.Transport.Proxy does; it is asked once for
 	// each origin. Nil means none, also if the environment has one; so does a nil URL.
 	Proxy        func(target *url.URL) (*url.URL, error)

@@ -54,14 +54,16 @@ func TestRoundTripsOfContent(t *testing.T) {
 		server, path, user string
 		rounds, requests   int
 	}{
-		{"docker-auth", "charts/nginx", "user", 9, 8},
+		{"docker-auth", "charts/nginx", "user", 10, 10},
+		{"docker-auth", "charts/nginx:1.2.3", "user", 9, 9},
 		{"docker-auth", "charts", "user", 10, 11},
 		{"docker-auth", "charts/unknown", "user", 10, 11},
 		{"docker-auth", "charts", "robot", 10, 9},
 		{"docker-auth", "images", "robot", 12, 11}, // refused: the catalog may list what may be read
 		{"docker-auth", "Charts", "robot", 8, 7},
-		{"htpasswd-http2", "charts/nginx", "user", 5, 4},
-		{"htpasswd-http2", "charts", "user", 7, 6},
+		{"htpasswd-http2", "charts/nginx", "user", 6, 6},
+		{"htpasswd-http2", "charts/nginx:1.2.3", "user", 5, 5},
+		{"htpasswd-http2", "charts", "user", 8, 8},
 	} {
 		t.Run(row.server+" "+row.path+" "+row.user, func(t *testing.T) {
 			g := regchecktest.Start(t, row.server)

@@ -28,7 +28,7 @@ type session struct {
 	control bool  // send control requests
 	known   Known // of Recheck
 
-	artifact artifactKind // of Recheck; content: what was read instead
+	platform string       // Checker.Platform
 	found    []netip.Addr // resolve
 	resolved string       // resolve: the addresses in words
 	first    *wire.Conn   // connect
@@ -41,6 +41,7 @@ type session struct {
 	unverified bool            // auth: the registry did not check the credentials
 	unlikely   string          // the random name of a repository
 	newControl Known           // auth: results of control requests
+	examined   []string        // content: artifacts, as in Known
 }
 
 type stage struct {
@@ -80,7 +81,7 @@ func stages() []stage {
 }
 
 func newSession(c *Checker, p *plan) *session {
-	s := &session{plan: p, limits: c.Limits.withDefaults(), words: c.Words, now: c.Now, control: !c.SkipControl}
+	s := &session{plan: p, limits: c.Limits.withDefaults(), platform: c.Platform, words: c.Words, now: c.Now, control: !c.SkipControl}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -26,9 +26,10 @@ const module = "github.com/regwarden/regwarden"
 var mayImport = map[string][]string{
 	"secret": {},
 	"egress": {},
-	"regcheck": {"egress", "internal/expiry", "regcheck/internal/certs", "regcheck/internal/challenge", "regcheck/internal/content", "regcheck/internal/endpoint",
+	"regcheck": {"egress", "internal/expiry", "regcheck/internal/artifact", "regcheck/internal/certs", "regcheck/internal/challenge", "regcheck/internal/content", "regcheck/internal/endpoint",
 		"regcheck/internal/oci", "regcheck/internal/probe", "regcheck/internal/product", "regcheck/internal/spelling", "regcheck/internal/wire", "secret"},
 	"regcheck/inventory":               {"regcheck", "regcheck/internal/content", "regcheck/internal/oci", "regcheck/internal/wire"},
+	"regcheck/internal/artifact":       {"regcheck/internal/content", "regcheck/internal/oci", "regcheck/internal/wire"},
 	"regcheck/internal/content":        {"regcheck/internal/challenge", "regcheck/internal/endpoint", "regcheck/internal/oci", "regcheck/internal/wire"},
 	"regcheck/internal/probe":          {"regcheck/internal/challenge", "regcheck/internal/endpoint", "regcheck/internal/oci", "regcheck/internal/wire"},
 	"regcheck/internal/challenge":      {"egress", "regcheck/internal/certs", "regcheck/internal/wire"},

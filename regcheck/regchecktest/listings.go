@@ -15,7 +15,7 @@ func listingServers() map[string]builder {
 	all := map[string]builder{
 		"listing-wrong-digests": buildWrongDigests,
 		"listing-limits":        func(g *Registry) error { return g.limitsListing("1", func(n int32) bool { return n%4 == 3 }) },
-		"listing-limits-long":   func(g *Registry) error { return g.limitsListing("3600", func(n int32) bool { return n > 9 }) },
+		"listing-limits-long":   func(g *Registry) error { return g.limitsListing("3600", func(n int32) bool { return n > 11 }) },
 		"listing-breaks":        func(g *Registry) error { return g.breaksListing("charts/redis") },
 		"listing-breaks-all":    func(g *Registry) error { return g.breaksListing("") },
 		"listing-other-ports":   buildListingOtherPorts,

@@ -118,7 +118,7 @@ func table() map[string]builder {
 	all := map[string]builder{}
 	for _, part := range []map[string]builder{
 		plainServers(), productServers(), challengeServers(), tokenServers(), foreignServers(),
-		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(), listingServers(), contentServers(),
+		hostileServers(), redirectServers(), tlsServers(), proxyServers(), oddServers(), listingServers(), contentServers(), artifactServers(),
 	} {
 		for name, build := range part {
 			all[name] = build

@@ -2,6 +2,7 @@ package content
 
 import (
 	"context"
+	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
@@ -107,6 +108,19 @@ func (r Reading) Tags() (count int, last string, ok bool) {
 	return count, last, there || oci.NamesRepository(r.Response.Body, r.Repository)
 }
 
+// Names returns the tags that can be requested.
+func (r Reading) Names() (tags []string) {
+	_, _ = wire.EachName(r.Response.Body, "tags", func(tag string) bool {
+		if oci.IsTag(tag) {
+			tags = append(tags, tag)
+		}
+		return len(tags) < maxTags
+	})
+	return tags
+}
+
+const maxTags = 1000 // compared with a misspelled one
+
 // Tags lists the tags of a repository, once for each access: the auth stage may have done it.
 func (c *Client) Tags(ctx context.Context, access *Access, repository string) Reading {
 	if r, known := access.readings.Load(repository); known {
@@ -119,27 +133,40 @@ func (c *Client) Tags(ctx context.Context, access *Access, repository string) Re
 	return r
 }
 
-// ReadTags sends a second request if the registry names a token service only in its response, or requires another scope than
-// the usual one.
+// ReadTags lists the tags of a repository.
 func (c *Client) ReadTags(ctx context.Context, access *Access, repository string) Reading {
-	r := c.tagsOnce(ctx, Way{access, PullScope(repository)}, repository)
+	return c.read(ctx, Way{access, PullScope(repository)}, repository, "/tags/list?"+TagsQuery, false)
+}
+
+// ReadManifest requests a manifest, or only its headers. The State of the reading has no meaning.
+func (c *Client) ReadManifest(ctx context.Context, w Way, repository, reference string, head bool) Reading {
+	return c.read(ctx, w, repository, "/manifests/"+reference, head)
+}
+
+// read sends a second request if the registry names a token service only in its response, or requires another scope than
+// the usual one.
+func (c *Client) read(ctx context.Context, w Way, repository, rest string, head bool) Reading {
+	r := c.readOnce(ctx, w, repository, rest, head)
 	if r.Response == nil || r.Response.Status != 401 {
 		return r
 	}
 	if other, ok := c.Other(r.Way, r.Response, repository); ok {
-		return c.tagsOnce(ctx, other, repository)
+		return c.readOnce(ctx, other, repository, rest, head)
 	}
 	return r
 }
 
-func (c *Client) tagsOnce(ctx context.Context, w Way, repository string) Reading {
+func (c *Client) readOnce(ctx context.Context, w Way, repository, rest string, head bool) Reading {
 	r := Reading{Repository: repository, Way: w}
 	header, g := c.Authorize(ctx, w)
 	if w.Service != nil && header == "" {
 		r.Grant = g
 		return r
 	}
-	r.Response, r.Err = c.Read(ctx, repository+"/tags/list", TagsQuery, header)
+	path, query, _ := strings.Cut(rest, "?")
+	what := wire.Request{URL: c.Base.URL(repository + path), Authorization: header, Head: head}
+	what.URL.RawQuery = query
+	r.Response, r.Err = c.Fetch(ctx, what, true)
 	return r
 }
 

@@ -59,22 +59,33 @@ type NameProblem struct{ What, Better string }
 // is the host of the registry.
 func CheckName(path string, isHost func(string) bool) NameProblem {
 	name, hasHost := withoutHost(path, isHost)
-	lower := strings.ToLower(strings.Join(slices.DeleteFunc(strings.Split(name, "/"), func(part string) bool { return part == "" }), "/"))
-	better, tagged := withoutTag(lower)
-	f := NameProblem{Better: better}
+	base, suffix := cutSuffix(name)
+	suffixed := suffix != ""
+	if _, valid := ReadReference("a"+suffix, isHost); valid {
+		suffixed, name = false, base
+	}
+	better := strings.ToLower(strings.Join(slices.DeleteFunc(strings.Split(base, "/"), func(part string) bool { return part == "" }), "/"))
+	if tag := strings.ReplaceAll(suffix, "+", "_"); suffixed && IsTag(tag[1:]) {
+		suffix, name = tag, base // as Helm writes the version 1.2.3+build
+	} else if suffixed {
+		suffix = ""
+	}
+	f := NameProblem{Better: better + suffix}
 	if !IsRepository(better) {
 		f.Better = ""
 	}
 	switch {
 	case hasHost:
 		f.What = "the host must be in {endpoint} only"
-	case IsRepository(path):
+	case IsRepository(name) && !suffixed:
 		return NameProblem{}
-	case tagged:
-		f.What = "a tag or digest is not part of a repository's name"
+	case suffixed && suffix != "":
+		f.What = "a tag has _ where the version has +"
+	case suffixed:
+		f.What = "after the repository there must be : and a tag (at most 128 letters, digits, _ . -), or @ and a digest (sha256: and 64 digits of 0-9 a-f)"
 	case strings.Contains(path, "//"):
 		f.What = "an empty component (//) is not allowed"
-	case lower != name:
+	case better != name:
 		f.What = "uppercase letters are not allowed"
 	default:
 		f.What = "names have at most 255 characters, and components of lowercase letters and digits, joined by single . _ -"
@@ -96,10 +107,11 @@ func withoutHost(path string, isHost func(string) bool) (rest string, found bool
 	return path, false
 }
 
-func withoutTag(name string) (rest string, found bool) {
+// cutSuffix splits the tag or digest off the last component.
+func cutSuffix(name string) (base, suffix string) {
 	last := strings.LastIndexByte(name, '/') + 1
 	if i := strings.IndexAny(name[last:], ":@"); i >= 0 {
-		return name[:last+i], true
+		return name[:last+i], name[last+i:]
 	}
-	return name, false
+	return name, ""
 }

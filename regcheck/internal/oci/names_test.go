@@ -28,6 +28,8 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
+const badSuffix = "after the repository there must be : and a tag (at most 128 letters, digits, _ . -), or @ and a digest (sha256: and 64 digits of 0-9 a-f)"
+
 func TestNameProblem(t *testing.T) {
 	for path, want := range map[string]NameProblem{
 		"charts/nginx":                       {},
@@ -35,13 +37,16 @@ func TestNameProblem(t *testing.T) {
 		"a__b/c--d":                          {},
 		"Charts/Nginx":                       {"uppercase letters are not allowed", "charts/nginx"},
 		"charts//nginx":                      {"an empty component (//) is not allowed", "charts/nginx"},
-		"charts/nginx:1.2.3":                 {"a tag or digest is not part of a repository's name", "charts/nginx"},
-		"charts/nginx@sha256:00":             {"a tag or digest is not part of a repository's name", "charts/nginx"},
+		"charts/nginx:1.2.3":                 {},
+		"charts/Nginx:1.2.3-RC":              {"uppercase letters are not allowed", "charts/nginx:1.2.3-RC"},
+		"charts/nginx:1.2.3+build.7":         {"a tag has _ where the version has +", "charts/nginx:1.2.3_build.7"},
+		"charts/nginx:":                      {badSuffix, "charts/nginx"},
+		"charts/nginx@sha256:00":             {badSuffix, "charts/nginx"},
 		"registry.test/charts/nginx":         {"the host must be in {endpoint} only", "charts/nginx"},
 		"REGISTRY.test:5000/Charts":          {"the host must be in {endpoint} only", "charts"},
 		"other.test:443/charts":              {"the host must be in {endpoint} only", "charts"},
 		"https://registry.test/charts":       {"the host must be in {endpoint} only", "charts"},
-		"oci://registry.test/charts/nginx:1": {"the host must be in {endpoint} only", "charts/nginx"},
+		"oci://registry.test/charts/nginx:1": {"the host must be in {endpoint} only", "charts/nginx:1"},
 		"registry.test":                      {"the host must be in {endpoint} only", ""},
 		"charts/a b":                         {"names have at most 255 characters, and components of lowercase letters and digits, joined by single . _ -", ""},
 	} {

@@ -43,6 +43,7 @@ type Request struct {
 	Authorization string
 	Form          url.Values // makes it a POST
 	Head          bool       // makes it a HEAD
+	FirstByte     bool       // asks for the first byte only; a server may ignore it
 	Accept        string
 	Keep          int64 // bytes of the body that are needed; shortBody when 0
 }
@@ -69,6 +70,9 @@ func (c *Request) Request(ctx context.Context, always map[string]string) (*http.
 	}
 	if c.Form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if c.FirstByte {
+		r.Header.Set("Range", "bytes=0-0")
 	}
 	if c.Authorization != "" {
 		r.Header.Set("Authorization", c.Authorization)

@@ -1,0 +1,184 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/regwarden/regwarden/regcheck/internal/content"
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+const (
+	// MaxAsked is how many blobs of an artifact are asked for.
+	MaxAsked = 16
+	// maxWhole is the size of blobs whose content is read and compared with its digest. Most configs are smaller.
+	maxWhole = 64 << 10
+	// maxConnections limits the connections to a registry without HTTP/2.
+	maxConnections = 4
+)
+
+// Sample returns the blobs to ask for: all, or the first two (config and first layer) and others at equal distances.
+func Sample(blobs []oci.Descriptor) []oci.Descriptor {
+	if len(blobs) <= MaxAsked {
+		return blobs
+	}
+	sample := blobs[:2:2]
+	for i := range MaxAsked - 2 {
+		sample = append(sample, blobs[2+i*(len(blobs)-3)/(MaxAsked-3)])
+	}
+	return sample
+}
+
+// Ask asks for blobs concurrently: for the first, if it is small, by GET, so that its digest is compared, for others by HEAD. It returns the
+// faults in the order of the blobs.
+func (x *Examiner) Ask(ctx context.Context, blobs []oci.Descriptor) []Fault {
+	return x.each(ctx, blobs, func(c *content.Client, i int) *Fault { return x.ask(ctx, c, blobs[i], i == 0) })
+}
+
+// each calls do for every blob, concurrently.
+func (x *Examiner) each(ctx context.Context, blobs []oci.Descriptor, do func(*content.Client, int) *Fault) (faults []Fault) {
+	x.header, _ = x.Authorize(ctx, x.Way)
+	workers := len(blobs)
+	if !x.multiplexed {
+		workers = min(workers, maxConnections)
+	}
+	found, clients := make([]*Fault, len(blobs)), make([]content.Client, workers)
+	var all wire.Background
+	for w := range clients {
+		clients[w] = *x.Client
+		all.Do(func() {
+			for i := w; i < len(blobs); i += workers {
+				found[i] = do(&clients[w], i)
+			}
+		})
+	}
+	all.Wait()
+	for _, c := range clients {
+		x.Rounds = max(x.Rounds, c.Rounds)
+	}
+	for _, f := range found {
+		if f != nil {
+			faults = append(faults, *f)
+		}
+	}
+	return faults
+}
+
+// ask asks for one blob. A GET of the first byte decides if a HEAD has no success: registries and object stores whose URL is
+// signed for GET refuse it, and caches return 404.
+func (x *Examiner) ask(ctx context.Context, c *content.Client, d oci.Descriptor, first bool) *Fault {
+	if !oci.IsDigest(d.Digest) {
+		return &Fault{Damage: DigestMismatch, Text: "its manifest has a blob whose digest is not valid: " + strconv.Quote(x.Wire.Text(d.Digest))}
+	}
+	what := wire.Request{URL: c.Base.URL(x.Repository + "/blobs/" + d.Digest), Authorization: x.header}
+	if first && d.Size >= 0 && d.Size <= maxWhole {
+		what.Keep = maxWhole + 1
+		return x.judge(ctx, c, d, what)
+	}
+	what.Head = true
+	f := x.judge(ctx, c, d, what)
+	if f == nil || f.err != nil || f.status == http.StatusTooManyRequests {
+		return f
+	}
+	what.Head, what.FirstByte = false, true
+	return x.judge(ctx, c, d, what)
+}
+
+// judge sends one request for a blob and judges its response.
+func (x *Examiner) judge(ctx context.Context, c *content.Client, d oci.Descriptor, what wire.Request) *Fault {
+	a, err := c.Wire.Fetch(ctx, what, true)
+	f := &Fault{err: err}
+	name := "blob " + d.Digest + " "
+	if err != nil {
+		x.explain(f, name, err)
+		if ctx.Err() != nil {
+			f.Damage = ""
+		}
+		return f
+	}
+	c.Rounds += a.Rounds
+	f.status = a.Status
+	switch f.Text = name + came(a); {
+	case a.Status == http.StatusOK || a.Status == http.StatusPartialContent:
+		return compare(d, what.Keep > 0, a, f)
+	case a.Status == http.StatusRequestedRangeNotSatisfiable && d.Size == 0:
+		return nil
+	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
+		f.Damage = BlobMissing
+	case unavailable(a.Status):
+		f.Retryable = true
+	default:
+		f.Damage = BlobUnreachable
+	}
+	return f
+}
+
+// explain adds why there was no response: of the registry, or of the host to which it redirects.
+func (x *Examiner) explain(f *Fault, name string, err error) {
+	cause := x.Explain(err)
+	why := strings.TrimSuffix(cause.Text, ".")
+	f.Text, f.Retryable = name+"cannot be downloaded: "+why, cause.Retryable
+	r, ok := errors.AsType[*wire.RedirectError](err)
+	if !ok || r.Kind == wire.RedirectInsecure {
+		return
+	}
+	f.Damage, f.Hint = BlobUnreachable, cause.Hint
+	why = strings.TrimPrefix(why, x.Wire.Text(wire.ShowURL(r.From))+" redirects to "+x.Wire.Text(wire.ShowURL(r.To)))
+	why = strings.TrimPrefix(why, "A redirect of "+x.Wire.Text(wire.ShowURL(r.From)))
+	switch {
+	case r.Kind == wire.RedirectLoop:
+		f.Text = name + "is redirected in a loop, or more than " + wire.Counted(x.Wire.Limits.Redirects, "time", "times")
+	case r.To.Host != "":
+		f.Text = name + "is redirected to " + x.Wire.Text(r.To.Scheme+"://"+r.To.Host) + why
+	}
+}
+
+// came returns where a response came from, and the response.
+func came(a *wire.Response) string {
+	returned := "returned " + strconv.Itoa(a.Status)
+	if a.Status >= 400 {
+		returned = "returned " + a.Summary()
+	}
+	if a.Hops > 0 {
+		return "is redirected to " + a.Text(a.From.String()) + ", which " + returned
+	}
+	return returned
+}
+
+// compare compares a blob with its descriptor: the digest if the whole blob was read, and the size if the response has it.
+func compare(d oci.Descriptor, whole bool, a *wire.Response, f *Fault) *Fault {
+	size := sizeOf(a)
+	if whole = whole && !a.Packed; whole && !a.Over {
+		size = int64(len(a.Body))
+	}
+	switch {
+	case whole && a.Cut != nil:
+		f.Text, f.Retryable = f.Text+", and the response ended early or was too slow", true
+	case size >= 0 && size != d.Size:
+		f.Damage, f.Text = SizeMismatch, f.Text+" with "+bytesOf(size)+" instead of "+bytesOf(d.Size)
+	case whole && !oci.Matches(d.Digest, a.Body):
+		f.Damage, f.Text = DigestMismatch, f.Text+" with content that does not have this digest"
+	default:
+		return nil
+	}
+	return f
+}
+
+func bytesOf(n int64) string { return strconv.FormatInt(n, 10) + " bytes" }
+
+// sizeOf returns the size of a blob according to the headers, -1 if they do not have it.
+func sizeOf(a *wire.Response) int64 {
+	text := a.Header.Get("Content-Length")
+	if a.Status == http.StatusPartialContent {
+		_, text, _ = strings.Cut(a.Header.Get("Content-Range"), "/")
+	}
+	size, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || size < 0 || a.Packed {
+		return -1
+	}
+	return size
+}

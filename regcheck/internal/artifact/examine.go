@@ -1,0 +1,120 @@
+package artifact
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/regwarden/regwarden/regcheck/internal/oci"
+	"github.com/regwarden/regwarden/regcheck/internal/wire"
+)
+
+// Result is the outcome of an examination.
+type Result struct {
+	Kind     oci.Kind
+	Platform string // of the manifest that was chosen from an index
+	Manifest *Fault // why no manifest was read
+	Faults   []Fault
+	Asked    int // blobs that were asked for; 0 if that was done within the last day
+	Blobs    int // of the manifest; MaxDescriptors or more are not counted
+	Known    Known
+	Headers  []http.Header // of responses for manifests
+}
+
+// Examine reads the manifest that a reference names, unless its digest is known, and asks for its blobs, unless that was done
+// within the last day. place spreads that over the day.
+func (x *Examiner) Examine(ctx context.Context, reference string, known []Known, now time.Time, place string) (r Result) {
+	k, unchanged := x.unchanged(ctx, reference, known, &r)
+	if !unchanged {
+		found, h, f := x.Read(ctx, reference)
+		r.Headers = append(r.Headers, h)
+		if r.Manifest = f; f != nil {
+			return r
+		}
+		k = Known{ID: IDOf(found.Digest), Kind: found.Kind, Read: true, Blobs: Sample(found.Blobs)}
+		if i := indexOf(known, k.ID); i >= 0 {
+			k.At = known[i].At
+		}
+		r.Platform, r.Blobs = found.Platform, len(found.Blobs)
+	}
+	r.Kind = k.Kind
+	if k.due(now, place) {
+		r.Asked, r.Faults, k.At = len(k.Blobs), x.Ask(ctx, k.Blobs), time.Time{}
+		r.Blobs = max(r.Blobs, r.Asked)
+		if len(r.Faults) == 0 {
+			k.At = now.Truncate(time.Second)
+		}
+	}
+	r.Known = k
+	return r
+}
+
+func indexOf(known []Known, id string) int {
+	return slices.IndexFunc(known, func(k Known) bool { return k.ID == id && k.Read })
+}
+
+// unchanged returns what is known of the artifact if the reference has a known digest. A registry that returns no digest
+// for HEAD has its manifest read each time.
+func (x *Examiner) unchanged(ctx context.Context, reference string, known []Known, r *Result) (k Known, ok bool) {
+	if len(known) == 0 || !oci.IsReference(reference) {
+		return k, false
+	}
+	digest, h := x.Head(ctx, reference)
+	r.Headers = append(r.Headers, h)
+	if strings.Contains(reference, ":") && h != nil {
+		digest = reference
+	}
+	i := indexOf(known, IDOf(digest))
+	if digest == "" || i < 0 {
+		return k, false
+	}
+	return known[i], true
+}
+
+// Words returns what was found: the kind, and whether its blobs are there.
+func (r Result) Words() string {
+	text := string(r.Kind)
+	if r.Platform != "" {
+		text += " (" + r.Platform + ")"
+	}
+	switch {
+	case r.Asked == 0 || len(r.Faults) > 0:
+	case r.Asked < r.Blobs:
+		text += ", and " + strconv.Itoa(r.Asked) + " of its " + r.count() + " blobs that were asked for are there"
+	default:
+		text += ", and its " + wire.Counted(r.Blobs, "blob is", "blobs are") + " there"
+	}
+	return text
+}
+
+func (r Result) count() string {
+	if r.Blobs >= oci.MaxDescriptors {
+		return strconv.Itoa(oci.MaxDescriptors) + " or more"
+	}
+	return strconv.Itoa(r.Blobs)
+}
+
+// Worst returns the fault that shows most: damage first. It is nil if there is none.
+func (r Result) Worst() *Fault {
+	if r.Manifest != nil {
+		return r.Manifest
+	}
+	if i := slices.IndexFunc(r.Faults, func(f Fault) bool { return f.Damage != "" }); i >= 0 {
+		return &r.Faults[i]
+	}
+	if len(r.Faults) > 0 {
+		return &r.Faults[0]
+	}
+	return nil
+}
+
+// Others returns how many other blobs have a fault, as the end of a sentence.
+func (r Result) Others() string {
+	if len(r.Faults) < 2 {
+		return ""
+	}
+	return "; " + strconv.Itoa(len(r.Faults)-1) + " more of its " + r.count() + " blobs cannot be pulled"
+}
