@@ -7,6 +7,7 @@ import (
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/content/memory"
 )
 
@@ -108,4 +109,32 @@ func Fill(t testing.TB, a Access) {
 	Push(t, a, Pack, PackPath, "3.28.0")
 	Push(t, a, Image, ImagePath, "3.20")
 	Empty(t, a, EmptyPath)
+}
+
+// LoseBlob deletes a blob that the manifest of a tag names, as a lost disk or a wrong garbage collection would: 0 is the config.
+func LoseBlob(t testing.TB, a Access, repository, tag string, index int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), pushWait)
+	defer cancel()
+	repo := a.repository(t, repository)
+	manifest, err := repo.Resolve(ctx, tag)
+	if err != nil {
+		t.Fatalf("resolve %s:%s: %v", repository, tag, err)
+	}
+	blobs, err := content.Successors(ctx, repo, manifest)
+	if err != nil {
+		t.Fatalf("read the manifest of %s:%s: %v", repository, tag, err)
+	}
+	if err := repo.Blobs().Delete(ctx, blobs[index]); err != nil {
+		t.Fatalf("delete a blob of %s:%s: %v", repository, tag, err)
+	}
+}
+
+// Pull copies an artifact from the registry with oras-go, as a client would.
+func Pull(t testing.TB, a Access, repository, tag string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), pushWait)
+	defer cancel()
+	_, err := oras.Copy(ctx, a.repository(t, repository), tag, memory.New(), tag, oras.DefaultCopyOptions)
+	return err
 }
