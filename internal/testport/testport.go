@@ -39,7 +39,8 @@ func Reserve() (address netip.AddrPort, release func() error, err error) {
 	if err = errors.Join(err, errBound); err != nil {
 		return netip.AddrPort{}, nil, errors.Join(err, release())
 	}
-	return netip.AddrPortFrom(netip.AddrFrom4(loopback), uint16(bound.(*syscall.SockaddrInet4).Port)), release, nil
+	port := uint16(bound.(*syscall.SockaddrInet4).Port) // #nosec G115 -- a port has 16 bits
+	return netip.AddrPortFrom(netip.AddrFrom4(loopback), port), release, nil
 }
 
 // newSocket returns a socket that child processes do not inherit.
