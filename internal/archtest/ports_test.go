@@ -33,6 +33,8 @@ func TestPortsLetGoAreFound(t *testing.T) {
 		f + "defer func() { _ = l.Close() }(); return l.Addr().String() }":                          1,
 		f + "address := l.Addr().String(); must(l.Close()); start(address) }":                       1,
 		"package p\nfunc f() { g(func() { s := httptest.NewServer(nil); s.Close(); use(s.URL) }) }": 1,
+		f + "_, port, err := net.SplitHostPort(l.Addr().String()); return port, l.Close() }":        1,
+		f + "dial(l.Addr().String()); l.Close() }":                                                  0,
 		f + "defer l.Close(); dial(l.Addr().String()) }":                                            0,
 		f + "t.Cleanup(func() { _ = l.Close() }); return l.Addr().String() }":                       0,
 		f + "if taken(l.Addr()) { _ = l.Close() }; return l }":                                      0,
@@ -70,8 +72,8 @@ func portsLetGo(t *testing.T, name string, source any) (found []token.Position) 
 	return found
 }
 
-// listeners has names of variables of one function, without those of the functions in it.
-type listeners struct{ opened, closed, closedAtEnd, returned, addressReturned []string }
+// listeners has the variables of one function, without those of the functions in it, where they are used.
+type listeners struct{ opened, closed, closedAtEnd, copied, returned, addressReturned []*ast.Ident }
 
 var (
 	opens     = []string{"Listen", "ListenTCP", "ListenUDP", "ListenPacket", "NewServer", "NewTLSServer", "NewUnstartedServer"}
@@ -87,16 +89,15 @@ func listenersOf(body *ast.BlockStmt) (l listeners) {
 			l.closedAtEnd = append(l.closedAtEnd, selected(n, "Close")...)
 			return false
 		case *ast.AssignStmt:
-			if call, ok := n.Rhs[0].(*ast.CallExpr); ok && len(selected(call.Fun, opens...)) > 0 {
-				l.opened = append(l.opened, nameOf(n.Lhs[0]))
+			if call, ok := n.Rhs[0].(*ast.CallExpr); ok && calls(call, opens...) {
+				l.opened = append(l.opened, variables(n.Lhs[:1])...)
 			}
+			l.copied = append(l.copied, copied(n.Rhs[0])...)
 		case *ast.CallExpr:
 			l.closed = append(l.closed, selected(n.Fun, "Close")...)
 		case *ast.ReturnStmt:
 			l.addressReturned = append(l.addressReturned, selected(n, addresses...)...)
-			for _, result := range n.Results {
-				l.returned = append(l.returned, nameOf(result))
-			}
+			l.returned = append(l.returned, variables(n.Results)...)
 		}
 		return true
 	})
@@ -105,27 +106,48 @@ func listenersOf(body *ast.BlockStmt) (l listeners) {
 
 func (l listeners) letGo(body *ast.BlockStmt) bool {
 	used := selected(body, addresses...)
-	return slices.ContainsFunc(l.opened, func(name string) bool {
-		return slices.Contains(l.closedAtEnd, name) && slices.Contains(l.addressReturned, name) ||
-			slices.Contains(l.closed, name) && slices.Contains(used, name) && !slices.Contains(l.returned, name)
+	return slices.ContainsFunc(l.opened, func(opened *ast.Ident) bool {
+		same := func(v *ast.Ident) bool { return v.Name == opened.Name }
+		if slices.ContainsFunc(l.closedAtEnd, same) {
+			return slices.ContainsFunc(l.addressReturned, same)
+		}
+		closed := slices.IndexFunc(l.closed, same)
+		return closed >= 0 && !slices.ContainsFunc(l.returned, same) && (slices.ContainsFunc(l.copied, same) ||
+			slices.ContainsFunc(used, func(v *ast.Ident) bool { return same(v) && v.Pos() > l.closed[closed].Pos() }))
 	})
+}
+
+// copied returns x where an expression is the address of x, or splits it.
+func copied(e ast.Expr) []*ast.Ident {
+	if call, ok := e.(*ast.CallExpr); ok && calls(call, "SplitHostPort") {
+		e = call.Args[0]
+	}
+	return slices.DeleteFunc(selected(e, addresses...), func(v *ast.Ident) bool { return v.Pos() != e.Pos() })
+}
+
+// calls reports whether a call is one of x.name.
+func calls(call *ast.CallExpr, names ...string) bool {
+	s, ok := call.Fun.(*ast.SelectorExpr)
+	return ok && slices.Contains(names, s.Sel.Name)
 }
 
 // selected returns x for each x.name in a node.
-func selected(in ast.Node, names ...string) (variables []string) {
+func selected(in ast.Node, names ...string) (found []*ast.Ident) {
 	ast.Inspect(in, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains(names, s.Sel.Name) {
-			variables = append(variables, nameOf(s.X))
+			found = append(found, variables([]ast.Expr{s.X})...)
 		}
 		return true
 	})
-	return variables
+	return found
 }
 
-// nameOf returns the name of a variable; empty for another expression.
-func nameOf(e ast.Expr) string {
-	if identifier, ok := e.(*ast.Ident); ok {
-		return identifier.Name
+// variables returns the expressions that are only a name.
+func variables(list []ast.Expr) (found []*ast.Ident) {
+	for _, e := range list {
+		if v, ok := e.(*ast.Ident); ok {
+			found = append(found, v)
+		}
 	}
-	return ""
+	return found
 }
