@@ -75,7 +75,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	what := "GET " + a.ShowURL()
 	switch {
 	case a.Status == 429 || a.Status >= 500:
-		return unavailable(what, a)
+		return s.unavailable(what, a)
 	case a.Over:
 		return fail(CodeNotOCI, "", "%s returned %d with a body of more than %d KiB.", what, a.Status, s.limits.Body>>10)
 	case s.Base.Scheme == "http" && wantsHTTPS(a):
@@ -107,10 +107,20 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	return s.probe(ctx, o.bare, "")
 }
 
-func unavailable(what string, a *wire.Response) *failure {
+// unavailable is the failure of a 429 or 5xx.
+func (s *session) unavailable(what string, a *wire.Response) *failure {
 	f := fail(CodeUnavailable, "", "%s returned %s.", what, a.Summary())
+	later := "Retry later"
 	if after := a.Text(a.Header.Get("Retry-After")); after != "" {
-		f.hinting("Retry later, after the time that the server requires (Retry-After: %s). The definition may be valid.", after)
+		later += ", after the time that the server requires (Retry-After: " + after + ")"
+	}
+	switch {
+	case a.Status == 429 && s.plan.auth == NoAuth:
+		f.hinting("Set {auth.username} and {auth.password} to log in: registries such as Docker Hub limit anonymous requests most. Or: %s.", later)
+	case a.Status == 429:
+		f.hinting("%s, or use an account with a higher limit: the registry limits requests. The definition may be valid.", later)
+	case later != "Retry later":
+		f.hinting("%s. The definition may be valid.", later)
 	}
 	return f
 }
@@ -137,7 +147,7 @@ func (s *session) probe(ctx context.Context, root *wire.Response, authorization 
 	what := "GET " + root.ShowURL()
 	switch {
 	case a.Status == 429 || a.Status >= 500:
-		return unavailable("GET "+a.ShowURL(), a)
+		return s.unavailable("GET "+a.ShowURL(), a)
 	case a.Status == 401 && !challenge.Offered(a.Header.Values("WWW-Authenticate")).None(),
 		a.Status/100 == 4 && len(wire.ReadErrors(a.Body)) > 0 && (wire.IsOCIError(a.Body) || wire.ReadErrors(a.Body)[0].Status != 0):
 		return nil

@@ -188,7 +188,7 @@ func (s *session) unusable(ctx context.Context, a *wire.Response) *failure {
 	}
 	switch {
 	case a.Status == 429 || a.Status >= 500:
-		return unavailable(what, a)
+		return s.unavailable(what, a)
 	case a.Status/100 == 2 && wire.IsHTML(a) && a.Header.Get(oci.VersionHeader) == "":
 		return s.orRoot(ctx, fail(CodeNotOCI, ReasonHTML, "%s returned %s.", what, a.Summary()))
 	case a.Status/100 == 3 || a.Over:

@@ -194,7 +194,8 @@ var warningTable = []Entry{
 		Hint:     "Push content, or correct {baseContentPath}."},
 	{Warning: WarnContentNotReadable, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The manifest or a blob of an artifact cannot be read, so it is not known whether the content can be pulled.",
-		Hint:     "Pull the tag with these credentials. If that fails, contact the registry operator: blobs may be lost (404), unsigned (412) or rate-limited (429)."},
+		Hint: "Pull the tag with these credentials. If that fails, contact the registry operator: blobs may be lost (404) or unsigned (412). " +
+			"If pulls are limited (429), wait, log in, or use an account with a higher limit."},
 	{Warning: WarnContentDamaged, Stages: inContent,
 		Sentence: "An artifact cannot be pulled: its manifest can be read, but its content is damaged.",
 		Hint:     "Push the artifact again, or contact the registry operator; the warning says what is damaged."},

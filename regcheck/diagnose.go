@@ -256,7 +256,7 @@ func (s *session) diagnoseReading(r content.Reading) *failure {
 	case r.Grant.Err != nil:
 		return s.diagnoseGrant(r.Way.Service, r.Grant.Err)
 	case r.Response != nil && (r.Response.Status == 429 || r.Response.Status >= 500):
-		return unavailable("GET "+r.Response.ShowURL(), r.Response)
+		return s.unavailable("GET "+r.Response.ShowURL(), r.Response)
 	case r.Response != nil && r.Response.Status == 200 && r.Response.Cut != nil:
 		return fail(CodeUnavailable, "", "GET %s returned 200, and the response ended early or was too slow.", r.Response.ShowURL())
 	}
@@ -278,6 +278,15 @@ func (s *session) diagnoseContent(err error) *failure {
 
 // diagnoseGrant is for the error of a grant, or of reading the token service from a challenge.
 func (s *session) diagnoseGrant(t *challenge.Service, err error) *failure {
+	f := s.diagnoseTokenService(t, err)
+	if t != nil && f.entry.Code == CodeTokenServiceFailed && t.Origin.Host == s.Home.Host && t.Origin.Port != s.Home.Port {
+		f.hinting("Correct the external URL in the configuration of the registry, or configure the proxy before it to pass the Host header with the port: "+
+			"the address of its token service has lost the port %d.", s.Home.Port)
+	}
+	return f
+}
+
+func (s *session) diagnoseTokenService(t *challenge.Service, err error) *failure {
 	if x, ok := errors.AsType[*challenge.Error](err); ok {
 		return fail(CodeTokenServiceFailed, Reason(x.Reason), "%s", x.Seen)
 	}
@@ -285,7 +294,7 @@ func (s *session) diagnoseGrant(t *challenge.Service, err error) *failure {
 		if f := diagnoseTLS(certs.ExplainResponse(x.Response, program)); f != nil {
 			return s.diagnoseRealmTLS(t, f)
 		}
-		return unavailable("The token service "+s.showURL(t.Realm), x.Response)
+		return s.unavailable("The token service "+s.showURL(t.Realm), x.Response)
 	}
 	return s.diagnoseRealm(t, err)
 }

@@ -70,6 +70,24 @@ func buildNginxClientCertificate(g *Registry) error {
 		})})
 }
 
+// buildForbidsWithoutCertificate returns 403 to clients without a certificate, as Apache and HAProxy do.
+func buildForbidsWithoutCertificate(g *Registry) error {
+	config, err := g.tls(leaf{})
+	if err != nil {
+		return err
+	}
+	g.pki.wantClient(config, tls.RequestClientCert, 0)
+	s := g.openRegistry()
+	return g.start(&site{host: "registry.test:443", tls: config, trusted: true, endpoint: true,
+		handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if len(r.TLS.PeerCertificates) == 0 {
+				http.Error(w, "Forbidden", http.StatusForbidden)
+				return
+			}
+			s.ServeHTTP(w, r)
+		})})
+}
+
 func nginxPage(title string) string {
 	return "<html>\r\n<head><title>400 " + title + "</title></head>\r\n<body>\r\n<center><h1>400 Bad Request</h1></center>\r\n<center>" + title + "</center>\r\n<hr><center>nginx/1.26.3</center>\r\n</body>\r\n</html>\r\n"
 }

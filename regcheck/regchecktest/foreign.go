@@ -100,9 +100,12 @@ var foreignResponses = map[string]http.Handler{
 	"error-502":          status(502, "text/html", "<html><head><title>502 Bad Gateway</title></head></html>"),
 	"error-503":          status(503, "text/plain", "no healthy upstream"),
 	"limited-seconds":    limited("17"),
-	"limited-date":       limited("Fri, 31 Dec 2999 23:59:59 GMT"),
-	"teapot":             status(418, "text/plain", "short and stout"),
-	"gone":               status(410, "text/plain", "gone"),
+	"toomanyrequests": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		(&visit{w: w, r: r}).fail(http.StatusTooManyRequests, "TOOMANYREQUESTS", "You have reached your unauthenticated pull rate limit. https://www.docker.com/increase-rate-limit")
+	}),
+	"limited-date": limited("Fri, 31 Dec 2999 23:59:59 GMT"),
+	"teapot":       status(418, "text/plain", "short and stout"),
+	"gone":         status(410, "text/plain", "gone"),
 	"hostile-text": status(404, "application/json",
 		`{"errors":[{"code":"NAME_UNKNOWN","message":"\u001b[2J\u001b]0;owned\u0007 \u202eevil\u202c `+strings.Repeat("x", 2000)+`"}]}`),
 }

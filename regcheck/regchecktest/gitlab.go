@@ -18,7 +18,21 @@ func buildGitLab(g *Registry, badStatus int, code, message string) error {
 	if err := g.tokenHost(&tokenService{g: g, badStatus: badStatus, anonymous: publicTokens, badBody: string(body)}); err != nil {
 		return err
 	}
+	return g.at(g.gitLab())
+}
+
+// buildGitLabGroup has rights per project: what is not one of them is refused.
+func buildGitLabGroup(g *Registry) error {
+	if err := g.tokenHost(&tokenService{g: g, anonymous: publicTokens}); err != nil {
+		return err
+	}
+	s := g.gitLab()
+	s.missing = s.catalog
+	return g.at(s)
+}
+
+func (g *Registry) gitLab() *registry {
 	s := g.tokenRegistry("https://auth.test/jwt/auth", "container_registry")
 	s.catalog = func(v *visit) { v.challenge(bearerLine(v, "https://auth.test/jwt/auth", "container_registry")) }
-	return g.at(s)
+	return s
 }

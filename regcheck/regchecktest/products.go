@@ -15,18 +15,21 @@ func productServers() map[string]builder {
 		"harbor":                   func(g *Registry) error { return buildHarbor(g, false) },
 		"harbor-refuses-scopeless": func(g *Registry) error { return buildHarbor(g, true) },
 		"harbor-signing-policy":    buildHarborSigningPolicy,
+		"harbor-empty-project":     func(g *Registry) error { return g.harbor(&registry{g: g, emptyProject: "void"}, false) },
 		"ghcr":                     buildGHCR,
 		"google":                   buildGoogle,
 		"ecr":                      buildECR,
 		"ecr-public":               buildECRPublic,
 		"acr":                      func(g *Registry) error { return buildACR(g, false) },
 		"acr-no-metadata-read":     func(g *Registry) error { return buildACR(g, true) },
-		"quay":                     buildQuay,
+		"quay":                     func(g *Registry) error { return buildQuay(g, false) },
+		"quay-per-repository":      func(g *Registry) error { return buildQuay(g, true) },
 		"dockerhub":                func(g *Registry) error { return buildDockerHub(g, 200) },
 		"dockerhub-few-pulls-left": func(g *Registry) error { return buildDockerHub(g, 40) },
 		"dockerhub-a-fifth-left":   func(g *Registry) error { return buildDockerHub(g, 41) }, // after the one pull of a check
 		"gitlab":                   func(g *Registry) error { return buildGitLab(g, http.StatusForbidden, "DENIED", "access forbidden") },
 		"gitlab-any-cause":         func(g *Registry) error { return buildGitLab(g, http.StatusUnauthorized, "UNAUTHORIZED", gitLabDenial) },
+		"gitlab-group":             buildGitLabGroup,
 		"digitalocean":             buildDigitalOcean,
 		"artifactory":              func(g *Registry) error { return buildArtifactory(g, false) },
 		"artifactory-open":         func(g *Registry) error { return buildArtifactory(g, true) },
@@ -75,8 +78,12 @@ func (g *Registry) harbor(s *registry, refusesScopeless bool) error {
 			v.fail(http.StatusBadRequest, "BAD_REQUEST", "invalid repository name: "+v.repo)
 			return false
 		}
-		if v.repo != "" && !g.tree.hasProject(project) {
-			challenge(v)
+		if v.repo != "" && !g.tree.hasProject(project) && project != s.emptyProject {
+			v.w.Header().Set("WWW-Authenticate", `Basic realm="harbor"`)
+			if v.r.Header.Get("Authorization") == "" {
+				v.w.Header().Set("WWW-Authenticate", bearerLine(v, sameHost(v, "/service/token"), "harbor-registry"))
+			}
+			v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "project "+project+" not found")
 			return false
 		}
 		if who, _, good := basicCaller(v.r); good && (v.what != "catalog" || who.name == AdminUser) {
@@ -230,8 +237,8 @@ func buildACR(g *Registry, noMetadata bool) error {
 }
 
 // buildQuay returns true as the body without credentials and issues no anonymous token without scope. The catalog of a user has
-// the readable repositories; that of anonymous callers is empty.
-func buildQuay(g *Registry) error {
+// the readable repositories; that of anonymous callers is empty. Per repository: what does not exist is refused.
+func buildQuay(g *Registry, perRepository bool) error {
 	tokens := &tokenService{g: g, field: "token",
 		anonymous: func(scope string) bool { return strings.HasPrefix(scope, "repository:public/") }}
 	s := &registry{g: g, pong: "true"}
@@ -255,6 +262,9 @@ func buildQuay(g *Registry) error {
 	}
 	s.forbidden = func(v *visit) {
 		v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "access to the requested resource is not authorized")
+	}
+	if perRepository {
+		s.missing = s.forbidden
 	}
 	return g.at(withPath("/v2/auth", tokens, s))
 }

@@ -38,6 +38,8 @@ type registry struct {
 	pong       string            // body of a good /v2/; "" is {}
 	tagsDenied func(*visit) bool // responds itself if tags require another permission
 	manifests  func(*visit)      // responds instead of each manifest
+
+	emptyProject string // of Harbor: exists without repositories
 }
 
 func (s *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -44,6 +44,7 @@ func tlsServers() map[string]builder {
 		return g.start(&site{host: "registry.test:443", handler: g.openRegistry(), endpoint: true})
 	}
 	all["tls-client-nginx"] = buildNginxClientCertificate
+	all["tls-client-forbidden"] = buildForbidsWithoutCertificate
 	for name, change := range clientCertificateHosts {
 		all["tls-"+name] = func(g *Registry) error { return g.clientCertificate(change, false) }
 		all["token-"+name] = func(g *Registry) error { return g.tokensBehind(&tokenService{g: g, post: true}, change, false) }

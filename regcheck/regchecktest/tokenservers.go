@@ -32,6 +32,7 @@ func tokenServers() map[string]builder {
 	all["realm-http-below-http"] = buildRealmHTTPBelowHTTP
 	all["realm-private-from-public"] = buildRealmPrivateFromPublic
 	all["realm-other-port"] = buildRealmOtherPort
+	all["realm-lost-port"] = buildRealmLostPort
 	all["token-rejected"] = buildTokenRejected
 	return all
 }
@@ -195,4 +196,14 @@ func buildTokenRejected(g *Registry) error {
 		return false
 	}}
 	return g.at(withPath("/token", &tokenService{g: g, post: true}, s))
+}
+
+// buildRealmLostPort is behind a proxy that drops the port of the Host header (Nexus).
+func buildRealmLostPort(g *Registry) error {
+	config, err := g.tls(leaf{})
+	if err != nil {
+		return err
+	}
+	g.Endpoint = "https://registry.test:8443"
+	return g.start(&site{host: "registry.test:8443", tls: config, handler: g.tokenRegistry("https://registry.test/v2/token", "registry.test"), trusted: true, endpoint: true})
 }

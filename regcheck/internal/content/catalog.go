@@ -80,7 +80,7 @@ func (c Catalog) Listing(path string) Listing {
 // Gap returns why content that is not listed may still exist.
 func (c Catalog) Gap() string {
 	if c.why == "" {
-		return "it is empty, like that of a pull-through cache before the first pull"
+		return "it is empty, like that of a pull-through cache before the first pull; pull the content once to have it checked"
 	}
 	return c.why
 }
