@@ -96,8 +96,8 @@ func (c *contentCheck) request(ctx context.Context, step content.Step) *failure 
 			c.catalog = s.Catalog(ctx, s.access)
 			c.facts.Listed, c.facts.Whole = c.catalog.Listing(c.plan.contentPath), c.catalog.Whole
 		})
-	case content.RequestBeside:
-		work = append(work, func(s *session) { c.facts.Beside = s.tagsBeside(ctx).State() })
+	case content.RequestSibling:
+		work = append(work, func(s *session) { c.facts.Sibling = s.tagsOfSibling(ctx).State() })
 	}
 	c.concurrently(work...)
 	if step == content.RequestCatalog {
@@ -112,8 +112,8 @@ func (s *session) tagsBelow(ctx context.Context, acc *content.Access) content.Re
 	return s.Tags(ctx, acc, s.plan.contentPath+"/"+s.unlikely)
 }
 
-// tagsBeside requests a random repository below a random sibling of the path: a registry that refuses it knows the path.
-func (s *session) tagsBeside(ctx context.Context) content.Reading {
+// tagsOfSibling requests a random repository below a random sibling of the path: a registry that refuses it knows the path.
+func (s *session) tagsOfSibling(ctx context.Context) content.Reading {
 	parent := s.plan.contentPath[:strings.LastIndexByte(s.plan.contentPath, '/')+1]
 	return s.Tags(ctx, s.access, parent+s.unlikely+"/"+s.unlikely)
 }
@@ -148,7 +148,7 @@ func (c *contentCheck) conclude(ctx context.Context, step content.Step) outcome 
 		return c.grantedBelow(ctx)
 	case content.PrefixEmpty:
 		c.warn(WarnEmptyContent, "%s has no repositories.", shown)
-		return passed("%s exists and has no repositories: an unknown repository below it is missing, and one beside it is refused", shown)
+		return passed("%s exists and has no repositories: an unknown repository below it is missing, and one below a sibling is refused", shown)
 	case content.PathMissing:
 		return failed(c.missing())
 	case content.PathDenied:

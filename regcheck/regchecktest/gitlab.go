@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// gitLabDenial is what GitLab answers to any wrong password or token.
+// gitLabDenial is what GitLab returns for any wrong password or token.
 const gitLabDenial = "HTTP Basic: Access denied. If a password was provided for Git authentication, the password was incorrect or you're required " +
 	"to use a token instead of a password. If a token was provided, it was either incorrect, expired, or improperly scoped."
 

@@ -72,7 +72,7 @@ func (c Catalog) Listing(path string) Listing {
 		return listsNothing
 	}
 	if slash := strings.LastIndexByte(path, '/'); slash > 0 && len(c.Below(path[:slash])) > 0 {
-		return listsBeside
+		return listsSiblings
 	}
 	return listsOthers
 }

@@ -5,7 +5,7 @@ package content
 // random repository below the path and the catalog decide.
 type Facts struct {
 	Path, Below State // of the path, of a random repository below it
-	Beside      State // of a random repository below a random sibling of the path
+	Sibling     State // of a random repository below a random sibling of the path
 	Listed      Listing
 	Malformed   bool // the path breaks the grammar of names
 	Remote      bool // each token costs a round trip to another host
@@ -17,13 +17,13 @@ type Listing uint8
 
 // Results of the catalog.
 const (
-	notListed    Listing = iota // not requested
-	listsBelow                  // repositories below the path
-	listsPath                   // the path, and nothing below it
-	listsBeside                 // the catalog is complete, and has neither, but repositories beside the path
-	listsOthers                 // nor those
-	listsNothing                // it is empty, as that of a pull-through cache before the first pull
-	ListsUnknown                // it cannot be read completely
+	notListed     Listing = iota // not requested
+	listsBelow                   // repositories below the path
+	listsPath                    // the path, and nothing below it
+	listsSiblings                // the catalog is complete, and has neither, but siblings of it
+	listsOthers                  // nor those
+	listsNothing                 // it is empty, as that of a pull-through cache before the first pull
+	ListsUnknown                 // it cannot be read completely
 )
 
 // Step is the next request, or the conclusion.
@@ -34,13 +34,13 @@ const (
 	RequestBelow Step = iota
 	RequestCatalog
 	RequestBoth
-	RequestBeside // with Below
-	PathTagged    // it is a repository with tags
-	PathEmpty     // it is a repository without tags
-	ListedBelow   // a repository below it, from the catalog, must be read
-	BelowReadable // what is below it may be read
-	BelowGranted  // nothing may be read of it but perhaps listed repositories below it
-	PrefixEmpty   // it is a prefix that exists, and nothing is below it
+	RequestSibling // with Below
+	PathTagged     // it is a repository with tags
+	PathEmpty      // it is a repository without tags
+	ListedBelow    // a repository below it, from the catalog, must be read
+	BelowReadable  // what is below it may be read
+	BelowGranted   // nothing may be read of it but perhaps listed repositories below it
+	PrefixEmpty    // it is a prefix that exists, and nothing is below it
 	PathMissing
 	PathDenied
 	PathInvalid
@@ -48,7 +48,7 @@ const (
 )
 
 // IsRequest reports whether a step is a request rather than a conclusion.
-func (s Step) IsRequest() bool { return s <= RequestBeside }
+func (s Step) IsRequest() bool { return s <= RequestSibling }
 
 // Decide returns the next step. It requests no more than the conclusion needs.
 func (f Facts) Decide() Step {
@@ -87,7 +87,7 @@ func (f Facts) byCatalog(otherwise Step) Step {
 		return ListedBelow
 	case listsPath:
 		return PathEmpty
-	case listsBeside:
+	case listsSiblings:
 		return PathMissing
 	case listsOthers:
 		return f.missing()
@@ -101,9 +101,9 @@ func (f Facts) missing() Step {
 	switch {
 	case f.Path == NoTags:
 		return PathMissing
-	case f.Beside == NotRequested && (f.Below == NotRequested || f.Below == NotFound):
-		return RequestBeside
-	case f.Below == NotFound && f.Beside == NoAccess:
+	case f.Sibling == NotRequested && (f.Below == NotRequested || f.Below == NotFound):
+		return RequestSibling
+	case f.Below == NotFound && f.Sibling == NoAccess:
 		return PrefixEmpty
 	}
 	return PathMissing
@@ -134,7 +134,7 @@ func (f Facts) byBoth() Step {
 		return f.byCatalog(BelowReadable)
 	case f.Listed == listsBelow:
 		return ListedBelow
-	case (f.Listed == listsOthers || f.Listed == listsBeside) && f.Whole:
+	case (f.Listed == listsOthers || f.Listed == listsSiblings) && f.Whole:
 		return PathMissing
 	case f.Below == NoAccess:
 		return PathDenied

@@ -24,10 +24,10 @@ func TestContentDecision(t *testing.T) {
 		"unknown, prefix, remote tokens":       {Facts{Path: NotFound, Below: NotFound, Listed: listsBelow, Remote: true}, BelowReadable},
 		"unknown, denied prefix, remote":       {Facts{Path: NotFound, Below: NoAccess, Listed: listsBelow, Remote: true}, ListedBelow},
 		"unknown, but listed":                  {Facts{Path: NotFound, Listed: listsPath}, PathEmpty},
-		"unknown, not listed":                  {Facts{Path: NotFound, Listed: listsOthers}, RequestBeside},
-		"unknown, others beside it":            {Facts{Path: NotFound, Listed: listsBeside}, PathMissing},
-		"unknown, not listed, all unknown":     {Facts{Path: NotFound, Below: NotFound, Beside: NotFound, Listed: listsOthers}, PathMissing},
-		"unknown, not listed, others denied":   {Facts{Path: NotFound, Below: NotFound, Beside: NoAccess, Listed: listsOthers}, PrefixEmpty},
+		"unknown, not listed":                  {Facts{Path: NotFound, Listed: listsOthers}, RequestSibling},
+		"unknown, siblings":                    {Facts{Path: NotFound, Listed: listsSiblings}, PathMissing},
+		"unknown, not listed, all unknown":     {Facts{Path: NotFound, Below: NotFound, Sibling: NotFound, Listed: listsOthers}, PathMissing},
+		"unknown, not listed, others denied":   {Facts{Path: NotFound, Below: NotFound, Sibling: NoAccess, Listed: listsOthers}, PrefixEmpty},
 		"unknown, not listed, denied below":    {Facts{Path: NotFound, Below: NoAccess, Listed: listsOthers}, PathMissing},
 		"unknown, empty catalog":               {Facts{Path: NotFound, Listed: listsNothing}, NoConclusion},
 		"unknown, no catalog":                  {Facts{Path: NotFound, Listed: ListsUnknown}, NoConclusion},
@@ -45,9 +45,9 @@ func TestContentDecision(t *testing.T) {
 		"project, some repositories":           {Facts{Path: BadRequest, Below: NoAccess, Listed: listsBelow}, ListedBelow},
 		"project, administrator":               {Facts{Path: BadRequest, Below: NotFound, Listed: listsBelow, Whole: true}, ListedBelow},
 		"missing project, administrator":       {Facts{Path: BadRequest, Below: NoAccess, Listed: listsOthers, Whole: true}, PathMissing},
-		"empty project":                        {Facts{Path: NameInvalid, Below: NotFound, Listed: listsOthers}, RequestBeside},
-		"empty project, others denied":         {Facts{Path: NameInvalid, Below: NotFound, Beside: NoAccess, Listed: listsOthers}, PrefixEmpty},
-		"empty project, others unknown":        {Facts{Path: NameInvalid, Below: NotFound, Beside: NotFound, Listed: listsOthers}, PathMissing},
+		"empty project":                        {Facts{Path: NameInvalid, Below: NotFound, Listed: listsOthers}, RequestSibling},
+		"empty project, others denied":         {Facts{Path: NameInvalid, Below: NotFound, Sibling: NoAccess, Listed: listsOthers}, PrefixEmpty},
+		"empty project, others unknown":        {Facts{Path: NameInvalid, Below: NotFound, Sibling: NotFound, Listed: listsOthers}, PathMissing},
 		"invalid name":                         {Facts{Path: NameInvalid, Below: NameInvalid, Listed: listsOthers}, PathInvalid},
 		"bad request, also below":              {Facts{Path: BadRequest, Below: BadRequest, Listed: listsOthers}, NoConclusion},
 		"something else":                       {Facts{Path: Unclear}, NoConclusion},
@@ -76,8 +76,8 @@ func TestContentDecisionEnds(t *testing.T) {
 						if step == RequestCatalog || step == RequestBoth {
 							f.Listed = listed
 						}
-						if step == RequestBeside {
-							f.Beside = below
+						if step == RequestSibling {
+							f.Sibling = below
 						}
 					}
 				}
