@@ -116,7 +116,8 @@ func (s *session) unavailable(what string, a *wire.Response) *failure {
 	}
 	switch {
 	case a.Status == 429 && s.plan.auth == NoAuth:
-		f.hinting("Set {auth.username} and {auth.password} to log in: registries such as Docker Hub limit anonymous requests most. Or: %s.", later)
+		f.hinting("Set {auth.username} and {auth.password} to log in: registries such as Docker Hub limit anonymous requests most. "+
+			"Or: %s.", later)
 	case a.Status == 429:
 		f.hinting("%s, or use an account with a higher limit: the registry limits requests. The definition may be valid.", later)
 	case later != "Retry later":

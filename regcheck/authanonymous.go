@@ -116,8 +116,18 @@ func (s *session) checkAnonymousContent(ctx context.Context) authResult {
 	if facts.Decide() != content.PathDenied {
 		return authResult{access: acc}.withDetail("anonymous access to the content tried")
 	}
-	public := s.Catalog(ctx, acc).Below(s.plan.contentPath)
-	return authResult{failure: s.contentPrivate(r, public)}
+	return authResult{failure: s.contentPrivate(r, s.publicBelow(ctx, acc))}
+}
+
+// publicBelow returns a repository below the content path that anonymous callers may read, "" if the catalog shows none.
+func (s *session) publicBelow(ctx context.Context, acc *content.Access) string {
+	listed := s.Catalog(ctx, acc).Below(s.plan.contentPath)
+	for _, name := range listed[:min(len(listed), maxBelow)] {
+		if s.Tags(ctx, acc, name).State().Readable() {
+			return name
+		}
+	}
+	return ""
 }
 
 func (s *session) anonymousAccess() (*content.Access, *failure) {

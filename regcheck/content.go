@@ -148,7 +148,8 @@ func (c *contentCheck) conclude(ctx context.Context, step content.Step) outcome 
 		return c.grantedBelow(ctx)
 	case content.PrefixEmpty:
 		c.warn(WarnEmptyContent, "%s has no repositories.", shown)
-		return passed("%s exists and has no repositories: an unknown repository below it is missing, and one below a sibling is refused", shown)
+		return passed("%s exists and has no repositories: an unknown repository below it is missing, "+
+			"and one below a sibling is refused", shown)
 	case content.PathMissing:
 		return failed(c.missing())
 	case content.PathDenied:
@@ -199,7 +200,7 @@ const perRepository = "If the registry grants permissions only per repository (Q
 // denied is a missing permission.
 func (c *contentCheck) denied(r content.Reading) *failure {
 	if c.plan.auth == NoAuth {
-		return c.contentPrivate(r, c.catalog.Below(c.plan.contentPath))
+		return c.contentPrivate(r, "")
 	}
 	seen := "The credentials are valid, but %s; the repository may also not exist."
 	if c.unverified {
@@ -213,13 +214,13 @@ func (c *contentCheck) denied(r content.Reading) *failure {
 		"GitLab: read_registry; GHCR: read:packages; Google: artifactregistry.repositories.downloadArtifacts).", wire.CleanText(c.plan.contentPath))
 }
 
-// contentPrivate is the failure of content that anonymous callers may not read. public are repositories below it that the registry
-// lists to them.
-func (s *session) contentPrivate(r content.Reading, public []string) *failure {
+// contentPrivate is the failure of content that anonymous callers may not read. public is a repository below it that they may read, if one
+// is known.
+func (s *session) contentPrivate(r content.Reading, public string) *failure {
 	f := fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", wire.CleanText(s.plan.contentPath), r.Why())
 	f.hint = cmp.Or(s.product().Login(), f.hint)
-	if len(public) > 0 {
-		f.hint = "Set {baseContentPath} to a public repository, such as " + s.Wire.Name(public[0]) + ". Otherwise: " + f.hint
+	if public != "" {
+		f.hint = "Set {baseContentPath} to a public repository, such as " + s.Wire.Name(public) + ". Otherwise: " + f.hint
 	} else {
 		f.hint += " If the registry makes only single repositories public (Quay, GitLab, GHCR), set {baseContentPath} to one of these repositories."
 	}

@@ -280,8 +280,8 @@ func (s *session) diagnoseContent(err error) *failure {
 func (s *session) diagnoseGrant(t *challenge.Service, err error) *failure {
 	f := s.diagnoseTokenService(t, err)
 	if t != nil && f.entry.Code == CodeTokenServiceFailed && t.Origin.Host == s.Home.Host && t.Origin.Port != s.Home.Port {
-		f.hinting("Correct the external URL in the configuration of the registry, or configure the proxy before it to pass the Host header with the port: "+
-			"the address of its token service has lost the port %d.", s.Home.Port)
+		f.hinting("Correct the external URL in the configuration of the registry, or configure the proxy before it to pass the Host header "+
+			"with the port: the address of its token service has lost the port %d.", s.Home.Port)
 	}
 	return f
 }

@@ -88,6 +88,8 @@ func symptoms() []symptom {
 			"RegistryAccessDenied  baseContentPath", "only per repository", "set baseContentPath to one of these repositories. Otherwise grant"},
 		{"public repositories of Quay", "quay-per-repository", `"baseContentPath":"public",` + noAuth, "RegistryAuthRequired  auth.type",
 			"makes only single repositories public", "set baseContentPath to one of these repositories"},
+		{"public repository below a refused path", "public-per-repository", `"baseContentPath":"public",` + noAuth, "RegistryAuthRequired  auth.type",
+			"public cannot be read without credentials", "Set baseContentPath to a public repository, such as public/hello"},
 		{"organization at Quay, from its catalog", "quay-per-repository", `"baseContentPath":"charts",` + basicAuth("${robot}", "${robotPassword}"), "",
 			"charts/nginx can be read, but charts is refused", "set baseContentPath to one of them"},
 		{"Harbor project not found", "harbor", `"baseContentPath":"missing/nginx",` + userAuth, "RegistryAccessDenied  baseContentPath",

@@ -101,7 +101,8 @@ var foreignResponses = map[string]http.Handler{
 	"error-503":          status(503, "text/plain", "no healthy upstream"),
 	"limited-seconds":    limited("17"),
 	"toomanyrequests": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		(&visit{w: w, r: r}).fail(http.StatusTooManyRequests, "TOOMANYREQUESTS", "You have reached your unauthenticated pull rate limit. https://www.docker.com/increase-rate-limit")
+		(&visit{w: w, r: r}).fail(http.StatusTooManyRequests, "TOOMANYREQUESTS",
+			"You have reached your unauthenticated pull rate limit. https://www.docker.com/increase-rate-limit")
 	}),
 	"limited-date": limited("Fri, 31 Dec 2999 23:59:59 GMT"),
 	"teapot":       status(418, "text/plain", "short and stout"),

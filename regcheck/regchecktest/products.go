@@ -24,6 +24,7 @@ func productServers() map[string]builder {
 		"acr-no-metadata-read":     func(g *Registry) error { return buildACR(g, true) },
 		"quay":                     func(g *Registry) error { return buildQuay(g, false) },
 		"quay-per-repository":      func(g *Registry) error { return buildQuay(g, true) },
+		"public-per-repository":    buildPublicPerRepository,
 		"dockerhub":                func(g *Registry) error { return buildDockerHub(g, 200) },
 		"dockerhub-few-pulls-left": func(g *Registry) error { return buildDockerHub(g, 40) },
 		"dockerhub-a-fifth-left":   func(g *Registry) error { return buildDockerHub(g, 41) }, // after the one pull of a check
@@ -234,39 +235,6 @@ func buildACR(g *Registry, noMetadata bool) error {
 		s.missing = denied // the scope map names single repositories
 	}
 	return g.at(withPath("/oauth2/token", tokens, s))
-}
-
-// buildQuay returns true as the body without credentials and issues no anonymous token without scope. The catalog of a user has
-// the readable repositories; that of anonymous callers is empty. Per repository: what does not exist is refused.
-func buildQuay(g *Registry, perRepository bool) error {
-	tokens := &tokenService{g: g, field: "token",
-		anonymous: func(scope string) bool { return strings.HasPrefix(scope, "repository:public/") }}
-	s := &registry{g: g, pong: "true"}
-	admit := g.bearer(func(v *visit) []string {
-		return []string{bearerLine(v, sameHost(v, "/v2/auth"), v.r.Host)}
-	})
-	s.admit = func(v *visit) bool {
-		if v.what == "ping" && v.r.Header.Get("Authorization") == "" {
-			v.w.Header().Set("WWW-Authenticate", bearerLine(v, sameHost(v, "/v2/auth"), v.r.Host))
-			v.send(http.StatusUnauthorized, "application/json", "true")
-			return false
-		}
-		if token, known := g.mints.find(bearerText(v.r)); v.what == "catalog" {
-			v.who = caller{may: func(string) bool { return false }}
-			if known && !token.ghost {
-				v.who = token.who
-			}
-			return true
-		}
-		return admit(v)
-	}
-	s.forbidden = func(v *visit) {
-		v.fail(http.StatusUnauthorized, "UNAUTHORIZED", "access to the requested resource is not authorized")
-	}
-	if perRepository {
-		s.missing = s.forbidden
-	}
-	return g.at(withPath("/v2/auth", tokens, s))
 }
 
 // buildDockerHub: three names for one registry, and a token service with a host and a service name of

@@ -205,5 +205,6 @@ func buildRealmLostPort(g *Registry) error {
 		return err
 	}
 	g.Endpoint = "https://registry.test:8443"
-	return g.start(&site{host: "registry.test:8443", tls: config, handler: g.tokenRegistry("https://registry.test/v2/token", "registry.test"), trusted: true, endpoint: true})
+	s := g.tokenRegistry("https://registry.test/v2/token", "registry.test")
+	return g.start(&site{host: "registry.test:8443", tls: config, handler: s, trusted: true, endpoint: true})
 }
