@@ -1,7 +1,6 @@
 package registries
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,10 +49,15 @@ func (s *Service) Import(ctx context.Context, p auth.Principal, origin audit.Ori
 	if err := s.allowed(ctx, p, origin, auth.CreateRegistries, audit.RegistryCreate, ""); err != nil {
 		return nil, err
 	}
-	i := importer{service: s, principal: p, origin: origin, input: input, secrets: p.Can(auth.OpenRegistries), names: map[string]bool{}, numbers: map[string]int{}, known: map[string]string{}}
-	if err := i.readStored(ctx); err != nil {
-		return nil, fault.Wrap("read the stored registries", err)
+	orgUID, err := store.Read(ctx, s.db, func(tx *store.Tx) (string, error) { return p.FindOrgUID(ctx, tx, "") })
+	if err == nil {
+		err = s.addIdentities(ctx, orgUID)
 	}
+	if err != nil {
+		return nil, fault.Wrap("prepare an import", err)
+	}
+	i := importer{service: s, principal: p, origin: origin, input: input, orgUID: orgUID, secrets: p.Can(auth.OpenRegistries),
+		names: map[string]bool{}, numbers: map[string]int{}, known: map[string]string{}}
 	var list []Imported
 	for _, d := range input.Definitions {
 		imported, err := i.add(ctx, d)
@@ -74,42 +78,37 @@ type importer struct {
 	principal auth.Principal
 	origin    audit.Origin
 	input     ImportInput
+	orgUID    string
 	secrets   bool              // secrets are compared
-	names     map[string]bool   // canonical names in use
+	names     map[string]bool   // canonical names of this import
 	numbers   map[string]int    // the last number of a name, by address: a request may have 10,000 definitions of one
-	known     map[string]string // names of stored definitions by key
+	known     map[string]string // names of the definitions of this import, by the text that identifies them
 	stored    int
 }
 
-// readStored reads what the organization stores. Definitions whose secrets cannot be decrypted equal none that has secrets.
-func (i *importer) readStored(ctx context.Context) error {
-	orgUID, err := store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) { return i.principal.FindOrgUID(ctx, tx, "") })
-	var page []Summary
-	var after Summary
-	for more := true; more && err == nil; {
-		page, more, err = i.service.List(ctx, i.principal, "", after, nil)
-		for _, listed := range page {
-			after = listed
-			stored, err := i.service.read(ctx, orgUID, listed.UID)
-			if err != nil {
-				return err
-			}
-			i.names[listed.Canonical], i.known[i.key(definitionOf(stored.Registry))] = true, listed.Name
-		}
+// same returns the name of a stored definition that is the same, "" if there is none.
+func (i *importer) same(ctx context.Context, id store.RegistryIdentity) (name string, err error) {
+	if name = i.known[i.text(id)]; name != "" {
+		return name, nil
 	}
-	return err
+	name, err = store.Read(ctx, i.service.db, func(tx *store.Tx) (string, error) {
+		if i.secrets {
+			return tx.Registries.SameFull(ctx, i.orgUID, id)
+		}
+		return tx.Registries.SameOpen(ctx, i.orgUID, id)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return name, err
 }
 
-// key is equal for definitions that need not be stored twice.
-func (i *importer) key(d regcheck.Definition) string {
-	d.ProviderType = cmp.Or(d.ProviderType, regcheck.Helm)
-	if !i.secrets {
-		a := *d.Auth
-		a.Type = a.Kind()
-		a.Password, a.Token, a.TLS.Key = "", "", ""
-		d.Auth = &a
+// text returns the part of an identity that is compared.
+func (i *importer) text(id store.RegistryIdentity) string {
+	if i.secrets {
+		return id.Full.Reveal()
 	}
-	return model.Key(d)
+	return id.Open
 }
 
 // add stores a definition unless it is stored already.
@@ -117,12 +116,19 @@ func (i *importer) add(ctx context.Context, d regcheck.Definition) (Imported, er
 	if problems := slices.Concat(Fields(d.Problems()), maskProblems(d), textProblems(d)); len(problems) > 0 {
 		return Imported{Result: ImportNotValid, Detail: problems[0].Field + " " + problems[0].Problem}, nil
 	}
-	key := i.key(d)
-	if name, exists := i.known[key]; exists {
-		return Imported{Result: ImportExists, Name: name}, nil
+	id := identityOf(d)
+	exists, err := i.same(ctx, id)
+	if err != nil {
+		return Imported{}, fault.Wrap("compare a definition", err)
 	}
-	name := i.newName(model.Address(d))
-	i.names[auth.Canonical(name)], i.known[key] = true, name
+	if exists != "" {
+		return Imported{Result: ImportExists, Name: exists}, nil
+	}
+	name, err := i.newName(model.Address(d), i.nameInUse(ctx))
+	if err != nil {
+		return Imported{}, fault.Wrap("choose a name", err)
+	}
+	i.names[auth.Canonical(name)], i.known[i.text(id)] = true, name
 	if i.input.DryRun {
 		return Imported{Result: ImportNew, Name: name}, nil
 	}
@@ -137,13 +143,26 @@ func (i *importer) add(ctx context.Context, d regcheck.Definition) (Imported, er
 const maxImportName = 240
 
 // newName returns a name that is not in use.
-func (i *importer) newName(address string) string {
+func (i *importer) newName(address string, inUse func(canonical string) (bool, error)) (string, error) {
 	address = strings.ToValidUTF8(address[:min(len(address), maxImportName)], "")
 	name := address
-	number := max(i.numbers[address], 1)
-	for ; i.names[auth.Canonical(name)]; name = fmt.Sprintf("%s (%d)", address, number) {
+	for number := max(i.numbers[address], 1); ; {
+		used, err := inUse(auth.Canonical(name))
+		if err != nil || !used {
+			i.numbers[address] = number
+			return name, err
+		}
 		number++
+		name = fmt.Sprintf("%s (%d)", address, number)
 	}
-	i.numbers[address] = number
-	return name
+}
+
+// nameInUse returns a function that reports whether a stored registry, or one of this import, has a canonical name.
+func (i *importer) nameInUse(ctx context.Context) func(string) (bool, error) {
+	return func(canonical string) (bool, error) {
+		if i.names[canonical] {
+			return true, nil
+		}
+		return store.Read(ctx, i.service.db, func(tx *store.Tx) (bool, error) { return tx.Registries.NameInUse(ctx, i.orgUID, canonical) })
+	}
 }

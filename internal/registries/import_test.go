@@ -1,6 +1,8 @@
 package registries
 
 import (
+	"database/sql"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,6 +94,96 @@ func TestImportByAdministratorsComparesNoSecrets(t *testing.T) {
 	}
 }
 
+// An import reads and decrypts no stored secret: it works while none can be decrypted, with the same result.
+func TestImportDecryptsNothing(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		k := newFixture(f, Limits{})
+		k.mustCreate(t, input("already there"))
+		k.exec(t, "UPDATE registry_details SET sealed = NULL")
+		found := []regcheck.Definition{
+			foundIn("https://r.example.com", "", "ada", registriestest.Password), foundIn("https://r.example.com", "", "ada", "two"),
+		}
+		for _, tt := range []struct {
+			p    auth.Principal
+			want []string
+		}{
+			{k.Admin, []string{"exists already there", "exists already there"}},
+			{operatorOf("org-a"), []string{"exists already there", "new r.example.com"}},
+			{operatorOf("org-b"), []string{"new r.example.com", "new r.example.com (2)"}},
+		} {
+			list, err := k.Import(t.Context(), tt.p, audit.Origin{}, ImportInput{Definitions: found, DryRun: true})
+			if got := imported(list); err != nil || !slices.Equal(got, tt.want) {
+				t.Errorf("%v\n%q, want\n%q", err, got, tt.want)
+			}
+		}
+	})
+}
+
+// Registries that a server of an earlier version stored or replaced get their identity from the next import, once.
+func TestImportAfterAnUpgrade(t *testing.T) {
+	registriestest.Each(t, postgres, func(t *testing.T, f registriestest.Fixture) {
+		k := newFixture(f, Limits{})
+		for i := range identityBatch + 1 {
+			stored := input("r" + strconv.Itoa(i))
+			stored.Definition.Endpoint = "https://r" + strconv.Itoa(i) + ".example.com"
+			k.mustCreate(t, stored)
+		}
+		damaged := k.mustCreate(t, input("damaged"))
+		k.exec(t, "UPDATE registries SET version = version + 1, endpoint = 'https://new.example.com' WHERE name = 'r0'")
+		k.exec(t, "UPDATE registries SET identity = NULL, identity_secrets = NULL, identity_version = 0 WHERE name <> 'r0'")
+		k.exec(t, "UPDATE registry_details SET sealed = NULL WHERE registry_uid = '"+damaged+"'")
+		found := []regcheck.Definition{
+			foundIn("https://r0.example.com", "", "ada", registriestest.Password),
+			foundIn("https://new.example.com", "", "ada", registriestest.Password),
+			foundIn("https://r100.example.com", "", "ada", registriestest.Password),
+			foundIn("https://r.example.com", "", "ada", registriestest.Password),
+		}
+		want := []string{"new r0.example.com", "exists r0", "exists r100", "new r.example.com"}
+		for range 2 {
+			list, err := k.Import(t.Context(), operatorOf("org-a"), audit.Origin{}, ImportInput{Definitions: found, DryRun: true})
+			if got := imported(list); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%v\n%q, want\n%q", err, got, want)
+			}
+			k.exec(t, "UPDATE registry_details SET sealed = NULL") // nothing is decrypted again
+		}
+	})
+}
+
+// A replaced definition is compared as it is now.
+func TestImportAfterAReplacement(t *testing.T) {
+	k := mustNew(t)
+	uid := k.mustCreate(t, input("r"))
+	changed := input("r")
+	changed.Definition.BaseContentPath, changed.Definition.Auth.Password = "charts", "another"
+	if err := k.Replace(t.Context(), k.Admin, audit.Origin{}, uid, changed); err != nil {
+		t.Fatal(err)
+	}
+	found := []regcheck.Definition{
+		foundIn("https://r.example.com", "", "ada", registriestest.Password), foundIn("https://r.example.com", "charts/", "ada", "another"),
+	}
+	list, err := k.Import(t.Context(), operatorOf("org-a"), audit.Origin{}, ImportInput{Definitions: found, DryRun: true})
+	if got, want := imported(list), []string{"new r.example.com", "exists r"}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%v\n%q, want\n%q", err, got, want)
+	}
+}
+
+// exec changes the database as an earlier version could have left it, or damages it.
+func (k fixture) exec(t *testing.T, query string) {
+	t.Helper()
+	driver, address := "sqlite", filepath.Join(k.Dir, "regwarden.db")
+	if k.URL != "" {
+		driver, address = "pgx", k.URL
+	}
+	raw, err := sql.Open(driver, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = raw.Close() }()
+	if _, err := raw.ExecContext(t.Context(), query); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // What was stored before a refusal is reported.
 func TestImportReportsWhatItStored(t *testing.T) {
 	k := newFixture(registriestest.New(t, nil), Limits{OrgRegistries: 1})
@@ -120,18 +212,25 @@ func TestImportOfManyDefinitionsOfOneAddress(t *testing.T) {
 // The search for a free name begins at the last number of the address, although an earlier one is free. With searches from the first
 // number, an import of 50,000 definitions of one address takes more than ten minutes.
 func TestSearchForANameBeginsAtTheLastNumber(t *testing.T) {
-	i := importer{names: map[string]bool{}, numbers: map[string]int{}}
+	i, used := importer{numbers: map[string]int{}}, map[string]bool{}
+	newName := func(address string) string {
+		name, err := i.newName(address, func(canonical string) (bool, error) { return used[canonical], nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
 	for _, want := range []string{"r.example.com", "r.example.com (2)", "r.example.com (3)"} {
-		if name := i.newName("r.example.com"); name != want {
+		if name := newName("r.example.com"); name != want {
 			t.Errorf("got %s, want %s", name, want)
 		}
-		i.names[want] = true
+		used[want] = true
 	}
-	delete(i.names, "r.example.com (2)")
-	if name := i.newName("r.example.com"); name != "r.example.com (4)" {
+	delete(used, "r.example.com (2)")
+	if name := newName("r.example.com"); name != "r.example.com (4)" {
 		t.Errorf("after a number became free: %s", name)
 	}
-	if name := i.newName("other.example.com"); name != "other.example.com" {
+	if name := newName("other.example.com"); name != "other.example.com" {
 		t.Errorf("another address: %s", name)
 	}
 }

@@ -75,7 +75,8 @@ func (input RegistryInput) row() store.Registry {
 		SyncSupported: input.SyncSupported, SpectroManifest: input.SpectroManifest, Private: input.Private,
 		AuthType: string(a.Type), Username: a.Username,
 		TLSEnabled: a.TLS.Enabled, TLSSkipVerify: a.TLS.InsecureSkipVerify, CA: a.TLS.CA, Certificate: a.TLS.Certificate,
-		Secrets: store.RegistrySecrets{Password: a.Password, Token: a.Token, Key: a.TLS.Key},
+		Secrets:  store.RegistrySecrets{Password: a.Password, Token: a.Token, Key: a.TLS.Key},
+		Identity: identityOf(d),
 	}
 }
 

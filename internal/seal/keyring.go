@@ -6,12 +6,17 @@ package seal
 
 import (
 	"bytes"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/aead/xchacha20poly1305"
+	"github.com/tink-crypto/tink-go/v2/insecuresecretdataaccess"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
@@ -50,6 +55,7 @@ func (p Location) associatedData() []byte {
 type Keyring struct {
 	handle *keyset.Handle
 	cipher tink.AEAD
+	macKey []byte // of MAC
 }
 
 // NewKeyring creates a keyring with one new key. The nonces of XChaCha20-Poly1305 are long enough to be random for any
@@ -80,7 +86,35 @@ func fromHandle(handle *keyset.Handle) (*Keyring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("use data keys: %w", err)
 	}
-	return &Keyring{handle: handle, cipher: cipher}, nil
+	macKey, err := deriveMACKey(handle)
+	if err != nil {
+		return nil, fmt.Errorf("use data keys: %w", err)
+	}
+	return &Keyring{handle: handle, cipher: cipher, macKey: macKey}, nil
+}
+
+// deriveMACKey derives the key of MAC from the first key of the ring, which stays the first when others are added.
+func deriveMACKey(handle *keyset.Handle) ([]byte, error) {
+	entry, err := handle.Entry(0)
+	if err != nil {
+		return nil, err
+	}
+	first, ok := entry.Key().(*xchacha20poly1305.Key)
+	if !ok {
+		return nil, errors.New("the first key is of an unknown type")
+	}
+	return hkdf.Key(sha256.New, first.KeyBytes().Data(insecuresecretdataaccess.Token{}), nil, macPurpose, sha256.Size)
+}
+
+// macPurpose is part of what is stored: a change of it changes every MAC.
+const macPurpose = "regwarden keyed hashes"
+
+// MAC returns a keyed hash of a text for a purpose. Stored, it shows equal texts, and without the keyring nothing of them.
+func (k *Keyring) MAC(purpose string, text []byte) []byte {
+	mac := hmac.New(sha256.New, k.macKey)
+	fmt.Fprintf(mac, "%d:%s|", len(purpose), purpose)
+	mac.Write(text)
+	return mac.Sum(nil)
 }
 
 // Wrap returns the keyring encrypted with the master key, to be stored.

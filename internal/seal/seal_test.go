@@ -49,6 +49,29 @@ func TestDecryptRequiresSameLocation(t *testing.T) {
 	})
 }
 
+// A keyed hash is the same after a rotation of the master key, and another for another purpose, text or keyring.
+func TestMAC(t *testing.T) {
+	ring, master := mustKeyring(t), seal.NewMasterKey()
+	wrapped, err := ring.Wrap(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := seal.Unwrap(master, wrapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mac := ring.MAC("a", []byte("bc"))
+	if len(mac) != 32 || !bytes.Equal(mac, again.MAC("a", []byte("bc"))) {
+		t.Errorf("%x after wrapping, %x before", again.MAC("a", []byte("bc")), mac)
+	}
+	for name, other := range map[string][]byte{"purpose and text": ring.MAC("ab", []byte("c")), "text": ring.MAC("a", []byte("b")),
+		"keyring": mustKeyring(t).MAC("a", []byte("bc"))} {
+		if bytes.Equal(mac, other) {
+			t.Errorf("another %s has the same hash", name)
+		}
+	}
+}
+
 func TestDecryptRejectsDamagedValue(t *testing.T) {
 	ring, at := mustKeyring(t), seal.Location{Table: "t", Row: "r", Column: "c"}
 	ciphertext, err := ring.Encrypt([]byte("plain"), at)

@@ -25,8 +25,9 @@ type Registry struct {
 	CA, Certificate                         string
 	Annotations, Labels                     map[string]string
 
-	HasPassword, HasToken, HasKey bool            // read with the record; on the way in Secrets decides
-	Secrets                       RegistrySecrets // read by Registry alone
+	HasPassword, HasToken, HasKey bool             // read with the record; on the way in Secrets decides
+	Secrets                       RegistrySecrets  // read by Registry alone
+	Identity                      RegistryIdentity // of the definition; never read
 }
 
 // RegistrySecrets are the secrets of a registry definition, encrypted in the database and clear here.
@@ -45,21 +46,22 @@ type ListedRegistry struct {
 const (
 	registryColumns = `uid, org_uid, name, canonical, version, created_at, updated_at, endpoint, provider_type, scope,
 		sync_supported, spectro_manifest, private, base_path, base_content_path, auth_type, username, tls_enabled, tls_skip_verify,
-		has_password, has_token, has_key, bytes`
+		has_password, has_token, has_key, bytes, identity, identity_secrets, identity_version`
 	selectRegistry = `SELECT r.uid, r.org_uid, r.name, r.canonical, r.version, r.created_at, r.updated_at, r.endpoint, r.provider_type, r.scope,
 		r.sync_supported, r.spectro_manifest, r.private, r.base_path, r.base_content_path, r.auth_type, r.username, r.tls_enabled, r.tls_skip_verify,
 		r.has_password, r.has_token, r.has_key, d.sealed, d.annotations, d.labels, d.tls_ca, d.tls_certificate
 		FROM registries r JOIN registry_details d ON d.org_uid = r.org_uid AND d.registry_uid = r.uid WHERE r.org_uid = $1`
 
 	sqlInsertRegistry = `INSERT INTO registries (` + registryColumns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`
+		$11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $5)`
 	sqlInsertRegistryDetails = `INSERT INTO registry_details (registry_uid, org_uid, sealed, annotations, labels, tls_ca, tls_certificate)
 		VALUES ($1, $2, $3, $4, $5, $6, $7)`
 	sqlRegistry        = selectRegistry + ` AND r.uid = $2`
 	sqlRegistryByName  = selectRegistry + ` AND r.canonical = $2`
 	sqlReplaceRegistry = `UPDATE registries SET name = $3, canonical = $4, version = version + 1, updated_at = $6, endpoint = $7, provider_type = $8,
 		scope = $9, sync_supported = $10, spectro_manifest = $11, private = $12, base_path = $13, base_content_path = $14, auth_type = $15,
-		username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19, has_token = $20, has_key = $21, bytes = $22
+		username = $16, tls_enabled = $17, tls_skip_verify = $18, has_password = $19, has_token = $20, has_key = $21, bytes = $22,
+		identity = $23, identity_secrets = $24, identity_version = version + 1
 		WHERE org_uid = $2 AND uid = $1 AND version = $5`
 	sqlReplaceRegistryDetails = `UPDATE registry_details SET sealed = $3, annotations = $4, labels = $5, tls_ca = $6, tls_certificate = $7
 		WHERE org_uid = $2 AND registry_uid = $1`
@@ -89,7 +91,7 @@ type Registries struct{ *conn }
 
 // Insert adds a registry. Its canonical name being taken in the organization is ErrExists.
 func (tx Registries) Insert(ctx context.Context, r Registry) error {
-	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version, millis(r.CreatedAt)}, registryValues(r)...)
+	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version, millis(r.CreatedAt)}, tx.values(r)...)
 	if err := tx.changeOne(ctx, sqlInsertRegistry, args...); err != nil {
 		return err
 	}
@@ -106,7 +108,7 @@ func (tx Registries) Replace(ctx context.Context, r Registry) error {
 	if err != nil {
 		return err
 	}
-	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version}, registryValues(r)...)
+	args := append([]any{r.UID, r.OrgUID, r.Name, r.Canonical, r.Version}, tx.values(r)...)
 	if err := tx.changeOne(ctx, sqlReplaceRegistry, args...); err != nil {
 		return err
 	}
@@ -116,11 +118,12 @@ func (tx Registries) Replace(ctx context.Context, r Registry) error {
 	return tx.countUsage(ctx, r.OrgUID, before, r.size())
 }
 
-// registryValues are the columns from updated_at on.
-func registryValues(r Registry) []any {
+// values are the columns from updated_at on.
+func (tx Registries) values(r Registry) []any {
 	return []any{millis(r.UpdatedAt), r.Endpoint, r.ProviderType, r.Scope, flag(r.SyncSupported), flag(r.SpectroManifest), flag(r.Private),
 		r.BasePath, r.BaseContentPath, r.AuthType, r.Username, flag(r.TLSEnabled), flag(r.TLSSkipVerify),
-		flag(r.Secrets.Password != ""), flag(r.Secrets.Token != ""), flag(r.Secrets.Key != ""), r.size()}
+		flag(r.Secrets.Password != ""), flag(r.Secrets.Token != ""), flag(r.Secrets.Key != ""), r.size(),
+		tx.identityHash(r.OrgUID, r.Identity.Open), tx.identityHash(r.OrgUID, r.Identity.Full.Reveal())}
 }
 
 func (tx Registries) writeDetails(ctx context.Context, query string, r Registry) error {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"strings"
+
+	"github.com/regwarden/regwarden/secret"
 )
 
 // RegistrySort is the order of a list of registries. Registries that are equal in it are listed by name.
@@ -127,4 +129,61 @@ func (tx Registries) CountHealth(ctx context.Context, orgUID string) (HealthCoun
 		n.Unknown, n.Failing = all-checked, checked-n.Healthy
 		return err
 	}, sqlCountHealth, orgUID)
+}
+
+// RegistryIdentity has what identifies a definition, as texts without and with its secrets. Definitions with equal texts need not be
+// stored twice. The database has keyed hashes of them only, so that they are compared without decrypting a secret.
+type RegistryIdentity struct {
+	Open string
+	Full secret.String // empty: it equals no other
+}
+
+const (
+	selectSame             = `SELECT name FROM registries WHERE org_uid = $1 AND identity_version = version `
+	sqlSameRegistry        = selectSame + `AND identity = $2 ORDER BY canonical LIMIT 1`
+	sqlSameRegistrySecrets = selectSame + `AND identity_secrets = $2 ORDER BY canonical LIMIT 1`
+	sqlWithoutIdentity     = `SELECT uid FROM registries WHERE org_uid = $1 AND uid > $2 AND identity_version <> version
+		ORDER BY uid LIMIT $3`
+	sqlSetIdentity = `UPDATE registries SET identity = $4, identity_secrets = $5, identity_version = version
+		WHERE org_uid = $1 AND uid = $2 AND version = $3`
+	sqlNameInUse = `SELECT COUNT(*) FROM registries WHERE org_uid = $1 AND canonical = $2`
+)
+
+// identityPurpose is part of the stored hashes.
+const identityPurpose = "registry identity "
+
+// identityHash returns the keyed hash of one text of an identity, NULL for none. Equal definitions of two organizations have different
+// hashes.
+func (tx Registries) identityHash(orgUID, text string) any {
+	if text == "" {
+		return nil
+	}
+	return tx.ring.MAC(identityPurpose+orgUID, []byte(text))
+}
+
+// SameOpen returns the name of the first registry with this identity without secrets, ErrNotFound if there is none.
+func (tx Registries) SameOpen(ctx context.Context, orgUID string, id RegistryIdentity) (string, error) {
+	return one(ctx, tx.conn, scanText, sqlSameRegistry, orgUID, tx.identityHash(orgUID, id.Open))
+}
+
+// SameFull returns the name of the first registry with this identity, ErrNotFound if there is none.
+func (tx Registries) SameFull(ctx context.Context, orgUID string, id RegistryIdentity) (string, error) {
+	return one(ctx, tx.conn, scanText, sqlSameRegistrySecrets, orgUID, tx.identityHash(orgUID, id.Full.Reveal()))
+}
+
+// WithoutIdentity lists registries that an earlier version stored without their identity, by uid after one.
+func (tx Registries) WithoutIdentity(ctx context.Context, orgUID, after string, limit int) ([]string, error) {
+	return all(ctx, tx.conn, scanText, sqlWithoutIdentity, orgUID, after, limit)
+}
+
+// SetIdentity stores the identity of a registry, unless it was replaced or deleted since it was read.
+func (tx Registries) SetIdentity(ctx context.Context, r Registry, id RegistryIdentity) error {
+	return tx.changeAny(ctx, sqlSetIdentity, r.OrgUID, r.UID, r.Version,
+		tx.identityHash(r.OrgUID, id.Open), tx.identityHash(r.OrgUID, id.Full.Reveal()))
+}
+
+// NameInUse reports whether a registry of the organization has this canonical name.
+func (tx Registries) NameInUse(ctx context.Context, orgUID, canonical string) (bool, error) {
+	n, err := one(ctx, tx.conn, scanCount, sqlNameInUse, orgUID, canonical)
+	return n > 0, err
 }

@@ -1,0 +1,11 @@
+-- Keyed hashes of what identifies a definition, without and with its secrets: an import compares them instead of decrypting all that an
+-- organization stores. They are those of the version identity_version. An earlier server changes version alone, and the next import
+-- then renews them.
+
+ALTER TABLE registries ADD COLUMN identity BYTEA;
+ALTER TABLE registries ADD COLUMN identity_secrets BYTEA;
+ALTER TABLE registries ADD COLUMN identity_version BIGINT NOT NULL DEFAULT 0;
+
+CREATE INDEX registries_identity ON registries (org_uid, identity, canonical);
+CREATE INDEX registries_identity_secrets ON registries (org_uid, identity_secrets, canonical);
+CREATE INDEX registries_without_identity ON registries (org_uid, uid) WHERE identity_version <> version;
