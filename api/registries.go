@@ -146,11 +146,15 @@ type OCIRegistrySummaries struct {
 	ListMeta ListMeta             `json:"listmeta,omitzero"`
 }
 
-// RegistryHealthCounts is the response of PathOCIRegistryHealth: how many registries have each RegistryHealth.State.
+// RegistryHealthCounts is the response of PathOCIRegistryHealth: how many registries have each RegistryHealth.State, and the first expiry
+// among their certificates and credentials.
 type RegistryHealthCounts struct {
 	Healthy int64 `json:"healthy"`
 	Failing int64 `json:"failing"`
 	Unknown int64 `json:"unknown"`
+
+	CertificateNotAfter time.Time `json:"certificateNotAfter,omitzero"`
+	CredentialsNotAfter time.Time `json:"credentialsNotAfter,omitzero"`
 }
 
 // OCIRegistrySummary is a stored registry in a list.

@@ -83,6 +83,11 @@ func TestHotQueriesUseAnIndex(t *testing.T) {
 	if plan := planOf(t, db, sqlCountHealth); !strings.Contains(plan[0], "COVERING INDEX registry_watch_health") {
 		t.Errorf("CountHealth: not from the index alone: %s", plan)
 	}
+	for _, index := range []string{"registry_watch_certificate", "registry_watch_credentials"} {
+		if plan := strings.Join(planOf(t, db, sqlCountHealth), "\n"); !strings.Contains(plan, "COVERING INDEX "+index+" (") {
+			t.Errorf("CountHealth: the first expiry is not from %s: %s", index, plan)
+		}
+	}
 	for index, query := range map[string]string{"registry_watch_expiry": sqlExpiringRegistries, "api_keys_org_expiry": sqlExpiringKeysOfOrg, "audits_registry_changes": sqlRegistryChanges} {
 		if plan := strings.Join(planOf(t, db, query), "\n"); !strings.Contains(plan, "USING INDEX "+index+" (") {
 			t.Errorf("not by %s: %s", index, plan)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/secret"
 )
@@ -51,7 +52,10 @@ const (
 
 	sqlRegistryName = `SELECT name FROM registries WHERE org_uid = $1 AND uid = $2`
 
-	sqlCountHealth = `SELECT COUNT(*), COUNT(since), COUNT(CASE WHEN since IS NOT NULL AND valid = 1 THEN 1 END) FROM registry_watch WHERE org_uid = $1`
+	sqlCountHealth = `SELECT COUNT(*), COUNT(since), COUNT(CASE WHEN since IS NOT NULL AND valid = 1 THEN 1 END),
+		(SELECT MIN(certificate_not_after) FROM registry_watch WHERE org_uid = $1 AND certificate_not_after IS NOT NULL),
+		(SELECT MIN(credentials_not_after) FROM registry_watch WHERE org_uid = $1 AND credentials_not_after IS NOT NULL)
+		FROM registry_watch WHERE org_uid = $1`
 )
 
 // rankOf is the position of a health status in SortByHealth, as in healthRank.
@@ -118,14 +122,18 @@ func (tx Registries) Name(ctx context.Context, orgUID, uid string) (string, erro
 	return oneOrZero(ctx, tx.conn, scanText, sqlRegistryName, orgUID, uid)
 }
 
-// HealthCounts are the numbers of an organization's registries with each health status.
-type HealthCounts struct{ Healthy, Failing, Unknown int64 }
+// HealthCounts are the numbers of an organization's registries with each health status, and the first expiry among their certificates
+// and credentials.
+type HealthCounts struct {
+	Healthy, Failing, Unknown                int64
+	CertificateNotAfter, CredentialsNotAfter time.Time // zero if none is known
+}
 
 // CountHealth counts the registries of an organization by their health.
 func (tx Registries) CountHealth(ctx context.Context, orgUID string) (HealthCounts, error) {
 	return one(ctx, tx.conn, func(row scanner, n *HealthCounts) error {
 		var all, checked int64
-		err := row.Scan(&all, &checked, &n.Healthy)
+		err := row.Scan(&all, &checked, &n.Healthy, moment{&n.CertificateNotAfter}, moment{&n.CredentialsNotAfter})
 		n.Unknown, n.Failing = all-checked, checked-n.Healthy
 		return err
 	}, sqlCountHealth, orgUID)

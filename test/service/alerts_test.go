@@ -142,13 +142,15 @@ func TestCredentialsExpireSoon(t *testing.T) {
 			t.Errorf("%s: the credentials expire soon: %t", name, expiring)
 		}
 	}
+	var counts api.RegistryHealthCounts
+	admin.get("/v1/registries/oci/summary/health", &counts)
 	expires := history.Status.CredentialsNotAfter
 	if left := time.Until(expires); left > 3*24*time.Hour || left < 2*24*time.Hour {
 		t.Errorf("the credentials expire at %v", expires)
 	}
 	for name, at := range map[string]*time.Time{"registry": single.Status.Health.CredentialsNotAfter,
 		"list":    list.Items[0].Status.Health.CredentialsNotAfter,
-		"history": &history.Items[0].CredentialsNotAfter} {
+		"history": &history.Items[0].CredentialsNotAfter, "counts": &counts.CredentialsNotAfter} {
 		if at == nil || !at.Equal(expires) {
 			t.Errorf("%s: the credentials expire at %v, want %v", name, at, expires)
 		}

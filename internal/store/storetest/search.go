@@ -28,7 +28,12 @@ func mustHealth(t *testing.T, db *store.DB, org store.Org, count int) (list []st
 			continue
 		}
 		at := start.Add(time.Duration(i/4) * time.Minute) // some at the same time
-		after, run := ending(row, store.HealthResult{Valid: i%3 == 1, Code: "C", CertificateExpiresSoon: i%5 == 1, CredentialsExpireSoon: i%7 == 1}, at)
+		result := store.HealthResult{Valid: i%3 == 1, Code: "C", CertificateExpiresSoon: i%5 == 1, CredentialsExpireSoon: i%7 == 1}
+		if i > 10 {
+			result.CertificateNotAfter = start.Add(time.Duration(100-i) * time.Hour)
+			result.CredentialsNotAfter = start.Add(time.Duration(i) * time.Hour)
+		}
+		after, run := ending(row, result, at)
 		mustWrite(t, db, func(ctx context.Context, tx *store.Tx) error { return tx.Watch.End(ctx, after, 1, run) })
 	}
 	mustRead(t, db, func(ctx context.Context, tx *store.Tx) error {
@@ -111,7 +116,8 @@ func searches(t *testing.T, db *store.DB) {
 		}
 		return errors.Join(errA, errS, errN, errF)
 	})
-	if want := (store.HealthCounts{Healthy: 13, Failing: 13, Unknown: 14}); counts != want {
+	if want := (store.HealthCounts{Healthy: 13, Failing: 13, Unknown: 14, CertificateNotAfter: start.Add(62 * time.Hour),
+		CredentialsNotAfter: start.Add(11 * time.Hour)}); counts != want {
 		t.Errorf("counted %+v, want %+v", counts, want)
 	}
 }

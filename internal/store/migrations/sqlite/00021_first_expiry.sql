@@ -1,0 +1,4 @@
+-- For the first expiry in an organization.
+
+CREATE INDEX registry_watch_certificate ON registry_watch (org_uid, certificate_not_after) WHERE certificate_not_after IS NOT NULL;
+CREATE INDEX registry_watch_credentials ON registry_watch (org_uid, credentials_not_after) WHERE credentials_not_after IS NOT NULL;
