@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -116,7 +117,7 @@ func (s *serverCertificate) load() (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	digest := sha256.Sum256(append(chain, key...))
+	digest := sha256.Sum256(slices.Concat(chain, key))
 	if digest == s.read {
 		return false, nil
 	}
