@@ -98,11 +98,11 @@ type stageLine struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// streamCheck sends each stage when it ends. Before the first one, the response is an error instead: the browser then sends the
-// form itself, and gets the page with the problems.
+// streamCheck sends each stage when it ends. If the check is refused before the first one, the response is the page with the problems
+// instead, from which the script takes them.
 func (s *Console) streamCheck(c *call, r checks.Request) error {
 	if problems := registries.Problems(r.Definition.Definition, "", ""); len(problems) > 0 {
-		return fault.InvalidFields(problems...)
+		return c.checkRefused(fault.InvalidFields(problems...))
 	}
 	began := false
 	r.Observe = func(stage regcheck.StageResult) {
@@ -118,7 +118,7 @@ func (s *Console) streamCheck(c *call, r checks.Request) error {
 	case err == nil:
 		c.sendLine(stageLine{Report: auditUID})
 	case !began:
-		return err
+		return c.checkRefused(err)
 	default:
 		c.err = err
 		c.sendLine(stageLine{Failed: messageOf(fault.Visible(err))})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -92,12 +93,15 @@ func TestPagesOfReports(t *testing.T) {
 	}
 }
 
+// refusedForm is in a page whose form was refused, from which the script takes the problems.
+var refusedForm = regexp.MustCompile(`(?s)<form id="check".*<div class="problems"`)
+
 // A request for stages is refused like a form that is not complete, before anything is checked or recorded: Checks is nil.
 func TestStagesOfIncompleteDefinition(t *testing.T) {
 	w := mustWorld(t, true)
-	got := w.send("POST", pathCheck, "authType=basic", "Cookie", w.mustLogin(), "Accept", typeStages)
-	if got.Code != http.StatusBadRequest || got.Header().Get("Content-Type") == typeStages {
-		t.Errorf("%d %v", got.Code, got.Header())
+	got := w.send("POST", pathCheck, "endpoint=ftp://x&authType=basic&password=hunter2", "Cookie", w.mustLogin(), "Accept", typeStages)
+	if got.Code != http.StatusBadRequest || got.Header().Get("Content-Type") == typeStages || !refusedForm.Match(got.Body.Bytes()) || strings.Contains(got.Body.String(), "hunter2") {
+		t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
 	}
 }
 
@@ -138,7 +142,7 @@ func TestChecksOfPagesAreLimited(t *testing.T) {
 	}
 	for _, accept := range []string{"text/html", typeStages} {
 		got = w.send("POST", pathCheck, form, "Cookie", cookie, "Accept", accept)
-		if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Body.String(), "Too many validations in the last minute. Try again in ") {
+		if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !refusedForm.Match(got.Body.Bytes()) || !strings.Contains(got.Body.String(), "Too many validations in the last minute. Try again in ") {
 			t.Errorf("%d %v %s", got.Code, got.Header(), got.Body)
 		}
 	}

@@ -1,56 +1,93 @@
-// Checks a definition without leaving the page, so that the form keeps its secrets: stages appear as they end, then the report.
+// Checks and saves a definition without leaving the page, so that the form keeps what was typed, secrets too: stages appear as they end,
+// then the report. A refusal is shown at the fields, or above the form.
 import { prepare } from "./console.js";
 
-const form = document.getElementById("check");
+const stages = "application/x-ndjson";
+
+const main = document.getElementById("main");
 const result = document.getElementById("result");
 const progress = document.getElementById("progress");
 const log = progress.querySelector("[role=log]");
+const failure = document.getElementById("failure");
+const login = failure.querySelector("[data-login]");
+let form = document.getElementById("check");
+let running = false;
 
 // Enter in the name saves. The default button of the form checks.
-form.elements.name?.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.isComposing) return;
+main.addEventListener("keydown", (event) => {
+  if (event.target.name !== "name" || event.key !== "Enter" || event.isComposing) return;
   event.preventDefault();
   form.requestSubmit(form.querySelector("[formaction]"));
 });
 
-let running = false;
-
-form.addEventListener("submit", async (event) => {
-  if (event.submitter?.hasAttribute("formaction")) return; // saves
+main.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (running) return;
   running = true;
-  begin();
-  try {
-    await check(new URLSearchParams(new FormData(form)));
-  } catch {
-    say("The connection was interrupted. Try again.");
-  }
+  clear();
+  const save = event.submitter?.getAttribute("formaction");
+  await (save ? store(save) : check());
   running = false;
 });
 
-async function check(sent) {
-  const response = await fetch(form.action, { method: "POST", body: sent, headers: { Accept: "application/x-ndjson" } });
-  if (response.headers.get("Content-Type") !== "application/x-ndjson") {
-    form.submit(); // was refused: the page of the response says why
-    return;
-  }
-  let last = {};
-  for await (const line of lines(response.body)) {
-    last = JSON.parse(line);
-    if (last.stage) say(last.stage);
-  }
-  if (last.report) show(await page(sent, last.report));
-  else say(last.failed ?? "The check was interrupted. Try again.");
+async function store(address) {
+  const request = await send(address, sent());
+  const { responseURL } = request; // that of the registry, if it was stored
+  if (responseURL === "" || responseURL === new URL(address, location).href || isLogin(request)) refuse(request);
+  else location.assign(responseURL);
 }
 
-function begin() {
+async function check() {
   result.replaceChildren();
   log.replaceChildren();
-  for (const problem of form.querySelectorAll(".problems, .error")) problem.remove();
-  for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
   progress.hidden = false;
   progress.focus();
+  const body = sent();
+  let last = {};
+  const request = await send(form.action, body, (line) => {
+    last = JSON.parse(line);
+    if (last.stage) say(last.stage);
+  });
+  if (!isStream(request)) refuse(request);
+  else if (last.report) await show(body, last.report);
+  else fail(last.failed ?? "The check was interrupted. Try again.");
+  progress.hidden = true;
+}
+
+const sent = () => new URLSearchParams(new FormData(form));
+
+// send sends a form. The response is a stream, whose lines are passed to onLine, or a page, of which no script runs.
+function send(address, body, onLine) {
+  const request = new XMLHttpRequest();
+  request.open("POST", address);
+  if (onLine) request.setRequestHeader("Accept", stages);
+  let read = 0;
+  const readLines = () => {
+    if (!isStream(request)) return;
+    const text = request.responseText;
+    for (let end; (end = text.indexOf("\n", read)) >= 0; read = end + 1) onLine(text.slice(read, end));
+  };
+  request.onreadystatechange = () => {
+    if (request.readyState === XMLHttpRequest.HEADERS_RECEIVED && !isStream(request)) request.responseType = "document";
+  };
+  request.onprogress = readLines;
+  return new Promise((resolve) => {
+    request.onloadend = () => { // also if the connection was interrupted: then there is no status
+      readLines();
+      resolve(request);
+    };
+    request.send(body);
+  });
+}
+
+const pageOf = ({ response }) => (response instanceof Document ? response : null); // "" without a response
+const isStream = (request) => request.getResponseHeader("Content-Type") === stages;
+const isLogin = ({ responseURL }) => responseURL !== "" && new URL(responseURL).pathname === login.querySelector("a").pathname;
+
+function clear() {
+  failure.hidden = true;
+  for (const problem of form.querySelectorAll(".problems, .error")) problem.remove();
+  for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
 }
 
 function say(text) {
@@ -59,34 +96,48 @@ function say(text) {
   log.append(line);
 }
 
-async function* lines(stream) {
-  let rest = "";
-  for await (const text of stream.pipeThrough(new TextDecoderStream())) {
-    const parts = (rest + text).split("\n");
-    rest = parts.pop();
-    yield* parts;
-  }
-}
-
-// page returns the page of the report. The request has no secrets, only which there are.
-function page(sent, report) {
+// show shows the report. The request has no secrets, only which there are.
+async function show(body, report) {
   for (const name of ["password", "token", "key"]) {
-    if (sent.get(name)) sent.set(name, "set");
+    if (body.get(name)) body.set(name, "set");
   }
-  sent.set("report", report);
-  return new Promise((resolve, reject) => {
-    const request = new XMLHttpRequest();
-    request.open("POST", form.action);
-    request.responseType = "document"; // no script of it runs
-    request.onload = () => resolve(request.response);
-    request.onerror = reject;
-    request.send(sent);
-  });
+  body.set("report", report);
+  const request = await send(form.action, body);
+  const found = pageOf(request)?.getElementById("result")?.childNodes;
+  if (!found?.length) return refuse(request);
+  result.replaceChildren(...found);
+  prepare(result);
+  document.getElementById("outcome").focus();
 }
 
-function show(page) {
-  result.replaceChildren(...page.getElementById("result").childNodes);
-  prepare(result);
+// refuse shows why a request was refused: by the form of the response, with the values of the present one, or above the form.
+function refuse(request) {
+  const page = pageOf(request);
+  const next = page?.getElementById("check");
+  if (next?.querySelector(".problems")) return replaceForm(next);
+  if (isLogin(request)) return fail("Your session has ended.", true);
+  if (request.status === 0) return fail("The connection was interrupted. Try again.");
+  const messages = page?.querySelectorAll("#main [data-message]") ?? []; // none in a page of a proxy
+  fail(Array.from(messages, (part) => part.textContent).join(" ") || `The service responded with the status ${request.status}. Try again later.`);
+}
+
+function replaceForm(next) {
+  const former = form;
+  for (const hint of next.querySelectorAll("[data-again]")) hint.remove();
+  former.replaceWith(next);
+  form = next;
+  for (const { name, value, checked } of former.elements) {
+    const field = form.elements[name];
+    if (field) Object.assign(field, { value, checked });
+  }
+  form.querySelector(".problems").focus();
+}
+
+// fail shows a message above the form, and with needsLogin a link to the login.
+function fail(message, needsLogin = false) {
+  login.hidden = !needsLogin;
   progress.hidden = true;
-  document.getElementById("outcome").focus();
+  failure.querySelector("span").textContent = message;
+  failure.hidden = false;
+  failure.focus();
 }

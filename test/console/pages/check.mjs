@@ -93,10 +93,13 @@ for (const javaScriptEnabled of [true, false]) {
     assert.match(await alert.textContent(), /Correct 3 fields.*Endpoint is required.*Username is required.*CA certificate/s);
     await becomes(alert, ":focus");
     await alert.getByRole("link", { name: "Username" }).click();
+    await becomes(field(page, "Username"), javaScriptEnabled ? ":focus" : ":target");
+    assert.equal(await field(page, "Username").getAttribute("aria-invalid"), "true");
     assert.equal(await field(page, "Base path").inputValue(), "a");
-    assert.equal(await field(page, "Password").inputValue(), "");
+    assert.equal(await field(page, "Password").inputValue(), javaScriptEnabled ? "hunter2" : "");
     assert.equal(await field(page, "CA certificate").inputValue(), "no certificate");
-    await page.getByText("Enter it again.").waitFor();
+    assert.equal(await count(page.getByText("Enter it again.")), javaScriptEnabled ? 0 : 1);
+    assert.ok(!(await html(page)).includes("hunter2"));
     await assertAccessibleUnless(javaScriptEnabled, page);
     await fill(page, { ...good, "Base path": "" });
     await checkButton(page).click();
@@ -125,26 +128,133 @@ test("stages appear while the check runs", async (t) => {
   assert.equal(await field(page, "Endpoint").inputValue(), "");
 });
 
+const secrets = { Password: "hunter2", "Client key": "hunter3" };
+const typed = { Endpoint: registry.endpoint, Authentication: "Basic", Username: "ada", ...secrets, Name: "charts" };
+
+// assertFilled fails unless the form has what was typed, and the page has no secret.
+async function assertFilled(page, values = typed) {
+  for (const [label, value] of Object.entries(values)) {
+    if (label !== "Authentication") assert.equal(await field(page, label).inputValue(), value, label);
+  }
+  assert.doesNotMatch(await html(page), /hunter[23]/);
+  assert.equal(await count(page.getByText("Enter it again.")), 0);
+  assert.equal(await page.getByRole("region", { name: "Checking" }).isVisible(), false);
+}
+
+test("what was typed stays when the check is refused", async (t) => {
+  const page = await as(t, "admin");
+  const values = { ...typed, Endpoint: "ftp://x", "CA certificate": registry.ca };
+  await check(page, values);
+  const alert = page.getByRole("alert");
+  await becomes(alert, ":focus");
+  await alert.getByRole("link", { name: /^Endpoint/ }).press("Enter");
+  await becomes(field(page, "Endpoint"), ":focus");
+  assert.equal(await field(page, "Endpoint").getAttribute("aria-invalid"), "true");
+  await assertFilled(page, values);
+  await fill(page, { ...good, Password: "", "Client key": "" });
+  await field(page, "Password").fill(registry.password);
+  await field(page, "Endpoint").press("Enter");
+  await outcome(page, "Valid").waitFor();
+  assert.equal(await count(page.getByRole("alert")), 0);
+});
+
+test("what was typed stays when the name exists", async (t) => {
+  const page = await as(t, "admin");
+  await check(page, { ...good, Name: "charts" });
+  await outcome(page, "Valid").waitFor();
+  await field(page, "Name").press("Enter");
+  const alert = page.getByRole("alert");
+  await alert.getByText("A registry with this name already exists").waitFor();
+  await becomes(alert, ":focus");
+  await outcome(page, "Valid").waitFor(); // it still is
+  const { Authentication, ...texts } = good;
+  await assertFilled(page, { ...texts, Name: "charts" });
+  await assertAccessible(page);
+  await field(page, "Name").fill("after-a-refusal");
+  await page.getByRole("button", { name: "Save as registry" }).click();
+  await page.getByText("The registry is stored.").waitFor();
+});
+
+// What is not a page of the console: of a proxy, of the service before the console, or nothing.
+for (const [what, respond, message] of [
+  ["a page of a proxy", { status: 502, contentType: "text/html", body: "<h1>Bad Gateway</h1>" }, "The service responded with the status 502."],
+  ["an error of the API", { status: 429, contentType: "application/json", body: '{"code":"TooManyRequests"}' }, "The service responded with the status 429."],
+  ["no response", undefined, "The connection was interrupted. Try again."],
+]) {
+  test(`what was typed stays after ${what}`, async (t) => {
+    const page = await as(t, "admin", { expect: ["ERR_FAILED", "status of 502"] });
+    await page.goto("/console/check");
+    await page.route(/console.check/, (route) => (respond ? route.fulfill(respond) : route.abort()));
+    for (const button of ["Check", "Save as registry"]) {
+      await fill(page, typed);
+      await page.getByRole("button", { name: button, exact: true }).click();
+      const alert = page.getByRole("alert");
+      await alert.getByText(message).waitFor();
+      await becomes(alert, ":focus");
+      await assertFilled(page);
+    }
+    await assertAccessible(page);
+    await page.unroute(/console.check/);
+    await field(page, "Endpoint").fill("");
+    await checkButton(page).click();
+    await page.getByRole("alert").getByText("Endpoint is required").waitFor();
+  });
+}
+
 test("a check whose connection breaks", async (t) => {
   let arrived;
   const reached = new Promise((resolve) => (arrived = resolve));
   const endpoint = await serve(t, () => arrived());
-  const page = await as(t, "member", { expect: ["ERR_INTERNET_DISCONNECTED", "ERR_FAILED", "ERR_NETWORK"] });
+  const page = await as(t, "admin");
   await page.goto("/console/check");
   await page.evaluate(() => {
-    const real = window.fetch; // ends the stream as a broken connection does
-    window.fetch = async (...given) => {
-      const stop = new AbortController();
-      window.breakConnection = () => stop.abort();
-      return real(given[0], { ...given[1], signal: stop.signal });
+    const real = XMLHttpRequest.prototype.send; // ends the stream as a broken connection does
+    XMLHttpRequest.prototype.send = function (body) {
+      window.breakConnection = () => this.abort();
+      real.call(this, body);
     };
   });
-  await fill(page, { Endpoint: endpoint });
+  await fill(page, { ...typed, "Client key": "", Endpoint: endpoint });
   await checkButton(page).click();
   await page.getByRole("log").getByText(/^Connection/).waitFor();
   await reached;
   await page.evaluate(() => window.breakConnection());
-  await page.getByRole("log").getByText("The connection was interrupted. Try again.").waitFor();
+  const alert = page.getByRole("alert");
+  await alert.getByText("The connection was interrupted. Try again.").waitFor();
+  await becomes(alert, ":focus");
+  await assertFilled(page, { ...typed, "Client key": "", Endpoint: endpoint });
+});
+
+test("a session that ended", async (t) => {
+  const page = await as(t, "admin");
+  await page.goto("/console/check");
+  await fill(page, { ...good, Name: "after-login" });
+  const cookies = await page.context().cookies();
+  await page.context().clearCookies();
+  for (const button of ["Check", "Save as registry"]) {
+    await page.getByRole("button", { name: button, exact: true }).click();
+    const alert = page.getByRole("alert");
+    await alert.getByText("Your session has ended.").waitFor();
+    await becomes(alert, ":focus");
+    const { Authentication, ...texts } = good;
+    await assertFilled(page, { ...texts, Name: "after-login" });
+  }
+  await assertAccessible(page);
+  const [tab] = await Promise.all([page.context().waitForEvent("page"), page.getByRole("link", { name: "Log in" }).click()]);
+  await tab.getByRole("heading", { name: "Log in" }).waitFor();
+  await tab.close();
+  await page.context().addCookies(cookies); // as the login in the other tab would
+  await page.getByRole("button", { name: "Save as registry" }).click();
+  await page.getByText("The registry is stored.").waitFor();
+});
+
+test("a session that ended, JavaScript false", async (t) => {
+  const page = await as(t, "member", { javaScriptEnabled: false });
+  await page.goto("/console/check");
+  await page.context().clearCookies();
+  await fill(page, { Endpoint: registry.endpoint });
+  await checkButton(page).click();
+  await page.getByRole("heading", { name: "Log in" }).waitFor();
 });
 
 test("keyboard only: check and save", async (t) => {
@@ -236,7 +346,7 @@ test("markup in every field is text", async (t) => {
   const values = { Authentication: "Basic", Password: markup, ...Object.fromEntries(labels.map((label) => [label, markup])) };
   await check(page, values);
   await page.getByRole("alert").waitFor();
-  for (const label of labels) assert.equal(await field(page, label).inputValue(), label === "Client key" ? "" : markup, label);
+  for (const label of labels) assert.equal(await field(page, label).inputValue(), markup, label);
   await assertText(page);
   await page.request.post("/console/check", { form: { providerType: markup, authType: markup, report: markup } });
   await check(page, { ...good, Username: markup.replaceAll(":", ""), "Content path": "a" });
@@ -263,13 +373,4 @@ test("what a registry sends is text", async (t) => {
   await outcome(page, "Not valid").waitFor();
   assert.ok((await page.locator("main").innerText()).includes("<img"), "the name in the certificate is not shown");
   await assertText(page);
-});
-
-test("a session that ended", async (t) => {
-  const page = await as(t, "member");
-  await page.goto("/console/check");
-  await page.context().clearCookies();
-  await fill(page, { Endpoint: registry.endpoint });
-  await checkButton(page).click();
-  await page.getByRole("heading", { name: "Log in" }).waitFor();
 });
