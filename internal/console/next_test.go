@@ -55,7 +55,7 @@ func TestPathsAreNotCleaned(t *testing.T) {
 	cookie := w.mustLogin()
 	for _, target := range []string{
 		"/console/static/..%2f", "/console/static/%2e%2e%2f", "/console/static/..%2f%2f", "/console/static/..%2f..%2f..%2fv1", "/console/static/a/..%2f..%2f", "/console/static/a", "/console/static/",
-		"/console/static/%2f", "/console/registries/..%2f..%2fv1", "/console/registries/%2f", "/console/users/%2f/delete", "/console/%2e%2e%2fv1", "/docs/..%2f", "/docs/%2f",
+		"/console/static/%2f", "/console/registries/..%2f..%2fv1", "/console/registries/%2f", "/console/users/%2f/delete", "/console/%2e%2e%2fv1", "/docs/..%2f", "/docs/%2f", "/docs/%2e%2e", "/console/%2e%2e/v1/users",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST"} {
 			if got := w.send(method, target, "", "Cookie", cookie); got.Code < 400 || got.Header().Get("Location") != "" {

@@ -134,7 +134,7 @@ func TestPageOfAChangedRegistry(t *testing.T) {
 	form := url.Values{"name": {"r0 <b>"}, "endpoint": {"https://r.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"}, "version": {"1"}}
 	saved := w.send("POST", path+"/edit", form.Encode(), "Cookie", cookie)
 	text := page(saved.Header().Get("Location"))
-	for _, want := range []string{"The registry is stored.<", "Changed, not checked yet<", "its check has not ended yet. The result below is of the definition before.",
+	for _, want := range []string{"The registry is stored.<", "Changed, no result yet<", "its check has not ended yet. The result below is of the definition before.",
 		"Before the change: failing<", "The old cause", `class="result unknown"`, `<a href="` + path + `">Reload</a>`, waits} {
 		if !strings.Contains(text, want) {
 			t.Errorf("after the change, the page lacks %q", want)

@@ -96,7 +96,7 @@ for (const javaScriptEnabled of [true, false]) {
     await page.getByLabel("Password").fill("right");
     const releaseAgain = hold();
     await page.getByRole("button", { name: "Save" }).click();
-    const result = page.getByRole("region", { name: "Changed, not checked yet" });
+    const result = page.getByRole("region", { name: "Changed, no result yet" });
     assert.match(await result.textContent(), /The definition was changed just now, and its check has not ended yet\. The result below is of the definition before\.[^]*Before the change: failing[^]*rejected the credentials/);
     assert.equal(await count(page.getByText("Its first check")), 0);
     let requests = 0;
