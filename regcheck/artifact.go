@@ -13,11 +13,14 @@ import (
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
+// IsPlatform reports whether a text may be a Checker.Platform.
+func IsPlatform(text string) bool { return artifact.IsPlatform(text) }
+
 // examine reads the manifest that a tag or digest names, asks for its blobs, and warns if it is not an artifact for the
 // provider type.
 func (s *session) examine(ctx context.Context, in content.Way, repository, reference string) artifact.Result {
 	x := artifact.Examiner{Client: &s.Client, Way: in, Repository: repository, Platform: s.platform,
-		Explain: s.explainBlob}
+		Download: s.download, Explain: s.explainBlob}
 	r := x.Examine(ctx, reference, artifact.ReadKnown(s.known.artifacts), s.now(), s.Base.String()+repository)
 	for _, h := range r.Headers {
 		s.checkPullQuota(h)
@@ -50,7 +53,7 @@ func (s *session) referenced(ctx context.Context, ref oci.Reference) outcome {
 	f := found.Worst()
 	switch {
 	case f == nil:
-		return passed("%s is %s", shown, found.Words())
+		return s.examinedAs("%s is %s", found, shown, found.Words())
 	case f.Damage != "":
 		damaged := fail(CodeContentDamaged, Reason(f.Damage), "%s: %s%s.", shown, f.Text, found.Others()).retry(f.Retryable)
 		return failed(damaged.hinting("%s", cmp.Or(f.Hint, damaged.hint)))
@@ -115,6 +118,14 @@ func (s *session) checkKind(k oci.Kind, name string) {
 	if k != expected && k != oci.KindNone {
 		s.warn(WarnContentKindMismatch, "%s is %s, and {providerType} is %q.", s.Wire.Name(name), k, s.plan.provider)
 	}
+}
+
+// examinedAs is the outcome of an artifact without a fault.
+func (s *session) examinedAs(format string, found artifact.Result, args ...any) outcome {
+	if found.Whole() {
+		return passed(format, args...)
+	}
+	return unknown(format, args...)
 }
 
 // warnDamaged warns of an artifact that is damaged or could not be read, with the hint of the damage.

@@ -252,7 +252,7 @@ func (s *session) contentFound(ctx context.Context, r content.Reading) outcome {
 	if found.Worst() != nil {
 		return s.warnDamaged(shown+":"+tag, found)
 	}
-	return passed("%s: %s, %s is %s", shown, wire.Counted(count, "tag", "tags"), tag, found.Words())
+	return s.examinedAs("%s: %s, %s is %s", found, shown, wire.Counted(count, "tag", "tags"), tag, found.Words())
 }
 
 // maxBelow is how many repositories below a prefix are tried.

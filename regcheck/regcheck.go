@@ -37,6 +37,10 @@ type Checker struct {
 	// Platform is what is examined of an index, as os/architecture or os/architecture/variant. If it is empty, that is linux/amd64, or
 	// the first one of an index that does not have it.
 	Platform string
+	// Full downloads the blobs of the examined artifact, within Limits.Download and Limits.DownloadTime, and compares their digests; otherwise they
+	// are only asked for. Progress, which may be nil, is called during that, by one goroutine at a time, with bytes.
+	Full     bool
+	Progress func(done, total int64)
 	// Proxy names the outbound HTTP proxy for a target, much as http.Transport.Proxy does; it is asked once for
 	// each origin. Nil means none, also if the environment has one; so does a nil URL.
 	Proxy        func(target *url.URL) (*url.URL, error)
@@ -56,6 +60,9 @@ type Limits struct {
 	Header    int64         // 64 KiB
 	Body      int64         // 1 MiB
 	Redirects int           // 3
+
+	Download     int64         // 16 GiB, of all blobs of an artifact
+	DownloadTime time.Duration // 15 min, added to Total
 }
 
 func (l Limits) withDefaults() Limits {
@@ -67,6 +74,8 @@ func (l Limits) withDefaults() Limits {
 	l.Header = cmp.Or(l.Header, 64<<10)
 	l.Body = cmp.Or(l.Body, 1<<20)
 	l.Redirects = cmp.Or(l.Redirects, 3)
+	l.Download = cmp.Or(l.Download, 16<<30)
+	l.DownloadTime = cmp.Or(l.DownloadTime, 15*time.Minute)
 	return l
 }
 

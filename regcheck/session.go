@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/expiry"
+	"github.com/regwarden/regwarden/regcheck/internal/artifact"
 	"github.com/regwarden/regwarden/regcheck/internal/challenge"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -28,11 +29,12 @@ type session struct {
 	control bool  // send control requests
 	known   Known // of Recheck
 
-	platform string       // Checker.Platform
-	found    []netip.Addr // resolve
-	resolved string       // resolve: the addresses in words
-	first    *wire.Conn   // connect
-	spare    *spareConn   // connect: a second connection that is being opened; nil if none is needed
+	platform string             // Checker.Platform
+	download *artifact.Download // nil: blobs are only asked for
+	found    []netip.Addr       // resolve
+	resolved string             // resolve: the addresses in words
+	first    *wire.Conn         // connect
+	spare    *spareConn         // connect: a second connection that is being opened; nil if none is needed
 
 	expires    time.Time       // tls: when the first certificate of the endpoint expires
 	opened     *opening        // tls or api: the first requests and their responses
@@ -84,6 +86,10 @@ func newSession(c *Checker, p *plan) *session {
 	s := &session{plan: p, limits: c.Limits.withDefaults(), platform: c.Platform, words: c.Words, now: c.Now, control: !c.SkipControl}
 	if s.now == nil {
 		s.now = time.Now
+	}
+	if c.Full {
+		s.download = &artifact.Download{Limit: s.limits.Download, Progress: c.Progress}
+		s.limits.Total += s.limits.DownloadTime
 	}
 	s.unlikely = s.randomName()
 	tokens := challenge.Client{Wire: wire.New(s.connections(c)), Name: s.words.name(), Home: p.base.Origin}

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/regwarden/regwarden/regcheck/internal/layout"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 
@@ -51,18 +50,18 @@ func (p *Printer) Observe(r StageResult) {
 	}
 	elapsed := ""
 	if r.Status != Skipped {
-		elapsed = duration(r.Duration)
+		elapsed = layout.Duration(r.Duration)
 	}
 	branch := "├─ "
 	if r.Name == StageContent {
 		branch = "└─ "
 	}
-	head := fmt.Sprintf("%s%s %-*s%*s  ", branch, mark, nameColumn, printable(string(r.Name)), timeColumn, elapsed)
+	head := fmt.Sprintf("%s%s %-*s%*s  ", branch, mark, nameColumn, layout.Printable(string(r.Name)), timeColumn, elapsed)
 	indent := "│  " + strings.Repeat(" ", utf8.RuneCountInString(head)-3)
 	if r.Name == StageContent {
 		indent = "   " + indent[len("│  "):]
 	}
-	rows := wrap(r.Detail, p.width()-utf8.RuneCountInString(head))
+	rows := layout.Wrap(r.Detail, p.width()-utf8.RuneCountInString(head))
 	painted := p.paint(sgrFaint, branch) + p.paint(color, mark) + strings.TrimPrefix(head, branch+mark)
 	if r.Status == Skipped {
 		painted = p.paint(sgrFaint, strings.TrimRight(head, " "))
@@ -80,7 +79,7 @@ func (p *Printer) Observe(r StageResult) {
 func (p *Printer) Finish(r *Report) error {
 	p.line("")
 	if r.Valid {
-		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", wire.Counted(r.RoundTrips, "round trip", "round trips"), duration(r.Duration)))
+		p.line(p.paint(sgrGreen+";"+sgrBold, "valid") + fmt.Sprintf("  %s, %s", wire.Counted(r.RoundTrips, "round trip", "round trips"), layout.Duration(r.Duration)))
 	} else {
 		p.notValid(r)
 	}
@@ -97,7 +96,7 @@ func (p *Printer) notValid(r *Report) {
 	if r.Reason != "" {
 		code += " (" + string(r.Reason) + ")"
 	}
-	for i, row := range wrap(code, p.width()-len(result)) {
+	for i, row := range layout.Wrap(code, p.width()-len(result)) {
 		head := p.paint(sgrRed+";"+sgrBold, result)
 		if i > 0 {
 			head = strings.Repeat(" ", len(result))
@@ -141,7 +140,7 @@ func (p *Printer) field(path string) string {
 // labeled writes a paragraph with a word in the margin.
 func (p *Printer) labeled(label, color, text string) {
 	const margin = 9
-	for i, row := range wrap(text, p.width()-margin) {
+	for i, row := range layout.Wrap(text, p.width()-margin) {
 		head := strings.Repeat(" ", margin)
 		if i == 0 && label != "" {
 			head = p.paint(color, fmt.Sprintf("%-*s", margin, label))
@@ -170,65 +169,9 @@ func (p *Printer) line(text string) {
 	}
 }
 
-var loggingCommand = strings.NewReplacer("##[", "# #[", "##vso[", "# #vso[")
-
 // WithoutPipelineCommand returns a row of text that pipelines do not take for a command, as texts of registries and names of files could
 // be: GitHub reads "::command::" after blanks, and GitHub and Azure DevOps read "##[command]" anywhere.
-func WithoutPipelineCommand(row string) string {
-	row = loggingCommand.Replace(row)
-	text := strings.TrimLeft(row, " ")
-	if rest, found := strings.CutPrefix(text, "::"); found && strings.Contains(rest, "::") {
-		return row[:len(row)-len(text)] + ": :" + rest
-	}
-	return row
-}
+func WithoutPipelineCommand(row string) string { return layout.WithoutPipelineCommand(row) }
 
-// printable removes characters that control a terminal. Reports may come from a server, which did not remove them.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, text)
-}
-
-// wrap breaks a text at blanks and within words that are longer than a row. It returns at least one row.
-func wrap(text string, width int) []string {
-	width = max(width, 16) // of a server's report, names of stages may be long
-	var rows []string
-	row, length := "", 0
-	for word := range strings.FieldsSeq(printable(text)) {
-		n := utf8.RuneCountInString(word)
-		if length > 0 && length+1+n > width {
-			rows = append(rows, row)
-			row, length = "", 0
-		}
-		for n > width {
-			runes := []rune(word)
-			rows = append(rows, string(runes[:width]))
-			word, n = string(runes[width:]), n-width
-		}
-		if length > 0 {
-			row, length = row+" ", length+1
-		}
-		row, length = row+word, length+n
-	}
-	return append(rows, row)
-}
-
-func duration(d time.Duration) string {
-	switch {
-	case d < 100*time.Microsecond:
-		return "<0.1 ms"
-	case d < 10*time.Millisecond:
-		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
-	default:
-		return fmt.Sprintf("%.1f s", d.Seconds())
-	}
-}
+// FormatBytes returns a number of bytes in words, as in reports: 1.5 MiB.
+func FormatBytes(n int64) string { return layout.Bytes(n) }

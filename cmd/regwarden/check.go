@@ -34,6 +34,7 @@ const (
 type checkFlags struct {
 	command.DefinitionFlags
 	engine engineFlags
+	depth  depthFlags
 	output string
 
 	registry, org string // a stored definition
@@ -64,6 +65,7 @@ Give the password in ` + command.EnvRegistryPassword + ` or with --password-stdi
 Exit codes: 0 valid, 1 not valid, 2 the definition or the command line cannot be used, 3 the definition could not be
 checked, 130 interrupted, 143 terminated.`,
 		Example: `  regwarden check --endpoint ghcr.io --content stefanprodan/charts/podinfo
+  regwarden check --endpoint ghcr.io --content stefanprodan/charts/podinfo:6.7.1 --depth full
   regwarden check registry.json --output json
   regwarden check --endpoint harbor.example.com --username 'robot$ci' --password-stdin < password
   regwarden check --from docker-config ghcr.io/acme/charts --explain
@@ -82,6 +84,7 @@ checked, 130 interrupted, 143 terminated.`,
 	flags.SortFlags = false
 	f.AddTo(flags)
 	f.engine.addTo(flags)
+	f.depth.addTo(flags)
 	command.OutputFlag(cmd, &f.output)
 	flags.StringVar(&f.registry, "registry", "", "name or uid of a stored registry")
 	flags.StringVar(&f.org, "org", "", "name of the organization of --registry (default: the only one)")
@@ -102,6 +105,9 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	show := command.ReportOutput{Cmd: cmd, JSON: asJSON, NoColor: f.engine.noColor}
+	if show.BeforeStage, err = f.depth.apply(checker, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
 	if f.from != "" {
 		return f.runFrom(show, checker, args)
 	}
@@ -151,6 +157,9 @@ func (f *checkFlags) runStored(show command.ReportOutput, args []string) error {
 		return err
 	}
 	if err := f.engine.apply(checker); err != nil {
+		return err
+	}
+	if show.BeforeStage, err = f.depth.apply(checker, show.Cmd.ErrOrStderr()); err != nil {
 		return err
 	}
 	stored := registries.New(db, registries.Limits{}, time.Now)

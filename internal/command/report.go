@@ -38,6 +38,7 @@ type ReportOutput struct {
 	Cmd           *cobra.Command
 	Out           io.Writer // nil for standard output
 	JSON, NoColor bool
+	BeforeStage   func()                   // called before the line of a stage; may be nil
 	Field         func(path string) string // as regcheck.Words.Field
 }
 
@@ -54,7 +55,7 @@ func (o ReportOutput) Check(endpoint string, run func(regcheck.Observer) (*regch
 		printer.Start(endpoint)
 		observe = printer.Observe
 	}
-	report, err := run(observe)
+	report, err := run(o.observer(observe))
 	if problems, ok := errors.AsType[*regcheck.DefinitionError](err); ok {
 		return DefinitionProblems(nil, problems.Problems, FieldProblem)
 	}
@@ -70,6 +71,19 @@ func (o ReportOutput) Check(endpoint string, run func(regcheck.Observer) (*regch
 		return ErrNotValid
 	}
 	return err
+}
+
+// observer returns an observer that calls BeforeStage first.
+func (o ReportOutput) observer(observe regcheck.Observer) regcheck.Observer {
+	if o.BeforeStage == nil {
+		return observe
+	}
+	return func(stage regcheck.StageResult) {
+		o.BeforeStage()
+		if observe != nil {
+			observe(stage)
+		}
+	}
 }
 
 // Show shows the report of a check that has ended, as Check does.

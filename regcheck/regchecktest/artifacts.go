@@ -2,6 +2,7 @@ package regchecktest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -53,6 +54,7 @@ func artifactServers() map[string]builder {
 			})
 		},
 		"blobs-stall":      buildBlobsStall,
+		"blobs-large":      buildLargeBlob,
 		"blobs-redirected": func(g *Registry) error { return g.blobsAt("https://storage.test", g.altered(bytes.Clone)) },
 		"blobs-signed":     func(g *Registry) error { return g.blobsAt("https://storage.test", g.onlyGET(403)) },
 		"blobs-storage-lost": func(g *Registry) error {
@@ -124,7 +126,7 @@ func flipped(content []byte) []byte {
 	return content
 }
 
-// onlyGET refuses HEAD with a status, and honors ranges of one byte.
+// onlyGET refuses HEAD with a status, and supports ranges of one byte.
 func (g *Registry) onlyGET(refusal int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		content := g.find(r)
@@ -175,6 +177,28 @@ func buildBlobsStall(g *Registry) error {
 	})
 }
 
+// LargeBlob is the size of the layer of "blobs-large".
+const LargeBlob = 64 << 20
+
+// buildLargeBlob has an artifact with a layer of 64 MiB of zeros.
+func buildLargeBlob(g *Registry) error {
+	zeros, sum := make([]byte, 64<<10), sha256.New()
+	for range LargeBlob / len(zeros) {
+		_, _ = sum.Write(zeros)
+	}
+	r := g.own("charts/large")
+	layer := descriptor{"x", fmt.Sprintf("sha256:%x", sum.Sum(nil)), LargeBlob}
+	r.add("1", map[string]any{"config": r.blob(helmConfig, []byte(`{"name":"large"}`)), "layers": []descriptor{layer}})
+	return g.blobs(func(config bool) bool { return !config }, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", strconv.Itoa(LargeBlob))
+		for range LargeBlob / len(zeros) {
+			if _, err := w.Write(zeros); err != nil || r.Method == http.MethodHead {
+				return
+			}
+		}
+	})
+}
+
 // own gives the test network a tree of its own, with one repository.
 func (g *Registry) own(name string) *repository {
 	owned := &repository{map[string]string{}, map[string][]byte{}, map[string][]byte{}}
@@ -219,7 +243,7 @@ func buildOddBlobs(g *Registry) error {
 		"query":     {"digest": "sha256:" + strings.Repeat("0", 60) + "?a=b", "size": 1},
 		"algorithm": {"digest": "blake3:" + strings.Repeat("0", 64), "size": 1},
 		"nodigest":  {"size": 1},
-		"foreign":   {"digest": digest([]byte("elsewhere")), "size": 1, "urls": []string{"https://metadata.test/layer"}},
+		"foreign":   {"digest": digest([]byte("foreign layer")), "size": 1, "urls": []string{"https://metadata.test/layer"}},
 	} {
 		r := &repository{map[string]string{}, map[string][]byte{}, map[string][]byte{digest([]byte("x")): []byte("x")}}
 		r.blobs["blake3:"+strings.Repeat("0", 64)] = []byte("x")

@@ -36,16 +36,17 @@ func Sample(blobs []oci.Descriptor) []oci.Descriptor {
 // Ask asks for blobs concurrently: for the first, if it is small, by GET, so that its digest is compared, for others by HEAD. It returns the
 // faults in the order of the blobs.
 func (x *Examiner) Ask(ctx context.Context, blobs []oci.Descriptor) []Fault {
-	return x.each(ctx, blobs, func(c *content.Client, i int) *Fault { return x.ask(ctx, c, blobs[i], i == 0) })
+	connections := maxConnections
+	if x.multiplexed {
+		connections = MaxAsked
+	}
+	return x.each(ctx, blobs, connections, func(c *content.Client, i int) *Fault { return x.ask(ctx, c, blobs[i], i == 0) })
 }
 
 // each calls do for every blob, concurrently.
-func (x *Examiner) each(ctx context.Context, blobs []oci.Descriptor, do func(*content.Client, int) *Fault) (faults []Fault) {
+func (x *Examiner) each(ctx context.Context, blobs []oci.Descriptor, limit int, do func(*content.Client, int) *Fault) (faults []Fault) {
 	x.header, _ = x.Authorize(ctx, x.Way)
-	workers := len(blobs)
-	if !x.multiplexed {
-		workers = min(workers, maxConnections)
-	}
+	workers := min(len(blobs), limit)
 	found, clients := make([]*Fault, len(blobs)), make([]content.Client, workers)
 	var all wire.Background
 	for w := range clients {
@@ -71,25 +72,47 @@ func (x *Examiner) each(ctx context.Context, blobs []oci.Descriptor, do func(*co
 // ask asks for one blob. A GET of the first byte decides if a HEAD has no success: registries and object stores whose URL is
 // signed for GET refuse it, and caches return 404.
 func (x *Examiner) ask(ctx context.Context, c *content.Client, d oci.Descriptor, first bool) *Fault {
-	if !oci.IsDigest(d.Digest) {
-		return &Fault{Damage: DigestMismatch, Text: "its manifest has a blob whose digest is not valid: " + strconv.Quote(x.Wire.Text(d.Digest))}
+	if f := x.invalid(d); f != nil {
+		return f
 	}
-	what := wire.Request{URL: c.Base.URL(x.Repository + "/blobs/" + d.Digest), Authorization: x.header}
+	what := x.request(c, d)
 	if first && d.Size >= 0 && d.Size <= maxWhole {
 		what.Keep = maxWhole + 1
-		return x.judge(ctx, c, d, what)
+		return x.evaluate(ctx, c, d, what)
 	}
 	what.Head = true
-	f := x.judge(ctx, c, d, what)
+	f := x.evaluate(ctx, c, d, what)
 	if f == nil || f.err != nil || f.status == http.StatusTooManyRequests {
 		return f
 	}
 	what.Head, what.FirstByte = false, true
-	return x.judge(ctx, c, d, what)
+	return x.evaluate(ctx, c, d, what)
 }
 
-// judge sends one request for a blob and judges its response.
-func (x *Examiner) judge(ctx context.Context, c *content.Client, d oci.Descriptor, what wire.Request) *Fault {
+// invalid is the fault of a digest that must not be sent.
+func (x *Examiner) invalid(d oci.Descriptor) *Fault {
+	if oci.IsDigest(d.Digest) {
+		return nil
+	}
+	return &Fault{Damage: DigestMismatch, Text: "its manifest has a blob whose digest is not valid: " + strconv.Quote(x.Wire.Text(d.Digest))}
+}
+
+func (x *Examiner) request(c *content.Client, d oci.Descriptor) wire.Request {
+	return wire.Request{URL: c.Base.URL(x.Repository + "/blobs/" + d.Digest), Authorization: x.header}
+}
+
+// evaluate sends one request for a blob and evaluates its response.
+func (x *Examiner) evaluate(ctx context.Context, c *content.Client, d oci.Descriptor, what wire.Request) *Fault {
+	a, f := x.send(ctx, c, d, what)
+	if a != nil && (a.Status == http.StatusOK || a.Status == http.StatusPartialContent) {
+		return compare(d, what.Keep > 0, a, f)
+	}
+	return f
+}
+
+// send sends one request for a blob. The fault is that of a response without the blob; it is not nil for one with it, and then has
+// the beginning of a text. The response is nil if there is none.
+func (x *Examiner) send(ctx context.Context, c *content.Client, d oci.Descriptor, what wire.Request) (*wire.Response, *Fault) {
 	a, err := c.Wire.Fetch(ctx, what, true)
 	f := &Fault{err: err}
 	name := "blob " + d.Digest + " "
@@ -98,15 +121,14 @@ func (x *Examiner) judge(ctx context.Context, c *content.Client, d oci.Descripto
 		if ctx.Err() != nil {
 			f.Damage = ""
 		}
-		return f
+		return nil, f
 	}
 	c.Rounds += a.Rounds
 	f.status = a.Status
 	switch f.Text = name + came(a); {
 	case a.Status == http.StatusOK || a.Status == http.StatusPartialContent:
-		return compare(d, what.Keep > 0, a, f)
 	case a.Status == http.StatusRequestedRangeNotSatisfiable && d.Size == 0:
-		return nil
+		return a, nil
 	case a.Status == http.StatusNotFound || a.Status == http.StatusGone:
 		f.Damage = BlobMissing
 	case unavailable(a.Status):
@@ -114,7 +136,7 @@ func (x *Examiner) judge(ctx context.Context, c *content.Client, d oci.Descripto
 	default:
 		f.Damage = BlobUnreachable
 	}
-	return f
+	return a, f
 }
 
 // explain adds why there was no response: of the registry, or of the host to which it redirects.

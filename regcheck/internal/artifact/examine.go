@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/regwarden/regwarden/regcheck/internal/layout"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
@@ -18,8 +19,10 @@ type Result struct {
 	Platform string // of the manifest that was chosen from an index
 	Manifest *Fault // why no manifest was read
 	Faults   []Fault
-	Asked    int // blobs that were asked for; 0 if that was done within the last day
-	Blobs    int // of the manifest; MaxDescriptors or more are not counted
+	Asked    int   // blobs that were asked for or downloaded; 0 if that was done within the last day
+	Hashed   int   // blobs that were downloaded
+	Size     int64 // of those
+	Blobs    int   // of the manifest; MaxDescriptors or more are not counted
 	Known    Known
 	Headers  []http.Header // of responses for manifests
 }
@@ -28,6 +31,7 @@ type Result struct {
 // within the last day. place spreads that over the day.
 func (x *Examiner) Examine(ctx context.Context, reference string, known []Known, now time.Time, place string) (r Result) {
 	k, unchanged := x.unchanged(ctx, reference, known, &r)
+	var all []oci.Descriptor
 	if !unchanged {
 		found, h, f := x.Read(ctx, reference)
 		r.Headers = append(r.Headers, h)
@@ -38,10 +42,14 @@ func (x *Examiner) Examine(ctx context.Context, reference string, known []Known,
 		if i := indexOf(known, k.ID); i >= 0 {
 			k.At = known[i].At
 		}
-		r.Platform, r.Blobs = found.Platform, len(found.Blobs)
+		all, r.Platform, r.Blobs = found.Blobs, found.Platform, len(found.Blobs)
 	}
 	r.Kind = k.Kind
-	if k.due(now, place) {
+	switch {
+	case x.Download != nil:
+		r.Faults, r.Hashed, r.Size = x.download(ctx, all)
+		r.Asked = r.Blobs
+	case k.due(now, place):
 		r.Asked, r.Faults, k.At = len(k.Blobs), x.Ask(ctx, k.Blobs), time.Time{}
 		r.Blobs = max(r.Blobs, r.Asked)
 		if len(r.Faults) == 0 {
@@ -59,7 +67,7 @@ func indexOf(known []Known, id string) int {
 // unchanged returns what is known of the artifact if the reference has a known digest. A registry that returns no digest
 // for HEAD has its manifest read each time.
 func (x *Examiner) unchanged(ctx context.Context, reference string, known []Known, r *Result) (k Known, ok bool) {
-	if len(known) == 0 || !oci.IsReference(reference) {
+	if len(known) == 0 || x.Download != nil || !oci.IsReference(reference) {
 		return k, false
 	}
 	digest, h := x.Head(ctx, reference)
@@ -82,6 +90,10 @@ func (r Result) Words() string {
 	}
 	switch {
 	case r.Asked == 0 || len(r.Faults) > 0:
+	case r.Hashed == r.Blobs && r.Hashed > 0:
+		text += ", and its " + wire.Counted(r.Blobs, "blob has its digest", "blobs have their digests") + " (" + layout.Bytes(r.Size) + " downloaded)"
+	case r.Hashed > 0:
+		text += ", and " + strconv.Itoa(r.Hashed) + " of its " + r.count() + " blobs have their digests (" + layout.Bytes(r.Size) + " downloaded); the others exceed the limit of a download, and are there"
 	case r.Asked < r.Blobs:
 		text += ", and " + strconv.Itoa(r.Asked) + " of its " + r.count() + " blobs that were asked for are there"
 	default:
@@ -95,6 +107,11 @@ func (r Result) count() string {
 		return strconv.Itoa(oci.MaxDescriptors) + " or more"
 	}
 	return strconv.Itoa(r.Blobs)
+}
+
+// Whole reports whether all that was to be examined was: a blob that exceeds the limit of a download is not.
+func (r Result) Whole() bool {
+	return r.Hashed == 0 || r.Hashed == r.Blobs && r.Blobs < oci.MaxDescriptors
 }
 
 // Worst returns the fault that shows most: damage first. It is nil if there is none.

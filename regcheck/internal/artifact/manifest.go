@@ -17,7 +17,8 @@ type Examiner struct {
 	*content.Client
 	Way        content.Way
 	Repository string
-	Platform   string // os/architecture[/variant]; empty: linux/amd64 if an index has it
+	Platform   string    // os/architecture[/variant]; empty: linux/amd64 if an index has it
+	Download   *Download // nil: blobs are only asked for
 	Explain    func(error) Cause
 
 	multiplexed bool   // the registry uses HTTP/2

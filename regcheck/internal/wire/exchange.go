@@ -21,6 +21,7 @@ type Response struct {
 	Body   []byte
 	Cut    error // the body ended early
 	Over   bool  // the body is longer than the limit
+	Length int64 // of a download
 	Packed bool  // compressed, although the request accepts no encoding
 	Conn   *Conn
 	Rounds int
@@ -46,6 +47,7 @@ type Request struct {
 	FirstByte     bool       // asks for the first byte only; a server may ignore it
 	Accept        string
 	Keep          int64 // bytes of the body that are needed; shortBody when 0
+	Download      *Download
 }
 
 // shortBody is the size of the retained part of a body that is not a list. The rest is read up to the limit, to see whether
@@ -87,7 +89,7 @@ func (c *Request) Request(ctx context.Context, always map[string]string) (*http.
 func (w *Client) Exchange(ctx context.Context, p *Peer, what *Request) (*Response, error) {
 	w.Sent.note(what)
 	w.noteHop(p.Origin)
-	ctx, cancel := context.WithTimeout(ctx, w.Limits.Response)
+	ctx, cancel := what.Download.limit(ctx, w.Limits.Response)
 	defer cancel()
 	a, err := w.send(ctx, p, what)
 	x, failed := errors.AsType[*ExchangeError](err)
@@ -112,11 +114,15 @@ func (w *Client) send(ctx context.Context, p *Peer, what *Request) (*Response, e
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, p.noResponse(ctx, &seen, err)
+		return nil, p.noResponse(ctx, &seen, what.Download.cause(ctx, err))
 	}
 	c := seen.conn
 	c.served.Add(1)
 	a := &Response{URL: what.URL, From: p.Origin, Status: response.StatusCode, Header: response.Header, Conn: c, Rounds: 1 + seen.cost}
+	if what.Download != nil && a.Status == http.StatusOK {
+		a.download(response, what.Download)
+		return a, nil
+	}
 	a.read(response, what.Keep, w.Limits.Body)
 	return a, nil
 }
