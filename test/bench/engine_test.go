@@ -28,6 +28,7 @@ import (
 const (
 	basicTrips   = 3.2                   // round trips, with TLS and Basic
 	bearerTrips  = 7.2                   // with TLS and a token service on another host
+	blobTrips    = 1.2                   // that the config and layers of an artifact add
 	oneWay       = 50 * time.Millisecond // how long bytes travel; a round trip is twice that
 	checksAtOnce = 64
 	kitEndpoint  = "https://registry.test"
@@ -38,6 +39,7 @@ type exchange struct {
 	name  string
 	limit float64 // 0: none
 	run   func(context.Context) (counted int, err error)
+	base  string // the exchange that differs only in that it does not ask for blobs; empty: none
 }
 
 // BenchmarkRoundTrips divides the time of a check by the length of the line to the registry. What net/http takes for the
@@ -57,6 +59,11 @@ func BenchmarkRoundTrips(b *testing.B) {
 		}
 	}
 	for _, e := range exchanges {
+		if e.base != "" {
+			r.row(e.name, atMost(figures.median(e.name)-figures.median(e.base), "round-trips-added", blobTrips), figure(figures.median(e.name), "round-trips"),
+				figure(figures.median(e.name+" counted"), "in-report"))
+			continue
+		}
 		r.row(e.name, atMost(figures.median(e.name), "round-trips", cmp.Or(e.limit, noLimit)), figure(slices.Min(figures[e.name]), "least"), figure(slices.Max(figures[e.name]), "most"),
 			figure(figures.median(e.name+" counted"), "in-report"))
 	}
@@ -71,14 +78,51 @@ func realExchanges(b *testing.B) []exchange {
 	bearer := realregistry.Distribution(b, realregistry.Options{Token: tokens, CA: ca}).Endpoint
 	config := &tls.Config{RootCAs: ca.Pool()}
 	c := &regcheck.Checker{Egress: loopbackPolicy(b), Dialer: distant{&net.Dialer{}, oneWay}, Roots: ca.Pool()}
-	return []exchange{
-		{"net_http_with_Basic", 0, func(ctx context.Context) (int, error) {
+	exchanges := []exchange{
+		{name: "net_http_with_Basic", run: func(ctx context.Context) (int, error) {
 			_, err := bareGet(ctx, distant{&net.Dialer{}, oneWay}, config, basic+"/v2/", basicAuth)
 			return 0, err
 		}},
-		{"net_http_with_token_service", 0, func(ctx context.Context) (int, error) { return 0, bareTokenGet(ctx, config, bearer, tokens.URL) }},
-		{"distribution_Basic", basicTrips, check(c, basic, "", regcheck.TLS{})},
-		{"distribution_Bearer", bearerTrips, check(c, bearer, "", regcheck.TLS{})},
+		{name: "net_http_with_token_service", run: func(ctx context.Context) (int, error) { return 0, bareTokenGet(ctx, config, bearer, tokens.URL) }},
+		{name: "distribution_Basic", limit: basicTrips, run: check(c, basic, "", regcheck.TLS{})},
+		{name: "distribution_Bearer", limit: bearerTrips, run: check(c, bearer, "", regcheck.TLS{})},
+	}
+	for name, endpoint := range map[string]string{"distribution_Basic": basic, "distribution_Bearer": bearer} {
+		realregistry.Push(b, realregistry.Access{Endpoint: endpoint, CA: ca.PEM()}.As(regchecktest.User, regchecktest.Password), realregistry.Helm, "charts/nginx", "1.2.3")
+		exchanges = append(exchanges, contentExchanges(name, c, endpoint, "")...)
+	}
+	return exchanges
+}
+
+// contentExchanges are checks of a chart. The first one knows manifest and blobs of the chart from a check before: it sends a HEAD where
+// the other one sends a GET, and does not ask for blobs.
+func contentExchanges(name string, c *regcheck.Checker, endpoint, basePath string) []exchange {
+	d := regcheck.Definition{Endpoint: endpoint, BasePath: basePath, BaseContentPath: "charts/nginx",
+		Auth: &regcheck.Auth{Username: regchecktest.User, Password: secret.String(regchecktest.Password)}}
+	run := func(ctx context.Context, known regcheck.Known) (*regcheck.Report, error) {
+		report, err := c.Recheck(ctx, d, known, nil)
+		if err == nil && (!report.Valid || report.Stages[6].Status != regcheck.OK) {
+			err = errors.New(report.Message + report.Stages[6].Detail)
+		}
+		return report, err
+	}
+	var known regcheck.Known
+	return []exchange{
+		{name: name + "_content", run: func(ctx context.Context) (int, error) {
+			report, err := run(ctx, known)
+			if err != nil {
+				return 0, err
+			}
+			known = report.Known
+			return report.RoundTrips, nil
+		}},
+		{name: name + "_blobs", base: name + "_content", run: func(ctx context.Context) (int, error) {
+			report, err := run(ctx, regcheck.Known{ControlAt: known.ControlAt, ControlOpen: known.ControlOpen})
+			if err != nil {
+				return 0, err
+			}
+			return report.RoundTrips, nil
+		}},
 	}
 }
 
@@ -132,7 +176,10 @@ func kitExchanges(b *testing.B) (exchanges []exchange) {
 	for _, server := range []string{"htpasswd", "htpasswd-http2", "htpasswd-http", "bearer", "bearer-other-host", "dockerhub", "harbor", "harbor-refuses-scopeless", "gitea", "open"} {
 		g := regchecktest.Start(b, server)
 		c := &regcheck.Checker{Resolver: g, Dialer: distant{g, oneWay}, Roots: g.Roots()}
-		exchanges = append(exchanges, exchange{"kit_" + server, limits[server], check(c, g.Endpoint, g.BasePath, regcheck.TLS{})})
+		exchanges = append(exchanges, exchange{name: "kit_" + server, limit: limits[server], run: check(c, g.Endpoint, g.BasePath, regcheck.TLS{})})
+		if limits[server] > 0 {
+			exchanges = append(exchanges, contentExchanges("kit_"+server, c, g.Endpoint, g.BasePath)...)
+		}
 	}
 	return exchanges
 }
