@@ -47,6 +47,9 @@ type Config struct {
 	// them, and returns the tokens that the last one stored. If these are others, they are used instead.
 	LockTokens func(context.Context) (token, refreshToken secret.String, unlock func(), err error)
 
+	// OnWait is called before a request is repeated that the server refused for now, with the time of the repetition. It may be nil.
+	OnWait func(until time.Time)
+
 	Project   string            // uid of the project that requests are scoped to; empty for none
 	UserAgent string            // name and version of the program; empty means regwarden-client
 	CA        []byte            // PEM certificates to trust in addition to the system's
@@ -65,7 +68,8 @@ type Client struct {
 	Sessions   Sessions
 
 	base      *url.URL
-	headers   http.Header       // of all requests
+	headers   http.Header // of all requests
+	onWait    func(until time.Time)
 	transport http.RoundTripper // not an http.Client, which follows redirects, and whose errors contain URLs and so refresh tokens
 	auth      *authorizer       // a pointer, so that printing a Client does not show its credentials
 }
@@ -89,7 +93,7 @@ func New(server string, config Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{base: base, headers: config.headers(), transport: transport}
+	c := &Client{base: base, headers: config.headers(), onWait: config.OnWait, transport: transport}
 	c.auth = newAuthorizer(c, config)
 	c.Orgs, c.Projects, c.Users, c.APIKeys, c.Registries = Orgs{c}, Projects{c}, Users{c}, APIKeys{c}, Registries{c}
 	c.Alerts, c.Audits, c.Sessions = Alerts{c}, Audits{c}, Sessions{c}

@@ -126,6 +126,9 @@ func (c *Client) send(ctx context.Context, r request, token secret.String, out a
 		if wait <= 0 || attempt == maxAttempts || time.Now().Add(wait).After(end) {
 			return err
 		}
+		if c.onWait != nil {
+			c.onWait(time.Now().Add(wait))
+		}
 		select {
 		case <-ctx.Done():
 			return errors.Join(err, ctx.Err())

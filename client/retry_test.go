@@ -64,7 +64,9 @@ func TestRetries(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				attempts, began := 0, time.Now()
-				c := newClient(t, "a.example", client.Config{APIKey: "k", Transport: transport(func(r *http.Request) (*http.Response, error) {
+				var announced time.Duration
+				onWait := func(until time.Time) { announced += time.Until(until) }
+				c := newClient(t, "a.example", client.Config{APIKey: "k", OnWait: onWait, Transport: transport(func(r *http.Request) (*http.Response, error) {
 					if body, _ := io.ReadAll(r.Body); r.Method == http.MethodPost && len(body) == 0 {
 						t.Errorf("attempt %d has no body", attempts)
 					}
@@ -77,8 +79,8 @@ func TestRetries(t *testing.T) {
 				if refused, ok := errors.AsType[*api.Error](err); ok != tt.fails || ok && refused.Status != tt.status {
 					t.Errorf("error %v", err)
 				}
-				if waited := time.Since(began); attempts != tt.attempts || waited != tt.waited {
-					t.Errorf("%d attempts in %v, want %d in %v", attempts, waited, tt.attempts, tt.waited)
+				if waited := time.Since(began); attempts != tt.attempts || waited != tt.waited || announced != waited {
+					t.Errorf("%d attempts in %v (announced: %v), want %d in %v", attempts, waited, announced, tt.attempts, tt.waited)
 				}
 			})
 		})

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -125,14 +126,24 @@ func (c *call) connect(ctx context.Context, t *target, args []string) (end func(
 		if err != nil {
 			return nil, err
 		}
-		c.client, err = client.New("http://localhost", client.Config{Transport: transport})
+		c.client, err = client.New("http://localhost", client.Config{Transport: transport, OnWait: c.announceWait})
 		return end, err
 	}
 	c.login = chosen
-	if c.client, err = chosen.client(); err != nil {
+	if c.client, err = chosen.client(c.announceWait); err != nil {
 		return nil, err
 	}
 	return func() {}, c.checkOrg(t.org)
+}
+
+// shortWait is not worth a word.
+const shortWait = 2 * time.Second
+
+// announceWait prints that the service refused a request for now, and when it is repeated.
+func (c *call) announceWait(until time.Time) {
+	if wait := time.Until(until); wait > shortWait {
+		fmt.Fprintf(c.cmd.ErrOrStderr(), "The service refuses this for now, such as after wrong logins. Trying again at %s, in %v; Ctrl-C ends this.\n", until.Format(time.TimeOnly), wait.Round(time.Second))
+	}
 }
 
 // checkOrg refuses an organization that is not the caller's. A request would be done in the caller's.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/regwarden/regwarden/client"
 	"github.com/regwarden/regwarden/internal/command"
@@ -245,9 +246,9 @@ func (s contexts) names() []string {
 	return names
 }
 
-// client returns a client with the credentials of the context. A refreshed token replaces the one in the file.
-func (c *Context) client() (*client.Client, error) {
-	config := client.Config{CA: []byte(c.CA), APIKey: secret.String(c.APIKey), Token: secret.String(c.Token), RefreshToken: secret.String(c.RefreshToken)}
+// client returns a client with the credentials of the context. A refreshed token replaces the one in the file. onWait may be nil.
+func (c *Context) client(onWait func(time.Time)) (*client.Client, error) {
+	config := client.Config{OnWait: onWait, CA: []byte(c.CA), APIKey: secret.String(c.APIKey), Token: secret.String(c.Token), RefreshToken: secret.String(c.RefreshToken)}
 	if c.RefreshToken != "" && c.Name != "" { // else it is not in the file
 		config.LockTokens, config.OnRefresh = c.lockTokens, c.storeTokens
 	}

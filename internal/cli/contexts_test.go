@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A login replaces that of the same user only. The names of others are distinct.
@@ -140,6 +142,40 @@ func TestLoginWhereNoneIsNeeded(t *testing.T) {
 	if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "without credentials") {
 		t.Errorf("error %v", err)
 	}
+}
+
+// A login that the server refuses for a while says so, and Ctrl-C ends the wait.
+func TestLoginSaysThatItWaits(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Setenv("HOME", os.Getenv("XDG_CONFIG_HOME"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		status := http.StatusUnauthorized
+		if r.Method == http.MethodPost {
+			status = http.StatusTooManyRequests
+			w.Header().Set("Retry-After", "25")
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(`{"code":"TooManyRequests","message":"Too many failed logins."}`))
+	}))
+	t.Cleanup(server.Close)
+	ctx, interrupt := context.WithCancel(t.Context())
+	cmd, said, began := Program{}.Login(), "", time.Now()
+	cmd.SetArgs([]string{server.URL, "--email", "a@acme.example", "--password-stdin"})
+	cmd.SetIn(strings.NewReader("wrong"))
+	cmd.SetErr(writer(func(text []byte) { said += string(text); interrupt() }))
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.ExecuteContext(ctx)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(said, "in 25s; Ctrl-C ends this.\n") || time.Since(began) > 10*time.Second {
+		t.Errorf("after %v: %q, %v", time.Since(began), said, err)
+	}
+}
+
+type writer func([]byte)
+
+func (w writer) Write(text []byte) (int, error) {
+	w(text)
+	return len(text), nil
 }
 
 // failing is an input that must not be read.

@@ -116,7 +116,7 @@ func (l *login) store(to *Context, info *api.UserInfo) error {
 
 // logIn adds credentials that the server accepts to a context. A first request without any finds a wrong URL before a prompt.
 func (l *login) logIn(to *Context) (*api.UserInfo, error) {
-	config := client.Config{CA: []byte(to.CA)}
+	config := client.Config{CA: []byte(to.CA), OnWait: l.announceWait}
 	_, err := l.whoami(to.Server, config)
 	if err == nil {
 		return nil, fmt.Errorf("%s accepts requests without credentials; check the URL", to.Server)
@@ -239,7 +239,7 @@ func (c *Context) endSession(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, logoutTimeout)
 	defer cancel()
-	of, err := c.client()
+	of, err := c.client(nil)
 	if err != nil {
 		return err
 	}
