@@ -62,7 +62,7 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[command.NotChecked](err); ok {
 		return exitNotChecked
 	}
-	if errors.Is(err, sqldb.ErrEmpty) { // the wrong directory or database was given
+	if _, connecting := sqldb.Reason(err); connecting || errors.Is(err, sqldb.ErrEmpty) { // the wrong directory or database was given
 		return exitUsage
 	}
 	return exitFailed
@@ -89,6 +89,9 @@ func messageOf(err error) string {
 	text := f.Message
 	for _, field := range f.Fields {
 		text += fmt.Sprintf("\n  %s: %s", field.Field, field.Problem)
+	}
+	if reason, _ := sqldb.Reason(f); reason != "" {
+		text = reason
 	}
 	if f.Cause != nil {
 		text += "\n  cause: " + f.Cause.Error()

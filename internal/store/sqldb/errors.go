@@ -25,15 +25,23 @@ var (
 const retryAfter = 2 * time.Second
 
 // unavailableError is the cause of a fault of kind Unavailable.
-type unavailableError struct{ cause error }
+type unavailableError struct {
+	cause      error
+	reason     string // for people; empty if a repetition may help
+	connecting bool
+}
 
 func (e *unavailableError) Error() string { return "store: " + e.cause.Error() }
 func (e *unavailableError) Unwrap() error { return e.cause }
 
 // unavailable is the fault of a database that cannot run queries now.
-func unavailable(cause error) error {
+func unavailable(cause error) error { return unavailableFor(cause, cause) }
+
+// unavailableFor is unavailable for a cause that stands for err.
+func unavailableFor(err, cause error) error {
 	busy := fault.Busy("The store is temporarily unavailable. Try again.", retryAfter)
-	busy.Cause = &unavailableError{cause}
+	reason, connecting := reasonOf(err)
+	busy.Cause = &unavailableError{cause, reason, connecting}
 	return busy
 }
 

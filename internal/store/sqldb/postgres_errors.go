@@ -35,7 +35,7 @@ func codeOf(err error) string {
 
 // unreachable is the fault of a database that could not be reached. The cause has the text of the error and not its type:
 // what pgx returns contains the configuration with its password, and our time limits are not the caller's.
-func unreachable(err error) error { return unavailable(errors.New(err.Error())) }
+func unreachable(err error) error { return unavailableFor(err, errors.New(err.Error())) }
 
 // translatePostgres is Translate for an error of PostgreSQL or of connecting to it.
 func translatePostgres(err error) error {

@@ -28,6 +28,7 @@ func TestPostgreSQL(t *testing.T) {
 		{"a database of a newer program", newerDatabase},
 		{"text that PostgreSQL cannot hold", unstorableText},
 		{"no error contains the password", passwordIsHidden},
+		{"the reason of a failed connection is known", connectionReasons},
 		{"other processes are notified of a commit", othersAreNotified},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, server) })
