@@ -244,13 +244,14 @@ type engineFlags struct {
 }
 
 func (f *engineFlags) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&f.proxy, "egress-proxy", "", "proxy for outgoing connections: a URL, 'environment' for HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or none (default: environment; with --registry the server's)")
+	flags.StringVar(&f.proxy, "egress-proxy", "", proxyUsage+" (default: environment; with --registry the server's)")
 	flags.StringVar(&f.proxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	flagvalue.Duration(flags, &f.timeout, "timeout", 30*time.Second, minTimeout, maxTimeout, "", "maximum duration of a check, 1s–60s")
 	flags.BoolVar(&f.noColor, "no-color", false, "disable color on terminals")
 }
 
-// checker returns the engine with the address policy of the command line, and with the proxy of the environment as other tools there use it.
+// checker returns the engine with the address policy of the command line, and with the proxy of the environment, as other tools there
+// have it.
 func (f engineFlags) checker() (*regcheck.Checker, error) {
 	f.proxy = cmp.Or(f.proxy, proxyFromEnvironment)
 	checker := &regcheck.Checker{Egress: egress.ForCommandLine(), Words: wording.CommandLine()}

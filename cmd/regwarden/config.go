@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/net/http/httpproxy"
 
 	"github.com/regwarden/regwarden/egress"
 	"github.com/regwarden/regwarden/internal/command"
@@ -148,7 +146,7 @@ func newSettings() *settings {
 	f.StringSliceVar(&c.EgressAllow, "egress-allow", nil, "address or network, with an optional port, to allow in addition")
 	f.StringSliceVar(&c.EgressDeny, "egress-deny", nil, "address or network, with an optional port, to deny")
 	f.StringSliceVar(&c.EgressAllowOnly, "egress-allow-only", nil, "the only addresses or networks to allow")
-	f.StringVar(&c.EgressProxy, "egress-proxy", "", "proxy for outgoing connections: a URL, 'environment' for HTTPS_PROXY, HTTP_PROXY and NO_PROXY, or none (default: none)")
+	f.StringVar(&c.EgressProxy, "egress-proxy", "", proxyUsage+" (default: none)")
 	f.StringVar(&c.EgressProxyConnect, "egress-proxy-connect", "", "what the proxy connects to: address (resolved and checked here) or name (default: address for https, name for http)")
 	flagvalue.Duration(f, &c.WatchInterval, "watch-interval", 15*time.Minute, time.Second, flagvalue.Week, "never", "how often each stored registry is checked; 0s means never")
 	flagvalue.Number(f, &c.WatchConcurrency, "watch-concurrency", 16, 1, 1000, "concurrent checks of stored registries, in addition to the validations that users request")
@@ -341,36 +339,6 @@ func (c *Config) trustedProxies() ([]netip.Prefix, error) {
 		prefixes = append(prefixes, prefix.Masked())
 	}
 	return prefixes, errors.Join(problems...)
-}
-
-// Values of egress-proxy other than a URL.
-const (
-	proxyFromEnvironment = "environment" // HTTPS_PROXY, HTTP_PROXY and NO_PROXY
-	noProxy              = "none"
-)
-
-// proxyFunc returns the function that chooses the proxy for a target, or nil for no proxy.
-func proxyFunc(setting string) (func(*url.URL) (*url.URL, error), error) {
-	switch setting {
-	case "", noProxy:
-		return nil, nil
-	case proxyFromEnvironment:
-		return httpproxy.FromEnvironment().ProxyFunc(), nil
-	}
-	u, err := url.Parse(setting)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		// The value may hold a password, so it is not shown.
-		return nil, errors.New("egress-proxy: must be http://host:port, https://host:port, environment or none")
-	}
-	return func(*url.URL) (*url.URL, error) { return u, nil }, nil
-}
-
-// proxyConnects are the values of egress-proxy-connect.
-var proxyConnects = map[string]egress.ProxyConnect{"": egress.ConnectDefault, "address": egress.ConnectAddress, "name": egress.ConnectName}
-
-func isProxyConnect(setting string) bool {
-	_, ok := proxyConnects[setting]
-	return ok
 }
 
 func isHostPort(listen string) bool {

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// Commands use the proxy of the environment unless a flag says otherwise. The server uses it only if it is told to.
+// Commands use the proxy of the environment unless a flag says otherwise. The server uses it only if that is set.
 func TestProxyOfTheEnvironment(t *testing.T) {
-	for name, value := range map[string]string{"HTTPS_PROXY": "http://secure.example:3128", "HTTP_PROXY": "http://plain.example:3128", "NO_PROXY": "direct.example,10.0.0.0/8"} {
-		t.Setenv(name, value)
-	}
+	t.Setenv("HTTPS_PROXY", "http://secure.example:3128")
+	t.Setenv("HTTP_PROXY", "http://plain.example:3128")
+	t.Setenv("NO_PROXY", "direct.example,10.0.0.0/8")
 	for _, tt := range []struct{ flag, target, want string }{
 		{"", "https://registry.example", "http://secure.example:3128"},
 		{"", "http://registry.example", "http://plain.example:3128"},

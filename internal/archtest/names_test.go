@@ -14,8 +14,8 @@ import (
 // plainName is what files and directories are named with. A redirect in a mistyped command makes other ones.
 var plainName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// oddNames returns the files and directories with other names below root, except in testdata and in what .gitignore there lists. It walks the
-// tree, so that a new file counts before it is tracked, and a tree without the history has them too.
+// oddNames returns the files and directories with other names below root, except in testdata and in what .gitignore there lists. It walks
+// the tree, so that a new file counts before it is tracked, and a tree without the history has them too.
 func oddNames(t *testing.T, root string) (odd []string) {
 	t.Helper()
 	ignored := ignoredBy(t, filepath.Join(root, ".gitignore"))
@@ -68,7 +68,8 @@ func TestFilesHavePlainNames(t *testing.T) {
 func TestOddNamesAreFound(t *testing.T) {
 	root := t.TempDir()
 	files := map[string]string{".gitignore": "/bin/\n*.test\n"}
-	for _, name := range []string{`arning\\)"|`, "internal/a b.go", "docs/bin/a|b", "bin/a b", "a b.test", "internal/testdata/a:b", ".git/a b", "Plain_name-1.go"} {
+	for _, name := range []string{`arning\\)"|`, "internal/a b.go", "docs/bin/a|b", "bin/a b", "a b.test", "internal/testdata/a:b", ".git/a b",
+		"Plain_name-1.go"} {
 		files[name] = ""
 	}
 	for name, content := range files {

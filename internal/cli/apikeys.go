@@ -97,7 +97,8 @@ func (c *call) changeAPIKey(ref, email, done string, do func(c *call, uid string
 	}
 	if c.deletes {
 		verb, _, _ := strings.Cut(c.cmd.Use, " ")
-		if err := c.confirm("%s%s the API key %s of %s?", strings.ToUpper(verb[:1]), verb[1:], key.Metadata.Name, key.Spec.User.EmailID); err != nil {
+		verb = strings.ToUpper(verb[:1]) + verb[1:]
+		if err := c.confirm("%s the API key %s of %s?", verb, key.Metadata.Name, key.Spec.User.EmailID); err != nil {
 			return err
 		}
 	}

@@ -142,7 +142,8 @@ const shortWait = 2 * time.Second
 // announceWait prints that the service refused a request for now, and when it is repeated.
 func (c *call) announceWait(until time.Time) {
 	if wait := time.Until(until); wait > shortWait {
-		fmt.Fprintf(c.cmd.ErrOrStderr(), "The service refuses this for now, such as after wrong logins. Trying again at %s, in %v; Ctrl-C ends this.\n", until.Format(time.TimeOnly), wait.Round(time.Second))
+		fmt.Fprintf(c.cmd.ErrOrStderr(), "The service refuses this for now, such as after wrong logins. Trying again at %s, in %v; Ctrl-C ends this.\n",
+			until.Format(time.TimeOnly), wait.Round(time.Second))
 	}
 }
 

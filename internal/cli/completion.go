@@ -15,7 +15,8 @@ const completionTimeout = 2 * time.Second
 // FlagNames returns the completions of flags whose values are names in the service.
 func (p Program) FlagNames() map[string]cobra.CompletionFunc {
 	orgs := p.completeFlag(orgNames, aboutOrgs)
-	return map[string]cobra.CompletionFunc{"context": completeContextFlag, "default-org": orgs, "org": orgs, "project": p.completeFlag(projectNames), "registry": p.completeFlag(registryNames)}
+	return map[string]cobra.CompletionFunc{"context": completeContextFlag, "default-org": orgs, "org": orgs,
+		"project": p.completeFlag(projectNames), "registry": p.completeFlag(registryNames)}
 }
 
 // completeNames completes the first argument with names from the service.

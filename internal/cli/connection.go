@@ -96,7 +96,8 @@ func (c *call) explainServer(err error) error {
 		case c.login.Name == "":
 			return fmt.Errorf("%s does not accept the key in %s: %s", server, EnvAPIKey, Shown(refused.Message))
 		case c.login.APIKey != "":
-			return fmt.Errorf("%s does not accept the key of the login %s: %s To give another one, run: %s --api-key-stdin", server, c.login.Name, Shown(refused.Message), again)
+			return fmt.Errorf("%s does not accept the key of the login %s: %s To give another one, run: %s --api-key-stdin",
+				server, c.login.Name, Shown(refused.Message), again)
 		}
 		return fmt.Errorf("the login at %s as %s is no longer valid; run: %s", server, c.login.Email, again)
 	}

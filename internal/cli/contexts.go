@@ -152,7 +152,9 @@ func (s contexts) named(name string) *Context {
 
 // find returns the logins at a server, those in an organization unless org is empty.
 func (s contexts) find(server, org string) []Context {
-	return slices.DeleteFunc(slices.Clone(s.Contexts), func(c Context) bool { return c.Server != server || org != "" && !strings.EqualFold(c.Org, org) })
+	return slices.DeleteFunc(slices.Clone(s.Contexts), func(c Context) bool {
+		return c.Server != server || org != "" && !strings.EqualFold(c.Org, org)
+	})
 }
 
 // chosen returns the current context, and nil for the local store without any login ever. After a logout, commands that were meant for a
@@ -166,7 +168,8 @@ func (s contexts) chosen() (*Context, error) {
 	case len(s.Contexts) == 0:
 		return nil, command.AsUsage(errors.New("you are logged out, and no store is named; run: regwarden login URL, " + orStore))
 	}
-	return nil, command.AsUsage(fmt.Errorf("no login is chosen; give --context NAME or run: regwarden context use NAME (%s), %s", strings.Join(s.names(), ", "), orStore))
+	return nil, command.AsUsage(fmt.Errorf("no login is chosen; give --context NAME or run: regwarden context use NAME (%s), %s",
+		strings.Join(s.names(), ", "), orStore))
 }
 
 // byFlag returns the context that --context names.
@@ -203,7 +206,8 @@ func (s *contexts) add(c Context) (added, former Context, err error) {
 
 // taken is the error of a login with the name of this context, which is of another user.
 func (c *Context) taken() error {
-	return command.AsUsage(fmt.Errorf("--context: %s is the login of %s in the organization %s at %s; give another name, or run: regwarden logout %s", c.Name, c.Email, c.Org, c.Server, command.ShellQuote(c.Name)))
+	return command.AsUsage(fmt.Errorf("--context: %s is the login of %s in the organization %s at %s; give another name, or run: regwarden logout %s",
+		c.Name, c.Email, c.Org, c.Server, command.ShellQuote(c.Name)))
 }
 
 // newName returns the name of a login: the host, followed by the organization and the email as far as other names require it.
@@ -248,7 +252,8 @@ func (s contexts) names() []string {
 
 // client returns a client with the credentials of the context. A refreshed token replaces the one in the file. onWait may be nil.
 func (c *Context) client(onWait func(time.Time)) (*client.Client, error) {
-	config := client.Config{OnWait: onWait, CA: []byte(c.CA), APIKey: secret.String(c.APIKey), Token: secret.String(c.Token), RefreshToken: secret.String(c.RefreshToken)}
+	config := client.Config{OnWait: onWait, CA: []byte(c.CA), APIKey: secret.String(c.APIKey),
+		Token: secret.String(c.Token), RefreshToken: secret.String(c.RefreshToken)}
 	if c.RefreshToken != "" && c.Name != "" { // else it is not in the file
 		config.LockTokens, config.OnRefresh = c.lockTokens, c.storeTokens
 	}

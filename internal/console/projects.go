@@ -100,7 +100,8 @@ func (s *Console) confirmDeleteProject(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.confirm(confirmation{Question: "Delete the project " + project.Name + "?", Text: "A project that has members, registries or alert channels is not deleted.",
+	return c.confirm(confirmation{Question: "Delete the project " + project.Name + "?",
+		Text:   "A project that has members, registries or alert channels is not deleted.",
 		Action: pathOf(pathProjects, project.UID, "delete"), Button: "Delete the project", Cancel: pathProjects})
 }
 

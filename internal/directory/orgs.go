@@ -89,7 +89,8 @@ func orgEmpty(ctx context.Context, tx *store.Tx, uid string) error {
 		return err
 	}
 	return &fault.Error{Kind: fault.Conflict, Code: CodeOrgNotEmpty, Message: "The organization still contains " +
-		contents(kind{"registries", registries}, kind{"users who are not administrators", members}) + ". Delete them first, or delete everything in it with the option cascade."}
+		contents(kind{"registries", registries}, kind{"users who are not administrators", members}) +
+		". Delete them first, or delete everything in it with the option cascade."}
 }
 
 // sweptRows is how many rows of content one transaction deletes.

@@ -108,7 +108,8 @@ func (d *Directory) clearProject(ctx context.Context, p auth.Principal, origin a
 			more = len(registries) == clearedRegistries
 			for _, registry := range registries {
 				record := p.AuditRecord(origin, audit.RegistryDelete)
-				record.UID, record.At, record.OrgUID, record.Object, record.Outcome = audit.NewUID(), d.now(), p.OrgUID, registry, audit.Succeeded
+				record.UID, record.At, record.Outcome = audit.NewUID(), d.now(), audit.Succeeded
+				record.OrgUID, record.Object = p.OrgUID, registry
 				err = errors.Join(err, tx.Audits.Append(ctx, record))
 			}
 			return err

@@ -62,13 +62,15 @@ func (s *Server) deleteProject(c *call) (response, error) {
 	cascade := query.boolean("cascade")
 	for _, name := range []string{"cleanup", "cleanupProjectResources"} {
 		if query.boolean(name) {
-			query.problems = append(query.problems, fault.Field{Field: name, Problem: "is not supported; delete the contents of the project first, or set cascade"})
+			query.problems = append(query.problems,
+				fault.Field{Field: name, Problem: "is not supported; delete the contents of the project first, or set cascade"})
 		}
 	}
 	if err := invalid(query.problems); err != nil {
 		return response{}, err
 	}
-	return response{status: http.StatusNoContent}, s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
+	err := s.Directory.DeleteProject(c.Context(), c.principal, c.origin, c.PathValue("uid"), cascade)
+	return response{status: http.StatusNoContent}, err
 }
 
 // listProjects is GET /v1/projects.

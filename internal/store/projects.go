@@ -70,8 +70,8 @@ func (tx Projects) Lock(ctx context.Context, orgUID, uid string) error {
 	return tx.changeOne(ctx, sqlLockProject, orgUID, uid)
 }
 
-// Clear deletes the alert channels and at most limit registries of a project, and removes its members. It returns the uids of the registries.
-// Lock must come first.
+// Clear deletes the alert channels and at most limit registries of a project, and removes its members. It returns the uids of the
+// registries. Lock must come first.
 func (tx Projects) Clear(ctx context.Context, orgUID, uid string, limit int) (registries []string, err error) {
 	if registries, err = all(ctx, tx.conn, scanText, sqlRegistryUIDsOfProject, orgUID, uid, limit); err != nil {
 		return nil, err

@@ -200,8 +200,8 @@ func (s *Scanner) add(f *File) {
 	f.Unrecognized()
 }
 
-// Unrecognized reports a file that cannot be read although its name says what it should be, or that has no name: then the user gave it, such as
-// the output of a command. Other files are not for this program.
+// Unrecognized reports a file that cannot be read although its name says what it should be, or that has no name: then the user gave it,
+// such as the output of a command. Other files are not for this program.
 func (f *File) Unrecognized() {
 	documents, err := f.Nodes()
 	switch extension := path.Ext(f.Path); {
@@ -236,12 +236,14 @@ func (f *File) Readable() []*node.Node {
 	return documents
 }
 
-// textProblem reports documents that are a text, such as the error of the command before a pipe. YAML reads "error: not found" as an object.
+// textProblem reports documents that are a text, such as the error of the command before a pipe. YAML reads "error: not found" as an
+// object.
 func (f *File) textProblem(documents []*node.Node) {
 	for _, document := range documents {
 		members := document.Pairs()
 		if document.IsText() || len(members) == 1 && (strings.Contains(members[0].Key, " ") || strings.EqualFold(members[0].Key, "error")) {
-			f.Scanner.Problem(f.At(document.Line, ""), model.ProblemWrongShape, "The text is no file of a known format. It may be the error of a command.")
+			f.Scanner.Problem(f.At(document.Line, ""), model.ProblemWrongShape,
+				"The text is no file of a known format. It may be the error of a command.")
 			return
 		}
 	}

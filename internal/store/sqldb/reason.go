@@ -61,13 +61,16 @@ func connectReason(x *pgconn.ConnectError) string {
 	refused, _ := errors.AsType[*pgconn.PgError](x)
 	switch codeOf(x) {
 	case codeWrongPassword:
-		return fmt.Sprintf("The database server at %s does not accept the password of the user %q. Correct it in database-url, its file or the PGPASSFILE.", at, c.User)
+		return fmt.Sprintf("The database server at %s does not accept the password of the user %q. Correct it in database-url, its file or the PGPASSFILE.",
+			at, c.User)
 	case codeNotAdmitted:
-		return fmt.Sprintf("The database server at %s does not admit the user %q: %s. Correct the user in database-url, or pg_hba.conf of the server.", at, c.User, refused.Message)
+		return fmt.Sprintf("The database server at %s does not admit the user %q: %s. Correct the user in database-url, or pg_hba.conf of the server.",
+			at, c.User, refused.Message)
 	case codeNoDatabase:
 		return fmt.Sprintf("The database %q does not exist at %s. Create it, or correct its name in database-url.", c.Database, at)
 	case codeTooMany:
-		return fmt.Sprintf("The database server at %s has no free connection. Raise its max_connections, or stop other programs that use it.", at)
+		return fmt.Sprintf("The database server at %s has no free connection. Raise its max_connections, or stop other programs that use it.",
+			at)
 	case "":
 		return networkReason(x, c.Host, at)
 	}
@@ -83,7 +86,8 @@ func networkReason(err error, host, at string) string {
 		return fmt.Sprintf("The name of the database host %s cannot be resolved now. Correct the DNS of this machine.", host)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, os.ErrNotExist): // the latter for a socket
 		return fmt.Sprintf("No database server accepts connections at %s. Start it, or correct host and port in database-url.", at)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return fmt.Sprintf("The database host %s does not respond. Correct host and port in database-url, or the network between.", at)
 	}
 	return fmt.Sprintf("There is no connection to the database at %s. Correct database-url, such as its sslmode.", at)
