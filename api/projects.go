@@ -10,11 +10,16 @@ type ListedProject struct {
 	Metadata Metadata `json:"metadata"`
 }
 
-// Project is the response of PathProject. The members of its spec that public clients know are not served.
+// Project is the response of PathProject.
 type Project struct {
 	Metadata Metadata      `json:"metadata"`
-	Spec     struct{}      `json:"spec"`
+	Spec     ProjectSpec   `json:"spec"`
 	Status   ProjectStatus `json:"status"`
+}
+
+// ProjectSpec has the alert channels of a project, by component. Other members that public clients know are not served.
+type ProjectSpec struct {
+	Alerts []Alert `json:"alerts"`
 }
 
 // ProjectStatus is the status of a project, which is never disabled.

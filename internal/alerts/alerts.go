@@ -20,6 +20,9 @@ import (
 const (
 	RegistryHealth = "RegistryHealth"
 	APIKeyExpiry   = "ApiKeyExpiry"
+	// ClusterHealth has channels of its own, and the alerts of RegistryHealth: Terraform's provider knows no other component, and replaces
+	// all channels of a component.
+	ClusterHealth = "ClusterHealth"
 )
 
 // Types of channels.
@@ -40,6 +43,7 @@ func Components() []Component {
 	return []Component{
 		{RegistryHealth, "A stored registry definition is no longer valid, is valid again, is not valid for another reason, or its certificate or credentials expire soon.", channels},
 		{APIKeyExpiry, "API keys expire within seven days.", channels},
+		{ClusterHealth, "The same alerts as RegistryHealth, for clients that know only this component.", channels},
 	}
 }
 
@@ -108,13 +112,17 @@ type APIKey struct {
 	ExpiresAt time.Time `json:"expiresAt"`
 }
 
-// Raise stores an alert with a new UID, and enqueues a delivery for each active channel of its component. Call it in the
-// transaction of the change.
+// Raise stores an alert with a new UID, and enqueues a delivery for each active channel of its component, and of ClusterHealth for
+// RegistryHealth. Call it in the transaction of the change.
 func Raise(ctx context.Context, tx *store.Tx, a Alert) error {
 	a.UID = uuid.NewString()
 	body, err := json.Marshal(a)
 	if err != nil {
 		return fmt.Errorf("encode an alert: %w", err)
 	}
-	return tx.Outbox.Insert(ctx, store.Alert{UID: a.UID, OrgUID: a.Organization.UID, Component: a.Component, At: a.At, Body: body}, a.At.Add(blockedWait+leaseTime))
+	stored := store.Alert{UID: a.UID, OrgUID: a.Organization.UID, Component: a.Component, At: a.At, Body: body}
+	if a.Component == RegistryHealth {
+		stored.OtherComponent = ClusterHealth
+	}
+	return tx.Outbox.Insert(ctx, stored, a.At.Add(blockedWait+leaseTime))
 }

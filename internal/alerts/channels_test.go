@@ -181,7 +181,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, f.in, uid); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("deleted twice: %v", err)
 	}
-	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, Scope{f.in.OrgUID, f.in.ProjectUID, "ClusterHealth"}, ""); fault.KindOf(err) != fault.NotFound {
+	if err := f.Delete(t.Context(), f.admin, audit.Origin{}, Scope{f.in.OrgUID, f.in.ProjectUID, "PodHealth"}, ""); fault.KindOf(err) != fault.NotFound {
 		t.Errorf("an unknown component: %v", err)
 	}
 	var got []string

@@ -132,6 +132,9 @@ func (t *testSlots) acquire(orgUID string) (release func(), ok bool) {
 // sampleAlert is like a real alert of the component, and says that it is a test in every text that people read.
 func sampleAlert(component string, org store.Org, at time.Time) Alert {
 	const noAction, none = "This is a test. No action is needed.", "00000000-0000-0000-0000-000000000000"
+	if component == ClusterHealth {
+		component = RegistryHealth
+	}
 	a := Alert{UID: uuid.NewString(), Component: component, At: at, Test: true, Organization: Organization{org.UID, org.Name}}
 	if component == APIKeyExpiry {
 		key := APIKey{UID: none, Name: "example", User: "user@example.com", ExpiresAt: at.Add(keyWarning)}

@@ -52,6 +52,28 @@ func (r *receiver) hook() Channel {
 	return Channel{Type: TypeHTTP, Active: true, HTTP: &HTTP{URL: secret.String(r.URL + "/hook?token=t0p"), Headers: map[string]secret.String{"X-Token": "h1dden"}}}
 }
 
+// The channels of ClusterHealth get the alerts of registries, those of other components do not. A test of one sends the same component.
+func TestClusterHealthHasTheAlertsOfRegistries(t *testing.T) {
+	r := newReceiver(t)
+	f := newFixture(t, Config{Egress: loopback(t)})
+	f.in.Component = APIKeyExpiry
+	f.create(r.hook())
+	f.in.Component = ClusterHealth
+	uid, _ := f.create(r.hook())
+	f.raise()
+	if !f.attempt() || f.attempt() || len(r.bodies) != 1 || !f.channel(uid).Status.OK {
+		t.Fatalf("%d alerts were sent, the channel is %+v", len(r.bodies), f.channel(uid).Status)
+	}
+	if tested, err := f.Test(t.Context(), f.admin, audit.Origin{}, f.in, uid); err != nil || !tested.Delivered {
+		t.Fatalf("%+v, %v", tested, err)
+	}
+	for _, body := range r.bodies {
+		if !strings.Contains(body, `"component":"RegistryHealth","kind":"registryNotValid"`) {
+			t.Error(body)
+		}
+	}
+}
+
 // A delivery has its id, a signature over time and body, and the headers of the channel.
 func TestAWebhookIsSigned(t *testing.T) {
 	r := newReceiver(t)

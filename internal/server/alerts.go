@@ -37,12 +37,18 @@ func (s *Server) listChannels(c *call) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
+	alert, err := s.alert(c, in)
+	return response{http.StatusOK, alert}, err
+}
+
+// alert returns the channels of a component.
+func (s *Server) alert(c *call, in alerts.Scope) (api.Alert, error) {
 	list, err := s.Alerts.Channels(c.Context(), in)
 	shown := make([]api.AlertChannel, len(list))
 	for i, channel := range list {
 		shown[i] = alertChannel(channel)
 	}
-	return response{http.StatusOK, api.Alert{Component: in.Component, Channels: shown}}, err
+	return api.Alert{Component: in.Component, Channels: shown}, err
 }
 
 // getChannel is GET /v1/projects/{uid}/alerts/{component}/{alertUid}.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/regwarden/regwarden/api"
+	"github.com/regwarden/regwarden/internal/alerts"
 	"github.com/regwarden/regwarden/internal/auth"
 	"github.com/regwarden/regwarden/internal/directory"
 	"github.com/regwarden/regwarden/internal/fault"
@@ -31,10 +32,23 @@ func (c *call) readProject() (input directory.NewProject, err error) {
 	return input, err
 }
 
-// getProject is GET /v1/projects/{uid}.
+// getProject is GET /v1/projects/{uid}. Public clients read the alert channels in it.
 func (s *Server) getProject(c *call) (response, error) {
 	p, err := s.projectOfPath(c)
-	return response{http.StatusOK, api.Project{Metadata: projectMetadata(p)}}, err
+	if err != nil {
+		return response{}, err
+	}
+	shown := api.Project{Metadata: projectMetadata(p), Spec: api.ProjectSpec{Alerts: []api.Alert{}}}
+	for _, component := range alerts.Components() {
+		alert, err := s.alert(c, alerts.Scope{OrgUID: p.OrgUID, ProjectUID: p.UID, Component: component.Name})
+		if err != nil {
+			return response{}, err
+		}
+		if len(alert.Channels) > 0 {
+			shown.Spec.Alerts = append(shown.Spec.Alerts, alert)
+		}
+	}
+	return response{http.StatusOK, shown}, nil
 }
 
 // projectOfPath returns the project that the path names. Public clients take ResourceNotFound for "deleted".

@@ -10,11 +10,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// Alert reports one change. Body is JSON, and the same for every channel.
+// Alert reports one change. Body is JSON, and the same for every channel. The channels of OtherComponent, if it is not empty, get the
+// alert too.
 type Alert struct {
-	UID, OrgUID, Component string
-	At                     time.Time
-	Body                   []byte
+	UID, OrgUID, Component, OtherComponent string
+	At                                     time.Time
+	Body                                   []byte
 }
 
 // Delivery is the delivery of one alert by one channel. Processed lists the email addresses that have accepted or
@@ -37,7 +38,7 @@ type ClaimedChannel struct{ UID, OrgUID, Owner string }
 
 const (
 	sqlInsertAlert    = `INSERT INTO alerts (uid, org_uid, component, at, body) VALUES ($1, $2, $3, $4, $5)`
-	sqlActiveChannels = `SELECT uid FROM alert_channels WHERE org_uid = $1 AND component = $2 AND active = 1 ORDER BY uid`
+	sqlActiveChannels = `SELECT uid FROM alert_channels WHERE org_uid = $1 AND component IN ($2, $3) AND active = 1 ORDER BY uid`
 	// Before the delivery is written, even if this changes nothing: the lock on the row orders this before or after
 	// an attempt that ends, which reads the pending deliveries only after it has the lock.
 	sqlWakeChannel = `UPDATE alert_channels SET next_at = CASE WHEN active = 1 AND (next_at IS NULL OR next_at > $4) THEN CAST($3 AS BIGINT) ELSE next_at END
@@ -73,14 +74,14 @@ const (
 // Outbox reads and changes alerts and their pending deliveries.
 type Outbox struct{ *conn }
 
-// Insert inserts an alert and a pending delivery for every active channel of its organization and component. It
+// Insert inserts an alert and a pending delivery for every active channel of its organization and components. It
 // belongs in the transaction of the change that it reports. A channel that waits until after latest, as no channel does
 // unless a clock was wrong, waits no longer.
 func (tx Outbox) Insert(ctx context.Context, a Alert, latest time.Time) error {
 	if err := tx.changeOne(ctx, sqlInsertAlert, a.UID, a.OrgUID, a.Component, millis(a.At), a.Body); err != nil {
 		return err
 	}
-	channels, err := all(ctx, tx.conn, scanText, sqlActiveChannels, a.OrgUID, a.Component)
+	channels, err := all(ctx, tx.conn, scanText, sqlActiveChannels, a.OrgUID, a.Component, a.OtherComponent)
 	if err != nil {
 		return err
 	}

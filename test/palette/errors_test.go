@@ -94,7 +94,7 @@ func everyRefusal(t *testing.T, w *world) []wrong {
 		{name: "address forbidden", method: "POST", path: validate, body: spec(func(c *config) { c.Endpoint = "https://169.254.169.254" }), status: 422, code: "RegistryAddressForbidden"},
 		{name: "no registry", method: "POST", path: validate, body: spec(func(c *config) { c.EndpointSuffix = "missing" }), status: 422, code: "RegistryNotOCI"},
 		{name: "nothing to synchronize", method: "POST", path: of(unsynchronized, "/basic/sync"), status: 400, code: "InvalidRequest"},
-		{name: "component unknown", method: "PUT", path: "/v1/projects/" + p.projectUID + "/alerts/ClusterHealth", body: clusterHealth, status: 404, code: "ResourceNotFound"},
+		{name: "component unknown", method: "PUT", path: "/v1/projects/" + p.projectUID + "/alerts/PodHealth", body: `{"channels":[]}`, status: 404, code: "ResourceNotFound"},
 		{name: "key unknown", method: "DELETE", path: "/v1/apiKeys/" + missing, status: 404, code: "ResourceNotFound"},
 		{name: "helm registry unknown", method: "GET", path: "/v1/registries/helm/" + uid + "/sync/status", status: 404, code: "ResourceNotFound"},
 	}

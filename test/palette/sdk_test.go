@@ -3,6 +3,7 @@ package palette_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -258,10 +259,7 @@ func TestAuditUID(t *testing.T) {
 	}
 }
 
-// clusterHealth is what the provider's alert resource sends.
-const clusterHealth = `{"channels":[{"alertAllUsers":true,"identifiers":["ops@acme.example"],"isActive":true,"type":"email"}]}`
-
-// Section 7: the components that alerts can be had about, and one that is not ours.
+// Section 7: the components that alerts can be had about.
 func TestAlertComponents(t *testing.T) {
 	w := start(t)
 	p := w.plugin()
@@ -273,7 +271,7 @@ func TestAlertComponents(t *testing.T) {
 		} `json:"components"`
 	}
 	p.must(get("/v1/projects/alerts"), &list)
-	found := false
+	var names []string
 	for _, component := range list.Components {
 		if component.Name == "" || component.Description == "" || component.SupportedChannels == nil {
 			t.Errorf("%+v", component)
@@ -283,15 +281,9 @@ func TestAlertComponents(t *testing.T) {
 				t.Errorf("channel %q is not of the specification", channel)
 			}
 		}
-		found = found || component.Name == "RegistryHealth"
+		names = append(names, component.Name)
 	}
-	if !found {
-		t.Errorf("no RegistryHealth in %+v", list.Components)
-	}
-	// The provider's alert resource knows ClusterHealth only, which is not ours: an error, at once, and not "gone"
-	// for anything but itself.
-	err := p.call(put("/v1/projects/"+p.projectUID+"/alerts/ClusterHealth", clusterHealth), nil)
-	if err == nil || err.Retried != "" || err.Lossy != "" || err.Status/100 != 4 {
-		t.Errorf("ClusterHealth: %v", err)
+	if !slices.Contains(names, "RegistryHealth") || !slices.Contains(names, "ClusterHealth") {
+		t.Errorf("components %v", names)
 	}
 }

@@ -350,7 +350,7 @@ func TestAlertChannels(t *testing.T) {
 		}
 	}
 	admin.get(alerts, &components)
-	if len(components.Components) != 2 || components.Components[0].Name != "RegistryHealth" || components.Components[1].Name != "ApiKeyExpiry" ||
+	if len(components.Components) != 3 || components.Components[2].Name != "ClusterHealth" || components.Components[0].Name != "RegistryHealth" || components.Components[1].Name != "ApiKeyExpiry" ||
 		!slices.Equal(components.Components[0].SupportedChannels, []string{"email", "http"}) || components.Components[0].Description == "" {
 		t.Errorf("components %+v", components)
 	}
@@ -378,7 +378,7 @@ func TestAlertChannels(t *testing.T) {
 	wantFields(t, admin.refused("PUT", path, `{"channels":[{"type":"app"},{"type":"email"}]}`, 400, "InvalidRequest").Fault(), "channels[0].type", "channels[1].identifiers", "channels[1].type")
 	wantFields(t, admin.refused("POST", path, `{"type":"http","http":{"url":"http://u:p@x.example.com/"}}`, 400, "InvalidRequest").Fault(), "http.url")
 
-	for _, unknown := range []string{channelsOf(noUID), "/v1/projects/" + project + "/alerts/ClusterHealth"} {
+	for _, unknown := range []string{channelsOf(noUID), "/v1/projects/" + project + "/alerts/PodHealth"} {
 		admin.refused("GET", unknown, "", 404, "ResourceNotFound")
 		admin.refused("PUT", unknown, `{"channels":[]}`, 404, "ResourceNotFound")
 		admin.refused("POST", unknown, hook(secretURL), 404, "ResourceNotFound")

@@ -278,7 +278,7 @@ func (s *clientStory) alertCalls() []clientCall {
 		{"Alerts.Components", func(ctx context.Context) {
 			components, err := s.Alerts.Components(ctx)
 			s.must(err)
-			s.want(len(components), 2)
+			s.want(len(components), 3)
 		}},
 		{"Alerts.Create", func(ctx context.Context) {
 			created, err := s.Alerts.Create(ctx, s.project, component, channel)
