@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/regwarden/regwarden/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/artifact"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
-	"github.com/regwarden/regwarden/regcheck/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 

@@ -5,10 +5,10 @@ import (
 	"context"
 	"strings"
 
+	"github.com/regwarden/regwarden/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/content"
 	"github.com/regwarden/regwarden/regcheck/internal/oci"
 	"github.com/regwarden/regwarden/regcheck/internal/product"
-	"github.com/regwarden/regwarden/regcheck/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 )
 

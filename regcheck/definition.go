@@ -6,7 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/regwarden/regwarden/regcheck/internal/spelling"
+	"github.com/regwarden/regwarden/internal/spelling"
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
 	"github.com/regwarden/regwarden/secret"
 )
@@ -146,14 +146,6 @@ func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsContro
 func (d *Definition) NoteUnknown(unknown, known []string) {
 	for _, path := range unknown {
 		path = wire.CleanText(path)
-		problem := "is not a field of a definition"
-		switch near := spelling.Field(path, known); near {
-		case "":
-		case path: // {"auth.type": …}
-			problem += "; use nested objects"
-		default:
-			problem += "; did you mean " + near + "?"
-		}
-		d.Unknown = append(d.Unknown, Problem{path, problem})
+		d.Unknown = append(d.Unknown, Problem{path, "is not a field of a definition" + spelling.Hint(path, known)})
 	}
 }

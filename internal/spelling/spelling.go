@@ -13,6 +13,19 @@ const (
 	maxComparedText = 96   // bytes of each: the time to compare grows with the square
 )
 
+// Hint returns how to correct an unknown path, as the end of a sentence: "; did you mean auth.tls.ca?". It is empty if no known path is
+// similar.
+func Hint(path string, known []string) string {
+	switch near := Field(path, known); near {
+	case "":
+		return ""
+	case path: // {"auth.type": …}
+		return "; use nested objects"
+	default:
+		return "; did you mean " + near + "?"
+	}
+}
+
 // Field returns the known path whose name is most similar to that of an unknown one, "" if none is: a typing error, another
 // case, the beginning of a name, or the name of a field of another object.
 func Field(path string, known []string) (nearest string) {
