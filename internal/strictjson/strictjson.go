@@ -73,57 +73,6 @@ func Decode(data []byte, v any) ([]fault.Field, error) {
 	return nil, malformed("is not strict JSON", err)
 }
 
-// maxUnknown is the maximum number of unknown members listed, so that a response is not many times larger than its request.
-const maxUnknown = 10
-
-// Unknown returns the paths of members in data that v, a pointer to a struct, does not have (the first ten), and the paths
-// of all members of v. data must be valid for Decode. Members of an unknown object are not listed.
-func Unknown(data []byte, v any) (unknown, known []string) {
-	isObject := map[jsontext.Pointer]bool{}
-	known = members(reflect.TypeOf(v).Elem(), "", isObject)
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
-	for len(unknown) < maxUnknown {
-		if _, err := dec.ReadToken(); err != nil { // the end
-			break
-		}
-		if kind, read := dec.StackIndex(dec.StackDepth()); kind != '{' || read%2 == 0 {
-			continue // the number of names and values is odd only after a name
-		}
-		at := dec.StackPointer()
-		object, exists := isObject[at]
-		if !exists {
-			unknown = append(unknown, path(at))
-		}
-		if !object || dec.PeekKind() != '{' {
-			if err := dec.SkipValue(); err != nil {
-				break
-			}
-		}
-	}
-	return unknown, known
-}
-
-// members returns the paths of all members that t is decoded from, and records which are objects.
-func members(t reflect.Type, parent jsontext.Pointer, isObject map[jsontext.Pointer]bool) (paths []string) {
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if f.Anonymous || name == "-" {
-			continue
-		}
-		value := f.Type
-		if value.Kind() == reflect.Pointer {
-			value = value.Elem()
-		}
-		at := parent.AppendToken(name)
-		isObject[at] = value.Kind() == reflect.Struct && expectedKind(value) == "an object"
-		paths = append(paths, path(at))
-		if isObject[at] {
-			paths = append(paths, members(value, at, isObject)...)
-		}
-	}
-	return paths
-}
-
 // wellFormed checks that data is one strict JSON object of limited depth.
 func wellFormed(data []byte) error {
 	if len(bytes.TrimSpace(data)) == 0 {

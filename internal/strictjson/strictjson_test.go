@@ -168,6 +168,12 @@ func TestUnknownReturnsPaths(t *testing.T) {
 		TLS     *struct {
 			CA secret.String `json:"ca,omitempty"`
 		} `json:"tls"`
+		Labels map[string]string `json:"labels"`
+		List   []struct {
+			Name string    `json:"name"`
+			In   *struct{} `json:"in"`
+			Deep []base    `json:"deep"`
+		} `json:"list"`
 	}
 	for text, want := range map[string][]string{
 		`{"user":"u","tls":{"ca":"x"}}`:                                    nil,
@@ -177,13 +183,15 @@ func TestUnknownReturnsPaths(t *testing.T) {
 		`{"tls":null}`:   nil,
 		`{}`:             nil,
 		`{"unknown":`:    {"unknown"},
-		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1}`: strings.Split("abcdefghij", ""),
+		`{"list":[{"name":"n","nam":1},7,{"in":{"x":{"y":1}},"deep":[{"Name":2}]}]}`: {"list[0].nam", "list[2].in.x", "list[2].deep[0].Name"},
+		`{"list":{"name":1},"labels":{"x":1}}`:                                       nil,
+		`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1}`:        strings.Split("abcdefghij", ""),
 	} {
 		unknown, known := strictjson.Unknown([]byte(text), new(definition))
 		if diff := cmp.Diff(want, unknown); diff != "" {
 			t.Errorf("%s: %s", text, diff)
 		}
-		if diff := cmp.Diff([]string{"user", "tls", "tls.ca"}, known); diff != "" {
+		if diff := cmp.Diff([]string{"user", "tls", "tls.ca", "labels", "list", "list[].name", "list[].in", "list[].deep", "list[].deep[].user"}, known); diff != "" {
 			t.Error(diff)
 		}
 	}
