@@ -12,6 +12,7 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/paging"
+	"github.com/regwarden/regwarden/internal/spelling"
 )
 
 // Problems of a request are reported under the names that the request uses, all at once.
@@ -63,6 +64,32 @@ func moment(field, text string) (time.Time, []fault.Field) {
 		return time.Time{}, fault.FieldProblem(field, "must be an RFC 3339 time such as 2027-01-31T12:00:00Z")
 	}
 	return at.UTC(), nil
+}
+
+// maxUnknownName is how many bytes of the name of an unknown member a response has.
+const maxUnknownName = 100
+
+// warnOfUnknown names the members of a body that are ignored because they are not known, each in a header Warning (RFC 7234 section 5.5:
+// 299 is a warning that remains, "-" an agent without a name).
+func (c *call) warnOfUnknown(unknown, known []string) {
+	for _, name := range unknown {
+		name = printable(name)
+		c.w.Header().Add("Warning", "299 - "+strconv.Quote("unknown field "+name+spelling.Hint(name, known)))
+	}
+}
+
+// printable returns a text that may be in a header, cut to maxUnknownName.
+func printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+	if len(text) > maxUnknownName {
+		return text[:maxUnknownName] + "..."
+	}
+	return text
 }
 
 // queryValues reads a request's query. A repeated name is a problem, since one of its values would be ignored.

@@ -163,7 +163,16 @@ func (c *call) decode(v any) ([]fault.Field, error) {
 	if err != nil {
 		return nil, err
 	}
-	return strictjson.Decode(body, v)
+	return c.decodeJSON(body, v)
+}
+
+// decodeJSON decodes a body into v, and names members that v does not have in the response.
+func (c *call) decodeJSON(body []byte, v any) ([]fault.Field, error) {
+	wrong, err := strictjson.Decode(body, v)
+	if err == nil {
+		c.warnOfUnknown(strictjson.Unknown(body, v))
+	}
+	return wrong, err
 }
 
 // body reads the whole body, which must be announced as JSON, within the limits of size and time.

@@ -11,7 +11,6 @@ import (
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/paging"
 	"github.com/regwarden/regwarden/internal/registries"
-	"github.com/regwarden/regwarden/internal/strictjson"
 	"github.com/regwarden/regwarden/internal/watch"
 	"github.com/regwarden/regwarden/regcheck"
 )
@@ -41,7 +40,7 @@ func (s *Server) importRegistries(c *call) (response, error) {
 		return response{}, err
 	}
 	var body api.OCIRegistryImport
-	wrong, err := strictjson.Decode(data, &body)
+	wrong, err := c.decodeJSON(data, &body)
 	if err = cmp.Or(err, invalid(fault.Join(wrong, query.problems))); err != nil {
 		return response{}, err
 	}

@@ -60,7 +60,9 @@ func (s *Server) readCheck(c *call) (request checks.Request, err error) {
 	if request.Undecoded, err = strictjson.Decode(body, &sent); err != nil {
 		return request, err
 	}
-	sent.NoteUnknown(strictjson.Unknown(body, new(api.OCIRegistryRequestSpec)))
+	unknown, known := strictjson.Unknown(body, new(api.OCIRegistryRequestSpec))
+	sent.NoteUnknown(unknown, known)
+	c.warnOfUnknown(unknown, known)
 	request.Definition = registries.SentDefinition{Definition: sent.Definition, RegistryUID: sent.RegistryUID, Scope: sent.Scope}
 	return request, nil
 }

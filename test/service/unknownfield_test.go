@@ -1,9 +1,13 @@
 package service_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/test/instance"
@@ -30,7 +34,11 @@ func TestUnknownFieldsAreReported(t *testing.T) {
 	client.Do(http.MethodPost, diagnose, definition(registry.Endpoint), "Authorization", authorization).Want(http.StatusOK).Into(&report)
 	report.want(t, want)
 
-	uid := client.Do(http.MethodPost, validate, definition(registry.Endpoint), "Authorization", authorization).Want(http.StatusNoContent).Header.Get("AuditUid")
+	valid := client.Do(http.MethodPost, validate, definition(registry.Endpoint), "Authorization", authorization).Want(http.StatusNoContent).Header
+	if got := valid["Warning"]; len(got) != 2 || !slices.Contains(got, `299 - "unknown field auth.usernme; did you mean auth.username?"`) {
+		t.Errorf("a 204 warns %q", got)
+	}
+	uid := valid.Get("AuditUid")
 	found := false
 	for _, r := range auditRecords(t, server) {
 		found = found || r.uid == uid
@@ -48,6 +56,67 @@ func TestUnknownFieldsAreReported(t *testing.T) {
 
 	document := `{"metadata":{"name":"newer","annotations":{},"kind":"x"},"spec":` + definition(registry.Endpoint) + `,"status":{}}`
 	client.Do(http.MethodPost, "/v1/registries/oci/basic", document, "Authorization", authorization).Want(http.StatusCreated)
+}
+
+// Every operation with a JSON body names the fields that it ignores, whether it succeeds or not.
+func TestUnknownFieldsAreNamed(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	good := []string{"Authorization", client.Login().Authorization}
+	for _, op := range append(slices.Clone(operations),
+		protectedOperation{method: "POST", path: "/v1/auth/authenticate", body: instance.Credentials(instance.Email, instance.Org, instance.Password)},
+		protectedOperation{method: "POST", path: "/v1/auth", body: instance.Credentials(instance.Email, instance.Org, "wrong")},
+		protectedOperation{method: "POST", path: "/v1/apiKeys/revoke", body: `{"apiKey":"rwk_x"}`},
+		protectedOperation{method: "POST", path: importPath, body: importing(noAuth("https://registry.example.com"))},
+	) {
+		if op.body == "" {
+			continue
+		}
+		sent := strings.Replace(op.body, "{", `{"zzzz":{"a":1},`, 1)
+		response := client.Do(op.method, op.path, sent, good...)
+		if got := response.Header["Warning"]; !slices.Contains(got, `299 - "unknown field zzzz"`) {
+			t.Errorf("%s %s: %d, Warning %q", op.method, op.path, response.Status, got)
+		}
+	}
+	client.Do("POST", "/v1/projects", `{"metadata":{"name":"Red","labels":{"zzzz":"1"}}}`, good...).Want(http.StatusCreated)
+}
+
+func TestUnknownFieldsHaveHints(t *testing.T) {
+	t.Parallel()
+	server := instance.Start(t, instance.Options{})
+	client := server.Client(t)
+	good := []string{"Authorization", client.Login().Authorization}
+	many, first := []string{}, []string{}
+	for i := range 20 {
+		many = append(many, fmt.Sprintf(`"zz%02d":1`, i))
+		if i < 10 {
+			first = append(first, fmt.Sprintf(`299 - "unknown field zz%02d"`, i))
+		}
+	}
+	project := "/v1/projects/" + noUID + "/alerts/RegistryHealth"
+	for _, tt := range []struct {
+		method, path, body string
+		want               []string
+	}{
+		{"POST", "/v1/projects", `{"metadata":{"name":"Blue"}}`, nil},
+		{"POST", "/v1/projects", `{"metadata":{"nam":"Blue"}}`, []string{`299 - "unknown field metadata.nam; did you mean metadata.name?"`}},
+		{"POST", "/v1/projects", `{"metadata.name":"Blue"}`, []string{`299 - "unknown field metadata.name; use nested objects"`}},
+		{"POST", "/v1/projects", `{` + strings.Join(many, ",") + `}`, first},
+		{"POST", "/v1/projects", `{"a\r\nX-Evil: \"\\\u00e9` + strings.Repeat("z", 1000) + `":1}`,
+			[]string{`299 - "unknown field a??X-Evil: \"\\?` + strings.Repeat("z", 86) + `..."`}},
+		{"PUT", project, `{"channels":[{"type":"http"},{"typ":"http","http":{"URL":"u"}}]}`,
+			[]string{`299 - "unknown field channels[1].typ; did you mean channels[].type?"`, `299 - "unknown field channels[1].http.URL; did you mean channels[].http.url?"`}},
+		{"POST", registriesPath, `{"metadata":{"name":"n"},"spec":{"endpont":"e","isPrivate":true}}`, []string{`299 - "unknown field spec.endpont; did you mean spec.endpoint?"`}},
+		{"POST", validate, `{"endpoint":"ftp://x","auth":{"user":"u"},"isSyncSupported":true}`, []string{`299 - "unknown field auth.user; did you mean auth.username?"`}},
+		{"POST", "/v1/projects", `{"zzzz":1`, nil},
+	} {
+		response := client.Do(tt.method, tt.path, tt.body, good...)
+		if diff := cmp.Diff(tt.want, response.Header["Warning"]); diff != "" || response.Header.Get("X-Evil") != "" {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, response.Status, diff)
+		}
+	}
+	client.Do("POST", "/v1/projects", `{"metadata":{"name":"Green"},"zzzz":1}`, good...).Want(http.StatusCreated)
 }
 
 // warned is a report as far as its warnings.
