@@ -42,7 +42,9 @@ func webhookFields(c alerts.Channel) []field {
 	address := field{Name: "http.url", Label: "URL", Type: "url", Secret: true, Hint: "For example https://hooks.example.com/regwarden. It is not shown again."}
 	send := field{Name: "template", Label: "Send", Type: "select", Options: []option{{sendJSON, "The alert as JSON"}, {sendSlack, "A message for Slack"},
 		{sendTeams, "A card for Microsoft Teams"}, {sendPagerDuty, "An event for PagerDuty"}, {sendOpsgenie, "An alert for Opsgenie"}, {sendBody, "A body of your own"}}}
-	headers := field{Name: "http.headers", Label: "Headers", Type: "textarea", Rows: 2, Secret: true, Hint: "One in each line, as Name: value."}
+	headers := field{Name: "http.headers", Label: "Headers", Type: "textarea", Rows: 2, Secret: true,
+		Hint: "One in each line, as Name: value. " +
+			"Opsgenie needs Authorization: GenieKey with its key, and the URL https://api.opsgenie.com/v2/alerts."}
 	signing := field{Name: "http.secret", Label: "Signing secret", Type: "password", Autocomplete: "new-password", Hint: "16 bytes or more. Empty: one is generated and shown once."}
 	without := []field(nil)
 	if c.UID != "" {
