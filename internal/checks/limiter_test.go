@@ -103,9 +103,11 @@ func TestFullQueueAndLongWaitAreUnavailable(t *testing.T) {
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("with a full queue the refusal took %v", waited)
 		}
-		if l.orgs["late"] != nil || len(l.orgs) != maxWaiting+1 {
+		l.mu.Lock()
+		if len(l.orgs) != maxWaiting+1 {
 			t.Errorf("%d organizations are remembered, of %d with callers", len(l.orgs), maxWaiting+1)
 		}
+		l.mu.Unlock()
 		waiting.Wait()
 		if waited := time.Since(began); waited != maxWait {
 			t.Errorf("the wait ended after %v, want %v", waited, maxWait)
