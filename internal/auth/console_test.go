@@ -119,7 +119,8 @@ func TestPasswordChangeRenewsTheReference(t *testing.T) {
 	if _, err := second.AuthenticateConsole(t.Context(), former); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.ChangePasswordConsole(t.Context(), p, origin, "another password", goodPassword+" too"); err == nil || w.mustConsole(t, former) != p {
+	_, _, err := w.ChangePasswordConsole(t.Context(), p, origin, "another password", goodPassword+" too")
+	if err == nil || w.mustConsole(t, former) != p {
 		t.Errorf("with a wrong password: %v", err)
 	}
 	for range 2 {

@@ -23,7 +23,8 @@ func (s *Service) ChangePassword(ctx context.Context, p Principal, origin audit.
 
 // ChangePasswordConsole is ChangePassword for a browser. Its session gets a new reference, and the former one is of no use: another
 // browser may have it. end is as that of LoginConsole.
-func (s *Service) ChangePasswordConsole(ctx context.Context, p Principal, origin audit.Origin, current, next secret.String) (reference secret.String, end time.Time, err error) {
+func (s *Service) ChangePasswordConsole(ctx context.Context, p Principal, origin audit.Origin,
+	current, next secret.String) (reference secret.String, end time.Time, err error) {
 	session, err := store.Read(ctx, s.db, func(tx *store.Tx) (store.Session, error) { return tx.Sessions.Get(ctx, p.SessionUID) })
 	if err != nil {
 		return "", time.Time{}, fault.Wrap("look up the session of a password change", err)

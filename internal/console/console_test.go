@@ -181,14 +181,16 @@ func TestPasswordChangeRenewsTheCookie(t *testing.T) {
 	w := mustWorld(t, true)
 	cookie, other := w.mustLogin(), w.mustLogin()
 	change := func(current string) response {
-		return w.send("POST", pathSessions+"/password", url.Values{"currentPassword": {current}, "newPassword": {"two herons in the reeds"}}.Encode(), "Cookie", cookie)
+		form := url.Values{"currentPassword": {current}, "newPassword": {"two herons in the reeds"}}
+		return w.send("POST", pathSessions+"/password", form.Encode(), "Cookie", cookie)
 	}
 	if got := change("five lanterns on the quay"); got.Code != http.StatusBadRequest || len(got.Result().Cookies()) > 0 {
 		t.Errorf("with a wrong password: %d %v", got.Code, got.Header())
 	}
 	got := change(password)
 	set := got.Result().Cookies()
-	if got.Code != http.StatusSeeOther || len(set) != 1 || !set[0].Secure || !set[0].HttpOnly || set[0].Expires.Before(time.Now().Add(time.Hour)) {
+	if got.Code != http.StatusSeeOther || len(set) != 1 || !set[0].Secure || !set[0].HttpOnly ||
+		set[0].Expires.Before(time.Now().Add(time.Hour)) {
 		t.Fatalf("%d %v", got.Code, got.Header())
 	}
 	renewed := set[0].Name + "=" + set[0].Value

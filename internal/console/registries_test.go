@@ -127,15 +127,18 @@ func TestPageOfAChangedRegistry(t *testing.T) {
 	path := w.link(t, linkRegistry, w.send("GET", pathRegistries, "", "Cookie", cookie).Body.String())
 	page := func(target string) string { return w.send("GET", target, "", "Cookie", cookie).Body.String() }
 	const waits = `" data-waits>`
-	if text := page(path); strings.Contains(text, "Before the change") || strings.Contains(text, waits) || !strings.Contains(text, `class="result failing"`) {
+	if text := page(path); strings.Contains(text, "Before the change") || strings.Contains(text, waits) ||
+		!strings.Contains(text, `class="result failing"`) {
 		t.Errorf("before the change: %s", text)
 	}
 	time.Sleep(2 * time.Millisecond) // times have milliseconds
-	form := url.Values{"name": {"r0 <b>"}, "endpoint": {"https://r.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"}, "version": {"1"}}
+	form := url.Values{"name": {"r0 <b>"}, "endpoint": {"https://r.example.com"}, "providerType": {"helm"}, "authType": {"noAuth"},
+		"version": {"1"}}
 	saved := w.send("POST", path+"/edit", form.Encode(), "Cookie", cookie)
 	text := page(saved.Header().Get("Location"))
-	for _, want := range []string{"The registry is stored.<", "Changed, no result yet<", "its check has not ended yet. The result below is of the definition before.",
-		"Before the change: failing<", "The old cause", `class="result unknown"`, `<a href="` + path + `">Reload</a>`, waits} {
+	for _, want := range []string{"The registry is stored.<", "Changed, no result yet<",
+		"its check has not ended yet. The result below is of the definition before.", "Before the change: failing<", "The old cause",
+		`class="result unknown"`, `<a href="` + path + `">Reload</a>`, waits} {
 		if !strings.Contains(text, want) {
 			t.Errorf("after the change, the page lacks %q", want)
 		}
@@ -144,7 +147,8 @@ func TestPageOfAChangedRegistry(t *testing.T) {
 		t.Errorf("after the change: %s", text)
 	}
 	w.endCheck(t, path, store.HealthResult{Valid: true})
-	if text := page(path); strings.Contains(text, "Before the change") || strings.Contains(text, waits) || !strings.Contains(text, `class="result healthy"`) {
+	if text := page(path); strings.Contains(text, "Before the change") || strings.Contains(text, waits) ||
+		!strings.Contains(text, `class="result healthy"`) {
 		t.Errorf("after the check: %s", text)
 	}
 }
@@ -182,6 +186,8 @@ func TestOutdated(t *testing.T) {
 	entry := func(at time.Time, counted bool) watch.HistoryEntry {
 		return watch.HistoryEntry{LastAt: at, Counted: counted}
 	}
+	repeated := []watch.HistoryEntry{entry(after, false), entry(after, true), entry(before, true)}
+	unconfirmed := store.Health{Since: before, LastAt: after, Unconfirmed: true}
 	for name, row := range map[string]struct {
 		health  store.Health
 		history []watch.HistoryEntry
@@ -190,8 +196,8 @@ func TestOutdated(t *testing.T) {
 		"never checked":                    {health: store.Health{}},
 		"checked before":                   {health: store.Health{Since: before, LastAt: before}, want: true},
 		"checked after":                    {health: store.Health{Since: before, LastAt: after}},
-		"a transient failure":              {store.Health{Since: before, LastAt: after, Unconfirmed: true}, []watch.HistoryEntry{entry(after, false), entry(before, true)}, true},
-		"a transient failure after others": {store.Health{Since: before, LastAt: after, Unconfirmed: true}, []watch.HistoryEntry{entry(after, false), entry(after, true), entry(before, true)}, false},
+		"a transient failure":              {unconfirmed, []watch.HistoryEntry{entry(after, false), entry(before, true)}, true},
+		"a transient failure after others": {unconfirmed, repeated, false},
 	} {
 		if got := outdated(registries.Registry{UpdatedAt: changed, Health: row.health}, row.history); got != row.want {
 			t.Errorf("%s: %t", name, got)

@@ -118,7 +118,8 @@ function refuse(request) {
   if (isLogin(request)) return fail("Your session has ended.", true);
   if (request.status === 0) return fail("The connection was interrupted. Try again.");
   const messages = page?.querySelectorAll("#main [data-message]") ?? []; // none in a page of a proxy
-  fail(Array.from(messages, (part) => part.textContent).join(" ") || `The service responded with the status ${request.status}. Try again later.`);
+  const message = Array.from(messages, (part) => part.textContent).join(" ");
+  fail(message || `The service responded with the status ${request.status}. Try again later.`);
 }
 
 function replaceForm(next) {
