@@ -87,11 +87,11 @@ func messageOf(err error) string {
 		return err.Error()
 	}
 	text := f.Message
-	for _, field := range f.Fields {
-		text += fmt.Sprintf("\n  %s: %s", field.Field, field.Problem)
-	}
 	if reason, _ := sqldb.Reason(f); reason != "" {
 		text = reason
+	}
+	for _, field := range f.Fields {
+		text += fmt.Sprintf("\n  %s: %s", field.Field, field.Problem)
 	}
 	if f.Cause != nil {
 		text += "\n  cause: " + f.Cause.Error()

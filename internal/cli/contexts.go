@@ -39,7 +39,7 @@ type contexts struct {
 	Current  string    `json:"current"`
 	Contexts []Context `json:"contexts"`
 
-	exist bool // there is a file: somebody logged in at some time
+	exist bool // there is a file: the user logged in at some time
 }
 
 // maxContexts is the maximum size of the file of contexts, as of all files with secrets.

@@ -30,7 +30,9 @@ func TestScan(t *testing.T) {
 		{"another consumer", "?as=kubelet", docker, "application/json", "kubelet", 2, 1, 0},
 		{"format", "?format=docker-config", docker, "application/octet-stream", "docker", 2, 1, 0},
 		{"YAML", "", object, "application/yaml", "kubelet", 2, 1, 0},
-		{"nothing", "", "text", "application/octet-stream", "", 0, 0, 0},
+		{"nothing", "", `{"name": "value"}`, "application/octet-stream", "", 0, 0, 0},
+		{"a text", "", "text", "application/octet-stream", "", 0, 0, 1},
+		{"cut off", "", docker[:len(docker)-1], "application/octet-stream", "", 0, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			response := client.Do(http.MethodPost, scan+tt.query, tt.body, "Authorization", authorization, "Content-Type", tt.contentType).Want(http.StatusOK)
