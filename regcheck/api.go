@@ -32,7 +32,7 @@ func (s *session) api(ctx context.Context) outcome {
 	if f := s.foreignBehindBasic(ctx, o); f != nil {
 		return failed(f)
 	}
-	return passed("GET %s: %s", o.bare.ShowURL(), o.bare.Text(describeOpening(o)))
+	return passed("GET %s: %s", o.bare.ShowURL(), o.bare.Text(o.offers.Describe(o.bare.Status)))
 }
 
 // moved records a redirect that was followed to another origin: the API is there.
@@ -49,26 +49,6 @@ func (s *session) moved(a *wire.Response) {
 	}
 }
 
-func describeOpening(o *opening) string {
-	text := itoa(o.bare.Status)
-	switch {
-	case o.offers.Bearer != nil && o.offers.Bearer.Params["realm"] != "":
-		text += ", Bearer, token service " + withoutQuery(o.offers.Bearer.Params["realm"])
-	case o.offers.Bearer != nil:
-		text += ", Bearer"
-	case o.offers.Basic:
-		text += ", Basic"
-	case len(o.offers.Unsupported) > 0:
-		text += ", " + strings.Join(o.offers.Unsupported, ", ")
-	}
-	return text
-}
-
-func withoutQuery(u string) string {
-	before, _, _ := strings.Cut(u, "?")
-	return before
-}
-
 // notOCI evaluates the bare response, strongest evidence first.
 func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 	a := o.bare
@@ -78,7 +58,7 @@ func (s *session) notOCI(ctx context.Context, o *opening) *failure {
 		return s.unavailable(what, a)
 	case a.Over:
 		return fail(CodeNotOCI, "", "%s returned %d with a body of more than %d KiB.", what, a.Status, s.limits.Body>>10)
-	case s.Base.Scheme == "http" && wantsHTTPS(a):
+	case s.Base.Scheme == "http" && wire.WantsHTTPS(a):
 		return fail(CodeNotOCI, ReasonHTTPSRequired, "%s returned %s.", what, a.Summary()).
 			hinting("Set {endpoint} to %s.", s.plan.endpointAt("https://"+s.Base.HostPort()))
 	case a.Status == 401 && !o.offers.None(), a.Status != 404 && wire.IsOCIError(a.Body):
@@ -124,17 +104,6 @@ func (s *session) unavailable(what string, a *wire.Response) *failure {
 		f.hinting("%s. The definition may be valid.", later)
 	}
 	return f
-}
-
-// wantsHTTPS reports whether a response is that of net/http, nginx or Apache to plain HTTP on a TLS port.
-func wantsHTTPS(a *wire.Response) bool {
-	if a.Status != 400 && a.Status != 426 && a.Status != 497 {
-		return false
-	}
-	text := strings.ToLower(string(a.Body[:min(len(a.Body), 4096)]))
-	return strings.Contains(text, "http request to an https server") ||
-		strings.Contains(text, "plain http request was sent to https port") ||
-		strings.Contains(text, "speaking plain http to an ssl-enabled server port")
 }
 
 // probe requests a random repository: an OCI registry returns an OCI error or a challenge, a catch-all page success. root is

@@ -207,7 +207,7 @@ func (s *session) credentialsRejected(ctx context.Context, a *wire.Response, by,
 	switch {
 	case wire.IsExpired(a):
 		return s.expired(ctx, seen, by, a.Summary())
-	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !isUnauthorized(a):
+	case a.Status == 403 && !s.bareIsOpen() && by == s.Base.String() && !wire.HasCode(a.Body, "UNAUTHORIZED"):
 		return s.deniedWhole(a)
 	case !o.Usable() && len(o.Unsupported) > 0 && challenge.Denied(s.opened.bare):
 		return fail(CodeAuthFailed, ReasonSchemeUnsupported, "%s offers %s only; "+program+" tried %s and got %s.", by, s.Wire.Text(strings.Join(o.Unsupported, ", ")), scheme, a.Summary())
@@ -235,8 +235,6 @@ func (s *session) deniedWhole(a *wire.Response) *failure {
 		hinting("Grant this user access to the registry, or use another user. Some servers also restrict source addresses.")
 	return s.hintCertificate(f)
 }
-
-func isUnauthorized(a *wire.Response) bool { return wire.HasCode(a.Body, "UNAUTHORIZED") }
 
 // product returns the product by the challenges of the registry.
 func (s *session) product() product.Product { return product.Of(s.opened.offers) }

@@ -1,5 +1,7 @@
 package regcheck
 
+import "github.com/regwarden/regwarden/regcheck/internal/product"
+
 var (
 	// The later stages of these three are for the target of a redirect.
 	inResolve = []Stage{StageResolve, StageAPI, StageAuth, StageContent}
@@ -136,7 +138,7 @@ var codeTable = []Entry{
 
 	{Code: CodeAccessDenied, Stages: []Stage{StageAuth, StageContent}, Field: "baseContentPath",
 		Sentence: "The registry denies access.",
-		Hint:     perRepository + " Otherwise grant the user permission to pull."},
+		Hint:     product.PerRepository + " Otherwise grant the user permission to pull."},
 	{Code: CodeContentNotFound, Stages: inContent, Field: "baseContentPath",
 		Sentence: "The registry has no content at this path.",
 		Hint:     "Correct {baseContentPath}, or push the content first."},

@@ -194,9 +194,6 @@ func (c *contentCheck) missing() *failure {
 	return f.hinting("%s %s", f.hint, cacheHint)
 }
 
-// perRepository is the most likely cause of a refused path that is a prefix.
-const perRepository = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} to one of these repositories."
-
 // denied is a missing permission.
 func (c *contentCheck) denied(r content.Reading) *failure {
 	if c.plan.auth == NoAuth {
@@ -206,12 +203,7 @@ func (c *contentCheck) denied(r content.Reading) *failure {
 	if c.unverified {
 		seen = "%s, with credentials that the registry did not verify; they may be wrong, or the repository may not exist."
 	}
-	f := fail(CodeAccessDenied, "", seen, r.Why())
-	if hint := product.Denied(c.plan.contentPath, r.Denial()); hint != "" {
-		return f.hinting("%s", hint)
-	}
-	return f.hinting(perRepository+" Otherwise grant the user permission to pull from %s (Harbor: pull; ACR: metadata_read; ECR: ecr:ListImages, ecr:BatchGetImage; "+
-		"GitLab: read_registry; GHCR: read:packages; Google: artifactregistry.repositories.downloadArtifacts).", wire.CleanText(c.plan.contentPath))
+	return fail(CodeAccessDenied, "", seen, r.Why()).hinting("%s", product.Denied(c.plan.contentPath, r.Denial()))
 }
 
 // contentPrivate is the failure of content that anonymous callers may not read. public is a repository below it that they may read, if one

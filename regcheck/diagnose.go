@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,7 +22,7 @@ import (
 
 // diagnoseLookup is for the host of the endpoint or of a redirect. It names no address.
 func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
-	words, retryable := describeLookup(err)
+	words, retryable := wire.DescribeLookup(err, program)
 	f := fail(CodeHostNotFound, "", "%q %s.", s.Wire.Text(o.Host), words).retry(retryable)
 	switch {
 	case egress.HostNotFound(err):
@@ -37,20 +36,6 @@ func (s *session) diagnoseLookup(o egress.Origin, err error) *failure {
 	return f
 }
 
-// describeLookup returns in words why a name has no address, and whether a retry is worth it.
-func describeLookup(err error) (words string, retryable bool) {
-	switch {
-	case egress.HostNotFound(err):
-		return "does not exist in the DNS that " + program + " uses", false
-	case wire.IsTimeout(err):
-		return "could not be resolved: no DNS server responded in time", true
-	case egress.NoNameServer(err):
-		return "could not be resolved: no DNS server can be reached", true
-	}
-	dns, _ := errors.AsType[*net.DNSError](err)
-	return "could not be resolved: the DNS server reported a failure", dns != nil && dns.IsTemporary
-}
-
 // forbidden is for every hop. hop names the source of the address.
 func (s *session) forbidden(err error, hop string) *failure {
 	f, ok := errors.AsType[*egress.Forbidden](err)
@@ -61,29 +46,11 @@ func (s *session) forbidden(err error, hop string) *failure {
 	return fail(CodeAddressForbidden, "", "%s: %s. Nothing was sent to it.", hop, reason).hinting("%s", hint)
 }
 
-// describeDial returns in words why there is no connection, and whether a retry is worth it.
-func describeDial(err error) (words string, retryable bool) {
-	switch {
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "the connection was refused: no server listens on that port, or a firewall rejects it", true
-	case wire.IsReset(err):
-		return "the connection was reset", true
-	case wire.IsTimeout(err):
-		return "there was no response in time: a firewall may drop the packets, or the host is down", true
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "there is no route to it from where " + program + " runs", false
-	case wire.IsCutOff(err):
-		return "the connection was closed at once", true
-	default:
-		return "the connection failed", false
-	}
-}
-
 func (s *session) diagnoseDial(p *wire.Peer, err error) *failure {
 	if x, ok := errors.AsType[*egress.ProxyError](err); ok {
 		return s.diagnoseProxy(p, x)
 	}
-	words, retryable := describeDial(err)
+	words, retryable := wire.DescribeDial(err, program)
 	f := fail(CodeUnreachable, "", "Tried %s: %s.", s.where(p), words).retry(retryable)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		f.hinting("Start the registry, or correct the port in {endpoint}: no server listens on port %d.", p.Port)
@@ -103,7 +70,7 @@ func (s *session) diagnoseProxy(p *wire.Peer, x *egress.ProxyError) *failure {
 	case x.Status != 0:
 		f.seen += fmt.Sprintf("the proxy returned %d.", x.Status)
 	default:
-		words, _ := describeDial(x.Err)
+		words, _ := wire.DescribeDial(x.Err, program)
 		f.seen += words + "."
 	}
 	f.retryable = x.Status >= 500 || x.Status == 0
@@ -168,7 +135,7 @@ func (s *session) diagnoseNoResponse(what string, err error) *failure {
 	case wire.IsTimeout(err):
 		return fail(CodeUnavailable, "", "%s had no complete response in time.", what)
 	case isStep:
-		words, _ := describeDial(err)
+		words, _ := wire.DescribeDial(err, program)
 		return fail(CodeUnavailable, "", "%s needed another connection: %s.", what, words)
 	case wire.IsCutOff(err):
 		return fail(CodeUnavailable, "", "%s: the connection was closed before a response arrived.", what)
@@ -190,7 +157,7 @@ func (s *session) diagnoseRedirect(r *wire.RedirectError) *failure {
 		return fail(CodeRedirected, "", "%s redirects from https to plain http at %s, which is not followed.", from, to).
 			hinting("Correct the redirect on the server: its external URL must begin with https://.")
 	case wire.RedirectInvalid:
-		return fail(CodeRedirected, "", "%s redirects to an invalid URL: %s.", from, s.Wire.Text(errorText(r.Err))).
+		return fail(CodeRedirected, "", "%s redirects to an invalid URL: %s.", from, s.Wire.Text(r.Err.Error())).
 			hinting("Correct the redirect on the server, or set {endpoint} to the address that serves the API.")
 	}
 	return s.diagnoseTarget(r)
@@ -221,13 +188,6 @@ func (s *session) diagnoseTarget(r *wire.RedirectError) *failure {
 		f.hinting("Set {endpoint} to %s, and {auth.tls.certificate} to a client certificate: it is sent only to the endpoint.", s.redirectEndpoint(r.To))
 	}
 	return f
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return "it is not a URL"
-	}
-	return err.Error()
 }
 
 // redirectEndpoint returns the endpoint of a redirect's target.
@@ -309,7 +269,7 @@ func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
 	step, isStep := errors.AsType[*wire.StepError](err)
 	switch {
 	case isStep && step.Step == wire.StepResolve:
-		words, retryable := describeLookup(err)
+		words, retryable := wire.DescribeLookup(err, program)
 		f := fail(CodeTokenServiceFailed, ReasonRealmUnreachable, "%s: its host name %s.", what, words).retry(retryable)
 		return f.hinting("%s", s.hintRealmName(t, err))
 	case wire.IsTimeout(err):
@@ -317,7 +277,7 @@ func (s *session) diagnoseRealm(t *challenge.Service, err error) *failure {
 	case isStep && step.Step == wire.StepTLS:
 		return s.diagnoseRealmTLS(t, diagnoseTLS(certs.Explain(step.Seen, step.Err, program)))
 	case isStep:
-		words, retryable := describeDial(err)
+		words, retryable := wire.DescribeDial(err, program)
 		return s.realmUnreachable(t, what, words).retry(retryable)
 	}
 	return s.diagnoseRealmRequest(t, what, err)

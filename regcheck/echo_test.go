@@ -116,27 +116,29 @@ func TestNoPlaceOfResponseRepeatsSecrets(t *testing.T) {
 			}
 		},
 		"not HTTP": func(w http.ResponseWriter, _ *http.Request) {
-			c, _, err := w.(http.Hijacker).Hijack()
-			if err == nil {
-				_, _ = c.Write([]byte("HTTP/1.1 200 OK\r\n" + password + "\r\n\r\n"))
-				_ = c.Close()
+			if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
+				_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\n" + password + "\r\n\r\n"))
+				_ = conn.Close()
 			}
 		},
 	} {
-		server := httptest.NewServer(http.HandlerFunc(respond))
-		for _, auth := range []*Auth{{Username: "ada", Password: password}, {Token: password}} {
-			report, err := (&Checker{Egress: policy}).Check(t.Context(), Definition{Endpoint: server.URL, BaseContentPath: "charts", Auth: auth}, nil)
-			if err != nil {
-				t.Fatal(err)
+		t.Run(place, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(respond))
+			t.Cleanup(server.Close)
+			for _, auth := range []*Auth{{Username: "ada", Password: password}, {Token: password}} {
+				d := Definition{Endpoint: server.URL, BaseContentPath: "charts", Auth: auth}
+				report, err := (&Checker{Egress: policy}).Check(t.Context(), d, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := report.MarshalJSON()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Contains(strings.ToLower(string(text)), strings.ToLower(password)) {
+					t.Errorf("%s", text)
+				}
 			}
-			text, err := report.MarshalJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(strings.ToLower(string(text)), strings.ToLower(password)) {
-				t.Errorf("%s: %s", place, text)
-			}
-		}
-		server.Close()
+		})
 	}
 }

@@ -4,6 +4,7 @@ package challenge
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/regwarden/regwarden/regcheck/internal/wire"
@@ -224,3 +225,19 @@ func Offered(lines []string) Offers {
 func (o Offers) Usable() bool { return o.Bearer != nil || o.Basic }
 
 func (o Offers) None() bool { return !o.Usable() && len(o.Unsupported) == 0 }
+
+// Describe returns the status and the offers of a response, with the URL of the token service.
+func (o Offers) Describe(status int) string {
+	text := strconv.Itoa(status)
+	switch {
+	case o.Bearer != nil && o.Bearer.Params["realm"] != "":
+		text += ", Bearer, token service " + withoutQuery(o.Bearer.Params["realm"])
+	case o.Bearer != nil:
+		text += ", Bearer"
+	case o.Basic:
+		text += ", Basic"
+	case len(o.Unsupported) > 0:
+		text += ", " + strings.Join(o.Unsupported, ", ")
+	}
+	return text
+}

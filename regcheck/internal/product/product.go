@@ -80,7 +80,11 @@ func (p Product) Renew(username string) string {
 	return ""
 }
 
-// Denied returns what to do about a response that denies content at a path, "" if it shows no special cause.
+// PerRepository is the first hint for a path that is refused, which may be a prefix.
+const PerRepository = "If the registry grants permissions only per repository (Quay, GitLab, GHCR), set {baseContentPath} to one of these " +
+	"repositories."
+
+// Denied returns what to do about a response that denies content at a path.
 func Denied(path string, a *wire.Response) string {
 	if better, ok := WithoutChartRepo(path); ok {
 		return ChartRepo(better)
@@ -92,7 +96,8 @@ func Denied(path string, a *wire.Response) string {
 	case strings.Contains(text, "ecr:"):
 		return "Allow the user ecr:ListImages, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on this repository, by its policy or that of the user in IAM."
 	}
-	return ""
+	return PerRepository + " Otherwise grant the user permission to pull from " + wire.CleanText(path) + " (Harbor: pull; ACR: metadata_read; " +
+		"ECR: ecr:ListImages, ecr:BatchGetImage; GitLab: read_registry; GHCR: read:packages; Google: artifactregistry.repositories.downloadArtifacts)."
 }
 
 // harborProject is in Harbor's response for a project that does not exist.

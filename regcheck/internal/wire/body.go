@@ -131,6 +131,17 @@ func HasCode(body []byte, code string) bool {
 	return false
 }
 
+// WantsHTTPS reports whether a response is that of net/http, nginx or Apache to plain HTTP on a TLS port.
+func WantsHTTPS(a *Response) bool {
+	if a.Status != 400 && a.Status != 426 && a.Status != 497 {
+		return false
+	}
+	text := strings.ToLower(string(a.Body[:min(len(a.Body), 4096)]))
+	return strings.Contains(text, "http request to an https server") ||
+		strings.Contains(text, "plain http request was sent to https port") ||
+		strings.Contains(text, "speaking plain http to an ssl-enabled server port")
+}
+
 func IsHTML(a *Response) bool {
 	if IsEmpty(a) {
 		return false // with any Content-Type
