@@ -263,8 +263,8 @@ func (s *session) certificateUnmet() bool { return s.first.Seen().Unmet() }
 // hintCertificate adds that the server requests a client certificate, if it got none: it may require one.
 func (s *session) hintCertificate(f *failure) *failure {
 	if s.certificateUnmet() {
-		f.hint += " The server also requests a client certificate, and none was sent: if it requires one, set {auth.tls.certificate} to it, " +
-			"{auth.tls.key} to its key" + enableTLS + "."
+		f.hint += " The server also requests a client certificate, and none was sent: if it requires one, " +
+			"set {auth.tls.certificate} to it, {auth.tls.key} to its key" + enableTLS + "."
 	}
 	return f
 }

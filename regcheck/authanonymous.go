@@ -18,7 +18,8 @@ func (s *session) checkAnonymous(ctx context.Context) authResult {
 		f := fail(CodeAccessDenied, "", "GET %s returned %s.", s.Base.String(), a.Summary()).at("auth.type").
 			hinting("Set {auth.username} and {auth.password}, or {auth.token}. If the server restricts source addresses, ask its operator to allow " + program + ".")
 		if s.certificateUnmet() {
-			f.at("auth.tls.certificate").hint = lookup(CodeTLSFailed, ReasonClientCertificateRequired).Hint + " The server requests one. Otherwise: " + f.hint
+			f.at("auth.tls.certificate").hint = lookup(CodeTLSFailed, ReasonClientCertificateRequired).Hint +
+				" The server requests one. Otherwise: " + f.hint
 		}
 		return authResult{failure: f}
 	}

@@ -206,15 +206,16 @@ func (c *contentCheck) denied(r content.Reading) *failure {
 	return fail(CodeAccessDenied, "", seen, r.Why()).hinting("%s", product.Denied(c.plan.contentPath, r.Denial()))
 }
 
-// contentPrivate is the failure of content that anonymous callers may not read. public is a repository below it that they may read, if one
-// is known.
+// contentPrivate is the failure of content that anonymous callers may not read. public is a repository below it that they may
+// read, if one is known.
 func (s *session) contentPrivate(r content.Reading, public string) *failure {
 	f := fail(CodeAuthRequired, "", "%s cannot be read without credentials: %s.", wire.CleanText(s.plan.contentPath), r.Why())
 	f.hint = cmp.Or(s.product().Login(), f.hint)
 	if public != "" {
 		f.hint = "Set {baseContentPath} to a public repository, such as " + s.Wire.Name(public) + ". Otherwise: " + f.hint
 	} else {
-		f.hint += " If the registry makes only single repositories public (Quay, GitLab, GHCR), set {baseContentPath} to one of these repositories."
+		f.hint += " If the registry makes only single repositories public (Quay, GitLab, GHCR), " +
+			"set {baseContentPath} to one of these repositories."
 	}
 	return s.hintCertificate(f)
 }
@@ -281,8 +282,8 @@ func (c *contentCheck) readFirst(ctx context.Context, below []string) []content.
 func (c *contentCheck) grantedBelow(ctx context.Context) outcome {
 	for _, r := range c.readFirst(ctx, c.catalog.Below(c.plan.contentPath)) {
 		if r.State().Readable() {
-			return unknown("%s can be read, but %s is refused: %s. The registry grants permissions per repository, so set {baseContentPath} to one of them",
-				c.Wire.Name(r.Repository), wire.CleanText(c.plan.contentPath), c.path.Why())
+			return unknown("%s can be read, but %s is refused: %s. The registry grants permissions per repository, "+
+				"so set {baseContentPath} to one of them", c.Wire.Name(r.Repository), wire.CleanText(c.plan.contentPath), c.path.Why())
 		}
 	}
 	return failed(c.denied(c.path))

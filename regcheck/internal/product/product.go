@@ -66,8 +66,8 @@ func (p Product) Scope() string {
 func (p Product) Renew(username string) string {
 	switch {
 	case p == ECRPublic:
-		return "Get a new password with `aws ecr-public get-login-password --region us-east-1`, or remove the credentials and set {auth.type} to noAuth: " +
-			"public content can be read without them."
+		return "Get a new password with `aws ecr-public get-login-password --region us-east-1`, or remove the credentials and set " +
+			"{auth.type} to noAuth: public content can be read without them."
 	case p == ECR && username != "AWS":
 		return "Set {auth.username} to AWS, and {auth.password} to the output of `aws ecr get-login-password`, which is valid for 12 hours."
 	case username == "AWS":
@@ -94,10 +94,12 @@ func Denied(path string, a *wire.Response) string {
 	case project != nil:
 		return "Correct the project in {baseContentPath}, or create it: the registry has no project " + a.Text(project[1]) + "."
 	case strings.Contains(text, "ecr:"):
-		return "Allow the user ecr:ListImages, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on this repository, by its policy or that of the user in IAM."
+		return "Allow the user ecr:ListImages, ecr:BatchGetImage and ecr:GetDownloadUrlForLayer on this repository, " +
+			"by its policy or that of the user in IAM."
 	}
-	return PerRepository + " Otherwise grant the user permission to pull from " + wire.CleanText(path) + " (Harbor: pull; ACR: metadata_read; " +
-		"ECR: ecr:ListImages, ecr:BatchGetImage; GitLab: read_registry; GHCR: read:packages; Google: artifactregistry.repositories.downloadArtifacts)."
+	return PerRepository + " Otherwise grant the user permission to pull from " + wire.CleanText(path) +
+		" (Harbor: pull; ACR: metadata_read; ECR: ecr:ListImages, ecr:BatchGetImage; GitLab: read_registry; GHCR: read:packages; " +
+		"Google: artifactregistry.repositories.downloadArtifacts)."
 }
 
 // harborProject is in Harbor's response for a project that does not exist.
@@ -113,5 +115,6 @@ func WithoutChartRepo(path string) (better string, ok bool) {
 
 // ChartRepo is the hint for such a path.
 func ChartRepo(better string) string {
-	return "Set {baseContentPath} to " + wire.CleanText(better) + " and push the charts there with oci://: Harbor 2.8 removed ChartMuseum and its path chartrepo/."
+	return "Set {baseContentPath} to " + wire.CleanText(better) + " and push the charts there with oci://: " +
+		"Harbor 2.8 removed ChartMuseum and its path chartrepo/."
 }

@@ -69,7 +69,8 @@ func (t *sentCredentials) add(value string) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, form := range []string{clean(value, math.MaxInt), url.QueryEscape(value), url.PathEscape(value), base64.StdEncoding.EncodeToString([]byte(value))} {
+	for _, form := range []string{clean(value, math.MaxInt), url.QueryEscape(value), url.PathEscape(value),
+		base64.StdEncoding.EncodeToString([]byte(value))} {
 		form = asciiLower(strings.TrimRight(form, "="))
 		known := slices.ContainsFunc(t.forms, func(f maskedForm) bool { return f.text == form })
 		if len(form) < minMasked || known || t.expected(form) {

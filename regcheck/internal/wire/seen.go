@@ -20,7 +20,8 @@ type Handshake struct {
 
 func (c *Conn) Seen() *Handshake {
 	w := c.Peer.wire
-	s := &Handshake{Host: w.Sent.inText(c.Peer.HostPort()), Home: c.Peer.Origin == w.Home, CertificateRequested: c.CertificateRequested, Acceptable: c.acceptable, Now: w.Now(), Text: w.Text}
+	s := &Handshake{Host: w.Sent.inText(c.Peer.HostPort()),
+		Home: c.Peer.Origin == w.Home, CertificateRequested: c.CertificateRequested, Acceptable: c.acceptable, Now: w.Now(), Text: w.Text}
 	if s.Home {
 		s.Path = w.HomePath
 	}
