@@ -1,7 +1,6 @@
 package regcheck
 
 import (
-	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -185,23 +184,7 @@ func (t TLS) read(p *plan, found *problems) {
 		return
 	}
 	p.skipVerify = t.InsecureSkipVerify
-	if ca != "" {
-		p.roots = append(p.roots, readCertificates("auth.tls.ca", ca, found)...)
-	}
-	var chain []*x509.Certificate
-	if certificate != "" {
-		chain = readCertificates("auth.tls.certificate", certificate, found)
-	}
-	switch {
-	case key == "":
-		// Public clients set this to the certificate of the registry or of its CA.
-		p.roots = append(p.roots, chain...)
-	case certificate == "":
-		found.add("auth.tls.key", "requires {auth.tls.certificate}")
-		readKey(key, found)
-	default:
-		p.clientCert = readPair(chain, key, found)
-	}
+	p.roots, p.clientCert = certs.Read(ca, certificate, key, func(member, problem string) { found.note("auth.tls."+member, problem) })
 }
 
 // given returns the members that have a value, other than enabled.
@@ -223,33 +206,4 @@ func tooLong(field, text string, found *problems) bool {
 	}
 	found.add(field, "must be at most %d bytes", maxPEM)
 	return true
-}
-
-func readCertificates(field, text string, found *problems) []*x509.Certificate {
-	certificates, err := certs.Parse([]byte(text))
-	if err != nil {
-		found.add(field, "%s", err)
-	}
-	return certificates
-}
-
-func readKey(text string, found *problems) crypto.Signer {
-	key, err := certs.ParseKey([]byte(text))
-	if err != nil {
-		found.add("auth.tls.key", "%s", err)
-		return nil
-	}
-	return key
-}
-
-func readPair(chain []*x509.Certificate, keyText string, found *problems) *tls.Certificate {
-	key := readKey(keyText, found)
-	if key == nil || len(chain) == 0 {
-		return nil
-	}
-	pair := certs.Pair(chain, key)
-	if pair == nil {
-		found.add("auth.tls.key", "does not match {auth.tls.certificate}")
-	}
-	return pair
 }

@@ -34,7 +34,7 @@ func (x *Examiner) download(ctx context.Context, blobs []oci.Descriptor) (faults
 	return faults, downloaded, size
 }
 
-// fetch downloads one blob. Only its hash is kept.
+// fetch downloads one blob. Only its hash is computed; nothing is stored.
 func (x *Examiner) fetch(ctx context.Context, c *content.Client, d oci.Descriptor, p *progress) *Fault {
 	if f := x.invalid(d); f != nil {
 		return f

@@ -20,6 +20,40 @@ const (
 	maxRSABits        = 8192     // the limit of crypto/tls for servers
 )
 
+// Read reads the PEM texts of a definition; empty ones are not given. A certificate without a key is trusted like ca, since public
+// clients set it to the certificate of the registry or of its CA. note is called with the member of each problem.
+func Read(ca, certificate, key string, note func(member, problem string)) (roots []*x509.Certificate, pair *tls.Certificate) {
+	roots = readCertificates("ca", ca, note)
+	chain := readCertificates("certificate", certificate, note)
+	if key == "" {
+		return append(roots, chain...), nil
+	}
+	if certificate == "" {
+		note("key", "requires {auth.tls.certificate}")
+	}
+	signer, err := ParseKey([]byte(key))
+	switch {
+	case err != nil:
+		note("key", err.Error())
+	case len(chain) > 0:
+		if pair = Pair(chain, signer); pair == nil {
+			note("key", "does not match {auth.tls.certificate}")
+		}
+	}
+	return roots, pair
+}
+
+func readCertificates(member, text string, note func(member, problem string)) []*x509.Certificate {
+	if text == "" {
+		return nil
+	}
+	certificates, err := Parse([]byte(text))
+	if err != nil {
+		note(member, err.Error())
+	}
+	return certificates
+}
+
 // Parse reads a PEM bundle. All its blocks must be valid. The errors of Parse and ParseKey complete a sentence that begins
 // with the name of the field.
 func Parse(text []byte) ([]*x509.Certificate, error) {

@@ -14,8 +14,8 @@ type Download struct {
 	To   io.Writer
 	Size int64 // the body is read up to one byte more
 
-	patience *time.Timer
-	each     time.Duration
+	timeout *time.Timer
+	each    time.Duration
 }
 
 // limit returns the context of a request, with the limit of a response. A nil Download is that of other requests.
@@ -24,9 +24,9 @@ func (d *Download) limit(ctx context.Context, limit time.Duration) (context.Cont
 		return context.WithTimeout(ctx, limit)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	d.each, d.patience = limit, time.AfterFunc(limit, func() { cancel(context.DeadlineExceeded) })
+	d.each, d.timeout = limit, time.AfterFunc(limit, func() { cancel(context.DeadlineExceeded) })
 	return ctx, func() {
-		d.patience.Stop()
+		d.timeout.Stop()
 		cancel(nil)
 	}
 }
@@ -41,7 +41,7 @@ func (d *Download) cause(ctx context.Context, err error) error {
 
 // Write passes a part of the body on.
 func (d *Download) Write(p []byte) (int, error) {
-	d.patience.Reset(d.each)
+	d.timeout.Reset(d.each)
 	return d.To.Write(p)
 }
 
