@@ -20,6 +20,7 @@ type pullCounter struct {
 	mu              sync.Mutex
 	release         int // version of the package
 	requests, pulls int
+	blobs           int // requests for blobs, which are not in requests
 }
 
 func (p *pullCounter) push() {
@@ -40,13 +41,18 @@ func (p *pullCounter) counts() (requests, pulls int) {
 func (p *pullCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.requests++
+	if strings.Contains(r.URL.Path, "/blobs/") {
+		p.blobs++
+	} else {
+		p.requests++
+	}
 	if _, password, _ := r.BasicAuth(); password != registriestest.Password.Reveal() {
 		w.Header().Set("WWW-Authenticate", `Basic realm="r"`)
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	manifest := fmt.Sprintf(`{"config":{"mediaType":"application/vnd.zarf.config.v1+json"},"annotations":{"release":"%d"}}`, p.release)
+	const config = "{}"
+	manifest := fmt.Sprintf(`{"config":{"mediaType":"application/vnd.zarf.config.v1+json","digest":"%s","size":2},"annotations":{"release":"%d"}}`, digestOf(config), p.release)
 	index := fmt.Sprintf(`{"manifests":[{"digest":"%s"}]}`, digestOf(manifest))
 	switch r.URL.Path {
 	case "/v2/":
@@ -57,6 +63,8 @@ func (p *pullCounter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.send(w, r, index)
 	case "/v2/packages/podinfo/manifests/" + digestOf(manifest):
 		p.send(w, r, manifest)
+	case "/v2/packages/podinfo/blobs/" + digestOf(config):
+		_, _ = io.WriteString(w, config)
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -75,6 +83,7 @@ func digestOf(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum25
 // Scheduled checks read the kind of the content once for each digest. docs/registries.md has these figures.
 func TestScheduledChecksPullOnlyChangedContent(t *testing.T) {
 	w, hub := mustWatch(t), &pullCounter{}
+	w.checker.Now = func() time.Time { return w.clock }
 	server := httptest.NewServer(hub)
 	t.Cleanup(server.Close)
 	zarf := input("hub")
@@ -103,10 +112,20 @@ func TestScheduledChecksPullOnlyChangedContent(t *testing.T) {
 			t.Errorf("%s: %d checks took %d requests and %d pulls, want %d and %d", step.name, step.checks, requests, pulls, step.requests, step.pulls)
 		}
 	}
+	hub.counts()
+	hub.mu.Lock()
+	hub.blobs = 0
+	hub.mu.Unlock()
+	if requests, pulls := checks(3 * 24 * 3); requests != 4*3*24*3 || pulls != 0 {
+		t.Errorf("three days took %d requests and %d pulls", requests, pulls)
+	}
+	if hub.blobs != 3 {
+		t.Errorf("the blob was asked for %d times in three days, want once a day", hub.blobs)
+	}
 	if s := w.status(uid); !s.State.Valid {
 		t.Errorf("%+v", s)
 	}
-	if got := strings.Count(fmt.Sprint(w.outcomes), string(Valid)); got != 31 {
-		t.Errorf("%d valid checks, want 31", got)
+	if got := strings.Count(fmt.Sprint(w.outcomes), string(Valid)); got != 31+216 {
+		t.Errorf("%d valid checks, want %d", got, 31+216)
 	}
 }
