@@ -141,8 +141,8 @@ func (c Config) transport() (http.RoundTripper, error) {
 		return c.Transport, nil
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 16,
-		IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: responseTimeout}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: 16, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: responseTimeout}
 	if len(c.CA) == 0 {
 		return transport, nil
 	}

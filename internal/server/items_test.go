@@ -71,7 +71,8 @@ func TestTimesHaveMilliseconds(t *testing.T) {
 	tenth := whole.Add(100*time.Millisecond + time.Microsecond)
 	body := times{At: whole, Set: &tenth}
 	const want = `{"at":"2026-11-23T12:00:00.000Z","set":"2026-11-23T12:00:00.100Z","null":null}`
-	list := items[times]{read: func(times) ([]times, bool, error) { return []times{body}, false, nil }, show: func(b times) any { return b }, tail: func() any { return body }}
+	list := items[times]{read: func(times) ([]times, bool, error) { return []times{body}, false, nil },
+		show: func(b times) any { return b }, tail: func() any { return body }}
 	for text, body := range map[string]any{want: body, `{"items":[` + want + `],` + want[1:]: list} {
 		_, got, err := get(t, serveBody(t, &Server{Log: slog.New(slog.DiscardHandler)}, alice, body).URL)
 		if err != nil || strings.TrimSpace(got) != text {

@@ -105,8 +105,8 @@ func registryMetadata(r registries.Registry) api.OCIRegistryMetadata {
 func registrySpec(r registries.Registry) api.OCIRegistrySpec {
 	d := r.Definition
 	return api.OCIRegistrySpec{
-		Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath, Scope: scopeOf(r.Scope),
-		IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private,
+		Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType), BasePath: d.BasePath, BaseContentPath: d.BaseContentPath,
+		Scope: scopeOf(r.Scope), IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private,
 		Auth: registryAuth(*d.Auth),
 	}
 }
@@ -192,8 +192,8 @@ func (s *Server) getRegistryEntity(c *call) (response, error) {
 		return response{}, err
 	}
 	d := r.Definition
-	return response{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType), Scope: scopeOf(r.Scope),
-		Auth: registryAuth(*d.Auth)}}, nil
+	return response{http.StatusOK, api.OCIRegistryEntity{Type: registryType, Endpoint: d.Endpoint, ProviderType: providerType(d.ProviderType),
+		Scope: scopeOf(r.Scope), Auth: registryAuth(*d.Auth)}}, nil
 }
 
 // registryType is the type of every stored registry: clients accept only this and "ecr".
@@ -202,8 +202,8 @@ const registryType = "basic"
 func registrySummary(r registries.Summary) api.OCIRegistrySummary {
 	return api.OCIRegistrySummary{
 		Metadata: api.OCIRegistryMetadata{UID: r.UID, Name: r.Name, CreationTimestamp: r.CreatedAt, LastModifiedTimestamp: r.UpdatedAt},
-		Spec: api.OCIRegistrySummarySpec{RegistryType: registryType, Endpoint: r.Endpoint, ProviderType: providerType(regcheck.ProviderType(r.ProviderType)), Scope: scopeOf(r.Scope),
-			IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
+		Spec: api.OCIRegistrySummarySpec{RegistryType: registryType, Endpoint: r.Endpoint, ProviderType: providerType(regcheck.ProviderType(r.ProviderType)),
+			Scope: scopeOf(r.Scope), IsSyncSupported: r.SyncSupported, ContainsSpectroManifest: r.SpectroManifest, IsPrivate: r.Private},
 		Status: api.OCIRegistrySummaryStatus{Sync: syncStatus(contentsync.StatusOf(r.SyncSupported, r.Sync)), Health: registryHealth(r.Health)},
 	}
 }

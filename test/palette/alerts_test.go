@@ -31,13 +31,15 @@ func emailChannel(identifiers ...string) channelConfig {
 }
 
 func webhook(url, body string) channelConfig {
-	return channelConfig{IsActive: true, Type: "http", HTTP: &channelHTTP{Body: body, Headers: map[string]string{"X-Token": "t0p"}, Method: "POST", URL: url}}
+	h := channelHTTP{Body: body, Headers: map[string]string{"X-Token": "t0p"}, Method: "POST", URL: url}
+	return channelConfig{IsActive: true, Type: "http", HTTP: &h}
 }
 
 // applyAlert is create, update and, without channels, destroy: the channels are always replaced.
 func (p *provider) applyAlert(channels ...channelConfig) *apiError {
 	p.wire.t.Helper()
-	return p.call(put("/v1/projects/"+p.projectUID+"/alerts/ClusterHealth", encoded(p.wire.t, map[string]any{"channels": append([]channelConfig{}, channels...)})), nil)
+	body := encoded(p.wire.t, map[string]any{"channels": append([]channelConfig{}, channels...)})
+	return p.call(put("/v1/projects/"+p.projectUID+"/alerts/ClusterHealth", body), nil)
 }
 
 // readAlert is a refresh: the last channel of each type in the project. there is false if the resource is dropped from the state.
@@ -73,15 +75,18 @@ func (p *provider) readAlert(project string) (email, http *channelConfig, there 
 // The life of an alert in Terraform: create, plan, change, import, destroy. The secrets of a webhook are masked, so that a plan shows an
 // update of its block; the update changes nothing.
 func TestAlertResourceLife(t *testing.T) {
-	w := start(t, "--smtp-host", "127.0.0.1", "--smtp-port", "1", "--smtp-from", "regwarden@own.example", "--smtp-tls", "none", "--alert-mail-domains", "acme.example")
+	w := start(t, "--smtp-host", "127.0.0.1", "--smtp-port", "1", "--smtp-from", "regwarden@own.example", "--smtp-tls", "none",
+		"--alert-mail-domains", "acme.example")
 	p := w.plugin()
 	if _, _, there := p.readAlert(p.projectUID); there {
 		t.Error("a new project has alerts")
 	}
-	p.must(post("/v1/projects/"+p.projectUID+"/alerts/RegistryHealth", `{"type":"http","isActive":true,"http":{"url":"https://own.example/x"}}`, 201), nil)
+	own := "/v1/projects/" + p.projectUID + "/alerts/RegistryHealth"
+	p.must(post(own, `{"type":"http","isActive":true,"http":{"url":"https://own.example/x"}}`, 201), nil)
 	hook := webhook("https://hooks.example/services/1", `{"text":"{{message}}"}`)
 	for _, applied := range [][]channelConfig{
-		{emailChannel("ops@acme.example", "dev@acme.example")}, {emailChannel()}, {emailChannel(), hook}, {hook}, {emailChannel("ops@acme.example"), hook},
+		{emailChannel("ops@acme.example", "dev@acme.example")}, {emailChannel()}, {emailChannel(), hook}, {hook},
+		{emailChannel("ops@acme.example"), hook},
 		{webhook("https://hooks.example/services/2", `{"text":"{{kind}}"}`)},
 	} {
 		p := w.plugin()
@@ -92,7 +97,8 @@ func TestAlertResourceLife(t *testing.T) {
 		for _, want := range applied {
 			if want.Type == "http" {
 				sameWebhook(t, want, http)
-			} else if email == nil || !slices.Equal(email.Identifiers, want.Identifiers) || email.AlertAllUsers != want.AlertAllUsers || !email.IsActive {
+			} else if email == nil || !email.IsActive || !slices.Equal(email.Identifiers, want.Identifiers) ||
+				email.AlertAllUsers != want.AlertAllUsers {
 				t.Errorf("the plan is not empty: %+v, want %+v", email, want)
 			}
 		}
@@ -108,14 +114,15 @@ func TestAlertResourceLife(t *testing.T) {
 		t.Error("a destroyed alert is still there")
 	}
 	var others struct{ Channels []channelConfig }
-	if p.must(get("/v1/projects/"+p.projectUID+"/alerts/RegistryHealth"), &others); len(others.Channels) != 1 {
+	if p.must(get(own), &others); len(others.Channels) != 1 {
 		t.Errorf("the channels of another component are now %+v", others.Channels)
 	}
 }
 
 func sameWebhook(t *testing.T, want channelConfig, got *channelConfig) {
 	t.Helper()
-	if got == nil || got.HTTP == nil || got.HTTP.Method != want.HTTP.Method || !got.IsActive || !maps.Equal(got.HTTP.Headers, map[string]string{"X-Token": "********"}) {
+	masked := map[string]string{"X-Token": "********"}
+	if got == nil || got.HTTP == nil || got.HTTP.Method != want.HTTP.Method || !got.IsActive || !maps.Equal(got.HTTP.Headers, masked) {
 		t.Fatalf("the webhook is %+v", got)
 	}
 	for _, shown := range []string{got.HTTP.URL, got.HTTP.Body} {

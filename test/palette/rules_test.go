@@ -62,7 +62,8 @@ func TestRule09DefaultsAreReadBack(t *testing.T) {
 		`"providerType":"zarf","scope":"system","auth":{"token":"a-token"}`:             {"zarf", "token", "system"},
 		`"providerType":"pack","auth":{"type":"token","username":"u","token":"t"}`:      {"pack", "token", "tenant"},
 	} {
-		uid := p.createdUID(post(registriesPath+"/basic", `{"metadata":{"name":"sparse"},"spec":{"endpoint":"https://registry.example",`+spec+`}}`, 201))
+		body := `{"metadata":{"name":"sparse"},"spec":{"endpoint":"https://registry.example",` + spec + `}}`
+		uid := p.createdUID(post(registriesPath+"/basic", body, 201))
 		type read struct {
 			ProviderType, Scope string
 			Auth                struct{ Type string }
@@ -81,7 +82,8 @@ func TestRule09DefaultsAreReadBack(t *testing.T) {
 		if got := list.Items[0].Spec; got.ProviderType != want.ProviderType || got.Scope != want.Scope {
 			t.Errorf("%s: listed as %+v, want %+v", spec, got, want)
 		}
-		if _, imported := p.importResource("sparse"); imported.ProviderType != want.ProviderType || imported.CredentialType == "" && want.AuthType != "token" {
+		_, imported := p.importResource("sparse")
+		if imported.ProviderType != want.ProviderType || imported.CredentialType == "" && want.AuthType != "token" {
 			t.Errorf("%s: imported as %+v", spec, imported)
 		}
 		p.must(del(of(uid, "/basic")), nil)

@@ -33,8 +33,8 @@ func TestStory(t *testing.T) {
 
 	var components struct{ Components []any }
 	client.Do(http.MethodGet, alerts, "", "Authorization", tokens.Authorization, "Content-Type", "application/json").Want(http.StatusOK).Into(&components)
-	if len(components.Components) != 2 {
-		t.Errorf("alert components are %v, want two", components.Components)
+	if len(components.Components) != 3 {
+		t.Errorf("alert components are %v, want three", components.Components)
 	}
 
 	if code := server.Stop(syscall.SIGINT); code != 0 {

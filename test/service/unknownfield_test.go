@@ -34,7 +34,8 @@ func TestUnknownFieldsAreReported(t *testing.T) {
 	client.Do(http.MethodPost, diagnose, definition(registry.Endpoint), "Authorization", authorization).Want(http.StatusOK).Into(&report)
 	report.want(t, want)
 
-	valid := client.Do(http.MethodPost, validate, definition(registry.Endpoint), "Authorization", authorization).Want(http.StatusNoContent).Header
+	valid := client.Do(http.MethodPost, validate, definition(registry.Endpoint), "Authorization", authorization).
+		Want(http.StatusNoContent).Header
 	if got := valid["Warning"]; len(got) != 2 || !slices.Contains(got, `299 - "unknown field auth.usernme; did you mean auth.username?"`) {
 		t.Errorf("a 204 warns %q", got)
 	}
@@ -94,7 +95,7 @@ func TestUnknownFieldsHaveHints(t *testing.T) {
 			first = append(first, fmt.Sprintf(`299 - "unknown field zz%02d"`, i))
 		}
 	}
-	project := "/v1/projects/" + noUID + "/alerts/RegistryHealth"
+	project := channelsOf(noUID)
 	for _, tt := range []struct {
 		method, path, body string
 		want               []string
@@ -106,9 +107,12 @@ func TestUnknownFieldsHaveHints(t *testing.T) {
 		{"POST", "/v1/projects", `{"a\r\nX-Evil: \"\\\u00e9` + strings.Repeat("z", 1000) + `":1}`,
 			[]string{`299 - "unknown field a??X-Evil: \"\\?` + strings.Repeat("z", 86) + `..."`}},
 		{"PUT", project, `{"channels":[{"type":"http"},{"typ":"http","http":{"URL":"u"}}]}`,
-			[]string{`299 - "unknown field channels[1].typ; did you mean channels[].type?"`, `299 - "unknown field channels[1].http.URL; did you mean channels[].http.url?"`}},
-		{"POST", registriesPath, `{"metadata":{"name":"n"},"spec":{"endpont":"e","isPrivate":true}}`, []string{`299 - "unknown field spec.endpont; did you mean spec.endpoint?"`}},
-		{"POST", validate, `{"endpoint":"ftp://x","auth":{"user":"u"},"isSyncSupported":true}`, []string{`299 - "unknown field auth.user; did you mean auth.username?"`}},
+			[]string{`299 - "unknown field channels[1].typ; did you mean channels[].type?"`,
+				`299 - "unknown field channels[1].http.URL; did you mean channels[].http.url?"`}},
+		{"POST", registriesPath, `{"metadata":{"name":"n"},"spec":{"endpont":"e","isPrivate":true}}`,
+			[]string{`299 - "unknown field spec.endpont; did you mean spec.endpoint?"`}},
+		{"POST", validate, `{"endpoint":"ftp://x","auth":{"user":"u"},"isSyncSupported":true}`,
+			[]string{`299 - "unknown field auth.user; did you mean auth.username?"`}},
 		{"POST", "/v1/projects", `{"zzzz":1`, nil},
 	} {
 		response := client.Do(tt.method, tt.path, tt.body, good...)
