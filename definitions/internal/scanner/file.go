@@ -243,7 +243,7 @@ func (f *File) textProblem(documents []*node.Node) {
 		members := document.Pairs()
 		if document.IsText() || len(members) == 1 && (strings.Contains(members[0].Key, " ") || strings.EqualFold(members[0].Key, "error")) {
 			f.Scanner.Problem(f.At(document.Line, ""), model.ProblemWrongShape,
-				"The text is no file of a known format. It may be the error of a command.")
+				"The text is not a file of a known format. It may be the error of a command.")
 			return
 		}
 	}
