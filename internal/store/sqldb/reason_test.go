@@ -11,20 +11,17 @@ import (
 
 	"github.com/regwarden/regwarden/internal/fault"
 	"github.com/regwarden/regwarden/internal/store/postgrestest"
+	"github.com/regwarden/regwarden/internal/testport"
 	"github.com/regwarden/regwarden/secret"
 )
 
 // connectionReasons opens a store with wrong settings: the reason names what is wrong, and has no password.
 func connectionReasons(t *testing.T, server *postgrestest.Server) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
+	closed := testport.Unused(t)
 	for want, url := range map[string]string{
 		"does not accept the password of the user \"" + postgrestest.User + "\"":         strings.Replace(server.URL("postgres"), "marked", "marked-wrong", 1),
 		"The database \"missing\" does not exist at " + server.Address():                 server.URL("missing"),
-		"No database server accepts connections at " + closed.Addr().String():            server.URLVia(closed.Addr().String(), "postgres"),
+		"No database server accepts connections at " + closed:                            server.URLVia(closed, "postgres"),
 		"There is no connection to the database at " + server.Address() + ". Correct da": strings.Replace(server.URL("postgres"), "sslmode=disable", "sslmode=require", 1),
 	} {
 		_, err := Open(t.Context(), Options{URL: secret.String(url)}, setup)
