@@ -237,11 +237,11 @@ func (s *session) contentEmpty(repository string) outcome {
 	return passed("%s exists and has no tags", shown)
 }
 
-// contentFound reads the manifest of one of the tags.
+// contentFound reads the manifest of the newest tag.
 func (s *session) contentFound(ctx context.Context, r content.Reading) outcome {
-	count, last, _ := r.Tags()
-	shown, tag := s.Wire.Name(r.Repository), s.Wire.Name(last)
-	found := s.examine(ctx, r.Way, r.Repository, last)
+	count, newest, _ := r.Tags()
+	shown, tag := s.Wire.Name(r.Repository), s.Wire.Name(newest)
+	found := s.examine(ctx, r.Way, r.Repository, newest)
 	if found.Worst() != nil {
 		return s.warnDamaged(shown+":"+tag, found)
 	}

@@ -89,23 +89,23 @@ func (r Reading) Why() string {
 	return "there was no response"
 }
 
-// Tags returns the number of tags and the last one that can be requested, empty if none can. ok is false if the response is
+// Tags returns the number of tags and the newest one that can be requested, empty if none can. ok is false if the response is
 // not a list of tags: JSON of another service has neither tags nor the name of the repository.
-func (r Reading) Tags() (count int, last string, ok bool) {
+func (r Reading) Tags() (count int, newest string, ok bool) {
 	if r.Response.Over || r.Response.Packed {
 		return 0, "", false
 	}
 	there, err := wire.EachName(r.Response.Body, "tags", func(tag string) bool {
 		count++
-		if oci.IsReference(tag) {
-			last = tag
+		if oci.IsReference(tag) && oci.Newer(tag, newest) {
+			newest = tag
 		}
 		return true
 	})
 	if err != nil {
 		return 0, "", false
 	}
-	return count, last, there || oci.NamesRepository(r.Response.Body, r.Repository)
+	return count, newest, there || oci.NamesRepository(r.Response.Body, r.Repository)
 }
 
 // Names returns the tags that can be requested.
