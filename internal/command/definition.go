@@ -42,7 +42,7 @@ type DefinitionFlags struct {
 func (f *DefinitionFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.endpoint, "endpoint", "", "[scheme://]host[:port][/path]")
 	flags.StringVar(&f.basePath, "base-path", "", "path of the API before /v2/")
-	flags.StringVar(&f.content, "content", "", "repository, or prefix of repositories, that must be readable (field baseContentPath)")
+	flags.StringVar(&f.content, "content", "", "repository or prefix of repositories that must be readable, or repository:tag (field baseContentPath)")
 	flags.StringVar(&f.Provider, "provider-type", "", "type of the provider: helm, zarf or pack (default helm)")
 	flags.StringVar(&f.authType, "auth-type", "", "type of authentication: noAuth, basic or token (default: depends on the given credentials)")
 	flags.StringVar(&f.username, "username", "", "username at the registry")

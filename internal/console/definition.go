@@ -33,7 +33,7 @@ func definitionFields(d regcheck.Definition) []field {
 	return []field{
 		{Name: "endpoint", Label: "Endpoint", Value: d.Endpoint, Hint: "For example https://harbor.example.com", Required: true},
 		{Name: "basePath", Label: "Base path", Value: d.BasePath, Hint: "Path of the API before /v2/, if it has one"},
-		{Name: "baseContentPath", Label: "Content path", Value: d.BaseContentPath, Hint: "Repository, or prefix of repositories, that must be readable"},
+		{Name: "baseContentPath", Label: "Content path", Value: d.BaseContentPath, Hint: "Repository or prefix of repositories that must be readable, or repository:tag"},
 		{Name: "providerType", Label: "Provider type", Type: "select", Value: string(d.ProviderType),
 			Options: []option{{string(regcheck.Helm), "Helm"}, {string(regcheck.Zarf), "Zarf"}, {string(regcheck.Pack), "Pack"}}},
 		{Name: "authType", Label: "Authentication", Type: "select", Value: string(a.Kind()),
